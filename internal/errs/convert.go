@@ -1,0 +1,88 @@
+package errs
+
+import (
+	"context"
+	"sync"
+)
+
+var users struct { // guarded by mu; written while packages initialise
+	mu     sync.RWMutex
+	byName map[string]error
+}
+
+// RegisterSentinel makes an application's sentinel survive the trip: an error that
+// matches it on one side matches it on the other. Both sides register the same name.
+func RegisterSentinel(name string, sentinel error) {
+	users.mu.Lock()
+	defer users.mu.Unlock()
+	if users.byName == nil {
+		users.byName = make(map[string]error)
+	}
+	users.byName[name] = sentinel
+}
+
+func userSentinel(name string) error {
+	users.mu.RLock()
+	defer users.mu.RUnlock()
+	return users.byName[name]
+}
+
+const maxDepth = 16 // of a chain of causes; what is deeper is folded into the message
+
+// From turns any error into one that can cross a border, keeping every sentinel of
+// this package and every registered one that it matches. From(nil) is nil.
+func From(err error) *Error { return from(err, 0) }
+
+func from(err error, depth int) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	out := &Error{Msg: err.Error()}
+	out.Code, out.Name = codeOf(err)
+	if depth < maxDepth {
+		for _, c := range causes(err) {
+			if w := from(c, depth+1); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0) {
+				out.Cause = append(out.Cause, w)
+			}
+		}
+	}
+	return out
+}
+
+func causes(err error) []error {
+	switch u := err.(type) {
+	case interface{ Unwrap() error }:
+		if c := u.Unwrap(); c != nil {
+			return []error{c}
+		}
+	case interface{ Unwrap() []error }:
+		return u.Unwrap()
+	}
+	return nil
+}
+
+// codeOf looks at this one error, not at what it wraps: those become causes.
+func codeOf(err error) (Code, string) {
+	for c := range table {
+		if s := table[c].sentinel; s != nil && s == err {
+			return Code(c), ""
+		}
+	}
+	switch err {
+	case context.Canceled:
+		return CodeCancelled, ""
+	case context.DeadlineExceeded:
+		return CodeDeadline, ""
+	}
+	users.mu.RLock()
+	defer users.mu.RUnlock()
+	for name, s := range users.byName {
+		if s == err {
+			return CodeUser, name
+		}
+	}
+	return CodeUnknown, ""
+}

@@ -1,0 +1,343 @@
+package wire
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Kind numbers the messages; it is the field number in the frame of mobula.proto.
+type Kind uint8
+
+// Msg is any message below, always a pointer.
+type Msg interface{ Kind() Kind }
+
+// Role tells what a client is.
+type Role uint8
+
+// The roles.
+const (
+	RoleDriver Role = iota + 1
+	RoleWorker
+	RoleTool // the command line: requests only, no job
+)
+
+// The kinds, in the order of the structs below.
+const (
+	KindHello Kind = iota + 1
+	KindWelcome
+	KindBye
+	KindSubmit
+	KindPutValue
+	KindSeal
+	KindGet
+	KindUnget
+	KindAddRef
+	KindRelease
+	KindCancel
+	KindKillActor
+	KindResolved
+	KindCreate
+	KindCreated
+	KindAbort
+	KindUnpin
+	KindMapFile
+	KindExec
+	KindCancelTask
+	KindStopActor
+	KindDrain
+	KindDone
+	KindStreamItem
+	KindStreamAck
+	KindBlocked
+	KindUnblocked
+	KindResume
+	KindStats
+	KindRequest
+	KindReply
+	KindResync
+	KindHoldings
+	KindCredit
+	KindCollect
+	KindStreamNext
+	kindEnd
+)
+
+// Session.
+
+// Hello opens a connection: the first frame either way, sent by the client.
+type Hello struct {
+	Version, MinVersion uint32
+	Role                Role
+	PID                 int32
+	Job                 ids.JobID // of a worker, and of a driver that comes back; 0: a new job
+	Token               []byte    // a worker's, from its environment; a returning driver's, from its Welcome
+	Functions           []FuncInfo
+	Namespace           string
+	Client              ids.ClientID // of a client that comes back after the node restarted
+}
+
+// FuncInfo names a registered function, actor type or method and a hash of its
+// signature: two binaries that disagree on it cannot work together.
+type FuncInfo struct {
+	Name      string
+	Signature uint64
+}
+
+// Welcome accepts a client. The segment's file descriptor travels with it.
+type Welcome struct {
+	Version     uint32
+	Client      ids.ClientID
+	Node        string
+	Job         ids.JobID
+	Root        ids.TaskID // the client's own implicit task
+	SegmentSize uint64
+	InlineMax   uint32
+	Token       []byte // to come back with
+	Namespace   string
+	Slots       int32 // a worker's number of lanes at the start, a hint
+}
+
+// Bye refuses or ends a connection and says why.
+type Bye struct{ Err *errs.Error }
+
+// From a client to its job's owner.
+
+// Submit asks for a task. The client holds one handle on each return from now on.
+type Submit struct{ Spec *TaskSpec }
+
+// PutValue makes an inline object; the client holds a handle on it.
+type PutValue struct {
+	ID    ids.ObjectID
+	Value Value
+}
+
+// Seal says that the client has written the extent it was granted for this object. Of a put
+// it also makes the object, of a return it resolves it ahead of Done.
+type Seal struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Size    uint64
+	Value   Value // Meta and Refs only
+}
+
+// Get subscribes to an object once: one Resolved answers it. With Fetch a stored
+// object is pinned for the client and its extent given.
+type Get struct {
+	ID    ids.ObjectID
+	Fetch bool
+}
+
+// Unget withdraws a Get; a Resolved that is on its way may still arrive.
+type Unget struct{ ID ids.ObjectID }
+
+// AddRef says that the client now holds a handle it got inside a value.
+type AddRef struct{ ID ids.ObjectID }
+
+// Release says that the client's last handle on each of these is gone.
+type Release struct{ IDs []ids.ObjectID }
+
+// Cancel cancels a task.
+type Cancel struct {
+	Task             ids.TaskID
+	Force, Recursive bool
+}
+
+// KillActor ends an actor; with Restart it comes back as after a crash.
+type KillActor struct {
+	Actor   ids.ActorID
+	Restart bool
+}
+
+// Resolved answers Get. Extent is set, and one pin held, where the Get asked to
+// fetch and the object is stored.
+type Resolved struct {
+	ID     ids.ObjectID
+	Fetch  bool // echoes the Get
+	Result Result
+	Extent Extent
+}
+
+// StreamNext asks for the stream's i-th item (or its end) as Get asks for an object; the
+// answer is StreamItem, with Result.Kind ResultNone at the end of the stream.
+type StreamNext struct {
+	Task  ids.TaskID
+	Index uint32
+}
+
+// From a client to the store, and back.
+
+// Create asks for room for an object. It is answered by one Created, in order, maybe
+// after a wait. Task is the task on whose behalf it is (zero: the driver's own code).
+type Create struct {
+	Req     uint64
+	ID      ids.ObjectID
+	Attempt uint32
+	Size    uint64
+	Task    ids.TaskID
+}
+
+// Created answers Create: an extent to write, or Exists (it is sealed already, write
+// nothing), or Err.
+type Created struct {
+	Req    uint64
+	ID     ids.ObjectID
+	Extent Extent
+	Exists bool
+	Err    *errs.Error
+}
+
+// Abort gives a granted, unsealed extent back, or withdraws a Create that waits.
+type Abort struct {
+	ID      ids.ObjectID
+	Attempt uint32
+}
+
+// Unpin drops N of the client's pins on an object.
+type Unpin struct {
+	ID ids.ObjectID
+	N  uint32
+}
+
+// MapFile announces a file outside the segment; its descriptor travels with it.
+type MapFile struct {
+	File uint32
+	Size uint64
+	Path string
+}
+
+// Collect asks the client to run its garbage collector, so that dropped handles are
+// released: the store is short of room.
+type Collect struct{}
+
+// Credit lets the client have N more bytes of submits and inline puts under way.
+type Credit struct{ Bytes int64 }
+
+// From the node to a worker.
+
+// Exec pushes tasks over a lease; the worker runs the tasks of a lease one after another.
+type Exec struct {
+	Lease ids.LeaseID
+	Tasks []ExecTask
+}
+
+// CancelTask cancels an attempt: queued, it never starts; running, its context ends.
+// With Abandon the lane gives up on it at once and goes on (the process will be drained).
+type CancelTask struct {
+	Task    ids.TaskID
+	Abandon bool
+}
+
+// StopActor ends an actor instance.
+type StopActor struct{ Actor ids.ActorID }
+
+// Drain tells a worker to finish what it runs and exit.
+type Drain struct{}
+
+// Resume gives a task that reported Unblocked its CPU back.
+type Resume struct{ Task ids.TaskID }
+
+// StreamAck tells a producer how many items its consumer has taken.
+type StreamAck struct {
+	Task     ids.TaskID
+	Consumed uint32
+}
+
+// From a worker to the owner.
+
+// Times are Unix nanoseconds of an attempt in the worker.
+type Times struct{ Received, Started, Ended int64 }
+
+// Done ends an attempt. Results has one entry a return; of a stream none, and Items
+// says how many were produced. Err is the failure of the whole attempt.
+type Done struct {
+	Task    ids.TaskID
+	Attempt uint32
+	Lease   ids.LeaseID
+	Results []Result
+	Items   uint32
+	Err     *errs.Error
+	Times   Times
+}
+
+// StreamItem is one item of a stream, from the worker to the owner and, as the answer to
+// StreamNext, from the owner to a client.
+type StreamItem struct {
+	Task    ids.TaskID
+	Attempt uint32
+	Index   uint32
+	Result  Result
+}
+
+// Blocked says that a task waits in a get or wait, and gives back the tasks queued
+// behind it on its lease, unstarted.
+type Blocked struct {
+	Task     ids.TaskID
+	Lease    ids.LeaseID
+	Returned []ids.TaskID
+}
+
+// Unblocked asks for the CPU back; the task waits for Resume.
+type Unblocked struct {
+	Task  ids.TaskID
+	Lease ids.LeaseID
+}
+
+// Stats is a worker's regular report.
+type Stats struct {
+	HeapBytes, Goroutines uint64
+	Running               uint32
+}
+
+// Cold requests: everything that is not on a task's path.
+
+// Request asks for a method by name; the body is CBOR, its shape the method's.
+type Request struct {
+	Req    uint64
+	Method string
+	Body   []byte
+	Trace  TraceContext
+}
+
+// Reply answers a Request.
+type Reply struct {
+	Req  uint64
+	Body []byte
+	Err  *errs.Error
+}
+
+// After a restart.
+
+// Component is a part of the node that asks its clients what they hold.
+type Component uint8
+
+// The components that resynchronise.
+const (
+	ComponentOwner Component = iota + 1
+	ComponentStore
+)
+
+// Resync asks a client what it holds, after the component lost its volatile state.
+type Resync struct {
+	Component Component
+	Epoch     uint64
+}
+
+// Holdings answers Resync. Of the owner: Handles, Gets, Tasks, Streams. Of the store:
+// Pins; Creates that still wait are sent again after it.
+type Holdings struct {
+	Component Component
+	Epoch     uint64
+	Handles   []ids.ObjectID
+	Gets      []Get
+	Streams   []StreamNext
+	Tasks     []Attempt
+	Actors    []ids.ActorID // instances alive in this worker
+	Pins      []Unpin       // what the client holds pinned, as the Unpin that would drop it
+}
+
+// Attempt names a task that a worker holds, running or queued on a lease.
+type Attempt struct {
+	Task    ids.TaskID
+	Attempt uint32
+	Lease   ids.LeaseID
+}

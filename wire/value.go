@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Value is an encoded value: Meta says how Data is laid out (package codec), Refs
+// are the object references it contains.
+type Value struct {
+	Meta []byte // at most MaxMeta bytes
+	Data []byte
+	Refs []ids.ObjectID
+}
+
+// Extent is where an object's bytes lie: File 0 is the node's segment, any other
+// number a file mapped from the spill directory (the escape when nothing can be
+// unpinned), announced by MapFile before its first use. Offset and size in bytes.
+type Extent struct {
+	File uint32
+	Off  uint64
+	Size uint64
+}
+
+// ResultKind tells how an object was resolved.
+type ResultKind uint8
+
+// The kinds of result.
+const (
+	ResultNone   ResultKind = iota // not known
+	ResultInline                   // Value holds the bytes
+	ResultStored                   // the store holds the bytes; Value has Meta and Refs only
+	ResultError                    // Err says why there is none
+)
+
+// Result is the outcome of one object.
+type Result struct {
+	Kind  ResultKind
+	Value Value
+	Size  uint64 // of the data in bytes, inline or stored
+	Err   *errs.Error
+}
+
+// TraceContext is a W3C trace context.
+type TraceContext struct {
+	TraceID [16]byte
+	SpanID  [8]byte
+	Flags   byte // bit 0: sampled
+}
+
+// Sampled tells whether spans of this trace are recorded.
+func (t TraceContext) Sampled() bool { return t.Flags&1 != 0 }
+
+// Resource is an amount of one resource in thousandths: half a CPU is {"CPU", 500}.
+// "memory" is in bytes, not thousandths.
+type Resource struct {
+	Name   string
+	Amount int64
+}
+
+// TaskOptions is what all calls of one handle with the same options share. It is
+// immutable once a task with it was submitted; within a process equal options
+// should be the same pointer, which the scheduler uses as the fast key of a class.
+type TaskOptions struct {
+	Func            string     // the registered name
+	NumReturns      int32      // Streaming: a stream of any length
+	Resources       []Resource // sorted by name; nil is one CPU for a task, none for an actor
+	MaxRetries      int32      // of system faults; -1 without bound
+	RetryExceptions bool       // retry application errors too
+	Isolate         bool       // a worker process of its own
+	Backpressure    int32      // streaming: items produced ahead of the consumer; 0 without bound
+	Spread          bool
+	Label           string // shown in lists and traces; empty: Func
+
+	// Of an actor's creation.
+	MaxRestarts     int32 // -1 without bound
+	MaxTaskRetries  int32
+	MaxConcurrency  int32
+	Groups          []ConcurrencyGroup
+	MaxPendingCalls int32 // -1 without bound
+	Namespace       string
+	ActorName       string // empty: anonymous
+	Detached        bool
+	GetIfExists     bool
+
+	Group string // of a method call: its concurrency group
+}
+
+// Streaming as NumReturns makes a task's results a stream.
+const Streaming int32 = -1
+
+// ConcurrencyGroup is a named bound on an actor's concurrent calls.
+type ConcurrencyGroup struct {
+	Name string
+	Max  int32
+}
+
+// TaskKind tells what a task spec asks for.
+type TaskKind uint8
+
+// The kinds of task.
+const (
+	TaskNormal TaskKind = iota
+	TaskActorCreate
+	TaskActorCall
+)
+
+// Arg is one argument: a value, or a reference whose value is passed.
+type Arg struct {
+	Ref   ids.ObjectID // zero: Value is the argument
+	Value Value
+}
+
+// TaskSpec describes one task. It is immutable after submission.
+type TaskSpec struct {
+	ID       ids.TaskID
+	Parent   ids.TaskID
+	Kind     TaskKind
+	Opts     *TaskOptions
+	Args     []Arg
+	Actor    ids.ActorID // of a call; of a creation it is ID
+	Seq      uint64      // of a call: 1, 2, 3 ... for one caller and one actor
+	Deadline int64       // Unix nanoseconds; 0: none
+	Trace    TraceContext
+	Callsite string // "file.go:12", sampled; may be empty
+}
+
+// Caller is the task that made the call: calls of one caller to one actor are ordered.
+func (s *TaskSpec) Caller() ids.TaskID { return s.Parent }
+
+// ArgValue is a reference argument as the worker gets it.
+type ArgValue struct {
+	Index  int32 // into TaskSpec.Args
+	Result Result
+	Extent Extent // where Result.Kind is ResultStored
+}
+
+// ExecTask is one attempt at a task, its reference arguments resolved.
+type ExecTask struct {
+	Spec    *TaskSpec
+	Attempt uint32
+	Args    []ArgValue // in order of Index; only the references
+}
+
+// Limits of the protocol.
+const (
+	Version    = 1         // of the protocol this build speaks
+	MinVersion = 1         // the oldest it still understands
+	MaxFrame   = 64 << 20  // bytes of one frame's payload
+	MaxMeta    = 4 << 10   // bytes of a value's Meta
+	InlineMax  = 100 << 10 // bytes of a value that travels inside messages, by default
+)
