@@ -1,0 +1,160 @@
+package objectstore
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Event is what the store's core steps on.
+type Event interface{ storeEvent() }
+
+// From clients, through the node's router.
+
+// FromClient carries *wire.Create, *wire.Abort, *wire.Unpin or *wire.Holdings.
+type FromClient struct {
+	Client ids.ClientID
+	Msg    wire.Msg
+}
+
+// ClientJoined makes a client known; its PID's exit is reported as ClientGone.
+type ClientJoined struct {
+	Client ids.ClientID
+	PID    int32
+}
+
+// ClientGone drops the client's pins, unsealed extents and waiting creates.
+type ClientGone struct{ Client ids.ClientID }
+
+// From owners. Job says whose owner gets the answer.
+
+// SealObject makes a granted extent an immutable object.
+type SealObject struct {
+	Client  ids.ClientID // who wrote it
+	ID      ids.ObjectID
+	Attempt uint32
+	Size    uint64 // at most what was granted
+	Meta    []byte
+}
+
+// DropAttempt frees a granted or sealed extent of a losing attempt.
+type DropAttempt struct {
+	ID      ids.ObjectID
+	Attempt uint32
+}
+
+// Pack moves inline values that are over their budget into segment blocks. The answer
+// is Packed for each; until then the owner keeps the value. Best effort: no room, no move.
+type Pack struct {
+	Job    ids.JobID
+	Values []PackValue
+}
+
+// PackValue is one value to pack.
+type PackValue struct {
+	ID    ids.ObjectID
+	Value wire.Value
+}
+
+// PinForGet pins an object for a client (restoring it first if it is spilled) and answers
+// the client directly with wire.Resolved{Fetch: true}; a lost object answers the owner with Lost,
+// and the owner answers the client.
+type PinForGet struct {
+	Client ids.ClientID
+	ID     ids.ObjectID
+}
+
+// UnpinForGet withdraws a PinForGet that has not been answered.
+type UnpinForGet struct {
+	Client ids.ClientID
+	ID     ids.ObjectID
+}
+
+// PinArgs pins the stored arguments of one attempt for the worker that will run it, all or
+// none, restoring what is spilled; it waits for the 70 % rule. Answer: ArgsPinned or Lost.
+type PinArgs struct {
+	Job     ids.JobID
+	Task    ids.TaskID
+	Attempt uint32
+	Worker  ids.ClientID
+	IDs     []ids.ObjectID
+}
+
+// UnpinArgs drops the pins of an attempt, or withdraws a PinArgs that waits.
+type UnpinArgs struct {
+	Task    ids.TaskID
+	Attempt uint32
+}
+
+// ArgsIdle says that the task waits in a get (its arguments leave the 70 % count and it is no
+// hope for memory) or runs again.
+type ArgsIdle struct {
+	Task ids.TaskID
+	Idle bool
+}
+
+// Free drops objects: no reference is left. Pins keep the bytes until they fall.
+type Free struct{ IDs []ids.ObjectID }
+
+// DropJob frees every object of a job.
+type DropJob struct{ Job ids.JobID }
+
+// To owners.
+
+// ArgsPinned answers PinArgs: one extent an id, in order.
+type ArgsPinned struct {
+	Task    ids.TaskID
+	Attempt uint32
+	Values  []PinnedValue
+}
+
+// PinnedValue is a pinned object.
+type PinnedValue struct {
+	ID     ids.ObjectID
+	Meta   []byte
+	Extent wire.Extent
+}
+
+// Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the
+// object was never sealed. The store has forgotten it. Task and Client say which request failed (either may be zero).
+type Lost struct {
+	ID      ids.ObjectID
+	Task    ids.TaskID
+	Attempt uint32
+	Client  ids.ClientID
+	Err     *errs.Error
+}
+
+// Packed says that a value now lies in the store under its id.
+type Packed struct {
+	ID   ids.ObjectID
+	Size uint64
+}
+
+// Inventory is sent to each owner after the store was rebuilt: every sealed object of the job.
+type Inventory struct {
+	Job     ids.JobID
+	Objects []SealedInfo
+}
+
+// SealedInfo is one sealed object.
+type SealedInfo struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Size    uint64
+	Meta    []byte
+}
+
+func (FromClient) storeEvent()   {}
+func (ClientJoined) storeEvent() {}
+func (ClientGone) storeEvent()   {}
+func (SealObject) storeEvent()   {}
+func (DropAttempt) storeEvent()  {}
+func (Pack) storeEvent()         {}
+func (PinForGet) storeEvent()    {}
+func (UnpinForGet) storeEvent()  {}
+func (PinArgs) storeEvent()      {}
+func (UnpinArgs) storeEvent()    {}
+func (ArgsIdle) storeEvent()     {}
+func (Free) storeEvent()         {}
+func (DropJob) storeEvent()      {}
