@@ -1,0 +1,57 @@
+# Mobula. `make help` lists the targets.
+GO       ?= go
+BIN      := bin
+PKGS     ?= ./...
+TIMEOUT  ?= 8m
+
+# Of the demo; every combination finishes, only the time differs.
+SIZE       ?= 2GiB
+STORE      ?= 512MiB
+PARTITIONS ?= 100
+WORKERS    ?= 2
+
+LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race stress fuzz lint bench cover generate clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@echo "  demo takes SIZE=$(SIZE) STORE=$(STORE) PARTITIONS=$(PARTITIONS) WORKERS=$(WORKERS)"
+
+build: ## one static binary, bin/mobula
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/mobula ./cmd/mobula
+	@$(GO) run ./internal/tools/checkstatic $(BIN)/mobula
+
+demo: ## sort generated data four times larger than the object store
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/sort ./samples/sort
+	$(BIN)/sort -size $(SIZE) -store $(STORE) -partitions $(PARTITIONS) -workers $(WORKERS)
+
+test: ## vet, build, all tests (needs only Go and make)
+	$(GO) vet $(PKGS)
+	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
+
+race: ## all tests under the race detector, with invariants (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
+
+stress: ## the fault tests again and again
+	CGO_ENABLED=0 $(GO) test -count 20 -timeout 2h -run 'Fault|Crash|Kill|Chaos|Stress' $(PKGS)
+
+fuzz: ## every fuzz target for FUZZTIME (default 30s)
+	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)
+
+lint: ## golangci-lint
+	$(GO) run $(LINT) run
+
+bench: ## mobench, every case
+	CGO_ENABLED=0 $(GO) run ./benchmarks/mobench $(ARGS)
+
+cover: ## coverage by package
+	CGO_ENABLED=0 $(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./... $(PKGS)
+	$(GO) tool cover -func=$(BIN)/cover.out | tail -1
+
+generate: ## generated code anew
+	$(GO) generate ./...
+
+clean: ## what was built
+	rm -rf $(BIN)
