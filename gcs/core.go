@@ -1,0 +1,278 @@
+package gcs
+
+import (
+	"maps"
+	"slices"
+
+	"mobula/internal/errs"
+)
+
+// Event is what the core steps on.
+type Event interface{ gcsEvent() }
+
+// Request asks for one thing; exactly one Reply with its ID answers it. Asking again
+// with the same content is harmless.
+type Request struct {
+	ID uint64
+	Op Op
+}
+
+// Op is what a request asks for.
+type Op interface{ op() }
+
+// Put writes a record, whatever was there.
+type Put struct{ Record Record }
+
+// Remove deletes a row.
+type Remove struct {
+	Bucket Bucket
+	Key    string
+}
+
+// Claim takes an actor's name. If it is taken by another actor the reply is ErrNameTaken
+// with the holder's record; claimed by the same actor before, it is granted again.
+type Claim struct{ Actor ActorRecord }
+
+// Update replaces the record of a named actor whose claim this actor holds; a claim that
+// has passed to another is ErrNameTaken, one that is gone ErrNotFound.
+type Update struct{ Actor ActorRecord }
+
+// Free gives a name up, if this actor holds it.
+type Free struct {
+	Namespace, Name string
+	Actor           string
+}
+
+// Lookup reads one row, from the server, not from the view.
+type Lookup struct {
+	Bucket Bucket
+	Key    string
+}
+
+// List reads a table from the view, ordered by key.
+type List struct{ Bucket Bucket }
+
+// Answered is the server's answer to an effect.
+type Answered struct {
+	ID       uint64
+	Record   Record // of a read
+	Revision uint64 // of the row now; 0: none
+	Conflict bool   // a compare-and-set found another revision
+	Err      error
+}
+
+// Changed is a watched change; Record is nil where the row was deleted.
+type Changed struct {
+	Bucket   Bucket
+	Key      string
+	Record   Record
+	Revision uint64
+}
+
+func (Request) gcsEvent()  {}
+func (Answered) gcsEvent() {}
+func (Changed) gcsEvent()  {}
+
+func (Put) op()    {}
+func (Remove) op() {}
+func (Claim) op()  {}
+func (Update) op() {}
+func (Free) op()   {}
+func (Lookup) op() {}
+func (List) op()   {}
+
+// Effect is what the shell does: one call to the server, answered by Answered with the
+// same ID, or a Reply.
+type Effect interface{ gcsEffect() }
+
+// Write puts a row. Revision: -1 whatever is there, 0 only if there is none, else only if
+// the row has that revision.
+type Write struct {
+	ID       uint64
+	Record   Record
+	Revision int64
+}
+
+// Delete removes a row; Revision as in Write (-1 or a revision).
+type Delete struct {
+	ID       uint64
+	Bucket   Bucket
+	Key      string
+	Revision int64
+}
+
+// Read reads a row.
+type Read struct {
+	ID     uint64
+	Bucket Bucket
+	Key    string
+}
+
+// Reply answers a request.
+type Reply struct {
+	ID      uint64
+	Records []Record
+	Err     error
+}
+
+func (Write) gcsEffect()  {}
+func (Delete) gcsEffect() {}
+func (Read) gcsEffect()   {}
+func (Reply) gcsEffect()  {}
+
+// Core is the control plane's logic: what each request needs of the server and what its
+// answer means. It holds the view and the requests under way, nothing else.
+type Core struct {
+	view    map[Bucket]map[string]Record
+	pending map[uint64]*pending
+	out     []Effect
+}
+
+// pending is a request under way. A name's request reads the row, then writes it with
+// the revision read, and reads again after a conflict.
+type pending struct {
+	op      Op
+	writing bool
+}
+
+// NewCore makes an empty core; watches fill its view.
+func NewCore() *Core {
+	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending)}
+	for _, b := range Buckets {
+		c.view[b] = make(map[string]Record)
+	}
+	return c
+}
+
+// Step handles one event. The slice is valid until the next Step.
+func (c *Core) Step(_ int64, ev Event) []Effect {
+	c.out = c.out[:0]
+	switch ev := ev.(type) {
+	case Request:
+		c.request(ev)
+	case Answered:
+		c.answered(ev)
+	case Changed:
+		if ev.Record == nil {
+			delete(c.view[ev.Bucket], ev.Key)
+		} else {
+			c.view[ev.Bucket][ev.Key] = ev.Record
+		}
+	}
+	return c.out
+}
+
+func (c *Core) request(r Request) {
+	switch op := r.Op.(type) {
+	case List:
+		rows := c.view[op.Bucket]
+		out := make([]Record, 0, len(rows))
+		for _, key := range slices.Sorted(maps.Keys(rows)) {
+			out = append(out, rows[key])
+		}
+		c.emit(Reply{ID: r.ID, Records: out})
+		return
+	case Put:
+		c.emit(Write{ID: r.ID, Record: op.Record, Revision: -1})
+	case Remove:
+		c.emit(Delete{ID: r.ID, Bucket: op.Bucket, Key: op.Key, Revision: -1})
+	case Lookup:
+		c.emit(Read{ID: r.ID, Bucket: op.Bucket, Key: op.Key})
+	case Claim:
+		// Most names are free: try first, read after a conflict.
+		c.pending[r.ID] = &pending{op: op, writing: true}
+		c.emit(Write{ID: r.ID, Record: op.Actor, Revision: 0})
+		return
+	case Update:
+		c.emit(Read{ID: r.ID, Bucket: Actors, Key: op.Actor.Key()})
+	case Free:
+		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
+	}
+	c.pending[r.ID] = &pending{op: r.Op}
+}
+
+func (c *Core) answered(a Answered) {
+	p := c.pending[a.ID]
+	if p == nil {
+		return // answered twice: the request was stepped again after a restart
+	}
+	if a.Err != nil {
+		c.finish(Reply{ID: a.ID, Err: a.Err})
+		return
+	}
+	switch op := p.op.(type) {
+	case Put, Remove:
+		c.finish(Reply{ID: a.ID})
+	case Lookup:
+		if a.Record == nil {
+			c.finish(Reply{ID: a.ID, Err: errs.New(errs.CodeNotFound, "%s has no row %q", op.Bucket, op.Key)})
+			return
+		}
+		c.finish(Reply{ID: a.ID, Records: []Record{a.Record}})
+	case Claim:
+		c.claim(a, p, op)
+	case Update:
+		c.update(a, p, op)
+	case Free:
+		c.free(a, p, op)
+	}
+}
+
+func (c *Core) claim(a Answered, p *pending, op Claim) {
+	switch {
+	case p.writing && !a.Conflict:
+		c.finish(Reply{ID: a.ID, Records: []Record{op.Actor}})
+	case p.writing: // somebody has it: who?
+		p.writing = false
+		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
+	case a.Record == nil: // it was given up meanwhile
+		p.writing = true
+		c.emit(Write{ID: a.ID, Record: op.Actor, Revision: 0})
+	case a.Record.(ActorRecord).Actor == op.Actor.Actor:
+		c.finish(Reply{ID: a.ID, Records: []Record{a.Record}})
+	default:
+		held := a.Record.(ActorRecord)
+		c.finish(Reply{ID: a.ID, Records: []Record{held}, Err: errs.New(errs.CodeNameTaken,
+			"%q in namespace %q is held by actor %s (%s); choose another name, or ask for GetIfExists", held.Name, held.Namespace, held.Actor, held.Type)})
+	}
+}
+
+func (c *Core) update(a Answered, p *pending, op Update) {
+	switch {
+	case p.writing && !a.Conflict:
+		c.finish(Reply{ID: a.ID, Records: []Record{op.Actor}})
+	case p.writing:
+		p.writing = false
+		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
+	case a.Record == nil:
+		c.finish(Reply{ID: a.ID, Err: errs.New(errs.CodeNotFound, "actor name %q in namespace %q was given up", op.Actor.Name, op.Actor.Namespace)})
+	case a.Record.(ActorRecord).Actor != op.Actor.Actor:
+		held := a.Record.(ActorRecord)
+		c.finish(Reply{ID: a.ID, Records: []Record{held}, Err: errs.New(errs.CodeNameTaken, "%q in namespace %q passed to actor %s", held.Name, held.Namespace, held.Actor)})
+	default:
+		p.writing = true
+		c.emit(Write{ID: a.ID, Record: op.Actor, Revision: int64(a.Revision)})
+	}
+}
+
+func (c *Core) free(a Answered, p *pending, op Free) {
+	switch {
+	case p.writing && !a.Conflict:
+		c.finish(Reply{ID: a.ID})
+	case p.writing:
+		p.writing = false
+		c.emit(Read{ID: a.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
+	case a.Record == nil || a.Record.(ActorRecord).Actor != op.Actor:
+		c.finish(Reply{ID: a.ID}) // not ours, or gone already: either way we do not hold it
+	default:
+		p.writing = true
+		c.emit(Delete{ID: a.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name), Revision: int64(a.Revision)})
+	}
+}
+
+func (c *Core) finish(r Reply) {
+	delete(c.pending, r.ID)
+	c.emit(r)
+}
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }

@@ -1,0 +1,149 @@
+package gcs
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"mobula/internal/ids"
+)
+
+// Bucket names a table.
+type Bucket string
+
+// The tables.
+const (
+	Nodes     Bucket = "nodes"     // key: node name
+	Jobs      Bucket = "jobs"      // key: job number
+	Functions Bucket = "functions" // key: hash of the list
+	Actors    Bucket = "actors"    // key: namespace and name, encoded
+)
+
+// Buckets is every table.
+var Buckets = []Bucket{Nodes, Jobs, Functions, Actors}
+
+// Record is a row of a table. Rows are kept as JSON, so that an operator can read them
+// with any NATS client.
+type Record interface {
+	Bucket() Bucket
+	Key() string
+}
+
+// NodeRecord is a node as it announced itself.
+type NodeRecord struct {
+	Name      string             `json:"name"`
+	Epoch     uint64             `json:"epoch"` // grows with every start: an older epoch is fenced
+	Address   string             `json:"address"`
+	PID       int                `json:"pid"`
+	Started   int64              `json:"started"` // Unix nanoseconds
+	Resources map[string]float64 `json:"resources"`
+	Version   string             `json:"version"`
+}
+
+// JobRecord is a driver's job.
+type JobRecord struct {
+	Job       ids.JobID `json:"job"`
+	Node      string    `json:"node"`
+	Driver    int32     `json:"driver_pid"`
+	Namespace string    `json:"namespace"`
+	Functions string    `json:"functions"` // key of its FunctionsRecord
+	Started   int64     `json:"started"`
+	Ended     int64     `json:"ended,omitempty"`
+}
+
+// FunctionsRecord is what an executable registers. Jobs of the same executable share it.
+type FunctionsRecord struct {
+	Hash      string     `json:"hash"`
+	Functions []Function `json:"functions"`
+}
+
+// Function is a registered function, actor type or method.
+type Function struct {
+	Name      string `json:"name"`
+	Signature uint64 `json:"signature"`
+}
+
+// ActorState is a named actor's state.
+type ActorState string
+
+// The states of a named actor. A dead actor has no record: its name is free.
+const (
+	ActorPending ActorState = "pending" // the name is claimed, the constructor has not finished
+	ActorAlive   ActorState = "alive"
+)
+
+// ActorRecord is a named actor.
+type ActorRecord struct {
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	Actor     string     `json:"actor"` // ids.ActorID in hexadecimal
+	Type      string     `json:"type"`
+	Node      string     `json:"node"`
+	Job       ids.JobID  `json:"job"`
+	Detached  bool       `json:"detached"`
+	Epoch     uint64     `json:"epoch"` // grows with each change of hands
+	State     ActorState `json:"state"`
+}
+
+// Bucket is Nodes.
+func (NodeRecord) Bucket() Bucket { return Nodes }
+
+// Bucket is Jobs.
+func (JobRecord) Bucket() Bucket { return Jobs }
+
+// Bucket is Functions.
+func (FunctionsRecord) Bucket() Bucket { return Functions }
+
+// Bucket is Actors.
+func (ActorRecord) Bucket() Bucket { return Actors }
+
+// Key is the node's name, encoded.
+func (r NodeRecord) Key() string { return encode(r.Name) }
+
+// Key is the job's number.
+func (r JobRecord) Key() string { return r.Job.String() }
+
+// Key is the list's hash.
+func (r FunctionsRecord) Key() string { return r.Hash }
+
+// Key is the namespace and name, encoded.
+func (r ActorRecord) Key() string { return ActorKey(r.Namespace, r.Name) }
+
+// ActorKey is the key of a named actor.
+func ActorKey(namespace, name string) string { return encode(namespace) + "." + encode(name) }
+
+// encode makes any text a legal part of a key, which may hold letters, digits, "-" and
+// "_" only. Plain names stay readable; what is not plain is written in hexadecimal after an "=".
+func encode(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	})
+	if plain {
+		return s
+	}
+	return "=" + hex.EncodeToString([]byte(s))
+}
+
+func parse(b Bucket, data []byte) (Record, error) {
+	var err error
+	switch b {
+	case Nodes:
+		var r NodeRecord
+		err = json.Unmarshal(data, &r)
+		return r, err
+	case Jobs:
+		var r JobRecord
+		err = json.Unmarshal(data, &r)
+		return r, err
+	case Functions:
+		var r FunctionsRecord
+		err = json.Unmarshal(data, &r)
+		return r, err
+	case Actors:
+		var r ActorRecord
+		err = json.Unmarshal(data, &r)
+		return r, err
+	}
+	return nil, fmt.Errorf("no table %q", b)
+}

@@ -1,0 +1,157 @@
+package gcs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// opTimeout bounds one call to the server. An embedded server answers in some 0.1 ms.
+const opTimeout = 5 * time.Second
+
+// Tables are the buckets on the server.
+type Tables struct {
+	kv       map[Bucket]jetstream.KeyValue
+	watchers []jetstream.KeyWatcher
+	wg       sync.WaitGroup
+}
+
+// Open makes or finds the buckets, each kept on disk with so many replicas.
+func Open(ctx context.Context, nc *nats.Conn, replicas int) (*Tables, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
+	}
+	t := &Tables{kv: make(map[Bucket]jetstream.KeyValue)}
+	for _, b := range Buckets {
+		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", b, err)
+		}
+		t.kv[b] = kv
+	}
+	return t, nil
+}
+
+// Watch calls changed for every row there is and then for every change, from one goroutine a
+// table, until Close; it returns when all rows there are have been told.
+func (t *Tables) Watch(ctx context.Context, changed func(Changed)) error {
+	for _, b := range Buckets {
+		w, err := t.kv[b].WatchAll(ctx)
+		if err != nil {
+			return fmt.Errorf("watch table %s: %w", b, err)
+		}
+		t.watchers = append(t.watchers, w)
+		initial := make(chan struct{})
+		t.wg.Go(func() { follow(b, w.Updates(), changed, initial) })
+		select {
+		case <-initial:
+		case <-ctx.Done():
+			return fmt.Errorf("watch table %s: %w", b, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// follow passes a table's changes on. A nil entry says that what was there is told.
+func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Changed), initial chan struct{}) {
+	told := false
+	for e := range updates {
+		if e == nil {
+			close(initial)
+			told = true
+			continue
+		}
+		ev := Changed{Bucket: b, Key: e.Key(), Revision: e.Revision()}
+		if e.Operation() == jetstream.KeyValuePut {
+			r, err := parse(b, e.Value())
+			if err != nil {
+				continue // a row of a later version that this one cannot read: not ours to show
+			}
+			ev.Record = r
+		}
+		changed(ev)
+	}
+	if !told {
+		close(initial)
+	}
+}
+
+// Do performs one effect on the server and gives its answer.
+func (t *Tables) Do(ctx context.Context, e Effect) Answered {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	switch e := e.(type) {
+	case Write:
+		return t.write(ctx, e)
+	case Delete:
+		var opts []jetstream.KVDeleteOpt
+		if e.Revision >= 0 {
+			opts = append(opts, jetstream.LastRevision(uint64(e.Revision)))
+		}
+		return conflict(Answered{ID: e.ID}, t.kv[e.Bucket].Purge(ctx, e.Key, opts...))
+	case Read:
+		return t.read(ctx, e)
+	}
+	return Answered{Err: fmt.Errorf("%T is no call to the server", e)}
+}
+
+func (t *Tables) write(ctx context.Context, e Write) Answered {
+	data, err := json.Marshal(e.Record)
+	if err != nil {
+		return Answered{ID: e.ID, Err: err}
+	}
+	kv, key := t.kv[e.Record.Bucket()], e.Record.Key()
+	a := Answered{ID: e.ID}
+	switch {
+	case e.Revision < 0:
+		a.Revision, err = kv.Put(ctx, key, data)
+	case e.Revision == 0:
+		a.Revision, err = kv.Create(ctx, key, data)
+	default:
+		a.Revision, err = kv.Update(ctx, key, data, uint64(e.Revision))
+	}
+	return conflict(a, err)
+}
+
+func (t *Tables) read(ctx context.Context, e Read) Answered {
+	entry, err := t.kv[e.Bucket].Get(ctx, e.Key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return Answered{ID: e.ID}
+	}
+	if err != nil {
+		return Answered{ID: e.ID, Err: err}
+	}
+	r, err := parse(e.Bucket, entry.Value())
+	return Answered{ID: e.ID, Record: r, Revision: entry.Revision(), Err: err}
+}
+
+// conflict tells a lost compare-and-set from a failure.
+func conflict(a Answered, err error) Answered {
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+	case errors.Is(err, jetstream.ErrKeyExists),
+		errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		a.Conflict = true
+	default:
+		a.Err = err
+	}
+	return a
+}
+
+// Close ends the watches.
+func (t *Tables) Close() {
+	for _, w := range t.watchers {
+		_ = w.Stop() // the connection may be gone already, and the watch with it
+	}
+	t.wg.Wait()
+}

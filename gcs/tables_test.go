@@ -1,0 +1,98 @@
+package gcs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"mobula/internal/errs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *Tables) {
+	t.Helper()
+	srv, err := StartServer(ServerConfig{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := srv.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	tables, err := Open(ctx, nc, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv, nc, tables
+}
+
+func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
+	dir := t.TempDir()
+	srv, nc, tables := openTest(t, dir)
+	rec := actor("hits", "a")
+	if a := tables.Do(t.Context(), Write{ID: 1, Record: rec, Revision: 0}); a.Err != nil || a.Conflict {
+		t.Fatalf("create: %+v", a)
+	}
+	if a := tables.Do(t.Context(), Write{ID: 2, Record: rec, Revision: 0}); !a.Conflict {
+		t.Errorf("a second create did not conflict: %+v", a)
+	}
+	nc.Close()
+	srv.Close()
+
+	srv, nc, tables = openTest(t, dir)
+	defer srv.Close()
+	defer nc.Close()
+	a := tables.Do(t.Context(), Read{ID: 3, Bucket: Actors, Key: rec.Key()})
+	if a.Err != nil || a.Record != Record(rec) {
+		t.Fatalf("after a restart: %+v", a)
+	}
+	if b := tables.Do(t.Context(), Write{ID: 4, Record: rec, Revision: int64(a.Revision) + 7}); !b.Conflict {
+		t.Errorf("a write with a stale revision did not conflict: %+v", b)
+	}
+	if b := tables.Do(t.Context(), Delete{ID: 5, Bucket: Actors, Key: rec.Key(), Revision: int64(a.Revision)}); b.Err != nil || b.Conflict {
+		t.Errorf("delete: %+v", b)
+	}
+	if b := tables.Do(t.Context(), Write{ID: 6, Record: rec, Revision: 0}); b.Err != nil || b.Conflict {
+		t.Errorf("create after delete: %+v", b)
+	}
+}
+
+func TestWatchTellsWhatIsThereAndWhatComes(t *testing.T) {
+	srv, nc, tables := openTest(t, t.TempDir())
+	defer srv.Close()
+	defer nc.Close()
+	tables.Do(t.Context(), Write{Record: JobRecord{Job: 1}, Revision: -1})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	got := make(chan Changed, 16)
+	if err := tables.Watch(ctx, func(c Changed) { got <- c }); err != nil {
+		t.Fatal(err)
+	}
+	defer tables.Close()
+	if c := <-got; c.Record != Record(JobRecord{Job: 1}) {
+		t.Errorf("first told %+v", c)
+	}
+	tables.Do(t.Context(), Delete{Bucket: Jobs, Key: "1", Revision: -1})
+	select {
+	case c := <-got:
+		if c.Record != nil || c.Key != "1" {
+			t.Errorf("told %+v of a deletion", c)
+		}
+	case <-ctx.Done():
+		t.Fatal("a deletion was not told")
+	}
+}
+
+func TestServerOnAnUnusableDirectory(t *testing.T) {
+	_, err := StartServer(ServerConfig{Dir: "/proc/nowhere", Name: "test", ReadyTimeout: 200 * time.Millisecond})
+	if !errors.Is(err, errs.ErrComponentFailed) {
+		t.Errorf("got %v", err)
+	}
+}
