@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"time"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -19,7 +21,8 @@ type ClassKey struct {
 
 // Want says how many more tasks of a class could run beyond the leases held for it; it replaces what
 // was said before, and 0 withdraws. An owner sends it when the number changes from or to zero
-// or doubles, not for each task.
+// or doubles, not for each task. The scheduler takes one off for each lease it grants; an owner
+// that has more to run when what it told is used up tells again.
 type Want struct {
 	Key     ClassKey
 	Opts    *wire.TaskOptions // resources, isolation, name
@@ -67,7 +70,90 @@ type Revoked struct {
 type Resumed struct{ Lease ids.LeaseID }
 
 // Infeasible says that this node can never run the class; it names resource, asked and held.
+// With CodeRuntimeSetup, that no worker for it could be started. The want is forgotten in the
+// second case and kept in the first, in case the node's resources change.
 type Infeasible struct {
 	Key ClassKey
 	Err *errs.Error
 }
+
+// Further, from owners.
+
+// DrainWorker takes a worker out of use: no new leases, Reclaim for those it has, and an end
+// by Revoked for those still held after Grace (0: they may take as long as they
+// need). A forced cancel of a task in a shared worker asks for it with ForceGrace.
+type DrainWorker struct {
+	Worker ids.ClientID
+	Grace  time.Duration
+	Err    *errs.Error // what Revoked then says
+}
+
+// KillWorker ends a worker process at once; its leases end by Revoked with Err.
+type KillWorker struct {
+	Worker ids.ClientID
+	Err    *errs.Error
+}
+
+// ForceGrace is how long a shared worker has, after a forced cancel, to finish its other tasks.
+const ForceGrace = 5 * time.Second
+
+// ListLeases asks for the job's leases, after the owner lost its tables; answered by Leases.
+type ListLeases struct{ Job ids.JobID }
+
+// Holdings answers Resync: every lease the owner holds and every want it has.
+type Holdings struct {
+	Job   ids.JobID
+	Epoch uint64
+	Held  []Held
+	Wants []Want
+}
+
+// Held describes a lease, either way.
+type Held struct {
+	Lease   ids.LeaseID
+	Key     ClassKey
+	Opts    *wire.TaskOptions
+	Kind    wire.TaskKind
+	Worker  ids.ClientID
+	Up      bool // an actor's lifetime lease
+	Blocked bool // its CPU is given back
+	Resumes int  // UnblockCPU that no Resumed has answered
+}
+
+// Further, to owners.
+
+// Leases answers ListLeases.
+type Leases struct {
+	Job  ids.JobID
+	Held []Held
+}
+
+// Resync asks an owner for its Holdings, after the scheduler lost its tables. Nothing
+// is granted until every owner has answered.
+type Resync struct{ Epoch uint64 }
+
+// Event is what the scheduler's core steps on: every message above that comes from an owner,
+// by value, and those of event.go.
+type Event interface{ schedEvent() }
+
+func (Want) schedEvent()        {}
+func (Return) schedEvent()      {}
+func (BlockCPU) schedEvent()    {}
+func (UnblockCPU) schedEvent()  {}
+func (DropJob) schedEvent()     {}
+func (ActorUp) schedEvent()     {}
+func (DrainWorker) schedEvent() {}
+func (KillWorker) schedEvent()  {}
+func (ListLeases) schedEvent()  {}
+func (Holdings) schedEvent()    {}
+
+// OwnerMsg is a message to an owner, by value.
+type OwnerMsg interface{ ownerMsg() }
+
+func (Granted) ownerMsg()    {}
+func (Reclaim) ownerMsg()    {}
+func (Revoked) ownerMsg()    {}
+func (Resumed) ownerMsg()    {}
+func (Infeasible) ownerMsg() {}
+func (Leases) ownerMsg()     {}
+func (Resync) ownerMsg()     {}
