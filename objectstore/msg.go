@@ -62,6 +62,7 @@ type PackValue struct {
 type PinForGet struct {
 	Client ids.ClientID
 	ID     ids.ObjectID
+	Refs   []ids.ObjectID // what the value contains; goes into Resolved.Result.Value.Refs
 }
 
 // UnpinForGet withdraws a PinForGet that has not been answered.
@@ -113,6 +114,13 @@ type PinnedValue struct {
 	ID     ids.ObjectID
 	Meta   []byte
 	Extent wire.Extent
+}
+
+// ArgsWait says that a PinArgs waits for room (the 70 % rule or a restore), for Explain; ArgsPinned
+// or Lost follows. Sending it is optional.
+type ArgsWait struct {
+	Task    ids.TaskID
+	Attempt uint32
 }
 
 // Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the

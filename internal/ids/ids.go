@@ -85,6 +85,10 @@ func (t TaskID) IsZero() bool { return t == TaskID{} }
 // Return is the id of the task's i-th return value or stream item.
 func (t TaskID) Return(i int) ObjectID { return ObjectID{Task: t, Index: uint32(i)} }
 
+// Stream is the id of the handle on a stream itself: releasing it gives up the items
+// that were not taken.
+func (t TaskID) Stream() ObjectID { return ObjectID{Task: t, Index: PutBit - 1} }
+
 // Put is the id of the n-th object that the task puts.
 func (t TaskID) Put(n uint32) ObjectID { return ObjectID{Task: t, Index: PutBit | n} }
 

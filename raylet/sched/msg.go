@@ -46,6 +46,18 @@ type DropJob struct{ Job ids.JobID }
 // the actor's own resources (none by default) instead of the CPU of its creation.
 type ActorUp struct{ Lease ids.LeaseID }
 
+// DrainWorker asks that the lease's worker process gets no more work and is ended after a grace:
+// it runs a task that was abandoned. Tasks of other leases finish first.
+type DrainWorker struct {
+	Lease  ids.LeaseID
+	Worker ids.ClientID
+	Err    *errs.Error // why
+}
+
+// OwnerRestarted says that the job's owner lost its volatile state: the scheduler forgets the job's
+// wants and sends Granted again for every lease that the job holds.
+type OwnerRestarted struct{ Job ids.JobID }
+
 // To owners.
 
 // Granted gives a lease on a worker's slot.
@@ -64,6 +76,7 @@ type Revoked struct {
 	Lease  ids.LeaseID
 	Worker ids.ClientID
 	Err    *errs.Error
+	Peak   uint64 // bytes the process had reached, where it was killed for memory (CodeOutOfMemory)
 }
 
 // Resumed answers UnblockCPU.
