@@ -1,0 +1,121 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+type cborModes struct {
+	enc    cbor.UserBufferEncMode
+	dec    cbor.DecMode
+	strict cbor.DecMode // refuses fields that the type has not: used when the stored type has another name
+	err    error
+}
+
+var modes = sync.OnceValue(func() *cborModes {
+	m := &cborModes{}
+	eo := cbor.CoreDetEncOptions()
+	eo.Time = cbor.TimeRFC3339Nano // the default, whole seconds, would lose a time's fraction
+	eo.TimeTag = cbor.EncTagRequired
+	eo.TextMarshaler = cbor.TextMarshalerTextString
+	var e1, e2, e3 error
+	m.enc, e1 = eo.UserBufferEncMode()
+
+	tags := cbor.NewTagSet()
+	opts := cbor.TagOptions{DecTag: cbor.DecTagRequired}
+	e2 = errors.Join(tags.Add(opts, typeOfRefBytes, TagRef), tags.Add(opts, typeOfActorBytes, TagActor))
+	do := cbor.DecOptions{
+		MaxNestedLevels:  MaxDepth,
+		MaxArrayElements: math.MaxInt32,
+		MaxMapPairs:      math.MaxInt32,
+		IntDec:           cbor.IntDecConvertSignedOrBigInt,
+		BigIntDec:        cbor.BigIntDecodePointer,
+		TextUnmarshaler:  cbor.TextUnmarshalerTextString,
+		TimeTag:          cbor.DecTagOptional,
+	}
+	m.dec, e3 = do.DecModeWithTags(tags)
+	do.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField
+	var e4 error
+	m.strict, e4 = do.DecModeWithTags(tags)
+	m.err = errors.Join(e1, e2, e3, e4)
+	return m
+})
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keepBuffer = 1 << 20 // bytes; larger buffers are left to the garbage collector
+
+// encodeCBOR encodes v, of type p.typ, behind scratch; refs are what v holds.
+func (p *Plan) encodeCBOR(v reflect.Value, scratch []byte) (out []byte, refs []ids.ObjectID, err error) {
+	if err := p.Err(); err != nil {
+		return nil, nil, err
+	}
+	m := modes()
+	if m.err != nil {
+		return nil, nil, m.err
+	}
+	if p.root.walk {
+		c := collector{reg: p.reg}
+		if err := c.walk(v, p.root); err != nil {
+			return nil, nil, err
+		}
+		refs = c.refs
+	}
+	buf := buffers.Get().(*bytes.Buffer)
+	buf.Reset()
+	if err := m.enc.MarshalToBuffer(v.Interface(), buf); err != nil {
+		var own *errs.Error
+		if errors.As(err, &own) {
+			return nil, nil, err
+		}
+		return nil, nil, &errs.Error{Code: errs.CodeNotEncodable, Msg: p.name + ": " + err.Error()}
+	}
+	if buf.Len() > keepBuffer {
+		return buf.Bytes(), refs, nil // the buffer is given away
+	}
+	out = append(scratch, buf.Bytes()...)
+	buffers.Put(buf)
+	return out, refs, nil
+}
+
+// decodeCBOR decodes into dst, which is addressable and of type p.typ.
+func (p *Plan) decodeCBOR(h Header, data []byte, dst reflect.Value, b Binder) (err error) {
+	m := modes()
+	if m.err != nil {
+		return m.err
+	}
+	// A type's own UnmarshalCBOR and the like are the program's code.
+	defer func() {
+		if r := recover(); r != nil {
+			err = p.mismatch(h, fmt.Sprintf("decoder panicked: %v", r))
+		}
+	}()
+	dec := m.dec
+	if h.Name != p.name {
+		dec = m.strict
+	}
+	if err := dec.Unmarshal(data, dst.Addr().Interface()); err != nil {
+		return p.mismatch(h, err.Error())
+	}
+	if p.root.walk {
+		return attacher{reg: p.reg, b: b}.walk(dst, p.root)
+	}
+	return nil
+}
+
+// mismatch names both types.
+func (p *Plan) mismatch(h Header, why string) error {
+	if why != "" {
+		why = ": " + why
+	}
+	return errs.New(errs.CodeNotDecodable, "value is %s, want %s%s", h, p.name, why)
+}

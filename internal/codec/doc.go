@@ -1,0 +1,20 @@
+// Package codec lays values out as bytes: a value becomes a short Meta, which says
+// how, and Data.
+//
+//	[]byte, []float64, [][16]int32, []bool ...  raw, little endian, dense; read in place
+//	string                                      its UTF-8 bytes
+//	proto.Message                               protobuf, deterministic
+//	everything else                             CBOR (RFC 8949, core deterministic)
+//
+// A Registry holds the plan of every Go type it has met (how to encode it, whether it may
+// hold object references, why it cannot be encoded) and further codecs that a
+// program adds. Plans are made once a type; after that encoding and decoding take no
+// lock. Nothing blocks and no state is kept between calls.
+//
+// Sizes are known before anything is written, so a large value is written once,
+// straight into the segment (Encoded.Fill). CBOR alone is encoded on the heap first.
+//
+// Errors: errs.ErrNotEncodable names the type and the path to the part at fault
+// (Job.Done: chan struct {}); errs.ErrNotDecodable names the type that was
+// stored and the one that was asked for. Decoders never panic, whatever the bytes.
+package codec

@@ -1,0 +1,82 @@
+package codec
+
+import (
+	"reflect"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Binder receives the references found in a decoded value and makes live handles of them.
+type Binder interface {
+	// Bind is given the id and tag that the reference was written with; what it returns is
+	// given to Refs.Attach.
+	Bind(id ids.ObjectID, tag uint64) (any, error)
+}
+
+// Refs teaches the package which Go types are object references. All reference types encode
+// themselves with AppendRef and decode with ParseRef into an unbound reference.
+type Refs struct {
+	Is     func(t reflect.Type) bool                                // whether t (never an interface) is one
+	ID     func(v reflect.Value) (ids.ObjectID, error)              // of a reference; zero for a nil one
+	Attach func(v reflect.Value, b Binder) error                    // v is addressable and holds an unbound reference
+	Any    func(id ids.ObjectID, tag uint64, b Binder) (any, error) // a reference found where the type is an interface
+}
+
+// Codec is a further codec, for types that have a layout of their own.
+type Codec interface {
+	ID() ID // FirstCustom or above
+	Match(t reflect.Type) bool
+	// Encode gives the exact size and the function that writes that many bytes.
+	Encode(v any) (h Header, size int, fill func(dst []byte), err error)
+	// Decode may alias data if alias is set: it is then valid until the caller's view is closed.
+	Decode(h Header, data []byte, alias bool, want reflect.Type) (any, error)
+}
+
+// Registry holds type plans and further codecs. It is safe for concurrent use.
+type Registry struct {
+	refs  Refs
+	plans sync.Map // reflect.Type -> *Plan
+
+	mu     sync.Mutex
+	nodes  map[reflect.Type]*node // guarded by mu while a plan is made; complete nodes are immutable
+	custom []Codec                // guarded by mu
+}
+
+// NewRegistry makes an empty registry. With a zero Refs no type is a reference.
+func NewRegistry(refs Refs) *Registry {
+	return &Registry{refs: refs, nodes: make(map[reflect.Type]*node)}
+}
+
+// Add registers a codec ahead of the built-in ones. It must be called before the first value
+// of a type it matches is met.
+func (r *Registry) Add(c Codec) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.ID() < FirstCustom {
+		return errs.New(errs.CodeInvalid, "codec id %d is reserved, use %d or above", c.ID(), FirstCustom)
+	}
+	for _, o := range r.custom {
+		if o.ID() == c.ID() {
+			return errs.New(errs.CodeInvalid, "codec id %d is taken by %T", c.ID(), o)
+		}
+	}
+	r.custom = append(r.custom, c)
+	return nil
+}
+
+// PlanOf gives the plan of a type, made on first use.
+func (r *Registry) PlanOf(t reflect.Type) *Plan {
+	if p, ok := r.plans.Load(t); ok {
+		return p.(*Plan)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p, ok := r.plans.Load(t); ok {
+		return p.(*Plan)
+	}
+	p := r.newPlan(t)
+	r.plans.Store(t, p)
+	return p
+}

@@ -1,0 +1,229 @@
+package codec
+
+import (
+	"reflect"
+	"unsafe"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// MaxDepth is how deep a value may be nested.
+const MaxDepth = 10_000
+
+const cyclesFrom = 64 // depth from which pointers are remembered: real values rarely get there
+
+// collector walks a value before it is encoded: it gathers references, follows interfaces to
+// what they hold and refuses cycles, all of which the type alone does not tell.
+type collector struct {
+	reg   *Registry
+	refs  []ids.ObjectID
+	depth int
+	seen  map[unsafe.Pointer]struct{} // on the way from the root to here
+}
+
+func (c *collector) walk(v reflect.Value, n *node) error {
+	if n.isRef {
+		id, err := c.reg.refs.ID(v)
+		if err != nil {
+			return err
+		}
+		if !id.IsZero() {
+			c.refs = append(c.refs, id)
+		}
+		return nil
+	}
+	if c.depth++; c.depth > MaxDepth {
+		return errs.New(errs.CodeNotEncodable, "%s: nested deeper than %d levels", n.typ, MaxDepth)
+	}
+	defer func() { c.depth-- }()
+	if c.depth > cyclesFrom {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Map, reflect.Slice:
+			p := v.UnsafePointer()
+			if _, again := c.seen[p]; again && p != nil && (v.Kind() != reflect.Slice || v.Len() > 0) {
+				return errs.New(errs.CodeNotEncodable, "%s: the value contains itself (a cycle)", n.typ)
+			}
+			if c.seen == nil {
+				c.seen = make(map[unsafe.Pointer]struct{})
+			}
+			if _, have := c.seen[p]; !have {
+				c.seen[p] = struct{}{}
+				defer delete(c.seen, p)
+			}
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return c.walk(v.Elem(), n.elem)
+		}
+	case reflect.Interface:
+		return c.dynamic(v)
+	case reflect.Slice, reflect.Array:
+		if !n.elem.walk {
+			return nil
+		}
+		for i := range v.Len() {
+			if err := c.walk(v.Index(i), n.elem); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if n.key.walk {
+				if err := c.walk(it.Key(), n.key); err != nil {
+					return err
+				}
+			}
+			if n.elem.walk {
+				if err := c.walk(it.Value(), n.elem); err != nil {
+					return err
+				}
+			}
+		}
+	case reflect.Struct:
+		for _, f := range n.fields {
+			if f.node.walk {
+				if err := c.walk(v.Field(f.index), f.node); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *collector) dynamic(v reflect.Value) error {
+	if v.IsNil() {
+		return nil
+	}
+	v = v.Elem()
+	n := c.reg.node(v.Type())
+	if n.err != nil {
+		return n.err.at(v.Type().String())
+	}
+	if n.walk {
+		return c.walk(v, n)
+	}
+	return nil
+}
+
+// node gives the complete node of a type.
+func (r *Registry) node(t reflect.Type) *node {
+	p := r.PlanOf(t)
+	if p.root != leaf {
+		return p.root
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodeOf(t)
+}
+
+// attach walks a decoded value and makes its references live.
+type attacher struct {
+	reg *Registry
+	b   Binder
+}
+
+func (a attacher) walk(v reflect.Value, n *node) error {
+	if n.isRef {
+		return a.reg.refs.Attach(v, a.b)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && n.elem.walk {
+			return a.walk(v.Elem(), n.elem)
+		}
+	case reflect.Interface:
+		return a.dynamic(v)
+	case reflect.Slice, reflect.Array:
+		if !n.elem.walk {
+			return nil
+		}
+		for i := range v.Len() {
+			if err := a.walk(v.Index(i), n.elem); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		return a.walkMap(v, n)
+	case reflect.Struct:
+		for _, f := range n.fields {
+			if f.node.walk {
+				if err := a.walk(v.Field(f.index), f.node); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// walkMap copies what it changes: neither keys nor values of a map can be set in place.
+func (a attacher) walkMap(v reflect.Value, n *node) error {
+	if v.IsNil() || (!n.key.walk && !n.elem.walk) {
+		return nil
+	}
+	out := reflect.MakeMapWithSize(v.Type(), v.Len())
+	for it := v.MapRange(); it.Next(); {
+		key := reflect.New(v.Type().Key()).Elem()
+		key.Set(it.Key())
+		val := reflect.New(v.Type().Elem()).Elem()
+		val.Set(it.Value())
+		if n.key.walk {
+			if err := a.walk(key, n.key); err != nil {
+				return err
+			}
+		}
+		if n.elem.walk {
+			if err := a.walk(val, n.elem); err != nil {
+				return err
+			}
+		}
+		if key.Kind() == reflect.Interface && !key.Elem().Comparable() {
+			return errs.New(errs.CodeNotDecodable, "%s: a key of type %s cannot be a map's", v.Type(), key.Elem().Type())
+		}
+		out.SetMapIndex(key, val)
+	}
+	v.Set(out)
+	return nil
+}
+
+// dynamic looks into an interface: there the CBOR decoder left generic maps and slices, and
+// refBytes for references.
+func (a attacher) dynamic(v reflect.Value) error {
+	if v.IsNil() {
+		return nil
+	}
+	in := v.Elem()
+	if in.Type() == typeOfRefBytes || in.Type() == typeOfActorBytes {
+		if a.reg.refs.Any == nil {
+			return errs.New(errs.CodeNotDecodable, "a reference found inside %s, where none can be", v.Type())
+		}
+		id, tag, err := ParseRef(in.Bytes())
+		if err != nil {
+			return err
+		}
+		ref, err := a.reg.refs.Any(id, tag, a.b)
+		if err != nil {
+			return err
+		}
+		if rv := reflect.ValueOf(ref); rv.Type().AssignableTo(v.Type()) {
+			v.Set(rv)
+			return nil
+		}
+		return errs.New(errs.CodeNotDecodable, "a reference found where the type is %s", v.Type())
+	}
+	n := a.reg.node(in.Type())
+	if !n.walk {
+		return nil
+	}
+	c := reflect.New(in.Type()).Elem()
+	c.Set(in)
+	if err := a.walk(c, n); err != nil {
+		return err
+	}
+	v.Set(c)
+	return nil
+}
