@@ -1,8 +1,6 @@
 package sched
 
 import (
-	"time"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -60,11 +58,14 @@ type OwnerRestarted struct{ Job ids.JobID }
 
 // To owners.
 
-// Granted gives a lease on a worker's slot.
+// Granted gives a lease on a worker's slot. Up and Blocked are set only where it is told again,
+// after OwnerRestarted.
 type Granted struct {
-	Key    ClassKey
-	Lease  ids.LeaseID
-	Worker ids.ClientID
+	Key     ClassKey
+	Lease   ids.LeaseID
+	Worker  ids.ClientID
+	Up      bool // an actor's lifetime lease
+	Blocked bool // its CPU is given back; UnblockCPU asks for it again
 }
 
 // Reclaim asks the owner to return the lease once what was pushed on it is done, because
@@ -92,26 +93,12 @@ type Infeasible struct {
 
 // Further, from owners.
 
-// DrainWorker takes a worker out of use: no new leases, Reclaim for those it has, and an end
-// by Revoked for those still held after Grace (0: they may take as long as they
-// need). A forced cancel of a task in a shared worker asks for it with ForceGrace.
-type DrainWorker struct {
-	Worker ids.ClientID
-	Grace  time.Duration
-	Err    *errs.Error // what Revoked then says
-}
-
-// KillWorker ends a worker process at once; its leases end by Revoked with Err.
+// KillWorker ends a worker process at once; its leases end by Revoked with Err and Peak.
 type KillWorker struct {
 	Worker ids.ClientID
 	Err    *errs.Error
+	Peak   uint64 // bytes it had reached, of a kill for memory
 }
-
-// ForceGrace is how long a shared worker has, after a forced cancel, to finish its other tasks.
-const ForceGrace = 5 * time.Second
-
-// ListLeases asks for the job's leases, after the owner lost its tables; answered by Leases.
-type ListLeases struct{ Job ids.JobID }
 
 // Holdings answers Resync: every lease the owner holds and every want it has.
 type Holdings struct {
@@ -121,7 +108,7 @@ type Holdings struct {
 	Wants []Want
 }
 
-// Held describes a lease, either way.
+// Held describes a lease in Holdings.
 type Held struct {
 	Lease   ids.LeaseID
 	Key     ClassKey
@@ -135,12 +122,6 @@ type Held struct {
 
 // Further, to owners.
 
-// Leases answers ListLeases.
-type Leases struct {
-	Job  ids.JobID
-	Held []Held
-}
-
 // Resync asks an owner for its Holdings, after the scheduler lost its tables. Nothing
 // is granted until every owner has answered.
 type Resync struct{ Epoch uint64 }
@@ -149,16 +130,16 @@ type Resync struct{ Epoch uint64 }
 // by value, and those of event.go.
 type Event interface{ schedEvent() }
 
-func (Want) schedEvent()        {}
-func (Return) schedEvent()      {}
-func (BlockCPU) schedEvent()    {}
-func (UnblockCPU) schedEvent()  {}
-func (DropJob) schedEvent()     {}
-func (ActorUp) schedEvent()     {}
-func (DrainWorker) schedEvent() {}
-func (KillWorker) schedEvent()  {}
-func (ListLeases) schedEvent()  {}
-func (Holdings) schedEvent()    {}
+func (Want) schedEvent()           {}
+func (Return) schedEvent()         {}
+func (BlockCPU) schedEvent()       {}
+func (UnblockCPU) schedEvent()     {}
+func (DropJob) schedEvent()        {}
+func (ActorUp) schedEvent()        {}
+func (DrainWorker) schedEvent()    {}
+func (KillWorker) schedEvent()     {}
+func (OwnerRestarted) schedEvent() {}
+func (Holdings) schedEvent()       {}
 
 // OwnerMsg is a message to an owner, by value.
 type OwnerMsg interface{ ownerMsg() }
@@ -168,5 +149,4 @@ func (Reclaim) ownerMsg()    {}
 func (Revoked) ownerMsg()    {}
 func (Resumed) ownerMsg()    {}
 func (Infeasible) ownerMsg() {}
-func (Leases) ownerMsg()     {}
 func (Resync) ownerMsg()     {}

@@ -1,0 +1,155 @@
+package sched
+
+import (
+	"time"
+
+	"mobula/wire"
+)
+
+// schedule does all that the present state allows: resumes, then grants, then reclaims.
+func (c *Core) schedule(now int64) {
+	c.resume(now)
+	if c.resync.waits() {
+		return
+	}
+	for c.grantOne() {
+	}
+	c.reclaim(now)
+}
+
+// resume gives CPUs back to tasks that leave a get, strictly in order: a large one is not
+// overtaken, so it is not starved.
+func (c *Core) resume(now int64) {
+	for len(c.resuming) > 0 {
+		l := c.resuming[0]
+		if cpu := l.need.of(resCPU); cpu > 0 && c.res.free[resCPU] < cpu {
+			return
+		}
+		c.resuming[0] = nil
+		c.resuming = c.resuming[1:]
+		c.move(now, l, onCPU)
+		for ; l.resumes > 0; l.resumes-- {
+			c.counters.Resumes++
+			c.tell(l.class.key.Job, Resumed{Lease: l.id})
+		}
+	}
+}
+
+// grantOne makes one lease for the next class in turn that fits, or is false.
+func (c *Core) grantOne() bool {
+	if c.head != nil && !c.attainable(c.head) {
+		c.head = nil
+	}
+	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || len(c.resuming) > 0) {
+		return false // nothing that waits can fit
+	}
+	for je := c.jobs.Front(); je != nil; je = je.Next() {
+		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
+			cl := ce.Value.(*class)
+			if c.fits(cl) {
+				c.start(cl)
+				return true
+			}
+			if c.head == nil && c.short(cl) && c.attainable(cl) {
+				c.head = cl
+			}
+		}
+	}
+	return false
+}
+
+// fits tells whether a lease of the class can be made now, leaving the head of the line what it has
+// gathered.
+func (c *Core) fits(cl *class) bool {
+	if c.paused && c.running > 0 {
+		return false
+	}
+	if len(cl.need) == 0 {
+		return cl.running < maxIdleSlots
+	}
+	for _, x := range cl.need {
+		if x.r == resCPU && len(c.resuming) > 0 {
+			return false
+		}
+		free := c.res.free[x.r]
+		if c.head != nil && c.head != cl {
+			free -= c.head.need.of(x.r)
+		}
+		if free < x.n {
+			return false
+		}
+	}
+	return true
+}
+
+// short tells whether the node has too little free for the class, whoever is in front of it.
+func (c *Core) short(cl *class) bool {
+	for _, x := range cl.need {
+		if c.res.free[x.r] < x.n {
+			return true
+		}
+	}
+	return false
+}
+
+// attainable tells whether leases that end by themselves or when asked can free enough for the class.
+// Those blocked in a get may wait for the very tasks that keeping resources together would hold up.
+func (c *Core) attainable(cl *class) bool {
+	for _, x := range cl.need {
+		if c.res.total[x.r]-c.res.stuck[x.r] < x.n {
+			return false
+		}
+	}
+	return true
+}
+
+// start makes a lease and asks the pool for its slot; the turn passes on.
+func (c *Core) start(cl *class) {
+	c.nextID++
+	l := &lease{id: c.nextID, class: cl}
+	c.add(l, Starting)
+	cl.backlog--
+	cl.fresh = false
+	c.toBack(cl)
+	if c.head == cl {
+		c.head = nil
+	}
+	if cl.backlog == 0 {
+		c.unqueue(cl)
+	}
+	c.emit(c.needWorker(l))
+}
+
+// add puts a new lease into every table.
+func (c *Core) add(l *lease, s State) {
+	cl := l.class
+	l.state, l.need = s, cl.need
+	if l.up {
+		l.need = cl.life
+	}
+	l.at = len(cl.leases)
+	cl.leases = append(cl.leases, l)
+	c.leases[l.id] = l
+	c.account(l, +1)
+}
+
+func (c *Core) needWorker(l *lease) NeedWorker {
+	cl := l.class
+	n := NeedWorker{Lease: l.id, Job: cl.key.Job, Slot: cl.slot, Actor: cl.kind == wire.TaskActorCreate}
+	if cl.opts != nil {
+		n.Func = cl.opts.Func
+	}
+	if i, ok := c.res.index[Memory]; ok {
+		n.Memory = cl.need.of(i)
+	}
+	return n
+}
+
+// wakeAt asks for a Tick, unless one comes sooner.
+func (c *Core) wakeAt(now, at int64) {
+	if c.wake != 0 && c.wake <= at {
+		return
+	}
+	c.wake = at
+	c.emit(After{D: time.Duration(at - now), Ev: Tick{}})
+}

@@ -1,0 +1,175 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+// Names of the resources that every node has. Amounts are in thousandths, of memory in bytes.
+const (
+	CPU    = "CPU"
+	GPU    = "GPU"
+	Memory = "memory"
+)
+
+// OneCPU is what a task takes that does not say, and an actor while it is created.
+const OneCPU = 1000
+
+// need is an amount of one resource, by the resource's number in the core.
+type need struct {
+	r int
+	n int64
+}
+
+// demand is what a lease takes: positive amounts, each resource once.
+type demand []need
+
+// of is the amount asked of a resource.
+func (d demand) of(r int) int64 {
+	for _, x := range d {
+		if x.r == r {
+			return x.n
+		}
+	}
+	return 0
+}
+
+// resCPU is the number of the CPU in every core.
+const resCPU = 0
+
+// resources is the node's account: what there is, what is free, and what is held by leases
+// that cannot be asked to return it (blocked in a get, or actors for life).
+type resources struct {
+	names []string
+	index map[string]int
+	total []int64
+	free  []int64
+	stuck []int64
+}
+
+func newResources(total []wire.Resource) *resources {
+	rs := &resources{index: make(map[string]int)}
+	rs.number(CPU)
+	for _, r := range total {
+		i := rs.number(r.Name)
+		rs.total[i], rs.free[i] = r.Amount, r.Amount
+	}
+	return rs
+}
+
+// number gives a name its place; a name that nobody had before is of an amount of zero.
+func (rs *resources) number(name string) int {
+	if i, ok := rs.index[name]; ok {
+		return i
+	}
+	i := len(rs.names)
+	rs.index[name] = i
+	rs.names = append(rs.names, name)
+	rs.total, rs.free, rs.stuck = append(rs.total, 0), append(rs.free, 0), append(rs.stuck, 0)
+	return i
+}
+
+// setTotal replaces what there is; what is taken stays taken, so free may fall below zero.
+func (rs *resources) setTotal(total []wire.Resource) {
+	next := make([]int64, len(rs.total))
+	for _, r := range total {
+		i := rs.number(r.Name)
+		if i >= len(next) {
+			next = append(next, 0)
+		}
+		next[i] = r.Amount
+	}
+	for i := range rs.total {
+		rs.free[i] += next[i] - rs.total[i]
+		rs.total[i] = next[i]
+	}
+}
+
+func (rs *resources) take(d demand) {
+	for _, x := range d {
+		rs.free[x.r] -= x.n
+	}
+}
+
+func (rs *resources) give(d demand) {
+	for _, x := range d {
+		rs.free[x.r] += x.n
+	}
+}
+
+func (rs *resources) stick(d demand) {
+	for _, x := range d {
+		rs.stuck[x.r] += x.n
+	}
+}
+
+func (rs *resources) unstick(d demand) {
+	for _, x := range d {
+		rs.stuck[x.r] -= x.n
+	}
+}
+
+// demandOf reads what a class asks: to be granted, and for an actor's life. Without an amount of
+// CPU a task takes one, and an actor one for its creation only; {"CPU", 0} says none.
+func (rs *resources) demandOf(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life demand, err *errs.Error) {
+	said := false
+	var asked []wire.Resource
+	if opts != nil {
+		asked = opts.Resources
+	}
+	for i, x := range asked {
+		switch {
+		case x.Name == "":
+			return nil, nil, errs.New(errs.CodeInvalid, "%s: a resource of amount %d has no name", funcName(opts), x.Amount)
+		case x.Amount < 0:
+			return nil, nil, errs.New(errs.CodeInvalid, "%s: resource %q: amount %s is negative", funcName(opts), x.Name, amount(x.Name, x.Amount))
+		case slices.ContainsFunc(asked[:i], func(y wire.Resource) bool { return y.Name == x.Name }):
+			return nil, nil, errs.New(errs.CodeInvalid, "%s: resource %q is named twice", funcName(opts), x.Name)
+		}
+		said = said || x.Name == CPU
+		if x.Amount > 0 {
+			grant = append(grant, need{rs.number(x.Name), x.Amount})
+		}
+	}
+	if kind == wire.TaskActorCreate {
+		life = slices.Clone(grant)
+	}
+	if !said {
+		grant = append(grant, need{resCPU, OneCPU})
+	}
+	return grant, life, nil
+}
+
+// infeasible names the first resource of which the node has less than asked, or is nil.
+func (rs *resources) infeasible(d demand, name string) *errs.Error {
+	for _, x := range d {
+		if x.n > rs.total[x.r] {
+			r := rs.names[x.r]
+			return errs.New(errs.CodeUnschedulable, "%s asks %s %s, this node has %s; ask less or start a node that has it",
+				name, amount(r, x.n), r, amount(r, rs.total[x.r]))
+		}
+	}
+	return nil
+}
+
+func funcName(opts *wire.TaskOptions) string {
+	switch {
+	case opts == nil:
+		return "task"
+	case opts.Label != "":
+		return opts.Label
+	}
+	return opts.Func
+}
+
+// amount prints thousandths as a decimal and memory as bytes.
+func amount(name string, n int64) string {
+	if name == Memory {
+		return fmt.Sprintf("%d B", n)
+	}
+	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
+}
