@@ -1,0 +1,66 @@
+package format
+
+import (
+	"math"
+
+	"mobula/internal/ids"
+)
+
+// Page is the unit of direct I/O: offsets, lengths and addresses are multiples of it.
+const Page = 4096
+
+const (
+	// Large is the size from which an object starts on a page of its own, so that it can be
+	// moved between segment and file without a copy.
+	Large = 64 << 10
+	// smallAlign is where smaller objects start; it is the segment's alignment.
+	smallAlign = 64
+	headerSize = Page
+)
+
+// Object is one object to write.
+type Object struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Data    []byte // unchanged until the write is done
+}
+
+// Entry is one object's line in a file's index.
+type Entry struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Off     uint64 // from the file's start
+	Size    uint64
+	CRC     uint32 // CRC-32C of the bytes
+}
+
+// Align rounds n up to a multiple of to, a power of two.
+func Align(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }
+
+// Place is the offset of an object of size bytes that comes after off.
+func Place(off, size uint64) uint64 {
+	if size >= Large {
+		return Align(off, Page)
+	}
+	return Align(off, smallAlign)
+}
+
+// Sizes is the layout of a file: where the index starts and how long the file is.
+func Sizes(objects []Object) (indexOff, size uint64) {
+	off := uint64(headerSize)
+	for i := range objects {
+		n := uint64(len(objects[i].Data))
+		off = Place(off, n) + n
+	}
+	indexOff = Align(off, smallAlign)
+	return indexOff, fileSize(indexOff, uint64(len(objects)))
+}
+
+// fileSize is the length of a file whose index of count entries starts at indexOff; 0 if
+// that is no possible file.
+func fileSize(indexOff, count uint64) uint64 {
+	if indexOff > math.MaxInt64/2 || count > math.MaxUint32 {
+		return 0
+	}
+	return Align(indexOff+count*entrySize+indexTail, Page)
+}

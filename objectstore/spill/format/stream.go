@@ -1,0 +1,164 @@
+package format
+
+import "unsafe"
+
+// Buffers lends page-aligned memory.
+type Buffers interface {
+	Get() []byte  // BatchBytes long, page-aligned, of any content
+	Put(b []byte) // from any goroutine
+}
+
+// BatchBytes is how much a batch holds at most: enough that a disk works at full speed with two
+// of them in flight.
+const BatchBytes = 4 << 20
+
+// Batch is a run of a file. Every piece is page-aligned and a multiple of a page long.
+type Batch struct {
+	Off    uint64 // in the file, a multiple of a page
+	Pieces [][]byte
+	Len    int // sum of the pieces
+
+	bounce []byte
+	bufs   Buffers
+}
+
+// Free gives the batch's memory back. Its pieces are invalid then.
+func (b *Batch) Free() {
+	if b.bounce != nil {
+		b.bufs.Put(b.bounce)
+		b.bounce = nil
+	}
+	b.Pieces = nil
+}
+
+// Stream is the content of one spill file, made on the way.
+type Stream struct {
+	header  Header
+	objects []Object
+	bufs    Buffers
+
+	entries []Entry
+	off     uint64 // of the next byte in the file
+	next    int    // object under way; len(objects): the index; beyond: the end
+	done    int    // bytes of it that went out
+	tail    []byte // the encoded index
+
+	cur   *Batch
+	used  int // bytes of bounce taken
+	start int // of the run of bounce that is no piece yet
+}
+
+// NewStream starts a file with objects. Count, IndexOff and Size of the header are filled in.
+func NewStream(h Header, objects []Object, bufs Buffers) *Stream {
+	h.Count = uint32(len(objects))
+	h.IndexOff, h.Size = Sizes(objects)
+	return &Stream{header: h, objects: objects, bufs: bufs, entries: make([]Entry, 0, len(objects))}
+}
+
+// Size is the length of the whole file.
+func (s *Stream) Size() uint64 { return s.header.Size }
+
+// Entries says where each object lies; complete when Next has returned nil.
+func (s *Stream) Entries() []Entry { return s.entries }
+
+// Rewind starts again from the first byte.
+func (s *Stream) Rewind() {
+	*s = Stream{header: s.header, objects: s.objects, bufs: s.bufs, entries: s.entries[:0]}
+}
+
+// Next is the next batch, nil at the end. The caller frees it.
+func (s *Stream) Next() *Batch {
+	if s.off >= s.header.Size {
+		return nil
+	}
+	s.cur = &Batch{Off: s.off, bounce: s.bufs.Get(), bufs: s.bufs}
+	s.used, s.start = 0, 0
+	if s.off == 0 {
+		n := len(AppendHeader(s.cur.bounce[:0], s.header))
+		clear(s.cur.bounce[n:headerSize])
+		s.used, s.off = headerSize, headerSize
+	}
+	for s.room() > 0 && s.next < len(s.objects) {
+		s.object()
+	}
+	for s.room() > 0 && s.off < s.header.Size {
+		s.index()
+	}
+	s.cut()
+	b := s.cur
+	s.cur = nil
+	return b
+}
+
+func (s *Stream) room() int { return BatchBytes - int(s.off-s.cur.Off) }
+
+// object sends what fits of the object under way.
+func (s *Stream) object() {
+	o := &s.objects[s.next]
+	size := uint64(len(o.Data))
+	if s.done == 0 && len(s.entries) == s.next {
+		at := Place(s.off, size)
+		if !s.zeros(int(at - s.off)) {
+			return
+		}
+		s.entries = append(s.entries, Entry{ID: o.ID, Attempt: o.Attempt, Off: at, Size: size})
+	}
+	rest := o.Data[s.done:]
+	n := min(len(rest), s.room())
+	if whole := n &^ (Page - 1); size >= Large && whole > 0 && aligned(rest) {
+		n = whole
+		s.cut()
+		s.cur.Pieces = append(s.cur.Pieces, rest[:n])
+		s.cur.Len += n
+		s.off += uint64(n)
+	} else {
+		s.copy(rest[:n])
+	}
+	e := &s.entries[s.next]
+	e.CRC = Extend(e.CRC, rest[:n])
+	if s.done += n; s.done == len(o.Data) {
+		s.next, s.done = s.next+1, 0
+	}
+}
+
+// index sends what fits of the index and the zeros after it.
+func (s *Stream) index() {
+	if s.tail == nil {
+		if s.off < s.header.IndexOff && !s.zeros(int(s.header.IndexOff-s.off)) {
+			return
+		}
+		s.tail = AppendIndex(nil, s.entries)
+	}
+	n := min(len(s.tail)-s.done, s.room())
+	s.copy(s.tail[s.done : s.done+n])
+	if s.done += n; s.done == len(s.tail) {
+		s.zeros(int(min(s.header.Size-s.off, uint64(s.room()))))
+	}
+}
+
+// zeros pads; it is false if the batch ended first.
+func (s *Stream) zeros(n int) bool {
+	fit := min(n, s.room())
+	clear(s.cur.bounce[s.used : s.used+fit])
+	s.used += fit
+	s.off += uint64(fit)
+	return fit == n
+}
+
+func (s *Stream) copy(p []byte) {
+	copy(s.cur.bounce[s.used:], p)
+	s.used += len(p)
+	s.off += uint64(len(p))
+}
+
+// cut makes a piece of what was copied since the last one. It is called only where the
+// file's offset is a multiple of a page.
+func (s *Stream) cut() {
+	if s.used > s.start {
+		s.cur.Pieces = append(s.cur.Pieces, s.cur.bounce[s.start:s.used])
+		s.cur.Len += s.used - s.start
+		s.start = s.used
+	}
+}
+
+func aligned(p []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(p)))%Page == 0 }

@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options say whose files a storage holds.
+type Options struct {
+	Session string
+	// Restarts says that a process may come back to this session after it was killed. Others leave it alone
+	// then, until the machine was restarted or a day has passed; else they remove it when they open.
+	Restarts bool
+	Buffers  *Buffers
+}
+
+// Opener opens one target. It takes the session's lock and removes what dead sessions left.
+type Opener func(ctx context.Context, u *url.URL, o Options) (Storage, error)
+
+var openers struct { // guarded by mu; written while packages initialise
+	mu     sync.RWMutex
+	scheme map[string]Opener
+}
+
+// Register adds a URL scheme. It panics on a second one of the same name: a mistake in the program.
+func Register(scheme string, open Opener) {
+	openers.mu.Lock()
+	defer openers.mu.Unlock()
+	if openers.scheme == nil {
+		openers.scheme = make(map[string]Opener)
+	}
+	if _, dup := openers.scheme[scheme]; dup {
+		panic("storage: scheme " + scheme + " registered twice")
+	}
+	openers.scheme[scheme] = open
+}
+
+// Parse reads a target: a bare path or a URL of a registered scheme.
+func Parse(target string) (*url.URL, error) {
+	if !strings.Contains(target, "://") {
+		if !strings.HasPrefix(target, "/") {
+			return nil, fmt.Errorf("spill target %q: want an absolute path or a URL", target)
+		}
+		return &url.URL{Scheme: "file", Path: target}, nil
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("spill target: %w", err)
+	}
+	openers.mu.RLock()
+	defer openers.mu.RUnlock()
+	if _, ok := openers.scheme[u.Scheme]; !ok {
+		known := make([]string, 0, len(openers.scheme))
+		for s := range openers.scheme {
+			known = append(known, s+"://")
+		}
+		slices.Sort(known)
+		return nil, fmt.Errorf("spill target %q: this program knows %s only", u.Redacted(), strings.Join(known, ", "))
+	}
+	if u.Scheme == "file" && (u.Host != "" || u.Path == "") {
+		return nil, fmt.Errorf("spill target %q: want file:///absolute/path", target)
+	}
+	return u, nil
+}
+
+// Open opens a target that Parse has read.
+func Open(ctx context.Context, u *url.URL, o Options) (Storage, error) {
+	openers.mu.RLock()
+	open := openers.scheme[u.Scheme]
+	openers.mu.RUnlock()
+	if open == nil {
+		return nil, fmt.Errorf("spill target %q: nothing is registered for its scheme", u.Redacted())
+	}
+	return open(ctx, u, o)
+}

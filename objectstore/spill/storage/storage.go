@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"mobula/objectstore/spill/format"
+)
+
+// Sentinels that every implementation uses.
+var (
+	ErrMissing  = errors.New("spill file is missing")
+	ErrCorrupt  = errors.New("spilled bytes are corrupt")
+	ErrFull     = errors.New("spill target is full")
+	ErrReadOnly = errors.New("spill target is read-only")
+	ErrGone     = errors.New("spill target is gone") // the directory or bucket itself
+	ErrInUse    = errors.New("spill session is in use by a running process")
+)
+
+// File is one stored file.
+type File struct {
+	Number uint64
+	Size   uint64
+}
+
+// Capacity is a medium's size in bytes; Total is 0 where it has no end.
+type Capacity struct{ Used, Total uint64 }
+
+// Storage is one session's part of one target.
+type Storage interface {
+	// Put stores the stream as a file. After an error nothing of it counts: the file may be deleted or
+	// put again, with the stream rewound.
+	Put(ctx context.Context, file uint64, s *format.Stream) error
+	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is ErrCorrupt.
+	Read(ctx context.Context, file uint64, off uint64, dst []byte) (crc uint32, err error)
+	// Delete removes a file; one that is not there is no error.
+	Delete(ctx context.Context, file uint64) error
+	// List gives every file of the session, in any order.
+	List(ctx context.Context) ([]File, error)
+	// Probe asks for the capacity and, if write is set, proves that a small file can be made.
+	Probe(ctx context.Context, write bool) (Capacity, error)
+	// Close gives the session up; remove deletes its files too.
+	Close(remove bool) error
+}
+
+// Local is a Storage whose files can be mapped.
+type Local interface {
+	Storage
+	// Allocate makes a file of size bytes with every block reserved.
+	Allocate(size uint64) (*os.File, error)
+	// Reopen opens such a file by its path.
+	Reopen(path string) (*os.File, error)
+	// Allocated gives the paths of all such files.
+	Allocated() ([]string, error)
+	// Unlink removes one.
+	Unlink(path string) error
+}
