@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"os"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
@@ -203,6 +205,10 @@ type MapFile struct {
 	File uint32
 	Size uint64
 	Path string
+
+	// Opened is not encoded. A connection sets it to the descriptor that came with the
+	// message, the receiver's to close; it is nil in process, where Path can be opened.
+	Opened *os.File
 }
 
 // Collect asks the client to run its garbage collector, so that dropped handles are

@@ -1,0 +1,363 @@
+package wire
+
+import "mobula/internal/ids"
+
+// readOther decodes the store's messages, the small ones to a worker, and the cold ones.
+func (d *Decoder) readOther(k Kind, b []byte) Msg {
+	switch k {
+	case KindHello:
+		return d.hello(b)
+	case KindWelcome:
+		return d.welcome(b)
+	case KindBye:
+		m := new(Bye)
+		for c := d.cursor(b); c.next(); {
+			if c.tag == 1<<3|wtBytes {
+				m.Err = d.err(c.bytes())
+			} else {
+				c.skip()
+			}
+		}
+		return m
+	case KindCreate:
+		return d.create(b)
+	case KindCreated:
+		return d.created(b)
+	case KindAbort:
+		m := new(Abort)
+		d.objectAndNumber(b, &m.ID, &m.Attempt)
+		return m
+	case KindUnpin:
+		m := new(Unpin)
+		d.objectAndNumber(b, &m.ID, &m.N)
+		return m
+	case KindMapFile:
+		m := new(MapFile)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtVarint:
+				m.File = c.uint32()
+			case 2<<3 | wtVarint:
+				m.Size = c.varint()
+			case 3<<3 | wtBytes:
+				m.Path = string(c.bytes())
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindCancelTask:
+		m := new(CancelTask)
+		d.taskAndFlags(b, &m.Task, &m.Abandon, nil)
+		return m
+	case KindStopActor:
+		m := new(StopActor)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), nil, nil)
+		return m
+	case KindResume:
+		m := new(Resume)
+		d.taskAndFlags(b, &m.Task, nil, nil)
+		return m
+	case KindStreamAck:
+		m := new(StreamAck)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				m.Task = c.task()
+			case 2<<3 | wtVarint:
+				m.Consumed = c.uint32()
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindBlocked:
+		m := new(Blocked)
+		m.Returned = d.taskLease(b, &m.Task, &m.Lease, true)
+		return m
+	case KindUnblocked:
+		m := new(Unblocked)
+		d.taskLease(b, &m.Task, &m.Lease, false)
+		return m
+	case KindStats:
+		m := new(Stats)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtVarint:
+				m.HeapBytes = c.varint()
+			case 2<<3 | wtVarint:
+				m.Goroutines = c.varint()
+			case 3<<3 | wtVarint:
+				m.Running = c.uint32()
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindRequest:
+		return d.request(b)
+	case KindReply:
+		return d.reply(b)
+	case KindResync:
+		m := new(Resync)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtVarint:
+				m.Component = Component(c.enum(uint8(ComponentStore)))
+			case 2<<3 | wtVarint:
+				m.Epoch = c.varint()
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindHoldings:
+		return d.holdings(b)
+	case KindCredit:
+		m := new(Credit)
+		for c := d.cursor(b); c.next(); {
+			if c.tag == 1<<3|wtVarint {
+				m.Bytes = c.sint()
+			} else {
+				c.skip()
+			}
+		}
+		return m
+	case KindDrain:
+		d.empty(b)
+		return new(Drain)
+	case KindCollect:
+		d.empty(b)
+		return new(Collect)
+	}
+	d.malformed(b, "kind %d has no decoder", k)
+	return nil
+}
+
+func (d *Decoder) empty(b []byte) {
+	for c := d.cursor(b); c.next(); {
+		c.skip()
+	}
+}
+
+func (d *Decoder) objectAndNumber(b []byte, o *ids.ObjectID, n *uint32) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			*o = c.object()
+		case 2<<3 | wtVarint:
+			*n = c.uint32()
+		default:
+			c.skip()
+		}
+	}
+}
+
+// taskLease reads a task, a lease and, where the message has one, a list of tasks.
+func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) (tasks []ids.TaskID) {
+	for c := d.cursor(b); c.next(); {
+		switch {
+		case c.tag == 1<<3|wtBytes:
+			*t = c.task()
+		case c.tag == 2<<3|wtVarint:
+			*l = ids.LeaseID(c.varint())
+		case c.tag == 3<<3|wtBytes && list:
+			tasks = grow(&c, tasks)
+			tasks = append(tasks, c.task())
+		default:
+			c.skip()
+		}
+	}
+	return tasks
+}
+
+func (d *Decoder) create(b []byte) Msg {
+	m := new(Create)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Req = c.varint()
+		case 2<<3 | wtBytes:
+			m.ID = c.object()
+		case 3<<3 | wtVarint:
+			m.Attempt = c.uint32()
+		case 4<<3 | wtVarint:
+			m.Size = c.varint()
+		case 5<<3 | wtBytes:
+			m.Task = c.task()
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) created(b []byte) Msg {
+	m := new(Created)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Req = c.varint()
+		case 2<<3 | wtBytes:
+			m.ID = c.object()
+		case 3<<3 | wtBytes:
+			d.extent(c.bytes(), &m.Extent)
+		case 4<<3 | wtVarint:
+			m.Exists = c.bool()
+		case 5<<3 | wtBytes:
+			m.Err = d.err(c.bytes())
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) hello(b []byte) Msg {
+	m := new(Hello)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Version = c.uint32()
+		case 2<<3 | wtVarint:
+			m.MinVersion = c.uint32()
+		case 3<<3 | wtVarint:
+			m.Role = Role(c.enum(uint8(RoleTool)))
+		case 4<<3 | wtVarint:
+			m.PID = c.sint32()
+		case 5<<3 | wtVarint:
+			m.Job = ids.JobID(c.uint32())
+		case 6<<3 | wtBytes:
+			m.Token = c.kept()
+		case 7<<3 | wtBytes:
+			f := elem(&c, &m.Functions)
+			for c := d.cursor(c.bytes()); c.next(); {
+				switch c.tag {
+				case 1<<3 | wtBytes:
+					f.Name = c.string()
+				case 2<<3 | wtFixed64:
+					f.Signature = c.fixed64()
+				default:
+					c.skip()
+				}
+			}
+		case 8<<3 | wtBytes:
+			m.Namespace = c.string()
+		case 9<<3 | wtVarint:
+			m.Client = ids.ClientID(c.varint())
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) welcome(b []byte) Msg {
+	m := new(Welcome)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Version = c.uint32()
+		case 2<<3 | wtVarint:
+			m.Client = ids.ClientID(c.varint())
+		case 3<<3 | wtBytes:
+			m.Node = c.string()
+		case 4<<3 | wtVarint:
+			m.Job = ids.JobID(c.uint32())
+		case 5<<3 | wtBytes:
+			m.Root = c.task()
+		case 6<<3 | wtVarint:
+			m.SegmentSize = c.varint()
+		case 7<<3 | wtVarint:
+			m.InlineMax = c.uint32()
+		case 8<<3 | wtBytes:
+			m.Token = c.kept()
+		case 9<<3 | wtBytes:
+			m.Namespace = c.string()
+		case 10<<3 | wtVarint:
+			m.Slots = c.sint32()
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) request(b []byte) Msg {
+	m := new(Request)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Req = c.varint()
+		case 2<<3 | wtBytes:
+			m.Method = c.string()
+		case 3<<3 | wtBytes:
+			m.Body = c.kept()
+		case 4<<3 | wtBytes:
+			d.trace(c.bytes(), &m.Trace)
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) reply(b []byte) Msg {
+	m := new(Reply)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Req = c.varint()
+		case 2<<3 | wtBytes:
+			m.Body = c.kept()
+		case 3<<3 | wtBytes:
+			m.Err = d.err(c.bytes())
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) holdings(b []byte) Msg {
+	m := new(Holdings)
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Component = Component(c.enum(uint8(ComponentStore)))
+		case 2<<3 | wtVarint:
+			m.Epoch = c.varint()
+		case 3<<3 | wtBytes:
+			m.Handles = c.objects(m.Handles)
+		case 4<<3 | wtBytes:
+			g := elem(&c, &m.Gets)
+			d.get(c.bytes(), g)
+		case 5<<3 | wtBytes:
+			s := elem(&c, &m.Streams)
+			d.streamNext(c.bytes(), s)
+		case 6<<3 | wtBytes:
+			a := elem(&c, &m.Tasks)
+			for c := d.cursor(c.bytes()); c.next(); {
+				switch c.tag {
+				case 1<<3 | wtBytes:
+					a.Task = c.task()
+				case 2<<3 | wtVarint:
+					a.Attempt = c.uint32()
+				case 3<<3 | wtVarint:
+					a.Lease = ids.LeaseID(c.varint())
+				default:
+					c.skip()
+				}
+			}
+		case 7<<3 | wtBytes:
+			m.Actors = grow(&c, m.Actors)
+			m.Actors = append(m.Actors, ids.ActorID(c.task()))
+		case 8<<3 | wtBytes:
+			u := elem(&c, &m.Pins)
+			d.objectAndNumber(c.bytes(), &u.ID, &u.N)
+		default:
+			c.skip()
+		}
+	}
+	return m
+}

@@ -1,0 +1,296 @@
+package wire
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// submitBox is a Submit and its spec in one allocation.
+type submitBox struct {
+	m Submit
+	s TaskSpec
+}
+
+// submitArgs is a Submit, its spec and a few arguments in one allocation.
+type submitArgs struct {
+	m Submit
+	specArgs
+}
+
+// message decodes a body. With alias, byte strings of the result may point into b.
+// A nil message with a nil error is of a kind that this version does not know.
+func (d *Decoder) message(k Kind, b []byte, alias bool) (Msg, error) {
+	if k == 0 {
+		return nil, errs.New(errs.CodeProtocol, "message kind 0")
+	}
+	if k >= kindEnd {
+		return nil, nil
+	}
+	d.start(k.String(), b, alias)
+	m := d.read(k, b)
+	if d.fail != nil {
+		return nil, d.fail
+	}
+	d.msg, d.unit, d.tail = nil, nil, nil
+	return m, nil
+}
+
+func (d *Decoder) read(k Kind, b []byte) Msg {
+	switch k {
+	case KindSubmit:
+		return d.submit(b)
+	case KindPutValue:
+		m := new(PutValue)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				m.ID = c.object()
+			case 2<<3 | wtBytes:
+				d.value(c.bytes(), &m.Value)
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindSeal:
+		m := new(Seal)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				m.ID = c.object()
+			case 2<<3 | wtVarint:
+				m.Attempt = c.uint32()
+			case 3<<3 | wtVarint:
+				m.Size = c.varint()
+			case 4<<3 | wtBytes:
+				d.value(c.bytes(), &m.Value)
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindGet:
+		m := new(Get)
+		d.get(b, m)
+		return m
+	case KindUnget:
+		m := new(Unget)
+		d.onlyObject(b, &m.ID)
+		return m
+	case KindAddRef:
+		m := new(AddRef)
+		d.onlyObject(b, &m.ID)
+		return m
+	case KindRelease:
+		m := new(Release)
+		for c := d.cursor(b); c.next(); {
+			if c.tag == 1<<3|wtBytes {
+				m.IDs = c.objects(m.IDs)
+			} else {
+				c.skip()
+			}
+		}
+		return m
+	case KindCancel:
+		m := new(Cancel)
+		d.taskAndFlags(b, &m.Task, &m.Force, &m.Recursive)
+		return m
+	case KindKillActor:
+		m := new(KillActor)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restart, nil)
+		return m
+	case KindResolved:
+		m := new(Resolved)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				m.ID = c.object()
+			case 2<<3 | wtVarint:
+				m.Fetch = c.bool()
+			case 3<<3 | wtBytes:
+				d.result(c.bytes(), &m.Result)
+			case 4<<3 | wtBytes:
+				d.extent(c.bytes(), &m.Extent)
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindStreamNext:
+		m := new(StreamNext)
+		d.streamNext(b, m)
+		return m
+	case KindExec:
+		return d.exec(b)
+	case KindDone:
+		return d.done(b)
+	case KindStreamItem:
+		m := new(StreamItem)
+		for c := d.cursor(b); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				m.Task = c.task()
+			case 2<<3 | wtVarint:
+				m.Attempt = c.uint32()
+			case 3<<3 | wtVarint:
+				m.Index = c.uint32()
+			case 4<<3 | wtBytes:
+				d.result(c.bytes(), &m.Result)
+			default:
+				c.skip()
+			}
+		}
+		return m
+	}
+	return d.readOther(k, b)
+}
+
+// submit reads the message as one allocation beside its byte strings.
+func (d *Decoder) submit(b []byte) Msg {
+	var m *Submit
+	for c := d.cursor(b); c.next(); {
+		if c.tag != 1<<3|wtBytes {
+			c.skip()
+			continue
+		}
+		raw := c.bytes()
+		if n := countTag(raw, argsTag); n == 0 || n > len(specArgs{}.args) {
+			box := new(submitBox)
+			box.m.Spec = &box.s
+			m = &box.m
+			d.spec(raw, &box.s, nil)
+		} else {
+			box := new(submitArgs)
+			box.m.Spec = &box.spec
+			m = &box.m
+			d.spec(raw, &box.spec, box.args[:0])
+		}
+	}
+	if m == nil {
+		d.malformed(b[len(b):], "no spec")
+		return nil
+	}
+	return m
+}
+
+func (d *Decoder) exec(b []byte) Msg {
+	m, alias := new(Exec), d.alias
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Lease = ids.LeaseID(c.varint())
+		case 2<<3 | wtBytes:
+			t := elem(&c, &m.Tasks)
+			d.execTask(c.bytes(), t, alias)
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+// doneResult is a Done and the one result that most have in one allocation.
+type doneResult struct {
+	m Done
+	r [1]Result
+}
+
+func (d *Decoder) done(b []byte) Msg {
+	const resultsTag = 4<<3 | wtBytes
+	var m *Done
+	if countTag(b, resultsTag) == 1 {
+		box := new(doneResult)
+		m, box.m.Results = &box.m, box.r[:0]
+	} else {
+		m = new(Done)
+	}
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Task = c.task()
+		case 2<<3 | wtVarint:
+			m.Attempt = c.uint32()
+		case 3<<3 | wtVarint:
+			m.Lease = ids.LeaseID(c.varint())
+		case resultsTag:
+			r := elem(&c, &m.Results)
+			d.result(c.bytes(), r)
+		case 5<<3 | wtVarint:
+			m.Items = c.uint32()
+		case 6<<3 | wtBytes:
+			m.Err = d.err(c.bytes())
+		case 7<<3 | wtBytes:
+			d.times(c.bytes(), &m.Times)
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) times(b []byte, t *Times) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtFixed64:
+			t.Received = int64(c.fixed64())
+		case 2<<3 | wtFixed64:
+			t.Started = int64(c.fixed64())
+		case 3<<3 | wtFixed64:
+			t.Ended = int64(c.fixed64())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (d *Decoder) get(b []byte, m *Get) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.ID = c.object()
+		case 2<<3 | wtVarint:
+			m.Fetch = c.bool()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (d *Decoder) streamNext(b []byte, m *StreamNext) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Task = c.task()
+		case 2<<3 | wtVarint:
+			m.Index = c.uint32()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (d *Decoder) onlyObject(b []byte, o *ids.ObjectID) {
+	for c := d.cursor(b); c.next(); {
+		if c.tag == 1<<3|wtBytes {
+			*o = c.object()
+		} else {
+			c.skip()
+		}
+	}
+}
+
+// taskAndFlags reads a task or actor id and up to two booleans after it.
+func (d *Decoder) taskAndFlags(b []byte, t *ids.TaskID, f, g *bool) {
+	for c := d.cursor(b); c.next(); {
+		switch {
+		case c.tag == 1<<3|wtBytes:
+			*t = c.task()
+		case c.tag == 2<<3|wtVarint && f != nil:
+			*f = c.bool()
+		case c.tag == 3<<3|wtVarint && g != nil:
+			*g = c.bool()
+		default:
+			c.skip()
+		}
+	}
+}

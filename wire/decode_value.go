@@ -1,0 +1,291 @@
+package wire
+
+import (
+	"unsafe"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+func (d *Decoder) value(b []byte, v *Value) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			if v.Meta = c.kept(); len(v.Meta) > MaxMeta {
+				d.malformed(c.b, "a value's Meta of %d bytes, the limit is %d", len(v.Meta), MaxMeta)
+			}
+		case 2<<3 | wtBytes:
+			v.Data = c.kept()
+		case 3<<3 | wtBytes:
+			v.Refs = c.objects(v.Refs)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (c *cursor) objects(s []ids.ObjectID) []ids.ObjectID {
+	s = grow(c, s)
+	return append(s, c.object())
+}
+
+func (d *Decoder) extent(b []byte, x *Extent) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			x.File = c.uint32()
+		case 2<<3 | wtVarint:
+			x.Off = c.varint()
+		case 3<<3 | wtVarint:
+			x.Size = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (d *Decoder) result(b []byte, r *Result) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			r.Kind = ResultKind(c.enum(uint8(ResultError)))
+		case 2<<3 | wtBytes:
+			d.value(c.bytes(), &r.Value)
+		case 3<<3 | wtVarint:
+			r.Size = c.varint()
+		case 4<<3 | wtBytes:
+			r.Err = d.err(c.bytes())
+		default:
+			c.skip()
+		}
+	}
+	if r.Kind == ResultError && r.Err == nil { // what a reader would look at
+		r.Err = &errs.Error{Code: errs.CodeUnknown, Msg: "an error without a description"}
+	}
+}
+
+func (d *Decoder) trace(b []byte, t *TraceContext) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			if raw := c.bytes(); len(raw) == len(t.TraceID) {
+				t.TraceID = [16]byte(raw)
+			} else {
+				c.badID(raw, len(t.TraceID))
+			}
+		case 2<<3 | wtBytes:
+			if raw := c.bytes(); len(raw) == len(t.SpanID) {
+				t.SpanID = [8]byte(raw)
+			} else {
+				c.badID(raw, len(t.SpanID))
+			}
+		case 3<<3 | wtVarint:
+			t.Flags = byte(c.varint())
+		default:
+			c.skip()
+		}
+	}
+}
+
+const argsTag = 5<<3 | wtBytes
+
+// spec reads into s; args is room for its arguments, if the caller has some.
+func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
+	if len(b) == 0 {
+		d.malformed(b, "an empty task spec")
+	}
+	s.Args = args
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			s.ID = c.task()
+		case 2<<3 | wtBytes:
+			s.Parent = c.task()
+		case 3<<3 | wtVarint:
+			s.Kind = TaskKind(c.enum(uint8(TaskActorCall)))
+		case 4<<3 | wtBytes:
+			s.Opts = d.options(c.bytes())
+		case argsTag:
+			d.arg(c.bytes2(&s.Args))
+		case 6<<3 | wtBytes:
+			s.Actor = ids.ActorID(c.task())
+		case 7<<3 | wtVarint:
+			s.Seq = c.varint()
+		case 8<<3 | 1:
+			s.Deadline = int64(c.fixed64())
+		case 9<<3 | wtBytes:
+			d.trace(c.bytes(), &s.Trace)
+		case 10<<3 | wtBytes:
+			s.Callsite = c.text()
+		default:
+			c.skip()
+		}
+	}
+	if s.Opts == nil {
+		d.malformed(b[len(b):], "a task spec without options")
+	}
+}
+
+// bytes2 appends an argument and returns it with its encoding.
+func (c *cursor) bytes2(args *[]Arg) ([]byte, *Arg) {
+	a := elem(c, args)
+	return c.bytes(), a
+}
+
+func (d *Decoder) arg(b []byte, a *Arg) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			a.Ref = c.object()
+		case 2<<3 | wtBytes:
+			d.value(c.bytes(), &a.Value)
+		default:
+			c.skip()
+		}
+	}
+}
+
+// options returns the one pointer for these bytes.
+func (d *Decoder) options(b []byte) *TaskOptions {
+	if o := d.table.get(b); o != nil {
+		return o
+	}
+	o := new(TaskOptions)
+	d.room(b, 1, int(unsafe.Sizeof(*o)))
+	for c := d.cursor(b); c.next(); {
+		c.option(o)
+	}
+	if d.fail == nil {
+		d.table.put(b, o)
+	}
+	return o
+}
+
+func (c *cursor) option(o *TaskOptions) {
+	switch c.tag {
+	case 1<<3 | wtBytes:
+		o.Func = c.text()
+	case 2<<3 | wtVarint:
+		o.NumReturns = c.sint32()
+	case 3<<3 | wtBytes:
+		r := elem(c, &o.Resources)
+		for c := c.d.cursor(c.bytes()); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				r.Name = c.text()
+			case 2<<3 | wtVarint:
+				r.Amount = c.sint()
+			default:
+				c.skip()
+			}
+		}
+	case 4<<3 | wtVarint:
+		o.MaxRetries = c.sint32()
+	case 5<<3 | wtVarint:
+		o.RetryExceptions = c.bool()
+	case 6<<3 | wtVarint:
+		o.Isolate = c.bool()
+	case 7<<3 | wtVarint:
+		o.Backpressure = c.sint32()
+	case 8<<3 | wtVarint:
+		o.Spread = c.bool()
+	case 9<<3 | wtBytes:
+		o.Label = c.text()
+	case 10<<3 | wtVarint:
+		o.MaxRestarts = c.sint32()
+	case 11<<3 | wtVarint:
+		o.MaxTaskRetries = c.sint32()
+	case 12<<3 | wtVarint:
+		o.MaxConcurrency = c.sint32()
+	case 13<<3 | wtBytes:
+		g := elem(c, &o.Groups)
+		for c := c.d.cursor(c.bytes()); c.next(); {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				g.Name = c.text()
+			case 2<<3 | wtVarint:
+				g.Max = c.sint32()
+			default:
+				c.skip()
+			}
+		}
+	case 14<<3 | wtVarint:
+		o.MaxPendingCalls = c.sint32()
+	case 15<<3 | wtBytes:
+		o.Namespace = c.text()
+	case 16<<3 | wtBytes:
+		o.ActorName = c.text()
+	case 17<<3 | wtVarint:
+		o.Detached = c.bool()
+	case 18<<3 | wtVarint:
+		o.GetIfExists = c.bool()
+	case 19<<3 | wtBytes:
+		o.Group = c.text()
+	default:
+		c.skip()
+	}
+}
+
+// specArgs is a spec with room for the few arguments that most have: one allocation.
+type specArgs struct {
+	spec TaskSpec
+	args [2]Arg
+}
+
+// newSpec reads a spec into an allocation of its own.
+func (d *Decoder) newSpec(b []byte) *TaskSpec {
+	d.room(b, 1, int(unsafe.Sizeof(specArgs{})))
+	switch n := countTag(b, argsTag); {
+	case n == 0 || n > len(specArgs{}.args):
+		s := new(TaskSpec)
+		d.spec(b, s, nil)
+		return s
+	default:
+		s := new(specArgs)
+		d.spec(b, &s.spec, s.args[:0])
+		return &s.spec
+	}
+}
+
+// execTask reads one task as a unit of its own: a long task must not keep the
+// buffers of those that came with it.
+func (d *Decoder) execTask(b []byte, t *ExecTask, alias bool) {
+	d.enter(b, alias && 2*len(b) >= len(d.msg))
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			t.Spec = d.newSpec(c.bytes())
+		case 2<<3 | wtVarint:
+			t.Attempt = c.uint32()
+		case 3<<3 | wtBytes:
+			a := elem(&c, &t.Args)
+			d.argValue(c.bytes(), a)
+		default:
+			c.skip()
+		}
+	}
+	if t.Spec == nil {
+		d.malformed(b[len(b):], "a task without a spec")
+		return
+	}
+	for i := range t.Args {
+		if x := t.Args[i].Index; x < 0 || int(x) >= len(t.Spec.Args) {
+			d.malformed(b[len(b):], "a value for argument %d of %d", x, len(t.Spec.Args))
+		}
+	}
+}
+
+func (d *Decoder) argValue(b []byte, a *ArgValue) {
+	for c := d.cursor(b); c.next(); {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			a.Index = int32(c.varint())
+		case 2<<3 | wtBytes:
+			d.result(c.bytes(), &a.Result)
+		case 3<<3 | wtBytes:
+			d.extent(c.bytes(), &a.Extent)
+		default:
+			c.skip()
+		}
+	}
+}

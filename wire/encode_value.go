@@ -1,0 +1,155 @@
+package wire
+
+import "mobula/internal/errs"
+
+// Nested values. Each writes its fields; the caller opens and closes the message.
+
+func (e *encoder) value(num uint64, v *Value) {
+	if len(v.Meta)+len(v.Data)+len(v.Refs) == 0 {
+		return
+	}
+	e.valueAlways(num, v)
+}
+
+func (e *encoder) valueAlways(num uint64, v *Value) {
+	if len(v.Meta) > MaxMeta {
+		e.bad = errs.New(errs.CodeInvalid, "a value's Meta is %d bytes long, the limit is %d", len(v.Meta), MaxMeta)
+	}
+	at, ext := e.open(num)
+	e.bytes(1, v.Meta)
+	e.bytes(2, v.Data)
+	e.objects(3, v.Refs)
+	e.close(at, ext)
+}
+
+func (e *encoder) extent(num uint64, x *Extent) {
+	if *x == (Extent{}) {
+		return
+	}
+	at, ext := e.open(num)
+	e.uint(1, uint64(x.File))
+	e.uint(2, x.Off)
+	e.uint(3, x.Size)
+	e.close(at, ext)
+}
+
+func (e *encoder) result(num uint64, r *Result) {
+	at, ext := e.open(num)
+	e.uint(1, uint64(r.Kind))
+	e.value(2, &r.Value)
+	e.uint(3, r.Size)
+	e.err(4, r.Err)
+	e.close(at, ext)
+}
+
+func (e *encoder) trace(num uint64, t *TraceContext) {
+	if *t == (TraceContext{}) {
+		return
+	}
+	at, ext := e.open(num)
+	if t.TraceID != [16]byte{} {
+		e.tag(1, wtBytes)
+		e.b = append(append(e.b, 16), t.TraceID[:]...)
+	}
+	if t.SpanID != [8]byte{} {
+		e.tag(2, wtBytes)
+		e.b = append(append(e.b, 8), t.SpanID[:]...)
+	}
+	e.uint(3, uint64(t.Flags))
+	e.close(at, ext)
+}
+
+func (e *encoder) spec(num uint64, s *TaskSpec) {
+	if s == nil {
+		return
+	}
+	at, ext := e.open(num)
+	e.task(1, s.ID)
+	e.task(2, s.Parent)
+	e.uint(3, uint64(s.Kind))
+	e.options(4, s.Opts)
+	for i := range s.Args {
+		e.arg(5, &s.Args[i])
+	}
+	e.task(6, idOf(s.Actor))
+	e.uint(7, s.Seq)
+	e.fixed64(8, uint64(s.Deadline))
+	e.trace(9, &s.Trace)
+	e.string(10, s.Callsite)
+	e.close(at, ext)
+}
+
+func (e *encoder) arg(num uint64, a *Arg) {
+	at, ext := e.open(num)
+	if a.Ref.IsZero() {
+		e.valueAlways(2, &a.Value)
+	} else {
+		e.id(1, &a.Ref)
+		e.value(2, &a.Value)
+	}
+	e.close(at, ext)
+}
+
+// options writes the encoding of o from the cache of the connection, if it has one.
+func (e *encoder) options(num uint64, o *TaskOptions) {
+	if o == nil {
+		return
+	}
+	e.tag(num, wtBytes)
+	if enc, ok := e.opts.get(o); ok {
+		e.b = append(appendVarint(e.b, uint64(len(enc))), enc...)
+		return
+	}
+	e.b = append(e.b, 0)
+	at, ext := len(e.b), e.extLen
+	e.optionFields(o)
+	e.opts.put(o, e.b[at:])
+	e.close(at, ext)
+}
+
+func (e *encoder) optionFields(o *TaskOptions) {
+	e.string(1, o.Func)
+	e.sint(2, int64(o.NumReturns))
+	for i := range o.Resources {
+		at, ext := e.open(3)
+		e.string(1, o.Resources[i].Name)
+		e.sint(2, o.Resources[i].Amount)
+		e.close(at, ext)
+	}
+	e.sint(4, int64(o.MaxRetries))
+	e.bool(5, o.RetryExceptions)
+	e.bool(6, o.Isolate)
+	e.sint(7, int64(o.Backpressure))
+	e.bool(8, o.Spread)
+	e.string(9, o.Label)
+	e.sint(10, int64(o.MaxRestarts))
+	e.sint(11, int64(o.MaxTaskRetries))
+	e.sint(12, int64(o.MaxConcurrency))
+	for i := range o.Groups {
+		at, ext := e.open(13)
+		e.string(1, o.Groups[i].Name)
+		e.sint(2, int64(o.Groups[i].Max))
+		e.close(at, ext)
+	}
+	e.sint(14, int64(o.MaxPendingCalls))
+	e.string(15, o.Namespace)
+	e.string(16, o.ActorName)
+	e.bool(17, o.Detached)
+	e.bool(18, o.GetIfExists)
+	e.string(19, o.Group)
+}
+
+func (e *encoder) execTask(num uint64, t *ExecTask) {
+	at, ext := e.open(num)
+	e.spec(1, t.Spec)
+	e.uint(2, uint64(t.Attempt))
+	for i := range t.Args {
+		a := &t.Args[i]
+		at, ext := e.open(3)
+		e.uint(1, uint64(uint32(a.Index)))
+		e.result(2, &a.Result)
+		e.extent(3, &a.Extent)
+		e.close(at, ext)
+	}
+	e.close(at, ext)
+}
