@@ -1,0 +1,51 @@
+package actors
+
+import (
+	"context"
+	"time"
+)
+
+// Ref addresses a component. It stays valid over restarts and may be shared.
+type Ref[E any] struct {
+	m   *mailbox[E]
+	inc uint32 // of the core that self belongs to; 0: of Spawn
+}
+
+func (r *Ref[E]) treeNode() *node { return r.m.n }
+
+// Kind of the component.
+func (r *Ref[E]) Kind() string { return r.m.n.kind }
+
+// Name of the component.
+func (r *Ref[E]) Name() string { return r.m.n.name }
+
+// Depth is the number of messages that wait, to within 64.
+func (r *Ref[E]) Depth() int {
+	d, _ := r.m.depth()
+	return d
+}
+
+// Post appends the event and never blocks. Events of one goroutine are stepped in the
+// order of its posts. The error is ErrStopped, or ErrMailboxFull beyond twice the bound.
+func (r *Ref[E]) Post(ev E) error { return r.m.post(ev, nil) }
+
+// Send is Post that waits for room while the mailbox is at its bound, first come first
+// served. It is for callers outside components: a component that sends to itself, or
+// in a ring, waits for itself. The error is ErrStopped or the context's cause; on an error the
+// event was not taken.
+func (r *Ref[E]) Send(ctx context.Context, ev E) error { return r.m.send(ctx, ev) }
+
+// After posts the event after d, beyond the bound if need be. The timer ends with the
+// component; armed through the self that Do is given, it ends with that core.
+func (r *Ref[E]) After(d time.Duration, ev E) (cancel func()) { return r.m.after(d, ev, r.inc) }
+
+// Done is closed when the component has stopped. A restart is no stop.
+func (r *Ref[E]) Done() <-chan struct{} { return r.m.n.done }
+
+// Stop stops the component's children, last started first, then drains its mailbox and
+// stops it. It must not be called on the goroutine of the component or of one below
+// it: there BeginStop is meant. The error is a *StopError when ctx ends first.
+func (r *Ref[E]) Stop(ctx context.Context) error { return r.m.n.sys.stop(ctx, r.m.n) }
+
+// BeginStop is Stop that does not wait; its deadline is Config.StopTimeout.
+func (r *Ref[E]) BeginStop() { r.m.n.sys.beginStop(r.m.n) }

@@ -1,0 +1,393 @@
+package actors
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"mobula/wire"
+)
+
+// kept is what outlives the cores of one component.
+type kept[E, F any] struct {
+	spec   Spec[E, F]
+	m      *mailbox[E]
+	n      *node
+	faults *atomic.Bool
+	ready  chan error // the outcome of the first New
+	ran    []F        // effects of the message in hand that had run when Do panicked
+	now    int64
+	dirty  bool // something ran since the last Flush
+	built  bool // a first core was
+}
+
+// What a shell is doing, for the report of a panic.
+const (
+	inNew = iota
+	inStart
+	inStep
+	inDo
+	inFlush
+	inNothing
+)
+
+var phaseNames = [...]string{"New", "start", "Step", "Do", "Flush", "supervision"}
+
+// shell is the protoactor actor around one core: a new one for each incarnation.
+type shell[E, F any] struct {
+	*kept[E, F]
+	core    Core[E, F]
+	self    *Ref[E]
+	phase   int
+	effect  int // index of the effect that runs
+	effects []F // of the last Step
+	since   int // messages since the last flush
+}
+
+func (k *kept[E, F]) incarnate() actor.Actor {
+	k.m.inc++
+	s := &shell[E, F]{kept: k, phase: inNothing, self: &Ref[E]{m: k.m, inc: k.m.inc}}
+	k.m.shell = s
+	return s
+}
+
+// Receive implements actor.Actor.
+func (s *shell[E, F]) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *wakeUp:
+		s.batch()
+	case *actor.Started:
+		s.started(ctx)
+	case *actor.Restarting:
+		s.flushQuietly()
+		s.discard()
+	case *actor.Stopping:
+		s.stopping()
+	case *actor.Stopped:
+		s.n.finish(s.m.finish())
+	}
+}
+
+// started builds the core and steps what New returned.
+func (s *shell[E, F]) started(ctx actor.Context) {
+	first := !s.built
+	start := s.n.start(first)
+	s.phase = inNew
+	core, evs, err := s.build(first, start)
+	if err != nil {
+		if !first {
+			panic(err)
+		}
+		s.phase = inNothing
+		s.ready <- err
+		ctx.Stop(ctx.Self())
+		return
+	}
+	s.core, s.built = core, true
+	kind := EventStarted
+	if !first {
+		kind = EventRestarted
+	}
+	s.n.sys.emit(s.n, Event{Kind: kind, Restarts: start.Restart, Err: start.Reason})
+	if first {
+		s.ready <- nil
+	}
+	s.phase = inStart
+	s.tick()
+	s.m.trace = wire.TraceContext{}
+	for _, ev := range evs {
+		s.dirty = true
+		for _, f := range s.core.Step(s.now, ev) {
+			s.spec.Do(s.self, f)
+		}
+	}
+	s.flush()
+	s.phase = inNothing
+}
+
+// build calls New. A panic in the first call is Spawn's error: there is nothing to
+// fall back on. A panic in a later one is the component's next failure.
+func (s *shell[E, F]) build(first bool, start Start) (core Core[E, F], evs []E, err error) {
+	if first {
+		defer func() {
+			if v := recover(); v != nil {
+				err = s.n.panicError(phaseNames[inNew], "", v, nil)
+			}
+		}()
+	}
+	return s.spec.New(start)
+}
+
+// start counts the incarnation.
+func (n *node) start(first bool) Start {
+	n.sys.mu.Lock()
+	defer n.sys.mu.Unlock()
+	if first {
+		return Start{}
+	}
+	n.nrestarts++
+	n.sys.restarts[n.kind]++
+	return Start{Restart: n.nrestarts, Reason: n.reason}
+}
+
+// batch steps what is in hand, until it is done or protoactor wants attention.
+func (s *shell[E, F]) batch() {
+	m := s.m
+	s.tick()
+	m.trace = wire.TraceContext{}
+	s.dirty = true
+	for m.pos < len(m.batch) {
+		if m.attention.Load() {
+			return
+		}
+		if m.pos%chunk == chunk-1 {
+			m.account()
+			s.tick()
+		}
+		s.message(m.batch[m.pos])
+		s.next()
+		if s.since++; s.since == flushEvery {
+			s.flush()
+			s.dirty = true
+		}
+	}
+	s.flush()
+}
+
+// next is the end of the message in hand.
+func (s *shell[E, F]) next() {
+	s.m.pos++
+	s.m.redelivered = false
+	s.ran = nil
+}
+
+// message steps one event and runs its effects, looking at what few events have: a
+// trace, a timer's core, a fault.
+func (s *shell[E, F]) message(ev E) {
+	m := s.m
+	var span *meta
+	if m.mpos < len(m.batchMetas) {
+		mt, stale := s.meta()
+		if stale {
+			return
+		}
+		if mt != nil && mt.posted != 0 {
+			span = mt
+		}
+	}
+	if s.faults.Load() && s.fault(ev) {
+		return
+	}
+	if span == nil {
+		s.step(ev)
+		return
+	}
+	begin := s.n.sys.now()
+	s.step(ev)
+	s.n.span(typeName(ev), span, begin)
+}
+
+// meta finds what the event in hand carries. stale: it is a timer of a core that is gone.
+func (s *shell[E, F]) meta() (mt *meta, stale bool) {
+	m := s.m
+	m.trace = wire.TraceContext{}
+	for m.mpos < len(m.batchMetas) && m.batchMetas[m.mpos].idx < m.pos {
+		m.mpos++
+	}
+	if m.mpos == len(m.batchMetas) || m.batchMetas[m.mpos].idx != m.pos {
+		return nil, false
+	}
+	mt = &m.batchMetas[m.mpos]
+	m.trace = mt.tc
+	return mt, mt.inc != 0 && mt.inc != m.inc && !m.redelivered
+}
+
+func (s *shell[E, F]) step(ev E) {
+	s.phase = inStep
+	s.effects = s.core.Step(s.now, ev)
+	if len(s.effects) > 0 {
+		s.run()
+	}
+	s.phase = inNothing
+}
+
+func (s *shell[E, F]) run() {
+	s.phase = inDo
+	for i := range s.effects {
+		s.effect = i
+		if s.ran != nil && s.hasRun(s.effects[i]) {
+			continue
+		}
+		s.spec.Do(s.self, s.effects[i])
+	}
+}
+
+// hasRun tells if the effect is one of those that ran before Do panicked, each once.
+func (s *shell[E, F]) hasRun(f F) bool {
+	i := slices.IndexFunc(s.ran, func(ran F) bool { return s.spec.Same(ran, f) })
+	if i < 0 {
+		return false
+	}
+	s.ran = slices.Delete(s.ran, i, i+1)
+	return true
+}
+
+// fault applies an injected fault. done: the message needs no step any more.
+func (s *shell[E, F]) fault(ev E) (done bool) {
+	f, ok := s.n.sys.Faults.hit(s.n.kind, s.n.name, typeName(ev))
+	if !ok {
+		return false
+	}
+	switch f.Action {
+	case PanicMidStep:
+		s.phase = inStep
+		s.core.Step(s.now, ev)
+		panic(InjectedPanic{f})
+	case Delay:
+		passed := make(chan struct{})
+		stop := s.n.sys.clock.AfterFunc(f.Delay, func() { close(passed) })
+		select {
+		case <-passed:
+		case <-s.n.abandoned:
+			stop()
+		}
+		s.tick()
+	case Drop:
+		return true
+	case Duplicate:
+		s.step(ev)
+	}
+	return false
+}
+
+func (s *shell[E, F]) flush() {
+	s.since = 0
+	if s.spec.Flush != nil && s.dirty {
+		s.phase = inFlush
+		s.spec.Flush()
+		s.phase = inNothing
+	}
+	s.dirty = false
+}
+
+// flushQuietly is flush where a panic must go no further: the core is being discarded,
+// or the component is stopping.
+func (s *shell[E, F]) flushQuietly() {
+	phase := s.phase
+	s.quietly(inFlush, s.flush)
+	s.phase = phase
+}
+
+// quietly runs f and reports a panic in it as an event.
+func (s *shell[E, F]) quietly(phase int, f func()) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.n.sys.emit(s.n, Event{Kind: EventPanicked, Err: s.n.panicError(phaseNames[phase], "", v, debug.Stack())})
+		}
+	}()
+	f()
+	return true
+}
+
+// panicked discards the core, decides about the message in hand, and gives the report
+// that supervision gets. It runs while the stack still stands.
+func (s *shell[E, F]) panicked(v any, stack []byte) *PanicError {
+	message := ""
+	inHand := (s.phase == inStep || s.phase == inDo) && s.m.pos < len(s.m.batch)
+	if inHand {
+		message = typeName(s.m.batch[s.m.pos])
+	}
+	pe := s.n.panicError(phaseNames[s.phase], message, v, stack)
+	if inHand {
+		s.retry(pe)
+	}
+	s.m.account()
+	if s.phase != inFlush { // what other messages' effects have written must reach what New reads
+		s.flushQuietly()
+	}
+	s.discard()
+	return pe
+}
+
+// retry keeps the message in hand for the next core, or drops it after its second panic.
+func (s *shell[E, F]) retry(pe *PanicError) {
+	if !s.m.redelivered {
+		s.m.redelivered = true
+		if s.phase == inDo && s.spec.Same != nil {
+			s.ran = append(s.ran, s.effects[:s.effect]...)
+		}
+		return
+	}
+	s.poison(s.m.batch[s.m.pos], pe)
+	s.next()
+}
+
+func (s *shell[E, F]) poison(ev E, pe *PanicError) {
+	err := &PoisonError{pe}
+	restarts := s.n.poisoned()
+	s.n.sys.emit(s.n, Event{Kind: EventPoisoned, Restarts: restarts, Err: err})
+	if s.spec.OnPoison != nil {
+		s.quietly(inNothing, func() { s.spec.OnPoison(s.self, ev, err) })
+	}
+}
+
+func (n *node) poisoned() (restarts int) {
+	n.sys.mu.Lock()
+	defer n.sys.mu.Unlock()
+	n.npoisoned++
+	return n.nrestarts
+}
+
+// discard drops the core and what it armed.
+func (s *shell[E, F]) discard() {
+	s.core, s.effects = nil, nil
+	s.m.cancelTimers(s.m.inc)
+}
+
+// stopping drains the mailbox into a core that is alive, and then stops.
+func (s *shell[E, F]) stopping() {
+	s.m.close()
+	if s.core != nil {
+		for s.drain() {
+		}
+	}
+	s.flushQuietly()
+	if s.spec.Stop != nil && s.built {
+		s.quietly(inNothing, s.spec.Stop)
+	}
+	s.discard()
+}
+
+// drain steps one batch. A panic ends the drain: no core is built to stop it.
+func (s *shell[E, F]) drain() (more bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			more = false
+			ev := s.m.batch[s.m.pos]
+			s.poison(ev, s.n.panicError(phaseNames[s.phase], typeName(ev), v, debug.Stack()))
+			s.next()
+		}
+	}()
+	s.m.mu.Lock()
+	more = s.m.take()
+	s.m.mu.Unlock()
+	s.tick()
+	s.m.trace = wire.TraceContext{}
+	for s.m.pos < len(s.m.batch) {
+		if isClosed(s.n.abandoned) {
+			return false
+		}
+		s.dirty = true
+		s.message(s.m.batch[s.m.pos])
+		s.next()
+	}
+	return more
+}
+
+// tick reads the clock; a component's time does not go back.
+func (s *shell[E, F]) tick() { s.now = max(s.now, s.n.sys.now()) }
+
+func typeName(v any) string { return fmt.Sprintf("%T", v) }

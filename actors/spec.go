@@ -1,0 +1,161 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"mobula/internal/errs"
+)
+
+// Core is a component's logic: no goroutine, clock, randomness or I/O of its own.
+// now is in Unix nanoseconds and never goes back within one component. The slice
+// returned is the core's; the shell is done with it before it calls Step again.
+type Core[E, F any] interface {
+	Step(now int64, ev E) []F
+}
+
+// Start says which incarnation New is asked to build.
+type Start struct {
+	Restart int   // 0 for the first core, then 1, 2, 3 ...
+	Reason  error // why the core before it was discarded: wraps *PanicError; nil for the first
+}
+
+// Spec describes one component. Only Kind, Name and New must be set.
+type Spec[E, F any] struct {
+	Kind string // what it is: "owner"; counters are kept by kind
+	Name string // unique among the children of one parent: "owner/7"
+
+	// New builds a core from what is authoritative, on the component's goroutine. The
+	// events it returns are stepped before anything of the mailbox. An error of the
+	// first call is Spawn's; of a later one it counts as a panic.
+	New func(start Start) (Core[E, F], []E, error)
+
+	// Do runs one effect, on the component's goroutine, after Step returned; it must
+	// not block for long. nil if the core has no effects. self belongs to this core:
+	// timers armed with it are cancelled when the core is discarded.
+	Do func(self *Ref[E], f F)
+
+	// Flush runs after a batch of messages (at most 256 of them), before the mailbox is waited
+	// on and before a new core is built: batched writes, a log's commit.
+	Flush func()
+
+	// Stop runs once, when the component's children have stopped and its mailbox is
+	// drained.
+	Stop func()
+
+	// OnPoison is handed the message on which two cores panicked in a row, and a
+	// *PoisonError, on the component's goroutine; self may be posted to.
+	OnPoison func(self *Ref[E], ev E, err error)
+
+	// Same tells that an effect of a redelivered message is one that has run already
+	// before Do panicked, and is to be left out. nil: none is; see the package's text.
+	Same func(ran, next F) bool
+
+	Mailbox int    // bound in messages; 0 is DefaultMailbox. Post goes on to twice of it
+	Policy  Policy // of its restarts, and of its children's escalations
+	Thread  bool   // run on an OS thread of its own
+}
+
+// DefaultMailbox is the bound of a mailbox whose Spec names none, in messages.
+const DefaultMailbox = 8192
+
+func (s *Spec[E, F]) check() error {
+	switch {
+	case s.Kind == "" || s.Name == "":
+		return errs.New(errs.CodeInvalid, "component kind %q, name %q: both must be set", s.Kind, s.Name)
+	case s.New == nil:
+		return errs.New(errs.CodeInvalid, "component %s: Spec.New is nil; it must build the core", s.Name)
+	case s.Mailbox < 0:
+		return errs.New(errs.CodeInvalid, "component %s: mailbox bound %d; it must be 0 (for %d) or more", s.Name, s.Mailbox, DefaultMailbox)
+	}
+	if err := s.Policy.check(); err != nil {
+		return fmt.Errorf("component %s: %w", s.Name, err)
+	}
+	if s.Do == nil {
+		name := s.Name
+		s.Do = func(_ *Ref[E], f F) {
+			panic(errs.New(errs.CodeInvalid, "component %s has an effect %T to run and no Spec.Do", name, f))
+		}
+	}
+	if s.Mailbox == 0 {
+		s.Mailbox = DefaultMailbox
+	}
+	s.Policy = s.Policy.withDefaults()
+	return nil
+}
+
+// Strategy is whom a supervisor restarts when a child has escalated to it.
+type Strategy uint8
+
+// The strategies.
+const (
+	OneForOne Strategy = iota // the child, with what is below it
+	AllForOne                 // every child, with what is below them
+)
+
+// Policy bounds restarts. A component's own policy counts its panics; as a parent's
+// it counts, apart, the escalations of its children. Beyond it the next parent is asked.
+type Policy struct {
+	MaxRestarts int           // within Window; 0 is 10, Unlimited, or NoRestarts
+	Window      time.Duration // 0 is 10 s
+	Backoff     time.Duration // before the first restart in Window; doubles with each; 0 is 1 ms
+	MaxBackoff  time.Duration // 0 is 1 s
+	Strategy    Strategy      // for children
+}
+
+// Values of Policy.MaxRestarts.
+const (
+	Unlimited  = -1 // never escalate
+	NoRestarts = -2 // escalate at once
+)
+
+func (p Policy) check() error {
+	if p.MaxRestarts < NoRestarts || p.Window < 0 || p.Backoff < 0 || p.MaxBackoff < 0 || p.Strategy > AllForOne {
+		return errs.New(errs.CodeInvalid, "restart policy %+v: durations must not be negative, MaxRestarts not below %d, Strategy OneForOne or AllForOne", p, NoRestarts)
+	}
+	return nil
+}
+
+// The defaults are protoactor's own for its one-for-one strategy: 10 restarts in 10 s.
+func (p Policy) withDefaults() Policy {
+	if p.MaxRestarts == 0 {
+		p.MaxRestarts = 10
+	}
+	if p.Window == 0 {
+		p.Window = 10 * time.Second
+	}
+	if p.Backoff == 0 {
+		p.Backoff = time.Millisecond
+	}
+	if p.MaxBackoff == 0 {
+		p.MaxBackoff = time.Second
+	}
+	return p
+}
+
+// failures are the times of recent failures, Unix nanoseconds, oldest first.
+type failures []int64
+
+// add counts a failure and tells whether the policy allows a restart, and after how long.
+func (f *failures) add(now int64, p Policy) (backoff time.Duration, ok bool) {
+	keep := (*f)[:0]
+	for _, t := range *f {
+		if now-t < int64(p.Window) {
+			keep = append(keep, t)
+		}
+	}
+	// With no bound on restarts the list still has one: the backoff is at its maximum by then.
+	if len(keep) >= 64 && p.MaxRestarts == Unlimited {
+		keep = append(keep[:0], keep[1:]...)
+	}
+	*f = append(keep, now)
+	n := len(*f)
+	if p.MaxRestarts != Unlimited && n > max(p.MaxRestarts, 0) {
+		return 0, false
+	}
+	backoff = p.Backoff
+	for i := 1; i < n && backoff < p.MaxBackoff; i++ {
+		backoff *= 2
+	}
+	return min(backoff, p.MaxBackoff), true
+}
