@@ -1,0 +1,36 @@
+package client
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// collectEvery bounds how often the store can make this process collect: a collection
+// costs CPU in proportion to the heap, and dropped handles do not pile up faster.
+const collectEvery = time.Second
+
+type collector struct {
+	mu      sync.Mutex
+	last    time.Time // guarded by mu
+	running bool      // guarded by mu
+}
+
+// start runs the garbage collector, so that handles that nobody can reach are released,
+// and sends the releases.
+func (k *collector) start(c *Client) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if k.running || (!k.last.IsZero() && now.Sub(k.last) < collectEvery) {
+		return
+	}
+	k.last = now
+	k.running = c.start(func() {
+		runtime.GC()
+		c.Flush() // what the cleanups release after this goes with the timer
+		k.mu.Lock()
+		k.running = false
+		k.mu.Unlock()
+	})
+}

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Blocker is told when a task's code waits. The executor installs one, so that a
+// waiting task gives its CPU back.
+type Blocker interface {
+	// Blocked says that a goroutine of the task begins to wait. It does not block.
+	Blocked()
+	// Unblocked says that it goes on; it returns once the task may run again, or when
+	// ctx ends.
+	Unblocked(ctx context.Context)
+}
+
+// TaskContext is the task on whose behalf code runs: ids of what it submits and puts
+// follow from it. Its methods are safe for concurrent use.
+type TaskContext struct {
+	Client  *Client
+	Task    ids.TaskID
+	Attempt uint32
+	Trace   wire.TraceContext
+	Spec    *wire.TaskSpec // nil for the driver's own code
+	Blocker Blocker        // nil: nobody is told
+
+	calls atomic.Uint64
+	puts  atomic.Uint32
+
+	actors struct {
+		mu    sync.Mutex
+		seq   map[ids.ActorID]*callOrder // guarded by mu
+		last  ids.ActorID                // guarded by mu
+		order *callOrder                 // of last; guarded by mu
+	}
+}
+
+// callOrder numbers the calls of one caller to one actor. Its lock is held while a
+// call is sent, so that the order of the numbers is the order on the wire.
+type callOrder struct {
+	mu  sync.Mutex
+	seq uint64 // of the last call; guarded by mu
+}
+
+// NextTask is the id of the next task that this one submits.
+func (tc *TaskContext) NextTask() ids.TaskID { return ids.Derive(tc.Task, tc.calls.Add(1)) }
+
+// NextPut is the id of the next object that this task puts.
+func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Task.Put(tc.puts.Add(1)) }
+
+// Forget drops the call counter of an actor that will not be called again.
+func (tc *TaskContext) Forget(actor ids.ActorID) {
+	tc.actors.mu.Lock()
+	defer tc.actors.mu.Unlock()
+	delete(tc.actors.seq, actor)
+	if tc.actors.last == actor {
+		tc.actors.last, tc.actors.order = ids.ActorID{}, nil
+	}
+}
+
+func (tc *TaskContext) orderOf(actor ids.ActorID) *callOrder {
+	a := &tc.actors
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.order != nil && a.last == actor {
+		return a.order
+	}
+	o := a.seq[actor]
+	if o == nil {
+		o = new(callOrder)
+		if a.seq == nil {
+			a.seq = make(map[ids.ActorID]*callOrder)
+		}
+		a.seq[actor] = o
+	}
+	a.last, a.order = actor, o
+	return o
+}
+
+type taskKey struct{}
+
+// TaskKey is the key under which a context that implements Value itself answers with
+// its *TaskContext.
+var TaskKey any = taskKey{}
+
+// WithTask gives a context that carries tc.
+func WithTask(ctx context.Context, tc *TaskContext) context.Context {
+	return context.WithValue(ctx, TaskKey, tc)
+}
+
+// FromContext is the task that ctx belongs to, or nil.
+func FromContext(ctx context.Context) *TaskContext {
+	tc, _ := ctx.Value(TaskKey).(*TaskContext)
+	return tc
+}
+
+// task is the task of ctx if it belongs to this client, else the client's own.
+func (c *Client) task(ctx context.Context) *TaskContext {
+	if tc := FromContext(ctx); tc != nil && tc.Client == c {
+		return tc
+	}
+	return &c.root
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"sync/atomic"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// pin is what this process holds pinned of one stored object: all readers share it.
+type pin struct {
+	id     ids.ObjectID
+	data   []byte // the whole extent, read-only
+	users  int32  // readers; guarded by the shard's mu
+	n      uint32 // pins that the store counts for this client; guarded by the shard's mu
+	queued bool   // in the release queue; guarded by the shard's mu
+}
+
+// Data is a value that was got. Where it is pinned, Value.Data lies in the node's
+// segment: read-only, valid until Release.
+type Data struct {
+	Value wire.Value
+	lease *reading
+	got   bool
+}
+
+// reading is one reader's share of a pin; copies of a Data share it.
+type reading struct {
+	c    *Client
+	p    *pin
+	done atomic.Bool
+}
+
+// Pinned tells whether the value lies in the segment, so that Release matters.
+func (d Data) Pinned() bool { return d.lease != nil }
+
+// Release gives the pin back. Only the first call, on whichever copy, does anything.
+func (d Data) Release() {
+	if d.lease == nil || d.lease.done.Swap(true) {
+		return
+	}
+	d.lease.c.unread(d.lease.p)
+}
+
+// Released tells whether Release was called: the slice must not be used any more.
+func (d Data) Released() bool { return d.lease != nil && d.lease.done.Load() }
+
+func (c *Client) unread(p *pin) {
+	s := c.table.shard(p.id)
+	s.mu.Lock()
+	p.users--
+	queue := p.users == 0 && !p.queued
+	if queue {
+		p.queued = true
+	}
+	s.mu.Unlock()
+	if queue {
+		c.rel.unpin(p)
+	}
+}
+
+// dropPin takes a queued pin out of the table, unless it has readers again, and gives
+// the number of pins to give back to the store.
+func (t *table) dropPin(p *pin) uint32 {
+	s := t.shard(p.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.queued = false
+	if p.users > 0 {
+		return 0
+	}
+	n := p.n
+	p.n, p.data = 0, nil
+	if s.pins[p.id] == p {
+		delete(s.pins, p.id)
+	}
+	return n
+}
+
+// pinned records one more pin of the store and gives it the users. The shard's mu is held.
+func (s *shard) pinned(id ids.ObjectID, data []byte, users int32) *pin {
+	p := s.pins[id]
+	if p == nil || p.n == 0 {
+		p = &pin{id: id, data: data}
+		if s.pins == nil {
+			s.pins = make(map[ids.ObjectID]*pin)
+		}
+		s.pins[id] = p
+	}
+	p.n++
+	p.users += users
+	return p
+}
+
+// read makes a Data of what is known of an object and, where it is stored, its pin; the
+// pin counts this reader already.
+func (c *Client) read(r *wire.Result, p *pin) Data {
+	if p == nil {
+		return Data{Value: r.Value, got: true}
+	}
+	return Data{
+		Value: wire.Value{Meta: r.Value.Meta, Data: p.data[:r.Size:r.Size], Refs: r.Value.Refs},
+		lease: &reading{c: c, p: p},
+		got:   true,
+	}
+}

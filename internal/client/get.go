@@ -1,0 +1,296 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Get gives the values of objects, in order, and waits until all are there or one has
+// failed. Stored values are pinned until Data.Release. On an error nothing is pinned and
+// the handles stay valid: the object's own *errs.Error, ErrGetTimeout where ctx ran out,
+// the cause of ctx, ErrFetchTimedOut, ErrShutdown or ErrOwnerDied.
+func (c *Client) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
+	out := make([]Data, len(hs))
+	pending := 0
+	for i, h := range hs {
+		ok, err := c.known(h, &out[i])
+		if err != nil {
+			release(out[:i])
+			return nil, err
+		}
+		if !ok {
+			pending++
+		}
+	}
+	if pending == 0 {
+		return out, nil
+	}
+	if err := c.fetch(ctx, hs, out, pending); err != nil {
+		release(out)
+		return nil, err
+	}
+	return out, nil
+}
+
+// Get1 is Get of one object.
+func (c *Client) Get1(ctx context.Context, h *Handle) (Data, error) {
+	var out [1]Data
+	ok, err := c.known(h, &out[0])
+	if ok || err != nil {
+		return out[0], err
+	}
+	hs := [1]*Handle{h}
+	err = c.fetch(ctx, hs[:], out[:], 1)
+	return out[0], err
+}
+
+func release(ds []Data) {
+	for _, d := range ds {
+		d.Release()
+	}
+}
+
+// known answers from what this process knows, without a lock where the value is inline.
+func (c *Client) known(h *Handle, out *Data) (bool, error) {
+	r := h.res.Load()
+	if r == nil {
+		return false, nil
+	}
+	switch r.Kind {
+	case wire.ResultInline:
+		out.Value, out.got = r.Value, true
+		return true, nil
+	case wire.ResultError:
+		return false, r.Err
+	}
+	s := c.table.shard(h.id)
+	s.mu.Lock()
+	p := s.pins[h.id]
+	if p == nil || p.n == 0 {
+		s.mu.Unlock()
+		return false, nil
+	}
+	p.users++
+	s.mu.Unlock()
+	*out = c.read(r, p)
+	return true, nil
+}
+
+// fetch asks for what is missing in one batch and waits for it.
+func (c *Client) fetch(ctx context.Context, hs []*Handle, out []Data, pending int) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctxError(ctx)
+	}
+	w := c.waiter()
+	nodes := w.nodes(pending)[:0]
+	w.left.Store(int32(pending) + 1) // one is ours: nothing wakes us while we link
+	gets := make([]wire.Get, 0, pending)
+	var err error
+	for i, h := range hs {
+		if out[i].got {
+			continue
+		}
+		nodes = append(nodes, waitNode{w: w, h: h, i: i, fetch: true})
+		var ask bool
+		if ask, err = c.link(&nodes[len(nodes)-1]); err != nil {
+			nodes = nodes[:len(nodes)-1]
+			break
+		}
+		if ask {
+			gets = append(gets, wire.Get{ID: h.id, Fetch: true})
+		}
+	}
+	if err == nil {
+		err = c.ask(gets)
+	}
+	if err == nil && w.left.Add(-1) > 0 {
+		err = c.await(ctx, w, nodes)
+	}
+	return c.collectNodes(w, nodes, out, err)
+}
+
+// link puts n on its handle's list, or finishes it at once from what is known. ask tells
+// that a Get must be sent.
+func (c *Client) link(n *waitNode) (ask bool, err error) {
+	h := n.h
+	s := c.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := h.res.Load(); r != nil {
+		if r.Kind != wire.ResultStored || !n.fetch {
+			n.finish(r, nil, nil)
+			return false, nil
+		}
+		if p := s.pins[h.id]; p != nil && p.n > 0 {
+			p.users++
+			n.finish(r, p, nil)
+			return false, nil
+		}
+		n.storedAt = time.Now()
+	}
+	if h.flags&removed != 0 {
+		return false, errs.New(errs.CodeObjectFreed, "object %v: this reference was released", h.id)
+	}
+	n.next, h.wait = h.wait, n
+	bit := asked
+	if n.fetch {
+		bit = fetching
+	}
+	if h.flags&bit != 0 || (!n.fetch && h.flags&fetching != 0) {
+		return false, nil
+	}
+	h.flags |= bit
+	return true, nil
+}
+
+func (c *Client) ask(gets []wire.Get) error {
+	switch len(gets) {
+	case 0:
+		return nil
+	case 1:
+		return c.send(&gets[0])
+	}
+	msgs := make([]wire.Msg, len(gets))
+	for i := range gets {
+		msgs[i] = &gets[i]
+	}
+	return c.Send(msgs...)
+}
+
+// collectNodes turns finished nodes into values, or gives their pins back if the wait
+// failed, and frees the waiter.
+func (c *Client) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) error {
+	if err != nil || w.left.Load() > 0 { // else each is done, and stays so
+		c.unlink(nodes)
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if !n.done {
+			continue
+		}
+		switch {
+		case n.err != nil:
+			if err == nil {
+				err = n.err
+			}
+		case n.res.Kind == wire.ResultError:
+			if err == nil {
+				err = n.res.Err
+			}
+		default:
+			out[n.i] = c.read(n.res, n.pin)
+		}
+	}
+	c.free(w)
+	if err != nil {
+		release(out)
+	}
+	return err
+}
+
+// resolved takes the owner's or the store's answer to a Get.
+func (c *Client) resolved(m *wire.Resolved) {
+	r := &m.Result
+	if r.Kind == wire.ResultNone {
+		r = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeProtocol, "object %v: the node answered with no result", m.ID)}
+	}
+	var data []byte
+	var mapErr error
+	stored := r.Kind == wire.ResultStored && m.Fetch
+	if stored {
+		if data, mapErr = c.mem().Map(m.Extent, false); mapErr == nil && uint64(len(data)) < r.Size {
+			mapErr = errs.New(errs.CodeProtocol, "object %v: the extent has %d bytes, the object %d", m.ID, len(data), r.Size)
+		}
+	}
+	s := c.table.shard(m.ID)
+	s.mu.Lock()
+	h := s.find(m.ID)
+	if h == nil {
+		s.mu.Unlock()
+		if stored {
+			c.giveBack(m.ID, data)
+		}
+		return
+	}
+	c.settle(s, h, m, r, data, mapErr)
+}
+
+// settle records a result and wakes who waits for it. It unlocks s.mu.
+func (c *Client) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, data []byte, mapErr error) {
+	if m.Fetch {
+		h.flags &^= fetching
+	} else {
+		h.flags &^= asked
+	}
+	if old := h.res.Load(); old == nil {
+		h.res.Store(r)
+		if r.Kind == wire.ResultInline {
+			c.table.remember(s, h)
+		}
+	} else if old.Kind == wire.ResultStored && r.Kind == wire.ResultStored && r.Value.Refs == nil && old.Value.Refs != nil {
+		with := *r // the store knows no references, the owner told us before
+		with.Value.Refs = old.Value.Refs
+		r = &with
+	}
+	stored := r.Kind == wire.ResultStored
+	var p *pin
+	if stored && m.Fetch {
+		p = s.pinned(m.ID, data, 0)
+	}
+	var keep *waitNode
+	for n := h.wait; n != nil; {
+		next := n.next
+		switch {
+		case stored && n.fetch && !m.Fetch: // known to be stored now; its bytes are on the way
+			n.next, keep = keep, n
+		case mapErr != nil && n.fetch:
+			n.finish(r, nil, mapErr)
+		case stored && n.fetch:
+			p.users++
+			n.finish(r, p, nil)
+		default:
+			n.finish(r, nil, nil)
+		}
+		n = next
+	}
+	h.wait = keep
+	unpin := p != nil && p.users == 0 && !p.queued
+	if unpin {
+		p.queued = true
+	}
+	queue := s.queueIfUnused(h)
+	s.mu.Unlock()
+	if unpin {
+		c.rel.unpin(p)
+	}
+	if queue {
+		c.rel.release(h)
+	}
+	if r.Kind == wire.ResultInline && c.table.cacheUsed.Load() > c.table.cacheMax {
+		c.table.evict()
+	}
+}
+
+// giveBack unpins an object that came after its reader had left.
+func (c *Client) giveBack(id ids.ObjectID, data []byte) {
+	s := c.table.shard(id)
+	s.mu.Lock()
+	p := s.pinned(id, data, 0)
+	queue := p.users == 0 && !p.queued
+	if queue {
+		p.queued = true
+	}
+	s.mu.Unlock()
+	if queue {
+		c.rel.unpin(p)
+	}
+}
+
+func (c *Client) mem() Memory { return *c.memory.Load() }

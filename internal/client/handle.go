@@ -1,0 +1,77 @@
+package client
+
+import (
+	"sync/atomic"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Handle is this process' hold on one object. There is one an object and process; it
+// counts its users, and the last Release tells the owner.
+type Handle struct {
+	c    *Client
+	next *Handle   // of its bucket; guarded by the shard's mu
+	wait *waitNode // who waits for it; guarded by the shard's mu
+
+	// res is what is known of the object: nil where it is not resolved, or was and the
+	// value was evicted. What it points to never changes.
+	res atomic.Pointer[wire.Result]
+
+	older, newer *Handle // of the shard's list of cached values; guarded by the shard's mu
+
+	id    ids.ObjectID
+	refs  int32 // guarded by the shard's mu
+	flags flags // guarded by the shard's mu
+}
+
+type flags uint8
+
+const (
+	asked    flags = 1 << iota // a Get without fetch is under way
+	fetching                   // a Get with fetch is under way
+	queued                     // in the release queue
+	removed                    // not in the table any more: the owner was told
+	cached                     // in the list of cached values
+)
+
+// ID is the object's id.
+func (h *Handle) ID() ids.ObjectID { return h.id }
+
+// Retain adds a user and returns h. The caller must be a user itself.
+func (h *Handle) Retain() *Handle {
+	s := h.c.table.shard(h.id)
+	s.mu.Lock()
+	h.refs++
+	s.mu.Unlock()
+	return h
+}
+
+// Release ends one user's hold. After the last one the owner is told, in a batch.
+func (h *Handle) Release() {
+	s := h.c.table.shard(h.id)
+	s.mu.Lock()
+	if h.refs <= 0 { // one Release too many: the entry is another's or gone
+		s.mu.Unlock()
+		return
+	}
+	h.refs--
+	queue := s.queueIfUnused(h)
+	s.mu.Unlock()
+	if queue {
+		h.c.rel.release(h)
+	}
+}
+
+// Ready tells whether the object was resolved, as far as this process knows.
+func (h *Handle) Ready() bool { return h.res.Load() != nil }
+
+// queueIfUnused marks h for the release queue if nobody uses it or waits for it and it
+// is not there already.
+func (s *shard) queueIfUnused(h *Handle) bool {
+	if h.refs > 0 || h.wait != nil || h.flags&(queued|removed) != 0 {
+		return false
+	}
+	h.flags |= queued
+	return true
+}

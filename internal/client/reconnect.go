@@ -1,0 +1,136 @@
+package client
+
+import (
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+// Session is a connection that was opened again.
+type Session struct {
+	Port    Port
+	Welcome *wire.Welcome
+	Memory  Memory
+}
+
+// Disconnected tells the client that its connection is gone and why. The transport calls
+// it when its reader ends. Without Config.Reconnect every pending and later operation
+// fails with ErrOwnerDied (or with the node's own reason, where it gave one); with it,
+// they wait for the next connection.
+func (c *Client) Disconnected(cause error) {
+	c.out.mu.Lock()
+	port := c.out.port
+	c.out.port = nil
+	c.out.mu.Unlock()
+	if port != nil {
+		_ = port.Close() // it is dead; its reader ends
+	}
+	if c.cfg.Reconnect == nil {
+		c.kill(asGone(cause))
+		return
+	}
+	if c.joining.Swap(true) {
+		return
+	}
+	c.credit.reset()
+	if !c.start(func() { c.rejoin(cause) }) {
+		c.joining.Store(false)
+	}
+}
+
+func asGone(cause error) error {
+	if e, ok := cause.(*errs.Error); ok && e.Code != errs.CodeUnknown {
+		return e
+	}
+	if cause == nil {
+		cause = errs.ErrShutdown
+	}
+	return gone(cause)
+}
+
+func (c *Client) rejoin(cause error) {
+	s, err := c.cfg.Reconnect(c.life, cause)
+	if err != nil {
+		c.joining.Store(false)
+		c.kill(asGone(err))
+		return
+	}
+	if s.Memory != nil {
+		c.memory.Store(&s.Memory)
+	}
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.joining.Store(false)
+	if c.Err() != nil {
+		_ = s.Port.Close() // closed meanwhile
+		return
+	}
+	c.out.port = s.Port
+	c.replayLocked()
+}
+
+// replayLocked says everything again that the node may not know: holdings first, then
+// what was sent last and may not have arrived, then what was never sent.
+func (c *Client) replayLocked() {
+	c.declareLocked(wire.ComponentOwner, 0)
+	c.declareLocked(wire.ComponentStore, 0)
+	again := c.out.unacked.list()
+	later := c.out.later
+	c.out.later = nil
+	for _, batch := range [][]wire.Msg{again, later} {
+		if len(batch) == 0 || c.out.port == nil {
+			continue
+		}
+		if err := c.out.port.Send(batch...); err != nil {
+			c.out.port = nil
+			c.out.later = later
+			go c.Disconnected(err)
+			return
+		}
+	}
+	c.requests.each(func(q *request) { _ = c.writeLocked([]wire.Msg{q.m}) })
+}
+
+// The replay queue: the submits, inline puts and seals that were sent last. The protocol
+// has no acknowledgement for them, so the queue keeps what could still be on its way: more
+// than what a socket and the node's mailbox hold together.
+const (
+	replayMessages = 64 << 10
+	replayBytes    = 64 << 20
+)
+
+type unacked struct {
+	ring  []wire.Msg // from head on, wrapping
+	head  int
+	n     int
+	bytes int64
+}
+
+func (u *unacked) add(m wire.Msg) {
+	switch m.Kind() {
+	case wire.KindSubmit, wire.KindPutValue, wire.KindSeal:
+	default:
+		return
+	}
+	u.bytes += Cost(m)
+	for u.n > 0 && (u.n >= replayMessages || u.bytes > replayBytes) {
+		u.bytes -= Cost(u.ring[u.head])
+		u.ring[u.head] = nil
+		u.head = (u.head + 1) % len(u.ring)
+		u.n--
+	}
+	if u.n == len(u.ring) {
+		grown := make([]wire.Msg, max(64, 2*u.n))
+		copy(grown, u.list())
+		u.ring, u.head = grown, 0
+	}
+	u.ring[(u.head+u.n)%len(u.ring)] = m
+	u.n++
+}
+
+func (u *unacked) list() []wire.Msg {
+	out := make([]wire.Msg, 0, u.n)
+	for i := range u.n {
+		out = append(out, u.ring[(u.head+i)%len(u.ring)])
+	}
+	return out
+}

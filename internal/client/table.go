@@ -1,0 +1,156 @@
+package client
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// table finds handles by id. Ids are hashes already, so a shard is a plain array of
+// chains through the handles themselves: an entry costs no allocation of its own.
+type table struct {
+	shards [shardCount]shard
+
+	cacheMax  int64        // bytes of inline results that are kept
+	cacheUsed atomic.Int64 // bytes; summed over all shards
+	evictHand atomic.Uint32
+}
+
+const (
+	shardBits  = 6
+	shardCount = 1 << shardBits
+)
+
+type shard struct {
+	mu      sync.Mutex
+	buckets []*Handle // guarded by mu; length a power of two
+	n       int       // guarded by mu
+
+	oldest, newest *Handle               // of the cached values; guarded by mu
+	pins           map[ids.ObjectID]*pin // guarded by mu
+
+	_ [24]byte // shards of two cores share no cache line
+}
+
+func hashOf(id ids.ObjectID) uint64 {
+	return binary.LittleEndian.Uint64(id.Task[8:]) ^ uint64(id.Index)*0x9e3779b97f4a7c15
+}
+
+func (t *table) shard(id ids.ObjectID) *shard {
+	return &t.shards[hashOf(id)>>(64-shardBits)]
+}
+
+// find gives the entry of id, or nil.
+func (s *shard) find(id ids.ObjectID) *Handle {
+	if len(s.buckets) == 0 {
+		return nil
+	}
+	h := s.buckets[hashOf(id)&uint64(len(s.buckets)-1)]
+	for h != nil && h.id != id {
+		h = h.next
+	}
+	return h
+}
+
+// put adds h, whose id must not be there.
+func (s *shard) put(h *Handle) {
+	if s.n >= len(s.buckets) {
+		s.grow()
+	}
+	b := &s.buckets[hashOf(h.id)&uint64(len(s.buckets)-1)]
+	h.next, *b = *b, h
+	s.n++
+}
+
+func (s *shard) grow() {
+	old := s.buckets
+	s.buckets = make([]*Handle, max(16, 2*len(old)))
+	mask := uint64(len(s.buckets) - 1)
+	for _, h := range old {
+		for h != nil {
+			next := h.next
+			b := &s.buckets[hashOf(h.id)&mask]
+			h.next, *b = *b, h
+			h = next
+		}
+	}
+}
+
+// remove takes h out. The array shrinks when it is nearly empty, so that a burst of
+// handles does not keep its memory.
+func (s *shard) remove(h *Handle) {
+	p := &s.buckets[hashOf(h.id)&uint64(len(s.buckets)-1)]
+	for *p != h {
+		p = &(*p).next
+	}
+	*p = h.next
+	h.next = nil
+	h.flags |= removed
+	s.n--
+	if len(s.buckets) > 64 && s.n < len(s.buckets)/8 {
+		s.shrink()
+	}
+}
+
+func (s *shard) shrink() {
+	old := s.buckets
+	s.buckets = make([]*Handle, len(old)/4)
+	mask := uint64(len(s.buckets) - 1)
+	for _, h := range old {
+		for h != nil {
+			next := h.next
+			b := &s.buckets[hashOf(h.id)&mask]
+			h.next, *b = *b, h
+			h = next
+		}
+	}
+}
+
+// adopt makes h the entry of its id with one user, or adds a user to the entry that is
+// there and returns that. fresh tells which.
+func (t *table) adopt(h *Handle) (entry *Handle, fresh bool) {
+	s := t.shard(h.id)
+	s.mu.Lock()
+	if old := s.find(h.id); old != nil {
+		old.refs++
+		s.mu.Unlock()
+		return old, false
+	}
+	h.refs = 1
+	s.put(h)
+	s.mu.Unlock()
+	return h, true
+}
+
+// each calls f for every handle, shard by shard, under the shard's lock.
+func (t *table) each(f func(s *shard, h *Handle)) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		for _, h := range s.buckets {
+			for h != nil {
+				next := h.next
+				f(s, h)
+				h = next
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Len counts the handles.
+func (t *table) len() int {
+	n := 0
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		n += s.n
+		s.mu.Unlock()
+	}
+	return n
+}
+
+func inlineCost(r *wire.Result) int64 { return int64(len(r.Value.Data)+len(r.Value.Meta)) + 128 }

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+
+	"mobula/wire"
+)
+
+// Wait waits until n of the objects are resolved (a value or an error) and gives the
+// indices of at most n of them, in order, and of the rest. When ctx ends first it gives
+// what is ready and ErrGetTimeout or the cause of ctx; every handle stays valid.
+func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int, err error) {
+	n = min(n, len(hs))
+	have := 0
+	for _, h := range hs {
+		if h.res.Load() != nil {
+			have++
+		}
+	}
+	if have < n {
+		err = c.waitFor(ctx, hs, n, len(hs)-have)
+	}
+	for i, h := range hs {
+		if len(ready) < n && h.res.Load() != nil {
+			ready = append(ready, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	if len(ready) == n {
+		err = nil
+	}
+	return ready, rest, err
+}
+
+func (c *Client) waitFor(ctx context.Context, hs []*Handle, n, pending int) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctxError(ctx)
+	}
+	w := c.waiter()
+	nodes := w.nodes(pending)[:0]
+	w.left.Store(int32(n) + 1)
+	gets := make([]wire.Get, 0, pending)
+	have := 0
+	var err error
+	for i, h := range hs {
+		if h.res.Load() != nil || len(nodes) == pending { // an evicted value counts: it is there
+			have++
+			continue
+		}
+		nodes = append(nodes, waitNode{w: w, h: h, i: i})
+		var ask bool
+		if ask, err = c.link(&nodes[len(nodes)-1]); err != nil {
+			nodes = nodes[:len(nodes)-1]
+			break
+		}
+		if ask {
+			gets = append(gets, wire.Get{ID: h.id})
+		}
+	}
+	if err == nil {
+		err = c.ask(gets)
+	}
+	if err == nil && w.left.Add(-int32(have)-1) > 0 {
+		err = c.await(ctx, w, nodes)
+	}
+	c.unlink(nodes)
+	c.free(w)
+	return err
+}

@@ -1,0 +1,217 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// waiter is one goroutine that waits for any number of objects: one channel and one
+// timer, reused.
+type waiter struct {
+	ch    chan struct{} // capacity 1
+	timer *time.Timer
+	left  atomic.Int32 // objects to come before it is woken
+	one   [1]waitNode
+}
+
+// waitNode is one object that a waiter waits for. Until done it is the shard's (guarded
+// by its mu), then the waiter's.
+type waitNode struct {
+	w     *waiter
+	h     *Handle
+	next  *waitNode
+	i     int // the caller's index of the object
+	fetch bool
+	done  bool
+	res   *wire.Result
+	pin   *pin // counts this reader
+	err   error
+
+	storedAt time.Time // when the waiter first saw that the object is stored
+}
+
+func (c *Client) waiter() *waiter {
+	if w, ok := c.waiters.Get().(*waiter); ok {
+		return w
+	}
+	w := &waiter{ch: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w.timer.Stop()
+	return w
+}
+
+// free gives w back. None of its nodes is linked any more.
+func (c *Client) free(w *waiter) {
+	w.timer.Stop()
+	select {
+	case <-w.ch:
+	default:
+	}
+	w.one[0] = waitNode{}
+	c.waiters.Put(w)
+}
+
+func (w *waiter) nodes(n int) []waitNode {
+	if n == 1 {
+		return w.one[:]
+	}
+	return make([]waitNode, n)
+}
+
+func (w *waiter) signal() {
+	select {
+	case w.ch <- struct{}{}:
+	default:
+	}
+}
+
+// finish ends a node; it wakes the waiter with the last one, or at once on an error. The
+// shard's mu is held, and the node is off the handle's list.
+func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
+	w := n.w
+	n.res, n.pin, n.err = res, p, err
+	n.done = true
+	n.next = nil
+	failed := n.fetch && (err != nil || res.Kind == wire.ResultError)
+	if w.left.Add(-1) == 0 || failed {
+		w.signal()
+	}
+}
+
+// await blocks until w is woken, ctx ends, the client fails or a fetch has taken too
+// long. The task is reported as blocked meanwhile.
+func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
+	select {
+	case <-w.ch: // came while we were asking
+		return nil
+	default:
+	}
+	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
+		tc.Blocker.Blocked()
+		defer tc.Blocker.Unblocked(ctx)
+	}
+	return c.park(ctx, w, nodes)
+}
+
+func (c *Client) park(ctx context.Context, w *waiter, nodes []waitNode) error {
+	var begun time.Time // read only when the wait is long
+	w.timer.Reset(c.cfg.WarnAfter)
+	for {
+		select {
+		case <-w.ch:
+			return nil
+		case <-ctx.Done():
+			return ctxError(ctx)
+		case <-c.dead:
+			return c.cause
+		case now := <-w.timer.C:
+			if begun.IsZero() {
+				begun = now.Add(-c.cfg.WarnAfter)
+			}
+			if err := c.overdue(ctx, nodes, begun, now); err != nil {
+				return err
+			}
+			w.timer.Reset(c.cfg.WarnAfter)
+		}
+	}
+}
+
+// ctxError says why a wait was given up: ErrGetTimeout for a deadline, else the cause.
+func ctxError(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if cause == context.DeadlineExceeded {
+		return errs.New(errs.CodeGetTimeout, "the context's deadline passed before every object was there")
+	}
+	if errors.Is(cause, errs.ErrCancelled) || errors.Is(cause, errs.ErrDeadline) {
+		return cause
+	}
+	return fmt.Errorf("wait given up: %w", cause)
+}
+
+// overdue reports what a waiter still misses, asks the owner which of it is stored, and
+// fails the wait if a stored object could not be fetched for too long.
+func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.Time) error {
+	var missing []ids.ObjectID
+	var probes []wire.Msg
+	count := 0
+	for i := range nodes {
+		n := &nodes[i]
+		s := c.table.shard(n.h.id)
+		s.mu.Lock()
+		if n.done {
+			s.mu.Unlock()
+			continue
+		}
+		count++
+		if len(missing) < 3 {
+			missing = append(missing, n.h.id)
+		}
+		r := n.h.res.Load()
+		if n.fetch && r == nil && n.h.flags&asked == 0 {
+			n.h.flags |= asked
+			probes = append(probes, &wire.Get{ID: n.h.id})
+		}
+		if n.fetch && r != nil && r.Kind == wire.ResultStored && n.storedAt.IsZero() {
+			n.storedAt = now
+		}
+		late := !n.storedAt.IsZero() && now.Sub(n.storedAt) >= c.cfg.FetchTimeout
+		s.mu.Unlock()
+		if late {
+			return errs.New(errs.CodeFetchTimedOut, "object %v (%d bytes) is stored, but its bytes did not come within %v: is its node or disk stuck?", n.h.id, r.Size, c.cfg.FetchTimeout)
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	_ = c.Send(probes...) // where the connection is gone, the wait fails by itself
+	attrs := []any{"waited", now.Sub(begun).Round(time.Second).String(), "missing", count, "objects", missing}
+	if c.cfg.Explain != nil {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		attrs = append(attrs, "why", c.cfg.Explain(short, missing[0]))
+		cancel()
+	}
+	c.log.Warn("a get waits long", attrs...)
+	return nil
+}
+
+// unlink takes the nodes that are not done off their handles and withdraws Gets that
+// nobody waits for any more.
+func (c *Client) unlink(nodes []waitNode) {
+	var withdraw []wire.Msg
+	for i := range nodes {
+		n := &nodes[i]
+		s := c.table.shard(n.h.id)
+		s.mu.Lock()
+		if n.done {
+			s.mu.Unlock()
+			continue
+		}
+		others := false
+		for p := &n.h.wait; *p != nil; {
+			if *p == n {
+				*p = n.next
+				continue
+			}
+			others = others || (*p).fetch
+			p = &(*p).next
+		}
+		if n.fetch && !others && n.h.flags&fetching != 0 {
+			n.h.flags &^= fetching
+			withdraw = append(withdraw, &wire.Unget{ID: n.h.id})
+		}
+		queue := s.queueIfUnused(n.h)
+		s.mu.Unlock()
+		if queue {
+			c.rel.release(n.h)
+		}
+	}
+	if len(withdraw) > 0 {
+		_ = c.Send(withdraw...) // a dead connection waits for nothing
+	}
+}
