@@ -42,10 +42,11 @@ func Open(ctx context.Context, nc *nats.Conn, replicas int) (*Tables, error) {
 }
 
 // Watch calls changed for every row there is and then for every change, from one goroutine a
-// table, until Close; it returns when all rows there are have been told.
-func (t *Tables) Watch(ctx context.Context, changed func(Changed)) error {
+// table, until Close or the end of life; it returns when all rows there are have been told,
+// or fails when ready ends before.
+func (t *Tables) Watch(life, ready context.Context, changed func(Changed)) error {
 	for _, b := range Buckets {
-		w, err := t.kv[b].WatchAll(ctx)
+		w, err := t.kv[b].WatchAll(life)
 		if err != nil {
 			return fmt.Errorf("watch table %s: %w", b, err)
 		}
@@ -54,8 +55,8 @@ func (t *Tables) Watch(ctx context.Context, changed func(Changed)) error {
 		t.wg.Go(func() { follow(b, w.Updates(), changed, initial) })
 		select {
 		case <-initial:
-		case <-ctx.Done():
-			return fmt.Errorf("watch table %s: %w", b, context.Cause(ctx))
+		case <-ready.Done():
+			return fmt.Errorf("watch table %s: %w", b, context.Cause(ready))
 		}
 	}
 	return nil
@@ -148,10 +149,11 @@ func conflict(a Answered, err error) Answered {
 	return a
 }
 
-// Close ends the watches.
+// Close ends the watches; Watch may be called again.
 func (t *Tables) Close() {
 	for _, w := range t.watchers {
 		_ = w.Stop() // the connection may be gone already, and the watch with it
 	}
+	t.watchers = nil
 	t.wg.Wait()
 }

@@ -72,7 +72,7 @@ func TestWatchTellsWhatIsThereAndWhatComes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	got := make(chan Changed, 16)
-	if err := tables.Watch(ctx, func(c Changed) { got <- c }); err != nil {
+	if err := tables.Watch(ctx, ctx, func(c Changed) { got <- c }); err != nil {
 		t.Fatal(err)
 	}
 	defer tables.Close()

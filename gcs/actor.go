@@ -1,0 +1,237 @@
+package gcs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+)
+
+// Config configures the control plane of a node.
+type Config struct {
+	Dir    string // of the embedded server's files
+	Node   string
+	Logger *slog.Logger // nil: silent
+}
+
+// GCS is the control plane's actor and what must outlive its core: the server, the
+// connection, the tables and the requests without an answer.
+type GCS struct {
+	cfg  Config
+	ref  *actors.Ref[Event]
+	up   chan struct{} // closed when ref is set
+	work chan Effect   // calls to the server, in order
+	wg   sync.WaitGroup
+	ctx  context.Context // ends when the component stops
+	stop context.CancelFunc
+
+	// Set by open on the actor's goroutine, kept while they work.
+	srv     *Server
+	nc      *nats.Conn
+	tables  *Tables
+	service micro.Service
+	unwatch context.CancelFunc // ends the watches that feed the present core
+
+	mu      sync.Mutex
+	nextID  uint64             // guarded by mu
+	waiting map[uint64]*waiter // guarded by mu
+	closed  bool               // guarded by mu
+}
+
+type waiter struct {
+	req  Request
+	done func(Reply)
+}
+
+// maxWork bounds the calls that wait for the server; a caller beyond it waits.
+const maxWork = 1024
+
+// Start adds the control plane to the tree and waits until its server is ready, some 15 ms.
+func Start(parent actors.Parent, cfg Config) (*GCS, error) {
+	g := &GCS{cfg: cfg, up: make(chan struct{}), work: make(chan Effect, maxWork), waiting: make(map[uint64]*waiter)}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	ref, err := actors.Spawn(parent, actors.Spec[Event, Effect]{
+		Kind: "gcs", Name: "gcs",
+		New:    g.open,
+		Do:     g.do,
+		Stop:   g.close,
+		Policy: actors.Policy{MaxRestarts: 10, Window: time.Minute},
+	})
+	if err != nil {
+		close(g.up)
+		g.close()
+		return nil, err
+	}
+	g.ref = ref
+	close(g.up)
+	g.wg.Go(g.serve)
+	return g, nil
+}
+
+// open builds a core: server and tables once, a fresh view and the unanswered requests
+// each time.
+func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
+	if g.srv == nil {
+		if err := g.connect(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if g.unwatch != nil { // the watches of the core before this one
+		g.unwatch()
+		g.tables.Close()
+	}
+	life, unwatch := context.WithCancel(g.ctx)
+	g.unwatch = unwatch
+	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
+	defer cancel()
+	var (
+		mu      sync.Mutex
+		initial []Event
+		live    bool
+	)
+	err := g.tables.Watch(life, ctx, func(c Changed) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !live {
+			initial = append(initial, c)
+			return
+		}
+		<-g.up
+		_ = g.ref.Send(life, c) // fails only when nobody needs it any more
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	live = true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if start.Restart > 0 { // at the first start the requests are still in the mailbox
+		for _, id := range slices.Sorted(maps.Keys(g.waiting)) {
+			initial = append(initial, g.waiting[id].req)
+		}
+	}
+	return NewCore(), initial, nil
+}
+
+func (g *GCS) connect() error {
+	srv, err := StartServer(ServerConfig{Dir: g.cfg.Dir, Name: g.cfg.Node, Logger: g.cfg.Logger})
+	if err != nil {
+		return err
+	}
+	nc, err := srv.Connect(g.cfg.Node)
+	if err != nil {
+		srv.Close()
+		return fmt.Errorf("control plane: connect: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
+	defer cancel()
+	tables, err := Open(ctx, nc, 1)
+	if err != nil {
+		nc.Close()
+		srv.Close()
+		return fmt.Errorf("control plane: %w", err)
+	}
+	g.srv, g.nc, g.tables = srv, nc, tables
+	g.service, err = g.serveQuestions()
+	return err
+}
+
+// do runs on the actor's goroutine: a call is queued, a reply handed out.
+func (g *GCS) do(_ *actors.Ref[Event], e Effect) {
+	r, ok := e.(Reply)
+	if !ok {
+		select {
+		case g.work <- e:
+		case <-g.ctx.Done():
+		}
+		return
+	}
+	g.mu.Lock()
+	w := g.waiting[r.ID]
+	delete(g.waiting, r.ID)
+	g.mu.Unlock()
+	if w != nil {
+		w.done(r)
+	}
+}
+
+// serve makes the calls, one after the other.
+func (g *GCS) serve() {
+	for {
+		select {
+		case e := <-g.work:
+			_ = g.ref.Send(g.ctx, g.tables.Do(g.ctx, e)) // fails only when the component has stopped
+		case <-g.ctx.Done():
+			return
+		}
+	}
+}
+
+// Ask makes a request; done gets its answer on another goroutine, once, and must not block.
+func (g *GCS) Ask(op Op, done func(Reply)) {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		done(Reply{Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
+		return
+	}
+	g.nextID++
+	req := Request{ID: g.nextID, Op: op}
+	g.waiting[req.ID] = &waiter{req, done}
+	g.mu.Unlock()
+	if err := g.ref.Post(req); err != nil {
+		g.mu.Lock()
+		delete(g.waiting, req.ID)
+		g.mu.Unlock()
+		done(Reply{ID: req.ID, Err: err})
+	}
+}
+
+// Call is Ask for callers that can wait.
+func (g *GCS) Call(ctx context.Context, op Op) ([]Record, error) {
+	ch := make(chan Reply, 1)
+	g.Ask(op, func(r Reply) { ch <- r })
+	select {
+	case r := <-ch:
+		return r.Records, r.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("control plane: %T: %w", op, context.Cause(ctx))
+	}
+}
+
+// close stops what the component started and answers what is left.
+func (g *GCS) close() {
+	g.stop() // and with it the watches
+	g.wg.Wait()
+	if g.service != nil {
+		_ = g.service.Stop() // its connection goes next
+	}
+	if g.tables != nil {
+		g.tables.Close()
+	}
+	if g.nc != nil {
+		g.nc.Close()
+	}
+	if g.srv != nil {
+		g.srv.Close()
+	}
+	g.mu.Lock()
+	g.closed = true
+	left := g.waiting
+	g.waiting = nil
+	g.mu.Unlock()
+	for _, w := range left {
+		w.done(Reply{ID: w.req.ID, Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
+	}
+}
