@@ -155,6 +155,9 @@ func (c *Core) unqueue(cl *class) {
 
 // toBack ends a class's turn, and its job's.
 func (c *Core) toBack(cl *class) {
+	if c.head == cl {
+		c.head = nil
+	}
 	if cl.place != nil {
 		cl.job.waiting.MoveToBack(cl.place)
 		c.jobs.MoveToBack(cl.job.place)

@@ -8,10 +8,10 @@ import (
 
 // schedule does all that the present state allows: resumes, then grants, then reclaims.
 func (c *Core) schedule(now int64) {
-	c.resume(now)
 	if c.resync.waits() {
-		return
+		return // what is free is not known
 	}
+	c.resume(now)
 	for c.grantOne() {
 	}
 	c.reclaim(now)
@@ -37,25 +37,38 @@ func (c *Core) resume(now int64) {
 
 // grantOne makes one lease for the next class in turn that fits, or is false.
 func (c *Core) grantOne() bool {
-	if c.head != nil && !c.attainable(c.head) {
-		c.head = nil
-	}
+	c.chooseHead()
 	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || len(c.resuming) > 0) {
 		return false // nothing that waits can fit
 	}
 	for je := c.jobs.Front(); je != nil; je = je.Next() {
 		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
-			cl := ce.Value.(*class)
-			if c.fits(cl) {
+			if cl := ce.Value.(*class); c.fits(cl) {
 				c.start(cl)
 				return true
-			}
-			if c.head == nil && c.short(cl) && c.attainable(cl) {
-				c.head = cl
 			}
 		}
 	}
 	return false
+}
+
+// chooseHead makes the first class in turn the head of the line, if it lacks something that can be
+// had. It stays the head until it is served, however turns change: so it is served.
+func (c *Core) chooseHead() {
+	if c.head != nil && c.attainable(c.head) {
+		return
+	}
+	c.head = nil
+	for je := c.jobs.Front(); je != nil; je = je.Next() {
+		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
+			if cl := ce.Value.(*class); c.attainable(cl) {
+				if c.short(cl) {
+					c.head = cl
+				}
+				return
+			}
+		}
+	}
 }
 
 // fits tells whether a lease of the class can be made now, leaving the head of the line what it has
@@ -111,9 +124,6 @@ func (c *Core) start(cl *class) {
 	cl.backlog--
 	cl.fresh = false
 	c.toBack(cl)
-	if c.head == cl {
-		c.head = nil
-	}
 	if cl.backlog == 0 {
 		c.unqueue(cl)
 	}

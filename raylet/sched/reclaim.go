@@ -18,11 +18,13 @@ func (c *Core) reclaim(now int64) {
 	if c.paused && c.running > 0 {
 		return
 	}
+	if c.head != nil {
+		p.serve(now, c.head)
+	}
 	for je := c.jobs.Front(); je != nil && p.left > 0; je = je.Next() {
 		for ce := je.Value.(*job).waiting.Front(); ce != nil && p.left > 0; ce = ce.Next() {
-			cl := ce.Value.(*class)
-			if p.covers(cl.need) || p.cover(now, cl.need, cl) {
-				p.spend(cl.need)
+			if cl := ce.Value.(*class); cl != c.head {
+				p.serve(now, cl)
 			}
 		}
 	}
@@ -73,6 +75,13 @@ func (p *pass) covers(d demand) bool {
 	return true
 }
 
+// serve sets aside what a waiting class needs for one lease, asking for leases if it must.
+func (p *pass) serve(now int64, cl *class) {
+	if p.covers(cl.need) || p.cover(now, cl.need, cl) {
+		p.spend(cl.need)
+	}
+}
+
 // cover asks leases back until d is covered, all of it or nothing. A nil class is a resume: it takes
 // from anyone.
 func (p *pass) cover(now int64, d demand, cl *class) bool {
@@ -103,6 +112,9 @@ func (p *pass) cover(now int64, d demand, cl *class) bool {
 // victim picks, among the leases that hold some of x.r, one of the job and then of the class that
 // holds most of it; of those the one that has run longest.
 func (p *pass) victim(now int64, x need, cl *class) *lease {
+	if cl != nil {
+		cl.use, cl.job.use = 0, 0
+	}
 	p.measure(x.r)
 	var best *lease
 	for l := p.c.active.head; l != nil; l = l.next {
