@@ -6,5 +6,6 @@
 // never encoded; between processes it is encoded as the protobuf message of the
 // same name in mobula.proto. Whoever sends a message gives it up: neither side
 // changes a message, or anything it points to, after sending.
+//
 //go:generate go run mobula/internal/tools/protogen -root ..
 package wire

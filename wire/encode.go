@@ -23,10 +23,10 @@ const (
 type encoder struct {
 	b      []byte
 	ext    []external
-	extLen int // bytes in ext
-	alias  int // 0: copy everything
-	opts   optionsCache
-	bad    error // the message must not be sent: the other side would refuse it
+	extLen int           // bytes in ext
+	alias  int           // 0: copy everything
+	opts   *optionsCache // nil: none
+	bad    error         // the message must not be sent: the other side would refuse it
 }
 
 // external is a byte string that belongs at offset at of the encoder's b.

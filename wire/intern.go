@@ -10,15 +10,17 @@ const (
 )
 
 // optionsCache remembers the encodings of options by pointer: they are immutable.
-// The zero value caches nothing until use is called.
+// A nil cache is empty.
 type optionsCache struct {
 	last    *TaskOptions
 	lastEnc []byte
 	m       map[*TaskOptions][]byte
-	on      bool
 }
 
 func (c *optionsCache) get(o *TaskOptions) ([]byte, bool) {
+	if c == nil {
+		return nil, false
+	}
 	if o == c.last {
 		return c.lastEnc, true
 	}
@@ -30,7 +32,7 @@ func (c *optionsCache) get(o *TaskOptions) ([]byte, bool) {
 }
 
 func (c *optionsCache) put(o *TaskOptions, enc []byte) {
-	if !c.on || len(enc) > maxInternedBytes {
+	if c == nil || len(enc) > maxInternedBytes {
 		return
 	}
 	if c.m == nil {

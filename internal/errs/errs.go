@@ -48,6 +48,11 @@ const (
 	CodeSegmentUnavailable
 	CodeComponentFailed
 	CodeUser // an application's own registered sentinel, named in Error.Name
+	CodeDisconnected
+	CodeBacklog
+	CodeNoNode
+	CodeNodeRunning
+	CodeVersion
 	codeEnd
 )
 
@@ -87,6 +92,11 @@ var (
 	ErrReturnMismatch       = errors.New("attempts differ in what they returned")      // a retry streamed another number of items
 	ErrSegmentUnavailable   = errors.New("shared memory cannot be reserved")           // /dev/shm or cgroup too small
 	ErrComponentFailed      = errors.New("component failed beyond its restart policy") // escalation reached the root
+	ErrDisconnected         = errors.New("connection lost")                            // the process at the other end is gone, or has read nothing for too long
+	ErrBacklog              = errors.New("the other side reads too slowly")            // more waits for it than the bound allows; nothing was sent
+	ErrNoNode               = errors.New("no node is running there")                   // names the socket
+	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
+	ErrVersion              = errors.New("protocol versions do not overlap")           // names both; is also ErrProtocol
 )
 
 type row struct {
@@ -130,6 +140,11 @@ var table = [codeEnd]row{
 	CodeReturnMismatch:       {sentinel: ErrReturnMismatch},
 	CodeSegmentUnavailable:   {sentinel: ErrSegmentUnavailable},
 	CodeComponentFailed:      {sentinel: ErrComponentFailed},
+	CodeDisconnected:         {sentinel: ErrDisconnected},
+	CodeBacklog:              {sentinel: ErrBacklog},
+	CodeNoNode:               {sentinel: ErrNoNode},
+	CodeNodeRunning:          {sentinel: ErrNodeRunning},
+	CodeVersion:              {sentinel: ErrVersion, broader: CodeProtocol},
 }
 
 // Error is an error as it crosses a border.

@@ -9,7 +9,10 @@ import (
 )
 
 func TestEveryCodeHasItsSentinel(t *testing.T) {
-	for c := CodeTaskFailed; c < CodeUser; c++ {
+	for c := CodeTaskFailed; c < codeEnd; c++ {
+		if c == CodeUser {
+			continue
+		}
 		s := table[c].sentinel
 		if s == nil {
 			t.Fatalf("code %d has no sentinel", c)
@@ -30,6 +33,7 @@ func TestBroaderAndStandardSentinels(t *testing.T) {
 	}{
 		{CodeObjectFreed, ErrObjectLost}, {CodeReconstructionFailed, ErrObjectLost}, {CodeOwnerDied, ErrObjectLost},
 		{CodeFetchTimedOut, ErrObjectLost}, {CodeGetTimeout, context.DeadlineExceeded}, {CodeCancelled, context.Canceled},
+		{CodeVersion, ErrProtocol},
 	} {
 		if !errors.Is(New(c.code, "x"), c.want) {
 			t.Errorf("code %d is not %v", c.code, c.want)

@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+)
+
+// Config of a connection. The zero value means the defaults.
+type Config struct {
+	SoftBacklog      int           // bytes not yet written above which Send waits; default 4 MiB
+	HardBacklog      int           // bytes above which TrySend refuses; default 64 MiB
+	WriteTimeout     time.Duration // the other side reads nothing for so long: the connection fails; default 60 s
+	Linger           time.Duration // Close waits so long for what is not yet written; default 5 s
+	HandshakeTimeout time.Duration // for the first message either way; default 5 s
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.SoftBacklog, 4<<20)
+	setDefault(&c.HardBacklog, 64<<20)
+	setDefault(&c.WriteTimeout, 60*time.Second)
+	setDefault(&c.Linger, 5*time.Second)
+	setDefault(&c.HandshakeTimeout, 5*time.Second)
+	return c
+}
+
+func setDefault[T ~int | ~int64](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// Conn is a connection of the local protocol: ordered messages either way. Sending is
+// safe for concurrent use; one goroutine at a time receives. An idle connection holds no
+// buffers and no goroutine of its own.
+type Conn struct {
+	uc      *net.UnixConn
+	raw     syscall.RawConn
+	cfg     Config
+	peer    Peer
+	version uint32 // agreed
+
+	mu        sync.Mutex // guards the fields up to the blank line
+	out       *outgoing  // what nobody writes yet
+	spare     *outgoing  // the other one of the two, while it is not being written
+	pending   int        // bytes in out and on their way
+	writing   bool       // somebody has the writer's role
+	scheduled bool       // a goroutine is on its way to take it
+	lastWrite int64      // when a write ended, nanoseconds since epoch
+	room      chan struct{}
+	idle      chan struct{} // closed when a closing connection has written everything
+	closing   bool
+	fail      error // why the connection is over
+	opts      optionsCache
+
+	// Of whoever has the writer's role.
+	sending *outgoing
+	parts   []part
+	rest    []part
+	snd     sender
+	sndErr  error
+	tryFn   func(fd uintptr) bool
+	waitFn  func(fd uintptr) bool
+
+	rx receiver
+
+	sentMsgs, sentBytes, recvMsgs, recvBytes atomic.Uint64
+}
+
+// epoch is the zero of lastWrite: a monotonic reading is cheaper than a whole time.
+var epoch = time.Now()
+
+// newConn takes over uc. files: descriptors are accepted from the other side.
+func newConn(uc *net.UnixConn, cfg Config, files bool) (*Conn, error) {
+	raw, err := uc.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	peer, err := peerOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{uc: uc, raw: raw, cfg: cfg.withDefaults(), peer: peer, version: Version}
+	c.lastWrite = -int64(time.Hour)
+	c.tryFn, c.waitFn = c.try, c.wait
+	c.rx.init(c, files)
+	return c, nil
+}
+
+// Peer is the process at the other end.
+func (c *Conn) Peer() Peer { return c.peer }
+
+// Version is the protocol version that both sides agreed on.
+func (c *Conn) Version() uint32 { return c.version }
+
+// Counts are a connection's totals.
+type Counts struct{ SentMsgs, SentBytes, RecvMsgs, RecvBytes uint64 }
+
+// Counts returns the totals so far.
+func (c *Conn) Counts() Counts {
+	return Counts{c.sentMsgs.Load(), c.sentBytes.Load(), c.recvMsgs.Load(), c.recvBytes.Load()}
+}
+
+// Backlog is the number of bytes that were sent but not yet written.
+func (c *Conn) Backlog() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending
+}
+
+// Close writes what was sent before it, for at most Config.Linger, and closes the
+// connection. Messages of Sends that begin after it are refused.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.fail != nil {
+		err := c.fail
+		c.mu.Unlock()
+		if errors.Is(err, errs.ErrShutdown) {
+			return nil
+		}
+		return err
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	c.closing = true
+	idle, busy := c.idle, c.writing || c.scheduled
+	c.wake()
+	c.mu.Unlock()
+	if busy {
+		t := time.NewTimer(c.cfg.Linger)
+		defer t.Stop()
+		select {
+		case <-idle:
+		case <-t.C:
+			err := errs.New(errs.CodeDisconnected, "closed with %d bytes unwritten: the other side (process %d) read nothing for %v", c.Backlog(), c.peer.PID, c.cfg.Linger)
+			c.Fail(err)
+			return err
+		}
+	}
+	c.Fail(errs.New(errs.CodeShutdown, "the connection was closed"))
+	if err := c.failure(); !errors.Is(err, errs.ErrShutdown) {
+		return err // it broke while the rest was written
+	}
+	return nil
+}
+
+// Fail closes the connection at once, without writing what is pending. From now on Send
+// and Recv return err. The first failure counts.
+func (c *Conn) Fail(err error) {
+	c.mu.Lock()
+	if c.fail != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.fail = err
+	discard(c.out)
+	c.out = nil
+	c.wake()
+	if c.idle != nil && !c.writing {
+		c.finish()
+	}
+	c.mu.Unlock()
+	_ = c.uc.Close() // the reason of the failure is err
+}
+
+// discard closes the files of messages that were written, or never will be.
+func discard(o *outgoing) {
+	if o == nil {
+		return
+	}
+	for _, f := range o.files {
+		_ = f.file.Close() // our copy
+	}
+	o.files = nil
+}
+
+// wake lets every waiting Send look again. Called with mu held.
+func (c *Conn) wake() {
+	if c.room != nil {
+		close(c.room)
+		c.room = nil
+	}
+}
+
+// finish tells Close that nothing is left. Called with mu held.
+func (c *Conn) finish() {
+	select {
+	case <-c.idle:
+	default:
+		close(c.idle)
+	}
+}
+
+// failure is why the connection is over, as Recv and Send say it.
+func (c *Conn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fail
+}
+
+// disconnected turns a system error of a dead connection into one with a code.
+func (c *Conn) disconnected(op string, err error) error {
+	var coded *errs.Error
+	switch {
+	case errors.As(err, &coded), err == io.EOF:
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case errors.Is(err, net.ErrClosed):
+		if f := c.failure(); f != nil {
+			return f
+		}
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		return errs.New(errs.CodeDisconnected, "process %d closed the connection or died (%s: %v)", c.peer.PID, op, err)
+	}
+	return errs.New(errs.CodeDisconnected, "connection to process %d: %v", c.peer.PID, fmt.Errorf("%s: %w", op, err))
+}

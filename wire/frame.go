@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"encoding/binary"
+	"os"
+
+	"mobula/internal/errs"
+)
+
+// A frame is a header and a payload. The header is the magic "Mb", the version of the
+// framing, flags, and the payload's length as a little-endian uint32. The payload is the
+// encoding of message Frame of mobula.proto: (kind, length, body) any number of times.
+const (
+	headerSize   = 8
+	frameVersion = 1
+	flagFile     = 1 << 0 // a file descriptor travels with the frame's first byte
+	knownFlags   = flagFile
+)
+
+// frameTarget is the size at which a sender closes a frame and starts the next. A message
+// that is larger by itself has a frame of its own. A receiver reads frames of up to this
+// size through a shared buffer and copies what messages keep of them; it reads a larger
+// frame into a buffer of its own, which the message may keep.
+const frameTarget = 64<<10 - headerSize
+
+type header struct {
+	flags byte
+	size  int // of the payload
+}
+
+// parseHeader reads the first headerSize bytes of b.
+func parseHeader(b []byte, limit int) (header, error) {
+	h := header{flags: b[3], size: int(binary.LittleEndian.Uint32(b[4:]))}
+	switch {
+	case b[0] != 'M' || b[1] != 'b':
+		return h, errs.New(errs.CodeProtocol, "a frame starts with %q, not with \"Mb\": the other side does not speak this protocol", b[:2])
+	case b[2] != frameVersion:
+		return h, errs.New(errs.CodeProtocol, "framing version %d, this build understands %d", b[2], frameVersion)
+	case h.flags&^knownFlags != 0:
+		return h, errs.New(errs.CodeProtocol, "unknown frame flags %#x", h.flags&^knownFlags)
+	case h.size > limit:
+		return h, errs.New(errs.CodeProtocol, "a frame announces %d bytes, the limit is %d", h.size, limit)
+	}
+	return h, nil
+}
+
+func putHeader(b []byte, h header) {
+	b[0], b[1], b[2], b[3] = 'M', 'b', frameVersion, h.flags
+	binary.LittleEndian.PutUint32(b[4:], uint32(h.size))
+}
+
+// outgoing collects messages as frames until somebody writes them.
+type outgoing struct {
+	enc   encoder
+	open  bool // a frame is open
+	at    int  // its header's offset in enc.b
+	base  int  // enc.size() there
+	count int  // its messages
+	files []outFile
+}
+
+// outFile is a descriptor to pass with the frame whose header is at offset at.
+type outFile struct {
+	at   int
+	file *os.File
+}
+
+func (o *outgoing) size() int { return o.enc.size() }
+
+// add appends m, with file if that is not nil. On an error nothing of m is added.
+func (o *outgoing) add(m Msg, file *os.File) error {
+	if m == nil {
+		return errs.New(errs.CodeInvalid, "a nil message")
+	}
+	if file != nil {
+		o.close()
+	}
+	e := &o.enc
+	n, exts, fresh := len(e.b), len(e.ext), !o.open
+	if fresh {
+		o.open, o.at, o.base, o.count = true, n, e.size(), 0
+		e.b = append(e.b, make([]byte, headerSize)...)
+	}
+	start, startSize := len(e.b), e.size()
+	at, ext := e.open(uint64(m.Kind()))
+	known := e.message(m)
+	e.close(at, ext)
+	size := e.size() - startSize
+	if err := o.refuse(m, known, size); err != nil {
+		e.truncate(n, exts)
+		o.open = !fresh
+		return err
+	}
+	if o.count > 0 && e.size()-o.base-headerSize > frameTarget {
+		o.seal(startSize - o.base - headerSize)
+		e.insert(start, headerSize)
+		o.at, o.base, o.count = start, startSize, 0
+	}
+	o.count++
+	if file != nil {
+		o.files = append(o.files, outFile{o.at, file})
+	}
+	if file != nil || e.size()-o.base-headerSize > frameTarget {
+		o.close()
+	}
+	return nil
+}
+
+// refuse says why the message just encoded must not be sent.
+func (o *outgoing) refuse(m Msg, known bool, size int) error {
+	err := o.enc.bad
+	o.enc.bad = nil
+	switch {
+	case !known:
+		return errs.New(errs.CodeInvalid, "%T is no message of this protocol", m)
+	case size > MaxFrame:
+		return errs.New(errs.CodeInvalid, "a %v message of %d bytes, the limit is %d: put large values into the object store", m.Kind(), size, MaxFrame)
+	}
+	return err
+}
+
+// close ends the open frame, if there is one.
+func (o *outgoing) close() {
+	if o.open {
+		o.seal(o.enc.size() - o.base - headerSize)
+		o.open = false
+	}
+}
+
+// seal writes the open frame's header.
+func (o *outgoing) seal(size int) { putHeader(o.enc.b[o.at:], header{size: size}) }
+
+// A part is a run of bytes to write; its file goes with the first of them.
+type part struct {
+	data []byte
+	file *os.File
+}
+
+// parts cuts the finished frames into runs that lie together in memory.
+func (o *outgoing) parts(dst []part) []part {
+	o.close()
+	b, pos, files, ext := o.enc.b, 0, o.files, o.enc.ext
+	var file *os.File
+	flush := func(to int) {
+		if to > pos {
+			dst = append(dst, part{b[pos:to], file})
+			pos, file = to, nil
+		}
+	}
+	for len(files)+len(ext) > 0 {
+		if len(files) > 0 && (len(ext) == 0 || files[0].at < ext[0].at) {
+			flush(files[0].at)
+			b[files[0].at+3] |= flagFile
+			file, files = files[0].file, files[1:]
+			continue
+		}
+		flush(ext[0].at)
+		dst = append(dst, part{data: ext[0].data})
+		ext = ext[1:]
+	}
+	flush(len(b))
+	return dst
+}
+
+// reset forgets what was written; the files are closed by the caller.
+func (o *outgoing) reset() {
+	o.enc.truncate(0, 0)
+	o.files, o.open = nil, false
+}
