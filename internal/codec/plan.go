@@ -145,10 +145,39 @@ func (p *Plan) MayHoldRefs() bool { return p.root.walk || p.form == formAny }
 // InPlace tells whether values are read without a copy.
 func (p *Plan) InPlace() bool { return p.form == formArray || p.form == formCustom }
 
+// Width is the size in bytes of one element of a slice that is laid out raw; 0 for other types.
+func (p *Plan) Width() uintptr {
+	if p.form != formArray {
+		return 0
+	}
+	return p.size
+}
+
 // Err says why no value of the type can be encoded; nil if some can.
 func (p *Plan) Err() error {
 	if p.root.err != nil {
 		return p.root.err.at(p.name)
 	}
 	return nil
+}
+
+// Bounded tells whether all values of the type are small, by the type alone: it holds nothing of
+// variable length and is at most 4 KiB large.
+func (p *Plan) Bounded() bool {
+	return p.typ.Size() <= 4<<10 && p.form != formCustom && bounded(p.typ)
+}
+
+func bounded(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return bounded(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !bounded(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	}
+	return t.Kind() <= reflect.Complex128 && t.Kind() != reflect.Invalid
 }

@@ -1,0 +1,180 @@
+package mobula
+
+import (
+	"context"
+	"runtime"
+
+	"mobula/internal/client"
+	"mobula/internal/codec"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// ActorRef names an actor whose instance is a *T. It is a small value to copy, can be an
+// argument of a task and lie inside values. An anonymous actor ends when no reference is left;
+// a detached one lives until it is killed.
+type ActorRef[T any] struct{ cell *cell }
+
+// ActorType is any handle that RegisterActor0 to RegisterActor5 give.
+type ActorType[T any] interface{ class(*T) *function }
+
+// ID names the actor in lists, traces and errors; empty for one that names nothing.
+func (a ActorRef[T]) ID() string {
+	id, err := a.cell.objectID()
+	if err != nil || id.IsZero() {
+		return ""
+	}
+	return id.Task.String()
+}
+
+// String is ID.
+func (a ActorRef[T]) String() string { return a.ID() }
+
+// Ready waits until the actor was constructed; the error is why it was not. Calls need not wait.
+func (a ActorRef[T]) Ready(ctx context.Context) error {
+	h, err := a.cell.handle()
+	if err != nil {
+		return err
+	}
+	d, err := a.cell.life.client.Get1(ctx, h)
+	runtime.KeepAlive(a.cell)
+	d.Release()
+	return err
+}
+
+// Kill ends the actor, its running calls too: they fail with ErrActorDied. By default it does
+// not come back.
+func (a ActorRef[T]) Kill(ctx context.Context, opts ...KillOption) error {
+	if err := ctx.Err(); err != nil {
+		return errs.From(err)
+	}
+	h, err := a.cell.handle()
+	if err != nil {
+		return err
+	}
+	var o killOptions
+	for _, set := range opts {
+		set(&o)
+	}
+	err = a.cell.life.client.KillActor(ids.ActorID(h.ID().Task), o.restart)
+	runtime.KeepAlive(a.cell)
+	return err
+}
+
+// KillOption says how to kill.
+type KillOption func(*killOptions)
+
+type killOptions struct{ restart bool }
+
+// WithRestart lets the actor come back as after a crash, within its MaxRestarts.
+func WithRestart() KillOption { return func(o *killOptions) { o.restart = true } }
+
+// Release gives the reference up, for all copies of a.
+func (a ActorRef[T]) Release() { a.cell.release() }
+
+func (a ActorRef[T]) arg(*ActorRef[T]) {}
+
+func (a ActorRef[T]) objectID() (ids.ObjectID, error) { return a.cell.objectID() }
+
+func (a *ActorRef[T]) bind(b codec.Binder) error { return rebind(&a.cell, b, codec.TagActor) }
+
+// MarshalCBOR writes the reference as a tagged id, for the codec.
+func (a ActorRef[T]) MarshalCBOR() ([]byte, error) { return marshalRef(a, codec.TagActor) }
+
+// UnmarshalCBOR reads it; the codec then makes it live.
+func (a *ActorRef[T]) UnmarshalCBOR(b []byte) (err error) {
+	a.cell, err = unmarshalRef(b, codec.TagActor)
+	return err
+}
+
+// spawn submits an actor's creation. That of an anonymous actor is not waited for; that of a named
+// one is, because the name may be taken.
+func spawn[T any](k *call) (ActorRef[T], error) {
+	if k.err == nil {
+		k.spec.Actor = ids.ActorID(k.spec.ID)
+	}
+	hs := k.submit()
+	if k.err != nil {
+		return ActorRef[T]{}, k.err
+	}
+	a := ActorRef[T]{newCell(k.tc.Client, hs[0], nil)}
+	if k.spec.Opts.ActorName == "" {
+		return a, nil
+	}
+	d, err := k.tc.Client.Get1(k.ctx, hs[0])
+	if err != nil {
+		a.Release()
+		return ActorRef[T]{}, err
+	}
+	defer d.Release()
+	// With GetIfExists the creation may resolve to another actor's id.
+	if id, ok := actorID(d.Value); ok && id != k.spec.Actor {
+		a.Release()
+		return bindActor[T](k.tc.Client, id), nil
+	}
+	return a, nil
+}
+
+// actorID reads the id that a creation resolved to: 16 bytes, or nothing for the actor's own.
+func actorID(v wire.Value) (id ids.ActorID, ok bool) {
+	if len(v.Data) != len(id) {
+		return id, false
+	}
+	copy(id[:], v.Data)
+	return id, true
+}
+
+func bindActor[T any](c *client.Client, id ids.ActorID) ActorRef[T] {
+	return ActorRef[T]{newCell(c, c.Bind(ids.TaskID(id).Return(0)), nil)}
+}
+
+// GetActor finds an actor by its name; an empty namespace is the cluster's own. The error is
+// ErrNotFound where there is none. That it is a T is the caller's word: a method of
+// another type fails with ErrInvalid.
+func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], error) {
+	tc, err := taskOf(ctx)
+	if err != nil {
+		return ActorRef[T]{}, err
+	}
+	var reply actorReply
+	if err := request(ctx, tc.Client, methodGetActor, actorRequest{Namespace: namespace, Name: name}, &reply); err != nil {
+		return ActorRef[T]{}, err
+	}
+	id, ok := actorID(wire.Value{Data: reply.Actor})
+	if !ok {
+		return ActorRef[T]{}, errs.New(errs.CodeProtocol, "actor %q: the node answered with an id of %d bytes", name, len(reply.Actor))
+	}
+	return bindActor[T](tc.Client, id), nil
+}
+
+// on makes the call one of an actor's method.
+func on[T any](k *call, a ActorRef[T]) {
+	if k.err != nil {
+		return
+	}
+	h, err := a.cell.handleOf(k.tc.Client)
+	if err != nil {
+		k.err = err
+		return
+	}
+	k.keep[maxArgs] = a.cell
+	k.spec.Actor = ids.ActorID(h.ID().Task)
+}
+
+func methodName[T any](actor ActorType[T], name string) string {
+	return actor.class(nil).name + "." + name
+}
+
+// constructed is the end of a constructor: it has one result, without a value, which
+// resolves when the actor is there.
+func constructed[T any](name string, self *T, err error) ([]registry.Output, any, error) {
+	if err == nil && self == nil {
+		err = errs.New(errs.CodeInvalid, "%s: the constructor returned a nil actor and no error", name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return make([]registry.Output, 1), self, nil
+}

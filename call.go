@@ -1,0 +1,226 @@
+package mobula
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"mobula/internal/client"
+	"mobula/internal/codec"
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+const maxArgs = 5
+
+// call builds one task's spec. It lives on the caller's stack; the spec, its arguments and the bytes
+// of small values are one allocation.
+type call struct {
+	ctx     context.Context
+	tc      *client.TaskContext
+	f       *function
+	spec    *wire.TaskSpec
+	scratch []byte
+	err     error
+	large   []*client.Handle   // put for this call, released after it
+	keep    [maxArgs + 1]*cell // the references among the arguments, and the actor, until the spec is sent
+}
+
+// frame is a spec with room for its arguments and their small values.
+type frame[A, B any] struct {
+	spec    wire.TaskSpec
+	args    A
+	scratch B
+}
+
+func newSpec(n int) (*wire.TaskSpec, []byte) {
+	switch n {
+	case 0:
+		return new(wire.TaskSpec), nil
+	case 1:
+		s := new(frame[[1]wire.Arg, [16]byte])
+		s.spec.Args = s.args[:]
+		return &s.spec, s.scratch[:0]
+	case 2:
+		s := new(frame[[2]wire.Arg, [24]byte])
+		s.spec.Args = s.args[:]
+		return &s.spec, s.scratch[:0]
+	case 3:
+		s := new(frame[[3]wire.Arg, [32]byte])
+		s.spec.Args = s.args[:]
+		return &s.spec, s.scratch[:0]
+	}
+	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, 16*n)
+}
+
+func begin[O any](k *call, ctx context.Context, f *function, n int, opts []O) {
+	k.ctx, k.f = ctx, f
+	if k.tc, k.err = taskOf(ctx); k.err != nil {
+		return
+	}
+	o, deadline, err := resolve(ctx, f, opts)
+	if err != nil {
+		k.err = err
+		return
+	}
+	k.spec, k.scratch = newSpec(n)
+	s := k.spec
+	s.ID, s.Parent = k.tc.NextTask(), k.tc.Task
+	s.Kind, s.Opts, s.Deadline = f.kind, o, deadline
+	s.Trace = k.tc.Trace
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		s.Trace = wire.TraceContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Flags: byte(sc.TraceFlags())}
+	}
+	if n := f.calls.Add(1); n < 8 || n%callsiteEvery == 0 {
+		s.Callsite = callsite(3)
+	}
+}
+
+// put sets the i-th argument.
+func put[T any](k *call, i int, a Arg[T]) {
+	if k.err != nil {
+		return
+	}
+	dst := &k.spec.Args[i]
+	switch a := a.(type) {
+	case Value[T]:
+		t := codec.Type[T]{Plan: k.f.in[i]}
+		v := a.v
+		at := len(k.scratch)
+		if b, ok := t.AppendSmall(k.scratch, &v); ok {
+			k.scratch = b
+			dst.Value = wire.Value{Meta: t.Meta(), Data: b[at:len(b):len(b)]}
+			return
+		}
+		e, err := t.Encode(&v, nil, k.tc.Client.InlineMax())
+		if err != nil {
+			k.err = argError(k.f.name, i, err)
+			return
+		}
+		k.value(dst, &e)
+		runtime.KeepAlive(v)
+	case Ref[T]:
+		h, err := a.cell.handleOf(k.tc.Client)
+		if err != nil {
+			k.err = argError(k.f.name, i, err)
+			return
+		}
+		k.keep[i] = a.cell
+		dst.Ref = h.ID()
+	default:
+		k.err = errs.New(errs.CodeInvalid, "%s: argument %d is nil, want V(value) or a Ref", k.f.name, i)
+	}
+}
+
+// value passes an encoded value: in the message, or through the store if it is large.
+func (k *call) value(dst *wire.Arg, e *codec.Encoded) {
+	if e.Fill == nil && e.Size <= k.tc.Client.InlineMax() {
+		dst.Value = e.Value()
+		return
+	}
+	h, err := seal(k.ctx, k.tc.Client, k.tc.NextPut(), e)
+	if err != nil {
+		k.err = err
+		return
+	}
+	k.large = append(k.large, h)
+	dst.Ref = h.ID()
+}
+
+// argError says which argument; a failed reference's own error stays what it is.
+func argError(name string, i int, err error) error {
+	e := errs.From(err)
+	if e.Code == errs.CodeNotEncodable || e.Code == errs.CodeInvalid {
+		return &errs.Error{Code: e.Code, Msg: name + ": argument " + strconv.Itoa(i) + ": " + e.Msg}
+	}
+	return e
+}
+
+// submit sends the task.
+func (k *call) submit() []*client.Handle {
+	var hs []*client.Handle
+	if k.err == nil {
+		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
+	}
+	runtime.KeepAlive(k.keep)
+	for _, h := range k.large {
+		h.Release()
+	}
+	return hs
+}
+
+// result submits and gives the reference to the only result.
+func result[R any](k *call) Ref[R] {
+	hs := k.submit()
+	if k.err != nil {
+		return Ref[R]{failedCell(k.err)}
+	}
+	return Ref[R]{k.cell(hs[0])}
+}
+
+func (k *call) cell(h *client.Handle) *cell {
+	if k.f.resultsAreSmall() {
+		return k.f.nursery.cell(k.tc.Client, h, k.f)
+	}
+	return newCell(k.tc.Client, h, k.f)
+}
+
+// nth gives the reference to the i-th of several results, after submit.
+func nth[R any](k *call, hs []*client.Handle, i int) Ref[R] {
+	if k.err != nil {
+		return Ref[R]{failedCell(k.err)}
+	}
+	return Ref[R]{newCell(k.tc.Client, hs[i], k.f)}
+}
+
+// callsiteEvery: looking up the caller costs half a microsecond, so few calls pay it.
+const callsiteEvery = 128
+
+var callsites sync.Map // program counter -> "file.go:12"
+
+func callsite(skip int) string {
+	var pc [1]uintptr
+	if runtime.Callers(skip+1, pc[:]) == 0 {
+		return ""
+	}
+	if s, ok := callsites.Load(pc[0]); ok {
+		return s.(string)
+	}
+	frame, _ := runtime.CallersFrames(pc[:]).Next()
+	file := frame.File
+	for i := len(file) - 1; i >= 0; i-- {
+		if file[i] == '/' {
+			file = file[i+1:]
+			break
+		}
+	}
+	s := file + ":" + strconv.Itoa(frame.Line)
+	callsites.Store(pc[0], s)
+	return s
+}
+
+// beginN begins a call for n results.
+func beginN(k *call, ctx context.Context, f *function, args, n int, opts []TaskOption) {
+	if n < 1 {
+		k.err = errs.New(errs.CodeInvalid, "%s: asked for %d results, want at least 1", f.name, n)
+		return
+	}
+	begin(k, ctx, f, args, append(opts[:len(opts):len(opts)], returnsOption(n)))
+}
+
+// returnsOption is how many results are asked for.
+type returnsOption int
+
+func (returnsOption) taskOption() {}
+
+// nths gives the references to all results, after submit.
+func nths[R any](k *call, hs []*client.Handle, n int) []Ref[R] {
+	refs := make([]Ref[R], max(n, 1))
+	for i := range refs {
+		refs[i] = nth[R](k, hs, i)
+	}
+	return refs
+}

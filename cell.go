@@ -1,0 +1,150 @@
+package mobula
+
+import (
+	"runtime"
+	"sync/atomic"
+	"weak"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// A cell is what the copies of one Ref share; when the last copy is garbage the object's
+// handle is released. The handle itself hangs on a life, which outlives the cell.
+//
+// runtime.AddCleanup costs some 450 ns, as much as all the rest of a call. So references to values that are known
+// to be small share a cleanup by sixteen: they lie in one block of memory, which is
+// garbage when all of them are. A dropped one among them is then released a little late;
+// that is no loss, for they are small and a loop's references die together. The block being
+// filled is held weakly, so a last half-full one goes too.
+type cell struct {
+	life *life
+	slot uint32
+}
+
+// life is the hold on the objects of one cell or block of cells.
+type life struct {
+	client  *client.Client // nil: unbound, or failed
+	from    *function      // whose results they are; nil if no function's
+	err     error          // why there is no object
+	unbound ids.ObjectID   // as decoded; until bound
+	held    []atomic.Pointer[client.Handle]
+}
+
+type loneLife struct {
+	life
+	slot [1]atomic.Pointer[client.Handle]
+}
+
+const perBlock = 16
+
+type block struct {
+	cells [perBlock]cell
+	used  atomic.Uint32
+	life  *life
+}
+
+type blockLife struct {
+	life
+	slots [perBlock]atomic.Pointer[client.Handle]
+}
+
+// nursery hands out cells of blocks.
+type nursery struct {
+	current atomic.Pointer[weak.Pointer[block]]
+}
+
+// newCell takes over the handle.
+func newCell(c *client.Client, h *client.Handle, from *function) *cell {
+	l := &loneLife{life: life{client: c, from: from}}
+	l.held = l.slot[:]
+	l.held[0].Store(h)
+	out := &cell{life: &l.life}
+	runtime.AddCleanup(out, (*life).release, &l.life)
+	return out
+}
+
+// failedCell is a reference to an object that never was.
+func failedCell(err error) *cell { return &cell{life: &life{err: err}} }
+
+// cell takes over the handle of a small object.
+func (n *nursery) cell(c *client.Client, h *client.Handle, from *function) *cell {
+	for {
+		w := n.current.Load()
+		var b *block
+		if w != nil {
+			b = w.Value()
+		}
+		if b != nil && b.life.client == c {
+			if i := b.used.Add(1) - 1; i < perBlock {
+				b.life.held[i].Store(h)
+				out := &b.cells[i]
+				out.life, out.slot = b.life, i
+				return out
+			}
+		}
+		b = new(block)
+		l := &blockLife{life: life{client: c, from: from}}
+		l.held = l.slots[:]
+		b.life = &l.life
+		runtime.AddCleanup(b, (*life).release, &l.life)
+		b.used.Store(1)
+		b.life.held[0].Store(h)
+		b.cells[0].life = b.life
+		fresh := weak.Make(b)
+		n.current.CompareAndSwap(w, &fresh)
+		return &b.cells[0]
+	}
+}
+
+func (l *life) release() {
+	for i := range l.held {
+		if h := l.held[i].Swap(nil); h != nil {
+			h.Release()
+		}
+	}
+}
+
+// release gives up the object; later uses fail. Releasing again does nothing.
+func (c *cell) release() {
+	if c == nil || c.life.held == nil {
+		return
+	}
+	if h := c.life.held[c.slot].Swap(nil); h != nil {
+		h.Release()
+	}
+}
+
+// handle is the object's handle, good while c is kept alive.
+func (c *cell) handle() (*client.Handle, error) {
+	if c == nil {
+		return nil, errNil
+	}
+	if c.life.held == nil {
+		if c.life.err != nil {
+			return nil, c.life.err
+		}
+		return nil, errUnbound
+	}
+	if h := c.life.held[c.slot].Load(); h != nil {
+		return h, nil
+	}
+	return nil, errReleased
+}
+
+// handleOf is handle for use with client c.
+func (c *cell) handleOf(want *client.Client) (*client.Handle, error) {
+	h, err := c.handle()
+	if err == nil && c.life.client != want {
+		return nil, errForeign
+	}
+	return h, err
+}
+
+var (
+	errNil      = errs.New(errs.CodeInvalid, "a zero reference: it names no object")
+	errUnbound  = errs.New(errs.CodeInvalid, "a reference that was decoded outside the runtime")
+	errReleased = errs.New(errs.CodeObjectFreed, "the reference was released")
+	errForeign  = errs.New(errs.CodeInvalid, "the reference belongs to another cluster")
+)

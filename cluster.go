@@ -1,0 +1,124 @@
+package mobula
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+)
+
+// Cluster is a program's connection to the runtime: to a node inside the process (Start) or to one that
+// runs by itself (Connect). It is safe for concurrent use.
+type Cluster struct {
+	client *client.Client
+	node   string
+	close  func(ctx context.Context) error // ends the session, and the node if it is ours
+
+	once sync.Once
+	err  error // of closing; written in once
+}
+
+// Start runs a whole node inside this process, and joins it. It is ready when Start
+// returns. Close ends it.
+func Start(ctx context.Context, opts ...StartOption) (*Cluster, error) {
+	cfg, err := configOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return engine.start(ctx, cfg)
+}
+
+// Connect joins a node that is running on this machine. An empty address is the one in MOBULA_ADDRESS or,
+// without that, the node that `mobula start` started for this user.
+func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Cluster, error) {
+	var cfg connectConfig
+	for _, set := range opts {
+		if err := set(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	return engine.connect(ctx, address, cfg)
+}
+
+// Context binds the cluster: calls made with the context it gives, or one derived from that, go to c.
+func (c *Cluster) Context(ctx context.Context) context.Context {
+	return client.WithTask(ctx, c.client.Root())
+}
+
+// Close leaves the cluster: the job ends, with its objects and its actors that are not detached. A node
+// that Start made ends too. When it returns, at the latest when ctx ends, no goroutine is left. Closing
+// again gives the same result.
+func (c *Cluster) Close(ctx context.Context) error {
+	c.once.Do(func() { c.err = c.close(ctx) })
+	return c.err
+}
+
+// Main is the main function of a program that is nothing else: it becomes a worker if the process
+// was started as one, and otherwise joins the node of MOBULA_ADDRESS or starts one inside,
+// runs body, and closes. An error of body is printed, and the exit code is then 1:
+// this is the one place where the package calls os.Exit.
+func Main(body func(ctx context.Context, c *Cluster) error, opts ...StartOption) {
+	if WorkerMain() {
+		return
+	}
+	if err := run(context.Background(), body, opts); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, body func(ctx context.Context, c *Cluster) error, opts []StartOption) (err error) {
+	var c *Cluster
+	if addr := os.Getenv(envAddress); addr != "" {
+		c, err = Connect(ctx, addr)
+	} else {
+		c, err = Start(ctx, opts...)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := c.Close(ctx); e != nil && err == nil {
+			err = e
+		}
+	}()
+	return body(c.Context(ctx), c)
+}
+
+const envAddress = "MOBULA_ADDRESS"
+
+// WorkerMain serves as a worker process if this process was started as one, and then returns
+// true: the program should return from main. Otherwise it returns false at once. A
+// program that does not use Main calls it first, so that its own executable can be its
+// workers' too.
+func WorkerMain() bool {
+	is, err := engine.worker(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mobula worker:", err)
+	}
+	return is
+}
+
+// engine starts and joins nodes; runtime.go has it.
+type runtimeEngine interface {
+	start(ctx context.Context, cfg startConfig) (*Cluster, error)
+	connect(ctx context.Context, address string, cfg connectConfig) (*Cluster, error)
+	// worker runs until the node lets the worker go, if this process is one.
+	worker(ctx context.Context) (is bool, err error)
+}
+
+// noEngine is what a build without a node has.
+type noEngine struct{}
+
+func (noEngine) start(context.Context, startConfig) (*Cluster, error) {
+	return nil, errs.New(errs.CodeRuntimeSetup, "this build has no node")
+}
+
+func (noEngine) connect(context.Context, string, connectConfig) (*Cluster, error) {
+	return nil, errs.New(errs.CodeRuntimeSetup, "this build cannot join a node")
+}
+
+func (noEngine) worker(context.Context) (bool, error) { return false, nil }

@@ -1,0 +1,52 @@
+// Package mobula runs functions and actors on an actor-model runtime, in this process, in worker
+// processes of this machine and, through a node, beside other programs: Ray's programming
+// model in Go.
+//
+// Go cannot ship a closure, so functions, actor types and methods are registered at package
+// level under a stable name, and give a typed handle:
+//
+//	var Add = mobula.Register2("math/add", func(ctx context.Context, a, b float64) (float64, error) { return a + b, nil })
+//
+//	func main() {
+//		mobula.Main(func(ctx context.Context, c *mobula.Cluster) error {
+//			x := Add.Go(ctx, mobula.V(1.0), mobula.V(2.0)) // a Ref[float64]; does not block
+//			y := Add.Go(ctx, x, mobula.V(3.0))             // an argument is a value or a reference
+//			sum, err := y.Get(ctx)
+//			...
+//		})
+//	}
+//
+// # Contexts
+//
+// Every call finds its cluster, and the task it is made from, through the context: pass on the
+// one that Main or the task got, or bind another with Cluster.Context. A context's
+// deadline given to Go is the task's deadline; given to Get it bounds the wait and nothing else.
+//
+// # Values
+//
+// A value is copied when it is passed, except that slices of numbers and bytes which a task gets
+// as arguments, and views, alias shared memory: they are read-only, and valid until the call returns or the
+// view is closed. Clone what is kept longer. Build with the tag invariants to turn a
+// slice kept too long into a fault at once. Create and CreateResult give memory to write
+// large slices in place, without any copy. Exported fields travel, references (Ref, ActorRef)
+// inside values too.
+//
+// # References
+//
+// A Ref is a small value to copy and compare. The object it names lives until every copy is
+// garbage or was released, everywhere. Release is not needed, but frees at once.
+//
+// # Errors
+//
+// Go itself does not fail: what is wrong with a call is what Get of its reference says. All errors match a
+// sentinel of this package with errors.Is; *TaskError is what a function returned or
+// panicked with, with its causes. RegisterError carries a program's own sentinels
+// across processes.
+//
+// # Inside a program
+//
+// The package takes no signal handler and never ends the process, except in Main, which is
+// a whole program's main. Several clusters can live in one process. Close leaves no goroutine.
+package mobula
+
+//go:generate go run ./internal/tools/arity

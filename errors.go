@@ -1,0 +1,53 @@
+package mobula
+
+import "mobula/internal/errs"
+
+// TaskError is the failure of a task as it arrives at the caller:
+//
+//	var te *mobula.TaskError
+//	if errors.As(err, &te) { log.Print(te.Name, te.Task, te.Stack) }
+//
+// Name is the function, Task the task, Stack the stack if it panicked, and Unwrap gives the causes.
+type TaskError = errs.Error
+
+// What errors.Is tells apart.
+var (
+	ErrTaskFailed           = errs.ErrTaskFailed           // the function returned an error or panicked; *TaskError has the cause
+	ErrPanic                = errs.ErrPanic                // the function panicked; is also ErrTaskFailed
+	ErrWorkerCrashed        = errs.ErrWorkerCrashed        // the worker process died and the task's retries are used up
+	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back
+	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again
+	ErrObjectTooLarge       = errs.ErrObjectTooLarge       // larger than the whole store
+	ErrStoreFull            = errs.ErrStoreFull            // nothing can be spilled
+	ErrOutOfDisk            = errs.ErrOutOfDisk            // every spill directory is full or failing
+	ErrOutOfMemory          = errs.ErrOutOfMemory          // killed by the memory monitor
+	ErrObjectLost           = errs.ErrObjectLost           // no copy is left and it cannot be made again
+	ErrObjectFreed          = errs.ErrObjectFreed          // its last reference was released; is also ErrObjectLost
+	ErrReconstructionFailed = errs.ErrReconstructionFailed // is also ErrObjectLost
+	ErrOwnerDied            = errs.ErrOwnerDied            // is also ErrObjectLost
+	ErrFetchTimedOut        = errs.ErrFetchTimedOut        // is also ErrObjectLost
+	ErrGetTimeout           = errs.ErrGetTimeout           // the reference stays valid; is also context.DeadlineExceeded
+	ErrCancelled            = errs.ErrCancelled            // is also context.Canceled
+	ErrDeadline             = errs.ErrDeadline             // the task ran past its deadline; is also context.DeadlineExceeded
+	ErrUnschedulable        = errs.ErrUnschedulable        // no node has the resources asked
+	ErrPendingCallsLimit    = errs.ErrPendingCallsLimit    // the actor's MaxPendingCalls is reached
+	ErrRuntimeSetup         = errs.ErrRuntimeSetup         // a worker could not be started
+	ErrUnknownFunction      = errs.ErrUnknownFunction      // the worker's binary has no such function
+	ErrRegistryMismatch     = errs.ErrRegistryMismatch     // the binaries of driver and worker differ
+	ErrNotEncodable         = errs.ErrNotEncodable         // the message names the type and the part at fault
+	ErrNotDecodable         = errs.ErrNotDecodable         // the message names both types
+	ErrNameTaken            = errs.ErrNameTaken            // another actor has the name
+	ErrNotFound             = errs.ErrNotFound             // nothing has the name
+	ErrShutdown             = errs.ErrShutdown             // the cluster was closed
+	ErrViewClosed           = errs.ErrViewClosed           // a view was used after Close
+	ErrInvalid              = errs.ErrInvalid              // an argument or option that cannot be
+	ErrReturnMismatch       = errs.ErrReturnMismatch       // another number of results than promised
+	ErrProtocol             = errs.ErrProtocol             // the other side of a connection broke the protocol
+	ErrPermission           = errs.ErrPermission           // another user's node
+	ErrSegmentUnavailable   = errs.ErrSegmentUnavailable   // shared memory cannot be reserved
+	ErrComponentFailed      = errs.ErrComponentFailed      // a part of the node failed beyond its restart policy
+)
+
+// RegisterError makes a program's own sentinel survive the way from a task to its caller: errors.Is
+// matches it on both sides. Every binary registers the same names, at package level.
+func RegisterError(name string, sentinel error) { errs.RegisterSentinel(name, sentinel) }

@@ -1,0 +1,126 @@
+package mobula
+
+import (
+	"context"
+
+	"mobula/internal/client"
+	"mobula/internal/codec"
+	"mobula/internal/errs"
+	"mobula/internal/registry"
+)
+
+// This file is the worker's side: arguments decoded, the function called, results encoded.
+
+// input decodes the i-th argument. What aliases the segment stays pinned until the call
+// returns; anything else gives its pin back at once.
+func input[T any](ctx context.Context, c *registry.Call, name string, p *codec.Plan, i, of int) (T, error) {
+	if len(c.Inputs) != of {
+		var none T
+		return none, missingInput(name, of, len(c.Inputs))
+	}
+	in := &c.Inputs[i]
+	var b binder
+	if p.MayHoldRefs() {
+		if tc := client.FromContext(ctx); tc != nil {
+			b.c = tc.Client
+		}
+	}
+	if p.InPlace() && guardViews && in.Release != nil {
+		in.Value.Data = guardInput(ctx, in.Value.Data)
+	}
+	v, err := codec.Type[T]{Plan: p}.Decode(in.Value, true, b)
+	if err != nil {
+		return v, argError(name, i, err)
+	}
+	if in.Release != nil && !p.InPlace() {
+		in.Release()
+	}
+	return v, nil
+}
+
+// single is the room of one small result.
+type single struct {
+	out     [1]registry.Output
+	scratch [16]byte
+}
+
+// output encodes the only result.
+func output[R any](ctx context.Context, p *codec.Plan, r *R, err error) ([]registry.Output, any, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	s := new(single)
+	t := codec.Type[R]{Plan: p}
+	if b, ok := t.AppendSmall(s.scratch[:0], r); ok {
+		s.out[0] = registry.Output{Meta: t.Meta(), Size: len(b), Inline: b}
+		return s.out[:], nil, nil
+	}
+	if err := encodeOutput(ctx, &s.out[0], 0, p, r); err != nil {
+		return nil, nil, err
+	}
+	return s.out[:], nil, nil
+}
+
+// encodeOutput encodes the result of that index.
+func encodeOutput[R any](ctx context.Context, dst *registry.Output, index int, p *codec.Plan, r *R) error {
+	tc := client.FromContext(ctx)
+	if tc == nil {
+		return errs.New(errs.CodeInvalid, "result %d: the function's context belongs to no task", index)
+	}
+	if b := takeResult(tc, index, p, r); b != nil {
+		*dst = registry.Output{Meta: p.Meta(), Size: b.size, Buffer: b.raw}
+		return nil
+	}
+	e, err := codec.Type[R]{Plan: p}.Encode(r, nil, tc.Client.InlineMax())
+	if err != nil {
+		return argErrorOf("result", index, err)
+	}
+	*dst = registry.Output{Meta: e.Meta, Refs: e.Refs, Size: e.Size, Inline: e.Inline, Fill: e.Fill}
+	if guardViews && e.Fill != nil { // the argument it may alias goes when the call returns
+		dst.Inline, dst.Fill = make([]byte, e.Size), nil
+		e.Fill(dst.Inline)
+	}
+	if len(e.Refs) > 0 {
+		dst.Keep = *r // its references, until the owner knows of them
+	}
+	return nil
+}
+
+func argErrorOf(what string, i int, err error) error {
+	e := errs.From(err)
+	return errs.New(e.Code, "%s %d: %s", what, i, e.Msg)
+}
+
+// many encodes a list of results of one type.
+func many[R any](ctx context.Context, name string, p *codec.Plan, rs []R, err error) ([]registry.Output, any, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	if tc := client.FromContext(ctx); tc != nil && tc.Spec != nil && int(tc.Spec.Opts.NumReturns) != len(rs) {
+		return nil, nil, errs.New(errs.CodeReturnMismatch, "%s: returned %d results, its caller asked for %d", name, len(rs), tc.Spec.Opts.NumReturns)
+	}
+	outs := make([]registry.Output, len(rs))
+	for i := range rs {
+		if err := encodeOutput(ctx, &outs[i], i, p, &rs[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return outs, nil, nil
+}
+
+// instance gives the actor a method is called on.
+func instance[S any](c *registry.Call, name string) (*S, error) {
+	s, ok := c.Instance.(*S)
+	if !ok {
+		return nil, errs.New(errs.CodeInvalid, "%s: called on an actor of type %T, it is a method of %T: the ActorRef was given the wrong type", name, c.Instance, s)
+	}
+	return s, nil
+}
+
+// guard sees that what a call leaves behind is cleaned up, even when it panics.
+func guard(f invoker) invoker {
+	return func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error) {
+		defer callEnds(ctx)
+		return f(ctx, c)
+	}
+}

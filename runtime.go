@@ -1,0 +1,4 @@
+package mobula
+
+// engine connects the package to package node.
+var engine runtimeEngine = noEngine{}

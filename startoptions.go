@@ -1,0 +1,117 @@
+package mobula
+
+import (
+	"log/slog"
+
+	"mobula/internal/errs"
+)
+
+// StartOption configures the node that Start makes. What is not set comes from
+// MOBULA_ environment variables, the configuration file, and the defaults, in that order.
+type StartOption func(*startConfig) error
+
+// ConnectOption configures Connect.
+type ConnectOption func(*connectConfig) error
+
+// startConfig is what StartOptions say; zero means not said.
+type startConfig struct {
+	store     int64 // bytes
+	spill     []string
+	dir       string
+	cpus      float64
+	resources map[string]float64
+	processes bool
+	namespace string
+	log       *slog.Logger
+}
+
+type connectConfig struct {
+	namespace string
+	log       *slog.Logger
+}
+
+func configOf(opts []StartOption) (cfg startConfig, err error) {
+	for _, set := range opts {
+		if err := set(&cfg); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, nil
+}
+
+// WithStore sets the object store's size in bytes: a hard limit. Default: 30 % of the machine's
+// memory, as Ray.
+func WithStore(bytes int64) StartOption {
+	return func(c *startConfig) error {
+		if bytes <= 0 {
+			return errs.New(errs.CodeInvalid, "WithStore of %d bytes, want more than 0", bytes)
+		}
+		c.store = bytes
+		return nil
+	}
+}
+
+// WithSpill sets where objects go that do not fit: directories or URLs (file://, s3://), used
+// in turn. Default: a directory under the node's own.
+func WithSpill(urls ...string) StartOption {
+	return func(c *startConfig) error { c.spill = append(c.spill, urls...); return nil }
+}
+
+// WithDir sets the directory for the node's sockets, logs, tables and spill files. Default: a
+// temporary one, removed by Close.
+func WithDir(path string) StartOption {
+	return func(c *startConfig) error { c.dir = path; return nil }
+}
+
+// WithCPUs sets how many CPUs the node has to give: so many one-CPU tasks run at once. Default: the
+// machine's.
+func WithCPUs(n float64) StartOption {
+	return func(c *startConfig) error {
+		if n <= 0 {
+			return errs.New(errs.CodeInvalid, "WithCPUs(%g), want more than 0", n)
+		}
+		c.cpus = n
+		return nil
+	}
+}
+
+// WithResource adds a resource of any other name, "GPU" among them, for tasks to ask for.
+func WithResource(name string, amount float64) StartOption {
+	return func(c *startConfig) error {
+		if name == "" || amount < 0 {
+			return errs.New(errs.CodeInvalid, "WithResource(%q, %g), want a name and 0 or more", name, amount)
+		}
+		if c.resources == nil {
+			c.resources = make(map[string]float64)
+		}
+		c.resources[name] = amount
+		return nil
+	}
+}
+
+// WithProcesses runs tasks in worker processes, this executable started again, instead of goroutines of
+// this process: a task that crashes its process then takes nothing else with it. The
+// program must call Main or WorkerMain first thing.
+func WithProcesses() StartOption {
+	return func(c *startConfig) error { c.processes = true; return nil }
+}
+
+// WithNamespace sets the namespace of actor names. Default: "default".
+func WithNamespace(name string) StartOption {
+	return func(c *startConfig) error { c.namespace = name; return nil }
+}
+
+// WithLogger sets where the node logs. Default: slog.Default().
+func WithLogger(l *slog.Logger) StartOption {
+	return func(c *startConfig) error { c.log = l; return nil }
+}
+
+// ConnectNamespace sets the namespace of actor names. Default: "default".
+func ConnectNamespace(name string) ConnectOption {
+	return func(c *connectConfig) error { c.namespace = name; return nil }
+}
+
+// ConnectLogger sets where the client logs. Default: slog.Default().
+func ConnectLogger(l *slog.Logger) ConnectOption {
+	return func(c *connectConfig) error { c.log = l; return nil }
+}

@@ -1,0 +1,111 @@
+package mobula
+
+import (
+	"context"
+	"sync"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+// View reads an object in place. Close it: until then the object stays in memory. Its methods are
+// safe for concurrent use.
+type View[T any] struct {
+	mu    sync.Mutex
+	data  client.Data // guarded by mu
+	value T           // guarded by mu
+	size  int
+	open  bool // guarded by mu
+	guard *guarded
+}
+
+func newView[T any](c *client.Client, d client.Data) (*View[T], error) {
+	v := &View[T]{data: d, size: len(d.Value.Data), open: true}
+	value := d.Value
+	if guardViews && d.Pinned() {
+		v.guard = newGuard(value.Data)
+		value = wire.Value{Meta: value.Meta, Data: v.guard.data, Refs: value.Refs}
+	}
+	var err error
+	if v.value, err = decode[T](c, value, true); err != nil {
+		d.Release()
+		v.guard.close()
+		return nil, err
+	}
+	if !planOf[T]().InPlace() {
+		d.Release() // the value is a copy anyway
+	}
+	return v, nil
+}
+
+// Value is the object's value. Slices in it are read-only and must not be used after Close.
+func (v *View[T]) Value() (T, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.open {
+		var none T
+		return none, errViewClosed
+	}
+	return v.value, nil
+}
+
+// Size is the size of the encoded value in bytes.
+func (v *View[T]) Size() (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.open {
+		return 0, errViewClosed
+	}
+	return v.size, nil
+}
+
+// Close lets the object go. Closing again gives ErrViewClosed and does nothing.
+func (v *View[T]) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.open {
+		return errViewClosed
+	}
+	var none T
+	v.open, v.value = false, none
+	v.guard.close()
+	v.data.Release()
+	return nil
+}
+
+var errViewClosed = errs.New(errs.CodeViewClosed, "the view was closed: copy what is needed longer before Close")
+
+// callGuards are the guarded arguments of one running task.
+type callGuards struct {
+	mu   sync.Mutex
+	open map[*client.TaskContext][]*guarded // guarded by mu
+}
+
+var inputGuards callGuards
+
+func guardInput(ctx context.Context, data []byte) []byte {
+	tc := client.FromContext(ctx)
+	if tc == nil {
+		return data
+	}
+	g := newGuard(data)
+	inputGuards.mu.Lock()
+	defer inputGuards.mu.Unlock()
+	if inputGuards.open == nil {
+		inputGuards.open = make(map[*client.TaskContext][]*guarded)
+	}
+	inputGuards.open[tc] = append(inputGuards.open[tc], g)
+	return g.data
+}
+
+func releaseGuards(ctx context.Context) {
+	tc := client.FromContext(ctx)
+	inputGuards.mu.Lock()
+	list := inputGuards.open[tc]
+	delete(inputGuards.open, tc)
+	inputGuards.mu.Unlock()
+	for _, g := range list {
+		g.close()
+	}
+}

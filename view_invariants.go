@@ -1,0 +1,38 @@
+//go:build invariants
+
+package mobula
+
+import "golang.org/x/sys/unix"
+
+// guardViews gives every view, and every argument that aliases the segment, pages of its own; they become inaccessible when it
+// is closed or the call ends, so that the first use of a slice kept too long is a fault,
+// at its own line.
+const guardViews = true
+
+type guarded struct {
+	data  []byte
+	pages []byte
+}
+
+func newGuard(data []byte) *guarded {
+	if len(data) == 0 {
+		return &guarded{data: data}
+	}
+	pages, err := unix.Mmap(-1, 0, len(data), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return &guarded{data: data} // out of address space: only the check is lost
+	}
+	copy(pages, data)
+	_ = unix.Mprotect(pages, unix.PROT_READ)
+	return &guarded{data: pages[:len(data):len(data)], pages: pages}
+}
+
+// close takes the memory away and keeps the addresses, so that nothing else appears there.
+func (g *guarded) close() {
+	if g == nil || g.pages == nil {
+		return
+	}
+	_ = unix.Madvise(g.pages, unix.MADV_DONTNEED)
+	_ = unix.Mprotect(g.pages, unix.PROT_NONE)
+	g.pages = nil
+}
