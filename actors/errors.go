@@ -51,8 +51,8 @@ func (e *PoisonError) Error() string {
 // Unwrap gives the second panic.
 func (e *PoisonError) Unwrap() error { return e.Panic }
 
-// StopError names the components that had not stopped when the deadline passed. Their
-// mailboxes are closed, and they end without draining once what they run returns.
+// StopError names the components whose own code had not returned when a stop's deadline
+// had passed. They end without draining once it returns.
 type StopError struct {
 	Names []string
 	Cause error // of the context

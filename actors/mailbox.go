@@ -68,7 +68,7 @@ type mailbox[E any] struct {
 	batch       []E
 	batchMetas  []meta
 	pos, mpos   int
-	small       int // turns in a row that left the buffers nearly empty
+	small       int // batches in a row that left a large buffer nearly empty
 	redelivered bool
 	inc         uint32
 	trace       wire.TraceContext
@@ -295,10 +295,14 @@ func (m *mailbox[E]) settle() {
 	m.batch, m.batchMetas = m.batch[:0], m.batchMetas[:0]
 	m.pos, m.mpos, m.inHand = 0, 0, 0
 	m.handled += uint64(n)
-	if cap(m.batch) <= chunk || n > cap(m.batch)/4 {
+	switch { // the two buffers take turns: a small one says nothing about the other
+	case cap(m.batch) <= chunk:
+	case n > cap(m.batch)/4:
 		m.small = 0
-	} else if m.small++; m.small >= 256 {
-		m.batch, m.batchMetas, m.small = nil, nil, 0
+	default:
+		if m.small++; m.small >= 256 {
+			m.batch, m.batchMetas, m.small = nil, nil, 0
+		}
 	}
 }
 

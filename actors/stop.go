@@ -2,16 +2,19 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"time"
 
 	"mobula/internal/errs"
 )
 
+// stopGrace is how long after its deadline a stop looks who still runs.
+const stopGrace = 100 * time.Millisecond
+
 // StopTree stops every component, in each family the last started first and children
 // before parents, and then the system itself; Spawn fails from then on. When ctx ends
-// first the rest is abandoned: told to stop, not drained, not waited for, and named
-// in the *StopError.
+// first the rest is abandoned: told to stop at once and not drained. Whoever still runs
+// 100 ms later is named in a *StopError; with none the tree is stopped and the error nil.
 func (s *System) StopTree(ctx context.Context) error {
 	err := s.stop(ctx, s.root)
 	waited := make(chan struct{})
@@ -31,44 +34,79 @@ func (s *System) StopTree(ctx context.Context) error {
 
 // stop stops n and what is below it.
 func (s *System) stop(ctx context.Context, n *node) error {
+	if s.stopInOrder(ctx, n) {
+		return nil
+	}
+	return s.abandonTree(context.Cause(ctx), n)
+}
+
+// stopInOrder tells whether everything had stopped when ctx ended.
+func (s *System) stopInOrder(ctx context.Context, n *node) bool {
 	s.mu.Lock()
 	n.closing = true
 	kids := slices.Clone(n.children)
 	s.mu.Unlock()
-	out := &StopError{}
 	for _, k := range slices.Backward(kids) {
-		out.add(s.stop(ctx, k))
+		if !s.stopInOrder(ctx, k) {
+			return false
+		}
 	}
 	select {
 	case <-n.spawned:
 	case <-ctx.Done():
+		return false
 	}
-	if isClosed(n.spawned) && !isClosed(n.done) {
-		s.mu.Lock()
-		n.told = true
-		s.mu.Unlock()
-		s.as.Root.Stop(n.pid)
-	}
+	s.tellStop(n)
 	select {
 	case <-n.done:
+		return true
 	case <-ctx.Done():
-		if !isClosed(n.done) {
-			n.abandon()
-			out.add(&StopError{Names: []string{n.path}, Cause: context.Cause(ctx)})
+		return isClosed(n.done)
+	}
+}
+
+func (s *System) tellStop(n *node) {
+	if isClosed(n.done) {
+		return
+	}
+	s.mu.Lock()
+	n.told = true
+	s.mu.Unlock()
+	s.as.Root.Stop(n.pid)
+}
+
+// abandonTree tells whoever is left to stop without draining, and after a grace names
+// those whose own code has not returned.
+func (s *System) abandonTree(cause error, n *node) error {
+	s.mu.Lock()
+	left := n.subtree(nil)
+	for _, l := range left {
+		l.closing = true
+	}
+	s.mu.Unlock()
+	for _, l := range slices.Backward(left) {
+		l.abandon()
+		if isClosed(l.spawned) {
+			s.tellStop(l)
+		}
+	}
+	passed := make(chan struct{})
+	stop := s.clock.AfterFunc(stopGrace, func() { close(passed) })
+	defer stop()
+	out := &StopError{Cause: cause}
+	for _, l := range slices.Backward(left) {
+		select {
+		case <-l.done:
+		case <-passed:
+		}
+		if l.box != nil && !isClosed(l.done) {
+			out.Names = append(out.Names, l.path)
 		}
 	}
 	if len(out.Names) == 0 {
 		return nil
 	}
 	return out
-}
-
-func (e *StopError) add(err error) {
-	var more *StopError
-	if errors.As(err, &more) {
-		e.Names = append(e.Names, more.Names...)
-		e.Cause = more.Cause
-	}
 }
 
 // beginStop stops a subtree in the background. StopTree waits for it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
 
 	"mobula/internal/errs"
 )
@@ -58,11 +59,9 @@ func NewSystem(cfg Config) *System {
 		s.stopTimeout = 10 * time.Second
 	}
 	s.as = actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(s.log) }),
-		// The throttle keeps a goroutine for its interval: short, so that a stop leaves none.
-		actor.WithDeadLetterThrottleInterval(time.Millisecond),
-	)
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(s.log) }))
 	shrinkRegistry(s.as)
+	replaceEventStream(s.as, s.log)
 	s.root = newNode(nil, "root", "root", Policy{})
 	s.root.sys, s.root.path, s.root.pid = s, "root", s.as.NewLocalPID("root")
 	_, _ = s.as.Root.SpawnNamed(supervisorProps(s.root), s.root.path) // the registry is empty: the name is free
@@ -86,6 +85,19 @@ func shrinkRegistry(as *actor.ActorSystem) {
 	for id, p := range kept {
 		reg.LocalPIDs.GetBucket(id).Set(id, p)
 	}
+}
+
+// replaceEventStream drops protoactor's own subscribers: its throttle of dead-letter
+// records leaves a goroutine asleep after a stop. Dead letters here are system messages that cross a
+// stop, of no interest but to a debugger. (The other subscriber answers protoactor
+// watches of the dead; the kit has its own.)
+func replaceEventStream(as *actor.ActorSystem, log *slog.Logger) {
+	as.EventStream = eventstream.NewEventStream()
+	as.EventStream.Subscribe(func(e any) {
+		if d, ok := e.(*actor.DeadLetterEvent); ok && log.Enabled(context.Background(), slog.LevelDebug) {
+			log.Debug("dead letter", "to", d.PID.GetId(), "message", typeName(d.Message))
+		}
+	})
 }
 
 func (s *System) treeNode() *node { return s.root }
