@@ -1,10 +1,35 @@
 package spill
 
-import "errors"
+import (
+	"errors"
+	"time"
 
-var (
-	// ErrCorrupt is wrapped when bytes differ from what was written: a checksum, a header or the length.
-	ErrCorrupt = errors.New("spilled bytes are corrupt")
-	// ErrMissing is wrapped when a spill file is gone.
-	ErrMissing = errors.New("spill file is missing")
+	"mobula/objectstore/spill/storage"
 )
+
+// Errors of Read; match them with errors.Is.
+var (
+	// ErrCorrupt: the bytes differ from what was written, or the file ends before them.
+	ErrCorrupt = storage.ErrCorrupt
+	// ErrMissing: the file is gone.
+	ErrMissing = storage.ErrMissing
+	// ErrNoTarget: the location names a target that is not configured. It is ErrMissing too.
+	ErrNoTarget = errors.New("no such spill target")
+)
+
+// limiter lets one log line through in a time, and counts the others.
+type limiter struct {
+	every   time.Duration
+	last    time.Time
+	skipped int
+}
+
+// allow tells whether to log now, and how many lines were left out before.
+func (l *limiter) allow(now time.Time) (skipped int, ok bool) {
+	if !l.last.IsZero() && now.Sub(l.last) < l.every {
+		l.skipped++
+		return 0, false
+	}
+	skipped, l.skipped, l.last = l.skipped, 0, now
+	return skipped, true
+}

@@ -1,13 +1,10 @@
 package spill
 
-import "mobula/internal/ids"
+import "mobula/objectstore/spill/format"
 
-// Item is one object to write.
-type Item struct {
-	ID      ids.ObjectID
-	Attempt uint32
-	Data    []byte // segment memory, unchanged until the write is done
-}
+// Item is one object to write: ID, Attempt, and Data, which is segment memory and does not change until
+// the write is done.
+type Item = format.Object
 
 // Location says where an object lies: what the store keeps instead of an extent.
 type Location struct {

@@ -2,51 +2,211 @@ package spill
 
 import (
 	"context"
-	"os"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	_ "mobula/objectstore/spill/disk" // file://
+	"mobula/objectstore/spill/storage"
 )
 
-// Spiller writes objects to its targets and reads them back.
-type Spiller struct{}
+// Spiller writes objects to its targets and reads them back. Its methods are safe for concurrent use.
+type Spiller struct {
+	cfg     Config
+	bufs    *storage.Buffers
+	log     *slog.Logger
+	targets []*target
+	own     *actors.System // when Config.Parent was nil
 
-// Default is the configuration for a session: one directory on disk.
-func Default(session string) Config { return Config{Session: session} }
+	io     context.Context // of every transfer
+	stopIO context.CancelFunc
+	work   sync.WaitGroup // transfers, probes and callbacks
 
-// Validate reports everything that is wrong with the configuration.
-func (c Config) Validate() error { return nil }
+	mu       sync.Mutex // guards what follows; never held over I/O or a callback
+	jobs     map[uint64]*job
+	lastJob  uint64
+	moving   int           // writes and reads among jobs
+	idle     chan struct{} // closed when moving is 0; nil: nobody waits
+	refs     *refs
+	router   *router
+	mapped   map[string]mappedFile
+	stats    Stats
+	limiter  limiter
+	stopping int  // Recover or Close under way: what is refused is given up
+	epoch    int  // counts calls of Recover
+	closed   bool // for good
+}
 
-// Open opens every target, takes the session's lock in each and removes what dead sessions left.
-func Open(cfg Config) (*Spiller, error) { return &Spiller{}, nil }
+// target is one place to spill to.
+type target struct {
+	n       uint16
+	url     *url.URL
+	storage storage.Storage
+	ref     *actors.Ref[event]
+
+	nextFile uint64           // guarded by Spiller.mu, as is all below
+	capacity storage.Capacity // last seen
+	why      error            // it is not healthy
+}
+
+const keepBuffers = 8 // idle, of 4 MiB each: two for each of the default writers
+
+// Open opens every target, takes the session's lock in each and removes what dead sessions left. A target
+// that cannot be opened is an error, and nothing stays open then.
+func Open(cfg Config) (*Spiller, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, errs.New(errs.CodeInvalid, "%v", err)
+	}
+	urls, err := cfg.targets()
+	if err != nil {
+		return nil, errs.New(errs.CodeInvalid, "%v", err)
+	}
+	s := &Spiller{
+		cfg:     cfg,
+		bufs:    storage.NewBuffers(keepBuffers),
+		log:     cfg.Logger,
+		jobs:    make(map[uint64]*job),
+		refs:    newRefs(),
+		router:  newRouter(len(urls), cfg.MinFileBytes),
+		mapped:  make(map[string]mappedFile),
+		limiter: limiter{every: cfg.LogEvery},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.io, s.stopIO = context.WithCancel(context.Background())
+	for i, u := range urls {
+		t := &target{n: uint16(i), url: u}
+		if err := s.openStorage(t); err != nil {
+			return nil, errors.Join(fmt.Errorf("spill target %s: %w", u.Redacted(), err), s.abandon())
+		}
+	}
+	parent := cfg.Parent
+	if parent == nil {
+		s.own = actors.NewSystem(actors.Config{Logger: s.log})
+		parent = s.own
+	}
+	for _, t := range s.targets {
+		if err := s.spawn(parent, t); err != nil {
+			return nil, errors.Join(err, s.abandon())
+		}
+	}
+	return s, nil
+}
+
+// openStorage opens a target and finds the first free file number.
+func (s *Spiller) openStorage(t *target) error {
+	ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
+	defer cancel()
+	st, err := storage.Open(ctx, t.url, storage.Options{Session: s.cfg.Session, Restarts: s.cfg.Restarts, Buffers: s.bufs})
+	if err != nil {
+		return err
+	}
+	t.storage = st
+	s.targets = append(s.targets, t)
+	files, err := st.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		t.nextFile = max(t.nextFile, f.Number+1)
+	}
+	return nil
+}
+
+// abandon undoes an Open that failed.
+func (s *Spiller) abandon() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return s.shut(ctx, false)
+}
 
 // Write writes items, fused into one or a few files over all targets. done is called once,
-// from another goroutine, with a location an item in order, or an error and nothing written.
-func (s *Spiller) Write(items []Item, done func([]Location, error)) {}
+// from another goroutine: with a location an item, in order, or with an error, and then nothing counts as
+// written. The error matches errs.ErrOutOfDisk when every target refused, errs.ErrShutdown after Close,
+// errs.ErrCancelled in Recover.
+func (s *Spiller) Write(items []Item, done func([]Location, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.later(func() { done(nil, s.goneError()) })
+		return
+	}
+	if len(items) == 0 {
+		s.later(func() { done(nil, nil) })
+		return
+	}
+	files := fuse(items, s.cfg.MinFileBytes, s.cfg.MaxFused)
+	g := &group{locs: make([]Location, len(items)), left: len(files), epoch: s.epoch, done: done}
+	first := 0
+	for _, f := range files {
+		s.moving++
+		s.route(&job{kind: write, size: fileBytes(f), items: f, group: g, first: first})
+		first += len(f)
+	}
+}
 
-// Read fills dst (len(dst) == loc.Size) and checks it. done is called once, from another goroutine;
-// until then dst belongs to the spiller. Errors match ErrCorrupt, ErrMissing or neither (worth another try).
-func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {}
+// Read fills dst, len(dst) == loc.Size, and checks it. done is called once, from another goroutine; until
+// then dst belongs to the spiller. Errors match ErrCorrupt or ErrMissing when the bytes are
+// lost; any other may pass.
+func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	switch {
+	case s.closed:
+		err = s.goneError()
+	case int(loc.Target) >= len(s.targets):
+		err = fmt.Errorf("target %d of %d: %w: %w", loc.Target, len(s.targets), ErrNoTarget, ErrMissing)
+	case uint64(len(dst)) != loc.Size:
+		err = errs.New(errs.CodeInvalid, "reading an object of %d bytes into %d", loc.Size, len(dst))
+	}
+	if err != nil {
+		s.later(func() { done(err) })
+		return
+	}
+	s.moving++
+	s.hand(&job{kind: read, target: loc.Target, loc: loc, dst: dst, read: done, held: s.refs.hold(key(loc))})
+}
 
-// Remove gives objects up; a file is deleted with its last object.
-func (s *Spiller) Remove(locs []Location) {}
+// Remove gives objects up; a file is deleted with its last object. Unknown locations are ignored.
+func (s *Spiller) Remove(locs []Location) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for _, l := range locs {
+		if last, _ := s.refs.drop(l); last {
+			s.deleteFile(key(l))
+		}
+	}
+}
 
-// Fallback makes a file of size bytes, reserved on disk, in a local target, to be mapped in place of
-// segment memory. It returns the file, open for reading and writing, and its path.
-func (s *Spiller) Fallback(size uint64) (*os.File, string, error) { return nil, "", nil }
+func (s *Spiller) deleteFile(k fileKey) {
+	s.hand(&job{kind: remove, target: k.target, file: k.file})
+}
 
-// Reopen opens a fallback file that a killed process of this session left; to be called before Recover.
-func (s *Spiller) Reopen(path string) (*os.File, uint64, error) { return nil, 0, nil }
+func (s *Spiller) goneError() error {
+	return errs.New(errs.CodeShutdown, "the spiller of session %s is closed", s.cfg.Session)
+}
 
-// Release unlinks a fallback file. Mappings of it stay valid.
-func (s *Spiller) Release(path string) {}
+// later runs a callback on a goroutine of its own: none is called from within the caller. s.mu is held.
+func (s *Spiller) later(f func()) {
+	if s.closed && s.moving == 0 {
+		go f() // Close may be past waiting
+		return
+	}
+	s.work.Go(f)
+}
 
-// Recover is called once the store was rebuilt, with every location its index names. It cancels what is
-// queued, waits for I/O in flight, counts the references anew and deletes every file without one.
-func (s *Spiller) Recover(live []Location) {}
-
-// Stats are the counters since Open.
-type Stats struct{}
-
-// Stats reads the counters.
-func (s *Spiller) Stats() Stats { return Stats{} }
-
-// Close waits for I/O in flight until ctx ends; what is queued is answered with errs.ErrShutdown.
-func (s *Spiller) Close(ctx context.Context) error { return nil }
+// stopTimeout bounds what nobody gave a deadline for.
+const stopTimeout = 10 * time.Second

@@ -1,0 +1,172 @@
+package spill
+
+import (
+	"context"
+	"fmt"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/objectstore/spill/storage"
+)
+
+// mailbox bounds what waits for a target's actor: reads are posted one by one, and a whole
+// job's arguments may be restored at once.
+const mailbox = 1 << 16
+
+// spawn starts a target's actor and watches for its end.
+func (s *Spiller) spawn(parent actors.Parent, t *target) error {
+	ref, err := actors.Spawn(parent, actors.Spec[event, effect]{
+		Kind: "spiller",
+		Name: fmt.Sprintf("spiller/%d", t.n),
+		New: func(actors.Start) (actors.Core[event, effect], []event, error) {
+			return newCore(s.cfg), s.inHand(t), nil
+		},
+		Do:      func(self *actors.Ref[event], f effect) { s.do(t, self, f) },
+		Mailbox: mailbox,
+	})
+	if err != nil {
+		return fmt.Errorf("spill target %s: %w", t.url.Redacted(), err)
+	}
+	s.mu.Lock()
+	t.ref = ref
+	s.mu.Unlock()
+	s.work.Go(func() {
+		<-ref.Done()
+		s.down(t)
+	})
+	return nil
+}
+
+// inHand is what a new core starts from: the jobs that run, and those that wait. The latter get
+// new numbers, so that what is said of the old ones is not taken for them.
+func (s *Spiller) inHand(t *target) []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []event
+	var waiting []*job
+	for _, j := range s.jobs {
+		if j.target != t.n {
+			continue
+		}
+		if j.running {
+			out = append(out, adopt{j.request()})
+		} else {
+			waiting = append(waiting, j)
+		}
+	}
+	for _, j := range waiting {
+		delete(s.jobs, j.id)
+		s.lastJob++
+		j.id = s.lastJob
+		s.jobs[j.id] = j
+		out = append(out, submit{j.request()})
+	}
+	if s.stopping > 0 {
+		out = append(out, cancel{})
+	}
+	return out
+}
+
+// do runs one effect.
+func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
+	switch f := f.(type) {
+	case start:
+		s.mu.Lock()
+		j := s.jobs[f.id]
+		ok := j != nil && !j.running
+		if ok {
+			j.running = true
+		}
+		s.mu.Unlock()
+		if ok {
+			s.work.Go(func() { s.run(t, j) })
+		} else if j == nil { // renumbered
+			_ = self.Post(finished{f.id, context.Canceled})
+		}
+	case refuse:
+		s.refuse(f)
+	case probe:
+		s.work.Go(func() {
+			ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
+			defer cancel()
+			var c storage.Capacity
+			err := guard(func() (err error) {
+				c, err = t.storage.Probe(ctx, f.write)
+				return err
+			})
+			s.mu.Lock()
+			s.stats.Probes++
+			if err == nil {
+				t.capacity = c
+			}
+			s.mu.Unlock()
+			_ = t.ref.Post(probed{c, err})
+		})
+	case wake:
+		self.After(f.after, tick{})
+	case turn:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.router.turned(t.n, f.to)
+		t.why = f.why
+		if f.to != Healthy {
+			s.complain("spill target "+t.url.Redacted()+" is "+f.to.String(), f.why)
+		}
+	}
+}
+
+// refuse takes a job back from a target.
+func (s *Spiller) refuse(f refuse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[f.id]
+	if j == nil || j.running {
+		return
+	}
+	delete(s.jobs, f.id)
+	switch {
+	case j.kind == write && f.why != nil && s.stopping == 0:
+		s.refused(j, f.why)
+		s.route(j)
+	case j.kind == write:
+		s.router.settled(j.target, j.size, false)
+		s.fail(j, s.stopError())
+	case j.kind == read:
+		s.fail(j, s.stopError())
+	default:
+		s.complain("spill file could not be deleted", f.why)
+		s.fail(j, f.why)
+	}
+}
+
+func (s *Spiller) stopError() error {
+	if s.closed {
+		return s.goneError()
+	}
+	return errSuperseded()
+}
+
+// down takes over what a target's actor leaves when it has stopped for good.
+func (s *Spiller) down(t *target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.router.turned(t.n, Failed)
+	err := errs.New(errs.CodeComponentFailed, "the actor of spill target %s has stopped", t.url.Redacted())
+	t.why = err
+	for id, j := range s.jobs {
+		if j.target != t.n || j.running {
+			continue
+		}
+		delete(s.jobs, id)
+		switch {
+		case j.kind == write && s.stopping == 0 && !s.closed:
+			s.refused(j, err)
+			s.route(j)
+		case j.kind == write:
+			s.router.settled(j.target, j.size, false)
+			s.fail(j, s.stopError())
+		default:
+			s.fail(j, err)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package spill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"mobula/objectstore/spill/storage"
+)
+
+// maxDoublings bounds how much longer a target that keeps failing is left alone.
+const maxDoublings = 5
+
+// maxDeletes is how often a file's deletion is tried; what is left then goes with the session.
+const maxDeletes = 4
+
+// core decides for one target what runs when: which requests start, which are refused, and when the
+// medium is asked whether it is well. It does not outlive a panic: a new one is given the requests that
+// the spiller holds for the target and learns its health again.
+type core struct {
+	cfg     Config
+	queue   [kinds]fifo
+	running [kinds]map[uint64]request
+	known   map[uint64]struct{} // queued or running
+	deletes map[uint64]int      // failed tries
+	later   []request           // deletes to try again on a tick
+
+	health   Health
+	why      error
+	failures int   // in a row
+	retryAt  int64 // not Healthy: when to probe
+	armed    int64 // when a timer is due; 0: none
+
+	probing  bool
+	capacity storage.Capacity
+	capAt    int64  // when it was asked
+	capOK    bool   // and nothing was deleted since
+	since    uint64 // bytes of writes started since
+	nothing  int64  // until then nothing fits: the medium said so, whatever its capacity
+
+	out []effect
+}
+
+func newCore(cfg Config) *core {
+	c := &core{cfg: cfg, known: make(map[uint64]struct{}), deletes: make(map[uint64]int)}
+	for k := range c.running {
+		c.running[k] = make(map[uint64]request)
+	}
+	return c
+}
+
+// Step takes one event.
+func (c *core) Step(now int64, ev event) []effect {
+	c.out = c.out[:0]
+	switch ev := ev.(type) {
+	case submit:
+		if c.learn(ev.req) {
+			c.queue[ev.req.kind].push(ev.req)
+		}
+	case adopt:
+		if c.learn(ev.req) {
+			c.running[ev.req.kind][ev.req.id] = ev.req
+		}
+	case finished:
+		c.finished(now, ev)
+	case probed:
+		c.probed(now, ev)
+	case tick:
+		if now >= c.armed {
+			c.armed = 0
+		}
+		for _, r := range c.later {
+			c.queue[remove].push(r)
+		}
+		c.later = c.later[:0]
+		if c.health != Healthy && now >= c.retryAt && !c.probing {
+			c.ask(c.health == Failed)
+		}
+	case cancel:
+		for _, k := range []kind{write, read} {
+			for r, ok := c.queue[k].pop(); ok; r, ok = c.queue[k].pop() {
+				c.refuse(r.id, nil)
+			}
+		}
+	}
+	c.pump(now)
+	return c.out
+}
+
+func (c *core) learn(r request) bool {
+	if _, dup := c.known[r.id]; dup {
+		return false // redelivered after a panic
+	}
+	c.known[r.id] = struct{}{}
+	return true
+}
+
+func (c *core) finished(now int64, ev finished) {
+	for k := range c.running {
+		r, ok := c.running[k][ev.id]
+		if !ok {
+			continue
+		}
+		delete(c.running[k], ev.id)
+		switch {
+		case r.kind == remove:
+			c.deleted(now, r, ev.err)
+		case r.kind == read || ev.err == nil:
+			delete(c.known, r.id)
+			if r.kind == write {
+				c.failures = 0
+				c.become(Healthy, nil)
+			}
+		case errors.Is(ev.err, context.Canceled):
+			c.refuse(r.id, nil)
+		default:
+			c.refuse(r.id, ev.err)
+			c.failed(now, ev.err)
+		}
+		return
+	}
+}
+
+func (c *core) deleted(now int64, r request, err error) {
+	if err == nil {
+		c.capOK, c.nothing = false, 0 // there is room again, perhaps
+	} else if c.deletes[r.id]++; c.deletes[r.id] < maxDeletes {
+		c.later = append(c.later, r)
+		c.wake(now, now+int64(c.cfg.ProbeAfter))
+		return
+	} else {
+		c.refuse(r.id, err)
+	}
+	delete(c.known, r.id)
+	delete(c.deletes, r.id)
+}
+
+func (c *core) probed(now int64, ev probed) {
+	c.probing = false
+	if ev.err != nil {
+		c.failed(now, ev.err)
+		return
+	}
+	c.capacity, c.capAt, c.capOK, c.since = ev.capacity, now, true, 0
+	if c.fits(0) {
+		c.become(Healthy, nil)
+	} else {
+		c.full(now, c.fullError(0))
+	}
+}
+
+// failed judges the target by the error of a write or a probe.
+func (c *core) failed(now int64, err error) {
+	if errors.Is(err, storage.ErrFull) {
+		c.capOK, c.nothing = false, now+int64(c.cfg.CapacityInterval)
+		c.full(now, err)
+		return
+	}
+	c.failures++
+	c.become(Failed, err)
+	c.retryAt = now + int64(c.cfg.ProbeAfter)<<min(c.failures-1, maxDoublings)
+	c.wake(now, c.retryAt)
+}
+
+func (c *core) full(now int64, why error) {
+	c.become(Full, why)
+	c.retryAt = now + int64(c.cfg.ProbeAfter)
+	c.wake(now, c.retryAt)
+}
+
+// pump starts what can start. Reads and deletes wait for nothing but a place: a write that
+// waits for room never holds up the read or the delete that would give it.
+func (c *core) pump(now int64) {
+	for len(c.running[remove]) < 1 && c.startNext(remove) {
+	}
+	for len(c.running[read]) < c.cfg.Readers && c.startNext(read) {
+	}
+	for c.queue[write].len() > 0 {
+		if c.health == Failed {
+			c.refuseAll(c.why)
+			return
+		}
+		if c.probing || len(c.running[write]) >= c.cfg.Writers {
+			return
+		}
+		if now < c.nothing {
+			if !c.deleting() {
+				c.refuseAll(c.why)
+			}
+			return
+		}
+		if !c.capOK || now-c.capAt >= int64(c.cfg.CapacityInterval) {
+			c.ask(false)
+			return
+		}
+		head := c.queue[write].peek()
+		if !c.fits(head.size) {
+			if c.deleting() {
+				return // room is being made
+			}
+			why := c.fullError(head.size)
+			c.queue[write].pop()
+			c.refuse(head.id, why)
+			c.full(now, why)
+			continue
+		}
+		c.since += head.size
+		c.startNext(write)
+	}
+}
+
+func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].len() > 0 }
+
+func (c *core) startNext(k kind) bool {
+	r, ok := c.queue[k].pop()
+	if ok {
+		c.running[k][r.id] = r
+		c.out = append(c.out, start{r.id})
+	}
+	return ok
+}
+
+func (c *core) refuseAll(why error) {
+	for r, ok := c.queue[write].pop(); ok; r, ok = c.queue[write].pop() {
+		c.refuse(r.id, why)
+	}
+}
+
+func (c *core) refuse(id uint64, why error) {
+	delete(c.known, id)
+	c.out = append(c.out, refuse{id, why})
+}
+
+func (c *core) ask(write bool) {
+	c.probing = true
+	c.out = append(c.out, probe{write})
+}
+
+func (c *core) wake(now, at int64) {
+	if c.armed == 0 || at < c.armed {
+		c.armed = at
+		c.out = append(c.out, wake{time.Duration(at - now)})
+	}
+}
+
+func (c *core) limit() uint64 { return uint64(c.cfg.CapacityThreshold * float64(c.capacity.Total)) }
+
+func (c *core) fits(size uint64) bool {
+	return c.capacity.Total == 0 || c.capacity.Used+c.since+size <= c.limit()
+}
+
+func (c *core) fullError(size uint64) error {
+	return fmt.Errorf("%w: %d of %d bytes are used, %d are being written and %d more would pass the threshold of %g",
+		storage.ErrFull, c.capacity.Used, c.capacity.Total, c.since, size, c.cfg.CapacityThreshold)
+}
+
+func (c *core) become(h Health, why error) {
+	c.why = why
+	if c.health != h {
+		c.health = h
+		c.out = append(c.out, turn{h, why})
+	}
+}
+
+// fifo is a queue of requests.
+type fifo struct {
+	items []request
+	head  int
+}
+
+func (q *fifo) len() int       { return len(q.items) - q.head }
+func (q *fifo) push(r request) { q.items = append(q.items, r) }
+func (q *fifo) peek() request  { return q.items[q.head] }
+
+func (q *fifo) pop() (request, bool) {
+	if q.len() == 0 {
+		return request{}, false
+	}
+	r := q.items[q.head]
+	q.head++
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	} else if q.head >= 256 && q.head*2 > len(q.items) {
+		q.items = append(q.items[:0], q.items[q.head:]...)
+		q.head = 0
+	}
+	return r, true
+}

@@ -1,0 +1,95 @@
+package spill
+
+import (
+	"time"
+
+	"mobula/objectstore/spill/storage"
+)
+
+// kind is what a request does.
+type kind uint8
+
+const (
+	write  kind = iota // a file
+	read               // an object
+	remove             // a file
+	kinds
+)
+
+// request is a job as the core sees it: numbers only.
+type request struct {
+	id   uint64
+	kind kind
+	size uint64 // bytes of the file, for a write
+}
+
+// Health of a target, as its writes show it. Reads are always tried.
+type Health uint8
+
+// The states of a target.
+const (
+	Healthy Health = iota
+	Full           // beyond CapacityThreshold; takes what fits, and is looked at again
+	Failed         // missing, read-only or failing; probed again after a time
+)
+
+// String is the state in lower case.
+func (h Health) String() string {
+	switch h {
+	case Healthy:
+		return "healthy"
+	case Full:
+		return "full"
+	case Failed:
+		return "failed"
+	}
+	return "unknown"
+}
+
+// event is what a target's core steps on.
+type event interface{ targetEvent() }
+
+type (
+	submit   struct{ req request }
+	adopt    struct{ req request } // it runs already: the core before this one started it
+	finished struct {
+		id  uint64
+		err error // of storage; nil: done
+	}
+	probed struct {
+		capacity storage.Capacity
+		err      error
+	}
+	tick   struct{}
+	cancel struct{} // give up what is queued, deletes excepted
+)
+
+// effect is what the shell does for a target's core.
+type effect interface{ targetEffect() }
+
+type (
+	start  struct{ id uint64 }
+	refuse struct { // the target does not do it
+		id  uint64
+		why error // nil: cancelled
+	}
+	probe struct{ write bool }
+	wake  struct{ after time.Duration }
+	turn  struct { // the target's health changed
+		to  Health
+		why error
+	}
+)
+
+func (submit) targetEvent()   {}
+func (adopt) targetEvent()    {}
+func (finished) targetEvent() {}
+func (probed) targetEvent()   {}
+func (tick) targetEvent()     {}
+func (cancel) targetEvent()   {}
+
+func (start) targetEffect()  {}
+func (refuse) targetEffect() {}
+func (probe) targetEffect()  {}
+func (wake) targetEffect()   {}
+func (turn) targetEffect()   {}
