@@ -69,7 +69,7 @@ type Core struct {
 }
 
 // New makes a core and what it has to say first: Resync to the owners of cfg.Jobs.
-func New(now int64, cfg Config) (*Core, []Effect, error) {
+func New(cfg Config) (*Core, []Effect, error) {
 	if err := checkTotal(cfg.Resources); err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +83,7 @@ func New(now int64, cfg Config) (*Core, []Effect, error) {
 	if c.quantum <= 0 {
 		c.quantum = int64(DefaultQuantum)
 	}
-	c.startResync(now, cfg)
+	c.startResync(cfg)
 	return c, c.out, nil
 }
 

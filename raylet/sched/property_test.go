@@ -151,7 +151,7 @@ func TestRebuildFromOwners(t *testing.T) {
 // restart replaces the core by one that knows only what the owners say.
 func (w *world) restart(t *rapid.T) {
 	old := w.c
-	c, out, err := New(w.now, Config{Resources: res(CPU, 3000, "r", 2000), FirstLease: old.nextID + 1000, Jobs: []ids.JobID{1, 2}, Epoch: 9})
+	c, out, err := New(Config{Resources: res(CPU, 3000, "r", 2000), FirstLease: old.nextID + 1000, Jobs: []ids.JobID{1, 2}, Epoch: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

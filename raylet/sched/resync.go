@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -12,14 +11,13 @@ import (
 
 // resync is what a new core still has to hear before it may grant.
 type resync struct {
-	epoch    uint64
-	pending  map[ids.JobID]struct{}
-	deadline int64
+	epoch   uint64
+	pending map[ids.JobID]struct{}
 }
 
 func (r *resync) waits() bool { return len(r.pending) > 0 }
 
-func (c *Core) startResync(now int64, cfg Config) {
+func (c *Core) startResync(cfg Config) {
 	if len(cfg.Jobs) == 0 {
 		return
 	}
@@ -27,12 +25,12 @@ func (c *Core) startResync(now int64, cfg Config) {
 	if d <= 0 {
 		d = DefaultResyncTimeout
 	}
-	c.resync = resync{epoch: cfg.Epoch, pending: make(map[ids.JobID]struct{}), deadline: now + int64(d)}
+	c.resync = resync{epoch: cfg.Epoch, pending: make(map[ids.JobID]struct{})}
 	for _, j := range cfg.Jobs {
 		c.resync.pending[j] = struct{}{}
 		c.tell(j, Resync{Epoch: cfg.Epoch})
 	}
-	c.emit(After{D: time.Duration(d), Ev: resyncOver{epoch: cfg.Epoch}})
+	c.emit(After{D: d, Ev: resyncOver{epoch: cfg.Epoch}})
 }
 
 // resyncOver ends the wait for owners that did not answer.

@@ -44,7 +44,7 @@ func TestRestartedOwnerIsToldOfItsLeases(t *testing.T) {
 }
 
 func TestResyncEndsWithoutTheOwnersThatDoNotAnswer(t *testing.T) {
-	c, out, err := New(0, Config{Resources: res(CPU, 1000), Jobs: []ids.JobID{1, 2, 3}, Epoch: 2, FirstLease: 50})
+	c, out, err := New(Config{Resources: res(CPU, 1000), Jobs: []ids.JobID{1, 2, 3}, Epoch: 2, FirstLease: 50})
 	if err != nil || len(out) != 4 {
 		t.Fatalf("%v %v", out, err)
 	}

@@ -296,7 +296,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 			t.Errorf("%v: got %#v", bad, w.log)
 		}
 	}
-	if _, _, err := New(0, Config{Resources: res(CPU, 1000, CPU, 2000)}); !errors.Is(err, errs.ErrInvalid) {
+	if _, _, err := New(Config{Resources: res(CPU, 1000, CPU, 2000)}); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("a node with two amounts of CPU: %v", err)
 	}
 }

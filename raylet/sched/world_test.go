@@ -58,7 +58,7 @@ type ownClass struct {
 func newWorld(t failer, res ...wire.Resource) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[ids.LeaseID]*held{}, class: map[ClassKey]*ownClass{}, worker: 100}
-	c, out, err := New(0, Config{Resources: res})
+	c, out, err := New(Config{Resources: res})
 	if err != nil || len(out) != 0 {
 		t.Fatalf("New: %v, effects %v", err, out)
 	}

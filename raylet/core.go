@@ -1,0 +1,189 @@
+package raylet
+
+import (
+	"fmt"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// Event is a sched.Event or a pool.Event, by value.
+type Event any
+
+// Effect is one of the types below.
+type Effect any
+
+// What the node runs, beside ToWorker and After.
+type (
+	ToOwner      = sched.ToOwner
+	StartProcess = pool.StartProcess
+	KillProcess  = pool.KillProcess
+	Terminate    = pool.Terminate
+	Admit        = pool.Admit
+	Refuse       = pool.Refuse
+)
+
+// ToWorker is a message to a worker process.
+type ToWorker struct {
+	Client ids.ClientID
+	Msg    wire.Msg
+}
+
+// After asks for Ev once D has passed.
+type After struct {
+	D  time.Duration
+	Ev Event
+}
+
+// Config configures a Core.
+type Config struct {
+	Resources []wire.Resource // what the node has; CPU is needed
+	Quantum   time.Duration   // see sched.Config
+	Pool      pool.Config     // CPUs 0: from Resources
+
+	// After a restart.
+	FirstLease ids.LeaseID // above every lease ever granted
+	Epoch      uint64      // new with each restart
+	Jobs       []pool.JobStarted
+	Live       []pool.Live
+}
+
+// Core is the scheduler and the pool. It is not safe for concurrent use.
+type Core struct {
+	sched *sched.Core
+	pool  *pool.Core
+	first []sched.Effect // what the scheduler has to say before anything else
+	queue []any          // effects of either, not yet passed on
+	out   []Effect
+}
+
+// begin lets a new core say what it has to say.
+type begin struct{}
+
+// New makes a core, and the events that must be stepped before any other.
+func New(cfg Config) (*Core, []Event, error) {
+	if cfg.Pool.CPUs == 0 {
+		for _, r := range cfg.Resources {
+			if r.Name == sched.CPU {
+				cfg.Pool.CPUs = int(max(1, r.Amount/sched.OneCPU))
+			}
+		}
+	}
+	sc := sched.Config{Resources: cfg.Resources, Quantum: cfg.Quantum, FirstLease: cfg.FirstLease, Epoch: cfg.Epoch}
+	for _, j := range cfg.Jobs {
+		sc.Jobs = append(sc.Jobs, j.Job)
+	}
+	c := &Core{}
+	var err error
+	if c.pool, err = pool.New(cfg.Pool); err != nil {
+		return nil, nil, err
+	}
+	if c.sched, c.first, err = sched.New(sc); err != nil {
+		return nil, nil, err
+	}
+	var events []Event
+	for _, j := range cfg.Jobs {
+		j.Restored = true
+		events = append(events, j)
+	}
+	for _, l := range cfg.Live {
+		events = append(events, l)
+	}
+	return c, append(events, begin{}), nil
+}
+
+// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+func (c *Core) Step(now int64, ev Event) []Effect {
+	clear(c.out)
+	c.out = c.out[:0]
+	switch ev := ev.(type) {
+	case begin:
+		c.push(c.first)
+		c.first = nil
+	case sched.DrainWorker:
+		c.pushPool(now, pool.Drain{DrainWorker: ev})
+	case sched.KillWorker:
+		c.pushPool(now, pool.Kill{KillWorker: ev})
+	case pool.JobEnded:
+		c.push(c.sched.Step(now, sched.DropJob{Job: ev.Job}))
+		c.settle(now)
+		c.pushPool(now, ev)
+	case sched.Event:
+		c.push(c.sched.Step(now, ev))
+	case pool.Event:
+		c.pushPool(now, ev)
+	default:
+		panic(fmt.Sprintf("raylet: unknown event %T", ev)) // a fault of the program: supervision reports it
+	}
+	c.settle(now)
+	return c.out
+}
+
+func (c *Core) push(es []sched.Effect) {
+	for _, e := range es {
+		c.queue = append(c.queue, e)
+	}
+}
+
+func (c *Core) pushPool(now int64, ev pool.Event) {
+	for _, e := range c.pool.Step(now, ev) {
+		c.queue = append(c.queue, e)
+	}
+}
+
+// settle passes what either core says to the other until both are quiet.
+func (c *Core) settle(now int64) {
+	for i := 0; i < len(c.queue); i++ {
+		switch e := c.queue[i].(type) {
+		case sched.NeedWorker:
+			c.pushPool(now, pool.FromSched{Effect: e})
+		case sched.ReleaseWorker:
+			c.pushPool(now, pool.FromSched{Effect: e})
+		case sched.AdoptLease:
+			c.pushPool(now, pool.FromSched{Effect: e})
+		case sched.After:
+			c.out = append(c.out, After{D: e.D, Ev: e.Ev})
+		case pool.ToSched:
+			c.push(c.sched.Step(now, e.Event))
+		case pool.SendDrain:
+			c.out = append(c.out, ToWorker{Client: e.Client, Msg: &wire.Drain{}})
+		case pool.After:
+			c.out = append(c.out, After{D: e.D, Ev: e.Ev})
+		default: // for the node
+			c.out = append(c.out, e)
+		}
+	}
+	clear(c.queue)
+	c.queue = c.queue[:0]
+}
+
+// Explain says why a class waits.
+func (c *Core) Explain(key sched.ClassKey) sched.Explanation { return c.sched.Explain(key) }
+
+// Workers lists the worker processes.
+func (c *Core) Workers() []pool.Info { return c.pool.List() }
+
+// Usage gives what the node has, what is free, and the number of leases.
+func (c *Core) Usage() (total, free []wire.Resource, leases int) { return c.sched.Usage() }
+
+// Counters gives the counters of both.
+func (c *Core) Counters() (sched.Counters, pool.Counters) {
+	return c.sched.Counters(), c.pool.Counters()
+}
+
+// CheckResources tells whether amounts given for a node are usable.
+func CheckResources(total []wire.Resource) error {
+	if _, _, err := sched.New(sched.Config{Resources: total}); err != nil {
+		return err
+	}
+	for _, r := range total {
+		if r.Name == sched.CPU && r.Amount > 0 {
+			return nil
+		}
+	}
+	return errs.New(errs.CodeInvalid, "a node needs some CPU; give {%q, thousandths}", sched.CPU)
+}

@@ -1,0 +1,232 @@
+package pool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// Defaults.
+const (
+	DefaultStartTimeout = 30 * time.Second // a large binary on a cold, busy disk
+	DefaultIdleAfter    = time.Second      // as Ray's idle_worker_killing_time_threshold_ms
+	DefaultGrace        = 5 * time.Second
+	MaxStartFailures    = 3
+)
+
+// Config configures a Core.
+type Config struct {
+	CPUs        int           // start concurrency and soft limit where those are 0
+	Starts      int           // workers that start at once
+	SoftLimit   int           // isolated workers kept though idle
+	StartTime   time.Duration // 0: DefaultStartTimeout
+	IdleAfter   time.Duration // 0: DefaultIdleAfter
+	Grace       time.Duration // 0: DefaultGrace
+	NewToken    func() []byte // unguessable; each call another
+	FirstWorker WorkerID      // below every worker this core starts, above every earlier one
+}
+
+// Counters count since the core was made.
+type Counters struct {
+	Started, Exited, Crashed, StartFailures, Idle, Refused uint64
+}
+
+// Core is the pool's state. It is not safe for concurrent use.
+type Core struct {
+	cfg      Config
+	nextID   WorkerID
+	jobs     map[ids.JobID]*job
+	workers  map[WorkerID]*worker
+	byClient map[ids.ClientID]*worker
+	byToken  map[string]*worker
+	seats    map[ids.LeaseID]*seat
+	queue    []*worker // to be started, in order
+	starting int
+	isolated int // isolated workers that are not draining
+	ticking  bool
+	stopped  bool
+	counters Counters
+	out      []Effect
+}
+
+// seat is where a lease is: in a worker, or in the line of a group.
+type seat struct {
+	lease  ids.LeaseID
+	group  *group
+	worker *worker // nil: waits
+}
+
+// job groups the workers of one job.
+type job struct {
+	id            ids.JobID
+	tasks, actors *worker // virtual ones, where slots are in the driver's process
+	isolate       bool
+	groups        map[groupKey]*group
+}
+
+// New makes a core.
+func New(cfg Config) (*Core, error) {
+	if cfg.NewToken == nil || cfg.CPUs < 1 {
+		return nil, errs.New(errs.CodeInvalid, "worker pool: CPUs is %d and NewToken given is %v; both are needed", cfg.CPUs, cfg.NewToken != nil)
+	}
+	set(&cfg.Starts, cfg.CPUs)
+	set(&cfg.SoftLimit, cfg.CPUs)
+	set(&cfg.StartTime, DefaultStartTimeout)
+	set(&cfg.IdleAfter, DefaultIdleAfter)
+	set(&cfg.Grace, DefaultGrace)
+	return &Core{
+		cfg:      cfg,
+		nextID:   cfg.FirstWorker,
+		jobs:     make(map[ids.JobID]*job),
+		workers:  make(map[WorkerID]*worker),
+		byClient: make(map[ids.ClientID]*worker),
+		byToken:  make(map[string]*worker),
+		seats:    make(map[ids.LeaseID]*seat),
+	}, nil
+}
+
+func set[T ~int | ~int64](p *T, def T) {
+	if *p <= 0 {
+		*p = def
+	}
+}
+
+// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+func (c *Core) Step(now int64, ev Event) []Effect {
+	clear(c.out)
+	c.out = c.out[:0]
+	switch ev := ev.(type) {
+	case FromSched:
+		c.onSched(now, ev.Effect)
+	case JobStarted:
+		c.onJobStarted(now, ev)
+	case JobEnded:
+		c.onJobEnded(now, ev.Job)
+	case Registered:
+		c.onRegistered(now, ev)
+	case StartFailed:
+		c.onStartFailed(now, ev)
+	case Exited:
+		c.onExited(now, ev)
+	case Disconnected:
+		if w := c.byClient[ev.Client]; w != nil && !w.virtual && w.state != Draining {
+			c.kill(w, errs.New(errs.CodeWorkerCrashed, "%s closed its connection", w))
+		}
+	case Drain:
+		c.onDrain(now, ev.DrainWorker)
+	case Kill:
+		if w := c.byClient[ev.Worker]; w != nil && !w.virtual {
+			w.peak = ev.Peak
+			c.kill(w, ev.Err)
+		}
+	case Live:
+		c.onLive(now, ev)
+	case Stop:
+		c.onStop()
+	case expired:
+		c.onExpired(now, ev)
+	case idleTick:
+		c.ticking = false
+		c.retireIdle(now)
+	default:
+		panic(fmt.Sprintf("pool: unknown event %T", ev)) // a fault of the program: supervision reports it
+	}
+	c.startQueued(now)
+	return c.out
+}
+
+// Counters gives the counters.
+func (c *Core) Counters() Counters { return c.counters }
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+
+func (c *Core) onSched(now int64, e sched.Effect) {
+	switch e := e.(type) {
+	case sched.NeedWorker:
+		c.need(now, e)
+	case sched.ReleaseWorker:
+		c.release(now, e.Lease)
+	case sched.AdoptLease:
+		c.adopt(e)
+	default:
+		panic(fmt.Sprintf("pool: unknown effect of the scheduler %T", e))
+	}
+}
+
+func (c *Core) onJobStarted(now int64, ev JobStarted) {
+	if c.stopped || c.jobs[ev.Job] != nil {
+		return
+	}
+	j := &job{id: ev.Job, isolate: ev.Isolate, groups: make(map[groupKey]*group)}
+	c.jobs[ev.Job] = j
+	if ev.Tasks != 0 || ev.Actors != 0 {
+		j.tasks = c.virtual(j, sched.SlotTask, ev.Tasks)
+		j.actors = c.virtual(j, sched.SlotActor, ev.Actors)
+		return
+	}
+	if !ev.Restored {
+		c.enqueue(c.group(j, sched.NeedWorker{Slot: sched.SlotTask}))
+	}
+}
+
+// virtual makes the worker that stands for slots in the driver's own process.
+func (c *Core) virtual(j *job, s sched.Slot, client ids.ClientID) *worker {
+	g := c.group(j, sched.NeedWorker{Slot: s})
+	w := &worker{group: g, state: Ready, client: client, virtual: true, seats: make(map[ids.LeaseID]*seat)}
+	g.workers = append(g.workers, w)
+	c.byClient[client] = w
+	return w
+}
+
+func (c *Core) onJobEnded(now int64, id ids.JobID) {
+	j := c.jobs[id]
+	if j == nil {
+		return
+	}
+	delete(c.jobs, id)
+	for _, g := range j.sorted() {
+		for _, s := range g.waiting {
+			delete(c.seats, s.lease)
+		}
+		g.waiting = nil
+		for _, w := range g.copyWorkers() {
+			for lease := range w.seats {
+				delete(c.seats, lease)
+			}
+			clear(w.seats)
+			c.finish(w)
+		}
+	}
+}
+
+func (c *Core) onStop() {
+	c.stopped = true
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		for _, g := range c.jobs[id].sorted() {
+			c.failAll(g, errs.New(errs.CodeShutdown, "the node is stopping"))
+		}
+	}
+	for _, w := range c.sortedWorkers() {
+		c.finish(w)
+	}
+}
+
+// finish ends a worker whose work nobody wants: asked first, killed after the grace.
+func (c *Core) finish(w *worker) {
+	switch {
+	case w.virtual:
+		delete(c.byClient, w.client)
+		w.group.drop(w)
+	case w.state == Queued:
+		c.unqueue(w)
+	default:
+		c.setState(w, Draining)
+		c.emit(Terminate{Worker: w.id})
+		c.timer(w, c.cfg.Grace)
+	}
+}

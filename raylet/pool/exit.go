@@ -1,0 +1,168 @@
+package pool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// String says how a process ended, and quotes its last words.
+func (e Exit) String() string {
+	s := fmt.Sprintf("exited with status %d", e.Status)
+	if e.Signal != "" {
+		s = "was ended by signal: " + e.Signal
+	}
+	if t := strings.TrimSpace(e.Tail); t != "" {
+		s += "; the end of its stderr: " + t
+	}
+	return s
+}
+
+func (c *Core) onStartFailed(now int64, ev StartFailed) {
+	w := c.workers[ev.Worker]
+	if w == nil {
+		return
+	}
+	c.counters.StartFailures++
+	g := w.group
+	c.remove(w)
+	c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s: %v", w, ev.Err))
+}
+
+// onExited takes a worker out of the table and ends or moves on what depended on it.
+func (c *Core) onExited(now int64, ev Exited) {
+	w := c.workers[ev.Worker]
+	if w == nil {
+		return
+	}
+	if w.pid == 0 {
+		w.pid = int32(ev.Exit.PID)
+	}
+	c.counters.Exited++
+	started := w.client != 0
+	g := w.group
+	c.remove(w)
+	if len(w.seats) > 0 {
+		c.counters.Crashed++
+		leases := slices.Sorted(maps.Keys(w.seats))
+		for _, l := range leases {
+			delete(c.seats, l)
+		}
+		c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: leases, Err: w.gone(ev.Exit), Peak: w.peak}})
+	}
+	if c.jobs[g.job.id] != g.job {
+		return
+	}
+	switch {
+	case started, w.killed && !w.late:
+	case w.late:
+		c.counters.StartFailures++
+		c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s did not register within %v and %v", w, c.cfg.StartTime, ev.Exit))
+		return
+	default:
+		c.counters.StartFailures++
+		if g.failures++; g.failures >= MaxStartFailures {
+			c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s %v before it registered; %d starts failed in a row", w, ev.Exit, g.failures))
+			return
+		}
+	}
+	c.fill(g)
+}
+
+// gone is the error of the leases of a worker that is gone.
+func (w *worker) gone(e Exit) *errs.Error {
+	if w.err != nil {
+		return w.err
+	}
+	return errs.New(errs.CodeWorkerCrashed, "%s %v", w, e)
+}
+
+// failAll gives up on the leases that wait for a group. The next lease tries again.
+func (c *Core) failAll(g *group, err *errs.Error) {
+	waiting := g.waiting
+	g.waiting, g.failures = nil, 0
+	for _, s := range waiting {
+		delete(c.seats, s.lease)
+		c.noWorker(s.lease, err)
+	}
+	if c.jobs[g.job.id] == g.job {
+		c.fill(g)
+	}
+}
+
+// onLive takes over a process that was started before this core.
+func (c *Core) onLive(now int64, ev Live) {
+	c.nextID = max(c.nextID, ev.Worker)
+	j := c.jobs[ev.Job]
+	if j == nil {
+		c.emit(KillProcess{Worker: ev.Worker})
+		return
+	}
+	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Actor: ev.Actor, Memory: ev.Memory}
+	g := c.group(j, n)
+	if ev.Actor { // which lease it has, AdoptLease says
+		g = &group{job: j, key: groupKey{slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
+		j.groups[g.key] = g
+	}
+	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, seats: make(map[ids.LeaseID]*seat)}
+	g.workers = append(g.workers, w)
+	c.workers[w.id] = w
+	c.byToken[string(w.token)] = w
+	c.starting++
+	if g.own() {
+		c.isolated++
+	}
+	switch {
+	case ev.Draining:
+		c.setState(w, Draining)
+		c.timer(w, c.cfg.Grace)
+	case ev.Client == 0:
+		c.timer(w, c.cfg.StartTime)
+	default:
+		c.setState(w, Ready)
+		c.watchIdle(w)
+	}
+	if ev.Client != 0 {
+		c.byClient[ev.Client] = w
+	}
+}
+
+// adopt seats a lease that was granted before this core; one whose worker is gone ends.
+func (c *Core) adopt(a sched.AdoptLease) {
+	w := c.byClient[a.Worker]
+	if w == nil {
+		c.emit(ToSched{sched.WorkerGone{Worker: a.Worker, Leases: []ids.LeaseID{a.Lease},
+			Err: errs.New(errs.CodeWorkerCrashed, "the worker behind client %d was gone when the node's scheduler came back", a.Worker)}})
+		return
+	}
+	s := &seat{lease: a.Lease, group: w.group}
+	c.seats[a.Lease] = s
+	c.sit(s, w)
+}
+
+// Info describes a worker, for lists.
+type Info struct {
+	Worker WorkerID
+	Client ids.ClientID
+	PID    int32
+	Job    ids.JobID
+	Slot   sched.Slot
+	Func   string
+	State  State
+	Leases []ids.LeaseID
+}
+
+// List gives the worker processes in the order of their start.
+func (c *Core) List() []Info {
+	var out []Info
+	for _, w := range c.sortedWorkers() {
+		out = append(out, Info{Worker: w.id, Client: w.client, PID: w.pid, Job: w.group.job.id, Slot: w.group.key.slot,
+			Func: w.group.key.fn, State: w.state, Leases: slices.Sorted(maps.Keys(w.seats))})
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package pool
+
+import (
+	"strconv"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// WorkerID numbers a worker process on its node; never used twice. 0 is none.
+type WorkerID uint64
+
+// String prints the number, as in the actor's name worker/N.
+func (w WorkerID) String() string { return strconv.FormatUint(uint64(w), 10) }
+
+// Event is what the core steps on.
+type Event interface{ poolEvent() }
+
+// FromSched is an effect of the scheduler: NeedWorker, ReleaseWorker or AdoptLease.
+type FromSched struct{ Effect sched.Effect }
+
+// JobStarted makes a job known and starts its task host. Where the job's slots are in the
+// driver's process, Tasks and Actors name their clients and no process is started, unless
+// Isolate asks for processes for isolated functions and actors all the same.
+type JobStarted struct {
+	Job           ids.JobID
+	Tasks, Actors ids.ClientID
+	Isolate       bool
+	Restored      bool // after a restart of the core: start nothing ahead of need
+}
+
+// JobEnded ends the job's workers.
+type JobEnded struct{ Job ids.JobID }
+
+// Registered is a worker's Hello. It is answered by Admit or Refuse.
+type Registered struct {
+	Client ids.ClientID
+	Token  []byte
+	PID    int32
+}
+
+// StartFailed says that StartProcess did not start one.
+type StartFailed struct {
+	Worker WorkerID
+	Err    error
+}
+
+// Exited says that the process is gone and reaped.
+type Exited struct {
+	Worker WorkerID
+	Exit   Exit
+}
+
+// Exit tells how a process ended.
+type Exit struct {
+	PID    int
+	Status int    // of exit, where Signal is empty
+	Signal string // that killed it, as "killed"; empty: it exited
+	Tail   string // the last it wrote to stderr
+}
+
+// Disconnected says that the worker's connection ended; its process may still be there.
+type Disconnected struct{ Client ids.ClientID }
+
+// Drain is sched.DrainWorker.
+type Drain struct{ sched.DrainWorker }
+
+// Kill is sched.KillWorker.
+type Kill struct{ sched.KillWorker }
+
+// Live tells a new core of a process that an earlier one started.
+type Live struct {
+	StartProcess
+	Client   ids.ClientID // 0: not registered yet
+	PID      int32
+	Draining bool // told to exit already
+}
+
+// Stop ends every worker, for the node's own end; none is started any more.
+type Stop struct{}
+
+// expired is a timer of a worker; a later timer of the same worker makes it stale.
+type expired struct {
+	worker WorkerID
+	seq    uint64
+}
+
+// idleTick looks for isolated workers to retire.
+type idleTick struct{}
+
+func (FromSched) poolEvent()    {}
+func (JobStarted) poolEvent()   {}
+func (JobEnded) poolEvent()     {}
+func (Registered) poolEvent()   {}
+func (StartFailed) poolEvent()  {}
+func (Exited) poolEvent()       {}
+func (Disconnected) poolEvent() {}
+func (Drain) poolEvent()        {}
+func (Kill) poolEvent()         {}
+func (Live) poolEvent()         {}
+func (Stop) poolEvent()         {}
+func (expired) poolEvent()      {}
+func (idleTick) poolEvent()     {}
+
+// Effect is what Step asks for.
+type Effect interface{ poolEffect() }
+
+// StartProcess starts a worker process; answered by Registered, StartFailed or Exited.
+type StartProcess struct {
+	Worker WorkerID
+	Token  []byte // the process proves with it that it is this worker
+	Job    ids.JobID
+	Slot   sched.Slot
+	Func   string // of an isolated worker
+	Actor  bool   // an isolated actor
+	Memory int64  // bytes that an isolated worker asked for; 0: not said
+}
+
+// KillProcess ends the process group at once (SIGKILL).
+type KillProcess struct{ Worker WorkerID }
+
+// Terminate asks the process to end (SIGTERM).
+type Terminate struct{ Worker WorkerID }
+
+// SendDrain sends wire.Drain: finish what runs and exit.
+type SendDrain struct{ Client ids.ClientID }
+
+// Admit accepts a registration; the worker is used from now on.
+type Admit struct {
+	Client ids.ClientID
+	Worker WorkerID
+	Job    ids.JobID
+	Slot   sched.Slot
+}
+
+// Refuse ends a connection that named no worker we wait for.
+type Refuse struct {
+	Client ids.ClientID
+	Err    *errs.Error
+}
+
+// ToSched is an event for the scheduler.
+type ToSched struct{ Event sched.Event }
+
+// After asks for Ev once D has passed.
+type After struct {
+	D  time.Duration
+	Ev Event
+}
+
+func (StartProcess) poolEffect() {}
+func (KillProcess) poolEffect()  {}
+func (Terminate) poolEffect()    {}
+func (SendDrain) poolEffect()    {}
+func (Admit) poolEffect()        {}
+func (Refuse) poolEffect()       {}
+func (ToSched) poolEffect()      {}
+func (After) poolEffect()        {}

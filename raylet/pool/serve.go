@@ -1,0 +1,255 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// need seats a lease, at once or when a worker is ready.
+func (c *Core) need(now int64, n sched.NeedWorker) {
+	j := c.jobs[n.Job]
+	if j == nil || c.stopped {
+		c.noWorker(n.Lease, errs.New(errs.CodeShutdown, "job %d has ended", n.Job))
+		return
+	}
+	s := &seat{lease: n.Lease, group: c.groupFor(j, n)}
+	c.seats[n.Lease] = s
+	s.group.waiting = append(s.group.waiting, s)
+	c.fill(s.group)
+}
+
+// groupFor is the group of a lease; where slots are in the driver's process, isolated ones too
+// unless processes are asked for.
+func (c *Core) groupFor(j *job, n sched.NeedWorker) *group {
+	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate {
+		if n.Actor {
+			return j.actors.group
+		}
+		return j.tasks.group
+	}
+	return c.group(j, n)
+}
+
+// fill seats those that wait, and starts what is missing.
+func (c *Core) fill(g *group) {
+	for len(g.waiting) > 0 {
+		w := g.free()
+		if w == nil {
+			break
+		}
+		s := g.waiting[0]
+		g.waiting[0] = nil
+		g.waiting = g.waiting[1:]
+		c.sit(s, w)
+		c.emit(ToSched{sched.WorkerReady{Lease: s.lease, Worker: w.client}})
+	}
+	want := len(g.waiting)
+	if !g.own() {
+		want = min(want, 1)
+	}
+	for n := g.coming(); n < want; n++ {
+		c.enqueue(g)
+	}
+	if g.own() { // starts that nobody waits for any more
+		for n, i := g.coming(), len(c.queue)-1; n > want && i >= 0; i-- {
+			if c.queue[i].group == g {
+				c.unqueue(c.queue[i])
+				n--
+			}
+		}
+	}
+	c.tidy(g)
+}
+
+func (c *Core) sit(s *seat, w *worker) {
+	s.worker = w
+	w.seats[s.lease] = s
+}
+
+// enqueue plans one more worker.
+func (c *Core) enqueue(g *group) {
+	c.nextID++
+	w := &worker{id: c.nextID, group: g, state: Queued, seats: make(map[ids.LeaseID]*seat)}
+	g.workers = append(g.workers, w)
+	c.workers[w.id] = w
+	c.queue = append(c.queue, w)
+	if g.own() {
+		c.isolated++
+	}
+}
+
+// unqueue drops a worker that was not started.
+func (c *Core) unqueue(w *worker) {
+	c.queue = slices.DeleteFunc(c.queue, func(o *worker) bool { return o == w })
+	c.remove(w)
+}
+
+func (c *Core) remove(w *worker) {
+	c.setState(w, Dead)
+	w.group.drop(w)
+	delete(c.workers, w.id)
+	delete(c.byClient, w.client)
+	delete(c.byToken, string(w.token))
+	if c.jobs[w.group.job.id] == w.group.job {
+		c.tidy(w.group)
+	}
+}
+
+// startQueued starts what is planned, as many at once as allowed.
+func (c *Core) startQueued(now int64) {
+	for len(c.queue) > 0 && c.starting < c.cfg.Starts && !c.stopped {
+		w := c.queue[0]
+		c.queue = slices.Delete(c.queue, 0, 1)
+		c.setState(w, Starting)
+		w.token = c.cfg.NewToken()
+		c.byToken[string(w.token)] = w
+		c.counters.Started++
+		k := w.group.key
+		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Slot: k.slot, Func: k.fn, Actor: k.actor != 0, Memory: k.memory})
+		c.timer(w, c.cfg.StartTime)
+	}
+}
+
+func (c *Core) onRegistered(now int64, ev Registered) {
+	w := c.byToken[string(ev.Token)]
+	if w == nil || w.state != Starting || len(ev.Token) == 0 {
+		c.counters.Refused++
+		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %d (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
+		return
+	}
+	c.setState(w, Ready)
+	w.seq++ // ends the start's timer
+	w.client, w.pid, w.idleSince = ev.Client, ev.PID, now
+	w.group.failures = 0
+	c.byClient[w.client] = w
+	c.emit(Admit{Client: ev.Client, Worker: w.id, Job: w.group.job.id, Slot: w.group.key.slot})
+	c.fill(w.group)
+	c.watchIdle(w)
+}
+
+// release takes a lease out of its seat.
+func (c *Core) release(now int64, lease ids.LeaseID) {
+	s := c.seats[lease]
+	if s == nil {
+		return
+	}
+	delete(c.seats, lease)
+	if s.worker == nil {
+		s.group.waiting = slices.DeleteFunc(s.group.waiting, func(o *seat) bool { return o == s })
+		c.fill(s.group)
+		return
+	}
+	w := s.worker
+	delete(w.seats, lease)
+	delete(w.abandoned, lease)
+	switch {
+	case w.virtual:
+	case w.state == Draining:
+		c.drained(w)
+	case s.group.key.actor != 0:
+		c.retire(w)
+	case s.group.own():
+		w.idleSince = now
+		c.fill(s.group)
+		c.watchIdle(w)
+	}
+}
+
+// drained goes on with a draining worker: once only abandoned leases are left it is told to exit.
+func (c *Core) drained(w *worker) {
+	if len(w.seats) == len(w.abandoned) && !w.killed {
+		c.retire(w)
+	}
+}
+
+func (c *Core) onDrain(now int64, ev sched.DrainWorker) {
+	w := c.byClient[ev.Worker]
+	if w == nil {
+		return
+	}
+	if w.virtual { // it cannot be ended; what was abandoned is no longer counted
+		if w.seats[ev.Lease] != nil {
+			delete(w.seats, ev.Lease)
+			delete(c.seats, ev.Lease)
+			c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: []ids.LeaseID{ev.Lease}, Err: ev.Err}})
+		}
+		return
+	}
+	if w.err == nil {
+		w.err = ev.Err
+	}
+	if w.seats[ev.Lease] != nil {
+		if w.abandoned == nil {
+			w.abandoned = make(map[ids.LeaseID]bool)
+		}
+		w.abandoned[ev.Lease] = true
+	}
+	if w.group.own() {
+		c.kill(w, ev.Err)
+		return
+	}
+	if w.state == Ready {
+		c.setState(w, Draining)
+		if others := w.others(); len(others) > 0 {
+			c.emit(ToSched{sched.WorkerDraining{Leases: others}})
+		}
+	}
+	c.drained(w)
+	c.fill(w.group)
+}
+
+// others lists the leases that were not abandoned.
+func (w *worker) others() []ids.LeaseID {
+	var out []ids.LeaseID
+	for id := range w.seats {
+		if !w.abandoned[id] {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// watchIdle sees to it that an idle isolated worker is looked at again.
+func (c *Core) watchIdle(w *worker) {
+	if !w.group.own() || len(w.seats) > 0 || w.state != Ready || c.ticking || c.isolated <= c.cfg.SoftLimit && w.group.key.actor == 0 {
+		return
+	}
+	c.ticking = true
+	c.emit(After{D: c.cfg.IdleAfter, Ev: idleTick{}})
+}
+
+// retireIdle ends the isolated workers that were idle longest, down to the soft limit.
+func (c *Core) retireIdle(now int64) {
+	var idle []*worker
+	for _, w := range c.workers {
+		if w.group.own() && w.state == Ready && len(w.seats) == 0 {
+			idle = append(idle, w)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *worker) int {
+		return cmp.Or(cmp.Compare(a.idleSince, b.idleSince), cmp.Compare(a.id, b.id))
+	})
+	for _, w := range idle {
+		if c.isolated <= c.cfg.SoftLimit && w.group.key.actor == 0 {
+			continue
+		}
+		ripe := w.idleSince + int64(c.cfg.IdleAfter)
+		if now < ripe {
+			c.ticking = true
+			c.emit(After{D: time.Duration(ripe - now), Ev: idleTick{}})
+			return
+		}
+		c.counters.Idle++
+		c.retire(w)
+	}
+}
+
+func (c *Core) noWorker(l ids.LeaseID, err *errs.Error) {
+	c.emit(ToSched{sched.NoWorker{Lease: l, Err: err}})
+}

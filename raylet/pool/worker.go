@@ -1,0 +1,225 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// State is where a worker is in its life.
+type State uint8
+
+// The states of a worker.
+const (
+	Queued State = iota + 1
+	Starting
+	Ready
+	Draining
+	Dead
+	stateEnd
+)
+
+// String names the state.
+func (s State) String() string {
+	return [...]string{"none", "queued", "starting", "ready", "draining", "dead"}[min(s, stateEnd)%stateEnd]
+}
+
+// transitions is the worker table.
+var transitions = [stateEnd]map[State]bool{
+	Queued:   {Starting: true, Dead: true},
+	Starting: {Ready: true, Draining: true, Dead: true},
+	Ready:    {Draining: true, Dead: true},
+	Draining: {Dead: true},
+}
+
+// worker is one row of the table.
+type worker struct {
+	id      WorkerID
+	token   []byte
+	group   *group
+	state   State
+	client  ids.ClientID
+	pid     int32
+	virtual bool
+	seats   map[ids.LeaseID]*seat
+
+	idleSince int64
+	late      bool        // did not register in time
+	told      bool        // to exit
+	killed    bool        // KillProcess is sent
+	err       *errs.Error // why it is ended, if not by itself
+	peak      uint64
+	seq       uint64 // of its timer
+	abandoned map[ids.LeaseID]bool
+}
+
+// String names the worker as errors do.
+func (w *worker) String() string {
+	k := w.group.key
+	switch {
+	case k.slot != sched.SlotOwn:
+		return fmt.Sprintf("worker %d (%s of job %d, pid %d)", w.id, k.slot, w.group.job.id, w.pid)
+	case k.actor != 0:
+		return fmt.Sprintf("worker %d (isolated actor %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
+	}
+	return fmt.Sprintf("worker %d (isolated %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
+}
+
+// groupKey tells which leases a worker may serve.
+type groupKey struct {
+	slot   sched.Slot
+	fn     string      // of an isolated worker
+	memory int64       // of an isolated worker
+	actor  ids.LeaseID // of an isolated actor: its own lease
+}
+
+// group is the workers that serve the same leases, and those leases that wait for one.
+type group struct {
+	job      *job
+	key      groupKey
+	waiting  []*seat
+	workers  []*worker // queued to draining
+	failures int       // starts failed in a row
+}
+
+func (g *group) own() bool { return g.key.slot == sched.SlotOwn }
+
+func (g *group) drop(w *worker) {
+	g.workers = slices.DeleteFunc(g.workers, func(o *worker) bool { return o == w })
+}
+
+func (g *group) copyWorkers() []*worker { return slices.Clone(g.workers) }
+
+// coming counts the workers that will be ready.
+func (g *group) coming() (n int) {
+	for _, w := range g.workers {
+		if w.state == Queued || w.state == Starting {
+			n++
+		}
+	}
+	return n
+}
+
+// free finds a worker that takes one more lease.
+func (g *group) free() *worker {
+	for _, w := range g.workers {
+		if w.state == Ready && (!g.own() || len(w.seats) == 0) {
+			return w
+		}
+	}
+	return nil
+}
+
+func (j *job) sorted() []*group {
+	return slices.SortedFunc(maps.Values(j.groups), func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn),
+			cmp.Compare(a.key.memory, b.key.memory), cmp.Compare(a.key.actor, b.key.actor))
+	})
+}
+
+func (c *Core) sortedWorkers() []*worker {
+	return slices.SortedFunc(maps.Values(c.workers), func(a, b *worker) int { return cmp.Compare(a.id, b.id) })
+}
+
+// group finds the group that serves a lease, or makes it.
+func (c *Core) group(j *job, n sched.NeedWorker) *group {
+	k := groupKey{slot: n.Slot}
+	if n.Slot == sched.SlotOwn {
+		k.fn, k.memory = n.Func, n.Memory
+		if n.Actor {
+			k.actor = n.Lease
+		}
+	}
+	g := j.groups[k]
+	if g == nil {
+		g = &group{job: j, key: k}
+		j.groups[k] = g
+	}
+	return g
+}
+
+// tidy forgets a group of isolated workers that has none and that nobody waits for.
+func (c *Core) tidy(g *group) {
+	if g.own() && len(g.workers) == 0 && len(g.waiting) == 0 {
+		delete(g.job.groups, g.key)
+	}
+}
+
+// setState moves a worker along the table and keeps the counts; a move that the table has not is a
+// fault of this package.
+func (c *Core) setState(w *worker, to State) {
+	if w.state == to {
+		return
+	}
+	if !transitions[w.state][to] {
+		panic(fmt.Sprintf("pool: %s cannot go from %v to %v", w, w.state, to))
+	}
+	counted := func(s State) bool { return w.group.own() && s >= Queued && s <= Ready }
+	if counted(w.state) && !counted(to) {
+		c.isolated--
+	}
+	if w.state == Starting {
+		c.starting--
+	}
+	if to == Starting {
+		c.starting++
+	}
+	w.state = to
+}
+
+// timer sets the worker's one timer anew.
+func (c *Core) timer(w *worker, d time.Duration) {
+	w.seq++
+	c.emit(After{D: d, Ev: expired{worker: w.id, seq: w.seq}})
+}
+
+// kill ends a worker's process; what it held ends when the process is gone, for until then it
+// holds memory and may still run.
+func (c *Core) kill(w *worker, why *errs.Error) {
+	if w.err == nil {
+		w.err = why
+	}
+	if w.state == Queued {
+		c.unqueue(w)
+		return
+	}
+	c.setState(w, Draining)
+	if !w.killed {
+		w.killed = true
+		c.emit(KillProcess{Worker: w.id})
+	}
+	c.timer(w, c.cfg.Grace)
+}
+
+// retire tells a worker that has no more work to exit.
+func (c *Core) retire(w *worker) {
+	c.setState(w, Draining)
+	if !w.told {
+		w.told = true
+		c.emit(SendDrain{Client: w.client})
+		c.timer(w, c.cfg.Grace)
+	}
+}
+
+func (c *Core) onExpired(now int64, ev expired) {
+	w := c.workers[ev.worker]
+	if w == nil || w.seq != ev.seq {
+		return
+	}
+	switch {
+	case w.state == Starting:
+		w.late = true
+		c.kill(w, nil)
+	case !w.killed:
+		c.kill(w, nil)
+	default: // the kernel keeps what was killed: go on without it
+		c.onExited(now, Exited{Worker: w.id, Exit: Exit{PID: int(w.pid), Signal: "killed"}})
+	}
+}
