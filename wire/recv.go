@@ -34,6 +34,7 @@ type receiver struct {
 	files   []*os.File // came with bytes whose frame is not yet complete
 	welcome *os.File   // came with a Welcome
 
+	early  []Msg  // came together with the first message of the handshake
 	frames uint64 // complete ones so far, for error texts
 	fail   error  // reported once the messages before it are
 	last   int    // messages of the last batch: a hint
@@ -61,6 +62,10 @@ func (x *receiver) init(c *Conn, files bool) {
 // closed after any error.
 func (c *Conn) Recv() ([]Msg, error) {
 	x := &c.rx
+	if batch := x.early; batch != nil {
+		x.early = nil
+		return batch, nil
+	}
 	if x.fail != nil {
 		return nil, x.fail
 	}
@@ -106,7 +111,10 @@ func (c *Conn) Serve(handle func(batch []Msg) error) error {
 // release gives back what an ended connection holds.
 func (x *receiver) release() {
 	closeFiles(x.files)
-	x.files, x.big = nil, nil
+	if x.welcome != nil {
+		_ = x.welcome.Close() // nobody took it
+	}
+	x.files, x.welcome, x.big = nil, nil, nil
 	if x.box != nil {
 		buffers.Put(x.box)
 		x.box = nil

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+)
+
+// Dial connects to the node whose socket is at path and says hello; h's versions are
+// filled in if they are 0. It returns the connection, the node's Welcome and the segment's
+// file, the caller's to close (nil if none came).
+//
+// errs.ErrNoNode: nobody listens there. errs.ErrPermission: another user's node, or one
+// that refuses this user. errs.ErrVersion, errs.ErrRegistryMismatch and whatever else the
+// node says in its Bye. errs.ErrProtocol: what listens there is no node. The end of ctx,
+// or Config.HandshakeTimeout without an answer, ends it too.
+func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcome, *os.File, error) {
+	if err := checkPath(path); err != nil {
+		return nil, nil, nil, err
+	}
+	nc, err := connect(ctx, path)
+	if err != nil {
+		return nil, nil, nil, dialError(ctx, path, err)
+	}
+	c, err := newConn(nc.(*net.UnixConn), cfg, true)
+	if err != nil {
+		_ = nc.Close() // err says more
+		return nil, nil, nil, err
+	}
+	w, f, err := c.greet(ctx, path, &h)
+	if err != nil {
+		c.Fail(err)
+		c.rx.release()
+		return nil, nil, nil, err
+	}
+	return c, w, f, nil
+}
+
+// connect waits while the socket's queue is full: many clients start at once.
+func connect(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		nc, err := d.DialContext(ctx, "unix", path)
+		if !errors.Is(err, unix.EAGAIN) || pause >= 100*time.Millisecond {
+			return nc, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func dialError(ctx context.Context, path string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrNotExist):
+		return errs.New(errs.CodeNoNode, "there is no socket %s: start one with mobula start", path)
+	case errors.Is(err, unix.ECONNREFUSED):
+		return errs.New(errs.CodeNoNode, "the node that made %s is gone: start one with mobula start", path)
+	case errors.Is(err, fs.ErrPermission):
+		return errs.New(errs.CodePermission, "socket %s: %v", path, err)
+	}
+	return errs.New(errs.CodeDisconnected, "socket %s: %v", path, err)
+}
+
+// greet says hello and waits for the answer.
+func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.File, error) {
+	if uid := uint32(os.Geteuid()); c.peer.UID != uid {
+		return nil, nil, errs.New(errs.CodePermission, "the node at %s is user %d's, this process is user %d's", path, c.peer.UID, uid)
+	}
+	if h.Version == 0 {
+		h.Version, h.MinVersion = Version, MinVersion
+	}
+	// The end of ctx makes the read below fail at once.
+	stop := context.AfterFunc(ctx, func() { _ = c.uc.SetReadDeadline(time.Unix(1, 0)) })
+	if err := c.Send(h); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	m, err := c.first(ctx)
+	if !stop() {
+		return nil, nil, context.Cause(ctx)
+	}
+	if err == io.EOF {
+		return nil, nil, errs.New(errs.CodeDisconnected, "the node at %s closed the connection without a word", path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	switch m := m.(type) {
+	case *Welcome:
+		if m.Version < MinVersion || m.Version > h.Version {
+			return nil, nil, errs.New(errs.CodeVersion, "the node at %s chose version %d, this build speaks %d to %d", path, m.Version, MinVersion, Version)
+		}
+		c.version = m.Version
+		f := c.rx.welcome
+		c.rx.welcome = nil
+		return m, f, nil
+	case *Bye:
+		if m.Err == nil {
+			return nil, nil, errs.New(errs.CodeProtocol, "the node at %s refused without a reason", path)
+		}
+		return nil, nil, m.Err
+	}
+	return nil, nil, errs.New(errs.CodeProtocol, "the node at %s answered Hello with %v", path, m.Kind())
+}
