@@ -20,6 +20,12 @@
 //   - A Watch notice comes after everything that the component which died had posted.
 //   - now never goes back; it is read at least every 64 events.
 //
+// # Timers
+//
+// A timer armed with the self that Do is given ends with that core, even if it has fired
+// and its event still waits: the next core arms its own, in the events New returns or in
+// what they lead to. A timer armed with the Ref from Spawn outlives restarts. All end with the component.
+//
 // # A panic
 //
 // In Step: nothing of the event has left the core. The core is discarded, its timers

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -61,8 +62,12 @@ func (s *System) emit(n *node, e Event) {
 		level = slog.LevelError
 	}
 	if s.log.Enabled(context.Background(), level) {
-		s.log.Log(context.Background(), level, "component "+e.Kind.String(),
-			"component", e.Path, "restarts", e.Restarts, "backoff", e.Backoff, "dropped", e.Dropped, "err", e.Err)
+		stack := "" // once for each panic
+		if pe := (*PanicError)(nil); e.Kind == EventPanicked && errors.As(e.Err, &pe) {
+			stack = pe.Stack
+		}
+		s.log.Log(context.Background(), level, "component "+e.Kind.String(), "component", e.Path,
+			"restarts", e.Restarts, "backoff", e.Backoff, "dropped", e.Dropped, "err", e.Err, "stack", stack)
 	}
 	if s.onEvent != nil {
 		defer s.recovered("Config.OnEvent")

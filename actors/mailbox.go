@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,7 +27,6 @@ var wake any = &wakeUp{}
 // meta is what a few events carry beside themselves; idx is the event's place in its batch.
 type meta struct {
 	idx    int
-	traced bool
 	tc     wire.TraceContext
 	posted int64  // Unix ns; 0: no span asked
 	inc    uint32 // of the core whose timer it is; 0: of no core
@@ -47,7 +45,7 @@ type mailbox[E any] struct {
 	bound      int
 	runFn      func() // m.run, made once
 	dispatcher actor.Dispatcher
-	thread     *thread // nil: a goroutine a turn
+	thread     *thread // nil: a goroutine of the pool for each turn
 	invoker    actor.MessageInvoker
 	attention  atomic.Bool // system messages wait: leave the batch
 
@@ -81,7 +79,7 @@ type waiter[E any] struct {
 }
 
 func newMailbox[E any](n *node, bound int, ownThread bool) *mailbox[E] {
-	m := &mailbox[E]{n: n, bound: bound, dispatcher: actor.NewDefaultDispatcher(chunk)}
+	m := &mailbox[E]{n: n, bound: bound, dispatcher: &n.sys.pool}
 	m.runFn = m.run
 	if ownThread {
 		m.thread = newThread()
@@ -222,112 +220,11 @@ func (m *mailbox[E]) UserMessageCount() int {
 	return d
 }
 
-// run takes turns until there is nothing to do. A panic reaches protoactor here, as in
-// its own mailboxes, and the turns go on in a new call: system messages must.
-func (m *mailbox[E]) run() {
-	idle := false
-	defer func() {
-		if idle {
-			return
-		}
-		v := recover()
-		if v == nil { // the stack is being unwound by Goexit: there is nothing to recover
-			v = errGoexit
-		}
-		m.invoker.EscalateFailure(m.shell.panicked(v, debug.Stack()), nil)
-		m.dispatcher.Schedule(m.runFn)
-	}()
-	m.turns()
-	idle = true
-}
-
-func (m *mailbox[E]) turns() {
-	for {
-		m.mu.Lock()
-		if len(m.sys) > 0 {
-			msg := m.sys[0]
-			m.sys = slices.Delete(m.sys, 0, 1)
-			m.attention.Store(len(m.sys) > 0)
-			m.mu.Unlock()
-			m.system(msg)
-			continue
-		}
-		m.attention.Store(false)
-		if m.suspended || m.finished || !m.take() {
-			m.scheduled = false
-			end := m.finished
-			m.mu.Unlock()
-			if end && m.thread != nil {
-				m.thread.end()
-			}
-			return
-		}
-		m.mu.Unlock()
-		m.invoker.InvokeUserMessage(wake)
-	}
-}
-
-// take makes sure that there is a batch in hand, and tells if there is. mu is held.
-func (m *mailbox[E]) take() bool {
-	if m.pos < len(m.batch) {
-		return true
-	}
-	m.settle()
-	if len(m.queue) == 0 {
-		m.admit()
-		if len(m.queue) == 0 {
-			return false
-		}
-	}
-	m.batch, m.queue = m.queue, m.batch
-	m.batchMetas, m.metas = m.metas, m.batchMetas
-	m.inHand = len(m.batch)
-	m.admit()
-	return true
-}
-
-// settle ends a batch: its buffers are emptied, and given back after they have been
-// nearly empty for long. mu is held.
-func (m *mailbox[E]) settle() {
-	n := len(m.batch)
-	clear(m.batch)
-	clear(m.batchMetas)
-	m.batch, m.batchMetas = m.batch[:0], m.batchMetas[:0]
-	m.pos, m.mpos, m.inHand = 0, 0, 0
-	m.handled += uint64(n)
-	switch { // the two buffers take turns: a small one says nothing about the other
-	case cap(m.batch) <= chunk:
-	case n > cap(m.batch)/4:
-		m.small = 0
-	default:
-		if m.small++; m.small >= 256 {
-			m.batch, m.batchMetas, m.small = nil, nil, 0
-		}
-	}
-}
-
 // account says how much of the batch is left, so that senders get in.
 func (m *mailbox[E]) account() {
 	m.mu.Lock()
 	m.inHand = len(m.batch) - m.pos
 	m.admit()
-	m.mu.Unlock()
-}
-
-func (m *mailbox[E]) system(msg any) {
-	switch msg.(type) {
-	case *actor.SuspendMailbox:
-		m.suspend(true)
-	case *actor.ResumeMailbox:
-		m.suspend(false)
-	default:
-		m.invoker.InvokeSystemMessage(msg)
-	}
-}
-
-func (m *mailbox[E]) suspend(yes bool) {
-	m.mu.Lock()
-	m.suspended = yes
 	m.mu.Unlock()
 }
 

@@ -53,7 +53,7 @@ type Spec[E, F any] struct {
 
 	Mailbox int    // bound in messages; 0 is DefaultMailbox. Post goes on to twice of it
 	Policy  Policy // of its restarts, and of its children's escalations
-	Thread  bool   // run on an OS thread of its own
+	Thread  bool   // run on an OS thread of its own; each wake-up then costs about 5 us more
 }
 
 // DefaultMailbox is the bound of a mailbox whose Spec names none, in messages.

@@ -26,6 +26,7 @@ func (s *System) StopTree(ctx context.Context) error {
 	case <-waited:
 	case <-ctx.Done():
 	}
+	s.pool.close()
 	if !s.as.IsStopped() {
 		s.as.Shutdown()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -141,52 +142,58 @@ func TestSpawnThatStartsForeverEndsWithTheStop(t *testing.T) {
 }
 
 func TestPanicsWhileStopping(t *testing.T) {
-	for _, tc := range []struct{ name string }{{"drain"}, {"flush"}, {"stop"}} {
+	for _, tc := range []struct{ name string }{{"drain"}, {"flush"}, {"stop"}, {"goexit"}} {
 		t.Run(tc.name, func(t *testing.T) {
-			log := &events{}
-			s := NewSystem(Config{OnEvent: log.add})
-			rec := newRecording()
-			spec := scriptSpec("a", rec)
-			gate, in := make(chan struct{}), make(chan struct{})
-			switch tc.name {
-			case "flush":
-				spec.Flush = func() { panic("flush") }
-				spec.Policy.Backoff = time.Nanosecond
-			case "stop":
-				spec.Stop = func() { panic("stop") }
-			}
-			r := spawn(t, s, spec)
-			post(t, r, ev{id: 0, step: func(*recording) { close(in); <-gate }})
-			<-in
-			r.BeginStop()
-			if tc.name == "drain" {
-				post(t, r, ev{id: 1, crash: 9}, ev{id: 2})
-			}
-			for !told(s, r) { // the stop is in the mailbox before the gate opens
-				time.Sleep(time.Millisecond)
-			}
-			close(gate)
-			<-r.Done()
-			stopTree(t, s)
-			if tc.name == "drain" {
-				want(t, "poisoned", rec.poison, []int{1})
-				if e := log.of(EventStopped)[0]; e.Dropped != 1 {
-					t.Errorf("dropped %d, want the event after the panic", e.Dropped)
+			synctest.Test(t, func(t *testing.T) {
+				log := &events{}
+				s := NewSystem(Config{OnEvent: log.add})
+				rec := newRecording()
+				spec := scriptSpec("a", rec)
+				gate, in := make(chan struct{}), make(chan struct{})
+				switch tc.name {
+				case "flush":
+					spec.Flush = func() { panic("flush") }
+					spec.Policy.Backoff = time.Nanosecond
+				case "stop":
+					spec.Stop = func() { panic("stop") }
 				}
-			} else if len(log.of(EventPanicked)) == 0 {
-				t.Error("the panic was not reported")
-			}
-			if len(log.of(EventFailed)) != 0 {
-				t.Error("a panic while stopping was taken for a failure")
-			}
+				r := spawn(t, s, spec)
+				post(t, r, ev{id: 0, step: func(*recording) { close(in); <-gate }})
+				<-in
+				r.BeginStop()
+				if tc.name == "drain" {
+					post(t, r, ev{id: 1, crash: 9}, ev{id: 2})
+				}
+				if tc.name == "goexit" { // the stop is begun again, with a new core
+					post(t, r, ev{id: 1, step: func(*recording) { runtime.Goexit() }}, ev{id: 2})
+				}
+				synctest.Wait() // the stop is in the mailbox before the gate opens
+				close(gate)
+				<-r.Done()
+				stopTree(t, s)
+				switch tc.name {
+				case "goexit":
+					want(t, "poisoned", rec.poison, []int{1})
+					want(t, "stepped", rec.ids(), []int{0, 1, 1, 2})
+					if rec.stops != 1 {
+						t.Errorf("Stop was called %d times", rec.stops)
+					}
+				case "drain":
+					want(t, "poisoned", rec.poison, []int{1})
+					if e := log.of(EventStopped)[0]; e.Dropped != 1 {
+						t.Errorf("dropped %d, want the event after the panic", e.Dropped)
+					}
+				default:
+					if len(log.of(EventPanicked)) == 0 {
+						t.Error("the panic was not reported")
+					}
+				}
+				if len(log.of(EventFailed)) != 0 {
+					t.Error("a panic while stopping was taken for a failure")
+				}
+			})
 		})
 	}
-}
-
-func told(s *System, r *Ref[ev]) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return r.m.n.told
 }
 
 func TestSpawnAndStopFromDo(t *testing.T) {
@@ -211,6 +218,7 @@ func TestSpawnAndStopFromDo(t *testing.T) {
 func TestConcurrentSpawnAndStop(t *testing.T) {
 	s := NewSystem(Config{})
 	var wg sync.WaitGroup
+	ahead := make(chan struct{}, 400)
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range 100 {
@@ -224,11 +232,12 @@ func TestConcurrentSpawnAndStop(t *testing.T) {
 				if i%3 == 0 {
 					r.BeginStop()
 				}
+				ahead <- struct{}{}
 			}
 		})
 	}
-	for len(s.Tree()) < 20 {
-		time.Sleep(100 * time.Microsecond)
+	for range 40 {
+		<-ahead
 	}
 	stopTree(t, s)
 	wg.Wait()

@@ -34,6 +34,7 @@ type System struct {
 	onSpan      func(Span)
 	stopTimeout time.Duration
 	root        *node
+	pool        pool
 	background  sync.WaitGroup // stops that nobody waits for
 
 	mu       sync.Mutex // guards the tree: what node says it guards
@@ -41,6 +42,8 @@ type System struct {
 }
 
 // NewSystem makes an empty tree: a root under which Spawn and Supervisor put components.
+// It keeps a few idle goroutines until StopTree. Making one takes about 3 ms, spent on
+// protoactor's registry, and keeps 8 KiB.
 func NewSystem(cfg Config) *System {
 	s := &System{
 		Faults: cfg.Faults, clock: cfg.Clock, log: cfg.Logger, onEvent: cfg.OnEvent, onSpan: cfg.OnSpan,
@@ -70,7 +73,7 @@ func NewSystem(cfg Config) *System {
 }
 
 // shrinkRegistry leaves one of the registry's 1024 buckets of 32 shards each: a node
-// has hundreds of components, not millions, and the buckets are 4 MiB of empty maps.
+// has hundreds of components, not millions, and the buckets are 3 MiB of empty maps.
 func shrinkRegistry(as *actor.ActorSystem) {
 	reg := as.ProcessRegistry
 	kept := map[string]actor.Process{}
@@ -174,7 +177,7 @@ func (s Sup) Stop(ctx context.Context) error { return s.n.sys.stop(ctx, s.n) }
 type supervisor struct{ n *node }
 
 func supervisorProps(n *node) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return supervisor{n} }, actor.WithSupervisor(strategy{n}))
+	return actor.PropsFromProducer(func() actor.Actor { return supervisor{n} }, actor.WithSupervisor(strategy{n}), actor.WithDispatcher(&n.sys.pool))
 }
 
 func (s supervisor) Receive(ctx actor.Context) {

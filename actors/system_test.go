@@ -37,7 +37,7 @@ func TestLogger(t *testing.T) {
 		barrier(t, r)
 		stopTree(t, s)
 		text := out.String()
-		if !strings.Contains(text, "component restarted") || !strings.Contains(text, "component=root/a") {
+		if !strings.Contains(text, "component restarted") || !strings.Contains(text, "component=root/a") || !strings.Contains(text, "(*core).Step") {
 			t.Errorf("level %s: restart not logged:\n%s", level, text)
 		}
 		if strings.Contains(text, "lib=protoactor") != (level == slog.LevelDebug) {

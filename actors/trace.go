@@ -15,7 +15,7 @@ type Span struct {
 // PostTraced is Post for an event that belongs to a trace. Do sees the context with
 // self.Trace.
 func (r *Ref[E]) PostTraced(tc wire.TraceContext, ev E) error {
-	mt := meta{traced: true, tc: tc}
+	mt := meta{tc: tc}
 	if s := r.m.n.sys; s.onSpan != nil && tc.Sampled() {
 		mt.posted = s.now()
 	}

@@ -1,0 +1,109 @@
+package actors
+
+import (
+	"runtime/debug"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// run takes turns until there is nothing to do. A panic reaches protoactor here, as in
+// its own mailboxes, and the turns go on in a new call: system messages must.
+func (m *mailbox[E]) run() {
+	idle := false
+	defer func() {
+		if idle {
+			return
+		}
+		v := recover()
+		if v == nil { // the stack is being unwound by Goexit: there is nothing to recover
+			v = errGoexit
+		}
+		m.invoker.EscalateFailure(m.shell.panicked(v, debug.Stack()), nil)
+		m.dispatcher.Schedule(m.runFn)
+	}()
+	m.turns()
+	idle = true
+}
+
+func (m *mailbox[E]) turns() {
+	for {
+		m.mu.Lock()
+		if len(m.sys) > 0 {
+			msg := m.sys[0]
+			m.sys = slices.Delete(m.sys, 0, 1)
+			m.attention.Store(len(m.sys) > 0)
+			m.mu.Unlock()
+			m.system(msg)
+			continue
+		}
+		m.attention.Store(false)
+		if m.suspended || m.finished || !m.take() {
+			m.scheduled = false
+			end := m.finished
+			m.mu.Unlock()
+			if end && m.thread != nil {
+				m.thread.end()
+			}
+			return
+		}
+		m.mu.Unlock()
+		m.invoker.InvokeUserMessage(wake)
+	}
+}
+
+// take makes sure that there is a batch in hand, and tells if there is. mu is held.
+func (m *mailbox[E]) take() bool {
+	if m.pos < len(m.batch) {
+		return true
+	}
+	m.settle()
+	if len(m.queue) == 0 {
+		m.admit()
+		if len(m.queue) == 0 {
+			return false
+		}
+	}
+	m.batch, m.queue = m.queue, m.batch
+	m.batchMetas, m.metas = m.metas, m.batchMetas
+	m.inHand = len(m.batch)
+	m.admit()
+	return true
+}
+
+// settle ends a batch: its buffers are emptied, and given back after they have been
+// nearly empty for long. mu is held.
+func (m *mailbox[E]) settle() {
+	n := len(m.batch)
+	clear(m.batch)
+	clear(m.batchMetas)
+	m.batch, m.batchMetas = m.batch[:0], m.batchMetas[:0]
+	m.pos, m.mpos, m.inHand = 0, 0, 0
+	m.handled += uint64(n)
+	switch { // the two buffers take turns: a small one says nothing about the other
+	case cap(m.batch) <= chunk:
+	case n > cap(m.batch)/4:
+		m.small = 0
+	default:
+		if m.small++; m.small >= 256 {
+			m.batch, m.batchMetas, m.small = nil, nil, 0
+		}
+	}
+}
+
+func (m *mailbox[E]) system(msg any) {
+	switch msg.(type) {
+	case *actor.SuspendMailbox:
+		m.suspend(true)
+	case *actor.ResumeMailbox:
+		m.suspend(false)
+	default:
+		m.invoker.InvokeSystemMessage(msg)
+	}
+}
+
+func (m *mailbox[E]) suspend(yes bool) {
+	m.mu.Lock()
+	m.suspended = yes
+	m.mu.Unlock()
+}
