@@ -1,0 +1,17 @@
+// Package cloud spills to object stores: URL schemes s3 and mem, over gocloud.dev/blob. A program imports it
+// for its effect of registering them; package spill does without, as the AWS SDK costs every process that links
+// it start time and memory (see BenchmarkImport).
+//
+//	s3://BUCKET/PREFIX?region=eu-central-1
+//	s3://BUCKET?endpoint=http://HOST:PORT&use_path_style=true&region=any
+//	mem://NAME
+//
+// The query is gocloud's (package s3blob). Credentials come from the environment, as the SDK finds them. mem lives
+// in the process and is for tests.
+//
+// A session's files are keys under PREFIX/mobula-SESSION/. A bucket has no lock: the key owner names machine run and process
+// instead. Open takes over a session whose process is known to be dead, and deletes those of other sessions that
+// died on this machine; what died elsewhere is left to a lifecycle rule of the bucket.
+//
+// Calls block on the network until their context ends; the SDK tries each request three times.
+package cloud
