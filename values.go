@@ -14,7 +14,7 @@ import (
 // types holds the codec of every type that was met. It only caches what follows from
 // the types themselves, so one serves all clusters of the process.
 var types = codec.NewRegistry(codec.Refs{
-	Is:     func(t reflect.Type) bool { return t.Implements(typeOfReference) },
+	Is:     func(t reflect.Type) bool { return t.Kind() == reflect.Struct && t.Implements(typeOfReference) },
 	ID:     func(v reflect.Value) (ids.ObjectID, error) { return v.Interface().(reference).objectID() },
 	Attach: func(v reflect.Value, b codec.Binder) error { return v.Addr().Interface().(bindable).bind(b) },
 	Any:    bindAny,

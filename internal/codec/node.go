@@ -64,6 +64,10 @@ func (r *Registry) nodeOf(t reflect.Type) *node {
 
 func (r *Registry) fill(n *node) {
 	t := n.typ
+	if t.Kind() == reflect.Pointer {
+		n.elem = n.child("", r.nodeOf(t.Elem()))
+		return
+	}
 	if r.refs.Is != nil && t.Kind() != reflect.Interface && r.refs.Is(t) {
 		n.isRef, n.walk = true, true
 		return
@@ -78,8 +82,6 @@ func (r *Registry) fill(n *node) {
 		n.err = &typeError{typ: t, why: whyComplex}
 	case reflect.Interface:
 		n.walk = true
-	case reflect.Pointer:
-		n.elem = n.child("", r.nodeOf(t.Elem()))
 	case reflect.Slice, reflect.Array:
 		n.elem = n.child("[]", r.nodeOf(t.Elem()))
 	case reflect.Map:

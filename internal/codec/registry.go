@@ -18,7 +18,7 @@ type Binder interface {
 // Refs teaches the package which Go types are object references. All reference types encode
 // themselves with AppendRef and decode with ParseRef into an unbound reference.
 type Refs struct {
-	Is     func(t reflect.Type) bool                                // whether t (never an interface) is one
+	Is     func(t reflect.Type) bool                                // whether t (neither a pointer nor an interface) is one
 	ID     func(v reflect.Value) (ids.ObjectID, error)              // of a reference; zero for a nil one
 	Attach func(v reflect.Value, b Binder) error                    // v is addressable and holds an unbound reference
 	Any    func(id ids.ObjectID, tag uint64, b Binder) (any, error) // a reference found where the type is an interface

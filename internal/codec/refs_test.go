@@ -1,0 +1,155 @@
+package codec
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// handle is a reference as package mobula has them.
+type handle struct {
+	id   ids.ObjectID
+	live bool
+}
+
+func (h handle) MarshalCBOR() ([]byte, error) { return AppendRef(nil, h.id, TagRef), nil }
+
+func (h *handle) UnmarshalCBOR(b []byte) (err error) {
+	h.id, _, err = ParseRef(b)
+	return err
+}
+
+type binds struct{ got []ids.ObjectID }
+
+func (b *binds) Bind(id ids.ObjectID, _ uint64) (any, error) {
+	b.got = append(b.got, id)
+	return handle{id: id, live: true}, nil
+}
+
+func refRegistry() *Registry {
+	return NewRegistry(Refs{
+		Is: func(t reflect.Type) bool { return t == reflect.TypeFor[handle]() },
+		ID: func(v reflect.Value) (ids.ObjectID, error) { return v.Interface().(handle).id, nil },
+		Attach: func(v reflect.Value, b Binder) error {
+			h, err := b.Bind(v.Interface().(handle).id, TagRef)
+			if err == nil {
+				v.Set(reflect.ValueOf(h))
+			}
+			return err
+		},
+		Any: func(id ids.ObjectID, tag uint64, b Binder) (any, error) { return b.Bind(id, tag) },
+	})
+}
+
+func ref(n uint32) handle { return handle{id: ids.ObjectID{Task: ids.TaskID{1}, Index: n}} }
+
+type holder struct {
+	One  handle
+	List []handle
+	Map  map[string]handle
+	Ptr  *handle
+	Keys map[handle2]int
+	Any  any
+	Self *holder
+	Fix  [2]handle
+}
+
+type handle2 struct{ N int }
+
+func TestReferencesAreFoundAndBound(t *testing.T) {
+	r := refRegistry()
+	p := ref(5)
+	v := holder{One: ref(1), List: []handle{ref(2), ref(3)}, Map: map[string]handle{"m": ref(4)}, Ptr: &p,
+		Any: []any{ref(6), map[string]any{"x": ref(7)}}, Self: &holder{One: ref(8), List: []handle{ref(9)}}, Fix: [2]handle{ref(10), ref(11)}}
+	e, err := Of[holder](r).Encode(&v, nil, inlineMax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indexes := func(list []ids.ObjectID) (out []uint32) {
+		for _, id := range list {
+			if !id.IsZero() && id.Index != 0 {
+				out = append(out, id.Index)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	want := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+	if got := indexes(e.Refs); !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+	b := &binds{}
+	got, err := Of[holder](r).Decode(e.data(t), false, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bound := indexes(b.got); !slices.Equal(bound, want) {
+		t.Errorf("bound %v, want %v", bound, want)
+	}
+	for name, h := range map[string]handle{"One": got.One, "List": got.List[1], "Map": got.Map["m"], "Ptr": *got.Ptr, "Self": got.Self.List[0],
+		"Fix": got.Fix[1], "Any": got.Any.([]any)[0].(handle), "nested Any": got.Any.([]any)[1].(map[any]any)["x"].(handle)} {
+		if !h.live {
+			t.Errorf("%s: %v was not bound", name, h)
+		}
+	}
+}
+
+func TestTypesWithoutReferencesAreNotWalked(t *testing.T) {
+	r := refRegistry()
+	for _, c := range []struct {
+		p    *Plan
+		want bool
+	}{
+		{r.PlanOf(reflect.TypeFor[point]()), true}, // it has an any
+		{r.PlanOf(reflect.TypeFor[job2]()), false},
+		{r.PlanOf(reflect.TypeFor[[]holder]()), true},
+		{r.PlanOf(reflect.TypeFor[map[string][]int]()), false},
+		{r.PlanOf(reflect.TypeFor[handle]()), true},
+		{r.PlanOf(reflect.TypeFor[float64]()), false},
+		{r.PlanOf(reflect.TypeFor[any]()), true},
+	} {
+		if got := c.p.MayHoldRefs(); got != c.want {
+			t.Errorf("%s: may hold references %v, want %v", c.p.Name(), got, c.want)
+		}
+	}
+}
+
+type job2 struct {
+	ID   int
+	Tags map[string][]string
+}
+
+func TestReferenceAlone(t *testing.T) {
+	r := refRegistry()
+	v := ref(3)
+	e, err := Of[handle](r).Encode(&v, nil, inlineMax)
+	if err != nil || len(e.Refs) != 1 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	got, err := Of[handle](r).Decode(e.data(t), false, &binds{})
+	if err != nil || !got.live || got.id != v.id {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if a, err := Of[any](r).Decode(e.data(t), false, &binds{}); err != nil || !a.(handle).live {
+		t.Errorf("as any: %+v, %v", a, err)
+	}
+}
+
+func TestMalformedReferences(t *testing.T) {
+	good := AppendRef(nil, ref(1).id, TagRef)
+	for _, b := range [][]byte{nil, good[:10], append(slices.Clone(good), 0), append([]byte{0xd9, 0, 1}, good[3:]...)} {
+		if _, _, err := ParseRef(b); !errors.Is(err, errs.ErrNotDecodable) {
+			t.Errorf("% x: %v, want ErrNotDecodable", b, err)
+		}
+	}
+	r := refRegistry()
+	meta := Header{Codec: CBOR, Name: "any"}.Append(nil)
+	if _, err := Of[any](r).Decode(wire.Value{Meta: meta, Data: append([]byte{0x81}, append([]byte{0xd9, 0x6d, 0x6f, 0x41}, 1)...)}, false, &binds{}); !errors.Is(err, errs.ErrNotDecodable) {
+		t.Errorf("a short reference inside a value: %v", err)
+	}
+}
