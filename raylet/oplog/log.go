@@ -1,0 +1,221 @@
+package oplog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mobula/internal/errs"
+)
+
+// Errors of this package; see also its documentation.
+var (
+	ErrCorrupt  = errors.New("owner log damaged")
+	ErrClosed   = errors.New("owner log closed")
+	ErrNoRecord = errors.New("no such record in the owner log")
+)
+
+// Sizes of segments: the first is small, since most jobs are; a log of much live data has
+// fewer, larger ones.
+const (
+	DefaultMinSegment = 4 << 20
+	DefaultMaxSegment = 64 << 20
+)
+
+// Options configure a Log. Zero values mean the defaults.
+type Options struct {
+	MinSegment, MaxSegment int // bytes
+	// Unlink removes each file's name at once, so that nothing can be left behind. The
+	// log then lives as long as the Log, through any panic of its owner, and cannot be opened again.
+	Unlink bool
+}
+
+// Log is an open log. It is not safe for concurrent use.
+type Log struct {
+	dir    string
+	opt    Options
+	segs   []*segment // in order; the last may be the one that is written to
+	bySeq  map[uint32]*segment
+	active *segment
+	mem    []byte // of active
+	off    int    // of active: where the next record goes
+	ready  int    // of active: touched up to here
+	last   uint32 // highest number used
+	closed bool
+	stats  Stats
+}
+
+// Stats describe a log.
+type Stats struct {
+	Segments int
+	Bytes    int64 // allocated
+	Records  int   // live, as far as is known
+	Appended uint64
+	Deleted  uint64 // segments
+}
+
+// Open opens the log in dir, which is made if it is not there. What an earlier process left is
+// kept; call Replay for it.
+func Open(dir string, opt Options) (*Log, error) {
+	if opt.MinSegment <= 0 {
+		opt.MinSegment = DefaultMinSegment
+	}
+	if opt.MaxSegment < opt.MinSegment {
+		opt.MaxSegment = max(DefaultMaxSegment, opt.MinSegment)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, diskError(err, dir, 0)
+	}
+	l := &Log{dir: dir, opt: opt, bySeq: make(map[uint32]*segment)}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("owner log: %w", err)
+	}
+	for _, n := range names {
+		hex, ok := strings.CutSuffix(n.Name(), ".oplog")
+		seq, err := strconv.ParseUint(hex, 16, 32)
+		if !ok || err != nil || n.Name() != segmentName(uint32(seq)) || seq == 0 {
+			continue // not ours
+		}
+		s, err := open(filepath.Join(dir, n.Name()), uint32(seq))
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.add(s)
+	}
+	slices.SortFunc(l.segs, func(a, b *segment) int { return int(int64(a.seq) - int64(b.seq)) })
+	return l, nil
+}
+
+func (l *Log) add(s *segment) {
+	l.segs = append(l.segs, s)
+	l.bySeq[s.seq] = s
+	l.last = max(l.last, s.seq)
+}
+
+// Append adds a record and returns the cookie it is read and freed by, never zero. The bytes are
+// copied. When it returns, the record survives the process.
+func (l *Log) Append(rec []byte) (cookie uint64, err error) {
+	n := span(len(rec))
+	if l.off+n > l.ready {
+		if err := l.room(len(rec)); err != nil {
+			return 0, err
+		}
+	}
+	off := l.off
+	putRecord(l.mem, l.active.seq, off, rec)
+	l.off = off + n
+	l.active.records++
+	l.active.live++
+	return uint64(l.active.seq)<<32 | uint64(off), nil
+}
+
+// room makes the next n bytes writable: a few pages more of the segment, or a new one.
+func (l *Log) room(n int) error {
+	switch {
+	case l.closed:
+		return ErrClosed
+	case n > MaxRecord:
+		return errs.New(errs.CodeInvalid, "owner log: a record of %d bytes; at most %d", n, MaxRecord)
+	}
+	if l.active == nil || l.off+span(n) > l.active.size {
+		if err := l.rotate(n); err != nil {
+			return err
+		}
+	}
+	s := l.active
+	s.ahead(l.off + span(n))
+	l.ready = s.ready
+	return nil
+}
+
+// rotate goes on in a new segment. The old one is left as it is if there is no room for another.
+func (l *Log) rotate(n int) error {
+	size := l.opt.MinSegment
+	for live := int(l.allocated() / 4); size < live && size < l.opt.MaxSegment; {
+		size *= 2
+	}
+	page := os.Getpagesize()
+	size = max(min(size, l.opt.MaxSegment), headerSize+span(n))
+	size = (size + page - 1) / page * page
+	if l.last == ^uint32(0) {
+		return errs.New(errs.CodeInvalid, "owner log %s: segment numbers are used up", l.dir)
+	}
+	s, err := create(l.dir, l.last+1, size, l.opt.Unlink)
+	if err != nil {
+		return err
+	}
+	old := l.active
+	l.sync()
+	l.add(s)
+	l.active, l.mem, l.off, l.ready = s, s.mem, headerSize, 0
+	if old == nil {
+		return nil
+	}
+	if err := old.seal(); err != nil {
+		return fmt.Errorf("owner log %s: %w", old.path, err)
+	}
+	return l.dropIfDead(old)
+}
+
+// sync writes down in the segment what the fast path keeps in the Log.
+func (l *Log) sync() {
+	if l.active != nil {
+		l.active.end = l.off
+	}
+}
+
+func (l *Log) allocated() (n int64) {
+	for _, s := range l.segs {
+		n += int64(s.size)
+	}
+	return n
+}
+
+// Stats gives the figures of now.
+func (l *Log) Stats() Stats {
+	st := l.stats
+	st.Segments, st.Bytes = len(l.segs), l.allocated()
+	for _, s := range l.segs {
+		st.Records += s.live
+	}
+	return st
+}
+
+// Close closes the log and keeps its files. It may be called more than once.
+func (l *Log) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.sync()
+	l.closed = true
+	var err error
+	for _, s := range l.segs {
+		err = errors.Join(err, s.close())
+	}
+	l.active, l.mem, l.off, l.ready = nil, nil, 0, 0
+	return err
+}
+
+// Remove closes the log and deletes its files, and its directory if that is then empty.
+func (l *Log) Remove() error {
+	err := l.Close()
+	for _, s := range l.segs {
+		if s.linked {
+			s.linked = false
+			err = errors.Join(err, os.Remove(s.path))
+		}
+	}
+	l.segs = nil
+	clear(l.bySeq)
+	if rm := os.Remove(l.dir); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+		if names, e := os.ReadDir(l.dir); e != nil || len(names) == 0 {
+			err = errors.Join(err, rm)
+		}
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+package oplog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+)
+
+// segment is one file of the log.
+type segment struct {
+	seq    uint32
+	file   *os.File
+	path   string
+	linked bool // it still has its name
+	size   int
+	mem    []byte // the mapping, of the segment that is written to
+	ready  int    // up to where mem was touched ahead of the writer
+
+	scanned bool
+	end     int // where its records end, once scanned
+	sealed  bool
+	records int
+	live    int
+	freed   []uint64 // a bit for each record that was freed, by offset; nil: none
+	cursor  int      // of Compact
+}
+
+func segmentName(seq uint32) string { return fmt.Sprintf("%08x.oplog", seq) }
+
+// create makes a segment of which every byte is allocated: a store to it cannot fail for want of
+// space (SIGBUS), whatever happens to the disk.
+func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
+	path := filepath.Join(dir, segmentName(seq))
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, diskError(err, path, size)
+	}
+	s := &segment{seq: seq, file: f, path: path, linked: true, size: size, scanned: true, end: headerSize}
+	fail := func(err error) (*segment, error) {
+		f.Close()
+		os.Remove(path)
+		return nil, diskError(err, path, size)
+	}
+	if err := allocate(f, size); err != nil {
+		return fail(err)
+	}
+	if s.mem, err = unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return fail(fmt.Errorf("mmap: %w", err))
+	}
+	putHeader(s.mem, seq)
+	if unlink {
+		if err := os.Remove(path); err != nil {
+			unix.Munmap(s.mem)
+			return fail(err)
+		}
+		s.linked = false
+	}
+	return s, nil
+}
+
+func allocate(f *os.File, size int) error {
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EOPNOTSUPP): // a file system that has it not: zeros take the room too
+			_, err = io.CopyN(f, zeros{}, int64(size))
+			return err
+		default:
+			return err
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// diskError gives a full disk, and one that has failed, their code.
+func diskError(err error, path string, size int) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return &errs.Error{Code: errs.CodeOutOfDisk, Msg: fmt.Sprintf("owner log %s: no room for %d bytes; free some there or set another directory", path, size)}
+	}
+	return fmt.Errorf("owner log %s: %w", path, err)
+}
+
+// aheadStep is how much of a segment is touched at once: few enough pages that an idle job costs
+// little, so many that a system call a step does not count.
+const aheadStep = 256 << 10
+
+// ahead has the pages up to off+n mapped before they are written, in one call instead of a fault each.
+func (s *segment) ahead(upTo int) {
+	for s.ready < upTo {
+		to := min(s.ready+aheadStep, s.size)
+		if err := unix.Madvise(s.mem[s.ready:to], unix.MADV_POPULATE_WRITE); err != nil {
+			to = s.size // not this kernel: faults do it one by one
+		}
+		s.ready = to
+	}
+}
+
+// seal ends the writing of a segment and gives its mapping back.
+func (s *segment) seal() error {
+	if s.mem == nil {
+		return nil
+	}
+	putSeal(s.mem, s.seq, s.end)
+	s.sealed = true
+	mem := s.mem
+	s.mem = nil
+	return unix.Munmap(mem)
+}
+
+// open takes over a segment of an earlier process.
+func open(path string, seq uint32) (*segment, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("owner log: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("owner log: %w", err)
+	}
+	return &segment{seq: seq, file: f, path: path, linked: true, size: int(st.Size())}, nil
+}
+
+// view maps a segment for reading and gives its bytes to f.
+func (s *segment) view(f func(b []byte) error) error {
+	if s.mem != nil {
+		return f(s.mem[:s.end])
+	}
+	if s.size < headerSize {
+		return f(nil)
+	}
+	n := s.size
+	if s.scanned {
+		n = s.end
+	}
+	b, err := unix.Mmap(int(s.file.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("owner log %s: mmap: %w", s.path, err)
+	}
+	unix.Madvise(b, unix.MADV_SEQUENTIAL) // advice only
+	defer unix.Munmap(b)
+	return f(b)
+}
+
+// check scans a segment of an earlier process once, to know its end and its number of records.
+func (s *segment) check() error {
+	if s.scanned {
+		return nil
+	}
+	var bad error
+	err := s.view(func(b []byte) error {
+		end, ok := getHeader(b, s.seq)
+		if !ok {
+			if len(b) >= headerSize+prefix && binary.LittleEndian.Uint64(b[headerSize:]) != 0 {
+				bad = fmt.Errorf("owner log %s: its header is damaged: %w", s.path, ErrCorrupt)
+			}
+			return nil // else it was torn at its creation
+		}
+		s.end = scan(b, s.seq, func(int, []byte) bool {
+			s.records++
+			return true
+		})
+		if s.sealed = end != 0; s.sealed && s.end != end {
+			bad = fmt.Errorf("owner log %s: the record at %d is damaged, records end at %d: %w", s.path, s.end, end, ErrCorrupt)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if bad != nil { // what follows the damage is not known, so the file is kept
+		s.records++
+	}
+	s.scanned, s.live = true, s.records
+	return bad
+}
+
+// remove closes the file and deletes it.
+func (s *segment) remove() error {
+	err := s.close()
+	if s.linked {
+		s.linked = false
+		err = errors.Join(err, os.Remove(s.path))
+	}
+	return err
+}
+
+func (s *segment) close() error {
+	var err error
+	if s.mem != nil {
+		err = s.seal()
+	}
+	return errors.Join(err, s.file.Close())
+}
+
+func (s *segment) isFreed(off int) bool {
+	i := off / align
+	return s.freed != nil && s.freed[i/64]&(1<<(i%64)) != 0
+}
+
+func (s *segment) setFreed(off int) {
+	i := off / align
+	if s.freed == nil {
+		s.freed = make([]uint64, (s.size/align+63)/64)
+	}
+	s.freed[i/64] |= 1 << (i % 64)
+}
