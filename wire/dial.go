@@ -26,7 +26,7 @@ func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcom
 	if err := checkPath(path); err != nil {
 		return nil, nil, nil, err
 	}
-	nc, err := connect(ctx, path)
+	nc, err := connect(ctx, path, cfg.withDefaults().HandshakeTimeout)
 	if err != nil {
 		return nil, nil, nil, dialError(ctx, path, err)
 	}
@@ -45,11 +45,12 @@ func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcom
 }
 
 // connect waits while the socket's queue is full: many clients start at once.
-func connect(ctx context.Context, path string) (net.Conn, error) {
+func connect(ctx context.Context, path string, most time.Duration) (net.Conn, error) {
 	var d net.Dialer
+	until := time.Now().Add(most)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		nc, err := d.DialContext(ctx, "unix", path)
-		if !errors.Is(err, unix.EAGAIN) || pause >= 100*time.Millisecond {
+		if !errors.Is(err, unix.EAGAIN) || time.Now().After(until) {
 			return nc, err
 		}
 		select {

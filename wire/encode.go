@@ -38,11 +38,11 @@ type external struct {
 // size is the number of bytes encoded so far.
 func (e *encoder) size() int { return len(e.b) + e.extLen }
 
-// insert opens a gap of n bytes at offset at.
+// insert opens a gap of n bytes at offset at. A spliced string at at itself stays before it.
 func (e *encoder) insert(at, n int) {
 	e.b = slices.Grow(e.b, n)[:len(e.b)+n]
 	copy(e.b[at+n:], e.b[at:])
-	for i := len(e.ext) - 1; i >= 0 && e.ext[i].at >= at; i-- {
+	for i := len(e.ext) - 1; i >= 0 && e.ext[i].at > at; i-- {
 		e.ext[i].at += n
 	}
 }

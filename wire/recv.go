@@ -163,11 +163,7 @@ func (x *receiver) read(fd uintptr) bool {
 				x.err = errs.New(errs.CodeProtocol, "%d file descriptors without a frame that announces them", len(x.files))
 			}
 			x.got = n
-			if x.big != nil {
-				x.big = x.big[:len(x.big)+n]
-			} else {
-				x.w += n
-			}
+			x.put(n)
 			return true
 		case unix.EINTR:
 		case unix.EAGAIN:
@@ -183,6 +179,15 @@ func (x *receiver) read(fd uintptr) bool {
 			x.err = err
 			return true
 		}
+	}
+}
+
+// put says that n bytes were written to room.
+func (x *receiver) put(n int) {
+	if x.big != nil {
+		x.big = x.big[:len(x.big)+n]
+	} else {
+		x.w += n
 	}
 }
 

@@ -86,7 +86,9 @@ func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []Msg) er
 	}
 	c.writing = true
 	c.mu.Unlock()
-	c.direct()
+	if failed := c.direct(); failed != nil {
+		return failed
+	}
 	return err
 }
 
@@ -158,7 +160,7 @@ func (c *Conn) Flush() {
 	}
 	c.writing = true
 	c.mu.Unlock()
-	c.direct()
+	_ = c.direct() // the next send returns it
 }
 
 // take makes the pending messages the ones being sent. False: there are none, and the
@@ -207,22 +209,22 @@ func (c *Conn) written() {
 
 // direct writes as the sender, without waiting, and passes the role on if that is not
 // enough. The caller has the role.
-func (c *Conn) direct() {
+func (c *Conn) direct() error {
 	for range directRounds {
 		if !c.take() {
-			return
+			return nil
 		}
 		if err := c.raw.Write(c.tryFn); err != nil || c.sndErr != nil {
-			c.broken(err)
-			return
+			return c.broken(err)
 		}
 		if len(c.rest) > 0 {
 			go c.finishSlow()
-			return
+			return nil
 		}
 		c.written()
 	}
 	go c.drainHeld()
+	return nil
 }
 
 // drain is the goroutine of a burst.
@@ -267,13 +269,13 @@ func (c *Conn) slow() bool {
 			}
 		}
 		if err != nil || c.sndErr != nil {
-			c.broken(err)
+			_ = c.broken(err) // the next send returns it
 			return false
 		}
 	}
 	if waited {
 		if err := c.uc.SetWriteDeadline(time.Time{}); err != nil {
-			c.broken(err)
+			_ = c.broken(err)
 			return false
 		}
 	}
@@ -282,7 +284,7 @@ func (c *Conn) slow() bool {
 }
 
 // broken fails the connection after a write error and gives the role back.
-func (c *Conn) broken(err error) {
+func (c *Conn) broken(err error) error {
 	if c.sndErr != nil {
 		err = c.sndErr
 	}
@@ -295,6 +297,7 @@ func (c *Conn) broken(err error) {
 	c.sending, c.parts, c.rest = nil, nil, nil
 	c.Fail(err)
 	c.take() // sees the failure: gives the role back
+	return c.failure()
 }
 
 // try writes what the socket takes; it never waits.

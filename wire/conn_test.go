@@ -1,0 +1,278 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+func TestEverySendersMessagesArriveInOrder(t *testing.T) {
+	a, b := connPair(t, Config{SoftBacklog: 200_000})
+	const senders, each = 4, 300
+	var want [senders][]Msg
+	for s := range senders {
+		src := seeded(uint64(s))
+		for i := range each {
+			m := drawMsg(src, Kind(1+src.upTo(int(kindEnd)-2)))
+			if i%50 == 7 {
+				m = putValue(300_000, byte(i))
+			}
+			want[s] = append(want[s], m)
+		}
+	}
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for i, m := range want[s] {
+				// A marker first says whose message it is.
+				if err := a.Send(&Unpin{N: uint32(s)}, m); err != nil {
+					t.Errorf("sender %d, message %d: %v", s, i, err)
+					return
+				}
+			}
+		})
+	}
+	got := recvN(t, b, 2*senders*each)
+	wg.Wait()
+	var next [senders]int
+	for i := 0; i < len(got); i += 2 {
+		s := got[i].(*Unpin).N
+		if w := want[s][next[s]]; !reflect.DeepEqual(got[i+1], w) {
+			t.Fatalf("message %d of sender %d is\n%+v\nwant\n%+v", next[s], s, got[i+1], w)
+		}
+		next[s]++
+	}
+	if c := b.Counts(); c.RecvMsgs != uint64(len(got)) || c.RecvBytes != a.Counts().SentBytes {
+		t.Errorf("counters are %+v and %+v", c, a.Counts())
+	}
+	eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
+}
+
+func TestSendWaitsForRoomAndTrySendDoesNot(t *testing.T) {
+	a, b := connPair(t, Config{SoftBacklog: 1 << 20, HardBacklog: 3 << 20})
+	// b reads nothing: the socket takes some hundred KiB, the rest is pending.
+	sent := 0
+	for ; a.Backlog() <= 1<<20; sent++ {
+		if err := a.Send(putValue(400_000, byte(sent))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("mine")
+	cancel(mine)
+	if err := a.SendContext(ctx, &Drain{}); err != mine {
+		t.Fatalf("Send with a full backlog and an ended context returned %v", err)
+	}
+	for ; a.Backlog() <= 3<<20; sent++ {
+		if err := a.TrySend(putValue(400_000, byte(sent))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantErr(t, a.TrySend(&Drain{}), errs.ErrBacklog, "3145728")
+	waiting := make(chan error, 1)
+	go func() { waiting <- a.Send(&Drain{}) }()
+	got := recvN(t, b, sent+1)
+	if err := <-waiting; err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range got[:sent] {
+		if p := m.(*PutValue); len(p.Value.Data) != 400_000 || p.Value.Data[0] != byte(i) {
+			t.Fatalf("message %d is not what was sent", i)
+		}
+	}
+	if _, ok := got[sent].(*Drain); !ok || len(got) != sent+1 {
+		t.Fatalf("refused messages were sent: %d came, the last is %T", len(got), got[len(got)-1])
+	}
+	eventually(t, "the backlog is empty", func() bool { return a.Backlog() == 0 })
+	if err := a.TrySend(&Drain{}); err != nil {
+		t.Fatalf("after the backlog was read: %v", err)
+	}
+}
+
+func TestCloseWritesWhatIsPending(t *testing.T) {
+	a, b := connPair(t, Config{})
+	const n = 30
+	for i := range n {
+		if err := a.Send(putValue(100_000, byte(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- a.Close() }()
+	if got := recvN(t, b, n); len(got) != n {
+		t.Fatalf("%d messages of %d", len(got), n)
+	}
+	if _, err := b.Recv(); err != io.EOF {
+		t.Fatalf("after the last message: %v, want EOF", err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, a.Send(&Drain{}), errs.ErrShutdown)
+	if _, err := a.Recv(); !errors.Is(err, errs.ErrShutdown) {
+		t.Errorf("Recv after Close: %v", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+}
+
+// fillUp sends until the socket takes no more.
+func fillUp(t *testing.T, c *Conn) {
+	t.Helper()
+	for c.Backlog() < 1<<20 {
+		if err := c.Send(putValue(400_000, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCloseDoesNotWaitForeverForAReader(t *testing.T) {
+	a, _ := connPair(t, Config{Linger: 20 * time.Millisecond})
+	fillUp(t, a)
+	wantErr(t, a.Close(), errs.ErrDisconnected, "unwritten", "20ms")
+}
+
+func TestWriteTimeoutFailsTheConnection(t *testing.T) {
+	a, _ := connPair(t, Config{WriteTimeout: 30 * time.Millisecond, SoftBacklog: 1 << 20})
+	fillUp(t, a)
+	wantErr(t, a.Send(&Drain{}), errs.ErrDisconnected, "read nothing for 30ms") // waits for room first
+	if _, err := a.Recv(); !errors.Is(err, errs.ErrDisconnected) {
+		t.Errorf("Recv: %v", err)
+	}
+	wantErr(t, a.Close(), errs.ErrDisconnected)
+}
+
+func TestFailEndsWaits(t *testing.T) {
+	a, _ := connPair(t, Config{SoftBacklog: 1 << 20})
+	fillUp(t, a)
+	mine := errs.New(errs.CodeOutOfMemory, "mine")
+	results := make(chan error, 2)
+	go func() { _, err := a.Recv(); results <- err }()
+	go func() { results <- a.Send(&Drain{}) }()
+	a.Fail(mine)
+	for range 2 {
+		if err := <-results; err != mine {
+			t.Errorf("a wait ended with %v", err)
+		}
+	}
+	a.Fail(errors.New("later"))
+	if err := a.TrySend(&Drain{}); err != mine {
+		t.Errorf("the first failure does not stay: %v", err)
+	}
+}
+
+func TestDeathOfTheOtherSideIsSeenByBothDirections(t *testing.T) {
+	a, b := connPair(t, Config{})
+	b.Fail(errors.New("dead"))
+	if _, err := a.Recv(); err != io.EOF {
+		t.Errorf("Recv: %v, want EOF", err)
+	}
+	for range 2 { // the one that finds out, and later ones
+		wantErr(t, a.TrySend(&Drain{}), errs.ErrDisconnected, "process")
+	}
+}
+
+func TestServeEndsWithItsHandlersError(t *testing.T) {
+	a, b := connPair(t, Config{})
+	if err := a.Send(&Credit{Bytes: 1}); err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("mine")
+	if err := b.Serve(func([]Msg) error { return mine }); err != mine {
+		t.Fatalf("got %v", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Serve(func([]Msg) error { return mine }); err != nil {
+		t.Fatalf("a clean end is %v", err)
+	}
+}
+
+func TestIdleConnectionHoldsNoBuffers(t *testing.T) {
+	a, b := connPair(t, Config{})
+	for _, c := range []*Conn{a, b} {
+		other := a
+		if c == a {
+			other = b
+		}
+		if err := c.Send(putValue(60_000, 1), putValue(60_000, 2), &Drain{}); err != nil {
+			t.Fatal(err)
+		}
+		recvN(t, other, 3)
+	}
+	// A Recv that waits gives its buffer back.
+	done := make(chan error, 1)
+	go func() { _, err := b.Recv(); done <- err }()
+	for _, c := range []*Conn{a, b} {
+		eventually(t, "the send buffers are given back", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.spare == nil && (c.out == nil || cap(c.out.enc.b) <= keepBuffer) && !c.writing
+		})
+	}
+	a.Close()
+	if err := <-done; err != io.EOF {
+		t.Fatal(err)
+	}
+	if b.rx.box != nil || b.rx.big != nil {
+		t.Error("an ended connection holds a read buffer")
+	}
+}
+
+func TestOptionsArriveAsOnePointer(t *testing.T) {
+	a, b := connPair(t, Config{})
+	x := &TaskOptions{Func: "f", Resources: []Resource{{"CPU", 500}}}
+	y := &TaskOptions{Func: "g", NumReturns: Streaming}
+	same := *x // equal, another pointer
+	var want []*TaskOptions
+	for i := range 30 {
+		o := []*TaskOptions{x, y, &same}[i%3]
+		want = append(want, o)
+		if err := a.Send(&Submit{Spec: &TaskSpec{ID: ids.RootTask(1, uint64(i)), Opts: o}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byFunc := make(map[string]*TaskOptions)
+	for i, m := range recvN(t, b, 30) {
+		o := m.(*Submit).Spec.Opts
+		if !reflect.DeepEqual(o, want[i]) {
+			t.Fatalf("options %d are %+v", i, o)
+		}
+		if first := byFunc[o.Func]; first != nil && first != o {
+			t.Fatalf("options %d have a pointer of their own", i)
+		}
+		byFunc[o.Func] = o
+	}
+}
+
+func TestInternTablesAreBounded(t *testing.T) {
+	var d Decoder
+	for i := range 5 * maxInterned {
+		s := &Submit{Spec: &TaskSpec{ID: ids.RootTask(1, 1), Callsite: ids.RootTask(1, uint64(i)).String(), Opts: &TaskOptions{MaxRetries: int32(i)}}}
+		got, err := d.Decode(KindSubmit, Append(nil, s))
+		if err != nil || !reflect.DeepEqual(got, s) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if len(d.table.options) > maxInterned || len(d.table.texts) > maxInterned {
+			t.Fatalf("tables hold %d options and %d texts", len(d.table.options), len(d.table.texts))
+		}
+	}
+	var c optionsCache
+	e := encoder{opts: &c}
+	for range 5 * maxInterned {
+		e.b = e.b[:0]
+		e.options(4, &TaskOptions{Func: "f"})
+		if len(c.m) > maxInterned {
+			t.Fatalf("the sender's table holds %d", len(c.m))
+		}
+	}
+}
