@@ -120,10 +120,16 @@ func (s *Spiller) refuse(f refuse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[f.id]
-	if j == nil || j.running {
+	if j == nil || j.running != f.overdue {
 		return
 	}
 	delete(s.jobs, f.id)
+	if f.overdue { // what hangs keeps this job, another target gets a copy
+		j.abandoned = true
+		again := *j
+		again.abandoned = false
+		j = &again
+	}
 	switch {
 	case j.kind == write && f.why != nil && s.stopping == 0:
 		s.refused(j, f.why)
@@ -131,6 +137,8 @@ func (s *Spiller) refuse(f refuse) {
 	case j.kind == write:
 		s.router.settled(j.target, j.size, false)
 		s.fail(j, s.stopError())
+	case j.kind == read && f.why != nil:
+		s.fail(j, fmt.Errorf("spill target %s: %w", s.targets[j.target].url.Redacted(), f.why))
 	case j.kind == read:
 		s.fail(j, s.stopError())
 	default:

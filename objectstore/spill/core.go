@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"mobula/objectstore/spill/storage"
 )
@@ -23,6 +22,7 @@ type core struct {
 	queue   [kinds]fifo
 	running [kinds]map[uint64]request
 	known   map[uint64]struct{} // queued or running
+	overdue map[uint64]struct{} // running, and given up
 	deletes map[uint64]int      // failed tries
 	later   []request           // deletes to try again on a tick
 
@@ -33,6 +33,7 @@ type core struct {
 	armed    int64 // when a timer is due; 0: none
 
 	probing  bool
+	askedAt  int64
 	capacity storage.Capacity
 	capAt    int64  // when it was asked
 	capOK    bool   // and nothing was deleted since
@@ -43,7 +44,7 @@ type core struct {
 }
 
 func newCore(cfg Config) *core {
-	c := &core{cfg: cfg, known: make(map[uint64]struct{}), deletes: make(map[uint64]int)}
+	c := &core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), deletes: make(map[uint64]int)}
 	for k := range c.running {
 		c.running[k] = make(map[uint64]request)
 	}
@@ -56,10 +57,12 @@ func (c *core) Step(now int64, ev event) []effect {
 	switch ev := ev.(type) {
 	case submit:
 		if c.learn(ev.req) {
+			ev.req.at = now
 			c.queue[ev.req.kind].push(ev.req)
 		}
 	case adopt:
 		if c.learn(ev.req) {
+			ev.req.at = now
 			c.running[ev.req.kind][ev.req.id] = ev.req
 		}
 	case finished:
@@ -67,16 +70,7 @@ func (c *core) Step(now int64, ev event) []effect {
 	case probed:
 		c.probed(now, ev)
 	case tick:
-		if now >= c.armed {
-			c.armed = 0
-		}
-		for _, r := range c.later {
-			c.queue[remove].push(r)
-		}
-		c.later = c.later[:0]
-		if c.health != Healthy && now >= c.retryAt && !c.probing {
-			c.ask(c.health == Failed)
-		}
+		c.tick(now)
 	case cancel:
 		for _, k := range []kind{write, read} {
 			for r, ok := c.queue[k].pop(); ok; r, ok = c.queue[k].pop() {
@@ -85,7 +79,26 @@ func (c *core) Step(now int64, ev event) []effect {
 		}
 	}
 	c.pump(now)
+	c.watch(now)
 	return c.out
+}
+
+func (c *core) tick(now int64) {
+	if now >= c.armed {
+		c.armed = 0
+	}
+	for _, r := range c.later {
+		c.queue[remove].push(r)
+	}
+	c.later = c.later[:0]
+	if c.health != Healthy && !c.probing {
+		if now >= c.retryAt {
+			c.ask(now, c.health == Failed)
+		} else {
+			c.wake(now, c.retryAt)
+		}
+	}
+	c.giveUp(now)
 }
 
 func (c *core) learn(r request) bool {
@@ -103,6 +116,10 @@ func (c *core) finished(now int64, ev finished) {
 			continue
 		}
 		delete(c.running[k], ev.id)
+		if _, ok := c.overdue[ev.id]; ok {
+			delete(c.overdue, ev.id) // it was refused long ago
+			return
+		}
 		switch {
 		case r.kind == remove:
 			c.deleted(now, r, ev.err)
@@ -172,13 +189,17 @@ func (c *core) full(now int64, why error) {
 // pump starts what can start. Reads and deletes wait for nothing but a place: a write that
 // waits for room never holds up the read or the delete that would give it.
 func (c *core) pump(now int64) {
-	for len(c.running[remove]) < 1 && c.startNext(remove) {
+	for len(c.running[remove]) < 1 && c.startNext(now, remove) {
 	}
-	for len(c.running[read]) < c.cfg.Readers && c.startNext(read) {
+	for len(c.running[read]) < c.cfg.Readers && c.startNext(now, read) {
 	}
 	for c.queue[write].len() > 0 {
 		if c.health == Failed {
 			c.refuseAll(c.why)
+			return
+		}
+		if len(c.overdue) >= c.cfg.Writers {
+			c.refuseAll(errStuck) // no place will come free
 			return
 		}
 		if c.probing || len(c.running[write]) >= c.cfg.Writers {
@@ -191,7 +212,7 @@ func (c *core) pump(now int64) {
 			return
 		}
 		if !c.capOK || now-c.capAt >= int64(c.cfg.CapacityInterval) {
-			c.ask(false)
+			c.ask(now, false)
 			return
 		}
 		head := c.queue[write].peek()
@@ -206,15 +227,16 @@ func (c *core) pump(now int64) {
 			continue
 		}
 		c.since += head.size
-		c.startNext(write)
+		c.startNext(now, write)
 	}
 }
 
 func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].len() > 0 }
 
-func (c *core) startNext(k kind) bool {
+func (c *core) startNext(now int64, k kind) bool {
 	r, ok := c.queue[k].pop()
 	if ok {
+		r.at = now
 		c.running[k][r.id] = r
 		c.out = append(c.out, start{r.id})
 	}
@@ -229,19 +251,12 @@ func (c *core) refuseAll(why error) {
 
 func (c *core) refuse(id uint64, why error) {
 	delete(c.known, id)
-	c.out = append(c.out, refuse{id, why})
+	c.out = append(c.out, refuse{id: id, why: why})
 }
 
-func (c *core) ask(write bool) {
-	c.probing = true
+func (c *core) ask(now int64, write bool) {
+	c.probing, c.askedAt = true, now
 	c.out = append(c.out, probe{write})
-}
-
-func (c *core) wake(now, at int64) {
-	if c.armed == 0 || at < c.armed {
-		c.armed = at
-		c.out = append(c.out, wake{time.Duration(at - now)})
-	}
 }
 
 func (c *core) limit() uint64 { return uint64(c.cfg.CapacityThreshold * float64(c.capacity.Total)) }
@@ -261,29 +276,4 @@ func (c *core) become(h Health, why error) {
 		c.health = h
 		c.out = append(c.out, turn{h, why})
 	}
-}
-
-// fifo is a queue of requests.
-type fifo struct {
-	items []request
-	head  int
-}
-
-func (q *fifo) len() int       { return len(q.items) - q.head }
-func (q *fifo) push(r request) { q.items = append(q.items, r) }
-func (q *fifo) peek() request  { return q.items[q.head] }
-
-func (q *fifo) pop() (request, bool) {
-	if q.len() == 0 {
-		return request{}, false
-	}
-	r := q.items[q.head]
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-	} else if q.head >= 256 && q.head*2 > len(q.items) {
-		q.items = append(q.items[:0], q.items[q.head:]...)
-		q.head = 0
-	}
-	return r, true
 }

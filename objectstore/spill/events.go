@@ -21,6 +21,7 @@ type request struct {
 	id   uint64
 	kind kind
 	size uint64 // bytes of the file, for a write
+	at   int64  // the core's own: when it was queued, then when it was started
 }
 
 // Health of a target, as its writes show it. Reads are always tried.
@@ -70,8 +71,9 @@ type effect interface{ targetEffect() }
 type (
 	start  struct{ id uint64 }
 	refuse struct { // the target does not do it
-		id  uint64
-		why error // nil: cancelled
+		id      uint64
+		why     error // nil: cancelled
+		overdue bool  // its I/O was started and has not returned
 	}
 	probe struct{ write bool }
 	wake  struct{ after time.Duration }

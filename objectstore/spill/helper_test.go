@@ -16,7 +16,12 @@ import (
 	"mobula/objectstore/spill/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if run := os.Getenv(childEnv); run != "" {
+		os.Exit(child(run))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // deadline bounds every wait of these tests.
 const deadline = 30 * time.Second

@@ -19,6 +19,8 @@ type job struct {
 	size    uint64
 	running bool
 
+	abandoned bool // its I/O hangs, and its request was given elsewhere
+
 	items []Item // write
 	group *group
 	first int // of its items in the group
@@ -204,11 +206,17 @@ func (s *Spiller) run(t *target, j *job) {
 
 func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 	st := format.NewStream(format.Header{Session: s.cfg.Session, Target: j.target, File: j.file}, j.items, s.bufs)
-	begun := time.Now()
-	err := guard(func() error { return t.storage.Put(ctx, j.file, st) })
+	begun, file := time.Now(), j.file
+	err := guard(func() error { return t.storage.Put(ctx, file, st) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.WriteTime += time.Since(begun)
+	if j.abandoned {
+		if err == nil && !s.closed {
+			s.deleteFile(fileKey{t.n, file})
+		}
+		return err
+	}
 	if err != nil {
 		j.running = false // the core refuses it, or a new one tries it again
 		return err

@@ -1,0 +1,400 @@
+package spill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mobula/objectstore/spill/storage"
+)
+
+// rig steps a core with a clock of its own and notes what it does.
+type rig struct {
+	t       interface{ Fatalf(string, ...any) }
+	cfg     Config
+	core    *core
+	now     int64
+	last    uint64
+	started map[uint64]request
+	reqs    map[uint64]request
+	refused map[uint64]error
+	gaveUp  map[uint64]bool
+	probes  []probe
+	health  Health
+	wakeAt  int64
+}
+
+func newRig(t interface{ Fatalf(string, ...any) }, change func(*Config)) *rig {
+	cfg := Default("test")
+	if change != nil {
+		change(&cfg)
+	}
+	return &rig{
+		t: t, cfg: cfg, core: newCore(cfg), now: 1e18,
+		started: map[uint64]request{}, reqs: map[uint64]request{}, refused: map[uint64]error{}, gaveUp: map[uint64]bool{},
+	}
+}
+
+func (r *rig) step(ev event) {
+	for _, f := range r.core.Step(r.now, ev) {
+		switch f := f.(type) {
+		case start:
+			req, ok := r.reqs[f.id]
+			if _, twice := r.started[f.id]; !ok || twice {
+				r.t.Fatalf("request %d started: submitted %v, before %v", f.id, ok, twice)
+			}
+			r.started[f.id] = req
+			delete(r.reqs, f.id)
+		case refuse:
+			if _, ok := r.started[f.id]; f.overdue && !ok {
+				r.t.Fatalf("request %d refused as overdue, but not started", f.id)
+			}
+			if f.overdue {
+				r.gaveUp[f.id] = true
+			} else {
+				delete(r.reqs, f.id)
+				delete(r.started, f.id)
+			}
+			r.refused[f.id] = f.why
+		case probe:
+			r.probes = append(r.probes, f)
+		case turn:
+			r.health = f.to
+		case wake:
+			if f.after < 0 {
+				r.t.Fatalf("timer in the past: %v", f.after)
+			}
+			if at := r.now + int64(f.after); r.wakeAt == 0 || at < r.wakeAt {
+				r.wakeAt = at
+			}
+		}
+	}
+	n := [kinds]int{}
+	for _, q := range r.started {
+		n[q.kind]++
+	}
+	if n[write] > r.cfg.Writers || n[read] > r.cfg.Readers || n[remove] > 1 {
+		r.t.Fatalf("%d writes, %d reads, %d deletes run", n[write], n[read], n[remove])
+	}
+}
+
+func (r *rig) submit(k kind, size uint64) uint64 {
+	r.last++
+	req := request{id: r.last, kind: k, size: size}
+	r.reqs[req.id] = req
+	r.step(submit{req})
+	return req.id
+}
+
+func (r *rig) finish(id uint64, err error) {
+	req := r.started[id]
+	if req.kind != remove || err == nil {
+		delete(r.started, id)
+	} else {
+		delete(r.started, id)
+		r.reqs[id] = req // it may be started again
+	}
+	r.step(finished{id, err})
+}
+
+func (r *rig) pass(d time.Duration) {
+	r.now += int64(d)
+	if r.wakeAt != 0 && r.now >= r.wakeAt {
+		r.wakeAt = 0
+		r.step(tick{})
+	}
+}
+
+// answer answers the probe that is asked.
+func (r *rig) answer(c storage.Capacity, err error) {
+	if len(r.probes) == 0 {
+		r.t.Fatalf("nothing was asked")
+	}
+	r.probes = r.probes[1:]
+	r.step(probed{c, err})
+}
+
+func (r *rig) wantStarted(id uint64, want bool) {
+	if _, ok := r.started[id]; ok != want {
+		r.t.Fatalf("request %d started: %v, want %v", id, ok, want)
+	}
+}
+
+func (r *rig) wantRefused(id uint64, want error) {
+	if why, ok := r.refused[id]; !ok || !errors.Is(why, want) {
+		r.t.Fatalf("request %d refused: %v, %v; want %v", id, ok, why, want)
+	}
+}
+
+var roomy = storage.Capacity{Used: 0, Total: 1 << 40}
+
+func TestPoolsAreApart(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
+	w1, w2 := r.submit(write, 10), r.submit(write, 10)
+	r.answer(roomy, nil)
+	r1, r2, d1 := r.submit(read, 10), r.submit(read, 10), r.submit(remove, 0)
+	for _, id := range []uint64{w1, r1, d1} {
+		r.wantStarted(id, true)
+	}
+	for _, id := range []uint64{w2, r2} {
+		r.wantStarted(id, false)
+	}
+	r.finish(r1, nil)
+	r.wantStarted(r2, true)
+	r.finish(w1, nil)
+	r.wantStarted(w2, true)
+}
+
+func TestCapacityIsAskedAtMostEveryInterval(t *testing.T) {
+	r := newRig(t, nil)
+	for range 100 {
+		id := r.submit(write, 1)
+		if len(r.probes) > 0 {
+			r.answer(roomy, nil)
+		}
+		r.wantStarted(id, true)
+		r.finish(id, nil)
+		r.pass(10 * time.Millisecond)
+	}
+	asked := 0
+	for range 1000 {
+		r.pass(time.Millisecond)
+		id := r.submit(write, 1)
+		if len(r.probes) > 0 {
+			asked++
+			r.answer(roomy, nil)
+		}
+		r.wantStarted(id, true)
+		r.finish(id, nil)
+	}
+	if asked < 9 || asked > 10 {
+		t.Errorf("in one second of writes free space was asked %d times, want 10", asked)
+	}
+}
+
+func TestThresholdIsNotPassed(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.submit(write, 60)
+	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
+	b, c := r.submit(write, 90), r.submit(write, 60)
+	r.wantStarted(a, true)
+	r.wantStarted(b, true)
+	r.wantRefused(c, storage.ErrFull) // 800+60+90+60 > 950, though nothing of it is written yet
+	if r.health != Full {
+		t.Errorf("health is %v", r.health)
+	}
+}
+
+func TestAWriteWaitsForDeletesThatMakeRoom(t *testing.T) {
+	r := newRig(t, nil)
+	d := r.submit(remove, 0)
+	w := r.submit(write, 100)
+	r.answer(storage.Capacity{Used: 900, Total: 1000}, nil)
+	r.wantStarted(w, false)
+	if len(r.refused) != 0 {
+		t.Fatalf("refused while room was made: %v", r.refused)
+	}
+	r.finish(d, nil)
+	r.answer(storage.Capacity{Used: 500, Total: 1000}, nil)
+	r.wantStarted(w, true)
+}
+
+func TestAFullDiskRefusesAtOnceAndComesBack(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.submit(write, 10)
+	r.answer(roomy, nil)
+	r.finish(a, fmt.Errorf("quota: %w", storage.ErrFull)) // full, though statfs does not know
+	r.wantRefused(a, storage.ErrFull)
+	b := r.submit(write, 10)
+	r.wantRefused(b, storage.ErrFull)
+	if len(r.probes) != 0 {
+		t.Errorf("free space was asked within the interval")
+	}
+	r.pass(r.cfg.CapacityInterval)
+	c := r.submit(write, 10)
+	r.answer(roomy, nil)
+	r.wantStarted(c, true)
+	r.finish(c, nil)
+	if r.health != Healthy {
+		t.Errorf("health is %v after a write that worked", r.health)
+	}
+}
+
+func TestAFailedTargetIsLeftAloneLongerEachTime(t *testing.T) {
+	r := newRig(t, nil)
+	a, b := r.submit(write, 10), r.submit(write, 10)
+	r.answer(roomy, nil)
+	r.finish(a, storage.ErrReadOnly)
+	r.wantRefused(a, storage.ErrReadOnly)
+	r.finish(b, storage.ErrReadOnly)
+	wait := 2 * r.cfg.ProbeAfter // two failures in a row
+	for range 8 {
+		c := r.submit(write, 10)
+		r.wantRefused(c, storage.ErrReadOnly)
+		r.pass(wait - time.Millisecond)
+		if len(r.probes) != 0 {
+			t.Fatalf("probed before %v had passed", wait)
+		}
+		r.pass(time.Millisecond)
+		if len(r.probes) != 1 || !r.probes[0].write {
+			t.Fatalf("after %v: probes %v, want one that writes", wait, r.probes)
+		}
+		r.answer(storage.Capacity{}, storage.ErrReadOnly)
+		wait = min(2*wait, r.cfg.ProbeAfter<<maxDoublings)
+	}
+	read1 := r.submit(read, 10)
+	r.wantStarted(read1, true) // what can be read is read
+	r.pass(wait)
+	r.answer(roomy, nil)
+	d := r.submit(write, 10)
+	r.wantStarted(d, true)
+}
+
+func TestADeleteIsTriedAgainThenLeft(t *testing.T) {
+	r := newRig(t, nil)
+	d := r.submit(remove, 0)
+	busy := errors.New("busy")
+	for i := range maxDeletes {
+		r.wantStarted(d, true)
+		r.finish(d, busy)
+		if i < maxDeletes-1 {
+			r.wantStarted(d, false)
+			r.pass(r.cfg.ProbeAfter)
+		}
+	}
+	r.wantRefused(d, busy)
+}
+
+func TestCancelLeavesWhatRuns(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
+	w1, w2 := r.submit(write, 10), r.submit(write, 10)
+	r.answer(roomy, nil)
+	r1, r2 := r.submit(read, 10), r.submit(read, 10)
+	r.step(cancel{})
+	r.wantStarted(w1, true)
+	r.wantStarted(r1, true)
+	r.wantRefused(w2, nil)
+	r.wantRefused(r2, nil)
+	r.finish(w1, context.Canceled)
+	if r.health != Healthy {
+		t.Errorf("an interrupted write made the target %v", r.health)
+	}
+}
+
+func TestWhatHangsIsGivenUp(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
+	w1 := r.submit(write, 10)
+	r.answer(roomy, nil)
+	w2 := r.submit(write, 10)
+	r1 := r.submit(read, 10)
+	r2 := r.submit(read, 10)
+	r.pass(r.cfg.IOTimeout)
+	if len(r.refused) != 0 {
+		t.Fatalf("given up within IOTimeout: %v", r.refused)
+	}
+	r.pass(r.cfg.IOTimeout)
+	r.wantRefused(w1, errStuck)
+	r.wantRefused(w2, errStuck)
+	r.wantRefused(r2, errStuck)
+	if !r.gaveUp[w1] || r.refused[r1] != nil {
+		t.Errorf("the write that hangs must be given up, the read that hangs not: %v", r.refused)
+	}
+	r.pass(r.cfg.ProbeAfter)
+	r.answer(roomy, nil) // the target answers again, but the place is not free
+	w3 := r.submit(write, 10)
+	r.wantRefused(w3, errStuck)
+	delete(r.started, w1)
+	r.step(finished{w1, nil})
+	w4 := r.submit(write, 10)
+	for len(r.probes) > 0 {
+		r.answer(roomy, nil)
+	}
+	r.wantStarted(w4, true)
+}
+
+func TestAProbeThatHangsIsGivenUp(t *testing.T) {
+	r := newRig(t, nil)
+	w := r.submit(write, 10)
+	r.pass(2 * r.cfg.IOTimeout)
+	r.wantRefused(w, errStuck)
+	if r.health != Failed {
+		t.Errorf("health is %v", r.health)
+	}
+}
+
+func TestRedeliveryStartsNothingTwice(t *testing.T) {
+	r := newRig(t, nil)
+	req := request{id: 1, kind: read}
+	r.reqs[1] = req
+	r.step(submit{req})
+	r.step(submit{req}) // rig fails on a second start
+	running := request{id: 2, kind: read}
+	r.started[2] = running
+	r.step(adopt{running})
+	r.step(submit{running})
+	r.finish(2, nil)
+	r.step(finished{2, nil})
+	r.step(finished{99, storage.ErrGone})
+	if r.health != Healthy {
+		t.Errorf("a message about an unknown request made the target %v", r.health)
+	}
+}
+
+// Whatever happens, every request is answered once, and when everything answers nothing is left.
+func TestEveryRequestIsAnsweredOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, func(c *Config) {
+			c.Writers, c.Readers = rapid.IntRange(1, 3).Draw(t, "writers"), rapid.IntRange(1, 3).Draw(t, "readers")
+			c.IOTimeout = 100 * time.Second
+		})
+		pick := func(name string) (uint64, bool) {
+			for id := range r.last {
+				if _, ok := r.started[id+1]; ok && !r.gaveUp[id+1] && rapid.Bool().Draw(t, name) {
+					return id + 1, true
+				}
+			}
+			return 0, false
+		}
+		errorsOf := []error{nil, nil, storage.ErrFull, storage.ErrGone, storage.ErrReadOnly, errors.New("io"), context.Canceled}
+		for range rapid.IntRange(0, 80).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1:
+				r.submit(kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), rapid.Uint64Range(0, 400).Draw(t, "size"))
+			case 2, 3:
+				if id, ok := pick("finish"); ok {
+					r.finish(id, rapid.SampledFrom(errorsOf).Draw(t, "err"))
+				}
+			case 4:
+				r.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute}).Draw(t, "time"))
+			case 5:
+				if len(r.probes) > 0 {
+					r.answer(storage.Capacity{Used: rapid.Uint64Range(0, 1000).Draw(t, "used"), Total: 1000}, rapid.SampledFrom(errorsOf[:5]).Draw(t, "err"))
+				}
+			}
+		}
+		for i := 0; len(r.reqs)+len(r.started) > 0; i++ {
+			if i > 1000 {
+				t.Fatalf("still waiting: %v, running: %v, health %v", r.reqs, r.started, r.health)
+			}
+			for id := range r.started {
+				if r.gaveUp[id] {
+					delete(r.started, id)
+					r.step(finished{id, nil})
+				} else {
+					r.finish(id, nil)
+				}
+			}
+			if len(r.probes) > 0 {
+				r.answer(roomy, nil)
+			}
+			r.pass(time.Second)
+		}
+		if len(r.core.known)+len(r.core.overdue)+len(r.core.deletes)+len(r.core.later) != 0 {
+			t.Fatalf("the core still knows %v %v %v %v", r.core.known, r.core.overdue, r.core.deletes, r.core.later)
+		}
+	})
+}
