@@ -149,7 +149,7 @@ func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], 
 	return bindActor[T](tc.Client, id), nil
 }
 
-// on makes the call one of an actor's method.
+// on makes the call one of an actor's method. The caller keeps a alive until the spec is sent.
 func on[T any](k *call, a ActorRef[T]) {
 	if k.err != nil {
 		return
@@ -159,7 +159,6 @@ func on[T any](k *call, a ActorRef[T]) {
 		k.err = err
 		return
 	}
-	k.keep[maxArgs] = a.cell
 	k.spec.Actor = ids.ActorID(h.ID().Task)
 }
 

@@ -39,6 +39,7 @@ func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOp
 	begin(&k, ctx, m.fn, 0, opts)
 	on(&k, actor)
 	r := result[R](&k)
+	runtime.KeepAlive(actor)
 	return r
 }
 
@@ -71,6 +72,7 @@ func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], o
 	on(&k, actor)
 	put(&k, 0, a)
 	r := result[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	return r
 }
@@ -109,6 +111,7 @@ func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A]
 	put(&k, 0, a)
 	put(&k, 1, b)
 	r := result[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	return r
@@ -153,6 +156,7 @@ func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 	put(&k, 1, b)
 	put(&k, 2, c)
 	r := result[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
@@ -203,6 +207,7 @@ func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a 
 	put(&k, 2, c)
 	put(&k, 3, d)
 	r := result[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
@@ -241,6 +246,7 @@ func (m StreamMethod0[T, R]) Start(ctx context.Context, actor ActorRef[T], opts 
 	begin(&k, ctx, m.fn, 0, opts)
 	on(&k, actor)
 	s := stream[R](&k)
+	runtime.KeepAlive(actor)
 	return s
 }
 
@@ -277,6 +283,7 @@ func (m StreamMethod1[T, A, R]) Start(ctx context.Context, actor ActorRef[T], a 
 	on(&k, actor)
 	put(&k, 0, a)
 	s := stream[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	return s
 }
@@ -319,6 +326,7 @@ func (m StreamMethod2[T, A, B, R]) Start(ctx context.Context, actor ActorRef[T],
 	put(&k, 0, a)
 	put(&k, 1, b)
 	s := stream[R](&k)
+	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	return s

@@ -14,8 +14,6 @@ import (
 	"mobula/wire"
 )
 
-const maxArgs = 5
-
 // call builds one task's spec. It lives on the caller's stack; the spec, its arguments and the bytes
 // of small values are one allocation.
 type call struct {
@@ -25,8 +23,7 @@ type call struct {
 	spec    *wire.TaskSpec
 	scratch []byte
 	err     error
-	large   []*client.Handle   // put for this call, released after it
-	keep    [maxArgs + 1]*cell // the references among the arguments, and the actor, until the spec is sent
+	large   []*client.Handle // put for this call, released after it
 }
 
 // frame is a spec with room for its arguments and their small values.
@@ -79,7 +76,8 @@ func begin[O any](k *call, ctx context.Context, f *function, n int, opts []O) {
 	}
 }
 
-// put sets the i-th argument.
+// put sets the i-th argument. The caller keeps it alive until the spec is sent; were it stored in
+// k, every argument would be moved to the heap.
 func put[T any](k *call, i int, a Arg[T]) {
 	if k.err != nil {
 		return
@@ -108,7 +106,6 @@ func put[T any](k *call, i int, a Arg[T]) {
 			k.err = argError(k.f.name, i, err)
 			return
 		}
-		k.keep[i] = a.cell
 		dst.Ref = h.ID()
 	default:
 		k.err = errs.New(errs.CodeInvalid, "%s: argument %d is nil, want V(value) or a Ref", k.f.name, i)
@@ -145,7 +142,6 @@ func (k *call) submit() []*client.Handle {
 	if k.err == nil {
 		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
 	}
-	runtime.KeepAlive(k.keep)
 	for _, h := range k.large {
 		h.Release()
 	}

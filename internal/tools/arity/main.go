@@ -338,6 +338,7 @@ func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts .
 	begin(&k, ctx, m.fn, %[1]d, opts)
 	on(&k, actor)
 	%[10]sr := result[R](&k)
+	runtime.KeepAlive(actor)
 	%[11]sreturn r
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps())
@@ -375,6 +376,7 @@ func (m StreamMethod%[1]d%[4]s) Start(ctx context.Context, actor ActorRef[T]%[9]
 	begin(&k, ctx, m.fn, %[1]d, opts)
 	on(&k, actor)
 	%[10]ss := stream[R](&k)
+	runtime.KeepAlive(actor)
 	%[11]sreturn s
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps(), s.values())
