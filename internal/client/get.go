@@ -123,6 +123,9 @@ func (c *Client) link(n *waitNode) (ask bool, err error) {
 	s := c.table.shard(h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if h.refs <= 0 {
+		return false, errs.New(errs.CodeObjectFreed, "object %v: this reference was released", h.id)
+	}
 	if r := h.res.Load(); r != nil {
 		if r.Kind != wire.ResultStored || !n.fetch {
 			n.finish(r, nil, nil)
@@ -134,9 +137,6 @@ func (c *Client) link(n *waitNode) (ask bool, err error) {
 			return false, nil
 		}
 		n.storedAt = time.Now()
-	}
-	if h.flags&removed != 0 {
-		return false, errs.New(errs.CodeObjectFreed, "object %v: this reference was released", h.id)
 	}
 	n.next, h.wait = h.wait, n
 	bit := asked

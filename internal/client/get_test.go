@@ -1,0 +1,311 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+func TestGetOfOwnPutNeedsNoTrip(t *testing.T) {
+	f := newFake(t, Config{})
+	h, err := f.c.Put(t.Context(), wire.Value{Meta: []byte("b"), Data: []byte("hello")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := f.c.Get(t.Context(), h)
+	if err != nil || string(ds[0].Value.Data) != "hello" || ds[0].Pinned() {
+		t.Fatalf("got %v, %v", ds, err)
+	}
+	f.until("the put", func() bool { return f.held[h.ID()] })
+	if n := f.count(wire.KindGet); n != 0 {
+		t.Errorf("%d Gets were sent", n)
+	}
+	h.Release()
+	f.until("the release", func() bool { return len(f.held) == 0 })
+}
+
+func TestGetManyIsOneBatchAndOneWake(t *testing.T) {
+	f := newFake(t, Config{})
+	var hs []*Handle
+	for range 50 {
+		_, h := f.submit(plain)
+		hs = append(hs, h...)
+	}
+	got := make(chan []Data)
+	go func() {
+		ds, err := f.c.Get(t.Context(), hs...)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- ds
+	}()
+	f.until("fifty Gets", func() bool { return f.count(wire.KindGet) == 50 })
+	for i, h := range hs {
+		if i%2 == 0 {
+			f.resolveInline(h.ID(), h.ID().String())
+		} else {
+			f.resolveStored(h.ID(), h.ID().String())
+		}
+	}
+	for i, d := range <-got {
+		if string(d.Value.Data) != hs[i].ID().String() {
+			t.Errorf("value %d is %q", i, d.Value.Data)
+		}
+		if d.Pinned() != (i%2 == 1) {
+			t.Errorf("value %d: pinned %v", i, d.Pinned())
+		}
+		again := d
+		d.Release()
+		again.Release() // a copy shares the pin: once only
+	}
+	for _, h := range hs {
+		h.Release()
+	}
+	f.until("no pin and no handle is left", func() bool { return len(f.pins) == 0 && len(f.held) == 0 })
+}
+
+func TestReadersShareOnePin(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	f.resolveStored(hs[0].ID(), "shared")
+	first, err := f.c.Get1(t.Context(), hs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := f.c.Get1(t.Context(), hs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Release()
+	hs[0].Release() // the pin outlives the handle
+	f.until("the release", func() bool { return len(f.held) == 0 })
+	f.mu.Lock()
+	pins := f.pins[hs[0].ID()]
+	f.mu.Unlock()
+	if pins != 1 || string(second.Value.Data) != "shared" {
+		t.Fatalf("%d pins while a reader is left, data %q", pins, second.Value.Data)
+	}
+	second.Release()
+	f.until("the unpin", func() bool { return len(f.pins) == 0 })
+}
+
+func TestGetErrorComesAtOnceAndGivesPinsBack(t *testing.T) {
+	f := newFake(t, Config{})
+	_, a := f.submit(plain)
+	_, b := f.submit(plain)
+	_, never := f.submit(plain)
+	f.resolveStored(a[0].ID(), "a")
+	f.resolve(b[0].ID(), wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeTaskFailed, "boom")})
+	_, err := f.c.Get(t.Context(), a[0], never[0], b[0])
+	if !errors.Is(err, errs.ErrTaskFailed) {
+		t.Fatalf("got %v", err)
+	}
+	f.until("the pin is back and the Get withdrawn", func() bool { return len(f.pins) == 0 && f.count(wire.KindUnget) > 0 })
+}
+
+func TestGetTimeoutLeavesHandlesValid(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	_, err := f.c.Get1(ctx, hs[0])
+	if !errors.Is(err, errs.ErrGetTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	f.until("Unget", func() bool { return f.count(wire.KindUnget) == 1 })
+	f.resolveStored(hs[0].ID(), "late")
+	d, err := f.c.Get1(t.Context(), hs[0])
+	if err != nil || string(d.Value.Data) != "late" {
+		t.Fatalf("got %q, %v", d.Value.Data, err)
+	}
+	d.Release()
+}
+
+func TestLateResolvedIsUnpinned(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	id := hs[0].ID()
+	f.resolveStored(id, "late")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.c.Get1(ctx, hs[0]); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	late := func() {
+		f.mu.Lock()
+		m := f.answer(wire.Get{ID: id, Fetch: true}, f.objects[id])
+		f.mu.Unlock()
+		f.c.Dispatch(m)
+	}
+	late() // known, nobody reads
+	f.until("the unpin", func() bool { return len(f.pins) == 0 })
+	hs[0].Release()
+	f.until("the release", func() bool { return len(f.held) == 0 })
+	late() // not even known any more
+	f.until("the second unpin", func() bool { return len(f.pins) == 0 && f.count(wire.KindUnpin) == 2 })
+}
+
+func TestUseAfterReleaseIsAnError(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	hs[0].Release()
+	hs[0].Release() // one too many does no harm
+	if _, err := f.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrObjectFreed) {
+		t.Fatalf("before the release was sent: %v", err)
+	}
+	f.until("the release", func() bool { return f.count(wire.KindRelease) == 1 })
+	if _, err := f.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrObjectFreed) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestEvictedValueIsFetchedAgain(t *testing.T) {
+	f := newFake(t, Config{CacheBytes: 8 << 10})
+	var hs []*Handle
+	for range 100 {
+		h, err := f.c.Put(t.Context(), wire.Value{Data: make([]byte, 512)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hs = append(hs, h)
+	}
+	if used := f.c.table.cacheUsed.Load(); used > 8<<10 {
+		t.Errorf("the cache holds %d bytes", used)
+	}
+	ds, err := f.c.Get(t.Context(), hs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range ds {
+		if len(d.Value.Data) != 512 {
+			t.Fatalf("value %d has %d bytes", i, len(d.Value.Data))
+		}
+	}
+	f.until("Gets of what was evicted", func() bool { return f.count(wire.KindGet) >= 80 })
+	for _, h := range hs {
+		h.Release()
+	}
+	f.until("all released", func() bool { return len(f.held) == 0 })
+	if used := f.c.table.cacheUsed.Load(); used != 0 {
+		t.Errorf("%d bytes are counted for nothing", used)
+	}
+}
+
+func TestWaitGivesTheFastest(t *testing.T) {
+	f := newFake(t, Config{})
+	var hs []*Handle
+	for range 10 {
+		_, h := f.submit(plain)
+		hs = append(hs, h...)
+	}
+	go func() {
+		f.until("Gets", func() bool { return f.count(wire.KindGet) == 10 })
+		f.resolveStored(hs[7].ID(), "x")
+	}()
+	ready, rest, err := f.c.Wait(t.Context(), hs, 1)
+	if err != nil || len(ready) != 1 || ready[0] != 7 || len(rest) != 9 {
+		t.Fatalf("got %v %v %v", ready, rest, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	ready, rest, err = f.c.Wait(ctx, hs, 3)
+	if !errors.Is(err, errs.ErrGetTimeout) || len(ready) != 1 || len(rest) != 9 {
+		t.Fatalf("got %v %v %v", ready, rest, err)
+	}
+	f.until("quiet", func() bool { return f.count(wire.KindGet) == 10 }) // the second wait asked nothing again
+}
+
+type recorder struct {
+	mu sync.Mutex
+	s  []string
+}
+
+func (r *recorder) add(s string)                { r.mu.Lock(); r.s = append(r.s, s); r.mu.Unlock() }
+func (r *recorder) Blocked()                    { r.add("blocked") }
+func (r *recorder) Unblocked(_ context.Context) { r.add("unblocked") }
+
+func TestBlockerIsToldOnlyOfRealWaits(t *testing.T) {
+	f := newFake(t, Config{})
+	r := new(recorder)
+	ctx := WithTask(t.Context(), &TaskContext{Client: f.c, Task: f.c.Root().NextTask(), Blocker: r})
+	h, err := f.c.Put(ctx, wire.Value{Data: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.c.Get1(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.s) != 0 {
+		t.Fatalf("told of %v", r.s)
+	}
+	_, hs := f.submit(plain)
+	go func() {
+		f.until("Get", func() bool { return f.count(wire.KindGet) == 1 })
+		for { // the waiter reports itself after it asked
+			r.mu.Lock()
+			n := len(r.s)
+			r.mu.Unlock()
+			if n > 0 {
+				break
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		f.resolveInline(hs[0].ID(), "y")
+	}()
+	if _, err := f.c.Get1(ctx, hs[0]); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(r.s, " ") != "blocked unblocked" {
+		t.Fatalf("told of %v", r.s)
+	}
+}
+
+func TestStuckGetWarnsAndStoredFetchFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(logLines)
+		f := newFake(t, Config{Log: log.logger(), Explain: func(context.Context, ids.ObjectID) string { return "its task is queued" }})
+		_, hs := f.submit(plain)
+		start := time.Now()
+		done := make(chan error)
+		go func() {
+			_, err := f.c.Get1(t.Context(), hs[0])
+			done <- err
+		}()
+		time.Sleep(50 * time.Minute) // a task may run long: no failure, only warnings
+		synctest.Wait()
+		if n := log.count("a get waits long"); n < 49 || n > 50 {
+			t.Errorf("%d warnings in 50 minutes", n)
+		}
+		if !strings.Contains(log.all(), hs[0].ID().Task.String()) || !strings.Contains(log.all(), "its task is queued") {
+			t.Errorf("the warning does not name the object or why: %s", log.all()[:200])
+		}
+		f.mu.Lock() // now it is stored, and its bytes do not come
+		f.objects[hs[0].ID()] = wire.Result{Kind: wire.ResultStored, Size: 4}
+		var probe []wire.Msg
+		for _, g := range f.subs[hs[0].ID()] {
+			if !g.Fetch {
+				probe = append(probe, f.answer(g, f.objects[hs[0].ID()]))
+			}
+		}
+		f.mu.Unlock()
+		if len(probe) != 1 {
+			t.Fatalf("the owner was asked %d times whether the object is stored", len(probe))
+		}
+		f.c.Deliver(probe)
+		err := <-done
+		took := time.Since(start) - 50*time.Minute
+		if !errors.Is(err, errs.ErrFetchTimedOut) || took < 10*time.Minute || took > 12*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		hs[0].Release()
+		time.Sleep(time.Second)
+	})
+}
