@@ -90,7 +90,10 @@ func privateDir(dir string) error {
 // bind makes the socket. The lock is held, so that a socket that is there is a leftover,
 // unless something else than a node answers at it.
 func bind(path string) (*net.UnixListener, error) {
-	if _, err := os.Lstat(path); err == nil {
+	if fi, err := os.Lstat(path); err == nil {
+		if fi.Mode().Type() != fs.ModeSocket {
+			return nil, errs.New(errs.CodePermission, "%s is in the way: it is no socket but %v; remove it, or choose another directory", path, fi.Mode())
+		}
 		if err := removeStale(path); err != nil {
 			return nil, err
 		}
@@ -113,7 +116,7 @@ func removeStale(path string) error {
 		_ = c.Close() // only asked whether anybody is there
 		return errs.New(errs.CodeNodeRunning, "%s: a process accepts connections there", path)
 	case !errors.Is(err, unix.ECONNREFUSED):
-		return errs.New(errs.CodePermission, "%s is in the way and no leftover socket: %v", path, err)
+		return errs.New(errs.CodePermission, "%s is in the way, and whether it is a leftover cannot be told: %v", path, err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errs.New(errs.CodePermission, "leftover socket %s: %v", path, err)

@@ -76,6 +76,7 @@ func (c *Conn) Recv() ([]Msg, error) {
 			x.release()
 		}
 		if len(batch) > 0 {
+			x.shed()
 			x.last = len(batch)
 			c.recvMsgs.Add(uint64(len(batch)))
 			return batch, nil
@@ -105,6 +106,14 @@ func (c *Conn) Serve(handle func(batch []Msg) error) error {
 		if err := handle(batch); err != nil {
 			return err
 		}
+	}
+}
+
+// shed gives an empty buffer back: nothing is held between two messages.
+func (x *receiver) shed() {
+	if x.r == x.w && x.box != nil {
+		buffers.Put(x.box)
+		x.box, x.r, x.w = nil, 0, 0
 	}
 }
 
@@ -167,10 +176,7 @@ func (x *receiver) read(fd uintptr) bool {
 			return true
 		case unix.EINTR:
 		case unix.EAGAIN:
-			if x.big == nil && x.r == x.w {
-				buffers.Put(x.box)
-				x.box, x.r, x.w = nil, 0, 0
-			}
+			x.shed()
 			return false
 		default:
 			if _, ok := err.(unix.Errno); ok {
