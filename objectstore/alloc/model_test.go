@@ -257,3 +257,20 @@ func FuzzAllocator(f *testing.F) {
 		}
 	})
 }
+
+func TestLongRuns(t *testing.T) {
+	for seed := range int64(12) {
+		m := newModel(3<<20 + uint64(seed)*Page)
+		rnd := rand.New(rand.NewSource(seed))
+		for i := range 1500 {
+			op := byte(rnd.Intn(8))
+			shift := rnd.Intn(50)
+			if err := m.step(op, rnd.Uint64()>>shift, rnd.Uint64()>>shift); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, i, err)
+			}
+		}
+		if err := m.drain(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package objectstore
+
+import (
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// argSet is the stored arguments of one attempt: pinned all or none.
+type argSet struct {
+	req      PinArgs
+	objs     []ref
+	admitted bool // its objects are pinned, or will be when restored
+	missing  int  // arguments that are not in memory yet
+	answered bool
+	idle     bool // admitted, and not counted: its task waits in a get
+}
+
+func (c *Core) findSet(task ids.TaskID, attempt uint32) *argSet {
+	for _, s := range c.sets[task] {
+		if s.req.Attempt == attempt {
+			return s
+		}
+	}
+	return nil
+}
+
+// pinArgs queues an attempt's arguments. One asked before is answered again; held says that it was
+// answered before a panic: it is pinned beyond any rule, and unanswered.
+func (c *Core) pinArgs(e PinArgs, held bool) {
+	if _, ok := c.clients[e.Worker]; !ok {
+		return // the owner learns of the worker's end from the scheduler
+	}
+	if s := c.findSet(e.Task, e.Attempt); s != nil {
+		if s.answered && !held && len(s.objs) == len(e.IDs) {
+			c.answerSet(s)
+		}
+		return
+	}
+	s := &argSet{req: e, objs: make([]ref, len(e.IDs)), answered: held}
+	for i, id := range e.IDs {
+		r, ok := c.objs[id]
+		if !ok {
+			if !held {
+				c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Err: lostError(id, "is not in the store")}})
+				return
+			}
+			continue
+		}
+		s.objs[i] = r
+		if r.o.list != nil { // it will be used soon: not the next to be spilled
+			l := r.o.list
+			l.remove(r.o)
+			l.push(r.o)
+		}
+	}
+	s.objs = slices.DeleteFunc(s.objs, func(r ref) bool { return r.o == nil })
+	c.sets[e.Task] = append(c.sets[e.Task], s)
+	if held {
+		c.emit(Remember{NoteKey{Task: e.Task, Attempt: e.Attempt}, heldArgs{e}})
+		c.admit(s)
+		return
+	}
+	c.argWait = append(c.argWait, s)
+	c.admitArgs()
+	if !s.answered && c.findSet(e.Task, e.Attempt) == s {
+		c.emit(Remember{NoteKey{Task: e.Task, Attempt: e.Attempt}, e})
+		c.emit(ToOwner{e.Job, ArgsWait{e.Task, e.Attempt}})
+	}
+}
+
+// admitArgs lets waiting sets in, in order, while running tasks' arguments stay within their share.
+// A set that would run alone is always let in.
+func (c *Core) admitArgs() {
+	most := uint64(float64(c.alloc.Limit()) * c.cfg.ArgsFraction)
+	for len(c.argWait) > 0 && !c.argsFull {
+		s := c.argWait[0]
+		if c.activeSets > 0 && c.argBytes+c.added(s) > most {
+			c.argsFull = true // until a set leaves
+			return
+		}
+		c.argWait[0] = nil
+		c.argWait = c.argWait[1:]
+		c.admit(s)
+	}
+}
+
+// added is by how much a set would raise argBytes: objects that others use count once.
+func (c *Core) added(s *argSet) uint64 {
+	var n uint64
+	c.mark++
+	for _, r := range s.objs {
+		if r.o.argActive == 0 && r.o.mark != c.mark {
+			r.o.mark = c.mark
+			n += r.o.footprint()
+		}
+	}
+	return n
+}
+
+func (c *Core) admit(s *argSet) {
+	s.admitted = true
+	for _, r := range s.objs {
+		r.o.argPins++
+		if !r.o.resident {
+			s.missing++
+			d := c.want(r.o, laneArgs)
+			d.sets = append(d.sets, s)
+		}
+		c.settle(r.o)
+	}
+	if s.idle = c.idle[s.req.Task]; !s.idle {
+		c.activate(s, true)
+	}
+	if s.missing == 0 && !s.answered {
+		c.answerSet(s)
+	}
+}
+
+// activate counts a set's arguments against the share of running tasks, or no longer.
+func (c *Core) activate(s *argSet, on bool) {
+	for _, r := range s.objs {
+		if on {
+			if r.o.argActive++; r.o.argActive == 1 {
+				c.argBytes += r.o.argCharge()
+			}
+		} else {
+			if r.o.argActive--; r.o.argActive == 0 {
+				c.argBytes -= r.o.argCharged
+			}
+		}
+	}
+	if on {
+		c.activeSets++
+	} else {
+		c.activeSets--
+		c.argsFull = false
+	}
+}
+
+// argCharge fixes what the object counts for, so that a restore into a block of another size
+// does not unbalance the sum.
+func (o *object) argCharge() uint64 {
+	o.argCharged = o.footprint()
+	return o.argCharged
+}
+
+func (c *Core) answerSet(s *argSet) {
+	m := ArgsPinned{Task: s.req.Task, Attempt: s.req.Attempt, Values: make([]PinnedValue, len(s.objs))}
+	for i, r := range s.objs {
+		c.announce(s.req.Worker, r.o.file, r.o.size, r.o.path)
+		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta(), Extent: r.extent()}
+	}
+	s.answered = true
+	c.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req}})
+	c.emit(ToOwner{s.req.Job, m})
+}
+
+func (c *Core) unpinArgs(task ids.TaskID, attempt uint32) {
+	if s := c.findSet(task, attempt); s != nil {
+		c.dropSet(s)
+	}
+}
+
+// dropSet ends a set, waiting or held.
+func (c *Core) dropSet(s *argSet) {
+	t := s.req.Task
+	if l := slices.DeleteFunc(c.sets[t], func(x *argSet) bool { return x == s }); len(l) == 0 {
+		delete(c.sets, t)
+		delete(c.idle, t)
+	} else {
+		c.sets[t] = l
+	}
+	c.emit(Forget{NoteKey{Task: t, Attempt: s.req.Attempt}})
+	if !s.admitted {
+		c.argWait = slices.DeleteFunc(c.argWait, func(x *argSet) bool { return x == s })
+		c.argsFull = false
+		return
+	}
+	if !s.idle {
+		c.activate(s, false)
+	}
+	for _, r := range s.objs {
+		if d := r.o.restore; d != nil {
+			d.sets = slices.DeleteFunc(d.sets, func(x *argSet) bool { return x == s })
+			c.unwanted(r.o)
+		}
+	}
+	for _, r := range s.objs {
+		r.o.argPins--
+		c.settle(r.o)
+	}
+	s.objs = nil
+}
+
+// failSet ends a set one of whose arguments cannot be had.
+func (c *Core) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
+	if c.findSet(s.req.Task, s.req.Attempt) != s {
+		return
+	}
+	c.dropSet(s)
+	c.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Err: err}})
+}
+
+// argsIdle takes a task's arguments out of the count while it waits in a get.
+func (c *Core) argsIdle(e ArgsIdle) {
+	if e.Idle {
+		c.idle[e.Task] = true
+	} else {
+		delete(c.idle, e.Task)
+	}
+	for _, s := range c.sets[e.Task] {
+		if s.admitted && s.idle != e.Idle {
+			s.idle = e.Idle
+			c.activate(s, !e.Idle)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package objectstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config is what the core decides by. Start from DefaultConfig.
+type Config struct {
+	// Limit is the segment's size: bytes allocated never exceed it.
+	Limit uint64
+	// SpillThreshold is the share of Limit above which cold objects are spilled. Default 0.8,
+	// as Ray's object_spilling_threshold.
+	SpillThreshold float64
+	// MinSpillBytes is how much is fused into one write unless a create waits; at most an
+	// eighth of Limit. Default 100 MiB, as Ray's min_spilling_size.
+	MinSpillBytes uint64
+	// MaxFused is how many objects one write takes. Default 2000, as Ray's max_fused_object_count.
+	MaxFused int
+	// MaxSpills and MaxRestores are how many writes and reads may be under way. They are
+	// apart, so that neither can starve the other. Default 4 each, as Ray's max_io_workers.
+	MaxSpills, MaxRestores int
+	// ArgsFraction is the share of Limit that running tasks' arguments may take. Default 0.7, as
+	// Ray's max_task_args_memory_fraction.
+	ArgsFraction float64
+	// FallbackBytes is the disk budget of the escape: files mapped in place of segment memory when
+	// nothing can be unpinned. 0: no escape, and creates end with CodeStoreFull. Default: Limit.
+	FallbackBytes uint64
+	// Stall is how long the head of the queue waits without any progress before the escape, where
+	// it is not plain that nobody can help. Default 1 s.
+	Stall time.Duration
+	// ReserveStep is what is reserved at a time. Default 64 MiB.
+	ReserveStep uint64
+	// WarmBytes of free, backed memory stay after WarmIdle without a create. Default 16 MiB, 10 s.
+	WarmBytes uint64
+	WarmIdle  time.Duration
+	// CollectEvery bounds how often clients are asked to collect garbage before objects are
+	// spilled, CollectWait is what they are given for it. Default 30 s, 20 ms.
+	CollectEvery, CollectWait time.Duration
+	// LogEvery bounds repeated log lines of one kind. Default 10 s.
+	LogEvery time.Duration
+	// RetrySpill is the pause after a spill failed in every directory, doubling up to 32 times
+	// it. Default 100 ms.
+	RetrySpill time.Duration
+}
+
+// DefaultConfig is the configuration of a store of limit bytes.
+func DefaultConfig(limit uint64) Config {
+	return Config{
+		Limit: limit, SpillThreshold: 0.8, MinSpillBytes: 100 << 20, MaxFused: 2000, MaxSpills: 4, MaxRestores: 4,
+		ArgsFraction: 0.7, FallbackBytes: limit, Stall: time.Second, ReserveStep: 64 << 20, WarmBytes: 16 << 20,
+		WarmIdle: 10 * time.Second, CollectEvery: 30 * time.Second, CollectWait: 20 * time.Millisecond,
+		LogEvery: 10 * time.Second, RetrySpill: 100 * time.Millisecond,
+	}
+}
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var es []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			es = append(es, fmt.Errorf("object store: "+format, args...))
+		}
+	}
+	bad(c.Limit >= 4096 && c.Limit <= 1<<46, "limit of %d bytes, want 4 KiB to 64 TiB", c.Limit)
+	bad(c.SpillThreshold > 0 && c.SpillThreshold <= 1, "spill threshold %v, want above 0 and at most 1", c.SpillThreshold)
+	bad(c.ArgsFraction > 0 && c.ArgsFraction <= 1, "argument fraction %v, want above 0 and at most 1", c.ArgsFraction)
+	bad(c.MaxFused > 0, "%d fused objects, want at least 1", c.MaxFused)
+	bad(c.MaxSpills > 0 && c.MaxRestores > 0, "%d spills and %d restores at a time, want at least 1", c.MaxSpills, c.MaxRestores)
+	bad(c.ReserveStep >= 4096 && c.ReserveStep%4096 == 0, "reserve step of %d bytes, want whole pages", c.ReserveStep)
+	bad(c.Stall > 0 && c.WarmIdle > 0 && c.RetrySpill > 0 && c.LogEvery > 0 && c.CollectEvery > 0, "a duration is not positive")
+	return errors.Join(es...)
+}

@@ -1,0 +1,289 @@
+package objectstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+const mib = 1 << 20
+
+var root = ids.RootTask(1, 1)
+
+func task(n int) ids.TaskID  { return ids.Derive(root, uint64(n)) }
+func put(n int) ids.ObjectID { return root.Put(uint32(n)) }
+
+func TestPutGetFree(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1, 2)
+	w.put(1, put(1), 3*mib)
+	w.step(PinForGet{Client: 2, ID: put(1), Refs: []ids.ObjectID{put(9)}})
+	if len(w.resolved) != 1 || w.resolved[0].Result.Size != 3*mib || w.resolved[0].Result.Value.Meta[1] != 7 || w.resolved[0].Result.Value.Refs[0] != put(9) {
+		t.Fatalf("get answered with %+v", w.resolved)
+	}
+	w.step(Free{[]ids.ObjectID{put(1)}})
+	if w.c.alloc.Held() != 3*mib {
+		t.Fatalf("a pinned object was freed: held %d", w.c.alloc.Held())
+	}
+	w.unpin(2, put(1), 1)
+	if w.c.alloc.Held() != 0 || len(w.c.objs) != 0 {
+		t.Fatalf("held %d after the last pin fell", w.c.alloc.Held())
+	}
+	w.step(PinForGet{Client: 2, ID: put(1)})
+	if len(w.lost) != 1 || !errors.Is(w.lost[0].Err, errs.ErrObjectLost) || w.lost[0].Client != 2 {
+		t.Fatalf("get of a freed object: %+v", w.lost)
+	}
+}
+
+func TestTooLargeNamesAllFigures(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.put(1, put(1), 2*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	r := w.create(1, put(2), 0, 17*mib, ids.TaskID{})
+	e := w.created[r]
+	if e == nil || !errors.Is(e.Err, errs.ErrObjectTooLarge) {
+		t.Fatalf("17 MiB in a store of 16: %+v", e)
+	}
+	for _, figure := range []string{"17825792", "16777216", "held 2097152", "pinned 2097152"} {
+		if !strings.Contains(e.Err.Error(), figure) {
+			t.Errorf("%q does not name %s", e.Err, figure)
+		}
+	}
+}
+
+func TestCreatesAreServedInOrder(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1, 2)
+	w.put(1, put(1), 14*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	big := w.create(2, put(2), 0, 12*mib, ids.TaskID{})
+	small := w.create(1, put(3), 0, 100, ids.TaskID{})
+	w.settle(int64(100 * time.Millisecond))
+	if w.created[big] != nil || w.created[small] != nil {
+		t.Fatal("a later, smaller create went before an earlier one")
+	}
+	w.unpin(1, put(1), 1)
+	w.settle(int64(100 * time.Millisecond))
+	if w.created[big] == nil || w.created[small] == nil || w.created[big].Extent.File != 0 {
+		t.Fatalf("creates after the pin fell: %+v, %+v", w.created[big], w.created[small])
+	}
+	if s := w.c.Stats(); s.SpilledBytes != 14*mib || s.Fallbacks != 0 {
+		t.Fatalf("room was made by %+v", s.Counters)
+	}
+}
+
+func TestAnythingThatFitsTheLimitCanBeCreated(t *testing.T) {
+	w := newWorld(t, testConfig(8*mib))
+	w.join(1)
+	for i := range 40 {
+		w.put(1, put(i), uint64(i*i)*4000+1)
+		w.settle(int64(time.Second))
+	}
+	m := w.put2(1, put(100), 8*mib)
+	if m.Extent.File != 0 || w.c.alloc.Held() != 8*mib {
+		t.Fatalf("the whole store could not be created: %+v", m)
+	}
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 8*mib)
+	for i := range 40 { // each is still there
+		w.step(PinForGet{Client: 1, ID: put(i)})
+		w.settle(int64(time.Second))
+		w.unpin(1, put(i), 1)
+	}
+	if len(w.resolved) != 40 {
+		t.Fatalf("%d of 40 objects came back", len(w.resolved))
+	}
+}
+
+// put2 is put without the write, with time to spill.
+func (w *world) put2(c ids.ClientID, id ids.ObjectID, size uint64) *wire.Created {
+	w.t.Helper()
+	r := w.create(c, id, 0, size, ids.TaskID{})
+	w.settle(int64(500 * time.Millisecond))
+	if m := w.created[r]; m != nil && m.Err == nil {
+		return m
+	}
+	w.t.Fatalf("create of %d bytes: %+v; %s", size, w.created[r], w.c.figures(size))
+	return nil
+}
+
+func TestCopiesGoWithoutAWrite(t *testing.T) {
+	w := newWorld(t, testConfig(8*mib))
+	w.join(1)
+	w.put(1, put(1), 3*mib)
+	m := w.put2(1, put(2), 8*mib)
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 8*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	w.settle(int64(time.Second))
+	w.unpin(1, put(1), 1)
+	spilled := w.c.counts.SpilledBytes
+	if s := w.c.Stats(); s.Copies != 3*mib {
+		t.Fatalf("the restored object is no copy: %+v", s)
+	}
+	w.put2(1, put(3), 8*mib)
+	if got := w.c.counts; got.SpilledBytes != spilled || got.Evictions != 1 {
+		t.Fatalf("evicting a copy wrote %d bytes, %d evictions", got.SpilledBytes-spilled, got.Evictions)
+	}
+}
+
+func TestSpillStartsAboveTheThreshold(t *testing.T) {
+	const limit, one = 64 * mib, mib
+	w := newWorld(t, testConfig(limit))
+	w.join(1)
+	for i := range 64 {
+		w.put(1, put(i), one)
+		held, started := w.c.alloc.Held(), len(w.jobs) > 0 || w.c.spills > 0 || w.c.spillAt > 0
+		if below := held <= limit*8/10; below && started && w.c.spills > 0 {
+			t.Fatalf("spilling at %d of %d bytes", held, limit)
+		} else if !below {
+			if !started || held > limit*8/10+one {
+				t.Fatalf("not spilling at %d of %d bytes", held, limit)
+			}
+			break
+		}
+	}
+	w.settle(int64(time.Second))
+	if s := w.c.Stats(); s.Spills != 1 || s.SpilledBytes < limit/8 || s.Held > limit*8/10 || w.collects != 1 {
+		t.Fatalf("after the threshold: %+v, %d requests to collect", s, w.collects)
+	}
+}
+
+func TestTwoTasksThatEachNeedTheOthersRoom(t *testing.T) {
+	const limit = 100 * mib
+	w := newWorld(t, testConfig(limit))
+	w.join(1, 11, 12)
+	w.put(1, put(1), limit*35/100)
+	w.put(1, put(2), limit*35/100)
+	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1)}})
+	w.step(PinArgs{Job: 1, Task: task(2), Worker: 12, IDs: []ids.ObjectID{put(2)}})
+	if len(w.argsOK) != 2 {
+		t.Fatalf("%d of two tasks got their arguments", len(w.argsOK))
+	}
+	a := w.create(11, task(1).Return(0), 0, limit*40/100, task(1))
+	b := w.create(12, task(2).Return(0), 0, limit*40/100, task(2))
+	w.settle(int64(time.Millisecond)) // at once, not after a stall
+	if m := w.created[a]; m == nil || m.Err != nil || m.Extent.File == 0 {
+		t.Fatalf("the first create: %+v", m)
+	}
+	if w.created[b] != nil {
+		t.Fatal("the second was served while the first may let go")
+	}
+	w.write(11, 0, w.created[a])
+	w.seal(11, 0, w.created[a], limit*40/100)
+	w.step(UnpinArgs{Task: task(1)})
+	w.settle(int64(time.Second))
+	if m := w.created[b]; m == nil || m.Err != nil || m.Extent.File != 0 {
+		t.Fatalf("the second create: %+v", m)
+	}
+	if s := w.c.Stats(); s.Fallbacks != 1 || s.FallbackBytes != limit*40/100 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestADriverWhoseViewsFillTheStore(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.put(1, put(1), 12*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	r := w.create(1, put(2), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(990 * time.Millisecond))
+	if w.created[r] != nil {
+		t.Fatal("the escape was taken while the driver might have closed its view")
+	}
+	w.settle(int64(20 * time.Millisecond))
+	if m := w.created[r]; m == nil || m.Extent.File == 0 {
+		t.Fatalf("after the stall: %+v", m)
+	}
+	w.write(1, 0, w.created[r])
+	w.seal(1, 0, w.created[r], 8*mib)
+	next := w.create(1, put(3), 0, 5*mib, ids.TaskID{})
+	w.settle(int64(time.Millisecond))
+	if m := w.created[next]; m == nil || m.Extent.File == 0 {
+		t.Fatalf("the next create waits for another stall: %+v", m)
+	}
+	w.step(PinForGet{Client: 1, ID: put(2)}) // the same view, outside the segment
+	if n := len(w.resolved); n != 2 || w.resolved[1].Extent.File == 0 {
+		t.Fatalf("view of a fallback object: %+v", w.resolved[n-1])
+	}
+	last := w.create(1, put(4), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(2 * time.Second))
+	if m := w.created[last]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) || !strings.Contains(m.Err.Error(), "pinned 12582912") {
+		t.Fatalf("beyond the disk budget: %+v", m)
+	}
+	w.unpin(1, put(2), 1)
+	w.step(Free{[]ids.ObjectID{put(2)}})
+	if len(w.files) != 1 {
+		t.Fatalf("%d fallback files left, want the one of the unsealed create", len(w.files))
+	}
+}
+
+func TestARestoreThatCannotFitIsServedFromAFile(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.put(1, put(1), 10*mib)
+	m := w.put2(1, put(2), 12*mib) // spills the first
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 12*mib)
+	w.step(PinForGet{Client: 1, ID: put(2)})
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	w.settle(int64(1100 * time.Millisecond))
+	if len(w.resolved) != 2 || w.resolved[1].Extent.File == 0 {
+		t.Fatalf("get of a spilled object in a store full of views: %+v", w.resolved)
+	}
+	w.unpin(1, put(1), 1)
+	if len(w.files) != 0 {
+		t.Fatal("the file stays although the object is spilled too")
+	}
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: []ids.ObjectID{put(1), put(2)}}) // 22 of 16 MiB, alone
+	w.settle(int64(1100 * time.Millisecond))
+	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 2 || got.Values[0].Extent.File == 0 {
+		t.Fatalf("arguments larger than the store: %+v", got)
+	}
+}
+
+func TestOutOfDiskIsAnErrorInBoundedTime(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.failing = true
+	w.put(1, put(1), 12*mib)
+	r := w.create(1, put(2), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(3 * time.Second))
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrOutOfDisk) || !strings.Contains(m.Err.Error(), "disk full") {
+		t.Fatalf("with every directory full: %+v", m)
+	}
+	w.settle(int64(60 * time.Second))
+	if n := len(w.logs); n == 0 || n > 8 {
+		t.Fatalf("%d log lines in a minute", n)
+	}
+	w.failing = false
+	w.settle(int64(10 * time.Second))
+	if m := w.put2(1, put(3), 8*mib); m.Extent.File != 0 {
+		t.Fatalf("after the disk came back: %+v", m)
+	}
+}
+
+func TestNoMemoryIsAnError(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.noMem = true
+	r := w.create(1, put(1), 0, 2*mib, ids.TaskID{})
+	w.settle(int64(3 * time.Second))
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrSegmentUnavailable) {
+		t.Fatalf("without memory: %+v", m)
+	}
+	w.noMem = false
+	w.settle(int64(3 * time.Second))
+	w.put(1, put(1), 2*mib)
+	w.noMem = true // what the segment has is used again, by spilling
+	m := w.put2(1, put(2), 2*mib)
+	if m.Extent.File != 0 {
+		t.Fatalf("%+v", m)
+	}
+}

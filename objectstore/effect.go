@@ -1,0 +1,191 @@
+package objectstore
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/index"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// Effect is what the core wants done. Effects of one step are carried out in order.
+type Effect interface{ storeEffect() }
+
+// ToClient sends a message. File is not 0 with wire.MapFile: its descriptor goes along.
+type ToClient struct {
+	Client ids.ClientID
+	Msg    wire.Msg
+	File   uint32
+}
+
+// ToOwner answers a job's owner: ArgsPinned, ArgsWait, Lost, Packed or Inventory.
+type ToOwner struct {
+	Job ids.JobID
+	Msg any
+}
+
+// SpillWrite writes sealed objects to spill storage; the answer is SpillDone.
+type SpillWrite struct {
+	Job   uint64
+	Items []SpillItem
+}
+
+// SpillItem is one object to write.
+type SpillItem struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Extent  wire.Extent
+}
+
+// SpillRead reads a spilled object into an extent; the answer is RestoreDone.
+type SpillRead struct {
+	Job    uint64
+	Loc    spill.Location
+	Extent wire.Extent
+}
+
+// SpillRemove gives spilled copies up.
+type SpillRemove struct{ Locs []spill.Location }
+
+// Reserve puts memory behind parts of the segment; the answer is ReserveDone.
+type Reserve struct {
+	Job    uint64
+	Ranges []alloc.Range
+}
+
+// Punch gives memory back. It is done before any later effect.
+type Punch struct{ Ranges []alloc.Range }
+
+// CreateFallback makes a file to be mapped in place of segment memory; the answer is FallbackDone.
+type CreateFallback struct {
+	Job  uint64
+	Size uint64
+}
+
+// DropFile closes and removes a fallback file.
+type DropFile struct {
+	File uint32
+	Path string
+}
+
+// CopyIn writes packed values into a block. It is done before any later effect.
+type CopyIn struct {
+	Extent wire.Extent
+	Parts  []Part
+}
+
+// Part is the bytes at an offset from the block's start.
+type Part struct {
+	Off  uint64
+	Data []byte
+}
+
+// WriteRecord and ClearRecord update the index.
+type WriteRecord struct {
+	Slot   uint32
+	Record index.Record
+}
+
+// ClearRecord frees a slot of the index.
+type ClearRecord struct{ Slot uint32 }
+
+// Remember keeps an event outside the core until Forget: what a new core steps first after
+// a panic, so that no owner has to ask again.
+type Remember struct {
+	Key   NoteKey
+	Event Event
+}
+
+// Forget drops what was remembered under the key.
+type Forget struct{ Key NoteKey }
+
+// NoteKey names a remembered event: by task and attempt, or by number.
+type NoteKey struct {
+	Task    ids.TaskID
+	Attempt uint32
+	N       uint64
+}
+
+// SetTimer asks for a Tick at the time, in Unix nanoseconds. A later one replaces an earlier one.
+type SetTimer struct{ At int64 }
+
+// Log is a line for the node's log, already bounded in rate.
+type Log struct {
+	Msg string
+	Err error
+}
+
+// Results of effects, as events.
+
+// SpillDone answers SpillWrite: a location an item, or an error and nothing written.
+type SpillDone struct {
+	Job  uint64
+	Locs []spill.Location
+	Err  error
+}
+
+// RestoreDone answers SpillRead.
+type RestoreDone struct {
+	Job uint64
+	Err error
+}
+
+// ReserveDone answers Reserve.
+type ReserveDone struct {
+	Job uint64
+	Err error
+}
+
+// FallbackDone answers CreateFallback.
+type FallbackDone struct {
+	Job  uint64
+	File uint32 // never 0, never reused within the life of the index
+	Path string
+	Err  error
+}
+
+// Tick says that the time of SetTimer has come.
+type Tick struct{}
+
+// Drained says that no spill or restore that an earlier core began is under way.
+type Drained struct{}
+
+// Inspect runs a function on the store's own goroutine: for Stats, List and Why.
+type Inspect struct{ Do func(*Core) }
+
+// begin is stepped first: it tells owners and clients that the store is back.
+type begin struct{ drop []uint32 }
+
+// heldArgs is a PinArgs that was answered before a panic: its pins are taken again, unanswered.
+type heldArgs struct{ PinArgs }
+
+func (ToClient) storeEffect()       {}
+func (ToOwner) storeEffect()        {}
+func (SpillWrite) storeEffect()     {}
+func (SpillRead) storeEffect()      {}
+func (SpillRemove) storeEffect()    {}
+func (Reserve) storeEffect()        {}
+func (Punch) storeEffect()          {}
+func (CreateFallback) storeEffect() {}
+func (DropFile) storeEffect()       {}
+func (CopyIn) storeEffect()         {}
+func (WriteRecord) storeEffect()    {}
+func (ClearRecord) storeEffect()    {}
+func (Remember) storeEffect()       {}
+func (Forget) storeEffect()         {}
+func (SetTimer) storeEffect()       {}
+func (Log) storeEffect()            {}
+
+func (SpillDone) storeEvent()    {}
+func (RestoreDone) storeEvent()  {}
+func (ReserveDone) storeEvent()  {}
+func (FallbackDone) storeEvent() {}
+func (Tick) storeEvent()         {}
+func (Drained) storeEvent()      {}
+func (Inspect) storeEvent()      {}
+func (begin) storeEvent()        {}
+
+func lostError(id ids.ObjectID, why string) *errs.Error {
+	return errs.New(errs.CodeObjectLost, "object %v %s", id, why)
+}

@@ -1,0 +1,237 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+)
+
+// ErrCorrupt is wrapped when a file is not an index of this segment.
+var ErrCorrupt = errors.New("not an index of this segment")
+
+const (
+	headerSize  = 4096
+	windowSize  = 1 << 20
+	windowHead  = 64
+	slotsPerWin = (windowSize - windowHead) / slotSize
+	pageSize    = 4096
+	pagesPerWin = (windowSize - windowHead) / pageSize
+	magic       = "MOBULAIX"
+	version     = 1
+
+	kindRecords  = 1
+	kindOverflow = 2
+)
+
+// Index is an open index file.
+type Index struct {
+	file    *os.File
+	windows [][]byte // mapped, in the order of the file
+	records [][]byte // the windows of slots, in order
+	over    [][]byte // the windows of overflow pages, in order
+	slots   []slotState
+	pages   []uint32 // free overflow pages
+	torn    int
+}
+
+// slotState is what the index knows of a slot without reading it.
+type slotState struct {
+	gen  uint32
+	half uint8 // the current one
+	last half  // its payload fields; rec is not kept
+}
+
+// Open opens the index in f, which it owns from now on, or makes one in an empty file. segment is
+// the segment's size, by which an index is told from another's.
+func Open(f *os.File, segment uint64) (*Index, error) {
+	x := &Index{file: f}
+	if err := x.open(segment); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
+}
+
+// NewMemfd makes an index that lives as long as the process.
+func NewMemfd(segment uint64) (*Index, error) {
+	fd, err := unix.MemfdCreate("mobula-index", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, errs.New(errs.CodeSegmentUnavailable, "memfd_create for the index: %v", err)
+	}
+	return Open(os.NewFile(uintptr(fd), "memfd:mobula-index"), segment)
+}
+
+func (x *Index) open(segment uint64) error {
+	st, err := x.file.Stat()
+	if err != nil {
+		return fmt.Errorf("stat index: %w", err)
+	}
+	size := st.Size()
+	if size < headerSize { // new, or dead before its header was complete
+		return x.create(segment)
+	}
+	head := make([]byte, headerSize)
+	if _, err := x.file.ReadAt(head, 0); err != nil {
+		return fmt.Errorf("read index header: %w", err)
+	}
+	if err := checkHeader(head, segment); err != nil {
+		return err
+	}
+	for off := int64(headerSize); off+windowSize <= size; off += windowSize {
+		if err := x.mapWindow(off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func header(segment uint64) []byte {
+	b := make([]byte, headerSize)
+	copy(b, magic)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	binary.LittleEndian.PutUint64(b[12:], segment)
+	binary.LittleEndian.PutUint32(b[20:], crc32.Checksum(b[:20], castagnoli))
+	return b
+}
+
+func checkHeader(b []byte, segment uint64) error {
+	if len(b) < headerSize || string(b[:8]) != magic || binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
+		return fmt.Errorf("index header: %w", ErrCorrupt)
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
+		return fmt.Errorf("index of version %d, this build knows %d: %w", v, version, ErrCorrupt)
+	}
+	if n := binary.LittleEndian.Uint64(b[12:]); n != segment {
+		return fmt.Errorf("index of a segment of %d bytes, not %d: %w", n, segment, ErrCorrupt)
+	}
+	return nil
+}
+
+func (x *Index) create(segment uint64) error {
+	if err := x.file.Truncate(0); err != nil {
+		return fmt.Errorf("truncate index: %w", err)
+	}
+	if _, err := x.file.WriteAt(header(segment), 0); err != nil {
+		return errs.New(errs.CodeSegmentUnavailable, "write index header: %v", err)
+	}
+	return nil
+}
+
+func (x *Index) mapWindow(off int64) error {
+	w, err := unix.Mmap(int(x.file.Fd()), off, windowSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return errs.New(errs.CodeSegmentUnavailable, "map index window: %v", err)
+	}
+	x.windows = append(x.windows, w)
+	x.classify(w)
+	return nil
+}
+
+// classify sorts a window by its kind; one of no kind was never completed and stays unused.
+func (x *Index) classify(w []byte) {
+	switch windowKind(w) {
+	case kindRecords:
+		x.records = append(x.records, w)
+	case kindOverflow:
+		x.over = append(x.over, w)
+	}
+}
+
+func windowKind(w []byte) byte {
+	if binary.LittleEndian.Uint32(w) != crc32.Checksum(w[4:windowHead], castagnoli) {
+		return 0
+	}
+	return w[4]
+}
+
+// grow adds a window. Its memory is there before its first byte is touched.
+func (x *Index) grow(kind byte) error {
+	off := int64(headerSize + len(x.windows)*windowSize)
+	if err := unix.Fallocate(int(x.file.Fd()), 0, off, windowSize); err != nil {
+		return errs.New(errs.CodeSegmentUnavailable, "index cannot grow by %d bytes: %v", windowSize, err)
+	}
+	w, err := unix.Mmap(int(x.file.Fd()), off, windowSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return errs.New(errs.CodeSegmentUnavailable, "map index window: %v", err)
+	}
+	w[4] = kind
+	binary.LittleEndian.PutUint32(w, crc32.Checksum(w[4:windowHead], castagnoli))
+	x.windows = append(x.windows, w)
+	x.classify(w)
+	if kind == kindOverflow {
+		base := uint32(len(x.over)-1) * pagesPerWin
+		for i := uint32(pagesPerWin); i > 0; i-- {
+			x.pages = append(x.pages, base+i-1)
+		}
+	}
+	return nil
+}
+
+// Write makes r the content of a slot. Slots are numbered from 0; the caller chooses, densely.
+// An error leaves the slot as it was.
+func (x *Index) Write(slot uint32, r *Record) error {
+	for int(slot) >= len(x.records)*slotsPerWin {
+		if err := x.grow(kindRecords); err != nil {
+			return err
+		}
+	}
+	for int(slot) >= len(x.slots) {
+		x.slots = append(x.slots, slotState{})
+	}
+	s := &x.slots[slot]
+	h := s.last
+	old := uint32(0)
+	if r.Payload != nil || r.Path != "" || r.State == StateFree {
+		pay := r.Payload
+		if pay == nil && r.State != StateFree {
+			pay = x.payload(&h)[h.pathLen:]
+		}
+		old = h.payHead
+		if err := x.putPayload(&h, r.Path, pay); err != nil {
+			return err
+		}
+	}
+	h.gen, h.rec = s.gen+1, *r
+	s.half ^= 1
+	h.encode(x.half(slot, s.half))
+	s.gen = h.gen
+	h.rec = Record{}
+	s.last = h
+	x.freePages(old)
+	return nil
+}
+
+// Clear frees a slot.
+func (x *Index) Clear(slot uint32) error {
+	if int(slot) >= len(x.slots) {
+		return nil
+	}
+	return x.Write(slot, &Record{State: StateFree})
+}
+
+func (x *Index) half(slot uint32, which uint8) []byte {
+	w := x.records[slot/slotsPerWin]
+	off := windowHead + int(slot%slotsPerWin)*slotSize + int(which)*halfSize
+	return w[off : off+halfSize]
+}
+
+// Torn counts the halves and payloads that Replay found damaged.
+func (x *Index) Torn() int { return x.torn }
+
+// File is the index's file.
+func (x *Index) File() *os.File { return x.file }
+
+// Close unmaps and closes the file, which stays.
+func (x *Index) Close() error {
+	var es []error
+	for _, w := range x.windows {
+		es = append(es, unix.Munmap(w))
+	}
+	x.windows, x.records, x.over = nil, nil, nil
+	return errors.Join(append(es, x.file.Close())...)
+}

@@ -1,0 +1,159 @@
+package index
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/spill"
+)
+
+// State is what a record says about its object.
+type State uint8
+
+// The states. Values are on disk.
+const (
+	StateFree      State = iota // the slot is unused
+	StateGranted                // an extent given to a client to write
+	StateSealed                 // an immutable object
+	StateRestoring              // sealed and spilled, being read into the extent
+	StateClient                 // a client that may hold pins
+	stateEnd
+)
+
+// Record is one slot's content.
+type Record struct {
+	State    State
+	ID       ids.ObjectID
+	Attempt  uint32
+	Client   ids.ClientID // granted: the writer
+	PID      int32        // of a client
+	Resident bool         // Block (in File 0) or the whole of File holds the bytes
+	File     uint32
+	Block    alloc.Block
+	Size     uint64 // of the data
+	Spilled  bool   // Loc holds a copy
+	Loc      spill.Location
+	Packed   bool // a block of packed values: the payload is their directory
+	// Payload is the object's meta, or a block's directory. Nil in Write keeps what the slot
+	// has; Replay returns it as a slice of its own.
+	Payload []byte
+	// Path of a fallback file, where File is not 0; part of the payload on disk.
+	Path string
+}
+
+const (
+	halfSize   = 192
+	slotSize   = 2 * halfSize
+	fixedSize  = 118 // of a half, before the inline payload
+	inlineMax  = halfSize - fixedSize
+	flagRes    = 1
+	flagSpill  = 2
+	flagSlab   = 4
+	flagPacked = 8
+	payloadMax = 64 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// half is a record as it is written: the record, its generation and where its payload lies.
+type half struct {
+	gen     uint32
+	rec     Record
+	payLen  uint32 // path and payload
+	pathLen uint16
+	payHead uint32 // first overflow page + 1; 0: inline
+	payCRC  uint32
+	inline  []byte
+}
+
+// encode writes h to dst, which has halfSize bytes. The checksum covers everything after it.
+func (h *half) encode(dst []byte) {
+	r := &h.rec
+	le := binary.LittleEndian
+	le.PutUint32(dst[4:], h.gen)
+	dst[8] = byte(r.State)
+	var flags byte
+	if r.Resident {
+		flags |= flagRes
+	}
+	if r.Spilled {
+		flags |= flagSpill
+	}
+	if r.Block.Slab {
+		flags |= flagSlab
+	}
+	if r.Packed {
+		flags |= flagPacked
+	}
+	dst[9] = flags
+	le.PutUint32(dst[10:], h.payLen)
+	le.PutUint32(dst[14:], h.payHead)
+	le.PutUint32(dst[18:], h.payCRC)
+	copy(dst[22:38], r.ID.Task[:])
+	le.PutUint32(dst[38:], r.ID.Index)
+	le.PutUint32(dst[42:], r.Attempt)
+	le.PutUint64(dst[46:], uint64(r.Client))
+	le.PutUint32(dst[54:], uint32(r.PID))
+	le.PutUint32(dst[58:], r.File)
+	le.PutUint64(dst[62:], r.Block.Off)
+	le.PutUint64(dst[70:], r.Block.Size)
+	le.PutUint64(dst[78:], r.Size)
+	le.PutUint16(dst[86:], r.Loc.Target)
+	le.PutUint64(dst[88:], r.Loc.File)
+	le.PutUint64(dst[96:], r.Loc.Off)
+	le.PutUint64(dst[104:], r.Loc.Size)
+	le.PutUint32(dst[112:], r.Loc.CRC)
+	le.PutUint16(dst[116:], h.pathLen)
+	n := copy(dst[fixedSize:halfSize], h.inline)
+	clear(dst[fixedSize+n : halfSize])
+	le.PutUint32(dst, crc32.Checksum(dst[4:halfSize], castagnoli))
+}
+
+// decode reads a half; false if its checksum or a field is wrong. An all-zero half is a
+// valid free one of generation 0.
+func decode(src []byte) (half, bool) {
+	le := binary.LittleEndian
+	var h half
+	if le.Uint32(src) != crc32.Checksum(src[4:halfSize], castagnoli) {
+		for _, b := range src[:halfSize] {
+			if b != 0 {
+				return h, false
+			}
+		}
+		return h, true
+	}
+	r := &h.rec
+	h.gen = le.Uint32(src[4:])
+	r.State = State(src[8])
+	r.Resident = src[9]&flagRes != 0
+	r.Spilled = src[9]&flagSpill != 0
+	r.Block.Slab = src[9]&flagSlab != 0
+	r.Packed = src[9]&flagPacked != 0
+	h.payLen = le.Uint32(src[10:])
+	h.payHead = le.Uint32(src[14:])
+	h.payCRC = le.Uint32(src[18:])
+	copy(r.ID.Task[:], src[22:38])
+	r.ID.Index = le.Uint32(src[38:])
+	r.Attempt = le.Uint32(src[42:])
+	r.Client = ids.ClientID(le.Uint64(src[46:]))
+	r.PID = int32(le.Uint32(src[54:]))
+	r.File = le.Uint32(src[58:])
+	r.Block.Off = le.Uint64(src[62:])
+	r.Block.Size = le.Uint64(src[70:])
+	r.Size = le.Uint64(src[78:])
+	r.Loc.Target = le.Uint16(src[86:])
+	r.Loc.File = le.Uint64(src[88:])
+	r.Loc.Off = le.Uint64(src[96:])
+	r.Loc.Size = le.Uint64(src[104:])
+	r.Loc.CRC = le.Uint32(src[112:])
+	h.pathLen = le.Uint16(src[116:])
+	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && h.payLen > inlineMax) {
+		return h, false
+	}
+	if h.payHead == 0 {
+		h.inline = src[fixedSize : fixedSize+h.payLen]
+	}
+	return h, true
+}

@@ -1,0 +1,176 @@
+package objectstore
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/wire"
+)
+
+// packTarget is the data in one block of packed values: large enough that a block's
+// record is nothing beside it, small enough to come back for one value.
+const packTarget = 1 << 20
+
+// packing is a block to be: values that wait for room.
+type packing struct {
+	job     ids.JobID
+	values  []PackValue
+	dropped map[ids.ObjectID]bool // freed while they waited
+}
+
+// pack moves values into blocks. Each value stays an object of its own; blocks are
+// allocated, spilled and restored whole. A block that finds no room is given up.
+func (c *Core) pack(e Pack) {
+	p := &packing{job: e.Job}
+	var size uint64
+	flush := func() {
+		if len(p.values) > 0 {
+			p.dropped = make(map[ids.ObjectID]bool)
+			for _, v := range p.values {
+				c.packing[v.ID] = p
+			}
+			c.enqueue(&demand{lane: laneCreate, need: size, pack: p})
+		}
+		p, size = &packing{job: e.Job}, 0
+	}
+	for _, v := range e.Values {
+		if r, ok := c.objs[v.ID]; ok {
+			c.emit(ToOwner{e.Job, Packed{v.ID, r.size()}}) // said twice
+			continue
+		}
+		n := aligned(uint64(len(v.Value.Data)))
+		if _, ok := c.packing[v.ID]; ok || n > c.alloc.Limit() {
+			continue
+		}
+		if size+n > min(packTarget, c.alloc.Limit()) {
+			flush()
+		}
+		p.values = append(p.values, v)
+		size += n
+	}
+	flush()
+}
+
+func aligned(n uint64) uint64 { return (n + alloc.Align - 1) &^ (alloc.Align - 1) }
+
+func (c *Core) dropPack(d *demand) {
+	d.stage = stageDone
+	for _, v := range d.pack.values {
+		if c.packing[v.ID] == d.pack {
+			delete(c.packing, v.ID)
+		}
+	}
+}
+
+// packInto fills the block that a packing was given.
+func (c *Core) packInto(d *demand) {
+	c.dropPack(d)
+	o := &object{slot: c.newSlot(), size: d.need, block: d.block, resident: true}
+	var parts []Part
+	var off uint64
+	for _, v := range d.pack.values {
+		if d.pack.dropped[v.ID] {
+			continue
+		}
+		if o.id.IsZero() {
+			o.id = v.ID // a block goes by its first value's id in spill files
+		}
+		n := uint64(len(v.Value.Data))
+		if n > 0 {
+			parts = append(parts, Part{off, v.Value.Data})
+		}
+		c.objs[v.ID] = ref{o, uint32(len(o.values))}
+		o.values = append(o.values, value{off: uint32(off), size: uint32(n), metaOff: uint32(len(o.meta)), mLen: uint32(len(v.Value.Meta))})
+		o.meta = append(o.meta, v.Value.Meta...)
+		off += aligned(n)
+	}
+	if o.live = len(o.values); o.live == 0 {
+		c.freeSlots = append(c.freeSlots, o.slot)
+		c.freeBlock(d.block)
+		return
+	}
+	c.counts.Blocks++
+	c.counts.PackedValues += uint64(o.live)
+	c.emit(CopyIn{wire.Extent{Off: o.block.Off, Size: o.size}, parts})
+	c.recordWith(o, c.directory(d.pack, o))
+	for _, v := range d.pack.values {
+		if !d.pack.dropped[v.ID] {
+			c.emit(ToOwner{d.pack.job, Packed{v.ID, uint64(len(v.Value.Data))}})
+		}
+	}
+	c.settle(o)
+}
+
+// A directory entry is id 20, offset 4, size 4, length of meta 2, meta.
+const entryHead = 30
+
+func (c *Core) directory(p *packing, o *object) []byte {
+	out := make([]byte, 0, len(o.values)*entryHead+len(o.meta))
+	i := 0
+	for _, v := range p.values {
+		if p.dropped[v.ID] {
+			continue
+		}
+		e := o.values[i]
+		out = append(out, v.ID.Task[:]...)
+		out = binary.LittleEndian.AppendUint32(out, v.ID.Index)
+		out = binary.LittleEndian.AppendUint32(out, e.off)
+		out = binary.LittleEndian.AppendUint32(out, e.size)
+		out = binary.LittleEndian.AppendUint16(out, uint16(e.mLen))
+		out = append(out, o.meta[e.metaOff:e.metaOff+e.mLen]...)
+		i++
+	}
+	return out
+}
+
+// readDirectory is the reverse of directory; false if the bytes are not one of a block of
+// size bytes.
+func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value, meta []byte, ok bool) {
+	for len(b) > 0 {
+		if len(b) < entryHead {
+			return nil, nil, nil, false
+		}
+		var id ids.ObjectID
+		copy(id.Task[:], b)
+		id.Index = binary.LittleEndian.Uint32(b[16:])
+		v := value{off: binary.LittleEndian.Uint32(b[20:]), size: binary.LittleEndian.Uint32(b[24:]), metaOff: uint32(len(meta))}
+		v.mLen = uint32(binary.LittleEndian.Uint16(b[28:]))
+		if uint64(v.off)+uint64(v.size) > size || len(b) < entryHead+int(v.mLen) {
+			return nil, nil, nil, false
+		}
+		meta = append(meta, b[entryHead:entryHead+v.mLen]...)
+		b = b[entryHead+v.mLen:]
+		idList, values = append(idList, id), append(values, v)
+	}
+	return idList, values, meta, len(values) > 0
+}
+
+// blockIDs yields the values of a block that are still known. It looks through all objects:
+// only for the rare end of a block as a whole.
+func (c *Core) blockIDs(o *object) iter.Seq2[ids.ObjectID, ref] {
+	return func(yield func(ids.ObjectID, ref) bool) {
+		if o.live == 0 {
+			return
+		}
+		for id, r := range c.objs {
+			if r.o == o && !yield(id, r) {
+				return
+			}
+		}
+	}
+}
+
+// settleSub is settleValue for a value that is known by number only.
+func (c *Core) settleSub(o *object, sub uint32) {
+	if !o.values[sub].gone {
+		return
+	}
+	for id, r := range c.blockIDs(o) {
+		if r.sub == sub {
+			c.settleValue(id, r)
+			return
+		}
+	}
+}

@@ -1,0 +1,451 @@
+package objectstore
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// chaos drives a world with random clients, owners and faults, and keeps the books that
+// the promises at the end are checked against.
+type chaos struct {
+	*world
+	rnd     *rand.Rand
+	clients []ids.ClientID
+	next    ids.ClientID
+	open    map[uint64]creation // creates that are not answered
+	granted []grantOf
+	gets    map[getOf]int // unanswered
+	pins    map[getOf]int
+	argsReq map[NoteKey]ids.ClientID // asked and not dropped
+	alive   map[ids.ObjectID]bool    // sealed and not freed
+	seen    int                      // of resolved
+	seenL   int                      // of lost
+	n       int
+}
+
+type creation struct {
+	client  ids.ClientID
+	id      ids.ObjectID
+	attempt uint32
+	size    uint64
+}
+
+type grantOf struct {
+	creation
+	m *wire.Created
+}
+
+type getOf struct {
+	client ids.ClientID
+	id     ids.ObjectID
+}
+
+func newChaos(t testing.TB, seed int64, limit uint64) *chaos {
+	cfg := testConfig(limit)
+	rnd := rand.New(rand.NewSource(seed))
+	cfg.MaxSpills, cfg.MaxRestores = 1+rnd.Intn(4), 1+rnd.Intn(4)
+	if rnd.Intn(3) == 0 {
+		cfg.FallbackBytes = 0
+	}
+	x := &chaos{world: newWorld(t, cfg), rnd: rnd, next: 1, open: map[uint64]creation{}, gets: map[getOf]int{}, pins: map[getOf]int{},
+		argsReq: map[NoteKey]ids.ClientID{}, alive: map[ids.ObjectID]bool{}}
+	for range 3 {
+		x.joinOne()
+	}
+	return x
+}
+
+func (x *chaos) joinOne() {
+	x.clients = append(x.clients, x.next)
+	x.join(x.next)
+	x.next++
+}
+
+func (x *chaos) client() ids.ClientID { return x.clients[x.rnd.Intn(len(x.clients))] }
+
+func (x *chaos) object() (ids.ObjectID, bool) {
+	all := make([]ids.ObjectID, 0, len(x.alive))
+	for id := range x.alive {
+		all = append(all, id)
+	}
+	if len(all) == 0 {
+		return ids.ObjectID{}, false
+	}
+	slices.SortFunc(all, compareIDs)
+	return all[x.rnd.Intn(len(all))], true
+}
+
+// absorb takes in what the core has answered.
+func (x *chaos) absorb() {
+	for r, c := range x.open {
+		m := x.created[r]
+		if m == nil {
+			continue
+		}
+		delete(x.open, r)
+		if m.Err == nil && !m.Exists && slices.Contains(x.clients, c.client) && x.c.grants[grantKey{c.id, c.attempt}] != nil {
+			x.write(c.client, c.attempt, m)
+			x.granted = append(x.granted, grantOf{c, m})
+		}
+	}
+	slices.SortFunc(x.granted, func(a, b grantOf) int { return int(a.m.Req) - int(b.m.Req) })
+	for ; x.seen < len(x.resolved); x.seen++ {
+		m := x.resolved[x.seen]
+		var k getOf
+		for g, n := range x.gets { // a client asks for an object once at a time
+			if g.id == m.ID && n > 0 && (m.Result.Err != nil || x.world.owned[owner{id: m.ID, client: g.client, pin: true}].Size == m.Extent.Size) && x.pinsInCore(g) > x.pins[g] || g.id == m.ID && m.Result.Err != nil {
+				k = g
+				break
+			}
+		}
+		if k.client == 0 {
+			continue // its get was withdrawn
+		}
+		delete(x.gets, k)
+		if m.Result.Err == nil {
+			x.pins[k]++
+		}
+	}
+	for ; x.seenL < len(x.lost); x.seenL++ {
+		l := x.lost[x.seenL]
+		if l.Client != 0 {
+			delete(x.gets, getOf{l.Client, l.ID})
+		}
+		if !l.Task.IsZero() {
+			delete(x.argsReq, NoteKey{Task: l.Task, Attempt: l.Attempt})
+		}
+	}
+}
+
+func (x *chaos) pinsInCore(g getOf) int {
+	r, ok := x.c.objs[g.id]
+	if !ok {
+		return 0
+	}
+	return int(r.o.pinsOf(g.client, r.sub))
+}
+
+func (x *chaos) act() {
+	x.n++
+	limit := int(x.cfg.Limit)
+	switch x.rnd.Intn(24) {
+	case 0, 1, 2, 3:
+		c := creation{client: x.client(), id: put(x.n), attempt: uint32(x.rnd.Intn(2)), size: uint64(x.rnd.Intn(limit >> x.rnd.Intn(12)))}
+		t := ids.TaskID{}
+		if x.rnd.Intn(2) == 0 {
+			t = task(x.rnd.Intn(5))
+		}
+		x.open[x.create(c.client, c.id, c.attempt, c.size, t)] = c
+	case 4, 5, 6, 7:
+		if len(x.granted) > 0 {
+			x.finish(x.rnd.Intn(len(x.granted)), x.rnd.Intn(10) > 0)
+		}
+	case 8, 9, 10:
+		if id, ok := x.object(); ok {
+			g := getOf{x.client(), id}
+			if x.gets[g] == 0 && x.pins[g] == 0 {
+				x.gets[g] = 1
+				x.step(PinForGet{Client: g.client, ID: id})
+			}
+		}
+	case 11, 12, 13:
+		x.dropPin()
+	case 14:
+		for g := range x.gets {
+			delete(x.gets, g)
+			x.step(UnpinForGet{g.client, g.id})
+			if n := x.pinsInCore(g) - x.pins[g]; n > 0 { // it was answered meanwhile
+				x.unpin(g.client, g.id, uint32(n))
+			}
+			break
+		}
+	case 15, 16:
+		x.askArgs()
+	case 17, 18:
+		for k := range x.argsReq {
+			delete(x.argsReq, k)
+			delete(x.argsOK, k)
+			x.step(UnpinArgs{k.Task, k.Attempt})
+			break
+		}
+	case 19:
+		x.step(ArgsIdle{task(x.rnd.Intn(5)), x.rnd.Intn(2) == 0})
+	case 20:
+		if id, ok := x.object(); ok {
+			delete(x.alive, id)
+			x.step(Free{[]ids.ObjectID{id}})
+		}
+	case 21:
+		x.packSome()
+	case 22:
+		x.now += int64(x.rnd.Intn(int(2 * time.Second)))
+		x.timer = 0
+		x.step(Tick{})
+	case 23:
+		switch x.rnd.Intn(6) {
+		case 0:
+			x.killClient()
+		case 1:
+			x.failing = !x.failing
+		case 2:
+			x.noMem = !x.noMem
+		case 3:
+			x.restart()
+		}
+	}
+	x.absorb()
+	for x.rnd.Intn(2) == 0 && x.run(x.rnd) {
+		x.absorb()
+	}
+}
+
+func (x *chaos) finish(i int, seal bool) {
+	g := x.granted[i]
+	x.granted = slices.Delete(x.granted, i, i+1)
+	if seal {
+		size := g.size
+		if x.rnd.Intn(4) == 0 && size > 0 {
+			size = uint64(x.rnd.Intn(int(size))) + 1
+		}
+		x.seal(g.client, g.attempt, g.m, size)
+		if _, ok := x.c.objs[g.id]; !ok {
+			x.t.Fatalf("sealed %v is not there", g.id)
+		}
+		x.alive[g.id] = true
+		return
+	}
+	delete(x.owned, owner{id: g.id, attempt: g.attempt, client: g.client})
+	x.step(FromClient{g.client, &wire.Abort{ID: g.id, Attempt: g.attempt}})
+}
+
+func (x *chaos) dropPin() {
+	for _, g := range x.sortedPins() {
+		n := x.pins[g]
+		delete(x.pins, g)
+		x.unpin(g.client, g.id, uint32(n))
+		return
+	}
+}
+
+func (x *chaos) sortedPins() []getOf {
+	out := make([]getOf, 0, len(x.pins))
+	for g := range x.pins {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b getOf) int {
+		if a.client != b.client {
+			return int(a.client) - int(b.client)
+		}
+		return compareIDs(a.id, b.id)
+	})
+	x.rnd.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+func (x *chaos) askArgs() {
+	k := NoteKey{Task: task(x.rnd.Intn(5)), Attempt: uint32(x.n)}
+	var list []ids.ObjectID
+	for range 1 + x.rnd.Intn(4) {
+		if id, ok := x.object(); ok {
+			list = append(list, id)
+		}
+	}
+	if len(list) > 0 {
+		c := x.client()
+		x.argsReq[k] = c
+		x.step(PinArgs{Job: 1, Task: k.Task, Attempt: k.Attempt, Worker: c, IDs: list})
+	}
+}
+
+func (x *chaos) packSome() {
+	p := Pack{Job: 1}
+	for i := range 1 + x.rnd.Intn(20) {
+		x.tag++
+		data := fmt.Appendf(nil, "%08d", x.tag)
+		data = append(data, make([]byte, x.rnd.Intn(3000))...)
+		id := root.Return(x.n*32 + i)
+		p.Values = append(p.Values, PackValue{id, wire.Value{Meta: []byte{1, 7}, Data: data}})
+		x.sealed[id] = tagOf(data)
+	}
+	x.step(p)
+	for x.run(nil) {
+	}
+	for _, v := range p.Values {
+		if x.packed[v.ID] {
+			x.alive[v.ID] = true
+		}
+	}
+	for id := range x.packed {
+		if _, ok := x.c.objs[id]; ok && x.alive[id] != true && x.rnd.Intn(2) == 0 {
+			x.alive[id] = true // packed later
+		}
+	}
+}
+
+func (x *chaos) killClient() {
+	i := x.rnd.Intn(len(x.clients))
+	c := x.clients[i]
+	x.clients = slices.Delete(x.clients, i, i+1)
+	x.forgetClient(c)
+	x.step(ClientGone{c})
+	x.joinOne()
+}
+
+func (x *chaos) forgetClient(c ids.ClientID) {
+	for o := range x.owned {
+		if o.client == c {
+			delete(x.owned, o)
+		}
+	}
+	for r, o := range x.open {
+		if o.client == c {
+			delete(x.open, r)
+		}
+	}
+	x.granted = slices.DeleteFunc(x.granted, func(g grantOf) bool { return g.client == c })
+	for g := range x.gets {
+		if g.client == c {
+			delete(x.gets, g)
+		}
+	}
+	for g := range x.pins {
+		if g.client == c {
+			delete(x.pins, g)
+		}
+	}
+	for k, w := range x.argsReq {
+		if w == c {
+			delete(x.argsReq, k)
+			delete(x.argsOK, k)
+		}
+	}
+}
+
+// restart is a panic of the store's actor: the process and its clients live on.
+func (x *chaos) restart() {
+	x.resyncs = nil
+	x.crash(true)
+	x.absorb()
+	x.step(Drained{})
+	if len(x.resyncs) != len(x.clients) {
+		x.t.Fatalf("%d of %d clients were asked what they hold", len(x.resyncs), len(x.clients))
+	}
+	for _, c := range x.clients {
+		h := &wire.Holdings{Component: wire.ComponentStore, Epoch: x.epoch}
+		for g, n := range x.pins {
+			if g.client == c {
+				h.Pins = append(h.Pins, wire.Unpin{ID: g.id, N: uint32(n)})
+			}
+		}
+		x.step(FromClient{c, h})
+		var again []uint64
+		for r, o := range x.open {
+			if o.client == c {
+				again = append(again, r)
+			}
+		}
+		slices.Sort(again)
+		for _, r := range again {
+			o := x.open[r]
+			x.step(FromClient{c, &wire.Create{Req: r, ID: o.id, Attempt: o.attempt, Size: o.size}})
+		}
+	}
+	x.absorb()
+}
+
+// end checks that nobody waits for ever, that nothing sealed is lost, and that nothing is left.
+func (x *chaos) end() {
+	t := x.t
+	x.failing, x.noMem = false, false
+	for range 200 { // nobody lets go of anything: each wait ends all the same
+		x.settle(int64(2 * time.Second))
+		x.absorb()
+	}
+	if len(x.open) > 0 || len(x.c.waiting) > 0 {
+		t.Fatalf("%d creates were never answered: %+v", len(x.open), x.c.Stats())
+	}
+	if len(x.gets) > 0 {
+		t.Fatalf("%d gets were never answered: %v, %+v", len(x.gets), x.gets, x.c.Stats())
+	}
+	for len(x.pins) > 0 {
+		x.dropPin()
+	}
+	for len(x.granted) > 0 {
+		x.finish(0, true)
+		x.settle(int64(2 * time.Second))
+	}
+	for range 200 {
+		x.settle(int64(2 * time.Second))
+		for k := range x.argsReq {
+			if _, ok := x.argsOK[k]; ok || x.c.findSet(k.Task, k.Attempt) == nil {
+				delete(x.argsReq, k)
+				x.step(UnpinArgs{k.Task, k.Attempt})
+			}
+		}
+		x.absorb()
+	}
+	if len(x.argsReq) > 0 {
+		t.Fatalf("%d tasks never got their arguments: %+v", len(x.argsReq), x.c.Stats())
+	}
+	for id := range x.alive { // each object that was sealed can be read
+		before := len(x.resolved)
+		x.step(PinForGet{Client: x.clients[0], ID: id})
+		x.settle(int64(3 * time.Second))
+		if len(x.resolved) != before+1 || x.resolved[before].Result.Err != nil {
+			t.Fatalf("object %v cannot be read any more: %+v, %+v", id, x.resolved[before:], x.lost)
+		}
+		x.unpin(x.clients[0], id, 1)
+	}
+	x.step(DropJob{1})
+	for _, c := range x.clients {
+		x.forgetClient(c)
+		x.step(ClientGone{c})
+	}
+	x.settle(int64(60 * time.Second))
+	if s := x.c.Stats(); s.Held != 0 || s.Objects != 0 || s.FallbackBytes != 0 || s.Args != 0 || s.Backed > x.cfg.WarmBytes+4096 {
+		t.Fatalf("left over: %+v", s)
+	}
+	if len(x.disk) != 0 || len(x.files) != 0 || len(x.records) != 0 || len(x.notes) != 0 {
+		t.Fatalf("left over: %d spilled, %d files, %d records, %d notes", len(x.disk), len(x.files), len(x.records), len(x.notes))
+	}
+}
+
+func TestChaos(t *testing.T) {
+	seeds, steps := int64(60), 400
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			x := newChaos(t, seed, []uint64{mib, 300 * 1024, 8 * mib}[seed%3])
+			for range steps {
+				x.act()
+			}
+			x.end()
+		})
+	}
+}
+
+func TestALostCopyIsForgottenAndSaid(t *testing.T) {
+	for _, broken := range []error{fmt.Errorf("file 7: %w", spill.ErrCorrupt), fmt.Errorf("file 7: %w", spill.ErrMissing)} {
+		w := newWorld(t, testConfig(16*mib))
+		w.join(1)
+		w.put(1, put(1), 10*mib)
+		w.put2(1, put(2), 12*mib)
+		w.broken = broken
+		w.step(PinForGet{Client: 1, ID: put(1)})
+		w.step(PinArgs{Job: 1, Task: task(1), Worker: 1, IDs: []ids.ObjectID{put(1)}})
+		w.step(FromClient{1, &wire.Abort{ID: put(2)}})
+		w.settle(int64(2 * time.Second))
+		if len(w.lost) != 2 || w.lost[0].Client != 1 || w.lost[1].Task != task(1) || w.c.alloc.Held() != 0 || len(w.c.objs) != 0 {
+			t.Fatalf("%v: lost %+v, held %d", broken, w.lost, w.c.alloc.Held())
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package objectstore
+
+import (
+	"cmp"
+	"slices"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/index"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// Replay is what a core is rebuilt from.
+type Replay struct {
+	Entries []index.Entry
+	// Connected says that the clients of the index are connected still: the core panicked,
+	// the process lived on. Else each is waited for until it joins or is reported gone.
+	Connected bool
+	Epoch     uint64          // of Resync; grows with each rebuild
+	Notes     []Event         // remembered by earlier cores, in order
+	Files     map[uint32]bool // fallback files that are open
+	Draining  bool            // a spill or restore may be under way: Drained follows
+}
+
+// oldClient is a client of before the restart that has not said what it holds.
+type oldClient struct {
+	slot  uint32
+	pid   int32
+	asked bool
+}
+
+// Rebuild makes a core from the index. The events are to be stepped first. Memory of
+// anything from before stays in place until each client of that time has declared its pins
+// or is gone.
+func Rebuild(cfg Config, r Replay) (*Core, []Event) {
+	c := NewCore(cfg)
+	c.epoch = r.Epoch
+	c.job, c.note = r.Epoch<<40, r.Epoch<<40 // answers to earlier cores' jobs fit none of this one's
+	used := make(map[uint32]bool, len(r.Entries))
+	for _, e := range r.Entries {
+		if e.State == index.StateClient {
+			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID, asked: r.Connected}
+			if r.Connected {
+				c.clients[e.Client] = e.Slot
+			}
+			used[e.Slot] = true
+		}
+	}
+	var drop []uint32
+	for _, e := range r.Entries {
+		if used[e.Slot] {
+			continue
+		}
+		if c.replay(e, r) {
+			used[e.Slot] = true
+		} else {
+			drop = append(drop, e.Slot)
+		}
+		c.nextSlot = max(c.nextSlot, e.Slot+1)
+	}
+	for id := range c.old {
+		c.nextSlot = max(c.nextSlot, c.old[id].slot+1)
+	}
+	for s := range c.nextSlot {
+		if !used[s] {
+			c.freeSlots = append(c.freeSlots, s)
+		}
+	}
+	for _, ref := range c.objs {
+		ref.o.quarantine = len(c.old) > 0 && ref.o.resident
+	}
+	for _, id := range sortedObjects(c.objs) {
+		c.settle(c.objs[id].o)
+	}
+	c.out = nil
+	return c, append([]Event{begin{drop}}, r.Notes...)
+}
+
+// replay takes one record over; false if nothing of it is of use.
+func (c *Core) replay(e index.Entry, r Replay) bool {
+	switch e.State {
+	case index.StateGranted:
+		return c.replayGrant(e, r)
+	case index.StateSealed, index.StateRestoring:
+	default:
+		return false
+	}
+	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, spilled: e.Spilled, loc: e.Loc}
+	if e.State == index.StateRestoring {
+		if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
+			if r.Draining {
+				c.draining = append(c.draining, e.Block)
+			} else {
+				c.freeBlock(e.Block)
+			}
+		}
+	} else if e.Resident {
+		o.resident = c.takeBack(e, r)
+		o.block, o.file, o.path = e.Block, e.File, e.Path
+	}
+	if !o.resident {
+		o.block, o.file, o.path = alloc.Block{}, 0, ""
+		if !o.spilled {
+			return false
+		}
+	}
+	if idList, ok := []ids.ObjectID{e.ID}, true; e.Packed {
+		idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size)
+		if !ok {
+			c.giveUpReplay(o)
+			return false
+		}
+		o.live = len(o.values)
+		for i, id := range idList {
+			if _, dup := c.objs[id]; dup {
+				o.values[i].gone = true
+				o.live--
+				continue
+			}
+			c.objs[id] = ref{o, uint32(i)}
+		}
+		o.gone = o.live == 0
+		return true
+	}
+	if _, dup := c.objs[e.ID]; dup {
+		c.giveUpReplay(o)
+		return false
+	}
+	c.objs[e.ID] = ref{o: o}
+	return true
+}
+
+// takeBack marks a record's bytes as used; false if they cannot be its.
+func (c *Core) takeBack(e index.Entry, r Replay) bool {
+	if e.File != 0 {
+		if r.Files[e.File] {
+			c.fallbackBytes += e.Size
+		}
+		return r.Files[e.File]
+	}
+	return e.Size <= e.Block.Size && c.alloc.Restore(e.Block) == nil
+}
+
+func (c *Core) giveUpReplay(o *object) {
+	if o.resident && o.file == 0 {
+		c.freeBlock(o.block)
+	}
+}
+
+func (c *Core) replayGrant(e index.Entry, r Replay) bool {
+	k := grantKey{e.ID, e.Attempt}
+	if _, dup := c.grants[k]; dup || c.old[e.Client] == nil || !c.takeBack(e, r) {
+		return false // a writer that is gone has nothing to seal
+	}
+	g := &grant{grantKey: k, client: e.Client, size: e.Size, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
+	c.grants[k] = g
+	c.grantBytes += g.footprint()
+	return true
+}
+
+// begin tells owners what there is and asks connected clients what they hold.
+func (c *Core) begin(drop []uint32) {
+	for _, s := range drop {
+		c.emit(ClearRecord{s})
+	}
+	byJob := make(map[ids.JobID][]SealedInfo)
+	for _, id := range sortedObjects(c.objs) {
+		r := c.objs[id]
+		byJob[id.Job()] = append(byJob[id.Job()], SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta()})
+	}
+	for _, job := range sortedKeys(byJob) {
+		c.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job]}})
+	}
+	for _, id := range c.sortedClients() {
+		c.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
+	}
+}
+
+// holdings takes a client's word on what it has pinned.
+func (c *Core) holdings(client ids.ClientID, m *wire.Holdings) {
+	if m.Component != wire.ComponentStore || m.Epoch != c.epoch || c.old[client] == nil {
+		return
+	}
+	for _, p := range m.Pins {
+		if r, ok := c.objs[p.ID]; ok && r.o.resident && p.N > 0 {
+			c.pin(client, p.ID, r, p.N)
+		}
+	}
+	c.declared(client)
+}
+
+// declared ends the quarantine when no client of before the restart is left to be heard.
+func (c *Core) declared(client ids.ClientID) {
+	if c.old[client] == nil {
+		return
+	}
+	delete(c.old, client)
+	if len(c.old) > 0 {
+		return
+	}
+	for _, id := range sortedObjects(c.objs) {
+		if r, ok := c.objs[id]; ok && r.o.quarantine {
+			r.o.quarantine = false
+			c.settle(r.o)
+		}
+	}
+}
+
+// OldClients are the clients of before the restart that are still waited for, and their
+// process ids: whoever watches processes reports those that are gone.
+func (c *Core) OldClients() []ClientJoined {
+	var out []ClientJoined
+	for _, id := range sortedKeys(c.old) {
+		out = append(out, ClientJoined{Client: id, PID: c.old[id].pid})
+	}
+	return out
+}
+
+// Live lists every spilled copy that the store knows of: what spill storage may not delete.
+func (c *Core) Live() []spill.Location {
+	var out []spill.Location
+	seen := make(map[*object]bool)
+	add := func(o *object) {
+		if o.spilled && !seen[o] {
+			seen[o] = true
+			out = append(out, o.loc)
+		}
+	}
+	for _, r := range c.objs {
+		add(r.o)
+	}
+	return out
+}
+
+func sortedObjects(m map[ids.ObjectID]ref) []ids.ObjectID {
+	out := make([]ids.ObjectID, 0, len(m))
+	for id := range m {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, compareIDs)
+	return out
+}
+
+func compareIDs(a, b ids.ObjectID) int {
+	return cmp.Or(slices.Compare(a.Task[:], b.Task[:]), cmp.Compare(a.Index, b.Index))
+}

@@ -1,0 +1,190 @@
+package objectstore
+
+import (
+	"errors"
+
+	"mobula/internal/errs"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// maxTries is how often a read that failed for no lasting reason is made.
+const maxTries = 3
+
+// want asks for an object's bytes in memory. A get moves it before what only arguments need.
+func (c *Core) want(o *object, l lane) *demand {
+	d := o.restore
+	if d == nil {
+		d = &demand{lane: l, need: o.size, o: o}
+		o.restore = d
+		c.enqueue(d)
+	} else if l == laneGet && d.lane == laneArgs {
+		d.lane = laneGet
+		if d.stage == stageWaiting {
+			c.queues[laneGet].push(d)
+		}
+	}
+	return d
+}
+
+// unwanted withdraws a restore that nobody waits for any more.
+func (c *Core) unwanted(o *object) {
+	d := o.restore
+	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 {
+		return
+	}
+	if d.stage == stageWaiting {
+		d.stage = stageDone
+		o.restore = nil
+		c.settle(o)
+	}
+}
+
+// eachRestore visits every restore that waits or is under way.
+func (c *Core) eachRestore(visit func(*demand)) {
+	var all []*demand
+	collect := func(d *demand) {
+		if d.o != nil {
+			all = append(all, d)
+		}
+	}
+	c.queues[laneGet].each(laneGet, collect)
+	c.queues[laneArgs].each(laneArgs, collect)
+	for _, j := range c.jobs {
+		switch j := j.(type) {
+		case *demand:
+			collect(j)
+		case *reservation:
+			if j.d != nil {
+				collect(j.d)
+			}
+		}
+	}
+	for _, d := range all {
+		visit(d)
+	}
+}
+
+// read starts a restore that has its room.
+func (c *Core) read(d *demand) {
+	d.stage = stageReading
+	c.restores++
+	c.record(d.o) // so that a new core does not use the extent while it is written
+	e := wire.Extent{File: d.file, Off: d.block.Off, Size: d.o.size}
+	if d.file != 0 {
+		e.Off = 0
+	}
+	c.emit(SpillRead{Job: c.newJob(d), Loc: d.o.loc, Extent: e})
+}
+
+func (c *Core) restoreDone(e RestoreDone) {
+	d, ok := takeJob[*demand](c, e.Job)
+	if !ok {
+		return
+	}
+	c.restores--
+	o := d.o
+	if e.Err != nil {
+		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
+		if d.tries++; !lasting && d.tries < maxTries {
+			c.log("a spilled object could not be read, trying again", e.Err)
+			c.read(d)
+			return
+		}
+		err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, e.Err)
+		err.Cause = []*errs.Error{errs.From(e.Err)}
+		c.log("a spilled object is lost", err)
+		c.counts.Lost++
+		c.failRestore(d, err)
+		c.forget(o)
+		return
+	}
+	o.restore, d.stage = nil, stageDone
+	o.resident, o.block, o.file, o.path = true, d.block, d.file, d.path
+	c.counts.Restores++
+	c.counts.RestoredBytes += o.size
+	c.record(o)
+	for _, g := range d.gets {
+		c.emit(Forget{NoteKey{N: g.note}})
+		c.answerGet(g.client, g.id, ref{o, g.sub}, g.refs)
+	}
+	for _, s := range d.sets {
+		if s.missing--; s.missing == 0 && !s.answered {
+			c.answerSet(s)
+		}
+	}
+	c.settle(o)
+}
+
+// failRestore ends a restore for everyone who waits for it; the room it had is given back.
+func (c *Core) failRestore(d *demand, err *errs.Error) {
+	o := d.o
+	if d.stage == stageReserving || d.stage == stageFallback {
+		d.cancelled = true // its job is still out: freed when that ends
+	} else if d.stage == stageReading {
+		c.giveBack(d.block, d.file, o.size, d.path)
+	}
+	d.stage = stageDone
+	o.restore = nil
+	for _, g := range d.gets {
+		c.emit(Forget{NoteKey{N: g.note}})
+		if errors.Is(err, errs.ErrObjectLost) {
+			c.emit(ToOwner{g.id.Job(), Lost{ID: g.id, Client: g.client, Err: err}})
+		} else {
+			c.toClient(g.client, &wire.Resolved{ID: g.id, Fetch: true, Result: wire.Result{Kind: wire.ResultError, Err: err}})
+		}
+	}
+	sets := d.sets
+	d.gets, d.sets = nil, nil
+	for _, s := range sets {
+		for i, r := range s.objs {
+			if r.o == o {
+				c.failSet(s, s.req.IDs[i], err)
+				break
+			}
+		}
+	}
+}
+
+// forget drops an object whose last copy is gone; nothing waits for it.
+func (c *Core) forget(o *object) {
+	if o.values != nil {
+		for id, r := range c.blockIDs(o) {
+			if c.objs[id] == r {
+				delete(c.objs, id)
+			}
+		}
+	} else {
+		delete(c.objs, o.id)
+	}
+	o.gone = true
+	c.settle(o)
+}
+
+// fallbackDone gives the escape's file to the demand that waited for it.
+func (c *Core) fallbackDone(e FallbackDone) {
+	d, ok := takeJob[*demand](c, e.Job)
+	if !ok {
+		if e.Err == nil {
+			c.emit(DropFile{e.File, e.Path}) // of an earlier core
+		}
+		return
+	}
+	c.fallbacks--
+	if e.Err != nil || d.cancelled {
+		c.fallbackBytes -= d.need
+		if e.Err == nil {
+			c.emit(DropFile{e.File, e.Path})
+		}
+		if !d.cancelled {
+			c.log("no fallback file could be made", e.Err)
+			c.giveUp(d, errs.New(errs.CodeOutOfDisk, "no file outside the store can be made: %v: %s", e.Err, c.figures(d.need)))
+		}
+		return
+	}
+	c.counts.Fallbacks++
+	c.log("an object is served from a file outside the store: nothing in it can be unpinned", nil)
+	d.block, d.file, d.path = alloc.Block{}, e.File, e.Path
+	c.placed(d)
+}

@@ -1,0 +1,103 @@
+package objectstore
+
+import "fmt"
+
+// validate counts everything anew and compares it with what the core keeps as sums.
+func validate(c *Core) error {
+	if c.alloc.Used() > c.alloc.Limit() {
+		return fmt.Errorf("%d bytes used of a limit of %d", c.alloc.Used(), c.alloc.Limit())
+	}
+	var used, pinned, grants, files, spilling, arg uint64
+	for _, g := range c.grants {
+		grants += g.footprint()
+		if g.file != 0 {
+			files += g.size
+		} else {
+			used += g.block.Size
+		}
+	}
+	listed := 0
+	for _, o := range c.all() {
+		if o.resident {
+			if o.file != 0 {
+				files += o.size
+			} else {
+				used += o.block.Size
+			}
+		}
+		if o.pinned() && o.resident && o.file == 0 {
+			pinned += o.block.Size
+		}
+		if o.spilling {
+			spilling += o.block.Size
+		}
+		if o.argActive > 0 {
+			arg += o.argCharged
+		}
+		if o.list != nil {
+			listed++
+			if o.pinned() || o.spilling || !o.resident || o.gone {
+				return fmt.Errorf("object %v is listed as free to go and is not", o.id)
+			}
+		} else if o.resident && o.file == 0 && !o.pinned() && !o.spilling {
+			return fmt.Errorf("object %v is kept by nothing and not listed", o.id)
+		}
+		if !o.resident && !o.spilled {
+			return fmt.Errorf("object %v is nowhere", o.id)
+		}
+		if o.gone && !o.pinned() && !o.spilling && o.restore == nil {
+			return fmt.Errorf("object %v is gone and still here", o.id)
+		}
+	}
+	for _, j := range c.jobs {
+		switch j := j.(type) {
+		case *demand:
+			if j.stage == stageFallback || j.file != 0 || j.cancelled {
+				files += j.need
+			} else {
+				used += j.block.Size
+			}
+		case *reservation:
+			if j.d != nil {
+				used += j.d.block.Size
+			}
+		}
+	}
+	for _, b := range c.draining {
+		used += b.Size
+	}
+	active, counted := 0, 0
+	for _, l := range c.sets {
+		for _, s := range l {
+			if s.admitted && !s.idle {
+				active++
+			}
+		}
+	}
+	for _, n := range c.creating {
+		counted += n
+	}
+	waiting := 0
+	for _, d := range c.waiting {
+		if !d.task.IsZero() {
+			waiting++
+		}
+	}
+	for _, x := range []struct {
+		what      string
+		got, want uint64
+	}{
+		{"used", c.alloc.Used(), used}, {"pinned", c.pinnedBytes, pinned}, {"granted", c.grantBytes, grants},
+		{"in fallback files", c.fallbackBytes, files}, {"being spilled", c.spillingBytes, spilling}, {"arguments", c.argBytes, arg},
+		{"active sets", uint64(c.activeSets), uint64(active)}, {"listed", uint64(c.cold.n + c.second.n), uint64(listed)},
+		{"creating", uint64(counted), uint64(waiting)},
+	} {
+		if x.got != x.want {
+			return fmt.Errorf("%s: the core says %d, it is %d", x.what, x.got, x.want)
+		}
+	}
+	if s := c.Stats(); s.Held != s.Sealed+s.Granted+s.Slack+s.Moving || s.Held > s.Limit {
+		return fmt.Errorf("stats do not add up: %+v", s)
+	}
+	return nil
+}
