@@ -150,6 +150,9 @@ func (s *segment) view(f func(b []byte) error) error {
 	if s.scanned {
 		n = s.end
 	}
+	if n == 0 {
+		return f(nil)
+	}
 	b, err := unix.Mmap(int(s.file.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("owner log %s: mmap: %w", s.path, err)

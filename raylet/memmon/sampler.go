@@ -1,0 +1,129 @@
+package memmon
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// Sampler reads the node's memory from /proc and the cgroup. FS is the root directory, os.DirFS("/")
+// outside of tests. It is not safe for concurrent use.
+type Sampler struct {
+	FS fs.FS
+}
+
+// Node gives what is used of the narrower of machine and cgroup (v2 or v1).
+func (s *Sampler) Node() (used, limit uint64, source string, err error) {
+	info, err := s.fields("proc/meminfo", ":")
+	if err != nil {
+		return 0, 0, "", err
+	}
+	total, avail := info["MemTotal"]<<10, info["MemAvailable"]<<10
+	if total == 0 || avail > total {
+		return 0, 0, "", fmt.Errorf("proc/meminfo: MemTotal %d, MemAvailable %d: not plausible", total, avail)
+	}
+	used, limit, source = total-avail, total, "node"
+	if u, l, ok := s.cgroup(); ok && l > 0 && l < total && float64(u)/float64(l) > float64(used)/float64(limit) {
+		return u, l, "cgroup", nil
+	}
+	return used, limit, source, nil
+}
+
+// cgroup gives what is used of the process' cgroup; page cache that could be dropped is not used. The
+// limit that counts is the narrowest on the way up.
+func (s *Sampler) cgroup() (used, limit uint64, ok bool) {
+	raw, err := fs.ReadFile(s.FS, "proc/self/cgroup")
+	if err != nil {
+		return 0, 0, false
+	}
+	for line := range strings.Lines(string(raw)) {
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(part) != 3 {
+			continue
+		}
+		root, cur, most, inactive := "sys/fs/cgroup", "memory.current", "memory.max", "inactive_file"
+		switch {
+		case part[0] == "0" && part[1] == "":
+		case part[1] == "memory" || strings.Contains(","+part[1]+",", ",memory,"):
+			root, cur, most, inactive = "sys/fs/cgroup/memory", "memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file"
+		default:
+			continue
+		}
+		for dir := strings.Trim(part[2], "/"); ; {
+			at := root
+			if dir != "" {
+				at += "/" + dir
+			}
+			if l, u, found := s.level(at, cur, most, inactive); found && (!ok || float64(u)/float64(l) > float64(used)/float64(limit)) {
+				used, limit, ok = u, l, true
+			}
+			if dir == "" {
+				break
+			}
+			dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)]
+		}
+	}
+	return used, limit, ok
+}
+
+// level reads one directory of the cgroup tree; it is found only where it has a limit.
+func (s *Sampler) level(dir, cur, most, inactive string) (limit, used uint64, found bool) {
+	limit, err := s.number(dir + "/" + most) // "max" is no number
+	if err != nil || limit == 0 || limit >= 1<<62 {
+		return 0, 0, false
+	}
+	used, err = s.number(dir + "/" + cur)
+	if err != nil {
+		return 0, 0, false
+	}
+	if stat, err := s.fields(dir+"/memory.stat", ""); err == nil && stat[inactive] < used {
+		used -= stat[inactive]
+	}
+	return limit, used, true
+}
+
+// Process gives the bytes that a process would free by its end: its private memory and its share of the
+// files it maps, without shared memory, which is the object store's segment. Where smaps cannot be read, its resident anonymous memory.
+func (s *Sampler) Process(pid int) (uint64, error) {
+	dir := "proc/" + strconv.Itoa(pid)
+	roll, err := s.fields(dir+"/smaps_rollup", ":")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+		status, err := s.fields(dir+"/status", ":")
+		return status["RssAnon"] << 10, err
+	}
+	return (roll["Pss"] - min(roll["Pss"], roll["Pss_Shmem"])) << 10, nil
+}
+
+// fields reads lines of a name, a separator (or none) and a number.
+func (s *Sampler) fields(path, sep string) (map[string]uint64, error) {
+	raw, err := fs.ReadFile(s.FS, path)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]uint64)
+	for sc := bufio.NewScanner(bytes.NewReader(raw)); sc.Scan(); {
+		f := strings.Fields(sc.Text())
+		if len(f) < 2 {
+			continue
+		}
+		if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+			out[strings.TrimSuffix(f[0], sep)] = n
+		}
+	}
+	return out, nil
+}
+
+func (s *Sampler) number(path string) (uint64, error) {
+	raw, err := fs.ReadFile(s.FS, path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
+}

@@ -1,0 +1,105 @@
+package memmon
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+	"testing/fstest"
+)
+
+func file(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+
+const meminfo = "MemTotal:       16777216 kB\nMemFree:         1000000 kB\nMemAvailable:   12582912 kB\nHugePages_Total:       0\n"
+
+func TestNodeMemoryIsTheNarrowest(t *testing.T) {
+	const k = 1 << 10
+	for _, c := range []struct {
+		name        string
+		files       fstest.MapFS
+		used, limit uint64
+		source      string
+	}{
+		{"no cgroup", fstest.MapFS{}, 4194304 * k, 16777216 * k, "node"},
+		{"v2 without a limit", fstest.MapFS{
+			"proc/self/cgroup":                file("0::/a\n"),
+			"sys/fs/cgroup/a/memory.max":      file("max\n"),
+			"sys/fs/cgroup/a/memory.current":  file("5\n"),
+			"sys/fs/cgroup/memory.controller": file(""),
+		}, 4194304 * k, 16777216 * k, "node"},
+		{"v2 limit of a parent, page cache not counted", fstest.MapFS{
+			"proc/self/cgroup":                file("0::/a/b\n"),
+			"sys/fs/cgroup/a/b/memory.max":    file("max\n"),
+			"sys/fs/cgroup/a/memory.max":      file("1000\n"),
+			"sys/fs/cgroup/a/memory.current":  file("900\n"),
+			"sys/fs/cgroup/a/memory.stat":     file("anon 5\ninactive_file 300\n"),
+			"sys/fs/cgroup/memory.controller": file(""),
+		}, 600, 1000, "cgroup"},
+		{"v2 with room to spare", fstest.MapFS{
+			"proc/self/cgroup":               file("0::/a\n"),
+			"sys/fs/cgroup/a/memory.max":     file("1000\n"),
+			"sys/fs/cgroup/a/memory.current": file("10\n"),
+		}, 4194304 * k, 16777216 * k, "node"},
+		{"v1", fstest.MapFS{
+			"proc/self/cgroup": file("5:cpuset:/\n4:memory:/c\n"),
+			"sys/fs/cgroup/memory/c/memory.limit_in_bytes":  file("1000\n"),
+			"sys/fs/cgroup/memory/c/memory.usage_in_bytes":  file("990\n"),
+			"sys/fs/cgroup/memory/c/memory.stat":            file("inactive_file 1\ntotal_inactive_file 90\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":    file("9223372036854771712\n"),
+			"sys/fs/cgroup/memory/memory.usage_in_bytes":    file("1\n"),
+			"sys/fs/cgroup/memory/c/unrelated/memory.limit": file("1\n"),
+		}, 900, 1000, "cgroup"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.files["proc/meminfo"] = file(meminfo)
+			used, limit, source, err := (&Sampler{FS: c.files}).Node()
+			if err != nil || used != c.used || limit != c.limit || source != c.source {
+				t.Fatalf("%d of %d (%s), %v", used, limit, source, err)
+			}
+		})
+	}
+	if _, _, _, err := (&Sampler{FS: fstest.MapFS{"proc/meminfo": file("MemFree: 3 kB\n")}}).Node(); err == nil {
+		t.Error("a meminfo without a total is believed")
+	}
+}
+
+func TestProcessMemoryIsWithoutTheSegment(t *testing.T) {
+	s := &Sampler{FS: fstest.MapFS{
+		"proc/7/smaps_rollup": file("00400000-7ff000000000 ---p 00000000 00:00 0    [rollup]\nRss:  5000 kB\nPss:  4000 kB\nPss_Shmem:  2500 kB\n"),
+		"proc/8/status":       file("Name:\tx\nRssAnon:\t   12 kB\n"),
+		"proc/8/smaps_rollup": &fstest.MapFile{Mode: fs.ModeDir},
+	}}
+	if n, err := s.Process(7); err != nil || n != 1500<<10 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := s.Process(8); err != nil || n != 12<<10 {
+		t.Errorf("smaps cannot be read: %d, %v", n, err)
+	}
+	if _, err := s.Process(9); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that is gone: %v", err)
+	}
+}
+
+// The real thing: this process and this machine.
+func TestThisMachine(t *testing.T) {
+	s := &Sampler{FS: os.DirFS("/")}
+	used, limit, source, err := s.Node()
+	if err != nil || used == 0 || limit <= used || source == "" {
+		t.Errorf("%d of %d (%s), %v", used, limit, source, err)
+	}
+	before, err := s.Process(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hog := make([]byte, 64<<20)
+	for i := range hog {
+		hog[i] = 1
+	}
+	after, err := s.Process(os.Getpid())
+	if err != nil || after < before+60<<20 {
+		t.Errorf("64 MiB more: %d before, %d after, %v", before, after, err)
+	}
+	if hog[len(hog)-1] != 1 {
+		t.Error("unreachable")
+	}
+}
