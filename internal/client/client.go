@@ -51,7 +51,6 @@ type Client struct {
 	rel     releaser
 	credit  credit
 	waiters sync.Pool // of *waiter
-	tokens  sync.Pool // of *tokenRun
 
 	req      atomic.Uint64
 	creates  pending[*creation]

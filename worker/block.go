@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// blocking counts the goroutines of one task that wait. The task's CPU is given back
+// while there is at least one.
+type blocking struct {
+	mu      sync.Mutex
+	count   int           // guarded by mu
+	state   blockState    // guarded by mu
+	resumed chan struct{} // guarded by mu; closed by Resume; not nil while resuming
+}
+
+type blockState uint8
+
+const (
+	hasCPU   blockState = iota
+	released            // Blocked was sent
+	resuming            // Unblocked was sent, Resume has not come
+	ended               // the call has returned
+)
+
+// Blocked says that a goroutine of the task begins to wait. The first gives back the CPU
+// and what is queued behind the task.
+func (cl *call) Blocked() {
+	b := &cl.block
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count++
+	if b.count == 1 && b.state == hasCPU {
+		cl.releaseLocked()
+	}
+}
+
+func (cl *call) releaseLocked() {
+	e := cl.lane.e
+	cl.block.state = released
+	e.mu.Lock()
+	e.waiting[cl.id()] = cl
+	e.mu.Unlock()
+	var back []ids.TaskID
+	if cl.lane.actor == nil { // an actor's calls can run nowhere else
+		back = cl.lane.takeQueue()
+	}
+	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back})
+	if len(back) > 0 {
+		e.finished(len(back))
+	}
+}
+
+// Unblocked says that a goroutine goes on. The last one asks for the CPU and waits for it,
+// even if what it waited for has timed out: it would run beyond the node's CPUs otherwise.
+func (cl *call) Unblocked(context.Context) {
+	b := &cl.block
+	b.mu.Lock()
+	b.count--
+	if b.count == 0 && b.state == released {
+		b.state = resuming
+		b.resumed = make(chan struct{})
+		cl.lane.e.send(&wire.Unblocked{Task: cl.id(), Lease: cl.lease})
+	}
+	wait := b.resumed
+	if b.count > 0 || b.state != resuming {
+		wait = nil
+	}
+	b.mu.Unlock()
+	if wait == nil {
+		return
+	}
+	select {
+	case <-wait:
+	case <-cl.ctx.Done():
+	case <-cl.lane.e.quit:
+	case <-cl.lane.e.c.Done():
+	}
+}
+
+// resume gives a task its CPU.
+func (e *Executor) resume(task ids.TaskID) {
+	e.mu.Lock()
+	cl := e.waiting[task]
+	delete(e.waiting, task)
+	e.mu.Unlock()
+	if cl == nil {
+		return // it has ended meanwhile
+	}
+	b := &cl.block
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != resuming {
+		return
+	}
+	close(b.resumed)
+	b.resumed = nil
+	b.state = hasCPU
+	if b.count > 0 { // another goroutine began to wait meanwhile
+		cl.releaseLocked()
+	}
+}
+
+// over ends the count with the call.
+func (b *blocking) over(cl *call) {
+	b.mu.Lock()
+	told := b.state != hasCPU
+	b.state = ended
+	if b.resumed != nil {
+		close(b.resumed)
+		b.resumed = nil
+	}
+	b.mu.Unlock()
+	if told {
+		e := cl.lane.e
+		e.mu.Lock()
+		if e.waiting[cl.id()] == cl {
+			delete(e.waiting, cl.id())
+		}
+		e.mu.Unlock()
+	}
+}

@@ -1,0 +1,205 @@
+package worker
+
+import (
+	"context"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// call is one attempt at a task while it runs. User code may keep its context, so it is
+// never used again.
+type call struct {
+	ctx       taskCtx
+	tc        client.TaskContext
+	lane      *lane
+	lease     ids.LeaseID
+	received  int64
+	started   int64
+	abandoned bool // guarded by lane.mu
+	block     blocking
+}
+
+func (cl *call) id() ids.TaskID { return cl.tc.Task }
+
+// runner is one goroutine of a lane with what it reuses between tasks.
+type runner struct {
+	lane *lane
+	call *call // the one under way
+	task wire.ExecTask
+	gone bool  // its call was abandoned: another runner took its place
+	now  int64 // when the last call ended; 0: not known
+
+	opts   *wire.TaskOptions // of the last task, and its function
+	fn     *registry.Function
+	arg    registry.Call
+	inputs []registry.Input
+	args   loans
+	made   []*client.Buffer // granted and not sealed
+}
+
+func newRunner(l *lane) *runner { return &runner{lane: l} }
+
+// run takes tasks until the lane has none for long. A function that calls
+// runtime.Goexit takes the goroutine with it: another carries on.
+func (r *runner) run() {
+	clean := false
+	defer func() {
+		if !clean && !r.gone {
+			next := newRunner(r.lane)
+			if !r.lane.e.spawn(next.run) {
+				r.lane.mu.Lock()
+				r.lane.runners--
+				r.lane.mu.Unlock()
+			}
+		}
+	}()
+	for r.lane.next(r) {
+		r.execute()
+	}
+	clean = true
+}
+
+// begin makes the call of the next task. The lane's mu is held.
+func (r *runner) begin(it *item) {
+	cl := &call{lane: r.lane, lease: it.lease, received: it.received}
+	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = r.lane.e.c, it.t.Spec.ID, it.t.Attempt
+	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
+	cl.tc.Blocker = cl
+	cl.ctx.base, cl.ctx.tc = r.lane.e.cfg.Base, &cl.tc
+	r.call, r.task = cl, it.t
+}
+
+// report is a Done with room for a single result: one allocation.
+type report struct {
+	d wire.Done
+	r [1]wire.Result
+}
+
+// execute runs the task in hand and hands its report to the lane.
+func (r *runner) execute() {
+	e, cl := r.lane.e, r.call
+	if r.now < cl.received { // the runner was idle: the last end is not this begin
+		r.now = e.cfg.Now()
+	}
+	cl.started = r.now
+	rep := new(report)
+	d := &rep.d
+	d.Task, d.Attempt, d.Lease = cl.id(), cl.tc.Attempt, cl.lease
+	e.running.Add(1)
+	var keep any
+	normal := false
+	defer func() {
+		if normal {
+			return
+		}
+		d.Results, d.Items = nil, 0
+		d.Err = r.crashed(recover())
+		r.finish(d, nil)
+	}()
+	keep = r.invoke(rep)
+	normal = true
+	r.finish(d, keep)
+}
+
+// finish ends the call whatever became of it.
+func (r *runner) finish(d *wire.Done, keep any) {
+	e, cl := r.lane.e, r.call
+	if d.Err != nil {
+		for _, b := range r.made {
+			b.Abort()
+		}
+	}
+	clear(r.made)
+	r.made = r.made[:0]
+	r.args.giveBack()
+	clear(r.inputs)
+	r.inputs = r.inputs[:0]
+	r.arg = registry.Call{}
+	r.task = wire.ExecTask{}
+	cl.ctx.end()
+	if d.Err != nil && d.Err.Task == "" {
+		d.Err.Task = cl.id().String()
+	}
+	r.now = e.cfg.Now()
+	d.Times = wire.Times{Received: cl.received, Started: cl.started, Ended: r.now}
+	e.running.Add(-1)
+	cl.block.over(cl)
+	if !r.lane.ended(cl, d, keep) {
+		r.gone = true
+	}
+	r.call = nil
+}
+
+// invoke looks the function up, maps the arguments, calls it and fills the report. It
+// gives what must be kept until the report was sent.
+func (r *runner) invoke(rep *report) (keep any) {
+	e, cl, spec, d := r.lane.e, r.call, r.task.Spec, &rep.d
+	fn, werr := r.function(spec)
+	if werr == nil {
+		werr = r.prepare(spec, fn)
+	}
+	if werr == nil {
+		werr = r.arguments(spec)
+	}
+	if werr != nil {
+		e.abandonCreation(spec, werr)
+		d.Err = werr
+		return nil
+	}
+	var ctx context.Context = &cl.ctx
+	var after func(error)
+	if e.cfg.Context != nil {
+		ctx, after = e.cfg.Context(ctx, spec, cl.tc.Attempt)
+	}
+	if spec.Opts.NumReturns == wire.Streaming {
+		s := e.openStream(cl, spec)
+		defer e.closeStream(s)
+		r.arg.Emit = s.emit
+		defer func() { d.Items = s.count() }()
+	}
+	r.arg.Inputs = r.inputs
+	outs, instance, err := fn.Invoke(ctx, &r.arg)
+	if err == nil && spec.Opts.NumReturns != wire.Streaming {
+		keep, err = r.results(ctx, rep, outs)
+	}
+	if err == nil && spec.Kind == wire.TaskActorCreate {
+		err = e.actorMade(spec, instance)
+	} else if err != nil {
+		e.abandonCreation(spec, errs.From(err))
+	}
+	if after != nil {
+		after(err)
+	}
+	if err != nil {
+		d.Results = nil
+		d.Err = r.failed(err)
+	}
+	return keep
+}
+
+// prepare sets what the call has besides its arguments, and refuses one that is late.
+func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error {
+	cl := r.call
+	if cause := cl.ctx.cause(); cause != nil { // cancelled before it ran
+		return errs.From(cause)
+	}
+	if fn.Kind != spec.Kind {
+		return errs.New(errs.CodeRegistryMismatch, "function %q is registered as another kind here (%d) than in the caller (%d): run the same binary everywhere", fn.Name, fn.Kind, spec.Kind)
+	}
+	if spec.Deadline != 0 {
+		if r.now >= spec.Deadline {
+			return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
+		}
+		cl.ctx.mu.Lock()
+		cl.ctx.stdLocked(spec.Deadline)
+		cl.ctx.mu.Unlock()
+	}
+	if a := r.lane.actor; a != nil {
+		r.arg.Instance = a.instance
+	}
+	return nil
+}

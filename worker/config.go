@@ -1,0 +1,36 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// Config says how an executor works. Client is required.
+type Config struct {
+	Client *client.Client // reports go through it, and tasks use it for nested calls
+	Memory client.Memory  // where stored arguments lie; nil where none can come
+
+	Lookup func(name string) (*registry.Function, bool) // nil: registry.Lookup
+	Base   context.Context                              // parent of every task's context; nil: context.Background
+	Now    func() int64                                 // Unix nanoseconds; nil: the system's clock
+	Log    *slog.Logger                                 // nil: slog.Default
+
+	StatsEvery time.Duration // 0: 1 s; negative: never
+	StopGrace  time.Duration // what an actor's Close or Stop may take; 0: 5 s
+
+	// Context decorates a task's context before the call, for tracing; the function it
+	// returns, which may be nil, is called with the task's error when the call ended. nil: no
+	// decoration. It is on the hot path.
+	Context func(ctx context.Context, spec *wire.TaskSpec, attempt uint32) (context.Context, func(err error))
+}
+
+const (
+	doneBatch  = 32                     // Dones that are sent at once although more tasks wait
+	doneDelay  = 500 * time.Microsecond // the longest that a Done waits for company while the next task runs
+	laneLinger = 2                      // stats periods that an idle lane's goroutine is kept
+)

@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"mobula/internal/errs"
+)
+
+// failed makes the report of an error that a function returned: a cancelled task's is
+// that it was cancelled, any other is the task's failure with its chain of causes.
+func (r *runner) failed(err error) *errs.Error {
+	cause := r.call.ctx.cause()
+	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + err.Error()}
+	out.Cause = []*errs.Error{errs.From(err)}
+	switch {
+	case cause == nil:
+	case errors.Is(cause, errs.ErrDeadline):
+		out.Code = errs.CodeDeadline
+	case errors.Is(cause, errs.ErrCancelled):
+		out.Code = errs.CodeCancelled
+	case errors.Is(cause, errs.ErrActorDied):
+		out.Code = errs.CodeActorDied
+	}
+	return out
+}
+
+// crashed makes the report of a panic, or of a goroutine that ended itself.
+func (r *runner) crashed(p any) *errs.Error {
+	spec := r.task.Spec
+	out := &errs.Error{Code: errs.CodeTaskFailed, Name: spec.Opts.Func, Task: r.call.id().String()}
+	inner := &errs.Error{Code: errs.CodePanic}
+	if p == nil {
+		inner.Msg = "the function called runtime.Goexit instead of returning"
+	} else {
+		inner.Msg = fmt.Sprint(p)
+		inner.Stack = string(debug.Stack())
+		if err, ok := p.(error); ok {
+			inner.Cause = []*errs.Error{errs.From(err)}
+		}
+	}
+	out.Msg = spec.Opts.Func + ": " + inner.Msg
+	out.Cause = []*errs.Error{inner}
+	r.lane.e.abandonCreation(spec, out)
+	return out
+}

@@ -1,0 +1,339 @@
+package worker
+
+import (
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// lane runs tasks in the order in which they came, at most max at once: one for a lease,
+// its actor's bound for a concurrency group. Its goroutines are kept a while when they
+// have no work.
+type lane struct {
+	e     *Executor
+	max   int
+	actor *actor // nil for a lease
+
+	mu      sync.Mutex
+	queue   []item        // guarded by mu; from head on
+	head    int           // guarded by mu
+	calls   []*call       // guarded by mu: under way
+	runners int           // guarded by mu: goroutines, parked ones included
+	parked  int           // guarded by mu
+	wake    chan struct{} // one token for each runner to wake; capacity max
+	done    []wire.Msg    // guarded by mu: Dones to send
+	keep    []any         // guarded by mu: held until they are sent
+	sending []wire.Msg    // guarded by mu: taken from done, not yet handed over
+	idle    int           // guarded by mu: stats periods without work
+	surplus int           // guarded by mu: parked runners that are to end
+	closed  bool          // guarded by mu
+	held    bool          // guarded by mu: an actor that is not created yet
+	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody asks
+}
+
+// item is a task in a lane's queue.
+type item struct {
+	t        wire.ExecTask
+	lease    ids.LeaseID
+	received int64
+}
+
+func newLane(e *Executor, size int, a *actor) *lane {
+	return &lane{e: e, max: size, actor: a, wake: make(chan struct{}, size)}
+}
+
+// push queues tasks; false if the lane has been closed.
+func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if l.head == len(l.queue) {
+		l.queue, l.head = l.queue[:0], 0
+	}
+	for i := range tasks {
+		l.queue = append(l.queue, item{tasks[i], lease, now})
+	}
+	l.idle, l.surplus = 0, 0
+	l.startLocked(len(tasks))
+	return true
+}
+
+// startLocked wakes or makes up to n runners.
+func (l *lane) startLocked(n int) {
+	if l.held {
+		return
+	}
+	for ; n > 0 && l.parked > 0; n-- {
+		l.parked--
+		l.wake <- struct{}{}
+	}
+	for ; n > 0 && l.runners < l.max; n-- {
+		l.runners++
+		if !l.e.spawn(func() { newRunner(l).run() }) {
+			l.runners--
+			return
+		}
+	}
+}
+
+// release lets the calls of an actor start that waited for its creation.
+func (l *lane) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = false
+	l.startLocked(len(l.queue) - l.head)
+}
+
+// next ends a runner's last call and gives its next task. It sends Dones when there is
+// nothing to do or enough of them; it parks when there is nothing to do. It returns false
+// when the runner is to end.
+func (l *lane) next(r *runner) bool {
+	l.mu.Lock()
+	for {
+		if len(l.done) > 0 && (l.head == len(l.queue) || len(l.done) >= doneBatch) {
+			l.flushLocked()
+			continue
+		}
+		if r.gone { // whoever abandoned its call has taken it off the count
+			l.mu.Unlock()
+			return false
+		}
+		if l.closed || (l.surplus > 0 && l.head == len(l.queue)) {
+			l.surplus = max(0, l.surplus-1)
+			l.runners--
+			l.mu.Unlock()
+			return false
+		}
+		if l.head < len(l.queue) {
+			break
+		}
+		l.parked++
+		l.mu.Unlock()
+		<-l.wake
+		r.now = 0
+		l.mu.Lock()
+	}
+	it := &l.queue[l.head]
+	l.head++
+	r.begin(it)
+	*it = item{}
+	l.calls = append(l.calls, r.call)
+	late := len(l.done) > 0
+	l.mu.Unlock()
+	if late {
+		l.e.armFlusher()
+	}
+	return true
+}
+
+// flushLocked sends the Dones. It unlocks mu while it does.
+func (l *lane) flushLocked() {
+	msgs, keep := l.done, l.keep
+	l.done, l.keep = nil, nil
+	l.sending = append(l.sending, msgs...)
+	l.mu.Unlock()
+	l.e.send(msgs...)
+	l.e.finished(len(msgs))
+	clear(keep)
+	l.mu.Lock()
+	if len(l.sending) == len(msgs) { // else another runner sends too
+		clear(l.sending)
+		l.sending = l.sending[:0]
+	} else {
+		l.sending = without(l.sending, msgs)
+	}
+	if l.done == nil {
+		clear(msgs)
+		l.done = msgs[:0]
+	}
+}
+
+func without(from, some []wire.Msg) []wire.Msg {
+	out := from[:0]
+	for _, m := range from {
+		drop := false
+		for _, s := range some {
+			drop = drop || s == m
+		}
+		if !drop {
+			out = append(out, m)
+		}
+	}
+	clear(from[len(out):])
+	return out
+}
+
+// ended records the report of a call. false: the call was abandoned, its report was sent
+// and its runner has been replaced.
+func (l *lane) ended(cl *call, d *wire.Done, keep any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropCall(cl)
+	if cl.abandoned {
+		return false
+	}
+	l.done = append(l.done, d)
+	if keep != nil {
+		l.keep = append(l.keep, keep)
+	}
+	return true
+}
+
+func (l *lane) dropCall(cl *call) {
+	for i, c := range l.calls {
+		if c == cl {
+			last := len(l.calls) - 1
+			l.calls[i] = l.calls[last]
+			l.calls[last] = nil
+			l.calls = l.calls[:last]
+			break
+		}
+	}
+	if len(l.calls) == 0 && l.quiet != nil {
+		close(l.quiet)
+		l.quiet = nil
+	}
+}
+
+// takeQueue empties the queue of a lease whose task blocks, and sends the reports that
+// wait: what they resolve may be what is waited for.
+func (l *lane) takeQueue() []ids.TaskID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.done) > 0 {
+		l.flushLocked()
+	}
+	if l.head == len(l.queue) {
+		return nil
+	}
+	out := make([]ids.TaskID, 0, len(l.queue)-l.head)
+	for _, it := range l.queue[l.head:] {
+		out = append(out, it.t.Spec.ID)
+	}
+	clear(l.queue)
+	l.queue, l.head = l.queue[:0], 0
+	return out
+}
+
+// cancel drops a queued task or ends the context of a running one. It tells whether the
+// task was here.
+func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
+	l.mu.Lock()
+	for i := l.head; i < len(l.queue); i++ {
+		if l.queue[i].t.Spec.ID != task {
+			continue
+		}
+		it := l.queue[i]
+		l.queue = append(l.queue[:i], l.queue[i+1:]...)
+		l.mu.Unlock()
+		l.e.refuse(&it.t, it.lease, it.received, cancelled(task))
+		return true
+	}
+	for _, cl := range l.calls {
+		if cl.id() != task {
+			continue
+		}
+		if abandon && !cl.abandoned {
+			l.abandonLocked(cl)
+		}
+		l.mu.Unlock()
+		cl.ctx.cancel(cancelled(task))
+		return true
+	}
+	l.mu.Unlock()
+	return false
+}
+
+func cancelled(task ids.TaskID) *errs.Error {
+	return &errs.Error{Code: errs.CodeCancelled, Task: task.String()}
+}
+
+// abandonLocked gives up on a call: it is reported as cancelled, and another runner takes
+// the place of the one that is stuck in it.
+func (l *lane) abandonLocked(cl *call) {
+	cl.abandoned = true
+	l.dropCall(cl)
+	l.runners--
+	now := l.e.cfg.Now()
+	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()),
+		Times: wire.Times{Received: cl.received, Started: cl.started, Ended: now}})
+	l.startLocked(1) // it sends the report
+}
+
+// close ends the lane: what runs is cancelled, what waits is dropped.
+func (l *lane) close() {
+	l.mu.Lock()
+	dropped := len(l.queue) - l.head
+	clear(l.queue)
+	l.queue, l.head, l.closed = nil, 0, true
+	calls := append([]*call(nil), l.calls...)
+	l.wakeAllLocked()
+	l.mu.Unlock()
+	for _, cl := range calls {
+		cl.ctx.cancel(&errs.Error{Code: errs.CodeShutdown, Msg: "the worker is shutting down", Task: cl.id().String()})
+	}
+	if dropped > 0 {
+		l.e.finished(dropped)
+	}
+}
+
+func (l *lane) wakeAllLocked() {
+	for ; l.parked > 0; l.parked-- {
+		l.wake <- struct{}{}
+	}
+}
+
+// sweep ends the goroutines of a lane that has been idle for a while, and tells whether
+// the lane can be forgotten.
+func (l *lane) sweep() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head < len(l.queue) || len(l.calls) > 0 || len(l.done) > 0 || len(l.sending) > 0 || l.held {
+		l.idle = 0
+		return false
+	}
+	if l.idle++; l.idle < laneLinger {
+		return false
+	}
+	l.closed = l.actor == nil
+	l.surplus = l.parked
+	l.wakeAllLocked()
+	return l.closed
+}
+
+// snapshot adds what the lane holds to the answer to Resync.
+func (l *lane) snapshot(h *wire.Holdings) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, cl := range l.calls {
+		h.Tasks = append(h.Tasks, wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease})
+	}
+	for _, it := range l.queue[l.head:] {
+		h.Tasks = append(h.Tasks, wire.Attempt{Task: it.t.Spec.ID, Attempt: it.t.Attempt, Lease: it.lease})
+	}
+	for _, list := range [][]wire.Msg{l.sending, l.done} { // their reports follow
+		for _, m := range list {
+			if d, ok := m.(*wire.Done); ok {
+				h.Tasks = append(h.Tasks, wire.Attempt{Task: d.Task, Attempt: d.Attempt, Lease: d.Lease})
+			}
+		}
+	}
+}
+
+// function finds the task's function; the lane's runners remember their last one.
+func (r *runner) function(spec *wire.TaskSpec) (*registry.Function, *errs.Error) {
+	if r.opts == spec.Opts && r.fn != nil {
+		return r.fn, nil
+	}
+	f, ok := r.lane.e.cfg.Lookup(spec.Opts.Func)
+	if !ok {
+		return nil, errs.New(errs.CodeUnknownFunction, "function %q is not registered in this worker's binary: register it at package level", spec.Opts.Func)
+	}
+	r.opts, r.fn = spec.Opts, f
+	return f, nil
+}

@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"context"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// results puts what a function returned into the report. Large values go into the segment
+// one after another, each sealed before the next is asked for, so that results that are
+// together larger than the store can spill.
+func (r *runner) results(ctx context.Context, rep *report, outs []registry.Output) (keep any, err error) {
+	spec := r.task.Spec
+	if len(outs) != int(spec.Opts.NumReturns) {
+		return nil, errs.New(errs.CodeReturnMismatch, "%q gave %d results, the caller expects %d: run the same binary everywhere", spec.Opts.Func, len(outs), spec.Opts.NumReturns)
+	}
+	rs := rep.r[:]
+	if len(outs) != 1 {
+		rs = make([]wire.Result, len(outs))
+	}
+	var keeps []any
+	for i := range outs {
+		o := &outs[i]
+		if err := r.result(ctx, o, r.call.id().Return(i), &rs[i]); err != nil {
+			return nil, err
+		}
+		if o.Keep == nil {
+			continue
+		}
+		if keep == nil {
+			keep = o.Keep
+		} else {
+			keeps = append(keeps, o.Keep)
+		}
+	}
+	rep.d.Results = rs
+	if keeps != nil {
+		keep = append(keeps, keep)
+	}
+	return keep, nil
+}
+
+// result makes one object of an output: inline, or created, written and sealed.
+func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID, res *wire.Result) error {
+	if len(o.Meta) > wire.MaxMeta {
+		return errs.New(errs.CodeNotEncodable, "the layout of a result takes %d bytes, at most %d are possible: use a simpler type", len(o.Meta), wire.MaxMeta)
+	}
+	res.Value.Meta, res.Value.Refs = o.Meta, o.Refs
+	if o.Buffer != nil {
+		res.Kind, res.Size = wire.ResultStored, o.Buffer.Size()
+		return r.buffered(ctx, o, id)
+	}
+	res.Size = uint64(o.Size)
+	if o.Size <= r.lane.e.inline {
+		res.Kind = wire.ResultInline
+		res.Value.Data = o.Inline
+		if o.Inline == nil && o.Fill != nil {
+			res.Value.Data = make([]byte, o.Size)
+			o.Fill(res.Value.Data)
+		}
+		return nil
+	}
+	res.Kind = wire.ResultStored
+	return r.store(ctx, id, uint64(o.Size), o, func(dst []byte) {
+		if o.Inline != nil {
+			copy(dst, o.Inline)
+		} else {
+			o.Fill(dst)
+		}
+	})
+}
+
+func (r *runner) store(ctx context.Context, id ids.ObjectID, size uint64, o *registry.Output, fill func([]byte)) error {
+	b, err := r.lane.e.c.Create(ctx, id, size)
+	if err != nil {
+		return err
+	}
+	r.made = append(r.made, b) // aborted if fill panics
+	if !b.Exists() {
+		fill(b.Bytes())
+	}
+	return b.SealReturn(o.Meta, o.Refs)
+}
+
+// buffered seals a buffer that the function wrote itself: in place if it was made under
+// the return's id, else by one copy.
+func (r *runner) buffered(ctx context.Context, o *registry.Output, id ids.ObjectID) error {
+	b := o.Buffer
+	if b.ID() == id {
+		return b.SealReturn(o.Meta, o.Refs)
+	}
+	src := b.Bytes()
+	if src == nil {
+		return errs.New(errs.CodeInvalid, "the buffer returned was sealed or aborted before")
+	}
+	defer b.Abort()
+	return r.store(ctx, id, b.Size(), o, func(dst []byte) { copy(dst, src) })
+}
+
+var _ client.Blocker = (*call)(nil)

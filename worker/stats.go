@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"runtime/metrics"
+	"time"
+
+	"mobula/wire"
+)
+
+// report sends the regular Stats and tidies up idle lanes.
+func (e *Executor) report() {
+	defer e.work.Done()
+	tick := time.NewTicker(e.cfg.StatsEvery)
+	defer tick.Stop()
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
+	for {
+		select {
+		case <-e.quit:
+			return
+		case <-e.c.Done():
+			return
+		case <-tick.C:
+		}
+		metrics.Read(samples)
+		e.send(&wire.Stats{HeapBytes: samples[0].Value.Uint64(), Goroutines: samples[1].Value.Uint64(), Running: uint32(max(0, e.running.Load()))})
+		e.sweep()
+	}
+}
+
+// sweep forgets lanes whose lease has had no work for a while.
+func (e *Executor) sweep() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for lease, l := range e.lanes {
+		if l.sweep() {
+			delete(e.lanes, lease)
+		}
+	}
+}
+
+// armFlusher makes sure that Dones that wait for company go soon although the task that
+// runs now may be long.
+func (e *Executor) armFlusher() {
+	if e.armed.Load() || e.armed.Swap(true) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	if e.flusher == nil {
+		e.flusher = time.AfterFunc(doneDelay, e.flush)
+	} else {
+		e.flusher.Reset(doneDelay)
+	}
+}
+
+func (e *Executor) flush() {
+	e.armed.Store(false)
+	for _, l := range e.all() {
+		l.mu.Lock()
+		if len(l.done) > 0 {
+			l.flushLocked()
+		}
+		l.mu.Unlock()
+	}
+}
+
+// Holdings adds what the executor holds to the answer to the owner's Resync. It is meant
+// for client.Config.Holdings.
+func (e *Executor) Holdings(h *wire.Holdings) {
+	for _, l := range e.all() {
+		l.snapshot(h)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, a := range e.actors {
+		if a.made.Load() {
+			h.Actors = append(h.Actors, id)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package worker
+
+import "mobula/internal/errs"
+
+// takeItems empties the queue.
+func (l *lane) takeItems() []item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := append([]item(nil), l.queue[l.head:]...)
+	clear(l.queue)
+	l.queue, l.head = l.queue[:0], 0
+	return out
+}
+
+// cancelAll ends the contexts of what runs.
+func (l *lane) cancelAll(why *errs.Error) {
+	l.mu.Lock()
+	calls := append([]*call(nil), l.calls...)
+	l.mu.Unlock()
+	for _, cl := range calls {
+		cl.ctx.cancel(why)
+	}
+}
+
+// settle waits until nothing of the lane runs, or the executor closes.
+func (l *lane) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.calls) > 0 && !l.e.isClosing() {
+		if l.quiet == nil {
+			l.quiet = make(chan struct{})
+		}
+		quiet := l.quiet
+		l.mu.Unlock()
+		select {
+		case <-quiet:
+		case <-l.e.quit:
+		}
+		l.mu.Lock()
+	}
+}
+
+func (e *Executor) isClosing() bool {
+	select {
+	case <-e.quit:
+		return true
+	default:
+		return false
+	}
+}

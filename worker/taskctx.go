@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+)
+
+// taskCtx is a task's context. A standard cancellable context is made behind it only when
+// somebody asks for Done or derives from it, or when the task is cancelled; most short
+// tasks never do.
+type taskCtx struct {
+	base context.Context
+	tc   *client.TaskContext
+
+	inner atomic.Pointer[innerCtx]
+	mu    sync.Mutex // makes inner
+	ended bool       // guarded by mu: the call has returned
+}
+
+type innerCtx struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	stop   context.CancelFunc // of the deadline's timer; may be nil
+}
+
+// errReturned is the cause of a context whose task has returned.
+var errReturned = errs.New(errs.CodeCancelled, "the task has returned: its context is over")
+
+func (t *taskCtx) std() *innerCtx {
+	if in := t.inner.Load(); in != nil {
+		return in
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stdLocked(0)
+}
+
+// stdLocked makes the standard context, with a deadline in Unix nanoseconds unless 0.
+func (t *taskCtx) stdLocked(deadline int64) *innerCtx {
+	if in := t.inner.Load(); in != nil {
+		return in
+	}
+	in := new(innerCtx)
+	in.Context, in.cancel = context.WithCancelCause(t.base)
+	if deadline != 0 {
+		in.Context, in.stop = context.WithDeadlineCause(in.Context, time.Unix(0, deadline),
+			&errs.Error{Code: errs.CodeDeadline, Msg: "the task's deadline passed while it ran", Task: t.tc.Task.String()})
+	}
+	if t.ended {
+		in.cancel(errReturned)
+	}
+	t.inner.Store(in)
+	return in
+}
+
+// Done is closed when the task is cancelled, runs past its deadline or has returned.
+func (t *taskCtx) Done() <-chan struct{} { return t.std().Done() }
+
+// Deadline is the task's own or its base's.
+func (t *taskCtx) Deadline() (time.Time, bool) {
+	if in := t.inner.Load(); in != nil {
+		return in.Deadline()
+	}
+	return t.base.Deadline()
+}
+
+// Err tells whether the context is over.
+func (t *taskCtx) Err() error {
+	if in := t.inner.Load(); in != nil {
+		return in.Err()
+	}
+	return t.base.Err()
+}
+
+// Value answers with the task, else as the base does. Behind it stands the standard
+// context once there is one, so that context.Cause and derived contexts find it.
+func (t *taskCtx) Value(key any) any {
+	if key == client.TaskKey {
+		return t.tc
+	}
+	if in := t.inner.Load(); in != nil {
+		return in.Value(key)
+	}
+	return t.base.Value(key)
+}
+
+// cancel ends the context for a reason.
+func (t *taskCtx) cancel(cause error) { t.std().cancel(cause) }
+
+// cause is why the context is over; nil while it is not. It makes nothing.
+func (t *taskCtx) cause() error {
+	in := t.inner.Load()
+	if in == nil {
+		if t.base.Err() != nil {
+			return context.Cause(t.base)
+		}
+		return nil
+	}
+	return context.Cause(in)
+}
+
+// end releases what derived from the context after the call.
+func (t *taskCtx) end() {
+	t.mu.Lock()
+	t.ended = true
+	in := t.inner.Load()
+	t.mu.Unlock()
+	if in == nil {
+		return
+	}
+	in.cancel(errReturned)
+	if in.stop != nil {
+		in.stop()
+	}
+}
