@@ -1,0 +1,85 @@
+package config
+
+import "time"
+
+// Config is the configuration of a node. Fields without a static default are zero until the
+// node fills in what the machine has. The doc of each field is in Settings.
+type Config struct {
+	Name         string
+	Dir          string
+	Namespace    string
+	CPUs         float64
+	GPUs         float64
+	Memory       Bytes
+	Resources    map[string]float64
+	CloseTimeout time.Duration
+
+	Store   Store
+	Workers Workers
+	Log     Log
+	Metrics Metrics
+	Trace   Trace
+	Events  Events
+
+	sources map[string]string // by key: where the value was said
+}
+
+// Store configures the object store.
+type Store struct {
+	Size           Bytes
+	Dir            string
+	Spill          []string
+	SpillThreshold float64
+	ArgsFraction   float64
+	DiskBudget     Bytes
+	InlineMax      Bytes
+	InlineFraction float64
+}
+
+// Workers configures where tasks run.
+type Workers struct {
+	Processes       bool
+	Executable      string
+	Heap            Bytes
+	StartTimeout    time.Duration
+	MemoryThreshold float64
+}
+
+// Log configures the node's log.
+type Log struct {
+	Level  string
+	Format string
+	File   string
+	Size   Bytes
+	Files  int
+}
+
+// Metrics configures the Prometheus endpoint.
+type Metrics struct {
+	Address string
+}
+
+// Trace configures what of tracing the OTEL_ variables do not.
+type Trace struct {
+	Ratio float64
+}
+
+// Events configures the record of task events.
+type Events struct {
+	Ring  int
+	Rate  int
+	Size  Bytes
+	Files int
+}
+
+// Source says where a setting's value comes from: "--store-size", "MOBULA_STORE_SIZE",
+// "/etc/m.yaml: store.size", "option" or "default".
+func (c *Config) Source(key string) string {
+	if s, ok := c.sources[key]; ok {
+		return s
+	}
+	return "default"
+}
+
+// Bytes is an amount of memory or disk. Text is a number with a unit: "512MiB", "2GB", "100KiB".
+type Bytes uint64

@@ -1,0 +1,287 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// table collects settings; each method adds one of a kind and sets its default.
+type table []setting
+
+func (t *table) add(s Setting, set func(v any) error, show func() string) {
+	*t = append(*t, setting{s, set, show})
+}
+
+// scalar adds a setting that is read from one piece of text.
+func scalar[T any](t *table, p *T, s Setting, def T, parse func(string) (T, error), show func(T) string) {
+	*p = def
+	t.add(s, func(v any) error {
+		text, err := asText(v)
+		if err != nil {
+			return err
+		}
+		x, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+		*p = x
+		return nil
+	}, func() string { return show(*p) })
+}
+
+func (t *table) text(p *string, key, def, words, doc string) {
+	scalar(t, p, named(key, "text", either(words, def), doc), def,
+		func(s string) (string, error) { return s, nil }, func(s string) string { return s })
+}
+
+func (t *table) number(p *float64, key, words, doc string, check func(float64) error) {
+	scalar(t, p, named(key, "number", words, doc), 0, func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || v != v || v-v != 0 {
+			return 0, fmt.Errorf("not a number; give one such as 4 or 0.5")
+		}
+		return v, check(v)
+	}, showNumber)
+}
+
+func (t *table) fraction(p *float64, key string, def float64, doc string) {
+	t.ratio(p, key, def, doc, func(v float64) bool { return v > 0 && v <= 1 }, "a fraction above 0 and up to 1")
+}
+
+// share is a fraction that may be 0.
+func (t *table) share(p *float64, key string, def float64, doc string) {
+	t.ratio(p, key, def, doc, func(v float64) bool { return v >= 0 && v <= 1 }, "a fraction from 0 to 1")
+}
+
+func (t *table) ratio(p *float64, key string, def float64, doc string, ok func(float64) bool, want string) {
+	scalar(t, p, named(key, "fraction", showNumber(def), doc), def, func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || !ok(v) {
+			return 0, fmt.Errorf("want %s, such as 0.5", want)
+		}
+		return v, nil
+	}, showNumber)
+}
+
+func (t *table) count(p *int, key string, def int, doc string, least, most int) {
+	scalar(t, p, named(key, "count", strconv.Itoa(def), doc), def, func(s string) (int, error) {
+		v, err := strconv.Atoi(s)
+		if err != nil || v < least || v > most {
+			return 0, fmt.Errorf("want a whole number from %d to %d", least, most)
+		}
+		return v, nil
+	}, strconv.Itoa)
+}
+
+func (t *table) flag(p *bool, key, doc string) {
+	scalar(t, p, named(key, "bool", "false", doc), false, func(s string) (bool, error) {
+		switch strings.ToLower(s) {
+		case "yes", "on":
+			return true, nil
+		case "no", "off":
+			return false, nil
+		}
+		v, err := strconv.ParseBool(s)
+		if err != nil {
+			return false, fmt.Errorf("want true or false")
+		}
+		return v, nil
+	}, strconv.FormatBool)
+}
+
+func (t *table) size(p *Bytes, key string, def Bytes, words, doc string, check func(Bytes) error) {
+	scalar(t, p, named(key, "size", either(words, def.String()), doc), def, func(s string) (Bytes, error) {
+		v, err := ParseBytes(s)
+		if err == nil && check != nil {
+			err = check(v)
+		}
+		return v, err
+	}, func(b Bytes) string {
+		if b == 0 && words != "" {
+			return "" // the node knows when it runs
+		}
+		return b.String()
+	})
+}
+
+func (t *table) duration(p *time.Duration, key string, def time.Duration, doc string) {
+	scalar(t, p, named(key, "duration", def.String(), doc), def, func(s string) (time.Duration, error) {
+		v, err := time.ParseDuration(s)
+		if err != nil {
+			return 0, fmt.Errorf("not a duration; give a number with a unit such as 30s or 500ms")
+		}
+		if v <= 0 {
+			return 0, fmt.Errorf("want more than 0")
+		}
+		return v, nil
+	}, time.Duration.String)
+}
+
+func (t *table) choice(p *string, key, def, doc string, of ...string) {
+	scalar(t, p, named(key, strings.Join(of, "|"), def, doc), def, func(s string) (string, error) {
+		if v := strings.ToLower(s); slices.Contains(of, v) {
+			return v, nil
+		}
+		return "", fmt.Errorf("want one of %s", strings.Join(of, ", "))
+	}, func(s string) string { return s })
+}
+
+// loopback is an address that nobody but this machine's users can reach: what is served
+// there has neither authentication nor TLS.
+func (t *table) loopback(p *string, key, doc string) {
+	scalar(t, p, named(key, "host:port", "off", doc), "", func(s string) (string, error) {
+		if s == "" || s == "off" {
+			return "", nil
+		}
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			return "", fmt.Errorf("not an address; give host:port such as 127.0.0.1:9464")
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return "", fmt.Errorf("port %q; want 0 to 65535", port)
+		} else if host == "localhost" {
+			return net.JoinHostPort("127.0.0.1", strconv.FormatUint(n, 10)), nil
+		}
+		if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+			return "", fmt.Errorf("only loopback addresses are served, as it has no authentication; give 127.0.0.1:%s", port)
+		}
+		return s, nil
+	}, func(s string) string { return either(s, "off") })
+}
+
+func (t *table) list(p *[]string, key, words, doc string) {
+	t.add(named(key, "list", words, doc), func(v any) error {
+		var out []string
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				s, err := asText(e)
+				if err != nil {
+					return err
+				}
+				out = append(out, s)
+			}
+		default:
+			s, err := asText(v)
+			if err != nil {
+				return fmt.Errorf("want a list, or text with commas between the elements: %w", err)
+			}
+			out = splitList(s)
+		}
+		if i := slices.Index(out, ""); i >= 0 {
+			return fmt.Errorf("element %d is empty", i+1)
+		}
+		*p = out
+		return nil
+	}, func() string { return strings.Join(*p, ",") })
+}
+
+func (t *table) amounts(p *map[string]float64, key, doc string) {
+	t.add(named(key, "name=amount", "none", doc), func(v any) error {
+		pairs := map[string]any{}
+		switch v := v.(type) {
+		case map[string]any:
+			pairs = v
+		default:
+			s, err := asText(v)
+			if err != nil {
+				return fmt.Errorf("want a map of names to amounts: %w", err)
+			}
+			for _, e := range splitList(s) {
+				name, amount, ok := strings.Cut(e, "=")
+				if !ok {
+					return fmt.Errorf("%q: want name=amount", e)
+				}
+				pairs[strings.TrimSpace(name)] = strings.TrimSpace(amount)
+			}
+		}
+		out := make(map[string]float64, len(pairs))
+		for _, name := range slices.Sorted(maps.Keys(pairs)) {
+			text, err := asText(pairs[name])
+			if err != nil {
+				return fmt.Errorf("resource %q: %w", name, err)
+			}
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil || n < 0 || n-n != 0 {
+				return fmt.Errorf("resource %q: amount %q: want a number, 0 or more", name, text)
+			}
+			if name == "" {
+				return fmt.Errorf("an amount of %q has no resource's name before it", text)
+			}
+			out[name] = n
+		}
+		*p = out
+		return nil
+	}, func() string {
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(*p)) {
+			out = append(out, name+"="+showNumber((*p)[name]))
+		}
+		return strings.Join(out, ",")
+	})
+}
+
+func splitList(s string) []string {
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	out := strings.Split(s, ",")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}
+
+// asText is a scalar of YAML as it would be written.
+func asText(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case uint64:
+		return strconv.FormatUint(v, 10), nil
+	case float64:
+		return showNumber(v), nil
+	}
+	return "", fmt.Errorf("%v is no single value", v)
+}
+
+func showNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// ParseBytes reads what String prints, and every other common way to write a size.
+func ParseBytes(s string) (Bytes, error) {
+	v, err := humanize.ParseBytes(s)
+	if err != nil || strings.HasPrefix(strings.TrimSpace(s), "-") {
+		return 0, fmt.Errorf("not a size; give a number with a unit such as 512MiB or 2GB")
+	}
+	return Bytes(v), nil
+}
+
+// String is exact: the largest binary or decimal unit that divides the amount.
+func (b Bytes) String() string {
+	if b == 0 {
+		return "0"
+	}
+	for _, u := range []struct {
+		size Bytes
+		name string
+	}{{1 << 40, "TiB"}, {1e12, "TB"}, {1 << 30, "GiB"}, {1e9, "GB"}, {1 << 20, "MiB"}, {1e6, "MB"}, {1 << 10, "KiB"}, {1e3, "kB"}} {
+		if b%u.size == 0 {
+			return strconv.FormatUint(uint64(b/u.size), 10) + u.name
+		}
+	}
+	return strconv.FormatUint(uint64(b), 10) + "B"
+}

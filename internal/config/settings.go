@@ -1,0 +1,163 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Setting describes one setting, for help and documentation.
+type Setting struct {
+	Key     string `json:"key"`     // in the file: "store.size"
+	Env     string `json:"env"`     // "MOBULA_STORE_SIZE"
+	Flag    string `json:"flag"`    // "store-size"
+	Kind    string `json:"kind"`    // what a value looks like: "size", "duration", "fraction" ...
+	Default string `json:"default"` // as one would write it, or in words where it depends on the machine
+	Doc     string `json:"doc"`
+}
+
+// setting is a Setting bound to the field that it sets.
+type setting struct {
+	Setting
+	set  func(v any) error // v as YAML gives it, or text
+	show func() string
+}
+
+// settings is the one list of all there is to set. Each entry sets its static default when the
+// list is made.
+func (c *Config) settings() []setting {
+	var t table
+	t.text(&c.Name, "name", "", "host name and process id", "Name of the node, as lists and logs show it.")
+	t.text(&c.Dir, "dir", "", "mobula-UID/node under the directory for temporary files", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
+	t.text(&c.Namespace, "namespace", "default", "", "Namespace of actor names for programs that name none.")
+	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", nonNegative)
+	t.number(&c.GPUs, "gpus", "0", "GPUs that tasks may ask for.", nonNegative)
+	t.size(&c.Memory, "memory", 0, "the machine's without the store", "Memory that tasks may ask for as the resource \"memory\".", nil)
+	t.amounts(&c.Resources, "resources", "Further resources by name, for tasks to ask for: name=amount,... or a map in the file.")
+	t.duration(&c.CloseTimeout, "close-timeout", 10*time.Second, "How long a graceful stop may take before it is forced.")
+
+	t.size(&c.Store.Size, "store.size", 0, "30 % of the machine's memory, as Ray's", "Size of the object store: a hard limit on the shared memory of the node.", atLeast(1<<20))
+	t.text(&c.Store.Dir, "store.dir", "/dev/shm", "", "Directory of the shared memory segment of a node that runs by itself.")
+	t.list(&c.Store.Spill, "store.spill", "a directory under dir", "Where objects go that do not fit: directories or URLs (file://, s3://), used in turn.")
+	t.fraction(&c.Store.SpillThreshold, "store.spill-threshold", 0.8, "Share of the store above which cold objects are spilled; the default is Ray's.")
+	t.fraction(&c.Store.ArgsFraction, "store.args-fraction", 0.7, "Share of the store that running tasks' arguments may take; the default is Ray's.")
+	t.size(&c.Store.DiskBudget, "store.disk-budget", 0, "the store's size", "Bytes of files that stand in for shared memory when nothing can be unpinned.", nil)
+	t.size(&c.Store.InlineMax, "store.inline-max", 100<<10, "", "Largest value that travels inside messages instead of through the store.", atMost(16<<20))
+	t.fraction(&c.Store.InlineFraction, "store.inline-fraction", 0.1, "Share of the store's size that inline values and task records may take besides it.")
+
+	t.flag(&c.Workers.Processes, "workers.processes", "An embedded node runs tasks in worker processes instead of goroutines. A node that runs by itself always does.")
+	t.text(&c.Workers.Executable, "workers.executable", "", "the driver's own", "Program that worker processes run.")
+	t.size(&c.Workers.Heap, "workers.heap", 96<<20, "", "Soft limit on a worker's Go heap, for each of its slots.", atLeast(1<<20))
+	t.duration(&c.Workers.StartTimeout, "workers.start-timeout", 30*time.Second, "How long a worker process may take to register.")
+	t.fraction(&c.Workers.MemoryThreshold, "workers.memory-threshold", 0.95, "Share of the machine's or cgroup's memory above which the memory monitor ends work; the default is Ray's.")
+
+	t.choice(&c.Log.Level, "log.level", "info", "Least level that is logged.", "debug", "info", "warn", "error")
+	t.choice(&c.Log.Format, "log.format", "text", "Form of log lines.", "text", "json")
+	t.text(&c.Log.File, "log.file", "", "standard error", "File to log to, rotated.")
+	t.size(&c.Log.Size, "log.size", 100_000_000, "", "Size at which a log file is rotated; the default is Ray's.", atLeast(4<<10))
+	t.count(&c.Log.Files, "log.files", 5, "Rotated log files that are kept; the default is Ray's.", 1, 1000)
+
+	t.loopback(&c.Metrics.Address, "metrics.address", "Loopback address to serve Prometheus metrics on, as 127.0.0.1:9464; port 0 takes a free one.")
+
+	t.share(&c.Trace.Ratio, "trace.ratio", 0.01, "Share of the tasks without a traced caller that are traced; OTEL_TRACES_SAMPLER goes before it.")
+
+	t.count(&c.Events.Ring, "events.ring", 100_000, "Task events that the node remembers for lists and the timeline; the oldest make room. 0: none. The default is Ray's.", 0, 10_000_000)
+	t.count(&c.Events.Rate, "events.rate", 50_000, "Task events a second that are recorded in full; above it whole tasks are left out and counted.", 1, 10_000_000)
+	t.size(&c.Events.Size, "events.size", 32<<20, "", "Size at which a file of task events is rotated. 0: no files.", nil)
+	t.count(&c.Events.Files, "events.files", 2, "Rotated files of task events that are kept.", 1, 1000)
+	return t
+}
+
+// Settings lists every setting, for help and documentation.
+func Settings() []Setting {
+	all := new(Config).settings()
+	out := make([]Setting, len(all))
+	for i, s := range all {
+		out[i] = s.Setting
+	}
+	return out
+}
+
+// Value is a setting with its value and where that comes from.
+type Value struct {
+	Setting
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// Describe lists every setting with the value it has in c.
+func (c *Config) Describe() []Value {
+	cp := *c
+	ref := cp // settings fills in the defaults of cp; the values are c's
+	all := cp.settings()
+	cp = ref
+	out := make([]Value, len(all))
+	for i, s := range all {
+		out[i] = Value{s.Setting, s.show(), c.Source(s.Key)}
+	}
+	return out
+}
+
+// Default is the configuration with nothing said.
+func Default() *Config {
+	c := new(Config)
+	c.settings()
+	return c
+}
+
+// RuntimeEnv are the MOBULA_ variables that are no settings: the runtime's own.
+var RuntimeEnv = []string{
+	"MOBULA_ADDRESS", // of the node that programs join
+	"MOBULA_CONFIG",  // path of the configuration file
+}
+
+// Prefixes of variables that Load leaves alone.
+var runtimePrefixes = []string{
+	"MOBULA_WORKER_", // a node tells its worker processes with them who they are
+	"MOBULA_TEST_",   // of tests
+}
+
+func isRuntimeEnv(name string) bool {
+	return slices.Contains(RuntimeEnv, name) ||
+		slices.ContainsFunc(runtimePrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func named(key, kind, def, doc string) Setting {
+	return Setting{
+		Key: key, Env: "MOBULA_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key)),
+		Flag: strings.ReplaceAll(key, ".", "-"), Kind: kind, Default: def, Doc: doc,
+	}
+}
+
+func either(words, value string) string {
+	if words != "" {
+		return words
+	}
+	return value
+}
+
+func nonNegative(v float64) error {
+	if v < 0 {
+		return fmt.Errorf("want 0 or more")
+	}
+	return nil
+}
+
+func atLeast(n Bytes) func(Bytes) error {
+	return func(v Bytes) error {
+		if v < n {
+			return fmt.Errorf("want %v or more", n)
+		}
+		return nil
+	}
+}
+
+func atMost(n Bytes) func(Bytes) error {
+	return func(v Bytes) error {
+		if v > n {
+			return fmt.Errorf("want %v or less", n)
+		}
+		return nil
+	}
+}
