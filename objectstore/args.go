@@ -33,7 +33,7 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 		return // the owner learns of the worker's end from the scheduler
 	}
 	if s := c.findSet(e.Task, e.Attempt); s != nil {
-		if s.answered && !held && len(s.objs) == len(e.IDs) {
+		if s.answered && !held {
 			c.answerSet(s)
 		}
 		return
@@ -42,11 +42,8 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	for i, id := range e.IDs {
 		r, ok := c.objs[id]
 		if !ok {
-			if !held {
-				c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Err: lostError(id, "is not in the store")}})
-				return
-			}
-			continue
+			c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Err: lostError(id, "is not in the store")}})
+			return
 		}
 		s.objs[i] = r
 		if r.o.list != nil { // it will be used soon: not the next to be spilled
@@ -55,7 +52,6 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 			l.push(r.o)
 		}
 	}
-	s.objs = slices.DeleteFunc(s.objs, func(r ref) bool { return r.o == nil })
 	c.sets[e.Task] = append(c.sets[e.Task], s)
 	if held {
 		c.emit(Remember{NoteKey{Task: e.Task, Attempt: e.Attempt}, heldArgs{e}})
@@ -82,7 +78,7 @@ func (c *Core) admitArgs() {
 		}
 		c.argWait[0] = nil
 		c.argWait = c.argWait[1:]
-		c.admit(s)
+		c.admit(s) // or says what is missing
 	}
 }
 
@@ -100,6 +96,12 @@ func (c *Core) added(s *argSet) uint64 {
 }
 
 func (c *Core) admit(s *argSet) {
+	for i, r := range s.objs {
+		if id := s.req.IDs[i]; c.objs[id] != r { // freed while the set waited
+			c.failSet(s, id, lostError(id, "was freed while its task waited for room"))
+			return
+		}
+	}
 	s.admitted = true
 	for _, r := range s.objs {
 		r.o.argPins++

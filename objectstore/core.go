@@ -52,7 +52,8 @@ type Core struct {
 	activeSets                             int
 	argsFull                               bool // the head of argWait does not fit
 	mark                                   uint64
-	draining                               []alloc.Block
+	draining                               []drain           // that an earlier core's reads may still fill
+	drainFiles                             map[uint32]string // fallback files of no record, likewise
 
 	freeSlots []uint32
 	nextSlot  uint32
@@ -177,14 +178,14 @@ func (c *Core) handle(ev Event) {
 	case Tick:
 		c.timer = 0
 	case Drained:
-		for _, b := range c.draining {
-			c.freeBlock(b)
-		}
-		c.draining = nil
+		c.drained()
 	case Inspect:
 		e.Do(c)
+	case recalled:
+		c.emit(Forget{e.Key})
+		c.handle(e.Event)
 	case begin:
-		c.begin(e.drop)
+		c.begin(e)
 	}
 }
 

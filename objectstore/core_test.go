@@ -159,8 +159,8 @@ func TestTwoTasksThatEachNeedTheOthersRoom(t *testing.T) {
 	const limit = 100 * mib
 	w := newWorld(t, testConfig(limit))
 	w.join(1, 11, 12)
-	w.put(1, put(1), limit*35/100)
 	w.put(1, put(2), limit*35/100)
+	w.put(1, put(1), limit*35/100) // beside the free part
 	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1)}})
 	w.step(PinArgs{Job: 1, Task: task(2), Worker: 12, IDs: []ids.ObjectID{put(2)}})
 	if len(w.argsOK) != 2 {

@@ -155,7 +155,19 @@ type Drained struct{}
 type Inspect struct{ Do func(*Core) }
 
 // begin is stepped first: it tells owners and clients that the store is back.
-type begin struct{ drop []uint32 }
+type begin struct {
+	drop    []uint32 // slots of records of no use
+	drained bool
+}
+
+// Note is a remembered event and its key.
+type Note struct {
+	Key   NoteKey
+	Event Event
+}
+
+// recalled steps a note of an earlier core, which is noted anew if it must be.
+type recalled struct{ Note }
 
 // heldArgs is a PinArgs that was answered before a panic: its pins are taken again, unanswered.
 type heldArgs struct{ PinArgs }
@@ -185,6 +197,7 @@ func (Tick) storeEvent()         {}
 func (Drained) storeEvent()      {}
 func (Inspect) storeEvent()      {}
 func (begin) storeEvent()        {}
+func (recalled) storeEvent()     {}
 
 func lostError(id ids.ObjectID, why string) *errs.Error {
 	return errs.New(errs.CodeObjectLost, "object %v %s", id, why)

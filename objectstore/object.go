@@ -29,6 +29,7 @@ type object struct {
 	argActive  int   // of those, the ones whose task is not idle
 	argCharged uint64
 	quarantine bool // from before a restart; some client may still read it
+	draining   bool // an earlier core's read may still be filling a block for it
 	gone       bool // no reference is left; goes when pins, spill and restore let it
 	spilling   bool
 	counted    bool // in Core.pinnedBytes
@@ -38,13 +39,15 @@ type object struct {
 	list       *lru // that it is on, if any
 	prev, next *object
 
-	values []value // of a block
-	live   int     // values that are not freed or still pinned
+	values []value        // of a block
+	live   int            // values that are not freed or still pinned
+	parked []ids.ObjectID // values freed while the block as a whole was needed
 }
 
 // pin is one client's pins on an object or on one value of a block.
 type pin struct {
 	client ids.ClientID
+	id     ids.ObjectID // of the object, or of the value
 	sub    uint32
 	n      uint32
 	merged bool // of an orphan: falls with the pins of the object that took its id
@@ -103,14 +106,14 @@ func (r ref) meta() []byte {
 }
 
 // addPin takes n pins for a client.
-func (o *object) addPin(c ids.ClientID, sub, n uint32) {
+func (o *object) addPin(c ids.ClientID, id ids.ObjectID, sub, n uint32) {
 	for i := range o.pins {
 		if p := &o.pins[i]; p.client == c && p.sub == sub {
 			p.n += n
 			return
 		}
 	}
-	o.pins = append(o.pins, pin{client: c, sub: sub, n: n})
+	o.pins = append(o.pins, pin{client: c, id: id, sub: sub, n: n})
 }
 
 // dropPins takes n pins of a client away, at most those there are, and says how many.

@@ -161,16 +161,3 @@ func (c *Core) blockIDs(o *object) iter.Seq2[ids.ObjectID, ref] {
 		}
 	}
 }
-
-// settleSub is settleValue for a value that is known by number only.
-func (c *Core) settleSub(o *object, sub uint32) {
-	if !o.values[sub].gone {
-		return
-	}
-	for id, r := range c.blockIDs(o) {
-		if r.sub == sub {
-			c.settleValue(id, r)
-			return
-		}
-	}
-}

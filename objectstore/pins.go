@@ -35,7 +35,16 @@ func (c *Core) settle(o *object) {
 			want.push(o)
 		}
 	}
-	if pinned || o.spilling || o.restore != nil {
+	if len(o.parked) > 0 && !o.busy() {
+		parked := o.parked
+		o.parked = nil
+		for _, id := range parked {
+			if r, ok := c.objs[id]; ok && r.o == o {
+				c.settleValue(id, r)
+			}
+		}
+	}
+	if pinned || o.spilling || o.restore != nil || o.draining {
 		return
 	}
 	if o.gone {
@@ -100,7 +109,7 @@ func (c *Core) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 			}
 		}
 	}
-	r.o.addPin(client, r.sub, n)
+	r.o.addPin(client, id, r.sub, n)
 	c.held[r.o] = struct{}{}
 	c.settle(r.o)
 }
@@ -148,6 +157,10 @@ func (c *Core) settleValue(id ids.ObjectID, r ref) {
 			return
 		}
 	}
+	if r.o.busy() {
+		r.o.parked = append(r.o.parked, id)
+		return
+	}
 	delete(c.objs, id)
 	if r.o.live--; r.o.live == 0 {
 		r.o.gone = true
@@ -173,6 +186,9 @@ func (c *Core) free(id ids.ObjectID) {
 	c.unwanted(r.o)
 	c.settle(r.o)
 }
+
+// busy tells whether a block is needed as a whole, whatever becomes of its values.
+func (o *object) busy() bool { return o.argPins > 0 || o.quarantine || o.restore != nil }
 
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }
 
@@ -212,7 +228,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 			o.pins = slices.Delete(o.pins, i, i+1)
 			if o.values != nil {
-				c.settleSub(o, p.sub)
+				c.settleValue(p.id, ref{o, p.sub})
 			}
 		}
 		if len(o.pins) == 0 {

@@ -2,8 +2,10 @@ package objectstore
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,8 +27,9 @@ type chaos struct {
 	pins    map[getOf]int
 	argsReq map[NoteKey]ids.ClientID // asked and not dropped
 	alive   map[ids.ObjectID]bool    // sealed and not freed
-	seen    int                      // of resolved
-	seenL   int                      // of lost
+	freed   map[ids.ObjectID]bool
+	seen    int // of resolved
+	seenL   int // of lost
 	n       int
 }
 
@@ -55,11 +58,18 @@ func newChaos(t testing.TB, seed int64, limit uint64) *chaos {
 		cfg.FallbackBytes = 0
 	}
 	x := &chaos{world: newWorld(t, cfg), rnd: rnd, next: 1, open: map[uint64]creation{}, gets: map[getOf]int{}, pins: map[getOf]int{},
-		argsReq: map[NoteKey]ids.ClientID{}, alive: map[ids.ObjectID]bool{}}
+		argsReq: map[NoteKey]ids.ClientID{}, alive: map[ids.ObjectID]bool{}, freed: map[ids.ObjectID]bool{}}
 	for range 3 {
 		x.joinOne()
 	}
 	return x
+}
+
+// inOrder gives a map's keys in an order that does not change from run to run.
+func inOrder[K comparable, V any](m map[K]V) []K {
+	keys := slices.Collect(maps.Keys(m))
+	slices.SortFunc(keys, func(a, b K) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return keys
 }
 
 func (x *chaos) joinOne() {
@@ -84,7 +94,8 @@ func (x *chaos) object() (ids.ObjectID, bool) {
 
 // absorb takes in what the core has answered.
 func (x *chaos) absorb() {
-	for r, c := range x.open {
+	for _, r := range inOrder(x.open) {
+		c := x.open[r]
 		m := x.created[r]
 		if m == nil {
 			continue
@@ -97,21 +108,14 @@ func (x *chaos) absorb() {
 	}
 	slices.SortFunc(x.granted, func(a, b grantOf) int { return int(a.m.Req) - int(b.m.Req) })
 	for ; x.seen < len(x.resolved); x.seen++ {
-		m := x.resolved[x.seen]
-		var k getOf
-		for g, n := range x.gets { // a client asks for an object once at a time
-			if g.id == m.ID && n > 0 && (m.Result.Err != nil || x.world.owned[owner{id: m.ID, client: g.client, pin: true}].Size == m.Extent.Size) && x.pinsInCore(g) > x.pins[g] || g.id == m.ID && m.Result.Err != nil {
-				k = g
-				break
-			}
+		m, k := x.resolved[x.seen], getOf{x.getter[x.seen], x.resolved[x.seen].ID}
+		if !slices.Contains(x.clients, k.client) {
+			continue
 		}
-		if k.client == 0 {
-			continue // its get was withdrawn
+		if m.Result.Err == nil {
+			x.pins[k]++ // even if its get was withdrawn meanwhile
 		}
 		delete(x.gets, k)
-		if m.Result.Err == nil {
-			x.pins[k]++
-		}
 	}
 	for ; x.seenL < len(x.lost); x.seenL++ {
 		l := x.lost[x.seenL]
@@ -122,14 +126,6 @@ func (x *chaos) absorb() {
 			delete(x.argsReq, NoteKey{Task: l.Task, Attempt: l.Attempt})
 		}
 	}
-}
-
-func (x *chaos) pinsInCore(g getOf) int {
-	r, ok := x.c.objs[g.id]
-	if !ok {
-		return 0
-	}
-	return int(r.o.pinsOf(g.client, r.sub))
 }
 
 func (x *chaos) act() {
@@ -158,18 +154,15 @@ func (x *chaos) act() {
 	case 11, 12, 13:
 		x.dropPin()
 	case 14:
-		for g := range x.gets {
+		for _, g := range inOrder(x.gets) {
 			delete(x.gets, g)
 			x.step(UnpinForGet{g.client, g.id})
-			if n := x.pinsInCore(g) - x.pins[g]; n > 0 { // it was answered meanwhile
-				x.unpin(g.client, g.id, uint32(n))
-			}
 			break
 		}
 	case 15, 16:
 		x.askArgs()
 	case 17, 18:
-		for k := range x.argsReq {
+		for _, k := range inOrder(x.argsReq) {
 			delete(x.argsReq, k)
 			delete(x.argsOK, k)
 			x.step(UnpinArgs{k.Task, k.Attempt})
@@ -180,6 +173,7 @@ func (x *chaos) act() {
 	case 20:
 		if id, ok := x.object(); ok {
 			delete(x.alive, id)
+			x.freed[id] = true
 			x.step(Free{[]ids.ObjectID{id}})
 		}
 	case 21:
@@ -216,7 +210,7 @@ func (x *chaos) finish(i int, seal bool) {
 		}
 		x.seal(g.client, g.attempt, g.m, size)
 		if _, ok := x.c.objs[g.id]; !ok {
-			x.t.Fatalf("sealed %v is not there", g.id)
+			x.t.Fatalf("sealed %v is not there: %+v, %+v", g.id, g, x.lost)
 		}
 		x.alive[g.id] = true
 		return
@@ -283,7 +277,7 @@ func (x *chaos) packSome() {
 		}
 	}
 	for id := range x.packed {
-		if _, ok := x.c.objs[id]; ok && x.alive[id] != true && x.rnd.Intn(2) == 0 {
+		if _, ok := x.c.objs[id]; ok && !x.freed[id] {
 			x.alive[id] = true // packed later
 		}
 	}
@@ -383,7 +377,7 @@ func (x *chaos) end() {
 	}
 	for range 200 {
 		x.settle(int64(2 * time.Second))
-		for k := range x.argsReq {
+		for _, k := range inOrder(x.argsReq) {
 			if _, ok := x.argsOK[k]; ok || x.c.findSet(k.Task, k.Attempt) == nil {
 				delete(x.argsReq, k)
 				x.step(UnpinArgs{k.Task, k.Attempt})
@@ -394,12 +388,15 @@ func (x *chaos) end() {
 	if len(x.argsReq) > 0 {
 		t.Fatalf("%d tasks never got their arguments: %+v", len(x.argsReq), x.c.Stats())
 	}
-	for id := range x.alive { // each object that was sealed can be read
+	for _, id := range inOrder(x.alive) { // each object that was sealed can be read
 		before := len(x.resolved)
 		x.step(PinForGet{Client: x.clients[0], ID: id})
 		x.settle(int64(3 * time.Second))
 		if len(x.resolved) != before+1 || x.resolved[before].Result.Err != nil {
-			t.Fatalf("object %v cannot be read any more: %+v, %+v", id, x.resolved[before:], x.lost)
+			if len(x.resolved) > before {
+				t.Log(x.resolved[before].Result.Err)
+			}
+			t.Fatalf("object %v cannot be read any more: %+v, %+v, %+v", id, x.resolved[before:], x.lost, x.c.Stats())
 		}
 		x.unpin(x.clients[0], id, 1)
 	}

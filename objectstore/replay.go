@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"mobula/internal/ids"
@@ -17,10 +18,10 @@ type Replay struct {
 	// Connected says that the clients of the index are connected still: the core panicked,
 	// the process lived on. Else each is waited for until it joins or is reported gone.
 	Connected bool
-	Epoch     uint64          // of Resync; grows with each rebuild
-	Notes     []Event         // remembered by earlier cores, in order
-	Files     map[uint32]bool // fallback files that are open
-	Draining  bool            // a spill or restore may be under way: Drained follows
+	Epoch     uint64            // of Resync; grows with each rebuild
+	Notes     []Note            // remembered by earlier cores, in order
+	Files     map[uint32]string // fallback files that are open, and their paths
+	Draining  bool              // a spill or restore may be under way: Drained follows
 }
 
 // oldClient is a client of before the restart that has not said what it holds.
@@ -74,7 +75,18 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		c.settle(c.objs[id].o)
 	}
 	c.out = nil
-	return c, append([]Event{begin{drop}}, r.Notes...)
+	c.drainFiles = maps.Clone(r.Files)
+	for _, o := range c.all() {
+		delete(c.drainFiles, o.file)
+	}
+	for _, g := range c.grants {
+		delete(c.drainFiles, g.file)
+	}
+	evs := []Event{begin{drop, !r.Draining}}
+	for _, n := range r.Notes {
+		evs = append(evs, recalled{n})
+	}
+	return c, evs
 }
 
 // replay takes one record over; false if nothing of it is of use.
@@ -89,11 +101,8 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, spilled: e.Spilled, loc: e.Loc}
 	if e.State == index.StateRestoring {
 		if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
-			if r.Draining {
-				c.draining = append(c.draining, e.Block)
-			} else {
-				c.freeBlock(e.Block)
-			}
+			c.draining = append(c.draining, drain{o, e.Block})
+			o.draining = true
 		}
 	} else if e.Resident {
 		o.resident = c.takeBack(e, r)
@@ -134,10 +143,11 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 // takeBack marks a record's bytes as used; false if they cannot be its.
 func (c *Core) takeBack(e index.Entry, r Replay) bool {
 	if e.File != 0 {
-		if r.Files[e.File] {
+		_, ok := r.Files[e.File]
+		if ok {
 			c.fallbackBytes += e.Size
 		}
-		return r.Files[e.File]
+		return ok
 	}
 	return e.Size <= e.Block.Size && c.alloc.Restore(e.Block) == nil
 }
@@ -146,6 +156,7 @@ func (c *Core) giveUpReplay(o *object) {
 	if o.resident && o.file == 0 {
 		c.freeBlock(o.block)
 	}
+	o.resident, o.spilled = false, false
 }
 
 func (c *Core) replayGrant(e index.Entry, r Replay) bool {
@@ -159,10 +170,20 @@ func (c *Core) replayGrant(e index.Entry, r Replay) bool {
 	return true
 }
 
+// drain is a block that an earlier core's read may be filling, for an object that has its
+// spilled copy.
+type drain struct {
+	o     *object
+	block alloc.Block
+}
+
 // begin tells owners what there is and asks connected clients what they hold.
-func (c *Core) begin(drop []uint32) {
-	for _, s := range drop {
+func (c *Core) begin(e begin) {
+	for _, s := range e.drop {
 		c.emit(ClearRecord{s})
+	}
+	if e.drained {
+		c.drained()
 	}
 	byJob := make(map[ids.JobID][]SealedInfo)
 	for _, id := range sortedObjects(c.objs) {
@@ -175,6 +196,21 @@ func (c *Core) begin(drop []uint32) {
 	for _, id := range c.sortedClients() {
 		c.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
 	}
+}
+
+// drained frees what an earlier core's reads might have written to.
+func (c *Core) drained() {
+	for _, d := range c.draining {
+		c.freeBlock(d.block)
+		if d.o.draining = false; d.o.spilled { // its record was of use
+			c.record(d.o)
+			c.settle(d.o)
+		}
+	}
+	for _, f := range sortedKeys(c.drainFiles) {
+		c.emit(DropFile{f, c.drainFiles[f]})
+	}
+	c.draining, c.drainFiles = nil, nil
 }
 
 // holdings takes a client's word on what it has pinned.

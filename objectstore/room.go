@@ -105,7 +105,7 @@ func (c *Core) placed(d *demand) {
 
 // potential is what is free or could be made free without anyone letting go of anything.
 func (c *Core) potential() uint64 {
-	return c.alloc.Limit() - c.alloc.Held() + c.cold.bytes + c.second.bytes + c.spillingBytes
+	return c.alloc.Limit() - c.alloc.Used() + c.cold.bytes + c.second.bytes + c.spillingBytes
 }
 
 // makeRoom evicts copies until the demand is placed, or else sees to it that enough is being
@@ -133,7 +133,7 @@ func (c *Core) makeRoom(d *demand) (placed, coming bool) {
 
 // trim spills while the store is above its threshold.
 func (c *Core) trim() {
-	used := c.alloc.Held() - c.second.bytes
+	used := c.alloc.Used() - c.second.bytes
 	if most := uint64(float64(c.alloc.Limit()) * c.cfg.SpillThreshold); used > most {
 		c.spill(used-most, false)
 	}

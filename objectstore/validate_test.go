@@ -45,7 +45,7 @@ func validate(c *Core) error {
 		if !o.resident && !o.spilled {
 			return fmt.Errorf("object %v is nowhere", o.id)
 		}
-		if o.gone && !o.pinned() && !o.spilling && o.restore == nil {
+		if o.gone && !o.pinned() && !o.spilling && o.restore == nil && !o.draining {
 			return fmt.Errorf("object %v is gone and still here", o.id)
 		}
 	}
@@ -63,8 +63,8 @@ func validate(c *Core) error {
 			}
 		}
 	}
-	for _, b := range c.draining {
-		used += b.Size
+	for _, d := range c.draining {
+		used += d.block.Size
 	}
 	active, counted := 0, 0
 	for _, l := range c.sets {

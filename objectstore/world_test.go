@@ -31,7 +31,7 @@ type world struct {
 	payload map[uint32][]byte
 	notes   map[NoteKey]Event
 	order   []NoteKey
-	files   map[uint32]bool
+	files   map[uint32]string
 	jobs    []func() // answers that are due
 	failing bool     // spill writes and fallback files
 	noMem   bool     // reservations
@@ -44,6 +44,7 @@ type world struct {
 
 	created  map[uint64]*wire.Created
 	resolved []*wire.Resolved
+	getter   []ids.ClientID // of each resolved
 	argsOK   map[NoteKey]ArgsPinned
 	lost     []Lost
 	packed   map[ids.ObjectID]bool
@@ -73,7 +74,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]bool{}, backed: map[uint64]bool{},
+		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]bool{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -112,7 +113,11 @@ func (w *world) do(f Effect) {
 			if _, ok := w.disk[l]; !ok && w.broken == nil {
 				w.t.Fatalf("location %v removed twice", l)
 			}
-			delete(w.disk, l)
+			for x := range w.disk {
+				if x.File == l.File {
+					delete(w.disk, x)
+				}
+			}
 		}
 	case Reserve:
 		w.jobs = append(w.jobs, func() {
@@ -141,11 +146,11 @@ func (w *world) do(f Effect) {
 				return
 			}
 			w.nextF++
-			w.files[w.nextF] = true
+			w.files[w.nextF] = fmt.Sprint("file", w.nextF)
 			w.step(FallbackDone{Job: e.Job, File: w.nextF, Path: fmt.Sprint("file", w.nextF)})
 		})
 	case DropFile:
-		if !w.files[e.File] {
+		if w.files[e.File] == "" {
 			w.t.Fatalf("file %d dropped twice", e.File)
 		}
 		w.free(wire.Extent{File: e.File, Size: 1 << 60}, "dropped")
@@ -192,7 +197,7 @@ func tagOf(b []byte) uint64 {
 func (w *world) touch(e wire.Extent) {
 	w.t.Helper()
 	if e.File != 0 {
-		if !w.files[e.File] {
+		if w.files[e.File] == "" {
 			w.t.Fatalf("extent in file %d, which is not there", e.File)
 		}
 		return
@@ -242,13 +247,14 @@ func (w *world) toClient(e ToClient) {
 		w.created[m.Req] = m
 	case *wire.Resolved:
 		w.resolved = append(w.resolved, m)
+		w.getter = append(w.getter, e.Client)
 		if m.Result.Err == nil {
 			w.own(owner{id: m.ID, client: e.Client, pin: true}, m.Extent)
 			w.check(m.ID, m.Extent)
 		}
 	case *wire.MapFile:
 		w.mapped[uint64(e.Client)<<32|uint64(m.File)] = true
-		if e.File != m.File || !w.files[m.File] {
+		if e.File != m.File || w.files[m.File] == "" {
 			w.t.Fatalf("announced file %d, which is not there", m.File)
 		}
 	case *wire.Collect:
@@ -434,7 +440,7 @@ func (w *world) crash(connected bool) {
 	slices.SortFunc(r.Entries, func(a, b index.Entry) int { return int(a.Slot) - int(b.Slot) })
 	if connected {
 		for _, k := range w.order {
-			r.Notes = append(r.Notes, w.notes[k])
+			r.Notes = append(r.Notes, Note{k, w.notes[k]})
 		}
 	} else {
 		w.jobs = nil
