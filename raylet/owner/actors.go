@@ -1,0 +1,301 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// actorRec is one actor: of this job, with the task that creates it, or of another job,
+// to which only calls are made from here.
+type actorRec struct {
+	id       ids.ActorID
+	rec      *taskRec          // its creation; nil: another job's
+	opts     *wire.TaskOptions // of its creation; nil while another job's is being located
+	state    actor.State
+	alias    *actorRec // state Alias: the actor that has the name
+	lease    *leaseRec // while alive
+	callers  map[ids.TaskID]*callerRec
+	last     *callerRec
+	queue    taskList // calls whose turn it is, in the order they are pushed
+	pending  int      // calls that have not ended
+	restarts int32
+	dirty    bool
+	claimed  bool // its name is registered
+	cause    *errs.Error
+	logged   *ActorRecord // what the log of a rebuilt core says
+}
+
+// over tells whether nothing more will happen to the actor.
+func (a *actorRec) over() bool { return a.state == actor.Dead || a.state == actor.Alias }
+
+// real follows an alias.
+func (a *actorRec) real() *actorRec {
+	for a.alias != nil {
+		a = a.alias
+	}
+	return a
+}
+
+func (c *Core) moveActor(a *actorRec, ev actor.Event) {
+	to, ok := actor.Next(a.state, ev)
+	if !ok {
+		panic("owner: actor " + a.id.String() + " is " + a.state.String() + " and cannot " + ev.String())
+	}
+	a.state = to
+}
+
+// acceptActorTask takes a creation or a call. It is false when the task has ended.
+func (c *Core) acceptActorTask(t *taskRec) bool {
+	if t.spec.Kind == wire.TaskActorCall {
+		return c.acceptCall(t)
+	}
+	if t.actor == nil { // else it was built from the log
+		t.actor = &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+	}
+	a := t.actor
+	c.actors[a.id] = a
+	c.stats.ActorsCreated++
+	c.holdArgs(t)
+	t.class = c.classOf(wire.TaskActorCreate, t.spec.Opts)
+	if a.opts.ActorName == "" {
+		c.moveActor(a, actor.Create)
+		return true
+	}
+	c.moveActor(a, actor.Claim)
+	t.flags |= taskWaitsName
+	if c.pause == nil { // else the log may say that it has the name already
+		c.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+	}
+	return true
+}
+
+// created ends a creation: the lease is the actor's for its life.
+func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
+	a := t.actor
+	if l == nil { // it ended while a restarted core did not know its lease yet
+		l = c.adoptLease(d.Lease, cl, t.class)
+		if l == nil {
+			c.requeue(t, true)
+			return
+		}
+	}
+	c.leaveClass(l)
+	l.actor = a
+	c.moveLease(l, lease.Up)
+	a.lease = l
+	c.moveActor(a, actor.Up)
+	c.toSched(sched.ActorUp{Lease: l.id})
+	c.logActor(a)
+	c.publish(a)
+	if t.ret0.state == object.Pending {
+		c.handleReady(t, a.id)
+	}
+	c.logDone(t, nil)
+	c.move(t, task.Finish)
+	c.stats.Finished++
+	c.over(t)
+	if t.flags&taskCancelled != 0 || !t.ret0.held() && !a.opts.Detached {
+		c.loosen(&t.ret0)
+	}
+	c.touchActor(a)
+}
+
+// handleReady resolves the actor's handle: the value is the 16 bytes of the id to call.
+func (c *Core) handleReady(t *taskRec, id ids.ActorID) {
+	c.resolve(&t.ret0, handleValue(t, id, c.cfg.Job), object.SetInline)
+}
+
+func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
+	res := &wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: id[:]}, Size: uint64(len(id))}
+	if id != t.actor.id && id.Job() == job {
+		res.Value.Refs = []ids.ObjectID{ids.TaskID(id).Return(0)} // it keeps the other actor
+	}
+	return res
+}
+
+// creationFailed is the end of a creation without an actor.
+func (c *Core) creationFailed(a *actorRec, err *errs.Error) {
+	if !a.over() {
+		c.die(a, err)
+	}
+}
+
+// creationLost is a creation whose process died: that uses a restart.
+func (c *Core) creationLost(t *taskRec, err *errs.Error) {
+	a := t.actor
+	if !c.useRestart(a) {
+		t.ext().err = err
+		c.fail(t, c.actorDied(a, err))
+		return
+	}
+	c.moveActor(a, actor.Restart)
+	c.requeue(t, true)
+}
+
+// useRestart takes one restart, and is false if none is left.
+func (c *Core) useRestart(a *actorRec) bool {
+	if a.opts.MaxRestarts >= 0 && a.restarts >= a.opts.MaxRestarts {
+		return false
+	}
+	a.restarts++
+	c.stats.ActorRestarts++
+	return true
+}
+
+// actorLost is the death of an actor's process with the calls that were on it. It is
+// charged a restart if one of them ran: an idle actor did not bring its process down.
+func (c *Core) actorLost(a *actorRec, calls []*taskRec, err *errs.Error) {
+	if a.over() {
+		for _, t := range calls {
+			c.callLost(a, t, err)
+		}
+		return
+	}
+	a.lease = nil
+	if a.rec == nil {
+		c.foreignLost(a, calls, err)
+		return
+	}
+	live := false
+	for _, t := range calls {
+		live = live || !t.state.Terminal()
+	}
+	if a.opts.MaxRestarts == 0 || live && !c.useRestart(a) {
+		a.cause = c.actorDied(a, err)
+		c.returnCalls(a, calls, err)
+		c.die(a, a.cause)
+		return
+	}
+	c.restart(a, calls, err)
+}
+
+// restart runs an actor's creation again.
+func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error) {
+	a.cause = err
+	c.moveActor(a, actor.Restart)
+	c.logActor(a)
+	c.publish(a)
+	c.returnCalls(a, calls, err)
+	c.failUnavailable(a)
+	t := a.rec
+	c.holdArgs(t)
+	c.move(t, task.Rerun)
+	if t.flags&taskCounted == 0 {
+		t.flags |= taskCounted
+		t.class.live++
+	}
+	c.workQ = append(c.workQ, t)
+}
+
+// die ends an actor for good: its calls fail, its name and its handle are free.
+func (c *Core) die(a *actorRec, err *errs.Error) {
+	if a.over() {
+		return
+	}
+	a.cause = err
+	c.moveActor(a, actor.Die)
+	c.stats.ActorsDied++
+	if a.lease != nil {
+		l := a.lease
+		a.lease = nil
+		c.toClient(l.worker, &wire.StopActor{Actor: a.id})
+		calls := l.lane.drain()
+		c.giveBackFetching(l)
+		l.out = nil
+		c.returnLease(l)
+		c.returnCalls(a, calls, err)
+	}
+	c.failQueued(a)
+	if a.rec == nil {
+		c.toRegistry(LocateActor{Actor: a.id, Done: true})
+		c.maybeForgetForeign(a)
+		return
+	}
+	c.logActor(a)
+	if a.claimed {
+		a.claimed = false
+		c.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
+	}
+	c.endCreation(a.rec, err)
+}
+
+// endCreation ends the creation of an actor that is dead, wherever it stands.
+func (c *Core) endCreation(t *taskRec, err *errs.Error) {
+	switch {
+	case t.state.Terminal():
+		c.unholdArgs(t) // it will not run again
+	case t.state.OnWorker():
+		l := t.lease
+		c.toClient(l.worker, &wire.CancelTask{Task: t.id()})
+		c.toClient(l.worker, &wire.StopActor{Actor: t.actor.id})
+		c.closeLease(l)
+		c.fail(t, err)
+	default:
+		c.withdraw(t)
+		c.fail(t, err)
+	}
+	c.reap(t)
+}
+
+// handleGone ends an actor whose last handle is gone and that no call needs.
+func (c *Core) handleGone(a *actorRec) {
+	if a.over() || a.opts.Detached || c.pause != nil {
+		return
+	}
+	c.die(a, errs.New(errs.CodeActorDied, "actor %v (%s): its last handle was released", a.id, a.opts.Func))
+}
+
+func (c *Core) killActor(id ids.ActorID, restart bool) {
+	a := c.actors[id]
+	if a == nil {
+		return
+	}
+	a = a.real()
+	if a.rec == nil {
+		c.toRegistry(KillActor{Actor: a.id, Restart: restart})
+		return
+	}
+	if a.over() {
+		return
+	}
+	err := errs.New(errs.CodeActorDied, "actor %v (%s) was killed", a.id, a.opts.Func)
+	if !restart {
+		c.killActorWith(a, err)
+		return
+	}
+	if a.state != actor.Alive {
+		return // it is on its way up
+	}
+	l := a.lease
+	c.toClient(l.worker, &wire.StopActor{Actor: a.id})
+	calls := l.lane.drain()
+	c.giveBackFetching(l)
+	l.out = nil
+	a.lease = nil
+	c.returnLease(l)
+	if !c.useRestart(a) {
+		a.cause = err
+		c.returnCalls(a, calls, err)
+		c.die(a, err)
+		return
+	}
+	c.restart(a, calls, err)
+}
+
+func (c *Core) killActorWith(a *actorRec, err *errs.Error) {
+	if !a.over() {
+		c.die(a, err)
+	}
+}
+
+func (c *Core) actorDied(a *actorRec, err *errs.Error) *errs.Error {
+	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: []*errs.Error{err}}
+	e.Msg = "actor " + a.id.String() + " (" + a.opts.Func + ") lost its process after " + itoa(a.restarts) + " of " + itoa(a.opts.MaxRestarts) + " restarts: " + err.Error()
+	return e
+}

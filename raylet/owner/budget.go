@@ -1,0 +1,269 @@
+package owner
+
+import (
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+const (
+	packMin   = 1 << 10 // bytes; a smaller value costs more as an object of the store
+	packBatch = 4 << 20 // bytes asked for and not answered
+	packRetry = time.Second
+	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
+	pageBatch = 256  // specs read back at once
+	recBytes  = 256  // of a task's record
+)
+
+// budget counts what the core keeps in memory for values and tasks.
+type budget struct {
+	inline  int64 // bytes of inline values of objects
+	specs   int64 // bytes of specs, as wire.CostOfSpec
+	cold    []*objRec
+	asked   []*objRec // Pack is out
+	packing int64     // bytes of asked
+	timer   *timer
+}
+
+func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value.Meta)) }
+
+// add counts an inline value; the oldest are packed first.
+func (b *budget) add(o *objRec) {
+	n := sizeOf(o.res)
+	b.inline += n
+	if n >= packMin && len(o.res.Value.Refs) == 0 {
+		b.cold = append(b.cold, o)
+	}
+}
+
+// drop uncounts a value that is given up.
+func (b *budget) drop(o *objRec) {
+	if o.state != object.Inline {
+		return
+	}
+	n := sizeOf(o.res)
+	b.inline -= n
+	if o.flags&objPacking != 0 {
+		o.flags &^= objPacking
+		b.packing -= n
+	}
+}
+
+func (b *budget) addSpec(s *wire.TaskSpec)  { b.specs += wire.CostOfSpec(s) }
+func (b *budget) dropSpec(s *wire.TaskSpec) { b.specs -= wire.CostOfSpec(s) }
+
+// balance packs values and pages specs out while the budget is exceeded.
+func (c *Core) balance() {
+	b := &c.budget
+	if len(b.cold) > 64 && b.inline < int64(len(b.cold))*packMin/2 {
+		c.pruneCold()
+	}
+	if b.inline+b.specs <= c.cfg.InlineBudget {
+		return
+	}
+	c.pack()
+	if b.specs > c.cfg.InlineBudget/2 {
+		c.pageOut()
+	}
+}
+
+// pruneCold forgets the values that are no longer there.
+func (c *Core) pruneCold() {
+	b := &c.budget
+	keep := b.cold[:0]
+	for _, o := range b.cold {
+		if o.state == object.Inline && o.flags&objPacking == 0 {
+			keep = append(keep, o)
+		}
+	}
+	clear(b.cold[len(keep):])
+	b.cold = keep
+}
+
+// pack asks the store to take values, a batch at a time.
+func (c *Core) pack() {
+	b := &c.budget
+	var vs []objectstore.PackValue
+	i := 0
+	for ; i < len(b.cold) && b.packing < packBatch && b.inline+b.specs-b.packing > c.cfg.InlineBudget; i++ {
+		o := b.cold[i]
+		if o.state != object.Inline || o.flags&objPacking != 0 || !o.held() && o.lineage == 0 {
+			continue
+		}
+		o.flags |= objPacking
+		b.packing += sizeOf(o.res)
+		b.asked = append(b.asked, o)
+		vs = append(vs, objectstore.PackValue{ID: o.id, Value: o.res.Value})
+	}
+	clear(b.cold[:i])
+	b.cold = b.cold[i:]
+	if len(vs) == 0 {
+		return
+	}
+	c.toStore(objectstore.Pack{Job: c.cfg.Job, Values: vs})
+	if b.timer == nil {
+		b.timer = c.timers.add(c.now+int64(packRetry), timer{kind: timerPack})
+	}
+}
+
+// packed says that the store has a value now.
+func (c *Core) packed(m objectstore.Packed) {
+	o := c.object(m.ID)
+	if o == nil || o.state != object.Inline || o.flags&objPacking == 0 {
+		if o == nil || o.state == object.Freed {
+			c.frees = append(c.frees, m.ID) // it was dropped meanwhile
+		}
+		return
+	}
+	c.budget.drop(o)
+	at := len(c.logbuf)
+	c.logbuf = appendPacked(c.logbuf, m.ID, m.Size)
+	c.logged(at, c.furtherCookie(o))
+	c.moveObject(o, object.Pack)
+	o.flags |= objPacked
+	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.res.Value.Meta}, Size: m.Size}
+	c.stats.Packed++
+}
+
+// packOver gives up on packs that were not answered: the store had no room. They are tried
+// again, last.
+func (c *Core) packOver() {
+	b := &c.budget
+	b.timer = nil
+	for _, o := range b.asked {
+		if o.flags&objPacking != 0 {
+			o.flags &^= objPacking
+			b.packing -= sizeOf(o.res)
+			b.cold = append(b.cold, o)
+		}
+	}
+	clear(b.asked)
+	b.asked = b.asked[:0]
+}
+
+// pageOut gives up the specs at the end of the longest queue; the log has them. Only specs
+// that refer to nothing go, so that no count depends on what is not there.
+func (c *Core) pageOut() {
+	var k *classRec
+	for _, x := range c.classes.byID {
+		if k == nil || x.ready.n > k.ready.n {
+			k = x
+		}
+	}
+	if k == nil {
+		return
+	}
+	left := k.ready.n - pageKeep
+	for t := k.ready.tail; t != nil && left > 0 && t.spec != nil; t, left = t.prev, left-1 {
+		if c.pageable(t) {
+			c.budget.dropSpec(t.spec)
+			t.spec = nil
+			c.stats.PagedOut++
+		}
+	}
+}
+
+func (c *Core) pageable(t *taskRec) bool {
+	if t.cookie == 0 || t.spec.Deadline != 0 || t.nret == wire.Streaming || t.isCreation() {
+		return false
+	}
+	for i := range t.spec.Args {
+		if a := &t.spec.Args[i]; !a.Ref.IsZero() || len(a.Value.Refs) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch is a record being read back from the log.
+type fetch struct {
+	task *taskRec
+	obj  *objRec
+}
+
+func (c *Core) askLog(cookie uint64, f *fetch) {
+	c.token++
+	c.fetches[c.token] = f
+	c.effects = append(c.effects, Effect{Kind: Fetch, N: int64(cookie), Token: c.token})
+}
+
+// pageIn reads the spec of the first task in a queue back, and those of the tasks behind
+// it. It is true if the first is there.
+func (c *Core) pageIn(t *taskRec) bool {
+	for n := 0; t != nil && n < pageBatch; t, n = t.next, n+1 {
+		if t.spec == nil && t.flags&taskFetching == 0 {
+			t.flags |= taskFetching
+			c.askLog(t.cookie, &fetch{task: t})
+		}
+	}
+	return false
+}
+
+// unpack reads a value back from the log whose packed copy was lost.
+func (c *Core) unpack(o *objRec) bool {
+	cookie := o.cookie
+	if cookie == 0 && o.rec != nil {
+		cookie = o.rec.doneAt
+	}
+	if cookie == 0 {
+		return false
+	}
+	c.moveObject(o, object.Lose)
+	o.res = nil
+	o.flags &^= objPacked
+	c.askLog(cookie, &fetch{obj: o})
+	return true
+}
+
+// fetched is a record from the log.
+func (c *Core) fetched(ev Fetched) {
+	f := c.fetches[ev.Token]
+	if f == nil {
+		return
+	}
+	delete(c.fetches, ev.Token)
+	if f.task != nil {
+		c.specFetched(f.task, ev)
+		return
+	}
+	c.valueFetched(f.obj, ev)
+}
+
+func (c *Core) specFetched(t *taskRec, ev Fetched) {
+	t.flags &^= taskFetching
+	if t.state != task.PendingNode || t.spec != nil {
+		return
+	}
+	spec, err := c.parseSpec(ev)
+	if err != nil {
+		t.unlist()
+		c.fail(t, err)
+		return
+	}
+	t.spec = spec
+	c.budget.addSpec(spec)
+	c.touch(t.class)
+	if t.x != nil && t.x.solo != nil {
+		c.touch(t.x.solo)
+	}
+}
+
+func (c *Core) valueFetched(o *objRec, ev Fetched) {
+	if o.state != object.Pending {
+		return
+	}
+	res, err := findResult(ev, o.id)
+	if err != nil {
+		c.resolve(o, errorResult(err), object.SetError)
+		return
+	}
+	c.resolve(o, res, object.SetInline)
+}
+
+func logLost(what string, cause error) *errs.Error {
+	return &errs.Error{Code: errs.CodeObjectLost, Msg: what + " cannot be read back from the owner's log: " + cause.Error(), Cause: []*errs.Error{errs.From(cause)}}
+}

@@ -1,0 +1,286 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/task"
+)
+
+// callerRec keeps the calls of one caller to one actor in order: a call whose arguments
+// are not there yet, or whose predecessor has not come, holds up those after it.
+type callerRec struct {
+	id    ids.TaskID
+	actor *actorRec
+	next  uint64   // the sequence number whose turn it is
+	wait  taskList // by sequence number
+	gap   *timer   // runs while the first of wait is not next
+}
+
+const manyCallers = 4096 // of one actor; above it, those with nothing waiting are forgotten
+
+// acceptCall takes a call. It is false when the call has ended.
+func (c *Core) acceptCall(t *taskRec) bool {
+	a := c.actorFor(t.spec.Actor)
+	t.actor = a // also of a call that fails at once: messages name it
+	c.holdArgs(t)
+	a.pending++
+	cr := c.caller(a, t)
+	switch {
+	case a.state == actor.Dead:
+		c.fail(t, c.callDied(a))
+	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
+		c.fail(t, c.unavailable(a))
+	case a.opts != nil && a.opts.MaxPendingCalls > 0 && a.pending > int(a.opts.MaxPendingCalls):
+		c.fail(t, errs.New(errs.CodePendingCallsLimit, "actor %v (%s) has %d calls pending, its limit is %d: wait for some to end", a.id, a.opts.Func, a.pending-1, a.opts.MaxPendingCalls))
+	default:
+		c.lineUp(cr, t)
+		return true
+	}
+	return false
+}
+
+// lineUp gives a call its place behind those of its caller that wait, unless its turn is now.
+func (c *Core) lineUp(cr *callerRec, t *taskRec) {
+	seq := t.spec.Seq
+	if cr.wait.n == 0 && seq <= cr.next && len(t.spec.Args) == 0 {
+		cr.next = max(cr.next, seq+1)
+		t.flags |= taskTurn
+		return
+	}
+	p := cr.wait.tail
+	for p != nil && p.spec.Seq > seq {
+		p = p.prev
+	}
+	cr.wait.insertAfter(p, t)
+	c.watchGap(cr)
+}
+
+func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
+	if a.last != nil && a.last.id == t.spec.Caller() {
+		return a.last
+	}
+	cr := a.callers[t.spec.Caller()]
+	if cr == nil {
+		cr = &callerRec{id: t.spec.Caller(), actor: a, next: 1}
+		if c.lenient {
+			cr.next = max(t.spec.Seq, 1)
+		}
+		if a.callers == nil {
+			a.callers = make(map[ids.TaskID]*callerRec)
+		} else if len(a.callers) >= manyCallers {
+			c.forgetCallers(a)
+		}
+		a.callers[cr.id] = cr
+	}
+	a.last = cr
+	return cr
+}
+
+// forgetCallers drops the callers that have ended; the sequence of one that comes again may
+// begin anywhere.
+func (c *Core) forgetCallers(a *actorRec) {
+	for id, cr := range a.callers {
+		if t := c.tasks[id]; cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
+			delete(a.callers, id)
+			c.lenient = true
+		}
+	}
+}
+
+// callReady is a call whose arguments are resolved.
+func (c *Core) callReady(t *taskRec) {
+	a := t.actor
+	if t.flags&taskTurn != 0 {
+		if t.flags&taskFront != 0 {
+			t.flags &^= taskFront
+			a.queue.pushFront(t)
+		} else {
+			a.queue.pushBack(t)
+		}
+		c.touchActor(a)
+		return
+	}
+	if cr := a.callers[t.spec.Caller()]; cr != nil {
+		c.takeTurns(cr)
+	}
+}
+
+// takeTurns moves the calls of a caller that are next and ready into the actor's queue.
+func (c *Core) takeTurns(cr *callerRec) {
+	for t := cr.wait.head; t != nil && t.spec.Seq <= cr.next && t.state == task.PendingActor; t = cr.wait.head {
+		t.unlist()
+		cr.next = max(cr.next, t.spec.Seq+1)
+		t.flags |= taskTurn
+		cr.actor.queue.pushBack(t)
+		c.touchActor(cr.actor)
+	}
+	c.watchGap(cr)
+}
+
+// watchGap bounds the wait for a call that is missing in the sequence.
+func (c *Core) watchGap(cr *callerRec) {
+	gap := cr.wait.head != nil && cr.wait.head.spec.Seq > cr.next
+	switch {
+	case gap && cr.gap == nil:
+		cr.gap = c.timers.add(c.now+int64(c.cfg.OrderGrace), timer{kind: timerOrder, caller: cr})
+	case !gap && cr.gap != nil:
+		c.timers.remove(cr.gap)
+		cr.gap = nil
+	}
+}
+
+// orderOver goes on without the missing call: its caller died before it was sent.
+func (c *Core) orderOver(cr *callerRec) {
+	cr.gap = nil
+	if h := cr.wait.head; h != nil {
+		cr.next = max(cr.next, h.spec.Seq)
+		c.takeTurns(cr)
+	}
+}
+
+func (c *Core) touchActor(a *actorRec) {
+	if !a.dirty {
+		a.dirty = true
+		c.dirtyActor = append(c.dirtyActor, a)
+	}
+}
+
+// pump pushes an actor's calls straight to its worker, up to the window. Calls are pushed in
+// order: one whose stored arguments are being pinned holds up the rest.
+func (c *Core) pump(a *actorRec) {
+	if a.state != actor.Alive || a.lease == nil {
+		return
+	}
+	l := a.lease
+	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.len() < c.cfg.ActorWindow {
+		t := a.queue.head
+		t.unlist()
+		if len(t.spec.Args) == 0 {
+			t.start++
+			c.push(l, t, nil)
+			continue
+		}
+		switch c.argsOf(t) {
+		case argsAgain:
+			c.move(t, task.Requeue)
+			t.flags |= taskFront
+			c.workQ = append(c.workQ, t)
+		case argsStored:
+			t.start++
+			c.pinArgs(t, l)
+		default:
+			args, _ := c.argValues(t, nil)
+			t.start++
+			c.push(l, t, args)
+		}
+	}
+}
+
+// callOver is the end of a call, whatever it was.
+func (c *Core) callOver(t *taskRec) {
+	a := t.actor
+	a.pending--
+	if t.flags&taskTurn == 0 && t.spec != nil {
+		if cr := a.callers[t.spec.Caller()]; cr != nil {
+			if t.spec.Seq == cr.next {
+				cr.next++ // it never had its turn: the next must not wait for it
+			}
+			c.takeTurns(cr)
+		}
+	}
+	c.maybeForgetForeign(a)
+}
+
+// callAgain puts a call that failed and is to be tried again at the head of its actor's queue.
+func (c *Core) callAgain(t *taskRec) {
+	t.lease = nil
+	c.requeue(t, true)
+}
+
+// returnCalls deals with the calls that were on an actor's lease when it ended, in order.
+func (c *Core) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
+	for i := len(calls) - 1; i >= 0; i-- { // from the last, since each goes to the head of the queue
+		c.callLost(a, calls[i], err)
+	}
+}
+
+// callLost is a call whose actor ended under it.
+func (c *Core) callLost(a *actorRec, t *taskRec, err *errs.Error) {
+	c.unpinArgs(t)
+	t.lease = nil
+	switch {
+	case t.state.Terminal():
+		c.stopTimer(t)
+		c.reap(t)
+	case t.flags&taskCancelled != 0:
+		c.end(t, task.Cancel, c.cancelled(t))
+	case a.cause != nil && a.cause.Code == errs.CodeActorDied:
+		c.fail(t, c.callDied(a))
+	case c.charge(t):
+		t.ext().err = err
+		c.callAgain(t)
+	default:
+		a.cause = err
+		c.fail(t, c.unavailable(a))
+	}
+}
+
+// failUnavailable fails the calls that wait for an actor that restarts, unless they may be
+// tried again.
+func (c *Core) failUnavailable(a *actorRec) {
+	if a.opts == nil || a.opts.MaxTaskRetries != 0 {
+		return
+	}
+	c.eachQueued(a, func(t *taskRec) { c.fail(t, c.unavailable(a)) })
+}
+
+// failQueued fails every call that waits for a dead actor.
+func (c *Core) failQueued(a *actorRec) {
+	c.eachQueued(a, func(t *taskRec) { c.fail(t, c.callDied(a)) })
+}
+
+// eachQueued calls f, which takes it out, for every call that was not pushed.
+func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
+	for a.queue.head != nil {
+		f(a.queue.head)
+	}
+	for _, cr := range a.callers {
+		for cr.wait.head != nil {
+			t := cr.wait.head
+			t.unlist()
+			t.flags |= taskTurn
+			f(t)
+		}
+		c.watchGap(cr)
+	}
+}
+
+func (c *Core) callDied(a *actorRec) *errs.Error {
+	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is dead"}
+	if a.cause != nil {
+		e.Name, e.Cause = a.cause.Name, []*errs.Error{a.cause}
+		e.Msg += ": " + a.cause.Error()
+	}
+	return e
+}
+
+func (c *Core) unavailable(a *actorRec) *errs.Error {
+	e := &errs.Error{Code: errs.CodeActorUnavailable, Task: a.id.String(), Msg: "actor " + a.id.String() + " is restarting; the call may be made again"}
+	if a.cause != nil {
+		e.Cause = []*errs.Error{a.cause}
+	}
+	return e
+}
+
+// callerGone lets nothing wait for a call that a client would have sent.
+func (c *Core) callerGone() {
+	for _, a := range c.actors {
+		for _, cr := range a.callers {
+			if cr.gap != nil {
+				c.timers.remove(cr.gap)
+				c.orderOver(cr)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package owner
+
+import (
+	"strconv"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// cancel cancels a task and, if asked, what it has submitted.
+func (c *Core) cancel(m *wire.Cancel) {
+	todo := []ids.TaskID{m.Task}
+	seen := map[ids.TaskID]bool{m.Task: true}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if m.Recursive {
+			for _, kid := range c.kids[id] {
+				if !seen[kid] {
+					seen[kid] = true
+					todo = append(todo, kid)
+				}
+			}
+		}
+		if t := c.tasks[id]; t != nil {
+			c.cancelTask(t, m.Force)
+		}
+	}
+}
+
+// cancelTask cancels one: what waits never starts; what runs is told, and with force is
+// given up at once.
+func (c *Core) cancelTask(t *taskRec, force bool) {
+	if t.state.Terminal() {
+		if t.nret == wire.Streaming && t.live > 0 {
+			c.closeStream(t)
+		}
+		return
+	}
+	t.flags |= taskCancelled
+	if t.isCreation() {
+		c.killActor(t.actor.id, false)
+		return
+	}
+	if !t.state.OnWorker() {
+		c.withdraw(t)
+		c.end(t, task.Cancel, c.cancelled(t))
+		if t.nret == wire.Streaming {
+			c.closeStream(t)
+		}
+		return
+	}
+	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: force})
+	if force {
+		c.abandon(t)
+		c.end(t, task.Cancel, c.cancelled(t))
+	}
+	if t.nret == wire.Streaming {
+		c.closeStream(t)
+	}
+}
+
+// withdraw takes a task away from where it waits before it was pushed.
+func (c *Core) withdraw(t *taskRec) {
+	if k := t.class; k != nil {
+		c.touch(k) // its Want may change
+		if t.x != nil && t.x.solo != nil {
+			c.touch(t.x.solo)
+		}
+	}
+	if l := t.lease; l != nil { // its arguments are being pinned
+		l.unfetch(t)
+		t.lease = nil
+		c.unpinArgs(t)
+		c.touchLease(l)
+		if l.actor != nil {
+			c.touchActor(l.actor)
+		}
+	}
+}
+
+// abandon gives up on the slot of a running task: a goroutine cannot be killed, so the
+// process is drained and ended. An actor's is not: other actors live in it.
+func (c *Core) abandon(t *taskRec) {
+	l := t.lease
+	l.lane.take(t.id()) // its pins stay: it may read its arguments until it returns or its process ends
+	t.lease = nil
+	t.flags &^= taskPinned
+	c.laneMoved(l)
+	if l.actor != nil {
+		return
+	}
+	l.worker.drained = true
+	c.closeLease(l)
+	c.toSched(sched.DrainWorker{Lease: l.id, Worker: l.worker.id, Err: errs.New(errs.CodeCancelled, "%s (task %v) was abandoned", t.name(), t.id())})
+	for _, other := range l.worker.leases {
+		if other.actor == nil {
+			c.closeLease(other)
+		}
+	}
+}
+
+func (c *Core) cancelled(t *taskRec) *errs.Error {
+	e := &errs.Error{Code: errs.CodeCancelled, Name: t.name(), Task: t.id().String(), Msg: t.name() + " was cancelled"}
+	if t.x != nil && t.x.err != nil && t.x.err.Code != errs.CodeCancelled {
+		e.Cause = []*errs.Error{t.x.err}
+	}
+	return e
+}
+
+func (t *taskRec) deadlineAt() int64 {
+	if t.spec == nil {
+		return 0
+	}
+	return t.spec.Deadline
+}
+
+// deadline fails a task that ran past its deadline. What runs is told, and has a grace to
+// end before its lane is given up.
+func (c *Core) deadline(t *taskRec) {
+	t.x.timer = nil
+	if t.state.Terminal() {
+		return
+	}
+	t.x.deadline = true
+	if t.isCreation() {
+		c.killActorWith(t.actor, c.pastDeadline(t))
+		return
+	}
+	if !t.state.OnWorker() {
+		c.withdraw(t)
+		c.fail(t, c.pastDeadline(t))
+		return
+	}
+	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id()})
+	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+	c.fail(t, c.pastDeadline(t))
+}
+
+func (c *Core) pastDeadline(t *taskRec) *errs.Error {
+	return &errs.Error{
+		Code: errs.CodeDeadline, Name: t.name(), Task: t.id().String(),
+		Msg: t.name() + " was " + t.state.String() + " at its deadline",
+	}
+}
+
+// graceOver gives up the lane of a task that was told to end and has not.
+func (c *Core) graceOver(t *taskRec) {
+	t.x.timer = nil
+	if t.lease != nil {
+		c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: true})
+		c.abandon(t)
+		c.reap(t)
+	}
+}
+
+func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }

@@ -1,0 +1,157 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+func (c *Core) client(id ids.ClientID) *clientRec {
+	if cl := c.lastClient; cl != nil && cl.id == id {
+		return cl
+	}
+	cl := c.clients[id]
+	if cl != nil {
+		c.lastClient = cl
+	}
+	return cl
+}
+
+func (c *Core) addClient(id ids.ClientID, role wire.Role) *clientRec {
+	cl := &clientRec{id: id, role: role}
+	c.clients[id] = cl
+	return cl
+}
+
+func (c *Core) clientJoined(ev ClientJoined) {
+	cl := c.clients[ev.Client]
+	if cl == nil {
+		cl = c.addClient(ev.Client, ev.Role)
+	}
+	if cl.joined {
+		return
+	}
+	cl.joined, cl.role = true, ev.Role
+	if ev.Role == wire.RoleDriver {
+		c.drivers++
+		c.orphan = c.ended
+	}
+	if c.cfg.CreditWindow > 0 {
+		c.toClient(cl, &wire.Credit{Bytes: c.cfg.CreditWindow})
+	}
+}
+
+// clientGone drops a client's handles and, of a worker, what ran on it.
+func (c *Core) clientGone(ev ClientGone) {
+	cl := c.clients[ev.Client]
+	if cl == nil || cl.gone {
+		return
+	}
+	cl.gone = true
+	if cl.lostErr == nil {
+		cl.lostErr = ev.Err
+	}
+	c.dropHandles(cl)
+	c.leaveStreams(cl)
+	c.callerGone()
+	c.foreignWorkerGone(cl)
+	if cl.role == wire.RoleDriver && cl.joined {
+		if c.drivers--; c.drivers == 0 && c.pause == nil {
+			c.endJob(ev.Err)
+		}
+	}
+	if len(cl.leases) > 0 {
+		c.workerLost(cl)
+	}
+	c.maybeForget(cl)
+}
+
+// dropHandles takes every handle a client has. It looks at every object: clients end
+// seldom, and a set of handles for each would cost every task.
+func (c *Core) dropHandles(cl *clientRec) {
+	if cl.handles == 0 {
+		return
+	}
+	c.eachObject(func(o *objRec) {
+		if o.waits != nil {
+			gets := o.waits.gets[:0]
+			for _, g := range o.waits.gets {
+				if g.client != cl {
+					gets = append(gets, g)
+				}
+			}
+			o.waits.gets = gets
+		}
+		c.takeHandle(cl, o)
+	})
+}
+
+// eachObject calls f for every object there is a record of.
+func (c *Core) eachObject(f func(*objRec)) {
+	for _, t := range c.tasks {
+		t.eachReturn(f)
+	}
+	for _, o := range c.puts {
+		f(o)
+	}
+	for _, o := range c.strays {
+		f(o)
+	}
+}
+
+func (t *taskRec) eachReturn(f func(*objRec)) {
+	if t.nret == wire.Streaming {
+		t.x.stream.eachItem(f)
+		return
+	}
+	for i := range uint32(max(t.nret, 0)) {
+		f(t.ret(i))
+	}
+}
+
+// maybeForget removes a client that is gone and has no lease to settle.
+func (c *Core) maybeForget(cl *clientRec) {
+	if cl.gone && len(cl.leases) == 0 && cl.handles == 0 {
+		if cl.settle != nil {
+			c.timers.remove(cl.settle)
+			cl.settle = nil
+		}
+		delete(c.clients, cl.id)
+		if c.lastClient == cl {
+			c.lastClient = nil
+		}
+	}
+}
+
+// spend counts what a client's messages took of its credit, to give it back.
+func (c *Core) spend(cl *clientRec, bytes int64) {
+	if cl.used == 0 {
+		c.creditors = append(c.creditors, cl)
+	}
+	cl.used += bytes
+}
+
+// flushCredit gives credit back, in steps of an eighth of the window.
+func (c *Core) flushCredit() {
+	keep := c.creditors[:0]
+	for _, cl := range c.creditors {
+		if cl.used < c.cfg.CreditWindow/8 && !cl.gone {
+			keep = append(keep, cl)
+			continue
+		}
+		c.toClient(cl, &wire.Credit{Bytes: cl.used})
+		cl.used = 0
+	}
+	clear(c.creditors[len(keep):])
+	c.creditors = keep
+}
+
+// workerName is how errors call a worker.
+func (cl *clientRec) workerName() string { return "worker " + cl.id.String() }
+
+func (cl *clientRec) deathCause() *errs.Error {
+	if cl.lostErr != nil {
+		return cl.lostErr
+	}
+	return errs.New(errs.CodeWorkerCrashed, "the connection of %s ended", cl.workerName())
+}

@@ -1,0 +1,253 @@
+package owner
+
+import (
+	"encoding/binary"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// The encoding of a record: its kind in one byte, then a protobuf message. Absent fields are
+// zero. Nested messages have a length of four bytes, which a varint may have.
+
+type recordKind byte
+
+const (
+	recOptions recordKind = iota + 1
+	recSubmit
+	recDone
+	recObject
+	recRetry
+	recForget
+	recActor
+	recPacked
+)
+
+func putUint(b []byte, n protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
+}
+
+func putInt(b []byte, n protowire.Number, v int64) []byte {
+	return putUint(b, n, protowire.EncodeZigZag(v))
+}
+
+func putBool(b []byte, n protowire.Number, v bool) []byte {
+	return putUint(b, n, uint64(bit(v)))
+}
+
+func putBytes(b []byte, n protowire.Number, v []byte) []byte {
+	if len(v) == 0 {
+		return b
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
+}
+
+func putString(b []byte, n protowire.Number, v string) []byte {
+	if v == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), v)
+}
+
+func putTask(b []byte, n protowire.Number, id ids.TaskID) []byte {
+	if id.IsZero() {
+		return b
+	}
+	return append(append(protowire.AppendTag(b, n, protowire.BytesType), byte(len(id))), id[:]...)
+}
+
+const objectLen = 20
+
+func putObject(b []byte, n protowire.Number, id ids.ObjectID) []byte {
+	b = append(append(protowire.AppendTag(b, n, protowire.BytesType), objectLen), id.Task[:]...)
+	return binary.BigEndian.AppendUint32(b, id.Index)
+}
+
+const nestedLen = 4 // bytes of a nested message's length
+
+func open(b []byte, n protowire.Number) ([]byte, int) {
+	b = append(protowire.AppendTag(b, n, protowire.BytesType), 0, 0, 0, 0)
+	return b, len(b)
+}
+
+func shut(b []byte, at int) []byte {
+	v := len(b) - at
+	for i := range nestedLen {
+		b[at-nestedLen+i] = byte(v>>(7*i)) | 0x80
+	}
+	b[at-1] &^= 0x80
+	return b
+}
+
+func appendOptionsRecord(b []byte, no uint32, opts []byte) []byte {
+	b = append(b, byte(recOptions))
+	b = putUint(b, 1, uint64(no))
+	return putBytes(b, 2, opts)
+}
+
+func appendOptions(b []byte, o *wire.TaskOptions) []byte {
+	b = putString(b, 1, o.Func)
+	b = putInt(b, 2, int64(o.NumReturns))
+	for i := range o.Resources {
+		var at int
+		b, at = open(b, 3)
+		b = putString(b, 1, o.Resources[i].Name)
+		b = putInt(b, 2, o.Resources[i].Amount)
+		b = shut(b, at)
+	}
+	b = putInt(b, 4, int64(o.MaxRetries))
+	b = putBool(b, 5, o.RetryExceptions)
+	b = putBool(b, 6, o.Isolate)
+	b = putInt(b, 7, int64(o.Backpressure))
+	b = putBool(b, 8, o.Spread)
+	b = putString(b, 9, o.Label)
+	b = putInt(b, 10, int64(o.MaxRestarts))
+	b = putInt(b, 11, int64(o.MaxTaskRetries))
+	b = putInt(b, 12, int64(o.MaxConcurrency))
+	for i := range o.Groups {
+		var at int
+		b, at = open(b, 13)
+		b = putString(b, 1, o.Groups[i].Name)
+		b = putInt(b, 2, int64(o.Groups[i].Max))
+		b = shut(b, at)
+	}
+	b = putInt(b, 14, int64(o.MaxPendingCalls))
+	b = putString(b, 15, o.Namespace)
+	b = putString(b, 16, o.ActorName)
+	b = putBool(b, 17, o.Detached)
+	b = putBool(b, 18, o.GetIfExists)
+	b = putString(b, 19, o.Group)
+	return putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
+}
+
+func appendSubmit(b []byte, s *wire.TaskSpec, optsNo uint32) []byte {
+	b = append(b, byte(recSubmit))
+	b = putTask(b, 1, s.ID)
+	b = putTask(b, 2, s.Parent)
+	b = putUint(b, 3, uint64(s.Kind))
+	b = putUint(b, 4, uint64(optsNo))
+	if optsNo == 0 {
+		var at int
+		b, at = open(b, 5)
+		b = appendOptions(b, s.Opts)
+		b = shut(b, at)
+	}
+	for i := range s.Args {
+		a := &s.Args[i]
+		var at int
+		b, at = open(b, 6)
+		if !a.Ref.IsZero() {
+			b = putObject(b, 1, a.Ref)
+		}
+		b = appendValue(b, &a.Value)
+		b = shut(b, at)
+	}
+	b = putTask(b, 7, ids.TaskID(s.Actor))
+	b = putUint(b, 8, s.Seq)
+	b = putInt(b, 9, s.Deadline)
+	if s.Trace != (wire.TraceContext{}) {
+		b = putBytes(b, 10, s.Trace.TraceID[:])
+		b = putBytes(b, 11, s.Trace.SpanID[:])
+		b = putUint(b, 12, uint64(s.Trace.Flags))
+	}
+	return putString(b, 13, s.Callsite)
+}
+
+// appendValue writes a value as the fields 2 to 4 of the message around it.
+func appendValue(b []byte, v *wire.Value) []byte {
+	b = putBytes(b, 2, v.Meta)
+	b = putBytes(b, 3, v.Data)
+	for _, id := range v.Refs {
+		b = putObject(b, 4, id)
+	}
+	return b
+}
+
+func appendResult(b []byte, r *wire.Result) []byte {
+	b = putUint(b, 1, uint64(r.Kind))
+	b = appendValue(b, &r.Value)
+	b = putUint(b, 5, r.Size)
+	return appendError(b, 6, r.Err, 0)
+}
+
+const maxErrDepth = 16
+
+func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte {
+	if e == nil || depth > maxErrDepth {
+		return b
+	}
+	b, at := open(b, n)
+	b = putUint(b, 1, uint64(e.Code))
+	b = putString(b, 2, e.Msg)
+	b = putString(b, 3, e.Name)
+	b = putString(b, 4, e.Task)
+	b = putString(b, 5, e.Stack)
+	for _, cause := range e.Cause {
+		b = appendError(b, 6, cause, depth+1)
+	}
+	return shut(b, at)
+}
+
+func appendDone(b []byte, d *wire.Done, st task.State) []byte {
+	b = append(b, byte(recDone))
+	b = putTask(b, 1, d.Task)
+	b = putUint(b, 2, uint64(d.Attempt))
+	b = putUint(b, 3, uint64(st))
+	b = putUint(b, 4, uint64(d.Items))
+	for i := range d.Results {
+		var at int
+		b, at = open(b, 5)
+		b = appendResult(b, &d.Results[i])
+		b = shut(b, at)
+	}
+	return appendError(b, 6, d.Err, 0)
+}
+
+func appendObject(b []byte, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
+	b = append(b, byte(recObject))
+	b = putObject(b, 1, id)
+	b = putUint(b, 2, uint64(attempt))
+	b, at := open(b, 3)
+	b = appendResult(b, r)
+	return shut(b, at)
+}
+
+func appendRetry(b []byte, id ids.TaskID, attempt, tries uint32) []byte {
+	b = append(b, byte(recRetry))
+	b = putTask(b, 1, id)
+	b = putUint(b, 2, uint64(attempt))
+	return putUint(b, 3, uint64(tries))
+}
+
+func appendForget(b []byte, list []ids.ObjectID) []byte {
+	b = append(b, byte(recForget))
+	for _, id := range list {
+		b = putObject(b, 1, id)
+	}
+	return b
+}
+
+func appendActor(b []byte, r *ActorRecord) []byte {
+	b = append(b, byte(recActor))
+	b = putTask(b, 1, ids.TaskID(r.Actor))
+	b = putUint(b, 2, uint64(r.State))
+	b = putInt(b, 3, int64(r.Restarts))
+	b = putUint(b, 4, uint64(r.Lease))
+	b = putUint(b, 5, uint64(r.Worker))
+	b = putBool(b, 6, r.Named)
+	b = putTask(b, 7, ids.TaskID(r.Alias))
+	return appendError(b, 8, r.Err, 0)
+}
+
+func appendPacked(b []byte, id ids.ObjectID, size uint64) []byte {
+	b = append(b, byte(recPacked))
+	b = putObject(b, 1, id)
+	return putUint(b, 2, size)
+}

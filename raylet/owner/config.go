@@ -1,0 +1,83 @@
+package owner
+
+import (
+	"time"
+
+	"mobula/internal/ids"
+)
+
+// Config of a Core. The zero value of a field takes its default.
+type Config struct {
+	Job ids.JobID
+
+	// InlineBudget bounds the bytes of inline values and of task records that the core keeps
+	// in memory; above it values are packed into the store and queued specs paged out to the
+	// log. Default 64 MiB; the node gives 10 % of its store (design section 3).
+	InlineBudget int64
+	// MaxLineageBytes bounds the specs kept to make lost objects again; the oldest are given
+	// up first. Default 1 GiB (Ray's max_lineage_bytes).
+	MaxLineageBytes int64
+
+	// LeaseIdle is how long a lease may idle before it is returned. Default 500 ms (Ray).
+	LeaseIdle time.Duration
+	// PipelineTime is how much work is pushed ahead over one lease, by the class's measured
+	// run time. Default 1 ms (decision 0004).
+	PipelineTime time.Duration
+	// MaxPipeline bounds the tasks pushed ahead over one lease. Default 256.
+	MaxPipeline int
+	// ActorWindow bounds the calls pushed to one actor and not done. Default 512.
+	ActorWindow int
+
+	// CancelGrace is how long a task past its deadline may ignore its cancelled context
+	// before its lane is abandoned. Default 2 s (Ray's cancellation retry).
+	CancelGrace time.Duration
+	// SettleGrace bounds the wait for the second of the two notices of a worker's death (its
+	// connection's end and its revoked leases). Default 2 s.
+	SettleGrace time.Duration
+	// OrderGrace bounds the wait for a call that is missing in its caller's sequence. Default 1 s.
+	OrderGrace time.Duration
+	// ResyncTimeout bounds the wait for a client's holdings after a restart; a client that
+	// says nothing is told Bye. Default 10 s.
+	ResyncTimeout time.Duration
+	// OOMBackoff and MaxOOMBackoff are the wait before a task killed for memory runs again:
+	// doubled each time. Default 1 s and 60 s (Ray).
+	OOMBackoff, MaxOOMBackoff time.Duration
+
+	// CreditWindow is the bytes of submits and inline puts a client may have under way.
+	// Default 32 MiB; negative: clients are not bounded.
+	CreditWindow int64
+
+	// Transitions turns the Transitions effect on.
+	Transitions bool
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	defTime := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.InlineBudget, 64<<20)
+	def(&c.MaxLineageBytes, 1<<30)
+	def(&c.CreditWindow, 32<<20)
+	defTime(&c.LeaseIdle, 500*time.Millisecond)
+	defTime(&c.PipelineTime, time.Millisecond)
+	defTime(&c.CancelGrace, 2*time.Second)
+	defTime(&c.SettleGrace, 2*time.Second)
+	defTime(&c.OrderGrace, time.Second)
+	defTime(&c.ResyncTimeout, 10*time.Second)
+	defTime(&c.OOMBackoff, time.Second)
+	defTime(&c.MaxOOMBackoff, time.Minute)
+	if c.MaxPipeline == 0 {
+		c.MaxPipeline = 256
+	}
+	if c.ActorWindow == 0 {
+		c.ActorWindow = 512
+	}
+	return c
+}

@@ -1,0 +1,34 @@
+package owner
+
+// Counters count since the core was made; a rebuilt core begins again, less what its log
+// brought back.
+type Counters struct {
+	Submitted, Pushed, Finished, Failed, Cancelled, Retried uint64
+
+	LeaseRequests, LeasesGranted, WorkersLost, Isolated, OOMKills uint64
+
+	Puts, Lost, Reconstructed, LineageEvicted, Packed, PagedOut uint64
+
+	ActorsCreated, ActorRestarts, ActorsDied uint64
+}
+
+// Counters gives the counters.
+func (c *Core) Counters() Counters { return c.stats }
+
+// Gauges are amounts of the moment.
+type Gauges struct {
+	Tasks, Objects, Actors, Clients, Leases, Classes int
+	InlineBytes, SpecBytes, LineageBytes             int64
+	Recovering                                       bool
+}
+
+// Gauges gives the gauges. Objects counts puts and unknown references exactly, and returns
+// by their tasks.
+func (c *Core) Gauges() Gauges {
+	return Gauges{
+		Tasks: len(c.tasks), Objects: len(c.tasks) + len(c.puts) + len(c.strays), Actors: len(c.actors),
+		Clients: len(c.clients), Leases: len(c.leases), Classes: len(c.classes.byID),
+		InlineBytes: c.budget.inline, SpecBytes: c.budget.specs, LineageBytes: c.lineageBytes,
+		Recovering: c.pause != nil,
+	}
+}

@@ -1,0 +1,28 @@
+// Package owner is the core of a job's owner: its tasks, the metadata of its objects, its
+// references, lineage, actors and streams. One actor a job steps it; it has no goroutine,
+// clock, randomness or I/O of its own, so nothing in it blocks.
+//
+//	core := owner.New(cfg)              // or owner.Rebuild(cfg, records) after a crash
+//	for _, e := range core.Step(now, event) { ... }
+//
+// Who owns what: the store alone knows bytes and pins, the scheduler alone knows resources,
+// the registry alone knows names; here is what was submitted, what became of it, and who
+// refers to it. The states of tasks, objects, actors and leases move along the tables of
+// the packages task, object, actor and lease.
+//
+// A task's way: Submit (submit.go) counts the objects it uses (refs.go) and waits for those
+// that are not resolved (args.go); ready, it queues in its class (class.go) until a lease has
+// room (dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
+// (done.go) resolves its returns, which answers gets and wakes dependents; when nothing
+// refers to a return its value is dropped, and when nothing may need the task to run again,
+// its record (lineage.go).
+//
+// Faults: an attempt whose process died is charged to the task that ran alone in it;
+// of several, none is charged and each runs again isolated (deaths.go). A lost stored
+// object is made again by its task (lineage.go, store.go). The core itself may be thrown
+// away at any event: durable changes are Log effects that precede what they allow, Rebuild
+// reads them, and clients tell the rest (recover.go).
+//
+// Errors are *errs.Error values given to whoever gets the object. Step panics only when the
+// core finds itself inconsistent; the actor around it then rebuilds it.
+package owner

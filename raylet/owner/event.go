@@ -1,0 +1,72 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Event is what the core steps on.
+type Event interface{ ownerEvent() }
+
+// FromClient is a batch of a client's messages, in the order sent.
+type FromClient struct {
+	Client ids.ClientID
+	Msgs   []wire.Msg
+}
+
+// FromStore is a message of the object store: objectstore.ArgsPinned, ArgsWait, Lost,
+// Packed or Inventory, by value.
+type FromStore struct{ Msg any }
+
+// FromSched is a message of the scheduler: sched.Granted, Reclaim, Revoked, Resumed,
+// Infeasible or Resync, by value.
+type FromSched struct{ Msg any }
+
+// FromRegistry answers a ToRegistry: NameClaimed or ActorAt, by value.
+type FromRegistry struct{ Msg any }
+
+// ClientJoined makes a driver or worker known, before its first message.
+type ClientJoined struct {
+	Client ids.ClientID
+	Role   wire.Role
+}
+
+// ClientGone says that a client's connection ended, after its last message; its handles
+// fall. Err says why where that is known.
+type ClientGone struct {
+	Client ids.ClientID
+	Err    *errs.Error
+}
+
+// Timer says that the time asked for by an After effect has come.
+type Timer struct{}
+
+// Fetched answers a Fetch effect: the record as it was appended, or Err.
+type Fetched struct {
+	Token  uint64
+	Record []byte
+	Err    *errs.Error
+}
+
+// Restored is the first event after Rebuild: every client that is connected. Each is asked
+// what it holds; until all have answered or are gone, other events are kept back. Epoch
+// differs from that of every earlier restart of this owner.
+type Restored struct {
+	Epoch   uint64
+	Clients []ClientJoined
+}
+
+// EndJob ends the job as the exit of its last driver does.
+type EndJob struct{ Err *errs.Error }
+
+func (FromClient) ownerEvent()   {}
+func (FromStore) ownerEvent()    {}
+func (FromSched) ownerEvent()    {}
+func (FromRegistry) ownerEvent() {}
+func (ClientJoined) ownerEvent() {}
+func (ClientGone) ownerEvent()   {}
+func (Timer) ownerEvent()        {}
+func (Fetched) ownerEvent()      {}
+func (Restored) ownerEvent()     {}
+func (EndJob) ownerEvent()       {}

@@ -1,0 +1,87 @@
+package owner
+
+import (
+	"slices"
+
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/wire"
+)
+
+// get subscribes a client to an object; one Resolved answers.
+func (c *Core) get(cl *clientRec, id ids.ObjectID, fetch bool) {
+	o := c.object(id)
+	if o == nil {
+		c.toClient(cl, c.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(c.unknown(id))}))
+		return
+	}
+	if o.state == object.Freed && !c.remake(o) {
+		c.toClient(cl, c.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(c.cannotRemake(o))}))
+		return
+	}
+	if o.state == object.Pending {
+		w := c.waitsOf(o)
+		w.gets = append(w.gets, getWait{cl, fetch})
+		return
+	}
+	c.answer(cl, o, fetch)
+}
+
+// answer tells a client of a resolved object. A stored one that is to be fetched goes by way
+// of the store, which answers when it has pinned it.
+func (c *Core) answer(cl *clientRec, o *objRec, fetch bool) {
+	if cl.gone {
+		return
+	}
+	if fetch && o.state == object.Stored {
+		c.toStore(objectstore.PinForGet{Client: cl.id, ID: o.id, Refs: o.res.Value.Refs})
+		return
+	}
+	m := c.newResolved()
+	m.ID, m.Fetch, m.Result = o.id, fetch, *o.res
+	c.toClient(cl, m)
+}
+
+// unget withdraws what get asked.
+func (c *Core) unget(cl *clientRec, id ids.ObjectID) {
+	o := c.object(id)
+	if o == nil {
+		return
+	}
+	if o.waits != nil {
+		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
+	}
+	if o.state == object.Stored {
+		c.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
+	}
+}
+
+// newResolved gives messages out of a block, to allocate once for many.
+func (c *Core) newResolved() *wire.Resolved {
+	if len(c.resolvedFree) == 0 {
+		c.resolvedFree = make([]wire.Resolved, 16)
+	}
+	m := &c.resolvedFree[0]
+	c.resolvedFree = c.resolvedFree[1:]
+	return m
+}
+
+func (c *Core) resolvedMsg(r wire.Resolved) *wire.Resolved {
+	m := c.newResolved()
+	*m = r
+	return m
+}
+
+// fetchAgain asks the store again for what a client still waits for: the store was
+// restarted and has forgotten who asked.
+func (c *Core) fetchAgain(cl *clientRec, m *wire.Holdings) {
+	if m.Component != wire.ComponentOwner {
+		return
+	}
+	for _, g := range m.Gets {
+		if o := c.object(g.ID); g.Fetch && o != nil && o.state == object.Stored {
+			c.answer(cl, o, true)
+		}
+	}
+}

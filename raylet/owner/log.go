@@ -1,0 +1,133 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// What goes into the log. Each record is emitted before the effects that it allows.
+
+const maxOptions = 4096 // distinct options that the log knows by number; others stand in each submission
+
+// optionsNo gives the number of options in the log, telling it of new ones; 0: they are to
+// stand in the submission itself. Those of a named actor are used once, so they do.
+func (c *Core) optionsNo(o *wire.TaskOptions) uint32 {
+	if o == c.optLast {
+		return c.optLNo
+	}
+	n, ok := c.optNo[o]
+	if !ok {
+		if o.ActorName != "" {
+			return 0
+		}
+		c.keyBuf = appendOptions(c.keyBuf[:0], o)
+		n = c.optKeys[string(c.keyBuf)]
+		if n == 0 && len(c.optKeys) < maxOptions {
+			n = uint32(len(c.optKeys) + 1)
+			c.optKeys[string(c.keyBuf)] = n
+			c.optByNo[n] = o
+			at := len(c.logbuf)
+			c.logbuf = appendOptionsRecord(c.logbuf, n, c.keyBuf)
+			c.logged(at, nil)
+		}
+		if len(c.optNo) >= maxClassPtrs {
+			clear(c.optNo)
+		}
+		c.optNo[o] = n
+	}
+	c.optLast, c.optLNo = o, n
+	return n
+}
+
+func (c *Core) logSubmit(t *taskRec) {
+	no := c.optionsNo(t.spec.Opts)
+	at := len(c.logbuf)
+	c.logbuf = appendSubmit(c.logbuf, t.spec, no)
+	c.logged(at, &t.cookie)
+}
+
+// endCookie is where the position of a record of a task's end goes; a task that runs again
+// has more than one.
+func (t *taskRec) endCookie() *uint64 {
+	if t.doneAt == 0 && t.flags&taskEnded == 0 {
+		t.flags |= taskEnded
+		return &t.doneAt
+	}
+	ck := new(uint64)
+	x := t.ext()
+	x.cookies = append(x.cookies, ck)
+	return ck
+}
+
+// logDone records an attempt's results; a nil d is an end without any.
+func (c *Core) logDone(t *taskRec, d *wire.Done) {
+	if t.live == 0 {
+		return // nothing refers to them, the record goes next
+	}
+	if d == nil {
+		d = &wire.Done{Task: t.id(), Attempt: t.start}
+	}
+	at := len(c.logbuf)
+	c.logbuf = appendDone(c.logbuf, d, task.Finished)
+	c.logged(at, t.endCookie())
+}
+
+// logFailed records an end without results.
+func (c *Core) logFailed(t *taskRec, err *errs.Error) {
+	if t.live == 0 {
+		return
+	}
+	at := len(c.logbuf)
+	c.logbuf = appendDone(c.logbuf, &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
+	c.logged(at, t.endCookie())
+}
+
+// logRetry records that an attempt was charged.
+func (c *Core) logRetry(t *taskRec) {
+	at := len(c.logbuf)
+	c.logbuf = appendRetry(c.logbuf, t.id(), t.start, t.tries)
+	ck := new(uint64)
+	x := t.ext()
+	x.cookies = append(x.cookies, ck)
+	c.logged(at, ck)
+}
+
+// logObject records an object that is not resolved by its task's Done: a put, an early seal,
+// a stream's item.
+func (c *Core) logObject(o *objRec, res *wire.Result, attempt uint32) {
+	at := len(c.logbuf)
+	c.logbuf = appendObject(c.logbuf, o.id, attempt, res)
+	c.logged(at, c.furtherCookie(o))
+}
+
+// furtherCookie is where the position of a record about an object goes.
+func (c *Core) furtherCookie(o *objRec) *uint64 {
+	if o.cookie == 0 && o.flags&objLogged == 0 {
+		o.flags |= objLogged
+		return &o.cookie
+	}
+	if o.rec == nil {
+		return nil // kept until the log is dropped: a put is packed once at most
+	}
+	ck := new(uint64)
+	x := o.rec.ext()
+	x.cookies = append(x.cookies, ck)
+	return ck
+}
+
+func (c *Core) logActor(a *actorRec) {
+	at := len(c.logbuf)
+	r := ActorRecord{Actor: a.id, State: a.state, Restarts: a.restarts, Named: a.claimed, Err: a.cause}
+	if a.lease != nil {
+		r.Lease, r.Worker = a.lease.id, a.lease.worker.id
+	}
+	if a.alias != nil {
+		r.Alias = a.alias.id
+	}
+	c.logbuf = appendActor(c.logbuf, &r)
+	ck := new(uint64)
+	x := a.rec.ext()
+	x.cookies = append(x.cookies, ck)
+	c.logged(at, ck)
+}

@@ -1,0 +1,84 @@
+package owner
+
+import (
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/wire"
+)
+
+// putValue makes an inline object. One that is known already, because its task runs again,
+// stays as it is.
+func (c *Core) putValue(cl *clientRec, m *wire.PutValue) {
+	if c.cfg.CreditWindow > 0 {
+		c.spend(cl, wire.CostOfValue(&m.Value))
+	}
+	o := c.object(m.ID)
+	if o != nil && o.flags&objStray == 0 {
+		c.giveHandle(cl, o)
+		return
+	}
+	o = c.newPut(m.ID)
+	c.giveHandle(cl, o)
+	c.stats.Puts++
+	res := &wire.Result{Kind: wire.ResultInline, Value: m.Value, Size: uint64(len(m.Value.Data))}
+	c.logObject(o, res, 0)
+	c.resolve(o, res, object.SetInline)
+}
+
+// newPut makes the record of a put and enters it. What was counted for its name while it was
+// unknown goes over to it.
+func (c *Core) newPut(id ids.ObjectID) *objRec {
+	o := &objRec{id: id}
+	if s := c.strays[id]; s != nil {
+		c.adoptStray(o, s)
+	}
+	c.puts[id] = o
+	return o
+}
+
+// seal decides whether an extent that a client has written becomes the object. The first
+// attempt wins; the store frees the others.
+func (c *Core) seal(cl *clientRec, m *wire.Seal) {
+	o := c.object(m.ID)
+	if o == nil || o.flags&objStray != 0 {
+		o = c.sealTarget(m.ID)
+	}
+	if o == nil || o.state != object.Pending || c.stale(o, m.Attempt) {
+		if o == nil || o.state != object.Stored || o.attempt != m.Attempt { // else it is the same seal, told again
+			c.toStore(objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt})
+		}
+		if o != nil && o.rec == nil {
+			c.giveHandle(cl, o)
+		}
+		return
+	}
+	if o.rec == nil {
+		c.giveHandle(cl, o)
+		c.stats.Puts++
+	}
+	res := &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: m.Value.Meta, Refs: m.Value.Refs}, Size: m.Size}
+	o.attempt = m.Attempt
+	c.logObject(o, res, m.Attempt)
+	c.toStore(objectstore.SealObject{Client: cl.id, ID: m.ID, Attempt: m.Attempt, Size: m.Size, Meta: m.Value.Meta})
+	c.resolve(o, res, object.SetStored)
+}
+
+// sealTarget makes the record of a put, or of a stream's item, that is sealed for the first
+// time; nil if there can be none.
+func (c *Core) sealTarget(id ids.ObjectID) *objRec {
+	if id.IsPut() {
+		return c.newPut(id)
+	}
+	t := c.tasks[id.Task]
+	if t == nil || t.nret != wire.Streaming || t.state.Terminal() {
+		return nil
+	}
+	return c.newItem(t, id.Index)
+}
+
+// stale tells whether an attempt at an object's task is not the one under way.
+func (c *Core) stale(o *objRec, attempt uint32) bool {
+	t := o.rec
+	return t != nil && (t.state.Terminal() || t.start != attempt && c.pause == nil)
+}

@@ -1,0 +1,355 @@
+package owner
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// image is what the log says, before it is made into records.
+type image struct {
+	opts    map[uint32]*wire.TaskOptions
+	tasks   map[ids.TaskID]*taskImage
+	order   []*taskImage // by submission
+	objects map[ids.ObjectID]*objectImage
+	objList []*objectImage
+}
+
+type taskImage struct {
+	submit  *SubmitRecord
+	cookie  uint64
+	done    *DoneRecord
+	doneAt  uint64
+	retry   *RetryRecord
+	actor   *ActorRecord
+	further []uint64
+	gone    bool
+	rec     *taskRec
+}
+
+type objectImage struct {
+	ObjectRecord
+	cookie uint64
+	packed *PackedRecord
+	gone   bool
+}
+
+// Rebuild makes the core of a job from its log: the position and bytes of each record, in
+// the order appended. The core keeps every event back until Restored came and each client
+// told what it holds. The error names the record that cannot be read.
+func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
+	im := &image{
+		opts: make(map[uint32]*wire.TaskOptions), tasks: make(map[ids.TaskID]*taskImage), objects: make(map[ids.ObjectID]*objectImage),
+	}
+	for cookie, b := range records {
+		r, err := Parse(b)
+		if err != nil {
+			return nil, fmt.Errorf("record at %d of job %v: %w", cookie, cfg.Job, err)
+		}
+		im.add(cookie, r)
+	}
+	c := New(cfg)
+	c.lenient = true
+	c.pause = newRecovery()
+	c.build(im)
+	return c, nil
+}
+
+func (im *image) task(id ids.TaskID) *taskImage {
+	t := im.tasks[id]
+	if t == nil {
+		t = &taskImage{}
+		im.tasks[id] = t
+	}
+	return t
+}
+
+func (im *image) add(cookie uint64, r Record) {
+	switch r := r.(type) {
+	case *OptionsRecord:
+		im.opts[r.No] = r.Opts
+	case *SubmitRecord:
+		t := im.task(r.Spec.ID)
+		t.submit, t.cookie = r, cookie
+		im.order = append(im.order, t)
+	case *DoneRecord:
+		t := im.task(r.Done.Task)
+		if t.done != nil {
+			t.further = append(t.further, t.doneAt)
+		}
+		t.done, t.doneAt = r, cookie
+	case *RetryRecord:
+		t := im.task(r.Task)
+		t.retry = r
+		t.further = append(t.further, cookie)
+	case *ActorRecord:
+		t := im.task(ids.TaskID(r.Actor))
+		t.actor = r
+		t.further = append(t.further, cookie)
+	case *ObjectRecord:
+		o := &objectImage{ObjectRecord: *r, cookie: cookie}
+		im.objects[r.ID] = o
+		im.objList = append(im.objList, o)
+	case *PackedRecord:
+		if o := im.objects[r.ID]; o != nil {
+			o.packed = r
+		} else {
+			o = &objectImage{packed: r}
+			o.ID = r.ID
+			im.objects[r.ID] = o
+			im.objList = append(im.objList, o)
+		}
+	case *ForgetRecord:
+		for _, id := range r.IDs {
+			im.forget(id)
+		}
+	}
+}
+
+func (im *image) forget(id ids.ObjectID) {
+	if id.Index != wholeTask {
+		if o := im.objects[id]; o != nil {
+			o.gone = true
+			delete(im.objects, id)
+		}
+		return
+	}
+	if t := im.tasks[id.Task]; t != nil {
+		t.gone = true
+		delete(im.tasks, id.Task)
+	}
+	for k, o := range im.objects { // its items and early seals; rare, so looked for
+		if k.Task == id.Task && !k.IsPut() {
+			o.gone = true
+			delete(im.objects, k)
+		}
+	}
+}
+
+// build makes the records: first every task and object, then what they refer to, then the
+// life of the tasks that have not ended.
+func (c *Core) build(im *image) {
+	for no, o := range im.opts {
+		c.optByNo[no], c.optNo[o] = o, no
+		c.optKeys[string(appendOptions(nil, o))] = no
+	}
+	live := slices.DeleteFunc(im.order, func(t *taskImage) bool { return t.gone || !t.resolveOpts(im.opts) })
+	for _, ti := range live {
+		c.buildTask(ti)
+	}
+	for _, o := range im.objList {
+		if !o.gone {
+			c.buildObject(o)
+		}
+	}
+	for _, ti := range live {
+		c.buildResults(ti)
+	}
+	c.eachObject(func(o *objRec) {
+		if o.res != nil {
+			for _, id := range o.res.Value.Refs {
+				c.ensure(id).objs++ // strays made here have no references of their own
+			}
+		}
+	})
+	for _, ti := range live {
+		c.buildLife(ti)
+	}
+}
+
+func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
+	if t.submit == nil {
+		return false
+	}
+	if t.submit.OptsNo != 0 {
+		t.submit.Spec.Opts = opts[t.submit.OptsNo]
+	}
+	return t.submit.Spec.Opts != nil
+}
+
+func (c *Core) buildTask(ti *taskImage) {
+	t := c.newTask(ti.submit.Spec)
+	ti.rec = t
+	t.cookie, t.doneAt = ti.cookie, ti.doneAt
+	for _, ck := range ti.further {
+		x := t.ext()
+		x.cookies = append(x.cookies, &ck)
+	}
+	if t.nret == wire.Streaming {
+		t.x.stream.anyone = true
+	}
+	if r := ti.retry; r != nil {
+		t.start, t.tries = r.Attempt, r.Tries
+	}
+	if ti.done != nil {
+		t.flags |= taskEnded
+		t.start = max(t.start, ti.done.Done.Attempt)
+	}
+	if t.spec.Kind == wire.TaskActorCreate {
+		c.buildActor(t, ti.actor)
+	}
+}
+
+// buildActor makes the record of an actor; whether it is still alive its worker says.
+func (c *Core) buildActor(t *taskRec, r *ActorRecord) {
+	a := &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+	t.actor = a
+	c.actors[a.id] = a
+	if r == nil {
+		return // acceptActorTask begins its life
+	}
+	a.state, a.restarts, a.claimed, a.cause = r.State, r.Restarts, r.Named, r.Err
+	a.logged = r
+}
+
+func (c *Core) buildObject(im *objectImage) {
+	o := c.object(im.ID)
+	if o == nil || o.flags&objStray != 0 {
+		if o = c.sealTarget(im.ID); o == nil {
+			return
+		}
+	}
+	if im.Result.Kind != wire.ResultNone {
+		o.cookie = im.cookie
+		o.flags |= objLogged
+		c.setBuilt(o, &im.Result, im.Attempt)
+	}
+	if im.packed != nil && o.state == object.Inline {
+		c.setPacked(o, im.packed.Size)
+	} else if im.packed != nil {
+		o.flags |= objPacked // its value comes with the record of the task's end
+	}
+}
+
+// setBuilt gives an object the outcome that the log has. A value that was packed is not
+// kept in memory again.
+func (c *Core) setBuilt(o *objRec, r *wire.Result, attempt uint32) {
+	if o.state != object.Pending {
+		return
+	}
+	switch r.Kind {
+	case wire.ResultInline:
+		o.state, o.res = object.Inline, r
+		if o.flags&objPacked != 0 {
+			c.setPacked(o, uint64(len(r.Value.Data)))
+			return
+		}
+		c.budget.add(o)
+	case wire.ResultStored:
+		o.state, o.res, o.attempt = object.Stored, r, attempt
+	case wire.ResultError:
+		o.state, o.res = object.Failed, r
+	}
+}
+
+func (c *Core) setPacked(o *objRec, size uint64) {
+	c.budget.drop(o)
+	o.state = object.Stored
+	o.flags |= objPacked
+	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.res.Value.Meta}, Size: size}
+}
+
+// buildResults ends a task as its record of the end says.
+func (c *Core) buildResults(ti *taskImage) {
+	t, d := ti.rec, ti.done
+	if t.nret == wire.Streaming {
+		s := t.x.stream
+		for s.item(s.produced) != nil && s.item(s.produced).state != object.Pending {
+			s.produced++
+		}
+	}
+	if d == nil {
+		return
+	}
+	st := d.State
+	if st == task.Failed && d.Done.Err.Code == errs.CodeCancelled {
+		st = task.Cancelled
+	}
+	if t.isCreation() && t.actor.logged != nil && t.actor.logged.State == actor.Restarting {
+		st = task.PendingArgs // it had run and is to run again
+	}
+	c.setState(t, st)
+	switch {
+	case t.nret == wire.Streaming:
+		s := t.x.stream
+		if d.State == task.Finished {
+			s.length = int64(d.Done.Items)
+		} else {
+			s.err = d.Done.Err
+		}
+	case t.isCreation() && d.Done.Err == nil:
+		id := t.actor.id
+		if l := t.actor.logged; l != nil && !l.Alias.IsZero() {
+			id = l.Alias
+		}
+		t.ret0.state, t.ret0.res = object.Inline, handleValue(t, id, c.cfg.Job)
+	default:
+		t.eachReturn(func(o *objRec) {
+			if d.Done.Err != nil {
+				c.setBuilt(o, errorResult(d.Done.Err), 0)
+			} else if int(o.id.Index) < len(d.Done.Results) {
+				r := d.Done.Results[o.id.Index]
+				c.setBuilt(o, &r, d.Done.Attempt)
+			}
+		})
+	}
+}
+
+// setState puts a record into a state that the log or a worker says it has.
+func (c *Core) setState(t *taskRec, st task.State) {
+	c.byState[t.state]--
+	c.byState[st]++
+	t.state, t.since = st, c.now
+}
+
+// buildLife takes up a task where the log leaves it.
+func (c *Core) buildLife(ti *taskImage) {
+	t := ti.rec
+	if t.isCreation() && t.actor.logged != nil {
+		c.buildCreation(t)
+		return
+	}
+	if !t.state.Terminal() {
+		c.accept(t)
+		return
+	}
+	c.budget.addSpec(t.spec)
+	if t.spec.Kind == wire.TaskNormal {
+		t.class = c.classOf(wire.TaskNormal, t.spec.Opts)
+	}
+	if t.spec.Kind == wire.TaskActorCall {
+		t.actor = c.actorFor(t.spec.Actor)
+	}
+	c.keepLineage(t)
+}
+
+// buildCreation takes up an actor's creation: one that ended keeps what it needs to run
+// again, one that did not waits for its turn.
+func (c *Core) buildCreation(t *taskRec) {
+	a := t.actor
+	t.class = c.classOf(wire.TaskActorCreate, t.spec.Opts)
+	c.budget.addSpec(t.spec)
+	if a.logged.Alias != (ids.ActorID{}) {
+		a.alias = c.actorFor(a.logged.Alias)
+	}
+	if a.over() {
+		if !t.state.Terminal() {
+			c.fail(t, c.callDied(a))
+		}
+		c.dropSpec(t)
+		return
+	}
+	c.holdArgs(t)
+	if !t.state.Terminal() {
+		t.class.live++
+		t.flags |= taskCounted
+		c.await(t)
+	}
+}

@@ -1,0 +1,82 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// The records of the owner log. The log keeps them in the order appended. A record whose
+// position was freed may be missing when the log is read, or not. A record appended without
+// a Cookie is needed for as long as any record before it may still be read.
+
+// Record is one of the structs below, as a pointer.
+type Record interface{ record() }
+
+// OptionsRecord gives a number to options, which submissions then use.
+type OptionsRecord struct {
+	No   uint32
+	Opts *wire.TaskOptions
+}
+
+// SubmitRecord is a submitted task. Spec.Opts is nil where OptsNo names them.
+type SubmitRecord struct {
+	OptsNo uint32
+	Spec   *wire.TaskSpec
+}
+
+// DoneRecord is the end of a task.
+type DoneRecord struct {
+	State task.State // Finished, or Failed with Done.Err
+	Done  wire.Done  // Task, Attempt, Results, Items, Err
+}
+
+// ObjectRecord is an object that no DoneRecord has: a put, an early seal, a stream's item.
+type ObjectRecord struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Result  wire.Result
+}
+
+// RetryRecord is an attempt that was charged.
+type RetryRecord struct {
+	Task    ids.TaskID
+	Attempt uint32
+	Tries   uint32
+}
+
+// ForgetRecord names what is forgotten: objects, and tasks with all of their returns, which
+// have the index wholeTask.
+type ForgetRecord struct{ IDs []ids.ObjectID }
+
+// wholeTask as an index names the task itself. No return or put has it.
+const wholeTask = ^uint32(0)
+
+// ActorRecord is where an actor stands; the last one holds.
+type ActorRecord struct {
+	Actor    ids.ActorID
+	State    actor.State
+	Restarts int32
+	Lease    ids.LeaseID
+	Worker   ids.ClientID
+	Named    bool // it has its name
+	Alias    ids.ActorID
+	Err      *errs.Error
+}
+
+// PackedRecord says that an inline value lies in the store now.
+type PackedRecord struct {
+	ID   ids.ObjectID
+	Size uint64
+}
+
+func (*OptionsRecord) record() {}
+func (*SubmitRecord) record()  {}
+func (*DoneRecord) record()    {}
+func (*ObjectRecord) record()  {}
+func (*RetryRecord) record()   {}
+func (*ForgetRecord) record()  {}
+func (*ActorRecord) record()   {}
+func (*PackedRecord) record()  {}

@@ -1,0 +1,224 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// objRec is one object. That of a task's first return lies in the task's record; there is
+// one such record a task, so its size is what a queued task costs. Three kinds of count
+// keep the value: who has a handle, which live specs use it, which live objects contain it.
+// A fourth, lineage, keeps only the means to make it again.
+type objRec struct {
+	id      ids.ObjectID
+	state   object.State
+	flags   objFlags
+	rec     *taskRec      // that makes it; nil: a put, or a stray
+	res     *wire.Result  // immutable; nil until resolved and after the drop
+	waits   *waits        // nil: nobody waits
+	holder  *clientRec    // the first client with a handle
+	more    *[]*clientRec // further ones
+	tasks   uint32        // uses by specs of tasks that have not ended
+	objs    uint32        // live objects that contain it, and streams that hold it as an item
+	lineage uint32        // uses by specs kept as lineage
+	attempt uint32        // that was accepted, where state is Stored
+	cookie  uint64        // log position of a put, an early seal or a stream item
+}
+
+type objFlags uint16
+
+const (
+	objLoose     objFlags = 1 << iota // in Core.loose
+	objDead                           // out of scope and no longer counted in taskRec.live
+	objStray                          // referred to, but unknown: it was freed, or is another job's
+	objArgErr                         // its error came from an argument and names it already
+	objPacking                        // a Pack is under way
+	objHeld                           // an item held by its stream: counted in objs
+	objHandedOut                      // an item that a reader was given
+	objLogged                         // a record of its own is in the log
+	objPacked                         // the store has it through Pack: the log has the bytes too
+)
+
+// held tells whether the value is needed.
+func (o *objRec) held() bool { return o.holder != nil || o.tasks+o.objs > 0 }
+
+// waits are those that wait for an object. They are used again.
+type waits struct {
+	tasks []taskWait
+	gets  []getWait
+}
+
+// taskWait is stale, and skipped, when the task has moved on to another generation.
+type taskWait struct {
+	t   *taskRec
+	gen uint32
+}
+
+type getWait struct {
+	client *clientRec
+	fetch  bool
+}
+
+// taskRec is one task from its submission until nothing refers to its results.
+type taskRec struct {
+	ret0 objRec // ret0.id.Task is the task's id, also of a task without returns
+
+	spec       *wire.TaskSpec // nil: paged out to the log at cookie
+	class      *classRec      // nil: an actor call
+	actor      *actorRec      // of a creation and a call
+	lease      *leaseRec      // while a worker has it, or arguments are pinned for one
+	in         *taskList
+	next, prev *taskRec
+	x          *extra // nil: nothing out of the ordinary
+
+	since  int64  // of its state, Unix ns
+	cookie uint64 // log position of its submission
+	doneAt uint64 // log position of its end
+	nret   int32  // returns; wire.Streaming: a stream
+	live   uint32 // returns, items and stream handles that are not dead
+	deps   uint32 // arguments it waits for
+	gen    uint32 // counts the times it waited, so that old waits are known
+	start  uint32 // attempt numbers given out
+	tries  uint32 // attempts charged
+	state  task.State
+	flags  taskFlags
+}
+
+type taskFlags uint16
+
+const (
+	taskHolds     taskFlags = 1 << iota // counted in tasks of the objects it uses
+	taskLineage                         // counted in lineage of the objects it uses
+	taskCancelled                       // a cancel was asked for
+	taskFront                           // goes to the head of its queue
+	taskPinned                          // arguments are pinned, or being pinned, under this attempt
+	taskSolo                            // runs in a process of its own until it is cleared
+	taskAdopted                         // after a restart: a worker has it
+	taskEvicted                         // its lineage was given up for want of room
+	taskCounted                         // in its class's live count
+	taskTurn                            // an actor call that had its turn: its order is settled
+	taskParent                          // Core.kids has an entry
+	taskFetching                        // its spec is being read back
+	taskReaped                          // no longer in the table
+	taskWaitsName                       // a creation whose name is being claimed
+	taskEnded                           // a record of its end is in the log
+)
+
+// extra is what few tasks have.
+type extra struct {
+	more     []objRec // returns after the first
+	stream   *streamRec
+	timer    *timer // deadline, backoff or grace
+	group    *group
+	cookies  []*uint64 // of further log records
+	solo     *classRec // the isolated class it runs in
+	ooms     uint8
+	deadline bool // the deadline has passed
+	peak     uint64
+	err      *errs.Error // why it was requeued last, or ended
+}
+
+func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }
+
+func (t *taskRec) ext() *extra {
+	if t.x == nil {
+		t.x = new(extra)
+	}
+	return t.x
+}
+
+// ret gives the i-th return, or nil. Of a stream, the i-th item that exists.
+func (t *taskRec) ret(i uint32) *objRec {
+	if t.nret == wire.Streaming {
+		return t.x.stream.item(i)
+	}
+	switch {
+	case i >= uint32(t.nret):
+		return nil
+	case i == 0:
+		return &t.ret0
+	}
+	return &t.x.more[i-1]
+}
+
+// isCreation tells whether the task creates an actor.
+func (t *taskRec) isCreation() bool { return t.actor != nil && t.actor.rec == t }
+
+// isCall tells whether the task is a call of an actor's method.
+func (t *taskRec) isCall() bool { return t.actor != nil && t.actor.rec != t }
+
+// name is what messages call the task.
+func (t *taskRec) name() string {
+	if t.spec != nil {
+		return t.spec.Opts.Func
+	}
+	if t.class != nil {
+		return t.class.opts.Func
+	}
+	return "task"
+}
+
+// clientRec is a driver or a worker.
+type clientRec struct {
+	id      ids.ClientID
+	role    wire.Role
+	handles int         // objects it holds
+	leases  []*leaseRec // on it
+	gone    bool
+	joined  bool
+	drained bool // asked to be drained: what dies with it is not charged
+	killed  bool // every notice of its death is in, or waited for in vain
+	lostErr *errs.Error
+	peak    uint64
+	settle  *timer
+	used    int64 // credit to give back
+	resync  bool  // its holdings are awaited
+}
+
+// leaseRec is a lease that the scheduler granted.
+type leaseRec struct {
+	id       ids.LeaseID
+	class    *classRec
+	worker   *clientRec
+	actor    *actorRec // whose lifetime lease it is
+	state    lease.State
+	closing  bool // asked back
+	resumes  int  // UnblockCPU not answered
+	dirty    bool
+	lane     fifo            // pushed and not done, in the order pushed
+	fetching []*taskRec      // arguments being pinned
+	out      []wire.ExecTask // to be pushed when the step ends
+	idleAt   int64
+	idle     *timer
+}
+
+func (l *leaseRec) load() int { return l.lane.len() + len(l.fetching) }
+
+// classRec is a scheduling class: the tasks that one lease can run.
+type classRec struct {
+	id         sched.Class
+	key        string
+	kind       wire.TaskKind
+	opts       *wire.TaskOptions
+	ready      taskList
+	leases     []*leaseRec
+	next       int   // of leases, where the next round begins
+	told       int   // the last Want
+	runNs      int64 // mean run time; meaningful where known
+	known      bool
+	dirty      bool
+	solo       bool // one task a process
+	live       int  // tasks that have not ended
+	infeasible *errs.Error
+}
+
+// group is the tasks that ran in a shared process when it died.
+type group struct {
+	members []*taskRec
+	found   bool // the culprit is known
+}

@@ -1,0 +1,287 @@
+package owner
+
+import (
+	"maps"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// recovery is a rebuilt core's wait for its clients. Who holds which handle, waits for what
+// and runs which task is not in the log: the clients say. Until each has, nothing may be
+// freed and nothing started.
+type recovery struct {
+	started bool
+	epoch   uint64
+	waiting map[ids.ClientID]bool
+	held    []Event
+	timer   *timer
+}
+
+func newRecovery() *recovery { return &recovery{waiting: make(map[ids.ClientID]bool)} }
+
+// restored asks every client what it holds, and the scheduler for the job's leases.
+func (c *Core) restored(ev Restored) {
+	p := c.pause
+	if p == nil || p.started {
+		return
+	}
+	p.started, p.epoch = true, ev.Epoch
+	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job})
+	for _, j := range ev.Clients {
+		cl := c.addClient(j.Client, j.Role)
+		cl.joined = true
+		if j.Role == wire.RoleDriver {
+			c.drivers++
+		}
+		p.waiting[j.Client] = true
+		c.toClient(cl, &wire.Resync{Component: wire.ComponentOwner, Epoch: ev.Epoch})
+	}
+	p.timer = c.timers.add(c.now+int64(c.cfg.ResyncTimeout), timer{kind: timerResync})
+	c.maybeResume()
+}
+
+// hold keeps an event back, and looks in it for what is waited for.
+func (c *Core) hold(ev Event) {
+	p := c.pause
+	switch ev := ev.(type) {
+	case Restored:
+		c.restored(ev)
+		return
+	case Timer:
+		c.armed = 0
+		if p.timer != nil && p.timer.at <= c.now {
+			c.resyncOver()
+		}
+		return
+	case FromClient:
+		if p.waiting[ev.Client] && slices.ContainsFunc(ev.Msgs, p.answers) {
+			delete(p.waiting, ev.Client)
+		}
+	case ClientGone:
+		delete(p.waiting, ev.Client)
+	}
+	p.held = append(p.held, ev)
+	c.maybeResume()
+}
+
+func (p *recovery) answers(m wire.Msg) bool {
+	h, ok := m.(*wire.Holdings)
+	return ok && h.Component == wire.ComponentOwner && h.Epoch == p.epoch
+}
+
+// resyncOver gives up on the clients that say nothing: they are told to go.
+func (c *Core) resyncOver() {
+	p := c.pause
+	if p == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.waiting)) {
+		c.toClient(c.clients[id], &wire.Bye{Err: errs.New(errs.CodeProtocol, "the client did not say what it holds within %v of a restart", c.cfg.ResyncTimeout)})
+		p.held = append(p.held, ClientGone{Client: id, Err: errs.New(errs.CodeWorkerCrashed, "it did not answer after a restart of its job's owner")})
+	}
+	clear(p.waiting)
+	c.maybeResume()
+}
+
+// maybeResume goes on when every client has answered: first what clients sent, so that
+// everything that is held and run is known, then the rest.
+func (c *Core) maybeResume() {
+	p := c.pause
+	if !p.started || len(p.waiting) > 0 {
+		return
+	}
+	if p.timer != nil {
+		c.timers.remove(p.timer)
+		p.timer = nil
+	}
+	var later []Event
+	for _, ev := range p.held {
+		switch ev := ev.(type) {
+		case FromClient:
+			c.resumeClient(ev)
+		case ClientJoined:
+			c.clientJoined(ev)
+		default:
+			later = append(later, ev)
+		}
+	}
+	c.drain()
+	c.reconcile()
+	c.pause = nil
+	for _, ev := range later {
+		c.handle(ev)
+	}
+}
+
+func (c *Core) resumeClient(ev FromClient) {
+	cl := c.client(ev.Client)
+	if cl == nil {
+		return
+	}
+	for _, m := range ev.Msgs {
+		if c.pause.answers(m) {
+			c.applyHoldings(cl, m.(*wire.Holdings))
+		} else {
+			c.message(cl, m)
+		}
+	}
+}
+
+// applyHoldings replaces what is known of a client by what it says.
+func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
+	c.dropHandles(cl)
+	for _, id := range m.Handles {
+		c.giveHandle(cl, c.ensure(id))
+	}
+	for _, at := range m.Tasks {
+		c.adoptAttempt(cl, at)
+	}
+	for _, id := range m.Actors {
+		if a := c.actors[id]; a != nil && a.logged != nil && a.state == actor.Alive {
+			c.adoptActor(cl, a)
+		} else if a == nil || a.over() {
+			c.toClient(cl, &wire.StopActor{Actor: id})
+		}
+	}
+	for _, g := range m.Gets {
+		c.get(cl, g.ID, g.Fetch)
+	}
+	for _, s := range m.Streams {
+		c.streamNext(cl, s.Task, s.Index)
+	}
+}
+
+// adoptAttempt takes over a task that a worker has.
+func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
+	t := c.tasks[at.Task]
+	if t == nil || t.state.Terminal() || t.state.OnWorker() {
+		c.toClient(cl, &wire.CancelTask{Task: at.Task})
+		return
+	}
+	var l *leaseRec
+	if t.isCall() {
+		c.adoptActor(cl, t.actor)
+		l = t.actor.lease
+	} else {
+		l = c.adoptLease(at.Lease, cl, t.class)
+	}
+	if l == nil || l.worker != cl {
+		c.toClient(cl, &wire.CancelTask{Task: at.Task})
+		return
+	}
+	c.reach(t)
+	t.start = max(t.start, at.Attempt)
+	t.lease = l
+	t.flags |= taskPinned // the store knows whether
+	if t.isCall() {
+		t.flags |= taskTurn
+	}
+	l.lane.push(t)
+	if l.lane.len() == 1 && l.actor == nil {
+		c.setState(t, task.Running)
+	}
+}
+
+// reach brings a task that waits to where a worker has it.
+func (c *Core) reach(t *taskRec) {
+	t.unlist()
+	t.gen++ // what it waited for does not matter any more
+	c.setState(t, task.Submitted)
+}
+
+func (c *Core) adoptLease(id ids.LeaseID, cl *clientRec, k *classRec) *leaseRec {
+	if l := c.leases[id]; l != nil {
+		return l
+	}
+	if id == 0 || cl == nil {
+		return nil
+	}
+	l := &leaseRec{id: id, worker: cl, class: k, state: lease.Active}
+	c.addLease(l)
+	return l
+}
+
+func (c *Core) adoptActor(cl *clientRec, a *actorRec) {
+	if a.lease != nil || a.logged == nil || a.state != actor.Alive || a.logged.Worker != cl.id {
+		return
+	}
+	l := &leaseRec{id: a.logged.Lease, worker: cl, actor: a, state: lease.Actor}
+	c.addLease(l)
+	a.lease = l
+}
+
+// reconcile settles what no client spoke of: actors that no worker has are lost. Tasks that
+// no worker has are in their queues already.
+func (c *Core) reconcile() {
+	for _, id := range c.actorIDs() {
+		a := c.actors[id]
+		if a.rec == nil {
+			continue
+		}
+		switch {
+		case a.state == actor.Alive && a.lease == nil:
+			c.actorLost(a, nil, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
+		case a.state == actor.Claiming:
+			c.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+		}
+		if !a.over() {
+			c.publish(a)
+			c.touchActor(a)
+		}
+	}
+	for _, t := range c.tasks {
+		if t.state.Terminal() && t.live == 0 {
+			c.reap(t)
+		}
+	}
+	c.eachObject(c.loosen)
+	for _, cl := range c.clients {
+		if cl.joined && c.cfg.CreditWindow > 0 {
+			c.toClient(cl, &wire.Credit{Bytes: 0})
+		}
+	}
+	if c.drivers == 0 {
+		c.endJob(nil)
+	}
+}
+
+func (c *Core) actorIDs() []ids.ActorID {
+	return slices.SortedFunc(maps.Keys(c.actors), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) })
+}
+
+// schedResync tells a scheduler that was restarted what this owner holds and wants.
+func (c *Core) schedResync(epoch uint64) {
+	h := sched.Holdings{Job: c.cfg.Job, Epoch: epoch}
+	for _, id := range slices.Sorted(maps.Keys(c.leases)) {
+		l := c.leases[id]
+		if l.state == lease.Lost || l.actor != nil && l.actor.rec == nil {
+			continue
+		}
+		k := l.class
+		if l.actor != nil {
+			k = l.actor.rec.class
+		}
+		resumes := 0
+		if l.state == lease.Resuming {
+			resumes = 1
+		}
+		h.Held = append(h.Held, sched.Held{
+			Lease: l.id, Key: sched.ClassKey{Job: c.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Worker: l.worker.id,
+			Up: l.actor != nil, Blocked: l.state == lease.Blocked || l.state == lease.Resuming, Resumes: resumes,
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.classes.byID)) {
+		if k := c.classes.byID[id]; k.ready.n > 0 {
+			k.told = k.ready.n
+			h.Wants = append(h.Wants, sched.Want{Key: sched.ClassKey{Job: c.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: k.ready.n})
+		}
+	}
+	c.toSched(h)
+}

@@ -1,0 +1,62 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// Messages to the registry of named and detached actors, in Effect.Msg of a ToRegistry.
+
+// ClaimName asks for a name; NameClaimed answers.
+type ClaimName struct {
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions // Namespace, ActorName, Detached, GetIfExists
+}
+
+// ReleaseName gives a name back: its actor is dead.
+type ReleaseName struct {
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions
+	Err   *errs.Error // why it died
+}
+
+// PublishActor says where a named actor is, for owners of other jobs.
+type PublishActor struct{ At ActorAt }
+
+// LocateActor asks for an actor of another job; ActorAt answers, at once and whenever the
+// actor moves. Done withdraws it.
+type LocateActor struct {
+	Actor ids.ActorID
+	Done  bool
+}
+
+// KillActor asks the owner of another job's actor to end it.
+type KillActor struct {
+	Actor   ids.ActorID
+	Restart bool
+}
+
+// Messages from the registry.
+
+// KillRequested is another job's KillActor.
+type KillRequested KillActor
+
+// NameClaimed answers ClaimName: the name is this actor's where Err is nil and Existing is
+// zero; Existing is the actor that has it.
+type NameClaimed struct {
+	Actor    ids.ActorID
+	Existing ids.ActorID
+	Err      *errs.Error // CodeNameTaken, or why the registry could not answer
+}
+
+// ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err.
+type ActorAt struct {
+	Actor  ids.ActorID
+	State  actor.State
+	Worker ids.ClientID
+	Lease  ids.LeaseID
+	Opts   *wire.TaskOptions // of its creation
+	Err    *errs.Error
+}

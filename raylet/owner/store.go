@@ -1,0 +1,108 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+func (c *Core) fromStore(m any) {
+	switch m := m.(type) {
+	case objectstore.ArgsPinned:
+		c.argsPinned(m)
+	case objectstore.ArgsWait:
+		c.argsWait(m)
+	case objectstore.Lost:
+		c.lost(m)
+	case objectstore.Packed:
+		c.packed(m)
+	case objectstore.Inventory:
+		c.inventory(m)
+	}
+}
+
+// lost says that the store has no copy of an object. It is made again, or an error stands
+// for it from now on; whoever had asked for it waits or gets the error.
+func (c *Core) lost(m objectstore.Lost) {
+	o := c.object(m.ID)
+	if o != nil && o.state == object.Stored {
+		c.stats.Lost++
+		c.recoverObject(o, m.Err)
+	}
+	if t := c.tasks[m.Task]; t != nil && t.start == m.Attempt && (t.state == task.PendingFetch || t.state == task.PendingStore) {
+		l := t.lease
+		l.unfetch(t)
+		t.flags &^= taskPinned // all or none: nothing was pinned
+		t.lease = nil
+		t.start--
+		c.requeue(t, true)
+		c.touchLease(l)
+		if l.actor != nil {
+			c.touchActor(l.actor)
+		} else {
+			c.touch(l.class)
+		}
+	}
+	if cl := c.client(m.Client); cl != nil {
+		c.get(cl, m.ID, true)
+	}
+}
+
+// recoverObject finds a way to a lost object's value: the log has packed ones, lineage makes
+// others again.
+func (c *Core) recoverObject(o *objRec, cause *errs.Error) {
+	if o.flags&objPacked != 0 && c.unpack(o) {
+		return
+	}
+	if c.remake(o) {
+		return
+	}
+	err := c.cannotRemake(o)
+	if cause != nil {
+		err.Cause = []*errs.Error{cause}
+		err.Msg += " (" + cause.Error() + ")"
+	}
+	c.dropInner(o.res)
+	c.moveObject(o, object.SetError)
+	o.res = errorResult(err)
+}
+
+// inventory is what a store that was rebuilt has. What it lacks shows when it is asked for;
+// what nobody owns is freed. What the store had been asked is asked again, of clients too.
+func (c *Core) inventory(m objectstore.Inventory) {
+	var free []ids.ObjectID
+	for i := range m.Objects {
+		s := &m.Objects[i]
+		switch o := c.object(s.ID); {
+		case o == nil || o.state == object.Freed || o.flags&objStray != 0:
+			free = append(free, s.ID)
+		case o.state == object.Pending:
+			c.toStore(objectstore.DropAttempt{ID: s.ID, Attempt: s.Attempt})
+		}
+	}
+	if len(free) > 0 {
+		c.toStore(objectstore.Free{IDs: free})
+	}
+	for _, l := range c.leases {
+		for _, t := range l.fetching {
+			c.pinAgain(t, l)
+		}
+	}
+	for _, cl := range c.clients {
+		if !cl.gone && cl.joined {
+			c.toClient(cl, &wire.Resync{Component: wire.ComponentOwner})
+		}
+	}
+}
+
+// pinAgain repeats a PinArgs that the store has forgotten.
+func (c *Core) pinAgain(t *taskRec, l *leaseRec) {
+	c.toStore(objectstore.PinArgs{Job: c.cfg.Job, Task: t.id(), Attempt: t.start, Worker: l.worker.id, IDs: c.storedArgs(t)})
+}
+
+func (c *Core) idleArgs(t *taskRec, idle bool) {
+	c.toStore(objectstore.ArgsIdle{Task: t.id(), Idle: idle})
+}

@@ -1,0 +1,305 @@
+package owner
+
+import (
+	"math"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/wire"
+)
+
+// streamRec is a task's stream. The stream holds its items until a client has taken a
+// handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
+type streamRec struct {
+	items    []*objRec // by index; nil: not made yet
+	produced uint32    // items announced, without a gap
+	consumed uint32    // the highest item handed out, plus one
+	length   int64     // of a run that finished; -1: none has
+	err      *errs.Error
+	readers  []*clientRec // who submitted it, and who has asked for an item
+	anyone   bool         // after a restart: who reads it is not known
+	closed   bool
+	dirty    bool
+	waits    []streamWait
+}
+
+type streamWait struct {
+	client *clientRec
+	index  uint32
+}
+
+func newStream() *streamRec { return &streamRec{length: -1} }
+
+func (s *streamRec) item(i uint32) *objRec {
+	if int64(i) >= int64(len(s.items)) {
+		return nil
+	}
+	return s.items[i]
+}
+
+func (s *streamRec) eachItem(f func(*objRec)) {
+	for _, o := range s.items {
+		if o != nil {
+			f(o)
+		}
+	}
+}
+
+func (s *streamRec) join(cl *clientRec) {
+	if !slices.Contains(s.readers, cl) {
+		s.readers = append(s.readers, cl)
+	}
+}
+
+// newItem makes the record of an item; nil where the index is out of reach.
+func (c *Core) newItem(t *taskRec, i uint32) *objRec {
+	s := t.x.stream
+	if i >= maxReturns {
+		return nil
+	}
+	for uint32(len(s.items)) <= i {
+		s.items = append(s.items, nil)
+	}
+	o := &objRec{id: t.id().Return(int(i)), rec: t}
+	s.items[i] = o
+	t.live++
+	if st := c.strays[o.id]; st != nil {
+		c.adoptStray(o, st)
+	}
+	if !s.closed {
+		o.flags |= objHeld
+		o.objs++
+	}
+	return o
+}
+
+// streamItem takes one item from its producer. An item that a former attempt made stays.
+func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
+	t := c.tasks[m.Task]
+	id := m.Task.Return(int(m.Index))
+	if t == nil || t.nret != wire.Streaming || t.state.Terminal() || t.start != m.Attempt && c.pause == nil {
+		c.dropItem(id, m)
+		return
+	}
+	s := t.x.stream
+	o := s.item(m.Index)
+	if o == nil {
+		o = c.newItem(t, m.Index)
+	}
+	if o == nil {
+		c.fail(t, errs.New(errs.CodeInvalid, "%s streams more than %d items", t.name(), maxReturns))
+		return
+	}
+	if o.state != object.Pending {
+		if o.state != object.Stored || o.attempt != m.Attempt {
+			c.dropItem(id, m)
+		}
+	} else {
+		c.setItem(o, m)
+	}
+	for s.item(s.produced) != nil && s.item(s.produced).state != object.Pending {
+		s.produced++
+	}
+	c.wakeReaders(t)
+}
+
+func (c *Core) setItem(o *objRec, m *wire.StreamItem) {
+	switch m.Result.Kind {
+	case wire.ResultInline:
+		res := m.Result
+		c.logObject(o, &res, m.Attempt)
+		c.resolve(o, &res, object.SetInline)
+	case wire.ResultStored:
+		c.dropItem(o.id, m)
+		c.resolve(o, errorResult(errs.New(errs.CodeObjectLost, "item %d was reported stored, but was never sealed", m.Index)), object.SetError)
+	default:
+		res := errorResult(m.Result.Err)
+		c.logObject(o, res, m.Attempt)
+		c.resolve(o, res, object.SetError)
+	}
+}
+
+func (c *Core) dropItem(id ids.ObjectID, m *wire.StreamItem) {
+	if m.Result.Kind == wire.ResultStored {
+		c.toStore(objectstore.DropAttempt{ID: id, Attempt: m.Attempt})
+	}
+}
+
+// streamNext asks for an item, or the end.
+func (c *Core) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
+	t := c.tasks[id]
+	if t == nil || t.nret != wire.Streaming {
+		c.toClient(cl, &wire.StreamItem{Task: id, Index: i, Result: *errorResult(c.unknown(id.Return(int(i))))})
+		return
+	}
+	s := t.x.stream
+	s.join(cl)
+	if !c.answerNext(t, streamWait{cl, i}) {
+		s.waits = append(s.waits, streamWait{cl, i})
+	}
+}
+
+// answerNext answers if the item, or the end, is there.
+func (c *Core) answerNext(t *taskRec, w streamWait) bool {
+	s := t.x.stream
+	m := &wire.StreamItem{Task: t.id(), Attempt: t.start, Index: w.index}
+	o := s.item(w.index)
+	switch {
+	case w.index < s.produced && o.state == object.Pending:
+		return false // lost, and being made again
+	case w.index < s.produced && o.state == object.Freed:
+		m.Result = *errorResult(c.streamGone(t, o.id))
+	case w.index < s.produced:
+		m.Result = *o.res
+		o.flags |= objHandedOut
+		if w.index >= s.consumed {
+			s.consumed = w.index + 1
+			c.touchStream(t)
+		}
+	case s.err != nil:
+		m.Result = *errorResult(s.err)
+		c.closeStream(t)
+	case s.length >= 0:
+		c.closeStream(t)
+	case s.closed && t.state.Terminal():
+		m.Result = *errorResult(c.streamGone(t, t.id().Return(int(w.index))))
+	default:
+		return false
+	}
+	c.toClient(w.client, m)
+	return true
+}
+
+func (c *Core) streamGone(t *taskRec, id ids.ObjectID) *errs.Error {
+	if err := t.x.stream.err; err != nil {
+		return err
+	}
+	return c.unknown(id)
+}
+
+func (c *Core) wakeReaders(t *taskRec) {
+	s := t.x.stream
+	if len(s.waits) == 0 {
+		return
+	}
+	waits := s.waits
+	s.waits = nil
+	for _, w := range waits {
+		if !c.answerNext(t, w) {
+			s.waits = append(s.waits, w)
+		}
+	}
+}
+
+// endStream is the producer's end after n items. A run that differs from what was seen
+// before in length is an error.
+func (c *Core) endStream(t *taskRec, n uint32) *errs.Error {
+	s := t.x.stream
+	switch {
+	case s.length >= 0 && int64(n) != s.length:
+		return errs.New(errs.CodeReturnMismatch, "%s streamed %d items when it ran again, %d before: it must depend on its arguments only", t.name(), n, s.length)
+	case n < s.produced:
+		return errs.New(errs.CodeReturnMismatch, "%s streamed %d items when it was tried again, at least %d before: it must depend on its arguments only", t.name(), n, s.produced)
+	case n > s.produced:
+		return errs.New(errs.CodeReturnMismatch, "%s reported %d items and sent %d", t.name(), n, s.produced)
+	}
+	s.length = int64(n)
+	c.wakeReaders(t)
+	return nil
+}
+
+// failStream ends a stream with an error after the items that are there.
+func (c *Core) failStream(t *taskRec, err *errs.Error) {
+	s := t.x.stream
+	s.err = err
+	res := errorResult(err)
+	s.eachItem(func(o *objRec) {
+		if o.state == object.Pending {
+			c.resolve(o, res, object.SetError)
+		}
+	})
+	c.wakeReaders(t)
+}
+
+// closeStream lets go of the items that nobody took. Those handed out stay until their
+// reader has said that it holds them.
+func (c *Core) closeStream(t *taskRec) {
+	s := t.x.stream
+	if s.closed {
+		return
+	}
+	s.closed = true
+	t.live--
+	s.eachItem(func(o *objRec) {
+		if o.flags&objHandedOut == 0 {
+			c.unholdItem(o)
+		}
+	})
+	c.touchStream(t)
+	if t.live == 0 {
+		c.reap(t)
+	}
+}
+
+func (c *Core) unholdItem(o *objRec) {
+	if o.flags&objHeld != 0 {
+		o.flags &^= objHeld
+		o.objs--
+		c.loosen(o)
+	}
+}
+
+// leaveStream is a reader that reads no more. Without readers a stream ends.
+func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
+	s := t.x.stream
+	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
+	s.waits = slices.DeleteFunc(s.waits, func(w streamWait) bool { return w.client == cl })
+	if len(s.readers) > 0 || s.anyone && !cl.gone {
+		return
+	}
+	if !t.state.Terminal() {
+		c.cancelTask(t, false)
+	}
+	c.closeStream(t)
+	s.eachItem(c.unholdItem)
+}
+
+// leaveStreams takes a client that is gone out of every stream.
+func (c *Core) leaveStreams(cl *clientRec) {
+	for _, t := range c.tasks {
+		if t.nret == wire.Streaming && slices.Contains(t.x.stream.readers, cl) {
+			c.leaveStream(t, cl)
+		}
+	}
+}
+
+func (c *Core) touchStream(t *taskRec) {
+	s := t.x.stream
+	if !s.dirty && (t.spec == nil || t.spec.Opts.Backpressure > 0) {
+		s.dirty = true
+		c.dirtyStream = append(c.dirtyStream, t)
+	}
+}
+
+// flushStreams tells producers how far their readers are.
+func (c *Core) flushStreams() {
+	for _, t := range c.dirtyStream {
+		s := t.x.stream
+		s.dirty = false
+		if !t.state.OnWorker() || t.lease == nil {
+			continue
+		}
+		n := s.consumed
+		if s.closed {
+			n = math.MaxUint32 // nobody is waited for
+		}
+		if n > 0 {
+			c.toClient(t.lease.worker, &wire.StreamAck{Task: t.id(), Consumed: n})
+		}
+	}
+	clear(c.dirtyStream)
+	c.dirtyStream = c.dirtyStream[:0]
+}

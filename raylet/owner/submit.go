@@ -1,0 +1,179 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// maxReturns bounds the returns of one task.
+const maxReturns = 1 << 20
+
+// submit takes a task. One that is known already, because its parent runs again, is not
+// taken twice: the client only gets its handles.
+func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
+	if c.cfg.CreditWindow > 0 {
+		c.spend(cl, wire.CostOfSpec(spec))
+	}
+	t := c.tasks[spec.ID]
+	if t != nil {
+		c.giveReturns(cl, t)
+		return
+	}
+	t = c.newTask(spec)
+	c.giveReturns(cl, t)
+	c.logSubmit(t)
+	if err := c.refuse(spec); err != nil {
+		c.stats.Submitted++
+		c.fail(t, err)
+		return
+	}
+	c.accept(t)
+}
+
+// refuse gives the reason not to take a spec at all.
+func (c *Core) refuse(spec *wire.TaskSpec) *errs.Error {
+	switch o := spec.Opts; {
+	case c.ended:
+		return errs.New(errs.CodeShutdown, "task %v: job %v has ended", spec.ID, c.cfg.Job)
+	case o.NumReturns > maxReturns:
+		return errs.New(errs.CodeInvalid, "%s asks for %d returns, at most %d are possible: return a list, or a stream", o.Func, o.NumReturns, maxReturns)
+	case spec.Deadline != 0 && spec.Deadline <= c.now:
+		return errs.New(errs.CodeDeadline, "%s was submitted after its deadline", o.Func)
+	}
+	return nil
+}
+
+// newTask makes the record of a task and enters it.
+func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
+	t := &taskRec{spec: spec, nret: spec.Opts.NumReturns, since: c.now}
+	t.ret0.id.Task = spec.ID
+	t.ret0.rec = t
+	if spec.Kind == wire.TaskActorCreate || t.nret > maxReturns {
+		t.nret = 1
+	}
+	switch {
+	case t.nret == wire.Streaming:
+		t.ext().stream = newStream()
+		t.live = 1
+	case t.nret < 0:
+		t.nret = 0
+	default:
+		t.live = uint32(t.nret)
+		if t.nret > 1 {
+			more := make([]objRec, t.nret-1)
+			for i := range more {
+				more[i].id = spec.ID.Return(i + 1)
+				more[i].rec = t
+			}
+			t.ext().more = more
+		}
+	}
+	c.tasks[spec.ID] = t
+	if len(c.strays) > 0 {
+		c.adoptStrays(t)
+	}
+	t.state = task.PendingArgs
+	c.byState[t.state]++
+	if c.cfg.Transitions {
+		c.changed(t, c.now)
+	}
+	return t
+}
+
+// accept starts the life of a task whose record is new, at its submission or when the log
+// is read: it takes its references and looks at its arguments.
+func (c *Core) accept(t *taskRec) {
+	c.stats.Submitted++
+	spec := t.spec
+	if parent := c.tasks[spec.Parent]; parent != nil && !parent.state.Terminal() {
+		parent.flags |= taskParent
+		c.addKid(spec.Parent, spec.ID)
+	}
+	c.budget.addSpec(spec)
+	if spec.Kind != wire.TaskNormal {
+		if !c.acceptActorTask(t) {
+			return
+		}
+	} else {
+		c.holdArgs(t)
+		t.class = c.classOf(wire.TaskNormal, spec.Opts)
+	}
+	if t.class != nil {
+		t.class.live++
+		t.flags |= taskCounted
+	}
+	if spec.Deadline != 0 {
+		c.setTimer(t, spec.Deadline, timerDeadline)
+	}
+	if t.flags&taskWaitsName == 0 {
+		c.await(t)
+	}
+}
+
+// giveReturns gives the client its handles on the returns.
+func (c *Core) giveReturns(cl *clientRec, t *taskRec) {
+	if t.nret == wire.Streaming {
+		t.x.stream.join(cl)
+		return
+	}
+	for i := range uint32(max(t.nret, 0)) {
+		o := t.ret(i)
+		c.giveHandle(cl, o)
+		if o.state == object.Freed {
+			c.remake(o) // its value was dropped; the parent runs again and wants it
+		}
+	}
+}
+
+// adoptStrays lets the returns of a task that comes anew take over what was counted for
+// their names while they were unknown.
+func (c *Core) adoptStrays(t *taskRec) {
+	for i := range uint32(max(t.nret, 0)) {
+		o := t.ret(i)
+		s := c.strays[o.id]
+		if s == nil {
+			continue
+		}
+		c.adoptStray(o, s)
+	}
+}
+
+// adoptStray lets an object take over what was counted for its name.
+func (c *Core) adoptStray(o, s *objRec) {
+	delete(c.strays, o.id)
+	o.holder, o.more, o.tasks, o.objs, o.lineage = s.holder, s.more, s.tasks, s.objs, s.lineage
+	s.holder, s.more, s.tasks, s.objs, s.lineage = nil, nil, 0, 0, 0
+}
+
+// stray gives the record of an object that is referred to but unknown.
+func (c *Core) stray(id ids.ObjectID) *objRec {
+	o := &objRec{id: id, state: object.Failed, flags: objStray}
+	o.res = &wire.Result{Kind: wire.ResultError, Err: c.unknown(id)}
+	c.strays[id] = o
+	return o
+}
+
+func (c *Core) unknown(id ids.ObjectID) *errs.Error {
+	return errs.New(errs.CodeObjectFreed, "object %v: its last reference was released; hold a reference for as long as it is used", id)
+}
+
+const manyKids = 1024
+
+// addKid notes who submitted a task, for recursive cancels. A long list is cleared of the
+// tasks that have ended before it grows.
+func (c *Core) addKid(parent, kid ids.TaskID) {
+	ks := c.kids[parent]
+	if len(ks) >= manyKids && len(ks) == cap(ks) {
+		live := ks[:0]
+		for _, id := range ks {
+			if t := c.tasks[id]; t != nil && !t.state.Terminal() {
+				live = append(live, id)
+			}
+		}
+		ks = live
+	}
+	c.kids[parent] = append(ks, kid)
+}
