@@ -44,7 +44,9 @@ var (
 	otherMeth  = RegisterMethod0(others, "Meth", func(*other, context.Context) (int, error) { return 1, nil })
 	nobody     = RegisterActor0("test/nobody", func(context.Context) (*other, error) { return nil, nil })
 	incByProxy = Register1("test/proxy", func(ctx context.Context, p proxy) (int, error) { return counterInc.Go(ctx, p.A, V(p.By)).Get(ctx) })
-	incDirect  = Register1("test/direct", func(ctx context.Context, a ActorRef[counter]) (int, error) { return counterInc.Go(ctx, a, V(100)).Get(ctx) })
+	incDirect  = Register1("test/direct", func(ctx context.Context, a ActorRef[counter]) (int, error) {
+		return counterInc.Go(ctx, a, V(100)).Get(ctx)
+	})
 )
 
 type proxy struct {

@@ -14,9 +14,11 @@ import (
 )
 
 var (
-	add   = Register2("test/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
-	zero  = Register0("test/zero", func(context.Context) (string, error) { return "zero", nil })
-	five  = Register5("test/five", func(_ context.Context, a int, b string, c bool, d []int32, e float32) (string, error) { return strings.TrimSpace(fmt.Sprintln(a, b, c, d, e)), nil })
+	add  = Register2("test/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
+	zero = Register0("test/zero", func(context.Context) (string, error) { return "zero", nil })
+	five = Register5("test/five", func(_ context.Context, a int, b string, c bool, d []int32, e float32) (string, error) {
+		return strings.TrimSpace(fmt.Sprintln(a, b, c, d, e)), nil
+	})
 	fails = Register1("test/fails", func(_ context.Context, s string) (int, error) { return 0, fmt.Errorf("about %s: %w", s, errMine) })
 	blows = Register0("test/blows", func(context.Context) (int, error) { panic("at the disco") })
 	waits = Register0("test/waits", func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
@@ -76,6 +78,18 @@ var (
 		return v, nil
 	})
 	fib = Register1("test/fib", fibBody)
+
+	total = RegisterVar1("test/total", func(_ context.Context, scale float64, xs []float64) (float64, error) {
+		t := 0.0
+		for _, x := range xs {
+			t += x
+		}
+		return scale * t, nil
+	})
+	turn = RegisterVarN0("test/turn", func(_ context.Context, xs []float64) ([]float64, error) {
+		slices.Reverse(xs)
+		return xs, nil
+	})
 
 	inc = Register1("test/inc", func(_ context.Context, n int) (int, error) { return n + 1, nil })
 
@@ -443,6 +457,32 @@ func TestAfterClose(t *testing.T) {
 	} {
 		if err := get(); !errors.Is(err, ErrShutdown) {
 			t.Errorf("%s after close: %v", name, err)
+		}
+	}
+}
+
+func TestAnyNumberOfArguments(t *testing.T) {
+	_, ctx, _ := startFake(t)
+	refs := make([]Ref[float64], 10_000)
+	for i := range refs {
+		refs[i] = add.Go(ctx, V(float64(i)), V(0.5))
+	}
+	must(t, 2*(9999*5000+5000.0))(total.Go(ctx, V(2.0), refs).Get(ctx))
+	must(t, 0.0)(total.Go(ctx, V(2.0), nil).Get(ctx))
+	back, err := GetAll(ctx, turn.Go(ctx, 3, refs[:3]))
+	if err != nil || !slices.Equal(back, []float64{2.5, 1.5, .5}) {
+		t.Errorf("got %v, %v", back, err)
+	}
+	if _, err := total.Go(ctx, V(1.0), []Ref[float64]{refs[0], {}}).Get(ctx); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a zero reference among them: %v", err)
+	}
+	views, err := ViewAll(ctx, refs[:100])
+	if err != nil || len(views) != 100 {
+		t.Fatal(len(views), err)
+	}
+	for i, v := range views {
+		if x, err := v.Value(); err != nil || x != float64(i)+.5 || v.Close() != nil {
+			t.Errorf("view %d: %v, %v", i, x, err)
 		}
 	}
 }

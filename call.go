@@ -50,7 +50,7 @@ func newSpec(n int) (*wire.TaskSpec, []byte) {
 		s.spec.Args = s.args[:]
 		return &s.spec, s.scratch[:0]
 	}
-	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, 16*n)
+	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, min(16*n, 96))
 }
 
 func begin[O any](k *call, ctx context.Context, f *function, n int, opts []O) {
@@ -112,6 +112,21 @@ func put[T any](k *call, i int, a Arg[T]) {
 	}
 }
 
+// putAll sets the arguments from the i-th on.
+func putAll[T any](k *call, i int, refs []Ref[T]) {
+	if k.err != nil {
+		return
+	}
+	for n, r := range refs {
+		h, err := r.cell.handleOf(k.tc.Client)
+		if err != nil {
+			k.err = argError(k.f.name, i+n, err)
+			return
+		}
+		k.spec.Args[i+n].Ref = h.ID()
+	}
+}
+
 // value passes an encoded value: in the message, or through the store if it is large.
 func (k *call) value(dst *wire.Arg, e *codec.Encoded) {
 	if e.Fill == nil && e.Size <= k.tc.Client.InlineMax() {
@@ -169,7 +184,7 @@ func nth[R any](k *call, hs []*client.Handle, i int) Ref[R] {
 	if k.err != nil {
 		return Ref[R]{failedCell(k.err)}
 	}
-	return Ref[R]{newCell(k.tc.Client, hs[i], k.f)}
+	return Ref[R]{k.cell(hs[i])}
 }
 
 // callsiteEvery: looking up the caller costs half a microsecond, so few calls pay it.

@@ -38,6 +38,19 @@ func input[T any](ctx context.Context, c *registry.Call, name string, p *codec.P
 	return v, nil
 }
 
+// inputs decodes the arguments from the i-th on.
+func inputs[T any](ctx context.Context, c *registry.Call, name string, p *codec.Plan, i int) ([]T, error) {
+	out := make([]T, 0, len(c.Inputs)-i)
+	for ; i < len(c.Inputs); i++ {
+		v, err := input[T](ctx, c, name, p, i, len(c.Inputs))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // single is the room of one small result.
 type single struct {
 	out     [1]registry.Output

@@ -2,6 +2,7 @@ package mobula
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"mobula/internal/client"
@@ -18,6 +19,35 @@ type View[T any] struct {
 	size  int
 	open  bool // guarded by mu
 	guard *guarded
+}
+
+// ViewAll waits for all objects and gives a view of each, in order. All of them are in memory at once: they
+// must fit the store together. On an error none is left open.
+func ViewAll[T any](ctx context.Context, refs []Ref[T]) ([]*View[T], error) {
+	c, hs, err := handlesOf(refs)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	data, err := c.Get(ctx, hs...)
+	runtime.KeepAlive(refs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*View[T], 0, len(data))
+	for i, d := range data {
+		v, err := newView[T](c, d)
+		if err != nil {
+			for _, d := range data[i+1:] {
+				d.Release()
+			}
+			for _, v := range out {
+				_ = v.Close() // open until now
+			}
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }
 
 func newView[T any](c *client.Client, d client.Data) (*View[T], error) {

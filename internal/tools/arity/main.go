@@ -18,6 +18,7 @@ func main() {
 		"arity_func.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + functions(),
 		"arity_several.go": imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + several(),
 		"arity_list.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + lists(),
+		"arity_var.go":     imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + variadics(),
 		"arity_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
 		"arity_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
 		"arity_method.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
@@ -380,6 +381,80 @@ func (m StreamMethod%[1]d%[4]s) Start(ctx context.Context, actor ActorRef[T]%[9]
 	%[11]sreturn s
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps(), s.values())
+	}
+	return b.String()
+}
+
+// variadics are functions whose last argument is any number of references.
+func variadics() string {
+	var b bytes.Buffer
+	for n := range 3 {
+		s := shape{args: names(n)}
+		all := append(append([]string{}, s.args...), "X", "R")
+		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
+		inputs := strings.ReplaceAll(s.inputs(), fmt.Sprintf(", %d)\nif err", n), ", len(rc.Inputs))\nif err")
+		fmt.Fprintf(&b, `
+// FuncVar%[1]d is a registered function of %[2]s and any number more.
+type FuncVar%[1]d%[3]s struct{ fn *function }
+
+// RegisterVar%[1]d registers a function of %[2]s and any number more, of one type.
+func RegisterVar%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) (R, error), opts ...TaskOption) FuncVar%[1]d%[4]s {
+	in, out := append(%[6]s, planOf[X]()), planOf[R]()
+	return FuncVar%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
+		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+			if len(rc.Inputs) < %[1]d {
+				return nil, nil, missingInput(name, %[1]d, len(rc.Inputs))
+			}
+			%[7]sxs, err := inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
+			if err != nil {
+				return nil, nil, err
+			}
+			r, err := f(ctx%[8]s, xs)
+			return output(ctx, out, &r, err)
+		})}
+}
+
+// Go calls the function and does not wait for it.
+func (f FuncVar%[1]d%[4]s) Go(ctx context.Context%[9]s, xs []Ref[X], opts ...TaskOption) Ref[R] {
+	var k call
+	begin(&k, ctx, f.fn, %[1]d+len(xs), opts)
+	%[10]sputAll(&k, %[1]d, xs)
+	r := result[R](&k)
+	%[11]sruntime.KeepAlive(xs)
+	return r
+}
+
+// FuncVarN%[1]d is a registered function of %[2]s and any number more, with as many results as its caller asks for.
+type FuncVarN%[1]d%[3]s struct{ fn *function }
+
+// RegisterVarN%[1]d registers a function of %[2]s and any number more, of one type, that returns a list, whose length its
+// caller has named (RuntimeContext.Returns); each element is an object of its own.
+func RegisterVarN%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) ([]R, error), opts ...TaskOption) FuncVarN%[1]d%[4]s {
+	in, out := append(%[6]s, planOf[X]()), planOf[R]()
+	return FuncVarN%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
+		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+			if len(rc.Inputs) < %[1]d {
+				return nil, nil, missingInput(name, %[1]d, len(rc.Inputs))
+			}
+			%[7]sxs, err := inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
+			if err != nil {
+				return nil, nil, err
+			}
+			rs, err := f(ctx%[8]s, xs)
+			return many(ctx, name, out, rs, err)
+		})}
+}
+
+// Go calls the function for n results and does not wait for it.
+func (f FuncVarN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, xs []Ref[X], opts ...TaskOption) []Ref[R] {
+	var k call
+	beginN(&k, ctx, f.fn, %[1]d+len(xs), n, opts)
+	%[10]sputAll(&k, %[1]d, xs)
+	hs := k.submit()
+	%[11]sruntime.KeepAlive(xs)
+	return nths[R](&k, hs, n)
+}
+`, n, arguments(n), generic, inst, s.types(), s.plans(), inputs, s.values(), s.params(), s.puts(), s.keeps())
 	}
 	return b.String()
 }

@@ -1,0 +1,14 @@
+// Package mobulatest gives a test a runtime in one line:
+//
+//	func TestSum(t *testing.T) {
+//		ctx := mobulatest.Context(t)
+//		got, err := Add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx)
+//		...
+//	}
+//
+// The runtime is embedded, has a small store (64 MiB) and its files in the test's temporary directory, and
+// is closed when the test ends. The test fails if it cannot be closed within 30 s or if it leaves a goroutine behind.
+//
+// Tests whose tasks run in worker processes (mobula.WithProcesses) need Main in TestMain, because the
+// workers are the test binary started again.
+package mobulatest

@@ -1,0 +1,104 @@
+package mobulatest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"mobula"
+)
+
+const (
+	storeBytes   = 64 << 20
+	closeTimeout = 30 * time.Second
+)
+
+// Start starts a runtime for t. The options add to, and override, the package's own.
+func Start(t testing.TB, opts ...mobula.StartOption) *mobula.Cluster {
+	t.Helper()
+	checked := leaks.begin()
+	own := []mobula.StartOption{mobula.WithStore(storeBytes), mobula.WithDir(tempDir(t))}
+	c, err := mobula.Start(t.Context(), append(own, opts...)...)
+	if err != nil {
+		leaks.end(nil)
+		t.Fatalf("mobulatest: start: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), closeTimeout)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Errorf("mobulatest: close: %v", err)
+		}
+		if err := leaks.end(checked); err != nil {
+			t.Errorf("mobulatest: the runtime left something running: %v", err)
+		}
+	})
+	return c
+}
+
+// Context starts a runtime for t and gives a context bound to it, which ends with the test.
+func Context(t testing.TB, opts ...mobula.StartOption) context.Context {
+	t.Helper()
+	return Start(t, opts...).Context(t.Context())
+}
+
+// Main is the TestMain of a package whose tests use worker processes:
+//
+//	func TestMain(m *testing.M) { mobulatest.Main(m) }
+//
+// In a worker it serves; otherwise it runs the tests and then fails if goroutines are left.
+func Main(m *testing.M) {
+	if mobula.WorkerMain() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// tempDir is like t.TempDir, but short: a socket's path has 108 bytes at most.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mobula-")
+	if err != nil {
+		t.Fatalf("mobulatest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("mobulatest: %v", err)
+		}
+	})
+	return dir
+}
+
+// leaks looks for goroutines when the last of the runtimes that were open at the same time is
+// closed: while another lives, its goroutines cannot be told from a leak.
+var leaks leakCheck
+
+type leakCheck struct {
+	mu     sync.Mutex
+	open   int           // guarded by mu
+	before goleak.Option // guarded by mu: what ran when the first was started
+}
+
+func (l *leakCheck) begin() goleak.Option {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == 0 {
+		l.before = goleak.IgnoreCurrent()
+	}
+	l.open++
+	return l.before
+}
+
+func (l *leakCheck) end(before goleak.Option) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.open > 0 || before == nil {
+		return nil
+	}
+	return goleak.Find(before)
+}
