@@ -3,6 +3,7 @@ module mobula
 go 1.26.0
 
 require (
+	github.com/DeRuina/timberjack v1.4.9 // indirect
 	github.com/Workiva/go-datastructures v1.1.7 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/asynkron/protoactor-go v0.0.0-20260118094027-288962e52f3f // indirect

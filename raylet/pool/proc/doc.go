@@ -1,0 +1,28 @@
+// Package proc starts the worker processes that the pool asks for, and watches them.
+//
+// It is the thin I/O beside package pool: it decides nothing. A worker is the driver's own executable
+// started again, told by its environment what it is (EnvSocket and the others), in a process group of its own.
+//
+// # Nothing is left behind
+//
+// A worker is sent SIGKILL by the kernel when its parent's thread ends (Pdeathsig), so a
+// node that is killed with -9 leaves no worker. Since Go may end a thread whenever it likes, all workers
+// are started on one thread that is locked for the launcher's lifetime. When a worker exits, what is left of its process
+// group is killed before the process is reaped, so its own children go with it.
+//
+// # Who owns which state
+//
+// The Launcher owns the table of processes; it outlives the core of the pool and tells the next one with
+// Live. Logs are a file for stdout and one for stderr a worker, made with the first byte and rotated;
+// the last TailSize bytes of stderr are kept in memory for errors.
+//
+// # What blocks
+//
+// Start, Kill and Terminate do not: what becomes of them is posted as pool.StartFailed or pool.Exited.
+// Close waits until every process is gone. Each process costs one parked goroutine on its pidfd and
+// one each for its two pipes.
+//
+// # Errors
+//
+// StartFailed carries what os/exec said. New fails with CodeInvalid for a configuration without a socket or Post.
+package proc

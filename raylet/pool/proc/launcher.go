@@ -1,0 +1,217 @@
+package proc
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+	"mobula/raylet/sched"
+)
+
+// The environment of a worker.
+const (
+	EnvSocket = "MOBULA_WORKER_SOCKET" // path of the node's socket
+	EnvToken  = "MOBULA_WORKER_TOKEN"  // hexadecimal; goes into Hello.Token as bytes
+	EnvID     = "MOBULA_WORKER_ID"     // the number N of worker/N
+	EnvJob    = "MOBULA_WORKER_JOB"
+	EnvKind   = "MOBULA_WORKER_KIND" // "tasks", "actors" or "isolated"
+	EnvFunc   = "MOBULA_WORKER_FUNC" // of an isolated worker
+	envPrefix = "MOBULA_WORKER_"
+)
+
+// Defaults.
+const (
+	DefaultLogMB   = 100
+	DefaultLogs    = 5
+	TailSize       = 4 << 10 // bytes of stderr that errors quote
+	memoryLimitPct = 90      // GOMEMLIMIT in % of what an isolated worker asked: the rest is not the heap's
+)
+
+// Config configures a Launcher.
+type Config struct {
+	Exe    string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
+	Args   []string // without the program; nil: this process' own
+	Env    []string // nil: this process' own
+	Dir    string   // working directory; empty: this process' own
+	Socket string
+	LogDir string // empty: output is dropped but for the tail
+	LogMB  int    // of one file
+	Logs   int    // files kept a stream, the current one included
+	// Post takes StartFailed and Exited. It must not block, and is called from several goroutines.
+	Post func(pool.Event)
+}
+
+// Launcher starts and watches processes. It is safe for concurrent use.
+type Launcher struct {
+	cfg   Config
+	jobs  chan *process // to the thread that forks
+	watch sync.WaitGroup
+
+	mu     sync.Mutex
+	procs  map[pool.WorkerID]*process // guarded by mu
+	closed bool                       // guarded by mu
+}
+
+// New makes a launcher, and its thread.
+func New(cfg Config) (*Launcher, error) {
+	if cfg.Post == nil || cfg.Socket == "" {
+		return nil, errs.New(errs.CodeInvalid, "worker launcher: socket %q, Post given %v; both are needed", cfg.Socket, cfg.Post != nil)
+	}
+	cfg.Exe = cmp.Or(cfg.Exe, "/proc/self/exe")
+	if cfg.Args == nil {
+		cfg.Args = os.Args[1:]
+	}
+	if cfg.Env == nil {
+		cfg.Env = os.Environ()
+	}
+	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
+	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process)}
+	l.watch.Go(l.thread)
+	return l, nil
+}
+
+// thread forks all processes: they die with the thread that forked them, so it lives as long as
+// the launcher.
+func (l *Launcher) thread() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for p := range l.jobs {
+		if err := p.start(); err != nil {
+			l.forget(p)
+			l.cfg.Post(pool.StartFailed{Worker: p.spec.Worker, Err: err})
+			continue
+		}
+		l.watch.Go(func() {
+			exit := p.wait()
+			l.forget(p)
+			l.cfg.Post(pool.Exited{Worker: p.spec.Worker, Exit: exit})
+		})
+	}
+}
+
+// Start starts a worker. It is answered through Post.
+func (l *Launcher) Start(s pool.StartProcess) {
+	p := &process{spec: s, cfg: &l.cfg, env: l.environ(s)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: errs.New(errs.CodeShutdown, "the node is stopping")})
+		return
+	}
+	l.procs[s.Worker] = p
+	select {
+	case l.jobs <- p:
+	default: // the pool never starts so many at once
+		delete(l.procs, s.Worker)
+		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("%d starts under way", cap(l.jobs))})
+	}
+}
+
+// Kill sends SIGKILL to the worker's process group; a worker that is being started is killed then.
+func (l *Launcher) Kill(w pool.WorkerID) {
+	if p := l.find(w); p != nil {
+		p.kill()
+	}
+}
+
+// Terminate sends SIGTERM to the worker.
+func (l *Launcher) Terminate(w pool.WorkerID) {
+	if p := l.find(w); p != nil {
+		p.terminate()
+	}
+}
+
+// Registered notes the worker's client, for Live.
+func (l *Launcher) Registered(w pool.WorkerID, c ids.ClientID) {
+	if p := l.find(w); p != nil {
+		p.mu.Lock()
+		p.client = c
+		p.mu.Unlock()
+	}
+}
+
+// Draining notes that the worker was told to exit, for Live.
+func (l *Launcher) Draining(w pool.WorkerID) {
+	if p := l.find(w); p != nil {
+		p.mu.Lock()
+		p.draining = true
+		p.mu.Unlock()
+	}
+}
+
+// Live lists the processes, for a new core of the pool.
+func (l *Launcher) Live() []pool.Live {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []pool.Live
+	for _, p := range l.procs {
+		p.mu.Lock()
+		out = append(out, pool.Live{StartProcess: p.spec, Client: p.client, PID: int32(p.pid), Draining: p.draining})
+		p.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b pool.Live) int { return cmp.Compare(a.Worker, b.Worker) })
+	return out
+}
+
+func (l *Launcher) find(w pool.WorkerID) *process {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.procs[w]
+}
+
+func (l *Launcher) forget(p *process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.procs, p.spec.Worker)
+}
+
+// Close kills what is left and waits until it is gone; ctx bounds the wait. Exits are still posted.
+func (l *Launcher) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.jobs)
+	}
+	for _, p := range l.procs {
+		p.kill()
+	}
+	l.mu.Unlock()
+	done := make(chan struct{})
+	go func() { l.watch.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%d workers were killed and are not gone: %w", len(l.Live()), ctx.Err())
+	}
+}
+
+// environ is the worker's environment: this one's, without what tells a worker what it is.
+func (l *Launcher) environ(s pool.StartProcess) []string {
+	env := slices.DeleteFunc(slices.Clone(l.cfg.Env), func(kv string) bool { return strings.HasPrefix(kv, envPrefix) })
+	kind := map[sched.Slot]string{sched.SlotTask: "tasks", sched.SlotActor: "actors", sched.SlotOwn: "isolated"}[s.Slot]
+	env = append(env,
+		EnvSocket+"="+l.cfg.Socket,
+		EnvToken+"="+hex.EncodeToString(s.Token),
+		EnvID+"="+s.Worker.String(),
+		EnvJob+"="+s.Job.String(),
+		EnvKind+"="+kind,
+	)
+	if s.Func != "" {
+		env = append(env, EnvFunc+"="+s.Func)
+	}
+	if s.Memory > 0 { // the collector works harder before the monitor has to end the process
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(s.Memory/100*memoryLimitPct, 10))
+	}
+	return env
+}

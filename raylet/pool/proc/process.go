@@ -1,0 +1,182 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/DeRuina/timberjack"
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+)
+
+// process is one worker process.
+type process struct {
+	spec pool.StartProcess
+	cfg  *Config
+	env  []string
+	cmd  *exec.Cmd
+	fd   *os.File // pidfd
+	out  *stream
+	err  *stream
+
+	mu       sync.Mutex
+	pid      int // guarded by mu; 0 before it started and once it is reaped
+	doomed   bool
+	client   ids.ClientID
+	draining bool
+}
+
+// start forks. It runs on the launcher's thread.
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doomed {
+		return errors.New("killed before it was started")
+	}
+	fd := -1
+	p.out, p.err = p.stream("out"), p.stream("err")
+	p.cmd = &exec.Cmd{
+		Path: p.cfg.Exe, Args: append([]string{os.Args[0]}, p.cfg.Args...), Env: p.env, Dir: p.cfg.Dir,
+		Stdout: p.out, Stderr: p.err,
+		WaitDelay:   time.Second, // a grandchild outside the group may hold the pipes
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &fd},
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.closeStreams()
+		return err
+	}
+	p.pid = p.cmd.Process.Pid
+	if fd >= 0 {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			unix.Close(fd)
+		} else {
+			p.fd = os.NewFile(uintptr(fd), "pidfd")
+		}
+	}
+	return nil
+}
+
+// wait returns once the process is gone, with all its group, and is reaped.
+func (p *process) wait() pool.Exit {
+	pid := p.cmd.Process.Pid
+	p.awaitExit()
+	p.mu.Lock()
+	unix.Kill(-pid, unix.SIGKILL) // while its zombie keeps the number from being used again
+	p.pid = 0
+	p.mu.Unlock()
+	p.cmd.Wait() // how it ended is in ProcessState
+	if p.fd != nil {
+		p.fd.Close()
+	}
+	p.closeStreams()
+	e := pool.Exit{PID: pid, Tail: p.err.Tail()}
+	if st, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+		e.Signal = st.Signal().String()
+	} else {
+		e.Status = p.cmd.ProcessState.ExitCode()
+	}
+	return e
+}
+
+// awaitExit parks on the pidfd: a goroutine, and no thread as wait4 would take. Without a pidfd it
+// returns at once and cmd.Wait does the waiting.
+func (p *process) awaitExit() {
+	if p.fd == nil {
+		return
+	}
+	conn, err := p.fd.SyscallConn()
+	if err != nil {
+		return
+	}
+	conn.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+}
+
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doomed = true
+	if p.pid > 0 {
+		unix.Kill(-p.pid, unix.SIGKILL)
+	}
+}
+
+func (p *process) terminate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draining = true
+	if p.pid > 0 {
+		unix.Kill(p.pid, unix.SIGTERM)
+	}
+}
+
+func (p *process) stream(name string) *stream {
+	s := &stream{}
+	if p.cfg.LogDir != "" {
+		s.log = &timberjack.Logger{
+			Filename: filepath.Join(p.cfg.LogDir, "worker-"+p.spec.Worker.String()+"."+name),
+			MaxSize:  p.cfg.LogMB, MaxBackups: max(p.cfg.Logs-1, 1), FileMode: 0o600,
+		}
+	}
+	return s
+}
+
+func (p *process) closeStreams() {
+	p.out.Close()
+	p.err.Close()
+}
+
+// stream takes what a process writes: into a log that rotates, and its end into memory.
+type stream struct {
+	log *timberjack.Logger
+
+	mu   sync.Mutex
+	tail []byte // guarded by mu
+}
+
+// Write never fails: a worker must not stop because its log cannot be written.
+func (s *stream) Write(b []byte) (int, error) {
+	if s.log != nil {
+		for rest := b; len(rest) > 0; { // a write larger than a file is refused by the log
+			n := min(len(rest), 64<<10)
+			if _, err := s.log.Write(rest[:n]); err != nil {
+				break
+			}
+			rest = rest[n:]
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(b) >= TailSize {
+		s.tail = append(s.tail[:0], b[len(b)-TailSize:]...)
+	} else {
+		if over := len(s.tail) + len(b) - TailSize; over > 0 {
+			s.tail = append(s.tail[:0], s.tail[over:]...)
+		}
+		s.tail = append(s.tail, b...)
+	}
+	return len(b), nil
+}
+
+// Tail is the last TailSize bytes.
+func (s *stream) Tail() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.tail)
+}
+
+func (s *stream) Close() {
+	if s.log != nil {
+		s.log.Close()
+	}
+}
