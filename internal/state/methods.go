@@ -1,0 +1,66 @@
+package state
+
+// The requests. The comment gives the shapes of body and reply.
+const (
+	MethodPing       = "node.ping"       // nothing; Pong
+	MethodStatus     = "node.status"     // nothing; Status
+	MethodStop       = "node.stop"       // StopRequest; Stopping, before the node ends
+	MethodMetrics    = "node.metrics"    // nothing; Text in Prometheus' format
+	MethodTasks      = "list.tasks"      // Query; Page[Task]
+	MethodActors     = "list.actors"     // Query; Page[Actor]
+	MethodObjects    = "list.objects"    // Query; Page[Object]
+	MethodWorkers    = "list.workers"    // Query; Page[Worker]
+	MethodComponents = "list.components" // Query; Page[Component]
+	MethodMemory     = "node.memory"     // Query on objects; Memory
+	MethodExplain    = "explain"         // ExplainRequest; Explanation
+	MethodTimeline   = "timeline"        // TimelineRequest; Text, Chrome's trace format
+	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
+)
+
+// Pong answers a ping.
+type Pong struct {
+	Node string `json:"node"`
+	PID  int    `json:"pid"`
+	Time int64  `json:"time"`
+}
+
+// StopRequest asks the node to end.
+type StopRequest struct {
+	Reason string `json:"reason,omitempty"` // for the log
+}
+
+// Stopping says that the node is about to end.
+type Stopping struct {
+	Node string `json:"node"`
+	PID  int    `json:"pid"` // which is gone when it has ended
+}
+
+// Text is a document.
+type Text struct {
+	Body []byte `json:"body"`
+	Next int64  `json:"next,omitempty"` // where the rest begins; 0: this is all
+}
+
+// TimelineRequest asks for task events.
+type TimelineRequest struct {
+	Job    string `json:"job,omitempty"`    // empty: of all
+	Since  int64  `json:"since,omitempty"`  // Unix ns; 0: all that the node remembers
+	Offset int64  `json:"offset,omitempty"` // bytes of the document that the asker has
+	Token  string `json:"token,omitempty"`  // of the first answer; a document is read in parts
+}
+
+// ExplainRequest names a task or an object.
+type ExplainRequest struct {
+	ID string `json:"id"`
+}
+
+// ActorRequest asks for a named actor; ActorReply has its id, 16 bytes.
+type ActorRequest struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// ActorReply answers an ActorRequest.
+type ActorReply struct {
+	Actor []byte `json:"actor"`
+}

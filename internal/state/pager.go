@@ -1,0 +1,95 @@
+package state
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// Pager picks a page out of rows that come in any order, and counts them. It keeps at
+// most limit+1 of them. R is what a row is made of: rows are made for the page only.
+type Pager[R any] struct {
+	compare func(a, b R) int
+	after   *R // the page begins behind it; nil: at the first
+	limit   int
+	kept    picked[R]
+	total   int
+}
+
+// NewPager picks the limit smallest rows behind after, which may be nil.
+func NewPager[R any](limit int, after *R, compare func(a, b R) int) *Pager[R] {
+	return &Pager[R]{compare: compare, after: after, limit: limit, kept: picked[R]{compare: compare}}
+}
+
+// Add offers a row that passed the filters.
+func (p *Pager[R]) Add(r R) {
+	p.total++
+	switch {
+	case p.after != nil && p.compare(r, *p.after) <= 0:
+	case len(p.kept.rows) <= p.limit:
+		heap.Push(&p.kept, r)
+	case p.compare(r, p.kept.rows[0]) < 0:
+		p.kept.rows[0] = r
+		heap.Fix(&p.kept, 0)
+	}
+}
+
+// Rows gives the page in order, how many rows were offered in all, and whether there
+// are more behind the page.
+func (p *Pager[R]) Rows() (rows []R, total int, more bool) {
+	rows = slices.Clone(p.kept.rows)
+	slices.SortFunc(rows, p.compare)
+	if more = len(rows) > p.limit; more {
+		rows = rows[:p.limit]
+	}
+	return rows, p.total, more
+}
+
+// picked is a heap with the largest row on top.
+type picked[R any] struct {
+	rows    []R
+	compare func(a, b R) int
+}
+
+func (h *picked[R]) Len() int           { return len(h.rows) }
+func (h *picked[R]) Less(i, j int) bool { return h.compare(h.rows[i], h.rows[j]) > 0 }
+func (h *picked[R]) Swap(i, j int)      { h.rows[i], h.rows[j] = h.rows[j], h.rows[i] }
+func (h *picked[R]) Push(x any)         { h.rows = append(h.rows, x.(R)) }
+func (h *picked[R]) Pop() any {
+	last := len(h.rows) - 1
+	r := h.rows[last]
+	h.rows = h.rows[:last]
+	return r
+}
+
+// Select makes a page of rows that are all at hand. key is a row's place in the order and
+// its cursor.
+func Select[T any](q Query, rows []T, key func(*T) string) Page[T] {
+	var kept []T
+	for i := range rows {
+		if Pass(&rows[i], q.Filters) {
+			kept = append(kept, rows[i])
+		}
+	}
+	slices.SortFunc(kept, func(a, b T) int {
+		ka, kb := key(&a), key(&b)
+		switch {
+		case ka < kb:
+			return -1
+		case ka > kb:
+			return 1
+		}
+		return 0
+	})
+	p := Page[T]{Total: len(kept), Rows: []T{}}
+	for i := range kept {
+		if q.Cursor != "" && key(&kept[i]) <= q.Cursor {
+			continue
+		}
+		if len(p.Rows) == q.Limit {
+			p.Truncated, p.Next = true, key(&p.Rows[len(p.Rows)-1])
+			break
+		}
+		p.Rows = append(p.Rows, kept[i])
+	}
+	return p
+}

@@ -1,0 +1,125 @@
+package state
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"mobula/internal/errs"
+)
+
+// The bounds of a page.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 10_000
+)
+
+// Query asks for a page of rows.
+type Query struct {
+	Filters []Filter `json:"filters,omitempty"` // a row must pass all
+	Limit   int      `json:"limit,omitempty"`   // 0: DefaultLimit
+	Cursor  string   `json:"cursor,omitempty"`  // Page.Next of the page before
+}
+
+// Filter compares a field of a row with a text.
+type Filter struct {
+	Field string `json:"field"` // a row's json name
+	Not   bool   `json:"not,omitempty"`
+	Value string `json:"value"`
+}
+
+// String is the filter as it is written.
+func (f Filter) String() string {
+	if f.Not {
+		return f.Field + "!=" + f.Value
+	}
+	return f.Field + "=" + f.Value
+}
+
+// ParseFilter reads "state=RUNNING" or "state!=FINISHED".
+func ParseFilter(s string) (Filter, error) {
+	field, value, ok := strings.Cut(s, "=")
+	f := Filter{Field: strings.TrimSpace(field), Value: strings.TrimSpace(value)}
+	f.Field, f.Not = strings.CutSuffix(f.Field, "!")
+	f.Field = strings.TrimSpace(f.Field)
+	if !ok || f.Field == "" {
+		return Filter{}, errs.New(errs.CodeInvalid, "filter %q: want FIELD=VALUE or FIELD!=VALUE", s)
+	}
+	return f, nil
+}
+
+// Page is some of the rows of a list.
+type Page[T any] struct {
+	Rows      []T    `json:"rows"`
+	Total     int    `json:"total"`          // rows that match, on all pages
+	Truncated bool   `json:"truncated"`      // there are rows after these
+	Next      string `json:"next,omitempty"` // cursor for them
+}
+
+// Check gives the query with its limit filled in, or what is wrong with it for rows of type T.
+func Check[T any](q Query) (Query, error) {
+	switch {
+	case q.Limit == 0:
+		q.Limit = DefaultLimit
+	case q.Limit < 0 || q.Limit > MaxLimit:
+		return q, errs.New(errs.CodeInvalid, "limit %d: want 1 to %d; take the next pages with the cursor", q.Limit, MaxLimit)
+	}
+	known := Fields[T]()
+	for _, f := range q.Filters {
+		if !slices.Contains(known, f.Field) {
+			return q, errs.New(errs.CodeInvalid, "filter %q: rows have no field %q; they have %s", f, f.Field, strings.Join(known, ", "))
+		}
+	}
+	return q, nil
+}
+
+// Fields lists the json names of T's fields that can be filtered by.
+func Fields[T any]() []string {
+	var out []string
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if name := jsonName(t.Field(i)); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func jsonName(f reflect.StructField) string {
+	switch f.Type.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Struct, reflect.Pointer:
+		return "" // no single value to compare
+	}
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// Pass tells whether a row passes the filters.
+func Pass[T any](row *T, filters []Filter) bool {
+	v := reflect.ValueOf(row).Elem()
+	for _, f := range filters {
+		if (field(v, f.Field) == f.Value) == f.Not {
+			return false
+		}
+	}
+	return true
+}
+
+// field is a row's field as JSON would show it, without quotes.
+func field(v reflect.Value, name string) string {
+	for i := range v.NumField() {
+		if jsonName(v.Type().Field(i)) != name {
+			continue
+		}
+		if s, ok := v.Field(i).Interface().(string); ok {
+			return s
+		}
+		b, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			return ""
+		}
+		return string(b)
+	}
+	return ""
+}

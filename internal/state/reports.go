@@ -1,0 +1,105 @@
+package state
+
+// Status is a node at a glance.
+type Status struct {
+	Node      string              `json:"node"`
+	Address   string              `json:"address"`
+	PID       int                 `json:"pid"`
+	Version   string              `json:"version"`
+	Started   int64               `json:"started"`
+	Now       int64               `json:"now"`
+	Dir       string              `json:"dir"`
+	Metrics   string              `json:"metrics,omitempty"` // URL
+	Control   string              `json:"control"`           // "up", "starting", "off", or why it failed
+	Resources map[string]Resource `json:"resources"`
+	Leases    int                 `json:"leases"`
+	Jobs      []Job               `json:"jobs"`
+	Tasks     map[string]int      `json:"tasks"` // by state, of those that are remembered
+	Actors    map[string]int      `json:"actors"`
+	Workers   int                 `json:"workers"`
+	Clients   int                 `json:"clients"`
+	Store     Store               `json:"store"`
+	Restarts  map[string]uint64   `json:"restarts"` // of components, by kind
+	Events    Events              `json:"events"`
+	Silent    []string            `json:"silent,omitempty"` // components that did not answer in time
+}
+
+// Resource is what a node has of one resource, in whole units; memory in bytes.
+type Resource struct {
+	Total float64 `json:"total"`
+	Free  float64 `json:"free"`
+}
+
+// Job is one program's work.
+type Job struct {
+	ID        string         `json:"id"`
+	Namespace string         `json:"namespace,omitempty"`
+	PID       int            `json:"pid,omitempty"` // of the driver
+	Tasks     map[string]int `json:"tasks"`
+	Submitted uint64         `json:"submitted"`
+	Finished  uint64         `json:"finished"`
+	Failed    uint64         `json:"failed"`
+	Retried   uint64         `json:"retried"`
+	Objects   int            `json:"objects"`
+}
+
+// Store is the object store's state, in bytes and objects. Held never exceeds Limit.
+type Store struct {
+	Limit        uint64   `json:"limit"`
+	Held         uint64   `json:"held"`    // allocated
+	Backed       uint64   `json:"backed"`  // of the segment, with memory behind it
+	Sealed       uint64   `json:"sealed"`  // of Held
+	Writing      uint64   `json:"writing"` // of Held: granted and not sealed
+	Pinned       uint64   `json:"pinned"`  // of Sealed
+	Args         uint64   `json:"args"`    // of running tasks
+	Spilled      uint64   `json:"spilled"` // in spill storage
+	Fallback     uint64   `json:"fallback"`
+	Objects      int      `json:"objects"`
+	InMemory     int      `json:"in_memory"`
+	OnlySpilled  int      `json:"only_spilled"`
+	Waiting      int      `json:"waiting"` // creates that wait for room
+	WaitingArgs  int      `json:"waiting_args"`
+	Restoring    int      `json:"restoring"`
+	SpilledEver  uint64   `json:"spilled_ever"`  // bytes since the start
+	RestoredEver uint64   `json:"restored_ever"` // bytes since the start
+	SpillErrors  uint64   `json:"spill_errors"`
+	Lost         uint64   `json:"lost"`
+	SpillTargets []Target `json:"spill_targets,omitempty"`
+	Age          int64    `json:"age"` // of these figures, ns
+}
+
+// Target is a place to spill to.
+type Target struct {
+	URL    string `json:"url"`
+	Health string `json:"health"`
+	Error  string `json:"error,omitempty"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+// Events is the record of task events.
+type Events struct {
+	Recorded uint64 `json:"recorded"` // since the start
+	Kept     int    `json:"kept"`     // of these, remembered
+	Dropped  uint64 `json:"dropped"`  // never recorded, because more came than events.rate
+	Unfiled  uint64 `json:"unfiled"`  // recorded, but not written to the files in time
+}
+
+// Memory tells who holds what.
+type Memory struct {
+	Store   Store        `json:"store"`
+	Inline  uint64       `json:"inline"` // bytes of values in owners' memory
+	Objects Page[Object] `json:"objects"`
+}
+
+// Explanation says why a task is where it is, or who holds an object.
+type Explanation struct {
+	ID      string   `json:"id"`
+	Kind    string   `json:"kind"` // "task" or "object"
+	State   string   `json:"state"`
+	Summary string   `json:"summary"` // the answer in one line
+	Details []string `json:"details,omitempty"`
+	Task    *Task    `json:"task,omitempty"`
+	Object  *Object  `json:"object,omitempty"`
+	// Next is what it waits for in turn: the producer of an argument, and so on.
+	Next *Explanation `json:"next,omitempty"`
+}

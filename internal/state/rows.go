@@ -1,0 +1,90 @@
+package state
+
+// Task is one task.
+type Task struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"` // its label, or the function's
+	Func     string `json:"func"`
+	Kind     string `json:"kind"` // KindTask, KindCreation or KindCall
+	State    string `json:"state"`
+	Job      string `json:"job"`
+	Attempt  uint32 `json:"attempt"` // 1 is the first; 0: none was started
+	Since    int64  `json:"since"`   // in this state, Unix ns
+	Worker   string `json:"worker,omitempty"`
+	Actor    string `json:"actor,omitempty"`
+	Parent   string `json:"parent,omitempty"`
+	Callsite string `json:"callsite,omitempty"` // of a sample of the tasks
+	Reason   string `json:"reason,omitempty"`   // why it failed, or runs again
+}
+
+// The kinds of task.
+const (
+	KindTask     = "task"
+	KindCreation = "actor-creation"
+	KindCall     = "actor-call"
+)
+
+// Actor is one actor.
+type Actor struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	State     string `json:"state"`
+	Job       string `json:"job"`
+	Detached  bool   `json:"detached"`
+	Restarts  int    `json:"restarts"`
+	Pending   int    `json:"pending"` // calls that wait
+	Running   int    `json:"running"` // calls pushed to it and not done
+	Worker    string `json:"worker,omitempty"`
+	PID       int    `json:"pid,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Object is one object that something refers to.
+type Object struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`  // "return", "put" or "item"
+	State    string `json:"state"` // as the owner knows it: PENDING, INLINE, STORED, ERROR, FREED
+	Where    string `json:"where"` // "message", "memory", "spilled", ... as the store says
+	Size     uint64 `json:"size"`
+	Job      string `json:"job"`
+	Func     string `json:"func,omitempty"`
+	Callsite string `json:"callsite,omitempty"`
+	Holders  int    `json:"holders"` // processes with a handle
+	Tasks    int    `json:"tasks"`   // unfinished tasks that use it
+	Within   int    `json:"within"`  // live objects that contain it
+	Pins     int    `json:"pins"`
+	Error    string `json:"error,omitempty"`
+}
+
+// Worker is one process, or the slots of an embedded node, that runs tasks.
+type Worker struct {
+	ID         string   `json:"id"` // of its connection
+	PID        int      `json:"pid"`
+	Job        string   `json:"job"`
+	Slot       string   `json:"slot"` // "task host", "actor host", "isolated", "embedded"
+	Func       string   `json:"func,omitempty"`
+	State      string   `json:"state"`
+	Leases     int      `json:"leases"`
+	Running    int      `json:"running"`
+	Heap       uint64   `json:"heap"` // bytes, as it last reported
+	Goroutines int      `json:"goroutines"`
+	RSS        uint64   `json:"rss"` // bytes, as the kernel counts
+	LeaseIDs   []uint64 `json:"lease_ids,omitempty"`
+}
+
+// Component is one part of the node in its supervision tree.
+type Component struct {
+	Path        string `json:"path"` // its id: names from the root
+	Kind        string `json:"kind"`
+	Name        string `json:"name"`
+	Restarts    int    `json:"restarts"`
+	Escalations int    `json:"escalations"`
+	Poisoned    int    `json:"poisoned"` // messages given up after two panics
+	Depth       int    `json:"depth"`    // messages that wait
+	Bound       int    `json:"bound"`    // of the mailbox; 0: it has none
+	Handled     uint64 `json:"handled"`
+	Waiting     bool   `json:"waiting"` // for its restart
+	Error       string `json:"error,omitempty"`
+}
