@@ -276,3 +276,25 @@ func TestInternTablesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestFlushKeepsOrderAndLosesNothing(t *testing.T) {
+	a, b := connPair(t, Config{})
+	const n = 3000
+	go func() {
+		for i := range n {
+			if err := a.TrySend(&Credit{Bytes: int64(i)}); err != nil {
+				t.Errorf("message %d: %v", i, err)
+			}
+			if i%3 == 0 {
+				a.Flush()
+			}
+		}
+	}()
+	for i, m := range recvN(t, b, n) {
+		if got := m.(*Credit).Bytes; got != int64(i) {
+			t.Fatalf("message %d is number %d", i, got)
+		}
+	}
+	eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
+	a.Flush() // with nothing to do
+}

@@ -89,44 +89,52 @@ func (d *Decoder) room(b []byte, n, size int) bool {
 	return true
 }
 
-// A cursor walks the fields of one message.
+// A cursor walks the fields of one message. It is declared before the loop that uses it:
+// a loop variable whose address is taken is copied at each turn. It counts and does not
+// shorten b: a store of a pointer costs a write barrier while the collector runs.
 type cursor struct {
-	b   []byte // what is left
+	b   []byte
+	i   int    // what is left starts here
 	tag uint64 // of the field that next found: number and wire type
 	d   *Decoder
 }
 
-func (d *Decoder) cursor(b []byte) cursor { return cursor{b: b, d: d} }
+// rest is what is left.
+func (c *cursor) rest() []byte { return c.b[c.i:] }
+
+// stop ends the walk after a fault.
+func (c *cursor) stop(format string, args ...any) {
+	c.d.malformed(c.rest(), format, args...)
+	c.i = len(c.b)
+}
 
 // next moves to the next field; the caller then takes its value, or skips it.
 func (c *cursor) next() bool {
-	if len(c.b) == 0 || c.d.fail != nil {
+	if c.i >= len(c.b) || c.d.fail != nil {
 		return false
 	}
-	if c.tag = uint64(c.b[0]); c.tag < 0x80 {
-		c.b = c.b[1:]
+	if c.tag = uint64(c.b[c.i]); c.tag < 0x80 {
+		c.i++
 	} else {
 		c.tag = c.varint()
 	}
 	if n := c.tag >> 3; n == 0 || n > uint64(protowire.MaxValidNumber) {
-		c.d.malformed(c.b, "field number %d", n)
+		c.stop("field number %d", n)
 	}
 	return c.d.fail == nil
 }
 
 func (c *cursor) varint() uint64 {
-	if len(c.b) > 0 && c.b[0] < 0x80 {
-		v := uint64(c.b[0])
-		c.b = c.b[1:]
-		return v
+	if c.i < len(c.b) && c.b[c.i] < 0x80 {
+		c.i++
+		return uint64(c.b[c.i-1])
 	}
-	v, n := protowire.ConsumeVarint(c.b)
+	v, n := protowire.ConsumeVarint(c.rest())
 	if n < 0 {
-		c.d.malformed(c.b, "field %d: bad or truncated number", c.tag>>3)
-		c.b = nil
+		c.stop("field %d: bad or truncated number", c.tag>>3)
 		return 0
 	}
-	c.b = c.b[n:]
+	c.i += n
 	return v
 }
 
@@ -138,27 +146,24 @@ func (c *cursor) sint() int64    { return protowire.DecodeZigZag(c.varint()) }
 func (c *cursor) sint32() int32 { return int32(protowire.DecodeZigZag(c.varint() & 0xffffffff)) }
 
 func (c *cursor) fixed64() uint64 {
-	if len(c.b) < 8 {
-		c.d.malformed(c.b, "field %d: %d bytes where 8 are needed", c.tag>>3, len(c.b))
-		c.b = nil
+	if left := len(c.b) - c.i; left < 8 {
+		c.stop("field %d: %d bytes where 8 are needed", c.tag>>3, left)
 		return 0
 	}
-	v := binary.LittleEndian.Uint64(c.b)
-	c.b = c.b[8:]
-	return v
+	c.i += 8
+	return binary.LittleEndian.Uint64(c.b[c.i-8:])
 }
 
 // bytes is a length-delimited value, still in the message's buffer.
 func (c *cursor) bytes() []byte {
 	n := c.varint()
-	if n > uint64(len(c.b)) {
-		c.d.malformed(c.b, "field %d announces %d bytes, %d are left", c.tag>>3, n, len(c.b))
-		c.b = nil
+	if n > uint64(len(c.b)-c.i) {
+		c.stop("field %d announces %d bytes, %d are left", c.tag>>3, n, len(c.b)-c.i)
 		return nil
 	}
-	v := c.b[:n]
-	c.b = c.b[n:]
-	return v
+	at := c.i
+	c.i += int(n)
+	return c.b[at:c.i]
 }
 
 // kept is bytes for a field that outlives the frame.
@@ -186,28 +191,29 @@ func (c *cursor) utf8(raw []byte) {
 func (c *cursor) enum(most uint8) uint8 {
 	v := c.varint()
 	if v > uint64(most) {
-		c.d.malformed(c.b, "field %d has the unknown value %d", c.tag>>3, v)
+		c.stop("field %d has the unknown value %d", c.tag>>3, v)
 		return 0
 	}
 	return uint8(v)
 }
 
-func (c *cursor) task() (t ids.TaskID) {
-	raw := c.bytes()
-	if len(raw) != idSize {
+// task and object write where the id belongs: an array returned by value is copied
+// through the stack, in pieces that stall on one another.
+func (c *cursor) task(t *ids.TaskID) {
+	if raw := c.bytes(); len(raw) == idSize {
+		*t = ids.TaskID(raw)
+	} else {
 		c.badID(raw, idSize)
-		return t
 	}
-	return ids.TaskID(raw)
 }
 
-func (c *cursor) object() (o ids.ObjectID) {
-	raw := c.bytes()
-	if len(raw) != objectSize {
+func (c *cursor) object(o *ids.ObjectID) {
+	if raw := c.bytes(); len(raw) == objectSize {
+		o.Task = ids.TaskID(raw[:idSize])
+		o.Index = binary.BigEndian.Uint32(raw[idSize:])
+	} else {
 		c.badID(raw, objectSize)
-		return o
 	}
-	return ids.ObjectID{Task: ids.TaskID(raw[:idSize]), Index: binary.BigEndian.Uint32(raw[idSize:])}
 }
 
 // badID refuses an id of the wrong length; an empty one is the zero id.
@@ -218,23 +224,23 @@ func (c *cursor) badID(raw []byte, want int) {
 }
 
 func (c *cursor) skip() {
-	n := protowire.ConsumeFieldValue(protowire.Number(c.tag>>3), protowire.Type(c.tag&7), c.b)
+	n := protowire.ConsumeFieldValue(protowire.Number(c.tag>>3), protowire.Type(c.tag&7), c.rest())
 	if n < 0 {
-		c.d.malformed(c.b, "field %d: %v", c.tag>>3, protowire.ParseError(n))
-		c.b = nil
+		c.stop("field %d: %v", c.tag>>3, protowire.ParseError(n))
 		return
 	}
-	c.b = c.b[n:]
+	c.i += n
 }
 
 // more counts the fields with c's tag from the current one on, so that a list is
 // allocated once. Called before the value of the first is taken.
 func (c *cursor) more() int {
-	n := valueLen(c.b, c.tag)
-	if n < 0 || n > len(c.b) {
+	b := c.rest()
+	n := valueLen(b, c.tag)
+	if n < 0 || n > len(b) {
 		return 1
 	}
-	return 1 + countTag(c.b[n:], c.tag)
+	return 1 + countTag(b[n:], c.tag)
 }
 
 // countTag counts the fields of b with this tag; of a malformed b those before the fault.
@@ -278,11 +284,11 @@ func grow[T any](c *cursor, s []T) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	if s == nil {
-		if n := c.more(); c.d.room(c.b, n, size) {
+		if n := c.more(); c.d.room(c.rest(), n, size) {
 			return make([]T, 0, n)
 		}
 	} else if len(s) == cap(s) { // the message was sent in two halves
-		c.d.room(c.b, 1, size)
+		c.d.room(c.rest(), 1, size)
 	}
 	return s
 }

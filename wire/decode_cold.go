@@ -11,7 +11,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return d.welcome(b)
 	case KindBye:
 		m := new(Bye)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			if c.tag == 1<<3|wtBytes {
 				m.Err = d.err(c.bytes())
 			} else {
@@ -33,7 +34,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindMapFile:
 		m := new(MapFile)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtVarint:
 				m.File = c.uint32()
@@ -60,10 +62,11 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindStreamAck:
 		m := new(StreamAck)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
-				m.Task = c.task()
+				c.task(&m.Task)
 			case 2<<3 | wtVarint:
 				m.Consumed = c.uint32()
 			default:
@@ -81,7 +84,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindStats:
 		m := new(Stats)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtVarint:
 				m.HeapBytes = c.varint()
@@ -100,7 +104,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return d.reply(b)
 	case KindResync:
 		m := new(Resync)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtVarint:
 				m.Component = Component(c.enum(uint8(ComponentStore)))
@@ -115,7 +120,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return d.holdings(b)
 	case KindCredit:
 		m := new(Credit)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			if c.tag == 1<<3|wtVarint {
 				m.Bytes = c.sint()
 			} else {
@@ -135,16 +141,18 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 }
 
 func (d *Decoder) empty(b []byte) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		c.skip()
 	}
 }
 
 func (d *Decoder) objectAndNumber(b []byte, o *ids.ObjectID, n *uint32) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			*o = c.object()
+			c.object(o)
 		case 2<<3 | wtVarint:
 			*n = c.uint32()
 		default:
@@ -155,15 +163,15 @@ func (d *Decoder) objectAndNumber(b []byte, o *ids.ObjectID, n *uint32) {
 
 // taskLease reads a task, a lease and, where the message has one, a list of tasks.
 func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) (tasks []ids.TaskID) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch {
 		case c.tag == 1<<3|wtBytes:
-			*t = c.task()
+			c.task(t)
 		case c.tag == 2<<3|wtVarint:
 			*l = ids.LeaseID(c.varint())
 		case c.tag == 3<<3|wtBytes && list:
-			tasks = grow(&c, tasks)
-			tasks = append(tasks, c.task())
+			c.task(elem(&c, &tasks))
 		default:
 			c.skip()
 		}
@@ -173,18 +181,19 @@ func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) 
 
 func (d *Decoder) create(b []byte) Msg {
 	m := new(Create)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Req = c.varint()
 		case 2<<3 | wtBytes:
-			m.ID = c.object()
+			c.object(&m.ID)
 		case 3<<3 | wtVarint:
 			m.Attempt = c.uint32()
 		case 4<<3 | wtVarint:
 			m.Size = c.varint()
 		case 5<<3 | wtBytes:
-			m.Task = c.task()
+			c.task(&m.Task)
 		default:
 			c.skip()
 		}
@@ -194,12 +203,13 @@ func (d *Decoder) create(b []byte) Msg {
 
 func (d *Decoder) created(b []byte) Msg {
 	m := new(Created)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Req = c.varint()
 		case 2<<3 | wtBytes:
-			m.ID = c.object()
+			c.object(&m.ID)
 		case 3<<3 | wtBytes:
 			d.extent(c.bytes(), &m.Extent)
 		case 4<<3 | wtVarint:
@@ -215,7 +225,8 @@ func (d *Decoder) created(b []byte) Msg {
 
 func (d *Decoder) hello(b []byte) Msg {
 	m := new(Hello)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Version = c.uint32()
@@ -231,7 +242,8 @@ func (d *Decoder) hello(b []byte) Msg {
 			m.Token = c.kept()
 		case 7<<3 | wtBytes:
 			f := elem(&c, &m.Functions)
-			for c := d.cursor(c.bytes()); c.next(); {
+			c := cursor{b: c.bytes(), d: d}
+			for c.next() {
 				switch c.tag {
 				case 1<<3 | wtBytes:
 					f.Name = c.string()
@@ -254,7 +266,8 @@ func (d *Decoder) hello(b []byte) Msg {
 
 func (d *Decoder) welcome(b []byte) Msg {
 	m := new(Welcome)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Version = c.uint32()
@@ -265,7 +278,7 @@ func (d *Decoder) welcome(b []byte) Msg {
 		case 4<<3 | wtVarint:
 			m.Job = ids.JobID(c.uint32())
 		case 5<<3 | wtBytes:
-			m.Root = c.task()
+			c.task(&m.Root)
 		case 6<<3 | wtVarint:
 			m.SegmentSize = c.varint()
 		case 7<<3 | wtVarint:
@@ -285,7 +298,8 @@ func (d *Decoder) welcome(b []byte) Msg {
 
 func (d *Decoder) request(b []byte) Msg {
 	m := new(Request)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Req = c.varint()
@@ -304,7 +318,8 @@ func (d *Decoder) request(b []byte) Msg {
 
 func (d *Decoder) reply(b []byte) Msg {
 	m := new(Reply)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Req = c.varint()
@@ -321,7 +336,8 @@ func (d *Decoder) reply(b []byte) Msg {
 
 func (d *Decoder) holdings(b []byte) Msg {
 	m := new(Holdings)
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Component = Component(c.enum(uint8(ComponentStore)))
@@ -337,10 +353,11 @@ func (d *Decoder) holdings(b []byte) Msg {
 			d.streamNext(c.bytes(), s)
 		case 6<<3 | wtBytes:
 			a := elem(&c, &m.Tasks)
-			for c := d.cursor(c.bytes()); c.next(); {
+			c := cursor{b: c.bytes(), d: d}
+			for c.next() {
 				switch c.tag {
 				case 1<<3 | wtBytes:
-					a.Task = c.task()
+					c.task(&a.Task)
 				case 2<<3 | wtVarint:
 					a.Attempt = c.uint32()
 				case 3<<3 | wtVarint:
@@ -350,8 +367,7 @@ func (d *Decoder) holdings(b []byte) Msg {
 				}
 			}
 		case 7<<3 | wtBytes:
-			m.Actors = grow(&c, m.Actors)
-			m.Actors = append(m.Actors, ids.ActorID(c.task()))
+			c.task((*ids.TaskID)(elem(&c, &m.Actors)))
 		case 8<<3 | wtBytes:
 			u := elem(&c, &m.Pins)
 			d.objectAndNumber(c.bytes(), &u.ID, &u.N)

@@ -41,10 +41,11 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return d.submit(b)
 	case KindPutValue:
 		m := new(PutValue)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
-				m.ID = c.object()
+				c.object(&m.ID)
 			case 2<<3 | wtBytes:
 				d.value(c.bytes(), &m.Value)
 			default:
@@ -54,10 +55,11 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return m
 	case KindSeal:
 		m := new(Seal)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
-				m.ID = c.object()
+				c.object(&m.ID)
 			case 2<<3 | wtVarint:
 				m.Attempt = c.uint32()
 			case 3<<3 | wtVarint:
@@ -83,7 +85,8 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return m
 	case KindRelease:
 		m := new(Release)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			if c.tag == 1<<3|wtBytes {
 				m.IDs = c.objects(m.IDs)
 			} else {
@@ -101,10 +104,11 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return m
 	case KindResolved:
 		m := new(Resolved)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
-				m.ID = c.object()
+				c.object(&m.ID)
 			case 2<<3 | wtVarint:
 				m.Fetch = c.bool()
 			case 3<<3 | wtBytes:
@@ -126,10 +130,11 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return d.done(b)
 	case KindStreamItem:
 		m := new(StreamItem)
-		for c := d.cursor(b); c.next(); {
+		c := cursor{b: b, d: d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
-				m.Task = c.task()
+				c.task(&m.Task)
 			case 2<<3 | wtVarint:
 				m.Attempt = c.uint32()
 			case 3<<3 | wtVarint:
@@ -148,7 +153,8 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 // submit reads the message as one allocation beside its byte strings.
 func (d *Decoder) submit(b []byte) Msg {
 	var m *Submit
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		if c.tag != 1<<3|wtBytes {
 			c.skip()
 			continue
@@ -175,7 +181,8 @@ func (d *Decoder) submit(b []byte) Msg {
 
 func (d *Decoder) exec(b []byte) Msg {
 	m, alias := new(Exec), d.alias
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.Lease = ids.LeaseID(c.varint())
@@ -204,10 +211,11 @@ func (d *Decoder) done(b []byte) Msg {
 	} else {
 		m = new(Done)
 	}
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			m.Task = c.task()
+			c.task(&m.Task)
 		case 2<<3 | wtVarint:
 			m.Attempt = c.uint32()
 		case 3<<3 | wtVarint:
@@ -229,7 +237,8 @@ func (d *Decoder) done(b []byte) Msg {
 }
 
 func (d *Decoder) times(b []byte, t *Times) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtFixed64:
 			t.Received = int64(c.fixed64())
@@ -244,10 +253,11 @@ func (d *Decoder) times(b []byte, t *Times) {
 }
 
 func (d *Decoder) get(b []byte, m *Get) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			m.ID = c.object()
+			c.object(&m.ID)
 		case 2<<3 | wtVarint:
 			m.Fetch = c.bool()
 		default:
@@ -257,10 +267,11 @@ func (d *Decoder) get(b []byte, m *Get) {
 }
 
 func (d *Decoder) streamNext(b []byte, m *StreamNext) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			m.Task = c.task()
+			c.task(&m.Task)
 		case 2<<3 | wtVarint:
 			m.Index = c.uint32()
 		default:
@@ -270,9 +281,10 @@ func (d *Decoder) streamNext(b []byte, m *StreamNext) {
 }
 
 func (d *Decoder) onlyObject(b []byte, o *ids.ObjectID) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		if c.tag == 1<<3|wtBytes {
-			*o = c.object()
+			c.object(o)
 		} else {
 			c.skip()
 		}
@@ -281,10 +293,11 @@ func (d *Decoder) onlyObject(b []byte, o *ids.ObjectID) {
 
 // taskAndFlags reads a task or actor id and up to two booleans after it.
 func (d *Decoder) taskAndFlags(b []byte, t *ids.TaskID, f, g *bool) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch {
 		case c.tag == 1<<3|wtBytes:
-			*t = c.task()
+			c.task(t)
 		case c.tag == 2<<3|wtVarint && f != nil:
 			*f = c.bool()
 		case c.tag == 3<<3|wtVarint && g != nil:

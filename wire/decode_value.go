@@ -8,11 +8,12 @@ import (
 )
 
 func (d *Decoder) value(b []byte, v *Value) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			if v.Meta = c.kept(); len(v.Meta) > MaxMeta {
-				d.malformed(c.b, "a value's Meta of %d bytes, the limit is %d", len(v.Meta), MaxMeta)
+				c.stop("a value's Meta of %d bytes, the limit is %d", len(v.Meta), MaxMeta)
 			}
 		case 2<<3 | wtBytes:
 			v.Data = c.kept()
@@ -25,12 +26,13 @@ func (d *Decoder) value(b []byte, v *Value) {
 }
 
 func (c *cursor) objects(s []ids.ObjectID) []ids.ObjectID {
-	s = grow(c, s)
-	return append(s, c.object())
+	c.object(elem(c, &s))
+	return s
 }
 
 func (d *Decoder) extent(b []byte, x *Extent) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			x.File = c.uint32()
@@ -45,7 +47,8 @@ func (d *Decoder) extent(b []byte, x *Extent) {
 }
 
 func (d *Decoder) result(b []byte, r *Result) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			r.Kind = ResultKind(c.enum(uint8(ResultError)))
@@ -65,7 +68,8 @@ func (d *Decoder) result(b []byte, r *Result) {
 }
 
 func (d *Decoder) trace(b []byte, t *TraceContext) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			if raw := c.bytes(); len(raw) == len(t.TraceID) {
@@ -95,12 +99,13 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 		d.malformed(b, "an empty task spec")
 	}
 	s.Args = args
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			s.ID = c.task()
+			c.task(&s.ID)
 		case 2<<3 | wtBytes:
-			s.Parent = c.task()
+			c.task(&s.Parent)
 		case 3<<3 | wtVarint:
 			s.Kind = TaskKind(c.enum(uint8(TaskActorCall)))
 		case 4<<3 | wtBytes:
@@ -108,7 +113,7 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 		case argsTag:
 			d.arg(c.bytes2(&s.Args))
 		case 6<<3 | wtBytes:
-			s.Actor = ids.ActorID(c.task())
+			c.task((*ids.TaskID)(&s.Actor))
 		case 7<<3 | wtVarint:
 			s.Seq = c.varint()
 		case 8<<3 | 1:
@@ -133,10 +138,11 @@ func (c *cursor) bytes2(args *[]Arg) ([]byte, *Arg) {
 }
 
 func (d *Decoder) arg(b []byte, a *Arg) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			a.Ref = c.object()
+			c.object(&a.Ref)
 		case 2<<3 | wtBytes:
 			d.value(c.bytes(), &a.Value)
 		default:
@@ -152,7 +158,8 @@ func (d *Decoder) options(b []byte) *TaskOptions {
 	}
 	o := new(TaskOptions)
 	d.room(b, 1, int(unsafe.Sizeof(*o)))
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		c.option(o)
 	}
 	if d.fail == nil {
@@ -169,7 +176,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.NumReturns = c.sint32()
 	case 3<<3 | wtBytes:
 		r := elem(c, &o.Resources)
-		for c := c.d.cursor(c.bytes()); c.next(); {
+		c := cursor{b: c.bytes(), d: c.d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
 				r.Name = c.text()
@@ -199,7 +207,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.MaxConcurrency = c.sint32()
 	case 13<<3 | wtBytes:
 		g := elem(c, &o.Groups)
-		for c := c.d.cursor(c.bytes()); c.next(); {
+		c := cursor{b: c.bytes(), d: c.d}
+		for c.next() {
 			switch c.tag {
 			case 1<<3 | wtBytes:
 				g.Name = c.text()
@@ -251,7 +260,8 @@ func (d *Decoder) newSpec(b []byte) *TaskSpec {
 // buffers of those that came with it.
 func (d *Decoder) execTask(b []byte, t *ExecTask, alias bool) {
 	d.enter(b, alias && 2*len(b) >= len(d.msg))
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			t.Spec = d.newSpec(c.bytes())
@@ -276,7 +286,8 @@ func (d *Decoder) execTask(b []byte, t *ExecTask, alias bool) {
 }
 
 func (d *Decoder) argValue(b []byte, a *ArgValue) {
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			a.Index = int32(c.varint())

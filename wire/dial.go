@@ -85,7 +85,7 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 	}
 	// The end of ctx makes the read below fail at once.
 	stop := context.AfterFunc(ctx, func() { _ = c.uc.SetReadDeadline(time.Unix(1, 0)) })
-	if err := c.Send(h); err != nil {
+	if err := c.sayHello(h); err != nil {
 		stop()
 		return nil, nil, err
 	}
@@ -115,4 +115,21 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 		return nil, nil, m.Err
 	}
 	return nil, nil, errs.New(errs.CodeProtocol, "the node at %s answered Hello with %v", path, m.Kind())
+}
+
+// sayHello writes h past the connection's queue: a node that refuses before it has read
+// anything has closed its end, but what it said can still be read.
+func (c *Conn) sayHello(h *Hello) error {
+	var o outgoing
+	if err := o.add(h, nil); err != nil {
+		return err
+	}
+	if err := c.uc.SetWriteDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
+		return err
+	}
+	_, err := c.uc.Write(o.parts(nil)[0].data)
+	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
+		return c.disconnected("hello", err)
+	}
+	return c.uc.SetWriteDeadline(time.Time{})
 }

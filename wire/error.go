@@ -102,7 +102,8 @@ func cutText(s string, most int) string {
 // err1 reads the fields of one error. What is beyond the bounds is skipped.
 func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
 	*left--
-	for c := d.cursor(b); c.next(); {
+	c := cursor{b: b, d: d}
+	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			if v := c.varint(); v <= uint64(^errs.Code(0)) {

@@ -49,9 +49,6 @@ func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
 	}()
 	defer l.Close()
 	c := rawClient(t, l)
-	if _, err := c.Write(rawFrame(t, &Hello{Version: 1})); err != nil {
-		t.Fatal(err)
-	}
 	wantErr(t, bye(t, c), errs.ErrPermission, fmt.Sprint(l.uid), fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getpid()))
 }
 

@@ -2,6 +2,8 @@ package errs
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"sync"
 )
 
@@ -11,10 +13,18 @@ var users struct { // guarded by mu; written while packages initialise
 }
 
 // RegisterSentinel makes an application's sentinel survive the trip: an error that
-// matches it on one side matches it on the other. Both sides register the same name.
+// matches it on one side matches it on the other. Both sides register the same name,
+// while their packages initialise. It panics if the name is taken by another sentinel,
+// or if the sentinel cannot be compared with ==: errors.Is could never find it.
 func RegisterSentinel(name string, sentinel error) {
+	if sentinel == nil || !reflect.TypeOf(sentinel).Comparable() {
+		panic(fmt.Sprintf("errs: sentinel %q of type %T cannot be compared", name, sentinel))
+	}
 	users.mu.Lock()
 	defer users.mu.Unlock()
+	if old, ok := users.byName[name]; ok && old != sentinel {
+		panic(fmt.Sprintf("errs: sentinel name %q is registered twice", name))
+	}
 	if users.byName == nil {
 		users.byName = make(map[string]error)
 	}
@@ -85,4 +95,23 @@ func codeOf(err error) (Code, string) {
 		}
 	}
 	return CodeUnknown, ""
+}
+
+// CodeOf is the code of err, or else of the first error that it wraps that has one, depth
+// first. CodeUnknown: there is none.
+func CodeOf(err error) Code { return first(From(err)) }
+
+func first(e *Error) Code {
+	if e == nil {
+		return CodeUnknown
+	}
+	if e.Code != CodeUnknown {
+		return e.Code
+	}
+	for _, c := range e.Cause {
+		if code := first(c); code != CodeUnknown {
+			return code
+		}
+	}
+	return CodeUnknown
 }

@@ -61,3 +61,41 @@ func TestFromKeepsChainsJoinsAndUserSentinels(t *testing.T) {
 		t.Error("From(nil) is not nil")
 	}
 }
+
+func TestCodeOfLooksThroughWrapping(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want Code
+	}{
+		{nil, CodeUnknown}, {io.EOF, CodeUnknown}, {ErrStoreFull, CodeStoreFull}, {New(CodePanic, "x"), CodePanic},
+		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", New(CodeObjectFreed, "x"))), CodeObjectFreed},
+		{errors.Join(io.EOF, context.Canceled, ErrStoreFull), CodeCancelled},
+	} {
+		if got := CodeOf(c.err); got != c.want {
+			t.Errorf("CodeOf(%v) is %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+type unequal struct{ list []int }
+
+func (unequal) Error() string { return "unequal" }
+
+func TestSentinelsThatCannotWorkAreRefusedAtOnce(t *testing.T) {
+	a := errors.New("a")
+	RegisterSentinel("test/twice", a)
+	RegisterSentinel("test/twice", a) // the same again does no harm
+	for name, sentinel := range map[string]error{"test/twice": errors.New("b"), "test/unequal": unequal{}, "test/nil": nil} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s was registered", name)
+				}
+			}()
+			RegisterSentinel(name, sentinel)
+		}()
+	}
+	if got := From(unequal{}); got.Code != CodeUnknown || got.Msg != "unequal" { // must not panic
+		t.Errorf("got %+v", got)
+	}
+}
