@@ -32,6 +32,7 @@ type object struct {
 	draining   bool // an earlier core's read may still be filling a block for it
 	gone       bool // no reference is left; goes when pins, spill and restore let it
 	spilling   bool
+	dead       bool // destroyed
 	counted    bool // in Core.pinnedBytes
 	restore    *demand
 	mark       uint64 // Core.mark of the last count that met it

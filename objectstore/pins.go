@@ -11,6 +11,9 @@ import (
 // settle brings an object's place in the lists and the books up to date after any change of its pins
 // or copies, and lets it go when nothing keeps it.
 func (c *Core) settle(o *object) {
+	if o.dead {
+		return
+	}
 	pinned := o.pinned()
 	if counted := pinned && o.resident && o.file == 0; counted != o.counted {
 		o.counted = counted
@@ -96,7 +99,7 @@ func (c *Core) destroy(o *object) {
 	if o.resident {
 		c.giveBack(o.block, o.file, o.size, o.path)
 	}
-	o.resident, o.spilled = false, false
+	o.resident, o.spilled, o.dead = false, false, true
 }
 
 // pin takes n pins for a client on an object or value that is in memory.

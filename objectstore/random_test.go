@@ -327,7 +327,9 @@ func (x *chaos) restart() {
 	x.resyncs = nil
 	x.crash(true)
 	x.absorb()
-	x.step(Drained{})
+	old := x.jobs
+	x.jobs = nil
+	x.recoverJobs(old)
 	if len(x.resyncs) != len(x.clients) {
 		x.t.Fatalf("%d of %d clients were asked what they hold", len(x.resyncs), len(x.clients))
 	}

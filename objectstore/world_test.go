@@ -32,10 +32,10 @@ type world struct {
 	notes   map[NoteKey]Event
 	order   []NoteKey
 	files   map[uint32]string
-	jobs    []func() // answers that are due
-	failing bool     // spill writes and fallback files
-	noMem   bool     // reservations
-	broken  error    // of reads
+	jobs    []job // answers that are due
+	failing bool  // spill writes and fallback files
+	noMem   bool  // reservations
+	broken  error // of reads
 	backed  map[uint64]bool
 	nextLoc uint64
 	nextF   uint32
@@ -53,6 +53,11 @@ type world struct {
 	resyncs  []ids.ClientID
 	logs     []string
 	mapped   map[uint64]bool // client<<32|file: announced
+}
+
+// job is work under way; stop ends it without doing it, if an earlier core's work can be.
+type job struct {
+	run, stop func()
 }
 
 type place struct {
@@ -105,9 +110,9 @@ func (w *world) do(f Effect) {
 	case ToOwner:
 		w.toOwner(e)
 	case SpillWrite:
-		w.jobs = append(w.jobs, func() { w.spillWrite(e) })
+		w.jobs = append(w.jobs, job{func() { w.spillWrite(e) }, func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
 	case SpillRead:
-		w.jobs = append(w.jobs, func() { w.spillRead(e) })
+		w.jobs = append(w.jobs, job{func() { w.spillRead(e) }, func() { w.step(RestoreDone{e.Job, errCancelled}) }})
 	case SpillRemove:
 		for _, l := range e.Locs {
 			if _, ok := w.disk[l]; !ok && w.broken == nil {
@@ -120,7 +125,7 @@ func (w *world) do(f Effect) {
 			}
 		}
 	case Reserve:
-		w.jobs = append(w.jobs, func() {
+		w.jobs = append(w.jobs, job{run: func() {
 			if w.noMem {
 				w.step(ReserveDone{e.Job, errors.New("no memory")})
 				return
@@ -131,7 +136,7 @@ func (w *world) do(f Effect) {
 				}
 			}
 			w.step(ReserveDone{e.Job, nil})
-		})
+		}})
 	case Punch:
 		for _, r := range e.Ranges {
 			w.free(wire.Extent{Off: r.Off, Size: r.Size}, "punched out")
@@ -140,7 +145,7 @@ func (w *world) do(f Effect) {
 			}
 		}
 	case CreateFallback:
-		w.jobs = append(w.jobs, func() {
+		w.jobs = append(w.jobs, job{run: func() {
 			if w.failing {
 				w.step(FallbackDone{Job: e.Job, Err: errors.New("disk full")})
 				return
@@ -148,7 +153,7 @@ func (w *world) do(f Effect) {
 			w.nextF++
 			w.files[w.nextF] = fmt.Sprint("file", w.nextF)
 			w.step(FallbackDone{Job: e.Job, File: w.nextF, Path: fmt.Sprint("file", w.nextF)})
-		})
+		}})
 	case DropFile:
 		if w.files[e.File] == "" {
 			w.t.Fatalf("file %d dropped twice", e.File)
@@ -353,7 +358,7 @@ func (w *world) run(rnd *rand.Rand) bool {
 	}
 	j := w.jobs[i]
 	w.jobs = slices.Delete(w.jobs, i, i+1)
-	j()
+	j.run()
 	return true
 }
 
@@ -371,6 +376,23 @@ func (w *world) settle(d int64) {
 		w.timer = 0
 		w.step(Tick{})
 	}
+}
+
+var errCancelled = errors.New("cancelled")
+
+// recoverJobs ends an earlier core's reads and writes, as spill storage does before Drained.
+func (x *chaos) recoverJobs(old []job) {
+	for _, j := range old {
+		switch {
+		case j.stop == nil:
+			x.jobs = append(x.jobs, j)
+		case x.rnd.Intn(2) == 0:
+			j.run()
+		default:
+			j.stop()
+		}
+	}
+	x.step(Drained{})
 }
 
 // What clients do.
