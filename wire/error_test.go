@@ -14,16 +14,18 @@ import (
 	"mobula/wire/pb"
 )
 
+var errNoRow = errors.New("no such row")
+
+func init() { errs.RegisterSentinel("wire-test/no-row", errNoRow) }
+
 func TestErrorsKeepWhatTheyAreAcrossTheWire(t *testing.T) {
-	mine := errors.New("no such row")
-	errs.RegisterSentinel("wire-test/no-row", mine)
-	in := errs.From(fmt.Errorf("load: %w", errors.Join(mine, errs.New(errs.CodeObjectFreed, "object x"), errs.ErrStoreFull)))
+	in := errs.From(fmt.Errorf("load: %w", errors.Join(errNoRow, errs.New(errs.CodeObjectFreed, "object x"), errs.ErrStoreFull)))
 	in.Stack, in.Task, in.Name = "goroutine 1\n\tf()", "00ff", "app/load"
 	out, err := ParseError(AppendError(nil, in))
 	if err != nil || !reflect.DeepEqual(out, in) {
 		t.Fatalf("got %+v, %v; want %+v", out, err, in)
 	}
-	for _, want := range []error{mine, errs.ErrObjectFreed, errs.ErrObjectLost, errs.ErrStoreFull} {
+	for _, want := range []error{errNoRow, errs.ErrObjectFreed, errs.ErrObjectLost, errs.ErrStoreFull} {
 		if !errors.Is(out, want) {
 			t.Errorf("%v is lost", want)
 		}

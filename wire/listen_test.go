@@ -231,10 +231,12 @@ func init() {
 	}
 }
 
-func TestLeftoversOfAKilledNodeAreCleaned(t *testing.T) {
-	path := socketPath(t)
+// startNode starts a child that listens at path.
+func startNode(t *testing.T, role, path string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"=node", childArg+"="+path)
+	cmd.Env = append(os.Environ(), childEnv+"="+role, childArg+"="+path)
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -242,10 +244,20 @@ func TestLeftoversOfAKilledNodeAreCleaned(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // may have been killed before
+		_ = cmd.Wait()
+	})
 	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Listen(path, Config{})
+	return cmd
+}
+
+func TestLeftoversOfAKilledNodeAreCleaned(t *testing.T) {
+	path := socketPath(t)
+	cmd := startNode(t, "node", path)
+	_, err := Listen(path, Config{})
 	wantErr(t, err, errs.ErrNodeRunning, path)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -476,50 +488,6 @@ func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 		t.Fatalf("another client's connection broke too: %v", err)
 	}
 	eventually(t, "the honest client alone is left", func() bool { return l.Conns() == 1 })
-}
-
-func TestAThousandClientsAtOnce(t *testing.T) {
-	l := listen(t, Config{}, accept(func(c *Conn) {
-		_ = c.Serve(func(batch []Msg) error { return c.TrySend(batch...) })
-	}))
-	const n = 1000
-	conns := make([]*Conn, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			c, _, _, err := Dial(t.Context(), l.Path(), Hello{PID: int32(i)}, Config{})
-			if err != nil {
-				t.Errorf("client %d: %v", i, err)
-				return
-			}
-			conns[i] = c
-			if err := c.Send(&Credit{Bytes: int64(i)}, putValue(2000, byte(i))); err != nil {
-				t.Errorf("client %d: %v", i, err)
-				return
-			}
-			if got := recvN(t, c, 2); got[0].(*Credit).Bytes != int64(i) {
-				t.Errorf("client %d got another's message", i)
-			}
-		})
-	}
-	wg.Wait()
-	if t.Failed() {
-		return
-	}
-	if l.Conns() != n {
-		t.Errorf("the node knows %d of %d", l.Conns(), n)
-	}
-	kib := heapOf(func() {
-		for _, c := range conns {
-			c.Close()
-		}
-		clear(conns)
-		eventually(t, "all are gone", func() bool { return l.Conns() == 0 })
-	}) / n >> 10
-	t.Logf("an idle connection holds %d KiB for both ends", kib)
-	if kib > 32 {
-		t.Errorf("an idle connection holds %d KiB for both ends, want at most 32", kib)
-	}
 }
 
 func TestCloseEndsEverySession(t *testing.T) {

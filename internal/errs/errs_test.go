@@ -44,9 +44,12 @@ func TestBroaderAndStandardSentinels(t *testing.T) {
 	}
 }
 
+var errNoUser, errTwice = errors.New("no such user"), errors.New("a")
+
+func init() { RegisterSentinel("test/no-user", errNoUser) }
+
 func TestFromKeepsChainsJoinsAndUserSentinels(t *testing.T) {
-	mine := errors.New("no such user")
-	RegisterSentinel("test/no-user", mine)
+	mine := errNoUser
 	err := fmt.Errorf("lookup: %w", errors.Join(fmt.Errorf("a: %w", mine), fmt.Errorf("b: %w", ErrStoreFull), io.EOF))
 	got := From(err)
 	for _, want := range []error{mine, ErrStoreFull} {
@@ -82,9 +85,8 @@ type unequal struct{ list []int }
 func (unequal) Error() string { return "unequal" }
 
 func TestSentinelsThatCannotWorkAreRefusedAtOnce(t *testing.T) {
-	a := errors.New("a")
-	RegisterSentinel("test/twice", a)
-	RegisterSentinel("test/twice", a) // the same again does no harm
+	RegisterSentinel("test/twice", errTwice)
+	RegisterSentinel("test/twice", errTwice) // the same again does no harm
 	for name, sentinel := range map[string]error{"test/twice": errors.New("b"), "test/unequal": unequal{}, "test/nil": nil} {
 		func() {
 			defer func() {
