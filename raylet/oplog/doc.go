@@ -18,8 +18,9 @@
 //
 // A Log belongs to one goroutine, the owner's actor. Which records are live is known in memory only:
 // after Open every record counts as live until it is freed. A segment without a live record is
-// deleted; one with few is emptied by Compact. Segments other than the one written to are
-// not mapped, and cost a file descriptor each.
+// deleted, but for one spare file that is written again, since its pages are there already; one with few is
+// emptied by Compact. Segments other than the one written to and the one before are not mapped, and cost
+// a file descriptor each.
 //
 // # What blocks
 //

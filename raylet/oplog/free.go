@@ -3,6 +3,7 @@ package oplog
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 )
 
@@ -34,7 +35,7 @@ func (l *Log) Free(cookie uint64) error {
 	return l.dropIfDead(s)
 }
 
-// dropIfDead deletes a segment that holds nothing live.
+// dropIfDead deletes a segment that holds nothing live, or keeps it as the spare one.
 func (l *Log) dropIfDead(s *segment) error {
 	if s.live > 0 || !s.scanned {
 		return nil
@@ -42,6 +43,10 @@ func (l *Log) dropIfDead(s *segment) error {
 	l.segs = slices.DeleteFunc(l.segs, func(o *segment) bool { return o == s })
 	delete(l.bySeq, s.seq)
 	l.stats.Deleted++
+	if l.spare == nil && s.size <= l.opt.MaxSegment && s.retire(filepath.Join(l.dir, spareName)) == nil {
+		l.spare = s
+		return nil
+	}
 	if err := s.remove(); err != nil {
 		return fmt.Errorf("owner log %s: %w", s.path, err)
 	}

@@ -46,6 +46,8 @@ type Log struct {
 	ready  int    // of active: touched up to here
 	last   uint32 // highest number used
 	closed bool
+	prev   *segment // written before active, still mapped
+	spare  *segment // a dead one, kept to be written again: its pages are there already
 	stats  Stats
 }
 
@@ -76,6 +78,12 @@ func Open(dir string, opt Options) (*Log, error) {
 		return nil, fmt.Errorf("owner log: %w", err)
 	}
 	for _, n := range names {
+		if n.Name() == spareName {
+			if err := os.Remove(filepath.Join(dir, spareName)); err != nil {
+				return nil, fmt.Errorf("owner log: %w", err)
+			}
+			continue
+		}
 		hex, ok := strings.CutSuffix(n.Name(), ".oplog")
 		seq, err := strconv.ParseUint(hex, 16, 32)
 		if !ok || err != nil || n.Name() != segmentName(uint32(seq)) || seq == 0 {
@@ -145,21 +153,51 @@ func (l *Log) rotate(n int) error {
 	if l.last == ^uint32(0) {
 		return errs.New(errs.CodeInvalid, "owner log %s: segment numbers are used up", l.dir)
 	}
-	s, err := create(l.dir, l.last+1, size, l.opt.Unlink)
+	s, err := l.next(size)
 	if err != nil {
 		return err
 	}
 	old := l.active
 	l.sync()
 	l.add(s)
-	l.active, l.mem, l.off, l.ready = s, s.mem, headerSize, 0
+	l.active, l.mem, l.off, l.ready = s, s.mem, headerSize, s.ready
 	if old == nil {
 		return nil
 	}
-	if err := old.seal(); err != nil {
-		return fmt.Errorf("owner log %s: %w", old.path, err)
+	old.seal()
+	return l.keepMapped(old)
+}
+
+// keepMapped keeps the mapping of the segment written last, if it is small: mostly its records are
+// freed while the next is written, and then it is written again without a page fault. The one
+// kept before is given back.
+func (l *Log) keepMapped(s *segment) error {
+	prev := l.prev
+	l.prev = s
+	var err error
+	if prev != nil && l.bySeq[prev.seq] == prev && prev != l.active {
+		err = prev.unmap()
 	}
-	return l.dropIfDead(old)
+	if s.size > 2*DefaultMinSegment {
+		err = errors.Join(err, s.unmap())
+	}
+	if err != nil {
+		return fmt.Errorf("owner log %s: %w", s.path, err)
+	}
+	return l.dropIfDead(s)
+}
+
+// next makes the next segment, out of the spare one if that is large enough.
+func (l *Log) next(size int) (*segment, error) {
+	if s := l.spare; s != nil && s.size >= size {
+		l.spare = nil
+		path := filepath.Join(l.dir, segmentName(l.last+1))
+		if err := s.reuse(path, l.last+1); err == nil {
+			return s, nil
+		}
+		s.remove() // a new file does as well
+	}
+	return create(l.dir, l.last+1, size, l.opt.Unlink)
 }
 
 // sync writes down in the segment what the fast path keeps in the Log.
@@ -197,7 +235,11 @@ func (l *Log) Close() error {
 	for _, s := range l.segs {
 		err = errors.Join(err, s.close())
 	}
-	l.active, l.mem, l.off, l.ready = nil, nil, 0, 0
+	if l.spare != nil {
+		err = errors.Join(err, l.spare.remove())
+		l.spare = nil
+	}
+	l.active, l.prev, l.mem, l.off, l.ready = nil, nil, nil, 0, 0
 	return err
 }
 

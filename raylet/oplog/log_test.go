@@ -135,7 +135,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestDeadSegmentsAreDeletedAndOnlyOneIsMapped(t *testing.T) {
+func TestDeadSegmentsAreDeletedAndFewAreMapped(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir, Options{MinSegment: 64 << 10, MaxSegment: 64 << 10})
 	defer l.Close()
@@ -152,7 +152,7 @@ func TestDeadSegmentsAreDeletedAndOnlyOneIsMapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(maps), dir); n != 1 {
+	if n := strings.Count(string(maps), dir); n < 1 || n > 2 {
 		t.Errorf("%d segments are mapped", n)
 	}
 	for _, c := range cookies[:9_990] {
@@ -160,8 +160,8 @@ func TestDeadSegmentsAreDeletedAndOnlyOneIsMapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := files(t, dir); before < 20 || after != 1 {
-		t.Errorf("%d files before, %d after all but the last records were freed", before, after)
+	if after := files(t, dir); before < 20 || after != 2 {
+		t.Errorf("%d files before, %d after all but the last records were freed (one is the spare)", before, after)
 	}
 	if err := l.Remove(); err != nil {
 		t.Fatal(err)

@@ -112,13 +112,16 @@ func (s *segment) ahead(upTo int) {
 	}
 }
 
-// seal ends the writing of a segment and gives its mapping back.
-func (s *segment) seal() error {
+// seal ends the writing of a segment.
+func (s *segment) seal() {
+	putSeal(s.mem, s.seq, s.end)
+	s.sealed = true
+}
+
+func (s *segment) unmap() error {
 	if s.mem == nil {
 		return nil
 	}
-	putSeal(s.mem, s.seq, s.end)
-	s.sealed = true
 	mem := s.mem
 	s.mem = nil
 	return unix.Munmap(mem)
@@ -195,6 +198,42 @@ func (s *segment) check() error {
 	return bad
 }
 
+// spareName is the file that waits to be a segment again. What is in it counts for nothing.
+const spareName = "spare.oplog"
+
+// retire takes a dead segment out of the log and keeps its file.
+func (s *segment) retire(path string) error {
+	if s.linked {
+		if err := os.Rename(s.path, path); err != nil {
+			return err
+		}
+		s.path = path
+	}
+	return nil
+}
+
+// reuse makes a retired file a segment. Its old records are of another number and so are not valid;
+// it gets its name once its header is written.
+func (s *segment) reuse(path string, seq uint32) error {
+	mem, ready := s.mem, s.ready
+	if mem == nil {
+		var err error
+		if mem, err = unix.Mmap(int(s.file.Fd()), 0, s.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			return err
+		}
+		s.mem, ready = mem, 0
+	}
+	clear(mem[:headerSize])
+	putHeader(mem, seq)
+	if s.linked {
+		if err := os.Rename(s.path, path); err != nil {
+			return err
+		}
+	}
+	*s = segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize}
+	return nil
+}
+
 // remove closes the file and deletes it.
 func (s *segment) remove() error {
 	err := s.close()
@@ -206,11 +245,10 @@ func (s *segment) remove() error {
 }
 
 func (s *segment) close() error {
-	var err error
-	if s.mem != nil {
-		err = s.seal()
+	if s.mem != nil && !s.sealed {
+		s.seal()
 	}
-	return errors.Join(err, s.file.Close())
+	return errors.Join(s.unmap(), s.file.Close())
 }
 
 func (s *segment) isFreed(off int) bool {
