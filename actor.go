@@ -94,6 +94,11 @@ func (a *ActorRef[T]) UnmarshalCBOR(b []byte) (err error) {
 func spawn[T any](k *call) (ActorRef[T], error) {
 	if k.err == nil {
 		k.spec.Actor = ids.ActorID(k.spec.ID)
+		if o := k.spec.Opts; o.ActorName != "" && o.Namespace == "" {
+			own := *o
+			own.Namespace = k.tc.Client.Welcome().Namespace
+			k.spec.Opts = &own
+		}
 	}
 	hs := k.submit()
 	if k.err != nil {
@@ -137,6 +142,9 @@ func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], 
 	tc, err := taskOf(ctx)
 	if err != nil {
 		return ActorRef[T]{}, err
+	}
+	if namespace == "" {
+		namespace = tc.Client.Welcome().Namespace
 	}
 	var reply actorReply
 	if err := request(ctx, tc.Client, methodGetActor, actorRequest{Namespace: namespace, Name: name}, &reply); err != nil {

@@ -146,5 +146,5 @@ var (
 	errNil      = errs.New(errs.CodeInvalid, "a zero reference: it names no object")
 	errUnbound  = errs.New(errs.CodeInvalid, "a reference that was decoded outside the runtime")
 	errReleased = errs.New(errs.CodeObjectFreed, "the reference was released")
-	errForeign  = errs.New(errs.CodeInvalid, "the reference belongs to another cluster")
+	errForeign  = errs.New(errs.CodeInvalid, "the reference belongs to another cluster or process: pass it as an argument, or inside one")
 )

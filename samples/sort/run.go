@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"mobula"
+)
+
+// sampleSize is how many keys are looked at to place the splitters: ranges then differ by a few percent.
+const sampleSize = 200_000
+
+// sorter is one run of the pipeline.
+type sorter struct {
+	cfg       config
+	plan      plan
+	splitters []Key // between ranges
+	bounds    []Key // between partitions, where a range is several of them
+	progress  progress
+
+	pieces [][]mobula.Ref[[]byte] // by range, then by chunk; given up as they are merged
+	sizes  []int64                // bytes of each range
+	sums   []mobula.Ref[uint64]   // of each chunk
+	out    []mobula.Ref[[]byte]   // the partitions
+}
+
+// run sorts and verifies.
+func run(ctx context.Context, cfg config, w *watch, bar progress) (result, error) {
+	s := &sorter{cfg: cfg, plan: newPlan(cfg), progress: bar}
+	r := result{Data: cfg.data, Store: cfg.store, Partitions: cfg.partitions, Workers: cfg.workers}
+	start := time.Now()
+	bar.start(s.plan.steps())
+	defer bar.done()
+	for _, step := range []struct {
+		name string
+		do   func(ctx context.Context) error
+	}{{"plan", s.prepare}, {"split", s.split}, {"merge", s.merge}, {"verify", s.verify}} {
+		began := time.Now()
+		bar.phase(step.name)
+		if err := step.do(ctx); err != nil {
+			return r, fmt.Errorf("%s: %w", step.name, err)
+		}
+		r.Phases = append(r.Phases, phase{step.name, time.Since(began).Seconds()})
+	}
+	r.Wall = time.Since(start).Seconds()
+	r.Records, r.Pieces = s.plan.records, s.plan.chunks*s.plan.ranges
+	w.note(ctx, &r.usage)
+	return r, nil
+}
+
+// prepare makes sure that a partition can be stored at all, and places the splitters.
+func (s *sorter) prepare(ctx context.Context) error {
+	p := s.plan
+	room, err := mobula.Create[byte](ctx, max(p.records/p.partitions, 1)*recordSize)
+	if err != nil {
+		return fmt.Errorf("a partition: %w; ask for more partitions or a larger store", err)
+	}
+	room.Abort()
+	keys, err := Sample.Go(ctx, mobula.V(p.records), mobula.V(sampleSize)).Get(ctx)
+	if err != nil {
+		return err
+	}
+	sortKeys(keys)
+	if p.perPartition > 1 {
+		s.splitters = quantiles(keys, p.ranges)
+	} else {
+		s.bounds = quantiles(keys, p.partitions)
+		for r := 1; r < p.ranges; r++ {
+			s.splitters = append(s.splitters, s.bounds[r*p.perRange-1])
+		}
+	}
+	s.pieces = make([][]mobula.Ref[[]byte], p.ranges)
+	s.sizes = make([]int64, p.ranges)
+	return nil
+}
+
+func sortKeys(keys []Key) {
+	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// quantiles gives the n-1 keys that cut the sorted keys into n parts.
+func quantiles(keys []Key, n int) []Key {
+	out := make([]Key, 0, n-1)
+	for i := 1; i < n; i++ {
+		out = append(out, keys[i*len(keys)/n])
+	}
+	return out
+}
+
+// split makes the chunks and splits each into one piece a range, a few chunks at once.
+func (s *sorter) split(ctx context.Context) error {
+	p := s.plan
+	under := newWindow(p.splitting, func(counts []byte) error {
+		n := 0
+		for r := range s.sizes {
+			c := counted(counts, r)
+			s.sizes[r] += int64(c) * recordSize
+			n += c
+		}
+		s.progress.add(int64(n) * recordSize)
+		return nil
+	})
+	for c := range p.chunks {
+		if err := under.room(ctx); err != nil {
+			return err
+		}
+		first, n := p.chunkAt(c)
+		data, sum := Generate.Go(ctx, mobula.V(first), mobula.V(n))
+		results := Split.Go(ctx, p.ranges+splitRest, data, mobula.V(s.splitters))
+		data.Release() // the split holds it as long as it is needed
+		s.sums = append(s.sums, sum)
+		for r := range p.ranges {
+			s.pieces[r] = append(s.pieces[r], results[r])
+		}
+		under.add(results[p.ranges])
+	}
+	return under.drain(ctx)
+}
+
+// merge makes the partitions from the pieces.
+func (s *sorter) merge(ctx context.Context) error {
+	p := s.plan
+	under := newWaiting(p.merging)
+	for u := range p.units() {
+		if err := under.room(ctx); err != nil {
+			return err
+		}
+		from, to := p.unit(u)
+		var out []mobula.Ref[[]byte]
+		var size int64
+		if p.perPartition == 1 {
+			out = Merge.Go(ctx, to-from, mobula.V(s.bounds[from:to-1]), s.pieces[u])
+			size = s.sizes[u]
+			s.giveUp(u)
+		} else {
+			parts := Parts{Threads: p.threads}
+			for r := u * p.perPartition; r < (u+1)*p.perPartition; r++ {
+				parts.Pieces = append(parts.Pieces, s.pieces[r])
+				parts.Sizes = append(parts.Sizes, int(s.sizes[r]))
+				size += s.sizes[r]
+			}
+			out = []mobula.Ref[[]byte]{Assemble.Go(ctx, mobula.V(parts), mobula.Resources{CPU: float64(p.threads)})}
+			for r := u * p.perPartition; r < (u+1)*p.perPartition; r++ {
+				s.giveUp(r)
+			}
+		}
+		s.out = append(s.out, out...)
+		under.add(out[0], func() { s.progress.add(size) })
+	}
+	return under.drain(ctx)
+}
+
+// giveUp releases a range's pieces: its merge holds them now, and they are freed when it is done.
+func (s *sorter) giveUp(r int) {
+	for _, piece := range s.pieces[r] {
+		piece.Release()
+	}
+	s.pieces[r] = nil
+}
+
+// verify checks every partition, that they follow one another, and that nothing was lost or changed.
+func (s *sorter) verify(ctx context.Context) error {
+	checks := make([]mobula.Ref[Summary], len(s.out))
+	for i, part := range s.out {
+		checks[i] = Verify.Go(ctx, part)
+	}
+	var want, got uint64
+	sums, err := mobula.GetAll(ctx, s.sums)
+	if err != nil {
+		return err
+	}
+	for _, sum := range sums {
+		want += sum
+	}
+	var last *Summary
+	records := 0
+	for i, check := range checks {
+		c, err := check.Get(ctx)
+		if err != nil {
+			return fmt.Errorf("partition %d: %w", i, err)
+		}
+		if c.Records > 0 {
+			if last != nil && bytes.Compare(c.First[:], last.Last[:]) < 0 {
+				return fmt.Errorf("partition %d begins with %x, the one before it ends with %x", i, c.First, last.Last)
+			}
+			last = &c
+		}
+		records, got = records+c.Records, got+c.Sum
+		s.progress.add(int64(c.Records) * recordSize)
+	}
+	if records != s.plan.records || got != want {
+		return fmt.Errorf("%d records with checksum %x came out, %d with %x went in", records, got, s.plan.records, want)
+	}
+	return nil
+}

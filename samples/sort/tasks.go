@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"mobula"
+)
+
+// retries of a task whose worker dies: more than the default, for the demo is fun to kill.
+const retries = mobula.Retries(20)
+
+// The tasks. Slices they get lie in shared memory, and so do those they return: they are
+// written where they stay.
+var (
+	Generate  = mobula.Register2x2("sort/generate", generateTask, retries)
+	Sample    = mobula.Register2("sort/sample", sampleTask, retries)
+	Split     = mobula.RegisterN2("sort/split", splitTask, retries)
+	Merge     = mobula.RegisterVarN1("sort/merge", mergeTask, retries)
+	Assemble  = mobula.Register1("sort/assemble", assembleTask, retries)
+	Verify    = mobula.Register1("sort/verify", verifyTask, retries)
+	splitRest = 1 // results of a split beside the pieces
+)
+
+// generateTask makes n records and their checksum.
+func generateTask(ctx context.Context, first, n int) ([]byte, uint64, error) {
+	buf, err := mobula.CreateResult[byte](ctx, 0, n*recordSize)
+	if err != nil {
+		return nil, 0, err
+	}
+	data := buf.Slice()
+	generate(data, first)
+	return data, checksum(data), nil
+}
+
+// sampleTask gives the keys of n records evenly spread over all.
+func sampleTask(_ context.Context, records, n int) ([]Key, error) {
+	n = min(n, records)
+	keys := make([]Key, n)
+	var r [recordSize]byte
+	for i := range keys {
+		generate(r[:], i*records/n)
+		keys[i] = keyOf(r[:])
+	}
+	return keys, nil
+}
+
+// splitTask sorts a chunk and cuts it at the splitters. Its last result says how many records each
+// piece has, four bytes each.
+func splitTask(ctx context.Context, data []byte, splitters []Key) ([][]byte, error) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	index := s.index(data)
+	record := func(i int) []byte { return data[int(index[i].at)*recordSize:][:recordSize] }
+	cuts := append(cut(len(index), record, splitters), len(index))
+	pieces := make([][]byte, len(cuts)+splitRest)
+	counts := make([]byte, 4*len(cuts))
+	from := 0
+	for i, to := range cuts {
+		binary.LittleEndian.PutUint32(counts[4*i:], uint32(to-from))
+		if to > from {
+			buf, err := mobula.CreateResult[byte](ctx, i, (to-from)*recordSize)
+			if err != nil {
+				return nil, err
+			}
+			dst := buf.Slice()
+			for k := from; k < to; k++ {
+				copy(dst[(k-from)*recordSize:][:recordSize], record(k))
+			}
+			pieces[i] = dst
+		}
+		from = to
+	}
+	pieces[len(cuts)] = counts
+	return pieces, nil
+}
+
+// mergeTask merges the pieces of one range and cuts it into partitions.
+func mergeTask(ctx context.Context, splitters []Key, pieces [][]byte) ([][]byte, error) {
+	cuts := make([][]int, len(pieces))
+	for i, p := range pieces {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := len(p) / recordSize
+		cuts[i] = append(cut(n, func(i int) []byte { return p[i*recordSize:] }, splitters), n)
+	}
+	out := make([][]byte, len(splitters)+1)
+	from := make([]int, len(pieces))
+	runs := make([][]byte, len(pieces))
+	for k := range out {
+		size := 0
+		for i, p := range pieces {
+			runs[i] = p[from[i]*recordSize : cuts[i][k]*recordSize]
+			size += len(runs[i])
+			from[i] = cuts[i][k]
+		}
+		buf, err := mobula.CreateResult[byte](ctx, k, size)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = buf.Slice()
+		mergeInto(out[k], runs)
+	}
+	return out, nil
+}
+
+// Parts are the ranges of one large partition.
+type Parts struct {
+	Pieces  [][]mobula.Ref[[]byte] // of each range, one of every chunk
+	Sizes   []int                  // bytes of each range
+	Threads int
+}
+
+// assembleTask merges range after range into one partition, so that only a few of them are in memory beside it.
+func assembleTask(ctx context.Context, in Parts) ([]byte, error) {
+	offsets, total := make([]int, len(in.Sizes)), 0
+	for i, n := range in.Sizes {
+		offsets[i] = total
+		total += n
+	}
+	buf, err := mobula.CreateResult[byte](ctx, 0, total)
+	if err != nil {
+		return nil, err
+	}
+	out := buf.Slice()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	fetched := make(chan fetch) // the next range comes while the last ones are merged
+	var work sync.WaitGroup
+	for range max(in.Threads, 1) {
+		work.Go(func() {
+			for f := range fetched {
+				mergeInto(out[offsets[f.i]:offsets[f.i]+in.Sizes[f.i]], f.runs)
+				f.close()
+			}
+		})
+	}
+	for i := range in.Pieces {
+		f, err := fetchRange(ctx, i, in.Pieces[i])
+		if err == nil && f.size != in.Sizes[i] {
+			f.close()
+			err = fmt.Errorf("range %d has %d bytes, want %d", i, f.size, in.Sizes[i])
+		}
+		if err != nil {
+			stop(err)
+			break
+		}
+		fetched <- f
+	}
+	close(fetched)
+	work.Wait()
+	return out, context.Cause(ctx)
+}
+
+// fetch is a range whose pieces are in memory.
+type fetch struct {
+	i     int
+	size  int
+	runs  [][]byte
+	views []*mobula.View[[]byte]
+}
+
+func fetchRange(ctx context.Context, i int, pieces []mobula.Ref[[]byte]) (fetch, error) {
+	f := fetch{i: i, runs: make([][]byte, len(pieces))}
+	var err error
+	if f.views, err = mobula.ViewAll(ctx, pieces); err != nil {
+		return f, err
+	}
+	for k, v := range f.views {
+		if f.runs[k], err = v.Value(); err != nil {
+			f.close()
+			return f, err
+		}
+		f.size += len(f.runs[k])
+	}
+	return f, nil
+}
+
+func (f *fetch) close() {
+	for _, v := range f.views {
+		_ = v.Close() // open until now
+	}
+}
+
+// Summary is what is known of a partition once it was checked.
+type Summary struct {
+	Records     int
+	Sum         uint64
+	First, Last Key
+}
+
+// verifyTask checks a partition's order.
+func verifyTask(_ context.Context, data []byte) (Summary, error) {
+	s := Summary{Records: len(data) / recordSize}
+	if len(data) != s.Records*recordSize {
+		return s, fmt.Errorf("%d bytes are no whole number of records", len(data))
+	}
+	if s.Records == 0 {
+		return s, nil
+	}
+	for i := recordSize; i < len(data); i += recordSize {
+		if less(data[i:], data[i-recordSize:]) {
+			return s, fmt.Errorf("record %d is less than the one before it", i/recordSize)
+		}
+	}
+	s.Sum, s.First, s.Last = checksum(data), keyOf(data), keyOf(data[len(data)-recordSize:])
+	return s, nil
+}
+
+// counted reads a split's last result.
+func counted(counts []byte, r int) int { return int(binary.LittleEndian.Uint32(counts[4*r:])) }
