@@ -122,6 +122,8 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 			d.trace(c.bytes(), &s.Trace)
 		case 10<<3 | wtBytes:
 			s.Callsite = c.text()
+		case 11<<3 | 1:
+			s.Submitted = int64(c.fixed64())
 		default:
 			c.skip()
 		}

@@ -76,6 +76,7 @@ func (e *encoder) spec(num uint64, s *TaskSpec) {
 	e.fixed64(8, uint64(s.Deadline))
 	e.trace(9, &s.Trace)
 	e.string(10, s.Callsite)
+	e.fixed64(11, uint64(s.Submitted))
 	e.close(at, ext)
 }
 

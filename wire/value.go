@@ -115,14 +115,16 @@ type Arg struct {
 type TaskSpec struct {
 	ID       ids.TaskID
 	Parent   ids.TaskID
-	Kind     TaskKind
 	Opts     *TaskOptions
 	Args     []Arg
 	Actor    ids.ActorID // of a call; of a creation it is ID
 	Seq      uint64      // of a call: 1, 2, 3 ... for one caller and one actor
 	Deadline int64       // Unix nanoseconds; 0: none
 	Trace    TraceContext
-	Callsite string // "file.go:12", sampled; may be empty
+	Kind     TaskKind // here, it fits in Trace's padding
+	Callsite string   // "file.go:12", sampled; may be empty
+
+	Submitted int64 // Unix nanoseconds of the call, where Trace is sampled; 0: not said
 }
 
 // Caller is the task that made the call: calls of one caller to one actor are ordered.

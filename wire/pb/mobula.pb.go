@@ -1262,6 +1262,7 @@ type TaskSpec struct {
 	Deadline      int64                  `protobuf:"fixed64,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	Trace         *TraceContext          `protobuf:"bytes,9,opt,name=trace,proto3" json:"trace,omitempty"`
 	Callsite      string                 `protobuf:"bytes,10,opt,name=callsite,proto3" json:"callsite,omitempty"`
+	Submitted     int64                  `protobuf:"fixed64,11,opt,name=submitted,proto3" json:"submitted,omitempty"` // of the call, where trace is sampled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1364,6 +1365,13 @@ func (x *TaskSpec) GetCallsite() string {
 		return x.Callsite
 	}
 	return ""
+}
+
+func (x *TaskSpec) GetSubmitted() int64 {
+	if x != nil {
+		return x.Submitted
+	}
+	return 0
 }
 
 // ArgValue is a reference argument resolved; index is into the spec's args.
@@ -3900,7 +3908,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05group\x18\x13 \x01(\tR\x05group\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xba\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xd8\x02\n" +
 	"\bTaskSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\fR\x06parent\x12'\n" +
@@ -3912,7 +3920,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\bdeadline\x18\b \x01(\x10R\bdeadline\x12-\n" +
 	"\x05trace\x18\t \x01(\v2\x17.mobula.v1.TraceContextR\x05trace\x12\x1a\n" +
 	"\bcallsite\x18\n" +
-	" \x01(\tR\bcallsite\"v\n" +
+	" \x01(\tR\bcallsite\x12\x1c\n" +
+	"\tsubmitted\x18\v \x01(\x10R\tsubmitted\"v\n" +
 	"\bArgValue\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12)\n" +
 	"\x06result\x18\x02 \x01(\v2\x11.mobula.v1.ResultR\x06result\x12)\n" +
