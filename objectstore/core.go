@@ -53,6 +53,7 @@ type Core struct {
 	argsFull                               bool // the head of argWait does not fit
 	mark                                   uint64
 	draining                               []drain           // that an earlier core's reads may still fill
+	recovering                             bool              // Drained is to come: no spill I/O before it
 	drainFiles                             map[uint32]string // fallback files of no record, likewise
 
 	freeSlots []uint32

@@ -19,7 +19,7 @@ func (c *Core) escape(d *demand) bool {
 		c.stall = stallState{best: p}
 		d.since = c.now
 	}
-	if c.fallbacks > 0 || c.reserving > 0 {
+	if c.fallbacks > 0 || c.reserving > 0 || c.recovering {
 		return false // their ends step the core again
 	}
 	if due := d.since + int64(c.cfg.Stall); c.now >= due {

@@ -191,7 +191,9 @@ func (c *Core) free(id ids.ObjectID) {
 }
 
 // busy tells whether a block is needed as a whole, whatever becomes of its values.
-func (o *object) busy() bool { return o.argPins > 0 || o.quarantine || o.restore != nil }
+func (o *object) busy() bool {
+	return o.argPins > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
+}
 
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }
 

@@ -329,7 +329,10 @@ func (x *chaos) restart() {
 	x.absorb()
 	old := x.jobs
 	x.jobs = nil
-	x.recoverJobs(old)
+	early := x.rnd.Intn(2) == 0
+	if early {
+		x.recoverJobs(old)
+	}
 	if len(x.resyncs) != len(x.clients) {
 		x.t.Fatalf("%d of %d clients were asked what they hold", len(x.resyncs), len(x.clients))
 	}
@@ -352,6 +355,9 @@ func (x *chaos) restart() {
 			o := x.open[r]
 			x.step(FromClient{c, &wire.Create{Req: r, ID: o.id, Attempt: o.attempt, Size: o.size}})
 		}
+	}
+	if !early {
+		x.recoverJobs(old)
 	}
 	x.absorb()
 }

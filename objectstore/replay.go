@@ -21,7 +21,7 @@ type Replay struct {
 	Epoch     uint64            // of Resync; grows with each rebuild
 	Notes     []Note            // remembered by earlier cores, in order
 	Files     map[uint32]string // fallback files that are open, and their paths
-	Draining  bool              // a spill or restore may be under way: Drained follows
+	Draining  bool              // spill storage is not ready yet, I/O of an earlier core may be under way: Drained follows
 }
 
 // oldClient is a client of before the restart that has not said what it holds.
@@ -75,6 +75,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		c.settle(c.objs[id].o)
 	}
 	c.out = nil
+	c.recovering = r.Draining
 	c.drainFiles = maps.Clone(r.Files)
 	for _, o := range c.all() {
 		delete(c.drainFiles, o.file)
@@ -210,7 +211,7 @@ func (c *Core) drained() {
 	for _, f := range sortedKeys(c.drainFiles) {
 		c.emit(DropFile{f, c.drainFiles[f]})
 	}
-	c.draining, c.drainFiles = nil, nil
+	c.draining, c.drainFiles, c.recovering = nil, nil, false
 }
 
 // holdings takes a client's word on what it has pinned.

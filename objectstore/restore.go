@@ -85,6 +85,10 @@ func (c *Core) restoreDone(e RestoreDone) {
 	}
 	c.restores--
 	o := d.o
+	if d.cancelled {
+		c.giveBack(d.block, d.file, o.size, d.path)
+		return
+	}
 	if e.Err != nil {
 		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
 		if d.tries++; !lasting && d.tries < maxTries {
@@ -96,11 +100,13 @@ func (c *Core) restoreDone(e RestoreDone) {
 		err.Cause = []*errs.Error{errs.From(e.Err)}
 		c.log("a spilled object is lost", err)
 		c.counts.Lost++
+		c.giveBack(d.block, d.file, o.size, d.path)
+		d.stage = stageWaiting
 		c.failRestore(d, err)
 		c.forget(o)
 		return
 	}
-	o.restore, d.stage = nil, stageDone
+	d.stage = stageDone
 	o.resident, o.block, o.file, o.path = true, d.block, d.file, d.path
 	c.counts.Restores++
 	c.counts.RestoredBytes += o.size
@@ -114,17 +120,15 @@ func (c *Core) restoreDone(e RestoreDone) {
 			c.answerSet(s)
 		}
 	}
+	o.restore = nil // not before all who waited have their pins
 	c.settle(o)
 }
 
-// failRestore ends a restore for everyone who waits for it; the room it had is given back.
+// failRestore ends a restore for everyone who waits for it. If something is under way for
+// it, its room is given back when that ends.
 func (c *Core) failRestore(d *demand, err *errs.Error) {
 	o := d.o
-	if d.stage == stageReserving || d.stage == stageFallback {
-		d.cancelled = true // its job is still out: freed when that ends
-	} else if d.stage == stageReading {
-		c.giveBack(d.block, d.file, o.size, d.path)
-	}
+	d.cancelled = d.stage != stageWaiting
 	d.stage = stageDone
 	o.restore = nil
 	for _, g := range d.gets {

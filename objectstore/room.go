@@ -28,7 +28,7 @@ func (c *Core) senior() *demand {
 	var at uint64
 	for l := range lanes {
 		d := c.queues[l].peek(l)
-		if d == nil || (d.o != nil && c.restores >= c.cfg.MaxRestores) || (l == laneCreate && c.reservingCreates > 0) {
+		if d == nil || (d.o != nil && !c.canRestore()) || (l == laneCreate && c.reservingCreates > 0) {
 			continue
 		}
 		t := d.ticket
@@ -64,7 +64,7 @@ func (c *Core) serve() bool {
 	}
 	// Everything is pinned. What others ask may still fit where this does not.
 	if d.lane == laneCreate {
-		if g := c.queues[laneGet].peek(laneGet); g != nil && c.restores < c.cfg.MaxRestores && c.place(g) {
+		if g := c.queues[laneGet].peek(laneGet); g != nil && c.canRestore() && c.place(g) {
 			return true
 		}
 	} else if r := c.queues[laneCreate].peek(laneCreate); r != nil && d.lane == laneGet && c.reservingCreates == 0 && c.place(r) {
@@ -141,8 +141,13 @@ func (c *Core) trim() {
 
 func (c *Core) minSpill() uint64 { return min(c.cfg.MinSpillBytes, c.alloc.Limit()/8) }
 
+func (c *Core) canRestore() bool { return !c.recovering && c.restores < c.cfg.MaxRestores }
+
 // canSpill tells whether a write may be started, apart from how many are under way.
 func (c *Core) canSpill() bool {
+	if c.recovering {
+		return false
+	}
 	if c.now < c.disk.retryAt {
 		c.wakeAt(c.disk.retryAt)
 		return false

@@ -52,7 +52,7 @@ func validate(c *Core) error {
 	for _, j := range c.jobs {
 		switch j := j.(type) {
 		case *demand:
-			if j.stage == stageFallback || j.file != 0 || j.cancelled {
+			if j.stage == stageFallback || j.file != 0 || (j.cancelled && j.block.Size == 0) {
 				files += j.need
 			} else {
 				used += j.block.Size
