@@ -49,7 +49,13 @@ func (s *Spiller) inHand(t *target) []event {
 			continue
 		}
 		if j.running {
-			out = append(out, adopt{j.request()})
+			if j.lead {
+				a := adopt{req: j.request()}
+				for _, w := range j.with {
+					a.with = append(a.with, w.id)
+				}
+				out = append(out, a)
+			}
 		} else {
 			waiting = append(waiting, j)
 		}
@@ -75,7 +81,13 @@ func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
 		j := s.jobs[f.id]
 		ok := j != nil && !j.running
 		if ok {
-			j.running = true
+			j.running, j.lead, j.with = true, true, nil
+			for _, id := range f.with {
+				if w := s.jobs[id]; w != nil && !w.running {
+					w.running, w.lead = true, false
+					j.with = append(j.with, w)
+				}
+			}
 		}
 		s.mu.Unlock()
 		if ok {

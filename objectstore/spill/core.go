@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -23,6 +24,7 @@ type core struct {
 	running [kinds]map[uint64]request
 	known   map[uint64]struct{} // queued or running
 	overdue map[uint64]struct{} // running, and given up
+	joined  map[uint64][]uint64 // by a running read: those that share its place
 	deletes map[uint64]int      // failed tries
 	later   []request           // deletes to try again on a tick
 
@@ -44,7 +46,7 @@ type core struct {
 }
 
 func newCore(cfg Config) *core {
-	c := &core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), deletes: make(map[uint64]int)}
+	c := &core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), joined: make(map[uint64][]uint64), deletes: make(map[uint64]int)}
 	for k := range c.running {
 		c.running[k] = make(map[uint64]request)
 	}
@@ -62,8 +64,10 @@ func (c *core) Step(now int64, ev event) []effect {
 		}
 	case adopt:
 		if c.learn(ev.req) {
-			ev.req.at = now
-			c.running[ev.req.kind][ev.req.id] = ev.req
+			c.run(now, ev.req, ev.with)
+			for _, id := range ev.with {
+				c.known[id] = struct{}{}
+			}
 		}
 	case finished:
 		c.finished(now, ev)
@@ -125,6 +129,10 @@ func (c *core) finished(now int64, ev finished) {
 			c.deleted(now, r, ev.err)
 		case r.kind == read || ev.err == nil:
 			delete(c.known, r.id)
+			for _, id := range c.joined[r.id] {
+				delete(c.known, id)
+			}
+			delete(c.joined, r.id)
 			if r.kind == write {
 				c.failures = 0
 				c.become(Healthy, nil)
@@ -236,11 +244,41 @@ func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].l
 func (c *core) startNext(now int64, k kind) bool {
 	r, ok := c.queue[k].pop()
 	if ok {
-		r.at = now
-		c.running[k][r.id] = r
-		c.out = append(c.out, start{r.id})
+		var with []uint64
+		if k == read {
+			with = c.join(r)
+		}
+		c.run(now, r, with)
+		c.out = append(c.out, start{r.id, with})
 	}
 	return ok
+}
+
+func (c *core) run(now int64, r request, with []uint64) {
+	r.at = now
+	c.running[r.kind][r.id] = r
+	if len(with) > 0 {
+		c.joined[r.id] = with
+	}
+}
+
+// maxJoin is how much reads that are done as one may span: enough to be worth one request, little enough
+// that a pool shares a burst of them.
+const maxJoin = 1 << 20
+
+// join takes the reads queued behind r that go on where it ends.
+func (c *core) join(r request) (with []uint64) {
+	end := r.off + r.size
+	for c.queue[read].len() > 0 && len(with)+1 < storage.MaxParts {
+		n := c.queue[read].peek()
+		if n.file != r.file || n.off < end || n.off-end >= 2*format.Page || n.off+n.size-r.off > maxJoin {
+			break
+		}
+		c.queue[read].pop()
+		with = append(with, n.id)
+		end = n.off + n.size
+	}
+	return with
 }
 
 func (c *core) refuseAll(why error) {

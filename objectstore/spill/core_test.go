@@ -26,6 +26,7 @@ type rig struct {
 	probes  []probe
 	health  Health
 	wakeAt  int64
+	joined  int
 }
 
 func newRig(t interface{ Fatalf(string, ...any) }, change func(*Config)) *rig {
@@ -49,6 +50,13 @@ func (r *rig) step(ev event) {
 			}
 			r.started[f.id] = req
 			delete(r.reqs, f.id)
+			for _, id := range f.with {
+				if r.reqs[id].kind != read || r.reqs[id].id == 0 {
+					r.t.Fatalf("request %d joined: %+v", id, r.reqs[id])
+				}
+				delete(r.reqs, id)
+			}
+			r.joined += len(f.with)
 		case refuse:
 			if _, ok := r.started[f.id]; f.overdue && !ok {
 				r.t.Fatalf("request %d refused as overdue, but not started", f.id)
@@ -84,7 +92,7 @@ func (r *rig) step(ev event) {
 
 func (r *rig) submit(k kind, size uint64) uint64 {
 	r.last++
-	req := request{id: r.last, kind: k, size: size}
+	req := request{id: r.last, kind: k, size: size, off: 4096 * r.last, file: r.last / 8}
 	r.reqs[req.id] = req
 	r.step(submit{req})
 	return req.id
@@ -269,6 +277,36 @@ func TestADeleteIsTriedAgainThenLeft(t *testing.T) {
 	r.wantRefused(d, busy)
 }
 
+func TestReadsOfNeighboursAreJoined(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Readers = 1 })
+	read1 := func(file, off, size uint64) {
+		r.last++
+		req := request{id: r.last, kind: read, file: file, off: off, size: size}
+		r.reqs[req.id] = req
+		r.step(submit{req})
+	}
+	read1(9, 0, 10) // runs; the others queue
+	for i := range uint64(10) {
+		read1(1, 4096+i*200_000, 199_000) // 1 MiB holds five
+	}
+	read1(1, 0, 10)           // behind them in the queue, before them in the file
+	read1(2, 5000, 10)        // another file
+	read1(2, 5000+40_000, 10) // too far on
+	want := []int{0, 4, 4, 0, 0, 0}
+	for id, i := uint64(1), 0; len(r.started) > 0; i++ {
+		r.wantStarted(id, true)
+		if i >= len(want) || r.joined != want[i] {
+			t.Fatalf("start %d joined %d reads, want %v", i, r.joined, want)
+		}
+		r.joined = 0
+		r.finish(id, nil)
+		id += uint64(want[i]) + 1
+	}
+	if len(r.reqs)+len(r.core.known)+len(r.core.joined) != 0 {
+		t.Errorf("left: %v %v", r.reqs, r.core.known)
+	}
+}
+
 func TestCancelLeavesWhatRuns(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
 	w1, w2 := r.submit(write, 10), r.submit(write, 10)
@@ -334,7 +372,7 @@ func TestRedeliveryStartsNothingTwice(t *testing.T) {
 	r.step(submit{req}) // rig fails on a second start
 	running := request{id: 2, kind: read}
 	r.started[2] = running
-	r.step(adopt{running})
+	r.step(adopt{req: running})
 	r.step(submit{running})
 	r.finish(2, nil)
 	r.step(finished{2, nil})
@@ -393,7 +431,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			}
 			r.pass(time.Second)
 		}
-		if len(r.core.known)+len(r.core.overdue)+len(r.core.deletes)+len(r.core.later) != 0 {
+		if len(r.core.known)+len(r.core.joined)+len(r.core.overdue)+len(r.core.deletes)+len(r.core.later) != 0 {
 			t.Fatalf("the core still knows %v %v %v %v", r.core.known, r.core.overdue, r.core.deletes, r.core.later)
 		}
 	})

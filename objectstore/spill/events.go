@@ -20,8 +20,10 @@ const (
 type request struct {
 	id   uint64
 	kind kind
-	size uint64 // bytes of the file, for a write
-	at   int64  // the core's own: when it was queued, then when it was started
+	size uint64 // bytes of the file, for a write; of the object, for a read
+	file uint64 // for a read: where the object lies
+	off  uint64
+	at   int64 // the core's own: when it was queued, then when it was started
 }
 
 // Health of a target, as its writes show it. Reads are always tried.
@@ -51,8 +53,11 @@ func (h Health) String() string {
 type event interface{ targetEvent() }
 
 type (
-	submit   struct{ req request }
-	adopt    struct{ req request } // it runs already: the core before this one started it
+	submit struct{ req request }
+	adopt  struct {
+		req  request // it runs already: the core before this one started it
+		with []uint64
+	}
 	finished struct {
 		id  uint64
 		err error // of storage; nil: done
@@ -69,7 +74,10 @@ type (
 type effect interface{ targetEffect() }
 
 type (
-	start  struct{ id uint64 }
+	start struct {
+		id   uint64
+		with []uint64 // reads of what lies behind it in the file: they share its place, and are finished with it
+	}
 	refuse struct { // the target does not do it
 		id      uint64
 		why     error // nil: cancelled

@@ -153,6 +153,15 @@ func (g *gate) Read(_ context.Context, file, off uint64, dst []byte) (uint32, er
 	return format.Checksum(dst), nil
 }
 
+func (g *gate) ReadMany(ctx context.Context, file uint64, parts []storage.Part) (err error) {
+	for i := range parts {
+		if parts[i].CRC, err = g.Read(ctx, file, parts[i].Off, parts[i].Dst); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (g *gate) Delete(_ context.Context, file uint64) error {
 	if err := g.enter(opDelete); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/objectstore/spill/format"
+	"mobula/objectstore/spill/storage"
 )
 
 // job is a request with what it moves. It is in Spiller.jobs from when a target is asked until the target
@@ -32,9 +33,16 @@ type job struct {
 	dst  []byte
 	read func(error)
 	held bool
+	with []*job // reads done with this one
+	lead bool   // false: another read has this one with it
 }
 
-func (j *job) request() request { return request{id: j.id, kind: j.kind, size: j.size} }
+func (j *job) request() request {
+	if j.kind == read {
+		return request{id: j.id, kind: read, size: j.loc.Size, file: j.loc.File, off: j.loc.Off}
+	}
+	return request{id: j.id, kind: j.kind, size: j.size}
+}
 
 // group is one call of Write.
 type group struct {
@@ -237,16 +245,49 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 
 func (s *Spiller) runRead(ctx context.Context, t *target, j *job) error {
 	begun := time.Now()
-	err := guard(func() error {
-		crc, err := t.storage.Read(ctx, j.loc.File, j.loc.Off, j.dst)
-		if err == nil && crc != j.loc.CRC {
-			err = fmt.Errorf("%d bytes at %d of file %d on %s: checksum %08x, want %08x: %w",
-				j.loc.Size, j.loc.Off, j.loc.File, t.url.Redacted(), crc, j.loc.CRC, ErrCorrupt)
-		}
-		return err
-	})
+	if len(j.with) > 0 && s.runReads(ctx, t, j) {
+		s.mu.Lock()
+		s.stats.ReadTime += time.Since(begun)
+		s.mu.Unlock()
+		return nil
+	}
+	for _, j := range append([]*job{j}, j.with...) { // alone, or each by itself to see which one fails
+		var crc uint32
+		err := guard(func() (err error) {
+			crc, err = t.storage.Read(ctx, j.loc.File, j.loc.Off, j.dst)
+			return err
+		})
+		s.answer(t, j, crc, err)
+	}
 	s.mu.Lock()
 	s.stats.ReadTime += time.Since(begun)
+	s.mu.Unlock()
+	return nil
+}
+
+// runReads reads j and what is with it at once; false if that did not work.
+func (s *Spiller) runReads(ctx context.Context, t *target, j *job) bool {
+	all := append([]*job{j}, j.with...)
+	parts := make([]storage.Part, len(all))
+	for i, j := range all {
+		parts[i] = storage.Part{Off: j.loc.Off, Dst: j.dst}
+	}
+	if guard(func() error { return t.storage.ReadMany(ctx, j.loc.File, parts) }) != nil {
+		return false
+	}
+	for i, j := range all {
+		s.answer(t, j, parts[i].CRC, nil)
+	}
+	return true
+}
+
+// answer ends a read.
+func (s *Spiller) answer(t *target, j *job, crc uint32, err error) {
+	if err == nil && crc != j.loc.CRC {
+		err = fmt.Errorf("%d bytes at %d of file %d on %s: checksum %08x, want %08x: %w",
+			j.loc.Size, j.loc.Off, j.loc.File, t.url.Redacted(), crc, j.loc.CRC, ErrCorrupt)
+	}
+	s.mu.Lock()
 	delete(s.jobs, j.id)
 	s.release(j)
 	s.count(err)
@@ -259,7 +300,6 @@ func (s *Spiller) runRead(ctx context.Context, t *target, j *job) error {
 	s.mu.Lock()
 	s.moved() // after the callback: Recover's caller has every answer
 	s.mu.Unlock()
-	return err
 }
 
 // guard turns a panic of a storage into an error.

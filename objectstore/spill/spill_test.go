@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill/format"
 )
 
 func TestFusedObjectsAreReadBackByOffset(t *testing.T) {
@@ -156,6 +157,37 @@ func TestDamagedFilesAreTypedErrors(t *testing.T) {
 				t.Errorf("got %v, %+v; want %v, counted", err, s.Stats(), c.want)
 			}
 		})
+	}
+}
+
+// Of reads that are done as one, only the damaged object's fails.
+func TestDamageOfOneObjectSparesItsNeighbours(t *testing.T) {
+	dir := diskDir(t)
+	s := open(t, func(c *Config) { c.Dir, c.Readers = dir, 1 })
+	all := items(40, 20_000)
+	locs := mustWrite(t, s, all)
+	f, err := os.OpenFile(spillFiles(t, dir)[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{^all[20].Data[7]}, int64(locs[20].Off)+7); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(int64(format.Align(locs[39].Off, format.Page)) + 10); err != nil {
+		t.Fatal(err)
+	}
+	var reads []<-chan error
+	dst := make([][]byte, len(locs))
+	for i, l := range locs {
+		dst[i] = make([]byte, l.Size)
+		reads = append(reads, readLater(s, l, dst[i]))
+	}
+	for i, r := range reads {
+		err := take(t, "read", r)
+		if bad := i == 20 || i == 39; bad != errors.Is(err, ErrCorrupt) || (!bad && string(dst[i]) != string(all[i].Data)) {
+			t.Errorf("object %d: %v", i, err)
+		}
 	}
 }
 

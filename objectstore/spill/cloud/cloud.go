@@ -39,6 +39,7 @@ type Store struct {
 	base    string // of every session: empty, or ends in a slash
 	prefix  string // of this session's keys
 	session string
+	bufs    *storage.Buffers
 	closing bool // the bucket is closed with the store
 }
 
@@ -94,7 +95,7 @@ func openMem(ctx context.Context, u *url.URL, o storage.Options) (storage.Storag
 }
 
 func open(ctx context.Context, s *Store, o storage.Options) (*Store, error) {
-	s.session, s.prefix = o.Session, s.base+prefix+o.Session+"/"
+	s.session, s.prefix, s.bufs = o.Session, s.base+prefix+o.Session+"/", o.Buffers
 	if err := s.acquire(ctx, o.Restarts); err != nil {
 		return nil, err
 	}
@@ -176,6 +177,22 @@ func (s *Store) readRange(ctx context.Context, file uint64, off uint64, dst []by
 		return fmt.Errorf("%s: the file ends before them: %w", what, storage.ErrCorrupt)
 	}
 	return typed(err, what, storage.ErrMissing)
+}
+
+// ReadMany implements storage.Storage with one request.
+func (s *Store) ReadMany(ctx context.Context, file uint64, parts []storage.Part) error {
+	off, size := storage.Span(parts)
+	buf := s.bufs.Get()
+	defer s.bufs.Put(buf)
+	if err := s.readRange(ctx, file, off, buf[:size]); err != nil {
+		return err
+	}
+	for i := range parts {
+		p := &parts[i]
+		copy(p.Dst, buf[p.Off-off:])
+		p.CRC = format.Checksum(p.Dst)
+	}
+	return nil
 }
 
 // Delete implements storage.Storage.

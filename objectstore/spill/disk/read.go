@@ -31,6 +31,9 @@ func (s *Store) read(ctx context.Context, file uint64, off uint64, dst []byte) (
 	}
 	defer f.Close()
 	r := reader{fd: int(f.Fd()), direct: direct, bufs: s.bufs}
+	if !direct && len(dst) > format.BatchBytes {
+		_ = unix.Fadvise(r.fd, int64(off), int64(len(dst)), unix.FADV_SEQUENTIAL)
+	}
 	crc, err := r.all(ctx, off, dst)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -119,13 +119,7 @@ func writev(fd int, b *format.Batch) error {
 			return io.ErrShortWrite
 		}
 		off += int64(n)
-		for n > 0 && n >= len(pieces[0]) {
-			n -= len(pieces[0])
-			pieces = pieces[1:]
-		}
-		if n > 0 {
-			pieces[0] = pieces[0][n:]
-		}
+		pieces = advance(pieces, n)
 	}
 	return nil
 }

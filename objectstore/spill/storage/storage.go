@@ -24,6 +24,25 @@ type File struct {
 	Size   uint64
 }
 
+// Part is an object, or a range of one, in a file.
+type Part struct {
+	Off uint64
+	Dst []byte
+	CRC uint32 // CRC-32C of what was read
+}
+
+// What ReadMany takes at once: what fits one buffer, whatever the offsets.
+const (
+	MaxRun   = format.BatchBytes - 2*format.Page
+	MaxParts = 400
+)
+
+// Span is from where to where parts reach.
+func Span(parts []Part) (off, size uint64) {
+	last := parts[len(parts)-1]
+	return parts[0].Off, last.Off + uint64(len(last.Dst)) - parts[0].Off
+}
+
 // Capacity is a medium's size in bytes; Total is 0 where it has no end.
 type Capacity struct{ Used, Total uint64 }
 
@@ -34,6 +53,10 @@ type Storage interface {
 	Put(ctx context.Context, file uint64, s *format.Stream) error
 	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is ErrCorrupt.
 	Read(ctx context.Context, file uint64, off uint64, dst []byte) (crc uint32, err error)
+	// ReadMany fills parts that lie one behind the other, in ascending order, from the first one's start to the last
+	// one's end at most MaxRun bytes, with as few requests as it can. It sets each part's CRC. After an error
+	// none of them counts.
+	ReadMany(ctx context.Context, file uint64, parts []Part) error
 	// Delete removes a file; one that is not there is no error.
 	Delete(ctx context.Context, file uint64) error
 	// List gives every file of the session, in any order.

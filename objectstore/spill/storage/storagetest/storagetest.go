@@ -50,6 +50,7 @@ func Run(t *testing.T, sub Subject) {
 	}{
 		{"RoundTrip", roundTrip},
 		{"ManyBatches", manyBatches},
+		{"ReadMany", readMany},
 		{"Missing", missing},
 		{"Damage", damage},
 		{"ListAndDelete", listAndDelete},
@@ -117,6 +118,41 @@ func manyBatches(t *testing.T, _ Subject, s storage.Storage, bufs *storage.Buffe
 	objs := Objects(3*format.BatchBytes+777, 50, format.BatchBytes, 9<<20)
 	for i, e := range put(t, s, bufs, 1, objs) {
 		read(t, s, 1, e, objs[i].Data, Pages(len(objs[i].Data)))
+	}
+}
+
+func readMany(t *testing.T, sub Subject, s storage.Storage, bufs *storage.Buffers) {
+	sizes := []int{10, 5000, format.Large, 0, format.Large + 100, 64, 300_000, 4096, 100_000, 1, 100_001, 12_288}
+	objs := Objects(sizes...)
+	entries := put(t, s, bufs, 2, objs)
+	for _, shift := range []int{0, 64, 1} { // of the memory that is read into
+		for from := range sizes {
+			for _, step := range []int{1, 2, 3} { // with objects left out
+				var parts []storage.Part
+				var of []int
+				for i := from; i < len(sizes); i += step {
+					parts = append(parts, storage.Part{Off: entries[i].Off, Dst: Pages(sizes[i] + shift)[shift:]})
+					of = append(of, i)
+				}
+				if err := s.ReadMany(context.Background(), 2, parts); err != nil {
+					t.Fatalf("read objects %v: %v", of, err)
+				}
+				for k, i := range of {
+					if parts[k].CRC != entries[i].CRC || !bytes.Equal(parts[k].Dst, objs[i].Data) {
+						t.Fatalf("read objects %v shifted by %d: object %d differs", of, shift, i)
+					}
+				}
+			}
+		}
+	}
+	one := []storage.Part{{Off: 0, Dst: make([]byte, 10)}}
+	if err := s.ReadMany(context.Background(), 42, one); !errors.Is(err, storage.ErrMissing) {
+		t.Errorf("a file that never was: got %v, want ErrMissing", err)
+	}
+	sub.Damage(t, s, 2, func(p []byte) []byte { return p[:entries[8].Off+5000] })
+	both := []storage.Part{{Off: entries[7].Off, Dst: make([]byte, sizes[7])}, {Off: entries[8].Off, Dst: make([]byte, sizes[8])}}
+	if err := s.ReadMany(context.Background(), 2, both); !errors.Is(err, storage.ErrCorrupt) {
+		t.Errorf("over the end of a truncated file: got %v, want ErrCorrupt", err)
 	}
 }
 
