@@ -49,11 +49,15 @@ func (c *Core) onExited(now int64, ev Exited) {
 	c.remove(w)
 	if len(w.seats) > 0 {
 		c.counters.Crashed++
-		leases := slices.Sorted(maps.Keys(w.seats))
-		for _, l := range leases {
+		for l := range w.seats {
 			delete(c.seats, l)
 		}
-		c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: leases, Err: w.gone(ev.Exit), Peak: w.peak}})
+		if ls := w.others(); len(ls) > 0 {
+			c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: ls, Err: w.gone(ev.Exit), Peak: w.peak}})
+		}
+		if ls := slices.Sorted(maps.Keys(w.abandoned)); len(ls) > 0 {
+			c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: ls, Err: w.drainErr}})
+		}
 	}
 	if c.jobs[g.job.id] != g.job {
 		return

@@ -307,6 +307,29 @@ func TestDrainOfAnIsolatedWorkerKillsAtOnce(t *testing.T) {
 	}
 }
 
+// The lease of the abandoned task was given back before the drain was asked for, and the process went to
+// the next lease of its function: that one is not the culprit.
+func TestLateDrainSparesTheNextLease(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1, Restored: true})
+	old := w.need(1, own, "f")
+	w.up()
+	c := w.ready[old]
+	w.release(old)
+	next := w.need(1, own, "f")
+	if w.ready[next] != c {
+		t.Fatalf("the lease is in client %d", w.ready[next])
+	}
+	w.step(Drain{sched.DrainWorker{Lease: old, Worker: c, Err: errs.New(errs.CodeCancelled, "x")}})
+	if w.procs[1].killed || len(w.reclaim) != 1 {
+		t.Fatalf("killed %v, reclaimed %v", w.procs[1].killed, w.reclaim)
+	}
+	w.exit(1, Exit{PID: 1, Status: 4})
+	if err := w.gone[next].Err; !errors.Is(err, errs.ErrWorkerCrashed) {
+		t.Fatalf("the crash of a worker that drains is told as %v", err)
+	}
+}
+
 func TestSlotsInTheDriver(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1, Tasks: 5, Actors: 6})

@@ -180,17 +180,15 @@ func (c *Core) onDrain(now int64, ev sched.DrainWorker) {
 		}
 		return
 	}
-	if w.err == nil {
-		w.err = ev.Err
-	}
+	w.drainErr = ev.Err
 	if w.seats[ev.Lease] != nil {
 		if w.abandoned == nil {
 			w.abandoned = make(map[ids.LeaseID]bool)
 		}
 		w.abandoned[ev.Lease] = true
 	}
-	if w.group.own() {
-		c.kill(w, ev.Err)
+	if w.group.own() && len(w.others()) == 0 { // else the next lease of its function is in it already
+		c.kill(w, nil)
 		return
 	}
 	if w.state == Ready {

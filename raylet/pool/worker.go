@@ -54,7 +54,8 @@ type worker struct {
 	late      bool        // did not register in time
 	told      bool        // to exit
 	killed    bool        // KillProcess is sent
-	err       *errs.Error // why it is ended, if not by itself
+	err       *errs.Error // why it is killed, if not for what it did
+	drainErr  *errs.Error // why it is drained: of the leases that were abandoned
 	peak      uint64
 	seq       uint64 // of its timer
 	abandoned map[ids.LeaseID]bool

@@ -21,13 +21,14 @@ type class struct {
 	backlog int         // what is left of it: less the leases granted since
 	fresh   bool        // began to want and has not been served since
 	invalid *errs.Error // what is wrong with its options
-	bad     *errs.Error // why it cannot be served as the node is now
+	bad     *errs.Error // why it cannot be served as the node is now; its owner was told
+	dry     int64       // when a backlog that is used up is filled again; 0: it is not used up
 
 	leases  []*lease
 	running int // leases that are starting or running, actors for life not counted
 
-	place *list.Element // in job.waiting, nil where it does not wait
-	use   int64         // scratch of the reclaim pass
+	spot *list.Element // in job.waiting, nil where it does not wait
+	use  int64         // scratch of the reclaim pass
 }
 
 // job groups the classes of one job.
@@ -73,9 +74,9 @@ func (c *Core) find(key ClassKey) *class {
 }
 
 // forget drops a class that neither wants nor holds anything, so that a job of many
-// classes costs only what is live.
+// classes costs only what is live. One that was refused is kept, to hear when it no longer is.
 func (c *Core) forget(cl *class) {
-	if cl.told > 0 || len(cl.leases) > 0 {
+	if cl.told > 0 || len(cl.leases) > 0 || cl.bad != nil && cl.invalid == nil {
 		return
 	}
 	c.unqueue(cl)
@@ -85,48 +86,87 @@ func (c *Core) forget(cl *class) {
 	}
 }
 
-// want sets a class's backlog and its place among those that wait.
+// want sets a class's backlog and its place among those that wait. What can never be served is
+// refused, and forgotten.
 func (c *Core) want(cl *class, n int) {
 	if n > 0 {
 		c.counters.Requests++
 		if cl.told == 0 && cl.running == 0 {
 			cl.fresh = true
 		}
+		if cl.bad = c.refusal(cl); cl.bad != nil {
+			c.refuse(cl)
+			return
+		}
 	}
-	cl.told, cl.backlog = n, n
-	cl.bad = nil // so that a refusal is said again
-	c.judge(cl)
+	cl.told, cl.backlog, cl.dry = n, n, 0
+	c.place(cl)
 }
 
-// judge queues a class that wants and can be served. One that can never be is refused, once for
-// each reason.
-func (c *Core) judge(cl *class) {
-	bad := cl.invalid
-	if bad == nil {
-		bad = c.res.infeasible(cl.need, funcName(cl.opts))
+// refusal is why the class cannot be served as the node is now.
+func (c *Core) refusal(cl *class) *errs.Error {
+	if cl.invalid != nil {
+		return cl.invalid
 	}
-	said := bad != nil && cl.bad != nil && bad.Msg == cl.bad.Msg
-	cl.bad = bad
+	return c.res.infeasible(cl.need, funcName(cl.opts))
+}
+
+func (c *Core) refuse(cl *class) {
+	cl.told, cl.backlog, cl.dry = 0, 0, 0
+	c.place(cl)
+	c.counters.Infeasible++
+	c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: cl.bad})
+}
+
+// judge looks at a class again after the node has changed.
+func (c *Core) judge(cl *class) {
+	was := cl.bad
+	cl.bad = c.refusal(cl)
 	switch {
-	case cl.backlog == 0:
-		c.unqueue(cl)
-	case bad == nil:
+	case cl.bad != nil && cl.told > 0:
+		c.refuse(cl)
+	case cl.bad == nil && was != nil:
+		c.tell(cl.key.Job, Feasible{Key: cl.key})
+		c.forget(cl)
+	}
+}
+
+// place gives a class that wants its place in the line, and takes it from one that does not.
+func (c *Core) place(cl *class) {
+	if cl.backlog > 0 {
 		c.enqueue(cl)
-	default:
+	} else {
 		c.unqueue(cl)
-		if !said {
-			c.counters.Infeasible++
-			c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: bad})
+	}
+}
+
+// refill goes on with classes whose backlog was used up some time ago and whose owners did not say
+// that nothing is left: they tell neither each task nor each lease.
+func (c *Core) refill(now int64) {
+	rest := c.dry[:0]
+	for _, cl := range c.dry {
+		switch {
+		case cl.dry == 0 || cl.told == 0 || c.find(cl.key) != cl:
+		case now < cl.dry:
+			rest = append(rest, cl)
+		default:
+			cl.dry = 0
+			cl.backlog = max(cl.backlog, (cl.told+1)/2)
+			c.place(cl)
 		}
+	}
+	clear(c.dry[len(rest):])
+	if c.dry = rest; len(rest) > 0 {
+		c.wakeAt(now, rest[0].dry)
 	}
 }
 
 // enqueue gives the class a place at the back of its job's turn, unless it has one.
 func (c *Core) enqueue(cl *class) {
-	if cl.place != nil {
+	if cl.spot != nil {
 		return
 	}
-	cl.place = cl.job.waiting.PushBack(cl)
+	cl.spot = cl.job.waiting.PushBack(cl)
 	if cl.need.of(resCPU) == 0 {
 		c.waitingNoCPU++
 	}
@@ -136,11 +176,11 @@ func (c *Core) enqueue(cl *class) {
 }
 
 func (c *Core) unqueue(cl *class) {
-	if cl.place == nil {
+	if cl.spot == nil {
 		return
 	}
-	cl.job.waiting.Remove(cl.place)
-	cl.place = nil
+	cl.job.waiting.Remove(cl.spot)
+	cl.spot = nil
 	if cl.need.of(resCPU) == 0 {
 		c.waitingNoCPU--
 	}
@@ -158,8 +198,8 @@ func (c *Core) toBack(cl *class) {
 	if c.head == cl {
 		c.head = nil
 	}
-	if cl.place != nil {
-		cl.job.waiting.MoveToBack(cl.place)
+	if cl.spot != nil {
+		cl.job.waiting.MoveToBack(cl.spot)
 		c.jobs.MoveToBack(cl.job.place)
 	}
 }

@@ -61,7 +61,8 @@ type Core struct {
 	waitingNoCPU int // waiting classes that ask for no CPU
 	running      int // leases starting or running, actors for life not counted
 	paused       bool
-	wake         int64 // when the next Tick is due; 0: none
+	dry          []*class // whose backlog is used up, in order of time
+	wake         int64    // when the next Tick is due; 0: none
 	resync       resync
 	pass         pass
 	counters     Counters
@@ -111,6 +112,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case BlockCPU:
 		if l := c.leases[ev.Lease]; l != nil && c.move(now, l, onBlock) {
 			c.counters.Blocks++
+			c.restore(l.class, false)
 		}
 	case UnblockCPU:
 		c.onUnblock(now, ev)
@@ -144,6 +146,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.paused = ev.On
 	case Tick:
 		c.wake = 0
+		c.refill(now)
 	case resyncOver:
 		if ev.epoch == c.resync.epoch {
 			clear(c.resync.pending)
@@ -171,7 +174,7 @@ func (c *Core) onWant(ev Want) {
 		cl = c.classOf(ev.Key, ev.Opts, ev.Kind)
 	}
 	c.want(cl, max(ev.Backlog, 0))
-	if ev.Backlog <= 0 {
+	if cl.told == 0 {
 		c.cancelStarting(cl)
 		c.forget(cl)
 	}
@@ -203,12 +206,12 @@ func (c *Core) onReturn(ev Return) {
 	c.forget(cl)
 }
 
-// restore keeps a class that still wants from being forgotten: the lease that ended had taken one
-// off its backlog, and its owner does not tell again what it told before.
+// restore keeps a class that still wants from standing still: the lease that ended or blocked had
+// taken one off its backlog, and its owner does not tell again what it told before.
 func (c *Core) restore(cl *class, takenAway bool) {
-	if cl.told > 0 && (takenAway || len(cl.leases) == 0 && cl.backlog == 0) {
+	if cl.told > 0 && (takenAway || cl.running == 0 && cl.backlog == 0) {
 		cl.backlog++
-		c.judge(cl)
+		c.place(cl)
 	}
 }
 
@@ -265,11 +268,11 @@ func (c *Core) onNoWorker(ev NoWorker) {
 	cl := l.class
 	c.end(l)
 	if cl.told > 0 {
-		cl.told, cl.backlog = 0, 0
+		cl.told, cl.backlog, cl.dry = 0, 0, 0
+		c.place(cl)
 		c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: ev.Err})
 		c.counters.Infeasible++
 	}
-	c.judge(cl)
 	c.forget(cl)
 }
 

@@ -12,7 +12,7 @@ func (c *Core) schedule(now int64) {
 		return // what is free is not known
 	}
 	c.resume(now)
-	for c.grantOne() {
+	for c.grantOne(now) {
 	}
 	c.reclaim(now)
 }
@@ -36,7 +36,7 @@ func (c *Core) resume(now int64) {
 }
 
 // grantOne makes one lease for the next class in turn that fits, or is false.
-func (c *Core) grantOne() bool {
+func (c *Core) grantOne(now int64) bool {
 	c.chooseHead()
 	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || len(c.resuming) > 0) {
 		return false // nothing that waits can fit
@@ -44,7 +44,7 @@ func (c *Core) grantOne() bool {
 	for je := c.jobs.Front(); je != nil; je = je.Next() {
 		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
 			if cl := ce.Value.(*class); c.fits(cl) {
-				c.start(cl)
+				c.start(now, cl)
 				return true
 			}
 		}
@@ -117,7 +117,7 @@ func (c *Core) attainable(cl *class) bool {
 }
 
 // start makes a lease and asks the pool for its slot; the turn passes on.
-func (c *Core) start(cl *class) {
+func (c *Core) start(now int64, cl *class) {
 	c.nextID++
 	l := &lease{id: c.nextID, class: cl}
 	c.add(l, Starting)
@@ -126,6 +126,9 @@ func (c *Core) start(cl *class) {
 	c.toBack(cl)
 	if cl.backlog == 0 {
 		c.unqueue(cl)
+		cl.dry = now + c.quantum
+		c.dry = append(c.dry, cl)
+		c.wakeAt(now, cl.dry)
 	}
 	c.emit(c.needWorker(l))
 }

@@ -19,8 +19,8 @@ type ClassKey struct {
 
 // Want says how many more tasks of a class could run beyond the leases held for it; it replaces what
 // was said before, and 0 withdraws. An owner sends it when the number changes from or to zero
-// or doubles, not for each task. The scheduler takes one off for each lease it grants; an owner
-// that has more to run when what it told is used up tells again.
+// or doubles, not for each task. The scheduler takes one off for each lease it grants; as long
+// as zero was not told it takes it that there is still something, and goes on with half of it after a while.
 type Want struct {
 	Key     ClassKey
 	Opts    *wire.TaskOptions // resources, isolation, name
@@ -84,12 +84,14 @@ type Revoked struct {
 type Resumed struct{ Lease ids.LeaseID }
 
 // Infeasible says that this node can never run the class; it names resource, asked and held.
-// With CodeRuntimeSetup, that no worker for it could be started. The want is forgotten in the
-// second case and kept in the first, in case the node's resources change.
+// With CodeRuntimeSetup, that no worker for it could be started. The want is forgotten.
 type Infeasible struct {
 	Key ClassKey
 	Err *errs.Error
 }
+
+// Feasible takes an Infeasible back: the node's resources have changed. The owner tells its want anew.
+type Feasible struct{ Key ClassKey }
 
 // Further, from owners.
 
@@ -149,4 +151,5 @@ func (Reclaim) ownerMsg()    {}
 func (Revoked) ownerMsg()    {}
 func (Resumed) ownerMsg()    {}
 func (Infeasible) ownerMsg() {}
+func (Feasible) ownerMsg()   {}
 func (Resync) ownerMsg()     {}

@@ -85,8 +85,8 @@ func (c *Core) onOwnerRestarted(id ids.JobID) {
 		return
 	}
 	for _, cl := range sortedClasses(j) {
-		cl.told, cl.backlog = 0, 0
-		c.judge(cl)
+		cl.told, cl.backlog, cl.dry = 0, 0, 0
+		c.place(cl)
 		c.cancelStarting(cl)
 		for _, l := range cl.leases {
 			c.tell(id, Granted{Key: cl.key, Lease: l.id, Worker: l.worker, Up: l.up, Blocked: l.state == Blocked || l.state == Resuming})

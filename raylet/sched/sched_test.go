@@ -208,7 +208,11 @@ func TestOneLeaseServesManyTasks(t *testing.T) {
 	w := newWorld(t, res(CPU, 2000)...)
 	k := w.task(1, 1)
 	for range 1000 {
-		w.submit(k, 1)
+		w.class[k].ready++
+		for _, id := range w.of(k) { // an owner looks at its idle leases before it asks for more
+			w.run(id)
+		}
+		w.tellWants(k)
 		for _, id := range w.of(k) {
 			w.run(id)
 		}
@@ -346,9 +350,7 @@ func TestWithdrawnWantFreesWhatItWaitedWith(t *testing.T) {
 	w.submit(b, 1)
 	late := w.pool[0]
 	w.class[a].ready = 0
-	for _, ev := range w.wants(a) {
-		w.step(ev)
-	}
+	w.tellWants(a)
 	if len(w.pool) != 1 || w.pool[0].Lease == late.Lease {
 		t.Fatalf("the pool is asked %+v", w.pool)
 	}
@@ -360,6 +362,47 @@ func TestWithdrawnWantFreesWhatItWaitedWith(t *testing.T) {
 	if len(w.of(b)) != 1 {
 		t.Fatal("the other class has not got the CPU")
 	}
+}
+
+// An owner tells its want when it doubles or halves, so what it told may be used up while it has
+// more; it is then granted more though it says nothing.
+func TestWantThatIsUsedUpGoesOn(t *testing.T) {
+	t.Run("others run", func(t *testing.T) {
+		w := newWorld(t, res(CPU, 16000)...)
+		k := w.task(1, 1)
+		w.submit(k, 8)
+		w.class[k].ready += 7 // less than twice as much: not told
+		if n := len(w.of(k)); n != 8 {
+			t.Fatalf("%d leases for 8 told", n)
+		}
+		w.pass(DefaultQuantum)
+		if n := len(w.of(k)); n != 12 {
+			t.Fatalf("%d leases after a quantum, want half of 8 more", n)
+		}
+		w.class[k].ready = 0
+		w.tellWants(k)
+		w.pass(time.Second)
+		if n := len(w.of(k)); n != 12 {
+			t.Fatalf("%d leases though nothing is wanted", n)
+		}
+	})
+	t.Run("all are blocked", func(t *testing.T) {
+		w := newWorld(t, res(CPU, 1000)...)
+		k := w.task(1, 1)
+		w.submit(k, 5)
+		for n := range 50 { // each runs a task that submits one and waits for it: five are ready all the time
+			all := w.of(k)
+			if len(all) != n+1 {
+				t.Fatalf("%d leases at depth %d, and all are blocked: %s", len(all), n, w.c.Explain(k).Text)
+			}
+			l := w.leases[all[n]]
+			l.busy = true
+			w.block(all[n])
+		}
+		if w.now != 0 {
+			t.Fatal("recursion waits for a timer")
+		}
+	})
 }
 
 func TestDropJobEndsAllOfIt(t *testing.T) {

@@ -16,17 +16,20 @@ func (c *Core) validate() error {
 		}
 		waiting := 0
 		for _, cl := range j.classes {
-			if cl.place != nil {
+			if cl.spot != nil {
 				waiting++
 			}
-			if cl.place != nil != (cl.backlog > 0 && cl.bad == nil) {
-				return fmt.Errorf("class %v: waits %v with backlog %d, bad %v", cl.key, cl.place != nil, cl.backlog, cl.bad)
+			if cl.spot != nil != (cl.backlog > 0 && cl.bad == nil) {
+				return fmt.Errorf("class %v: waits %v with backlog %d, bad %v", cl.key, cl.spot != nil, cl.backlog, cl.bad)
 			}
-			if cl.told == 0 && len(cl.leases) == 0 {
+			if cl.told == 0 && len(cl.leases) == 0 && cl.bad == nil {
 				return fmt.Errorf("class %v is kept for nothing", cl.key)
 			}
-			if cl.told > 0 && cl.backlog == 0 && len(cl.leases) == 0 {
-				return fmt.Errorf("class %v wants and is forgotten", cl.key)
+			if cl.told > 0 && cl.backlog == 0 && cl.dry == 0 {
+				return fmt.Errorf("class %v wants and stands still", cl.key)
+			}
+			if cl.dry != 0 && cl.told > 0 && (!slices.Contains(c.dry, cl) || c.wake == 0) {
+				return fmt.Errorf("class %v is never filled again", cl.key)
 			}
 			r := 0
 			for i, l := range cl.leases {

@@ -53,6 +53,7 @@ type ownClass struct {
 	told  int
 	ran   int
 	bad   int
+	err   error // of Infeasible
 }
 
 func newWorld(t failer, res ...wire.Resource) *world {
@@ -130,8 +131,6 @@ func (w *world) owner(m OwnerMsg) []Event {
 			w.t.Fatalf("lease %d is granted twice", m.Lease)
 		}
 		w.leases[m.Lease] = &held{key: m.Key, worker: m.Worker}
-		w.class[m.Key].told--
-		return w.wants(m.Key)
 	case Reclaim:
 		l := w.leases[m.Lease]
 		if l == nil || l.reclaimed {
@@ -155,25 +154,31 @@ func (w *world) owner(m OwnerMsg) []Event {
 		cl := w.class[m.Key]
 		cl.bad++
 		cl.told = 0
+		cl.err = m.Err
+	case Feasible:
+		w.class[m.Key].err = nil
+		return w.wants(m.Key)
 	}
 	return nil
 }
 
-// wants tells the scheduler what an owner tells it: changes from and to zero, and doublings.
+// wants tells the scheduler what an owner tells it: changes from and to zero, doublings and halvings of
+// what is ready.
 func (w *world) wants(k ClassKey) []Event {
 	cl := w.class[k]
 	n := cl.ready
-	for _, l := range w.leases {
-		if l.key == k && !l.busy {
-			n--
-		}
-	}
-	n = max(n, 0)
-	if (n > 0) == (cl.told > 0) && n < 2*cl.told || n == 0 && cl.told == 0 {
+	if n == cl.told || n != 0 && cl.told != 0 && n < 2*cl.told && 2*n > cl.told {
 		return nil
 	}
 	cl.told = n
 	return []Event{Want{Key: k, Opts: cl.opts, Kind: cl.kind, Backlog: n}}
+}
+
+func (w *world) tellWants(k ClassKey) {
+	w.t.Helper()
+	for _, ev := range w.wants(k) {
+		w.step(ev)
+	}
 }
 
 func (w *world) submit(k ClassKey, n int) {
@@ -210,6 +215,7 @@ func (w *world) run(id ids.LeaseID) {
 	case !l.busy && !l.up && cl.ready > 0:
 		cl.ready--
 		l.busy = true
+		w.tellWants(l.key)
 	}
 }
 

@@ -39,14 +39,16 @@ const (
 
 // Config configures a Launcher.
 type Config struct {
-	Exe    string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
-	Args   []string // without the program; nil: this process' own
-	Env    []string // nil: this process' own
-	Dir    string   // working directory; empty: this process' own
-	Socket string
-	LogDir string // empty: output is dropped but for the tail
-	LogMB  int    // of one file
-	Logs   int    // files kept a stream, the current one included
+	Exe  string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
+	Args []string // without the program; nil: this process' own
+	// Program names the executable and arguments of a job's workers; nil, or an empty exe: Exe and Args.
+	Program func(ids.JobID) (exe string, args []string)
+	Env     []string // nil: this process' own
+	Dir     string   // working directory; empty: this process' own
+	Socket  string
+	LogDir  string // empty: output is dropped but for the tail
+	LogMB   int    // of one file
+	Logs    int    // files kept a stream, the current one included
 	// Post takes StartFailed and Exited. It must not block, and is called from several goroutines.
 	Post func(pool.Event)
 }
@@ -101,7 +103,12 @@ func (l *Launcher) thread() {
 
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
-	p := &process{spec: s, cfg: &l.cfg, env: l.environ(s)}
+	p := &process{spec: s, cfg: &l.cfg, env: l.environ(s), exe: l.cfg.Exe, args: l.cfg.Args}
+	if l.cfg.Program != nil {
+		if exe, args := l.cfg.Program(s.Job); exe != "" {
+			p.exe, p.args = exe, args
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

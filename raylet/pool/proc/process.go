@@ -18,6 +18,8 @@ import (
 
 // process is one worker process.
 type process struct {
+	exe  string
+	args []string
 	spec pool.StartProcess
 	cfg  *Config
 	env  []string
@@ -43,7 +45,7 @@ func (p *process) start() error {
 	fd := -1
 	p.out, p.err = p.stream("out"), p.stream("err")
 	p.cmd = &exec.Cmd{
-		Path: p.cfg.Exe, Args: append([]string{os.Args[0]}, p.cfg.Args...), Env: p.env, Dir: p.cfg.Dir,
+		Path: p.exe, Args: append([]string{os.Args[0]}, p.args...), Env: p.env, Dir: p.cfg.Dir,
 		Stdout: p.out, Stderr: p.err,
 		WaitDelay:   time.Second, // a grandchild outside the group may hold the pipes
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &fd},
