@@ -43,7 +43,6 @@ type receiver struct {
 	rcv  recver
 	fn   func(fd uintptr) bool
 	got  int
-	fill []byte
 	err  error
 }
 
