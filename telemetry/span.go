@@ -1,0 +1,31 @@
+package telemetry
+
+import "go.opentelemetry.io/otel/attribute"
+
+// Span is a part of a trace that is over. Times are Unix nanoseconds.
+type Span struct {
+	TraceID    [16]byte
+	ID, Parent [8]byte // Parent is zero for a root
+	Name       string
+	Start, End int64
+	Attrs      []attribute.KeyValue
+	Err        error // nil unless what it covers failed
+}
+
+// The attributes of spans.
+const (
+	AttrTask      = attribute.Key("mobula.task.id")
+	AttrFunc      = attribute.Key("mobula.function")
+	AttrKind      = attribute.Key("mobula.task.kind")
+	AttrState     = attribute.Key("mobula.task.state")
+	AttrJob       = attribute.Key("mobula.job")
+	AttrAttempt   = attribute.Key("mobula.attempt")
+	AttrAttempts  = attribute.Key("mobula.attempts")
+	AttrWorker    = attribute.Key("mobula.worker")
+	AttrActor     = attribute.Key("mobula.actor.id")
+	AttrCallsite  = attribute.Key("mobula.callsite")
+	AttrComponent = attribute.Key("mobula.component")
+	AttrBytes     = attribute.Key("mobula.bytes")
+	AttrObjects   = attribute.Key("mobula.objects")
+	AttrRestarts  = attribute.Key("mobula.restarts")
+)
