@@ -34,7 +34,10 @@ func (r *runner) resolve(v *wire.ArgValue) (registry.Input, *errs.Error) {
 	case wire.ResultInline:
 		return registry.Input{Value: v.Result.Value}, nil
 	case wire.ResultError:
-		return registry.Input{}, v.Result.Err
+		if v.Result.Err != nil {
+			return registry.Input{}, v.Result.Err
+		}
+		return registry.Input{}, errs.New(errs.CodeProtocol, "argument %d failed without an error", v.Index)
 	case wire.ResultStored:
 	default:
 		return registry.Input{}, errs.New(errs.CodeProtocol, "argument %d came without a result", v.Index)

@@ -158,6 +158,8 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.resync(m)
 	case *wire.Collect:
 		c.collect.start(c)
+	case *wire.MapFile:
+		c.mapFile(m)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

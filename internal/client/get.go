@@ -65,7 +65,7 @@ func (c *Client) known(h *Handle, out *Data) (bool, error) {
 		out.Value, out.got = r.Value, true
 		return true, nil
 	case wire.ResultError:
-		return false, r.Err
+		return false, failureOf(h.id, r)
 	}
 	s := c.table.shard(h.id)
 	s.mu.Lock()
@@ -182,7 +182,7 @@ func (c *Client) collectNodes(w *waiter, nodes []waitNode, out []Data, err error
 			}
 		case n.res.Kind == wire.ResultError:
 			if err == nil {
-				err = n.res.Err
+				err = failureOf(n.h.id, n.res)
 			}
 		default:
 			out[n.i] = c.read(n.res, n.pin)
@@ -294,3 +294,11 @@ func (c *Client) giveBack(id ids.ObjectID, data []byte) {
 }
 
 func (c *Client) mem() Memory { return *c.memory.Load() }
+
+// failureOf is the error that an object was resolved with.
+func failureOf(id ids.ObjectID, r *wire.Result) error {
+	if r.Err == nil {
+		return errs.New(errs.CodeProtocol, "object %v failed, and the node did not say why", id)
+	}
+	return r.Err
+}

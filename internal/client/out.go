@@ -94,10 +94,12 @@ func redeclared(m wire.Msg) bool {
 	return false
 }
 
+// gone is the error of operations that end with the connection.
 func gone(cause error) error {
 	e := errs.New(errs.CodeOwnerDied, "the connection to the node is gone: %v", cause)
+	e.Cause = []*errs.Error{errs.New(errs.CodeDisconnected, "the node's process ended or closed the connection")}
 	if w := errs.From(cause); w != nil {
-		e.Cause = []*errs.Error{w}
+		e.Cause[0] = w
 	}
 	return e
 }

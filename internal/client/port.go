@@ -1,6 +1,10 @@
 package client
 
-import "mobula/wire"
+import (
+	"os"
+
+	"mobula/wire"
+)
 
 // Port is the way to the node: one ordered stream of messages.
 type Port interface {
@@ -16,4 +20,32 @@ type Memory interface {
 	// Map gives the extent's bytes: mapped read-only, or writable for an extent that was
 	// granted to this client and is not sealed. Its length and capacity are e.Size.
 	Map(e wire.Extent, write bool) ([]byte, error)
+}
+
+// FileMapper is a Memory that can map further files, as the node announces them.
+type FileMapper interface {
+	// Add maps size bytes of f under the number that extents name. f stays the caller's.
+	Add(file uint32, f *os.File, size uint64) error
+}
+
+// mapFile maps an announced file: from the descriptor that came with the message or,
+// inside one process, by its path. Where it fails, whoever needs the file gets an error.
+func (c *Client) mapFile(m *wire.MapFile) {
+	mapper, ok := c.mem().(FileMapper)
+	if !ok {
+		c.log.Error("the node announced a file, and this client cannot map files", "file", m.File)
+		return
+	}
+	f := m.Opened
+	if f == nil {
+		var err error
+		if f, err = os.OpenFile(m.Path, os.O_RDWR, 0); err != nil {
+			c.log.Error("cannot open a file of the object store", "file", m.File, "path", m.Path, "err", err)
+			return
+		}
+	}
+	defer func() { _ = f.Close() }() // the mapping has its own
+	if err := mapper.Add(m.File, f, m.Size); err != nil {
+		c.log.Error("cannot map a file of the object store", "file", m.File, "path", m.Path, "err", err)
+	}
 }

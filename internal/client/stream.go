@@ -114,7 +114,7 @@ func (c *Client) streamed(m *wire.StreamItem) {
 	case wire.ResultNone:
 		w.end = true
 	case wire.ResultError:
-		w.err = m.Result.Err
+		w.err = failureOf(m.Task.Return(int(m.Index)), &m.Result)
 	default:
 		w.h = c.resolvedHandle(m.Task.Return(int(m.Index)), &m.Result)
 		for range w.readers - 1 {

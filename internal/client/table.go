@@ -57,7 +57,7 @@ func (s *shard) find(id ids.ObjectID) *Handle {
 
 // put adds h, whose id must not be there.
 func (s *shard) put(h *Handle) {
-	if s.n >= len(s.buckets) {
+	if 2*s.n >= len(s.buckets) { // sparse: a chain's next handle is a cache miss
 		s.grow()
 	}
 	b := &s.buckets[hashOf(h.id)&uint64(len(s.buckets)-1)]
@@ -65,10 +65,12 @@ func (s *shard) put(h *Handle) {
 	s.n++
 }
 
-func (s *shard) grow() {
+func (s *shard) grow() { s.resize(max(16, 2*len(s.buckets))) }
+
+func (s *shard) resize(n int) {
 	old := s.buckets
-	s.buckets = make([]*Handle, max(16, 2*len(old)))
-	mask := uint64(len(s.buckets) - 1)
+	s.buckets = make([]*Handle, n)
+	mask := uint64(n - 1)
 	for _, h := range old {
 		for h != nil {
 			next := h.next
@@ -90,22 +92,8 @@ func (s *shard) remove(h *Handle) {
 	h.next = nil
 	h.flags |= removed
 	s.n--
-	if len(s.buckets) > 64 && s.n < len(s.buckets)/8 {
-		s.shrink()
-	}
-}
-
-func (s *shard) shrink() {
-	old := s.buckets
-	s.buckets = make([]*Handle, len(old)/4)
-	mask := uint64(len(s.buckets) - 1)
-	for _, h := range old {
-		for h != nil {
-			next := h.next
-			b := &s.buckets[hashOf(h.id)&mask]
-			h.next, *b = *b, h
-			h = next
-		}
+	if len(s.buckets) > 64 && s.n < len(s.buckets)/16 {
+		s.resize(len(s.buckets) / 4)
 	}
 }
 

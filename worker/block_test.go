@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// getter is a function that waits for one object in several goroutines.
+func (p *peer) getter(goroutines int, h func() *client.Handle) *wire.TaskOptions {
+	return p.handle("getter", wire.TaskNormal, func(ctx context.Context, _ *registry.Call) ([]registry.Output, any, error) {
+		var wg sync.WaitGroup
+		errs := make(chan error, goroutines)
+		for range goroutines {
+			wg.Go(func() {
+				_, err := p.c.Get1(ctx, h())
+				errs <- err
+			})
+		}
+		wg.Wait()
+		return out("got"), nil, <-errs
+	})
+}
+
+func (p *peer) object() *client.Handle {
+	p.t.Helper()
+	root := p.c.Root()
+	hs, err := p.c.Submit(p.t.Context(), &wire.TaskSpec{ID: root.NextTask(), Opts: &wire.TaskOptions{NumReturns: 1}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return hs[0]
+}
+
+func (p *peer) resolve(id ids.ObjectID) {
+	p.e.Deliver([]wire.Msg{&wire.Resolved{ID: id, Fetch: true, Result: wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: []byte("v")}, Size: 1}}})
+}
+
+func TestBlockedTaskGivesItsQueueBack(t *testing.T) {
+	p := newPeer(t, Config{})
+	h := p.object()
+	opts := p.getter(3, func() *client.Handle { return h })
+	first := p.task(p.handle("ok", wire.TaskNormal, ok))
+	waits, a, b := p.task(opts), p.task(opts), p.task(opts)
+	p.exec(7, first, waits, a, b)
+	m := await(p, "Blocked", func(log []wire.Msg) (*wire.Blocked, bool) {
+		ms := of[*wire.Blocked](log)
+		if len(ms) == 0 {
+			return nil, false
+		}
+		return ms[0], true
+	})
+	want := fmt.Sprint([]ids.TaskID{a.Spec.ID, b.Spec.ID})
+	if m.Task != waits.Spec.ID || m.Lease != 7 || fmt.Sprint(m.Returned) != want {
+		t.Fatalf("got %+v, want %s returned", m, want)
+	}
+	p.done(first.Spec.ID) // reports do not wait behind a blocked task
+	p.resolve(h.ID())
+	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) >= 1 })
+	p.mu.Lock()
+	done := len(of[*wire.Done](p.log))
+	p.mu.Unlock()
+	if done != 1 {
+		t.Fatal("the task ran on before it had its CPU back")
+	}
+	for range 3 { // stragglers may block once more after a Resume
+		p.e.Deliver([]wire.Msg{&wire.Resume{Task: waits.Spec.ID}})
+	}
+	if d := p.done(waits.Spec.ID); d.Err != nil {
+		t.Fatal(d.Err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, blocked := 0, 0; i < len(p.log); i++ {
+		switch p.log[i].(type) {
+		case *wire.Blocked:
+			blocked++
+		case *wire.Unblocked:
+			blocked--
+		}
+		if blocked < 0 || blocked > 1 {
+			t.Fatal("Blocked and Unblocked do not alternate")
+		}
+	}
+}
+
+func TestGoroutineThatBlocksWhileAnotherResumes(t *testing.T) {
+	p := newPeer(t, Config{})
+	cl := &call{lane: newLane(p.e, 1, nil), lease: 1}
+	cl.ctx.base, cl.ctx.tc = t.Context(), &cl.tc
+	cl.Blocked()
+	back := make(chan struct{})
+	go func() { cl.Unblocked(t.Context()); close(back) }()
+	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
+	cl.Blocked() // not sent: the CPU is not back
+	p.e.Deliver([]wire.Msg{&wire.Resume{}})
+	<-back
+	await(p, "Blocked again", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Blocked](log)) == 2 })
+	go cl.Unblocked(t.Context())
+	await(p, "Unblocked again", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 2 })
+	cl.block.over(cl) // the end of the call lets everyone go
+	if len(p.e.waiting) != 0 {
+		t.Error("the call is still listed as blocked")
+	}
+}
+
+func TestGetTimeoutStillWaitsForTheCPU(t *testing.T) {
+	p := newPeer(t, Config{})
+	h := p.object()
+	opts := p.handle("impatient", wire.TaskNormal, func(ctx context.Context, _ *registry.Call) ([]registry.Output, any, error) {
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		if _, err := p.c.Get1(short, h); err == nil {
+			t.Error("a value came from nowhere")
+		}
+		return out(""), nil, nil
+	})
+	task := p.task(opts)
+	p.exec(1, task)
+	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
+	p.mu.Lock()
+	if len(of[*wire.Done](p.log)) != 0 {
+		t.Error("the task ran on before it had its CPU back")
+	}
+	p.mu.Unlock()
+	p.e.Deliver([]wire.Msg{&wire.Resume{Task: task.Spec.ID}})
+	p.done(task.Spec.ID)
+}

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"encoding/hex"
+	"os"
+	"strconv"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// The environment that the node's launcher (package raylet/pool/proc) gives a worker.
+const (
+	envSocket = "MOBULA_WORKER_SOCKET"
+	envToken  = "MOBULA_WORKER_TOKEN"
+	envID     = "MOBULA_WORKER_ID"
+	envJob    = "MOBULA_WORKER_JOB"
+	envKind   = "MOBULA_WORKER_KIND"
+	envFunc   = "MOBULA_WORKER_FUNC"
+	envMemory = "MOBULA_WORKER_MEMORY" // bytes: a soft limit of the heap; optional
+)
+
+// Env is what a worker process was told.
+type Env struct {
+	Socket string
+	Token  []byte
+	Job    ids.JobID
+	Number string // N of worker/N
+	Kind   string // "tasks", "actors" or "isolated"
+	Func   string // of an isolated worker
+	Memory int64  // bytes; 0: no limit of its own
+}
+
+// FromEnv reads the environment. It is false where this process is no worker.
+func FromEnv(getenv func(string) string) (Env, bool, error) {
+	e := Env{Socket: getenv(envSocket), Number: getenv(envID), Kind: getenv(envKind), Func: getenv(envFunc)}
+	if e.Socket == "" {
+		return Env{}, false, nil
+	}
+	var err error
+	if e.Token, err = hex.DecodeString(getenv(envToken)); err != nil {
+		return Env{}, true, errs.New(errs.CodeInvalid, "%s is not hexadecimal: %v", envToken, err)
+	}
+	job, err := strconv.ParseUint(getenv(envJob), 10, 32)
+	if err != nil {
+		return Env{}, true, errs.New(errs.CodeInvalid, "%s=%q is no job number: %v", envJob, getenv(envJob), err)
+	}
+	e.Job = ids.JobID(job)
+	if s := getenv(envMemory); s != "" {
+		if e.Memory, err = strconv.ParseInt(s, 10, 64); err != nil || e.Memory <= 0 {
+			return Env{}, true, errs.New(errs.CodeInvalid, "%s=%q is no number of bytes", envMemory, s)
+		}
+	}
+	return e, true, nil
+}
+
+// forget takes the worker's variables out of the environment: a program that the user's
+// code starts must not take itself for a worker, nor see the token.
+func forget() {
+	for _, k := range []string{envSocket, envToken, envID, envJob, envKind, envFunc, envMemory} {
+		_ = os.Unsetenv(k) // fails for malformed names only
+	}
+}

@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/registry"
+	"mobula/objectstore/segment"
+	"mobula/wire"
+)
+
+// leaveGrace bounds what a worker does after its node is gone or has drained it: tasks
+// see their context end, actors are stopped.
+const leaveGrace = 2 * time.Second
+
+// Option changes how Main works.
+type Option func(*Config)
+
+// Main is a worker process: it registers with the node, runs what it is given, and
+// returns when the node has drained it (nil), when ctx ends (nil) or when the connection
+// is gone (ErrDisconnected or the node's reason). The caller then ends the process, whatever still
+// runs in it. Main removes the worker's variables from the environment; it takes no
+// signal handler.
+func Main(ctx context.Context, env Env, opts ...Option) error {
+	forget()
+	if env.Memory > 0 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(env.Memory)
+	}
+	conn, welcome, file, err := wire.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, PID: int32(os.Getpid()),
+		Job: env.Job, Token: env.Token, Functions: registry.List()}, wire.Config{})
+	if err != nil {
+		return err
+	}
+	mapping, err := mapSegment(file, welcome)
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	quiet, err := serve(ctx, conn, welcome, mapping, opts)
+	if !quiet { // a task that ignores its context may still read: the process' end unmaps
+		return err
+	}
+	return errors.Join(err, mapping.Close())
+}
+
+func mapSegment(file *os.File, w *wire.Welcome) (*segment.Mapping, error) {
+	if file == nil {
+		return nil, errs.New(errs.CodeProtocol, "the node sent no segment with its welcome")
+	}
+	m, err := segment.OpenMapping(file, w.SegmentSize)
+	return m, errors.Join(err, file.Close())
+}
+
+// serve works until the end; quiet tells that nothing of the user's runs any more.
+func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segment.Mapping, opts []Option) (quiet bool, err error) {
+	var e *Executor
+	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
+		Holdings: func(h *wire.Holdings) { e.Holdings(h) }}
+	c := client.New(cc)
+	cfg := Config{Client: c, Memory: mapping}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	e = New(cfg)
+	read := make(chan error, 1)
+	go func() {
+		read <- conn.Serve(func(batch []wire.Msg) error { e.Deliver(batch); return nil })
+	}()
+	ended := false
+	select {
+	case err = <-read:
+		ended = true
+		if err == nil {
+			err = errs.New(errs.CodeDisconnected, "the node closed the connection")
+		}
+		c.Disconnected(err)
+	case <-c.Done(): // the node said goodbye, or nothing can be sent any more
+		err = c.Err()
+	case <-e.Drained():
+	case <-ctx.Done():
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
+	defer cancel()
+	stuck := e.Close(short)
+	err = errors.Join(err, c.Close(short))
+	if !ended {
+		<-read // the connection is closed
+	}
+	if stuck != nil {
+		return false, errors.Join(err, errs.New(errs.CodeShutdown, "tasks still ran %v after their context had ended", leaveGrace))
+	}
+	return true, err
+}
