@@ -1,0 +1,212 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// waiting starts one of everything that waits and gives their errors.
+func (f *fakeNode) waiting(t *testing.T) chan error {
+	f.full, f.mute = true, true
+	_, hs := f.submit(plain)
+	out := make(chan error, 5)
+	go func() { _, err := f.c.Get1(t.Context(), hs[0]); out <- err }()
+	go func() { _, _, err := f.c.Wait(t.Context(), hs, 1); out <- err }()
+	go func() { _, _, err := f.c.Next(t.Context(), hs[0].ID().Task, 0); out <- err }()
+	go func() { _, err := f.c.Create(t.Context(), f.c.Root().NextPut(), 10); out <- err }()
+	go func() { _, err := f.c.Request(t.Context(), "m", nil); out <- err }()
+	f.until("all wait", func() bool {
+		return f.count(wire.KindGet) >= 1 && len(f.asks) == 1 && len(f.creates) == 1 && f.count(wire.KindRequest) == 1
+	})
+	return out
+}
+
+func TestCloseFailsWhatIsPending(t *testing.T) {
+	f := newFake(t, Config{})
+	errc := f.waiting(t)
+	if err := f.c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if err := <-errc; !errors.Is(err, errs.ErrShutdown) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := f.c.Put(t.Context(), wire.Value{}); !errors.Is(err, errs.ErrShutdown) {
+		t.Errorf("put after close: %v", err)
+	}
+	if err := f.c.Close(t.Context()); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+func TestDeadConnectionFailsWhatIsPending(t *testing.T) {
+	f := newFake(t, Config{})
+	errc := f.waiting(t)
+	f.c.Disconnected(errs.New(errs.CodeDisconnected, "reset"))
+	for range 5 {
+		if err := <-errc; !errors.Is(err, errs.ErrDisconnected) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := f.c.Submit(t.Context(), &wire.TaskSpec{Opts: plain}); !errors.Is(err, errs.ErrDisconnected) {
+		t.Errorf("submit afterwards: %v", err)
+	}
+}
+
+func TestByeGivesTheNodesReason(t *testing.T) {
+	f := newFake(t, Config{})
+	f.c.Dispatch(&wire.Bye{Err: errs.New(errs.CodePermission, "go away")})
+	if _, err := f.c.Put(t.Context(), wire.Value{}); !errors.Is(err, errs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReconnectSaysEverythingAgain(t *testing.T) {
+	second := bareFake(t)
+	joined := make(chan error, 1)
+	f := newFake(t, Config{Reconnect: func(_ context.Context, cause error) (Session, error) {
+		joined <- cause
+		go second.serve()
+		return Session{Port: second, Memory: second, Welcome: &wire.Welcome{}}, nil
+	}})
+	second.c = f.c
+	pinned, err := f.c.Put(t.Context(), wire.Value{Data: make([]byte, 2000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := f.c.Get1(t.Context(), pinned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := f.c.Put(t.Context(), wire.Value{Data: []byte("small")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := f.c.Put(t.Context(), wire.Value{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Release()
+	errc := f.waiting(t)
+	f.until("the release", func() bool { return f.count(wire.KindRelease) == 1 })
+	f.mu.Lock()
+	f.broken = errors.New("broken pipe")
+	close(f.in)
+	f.mu.Unlock()
+	spec, _ := f.submit(plain) // notices
+	if cause := <-joined; cause == nil {
+		t.Error("no cause was given")
+	}
+	if err := f.c.Cancel(spec.ID, false, false); err != nil {
+		t.Fatal(err)
+	}
+	second.until("the replay", func() bool {
+		return second.count(wire.KindHoldings) == 2 && second.count(wire.KindSubmit) == 2 && second.count(wire.KindPutValue) == 2 &&
+			second.count(wire.KindCreate) >= 1 && second.count(wire.KindRequest) == 1 && second.count(wire.KindCancel) == 1
+	})
+	second.mu.Lock()
+	var waits ids.ObjectID
+	for _, m := range second.log {
+		if h, ok := m.(*wire.Holdings); ok && h.Component == wire.ComponentOwner {
+			if len(h.Handles) != 4 || len(h.Gets) < 1 || len(h.Streams) != 1 {
+				t.Errorf("the owner is told %+v", h)
+			}
+			waits = h.Gets[0].ID
+		} else if ok && (len(h.Pins) != 1 || h.Pins[0] != (wire.Unpin{ID: pinned.ID(), N: 1})) {
+			t.Errorf("the store is told %+v", h)
+		}
+	}
+	second.held[pinned.ID()], second.held[small.ID()], second.pins[pinned.ID()] = true, true, 1
+	second.mu.Unlock()
+	f.c.Deliver([]wire.Msg{
+		&wire.Resolved{ID: waits, Fetch: true, Result: wire.Result{Kind: wire.ResultInline}},
+		&wire.StreamItem{Task: waits.Task},
+	})
+	second.mu.Lock()
+	var answers []wire.Msg
+	for _, m := range second.log {
+		if q, ok := m.(*wire.Request); ok {
+			answers = append(answers, &wire.Reply{Req: q.Req})
+		}
+	}
+	second.mu.Unlock()
+	f.c.Deliver(answers)
+	for range 5 { // what waited has its answer, from the second node
+		if err := <-errc; err != nil {
+			t.Errorf("got %v", err)
+		}
+	}
+	d.Release()
+	second.until("the unpin", func() bool { return len(second.pins) == 0 })
+}
+
+func TestReconnectThatFailsIsTheEnd(t *testing.T) {
+	f := newFake(t, Config{Reconnect: func(context.Context, error) (Session, error) {
+		return Session{}, errs.New(errs.CodeNoNode, "no socket")
+	}})
+	errc := f.waiting(t)
+	f.c.Disconnected(errors.New("reset"))
+	for range 5 {
+		if err := <-errc; !errors.Is(err, errs.ErrNoNode) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestReplayQueueIsBounded(t *testing.T) {
+	var u unacked
+	for i := range 3 * replayMessages {
+		u.add(&wire.PutValue{ID: ids.TaskID{}.Put(uint32(i))})
+	}
+	l := u.list()
+	if len(l) != replayMessages || l[0].(*wire.PutValue).ID.Index&^ids.PutBit != 2*replayMessages {
+		t.Errorf("%d messages from %v on", len(l), l[0])
+	}
+	for range 10 {
+		u.add(&wire.PutValue{Value: wire.Value{Data: make([]byte, replayBytes/4)}})
+	}
+	if u.bytes > replayBytes || u.n > 4 {
+		t.Errorf("%d messages of %d bytes", u.n, u.bytes)
+	}
+}
+
+func TestCollectIsRateLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, Config{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			f.c.Dispatch(&wire.Collect{})
+		}
+		synctest.Wait()
+		runtime.ReadMemStats(&after)
+		if n := after.NumForcedGC - before.NumForcedGC; n != 1 {
+			t.Errorf("%d collections at once", n)
+		}
+		time.Sleep(2 * collectEvery)
+		f.c.Dispatch(&wire.Collect{})
+		synctest.Wait()
+		runtime.ReadMemStats(&after)
+		if n := after.NumForcedGC - before.NumForcedGC; n != 2 {
+			t.Errorf("%d collections after a while", n)
+		}
+	})
+}
+
+func TestUnknownMessagesAreIgnored(t *testing.T) {
+	f := newFake(t, Config{})
+	f.c.Deliver([]wire.Msg{&wire.Drain{}, &wire.Reply{Req: 99}, &wire.Created{Req: 99}, &wire.StreamItem{}})
+	if f.c.Err() != nil {
+		t.Error(fmt.Errorf("the client died: %w", f.c.Err()))
+	}
+}
