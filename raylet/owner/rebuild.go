@@ -320,7 +320,6 @@ func (c *Core) buildLife(ti *taskImage) {
 		c.accept(t)
 		return
 	}
-	c.budget.addSpec(t.spec)
 	if t.spec.Kind == wire.TaskNormal {
 		t.class = c.classOf(wire.TaskNormal, t.spec.Opts)
 	}
@@ -335,7 +334,6 @@ func (c *Core) buildLife(ti *taskImage) {
 func (c *Core) buildCreation(t *taskRec) {
 	a := t.actor
 	t.class = c.classOf(wire.TaskActorCreate, t.spec.Opts)
-	c.budget.addSpec(t.spec)
 	if a.logged.Alias != (ids.ActorID{}) {
 		a.alias = c.actorFor(a.logged.Alias)
 	}

@@ -72,6 +72,7 @@ func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
 		}
 	}
 	c.tasks[spec.ID] = t
+	c.budget.addSpec(spec)
 	if len(c.strays) > 0 {
 		c.adoptStrays(t)
 	}
@@ -92,7 +93,6 @@ func (c *Core) accept(t *taskRec) {
 		parent.flags |= taskParent
 		c.addKid(spec.Parent, spec.ID)
 	}
-	c.budget.addSpec(spec)
 	if spec.Kind != wire.TaskNormal {
 		if !c.acceptActorTask(t) {
 			return
