@@ -108,7 +108,7 @@ func TestStreamMakesTheFileThatTheIndexDescribes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(Large-2, Large+2), rapid.IntRange(4000, 4200),
 			rapid.IntRange(BatchBytes-3*Page, BatchBytes+2*Page), rapid.SampledFrom([]int{0, Page, Large, BatchBytes, 2*BatchBytes + 1}))
-		objs := objects(rapid.SliceOfN(size, 0, 6).Draw(t, "sizes"), rapid.SampledFrom([]int{0, 0, 64, 1}).Draw(t, "shift"))
+		objs := objects(rapid.SliceOfN(size, 0, 4).Draw(t, "sizes"), rapid.SampledFrom([]int{0, 0, 64, 1}).Draw(t, "shift"))
 		want := Header{Session: "n1", Target: 3, File: 99}
 		mem := &heap{}
 		s := NewStream(want, objs, mem)
