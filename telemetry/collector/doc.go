@@ -1,0 +1,6 @@
+// Package collector is an OTLP collector inside a test's process: it keeps the spans that it is sent,
+// over gRPC or HTTP.
+//
+// A Collector owns its listener and what it received; its methods may be called from any
+// goroutine. Wait blocks until enough spans are there or its context ends.
+package collector

@@ -1,0 +1,105 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"mobula/telemetry"
+	"mobula/wire"
+)
+
+// Config says who exports.
+type Config struct {
+	Getenv  func(string) string // which exporter; nil: os.Getenv. The SDK itself reads the process' environment
+	Node    string              // service.instance.id; empty: none
+	Version string              // service.version; empty: none
+
+	// Ratio is the share of the program's own traces that are sampled, of those that begin
+	// with a span of Provider and not in a task; OTEL_TRACES_SAMPLER goes before it.
+	Ratio float64
+	// InTask gives the trace of the task that ctx belongs to, so that the program's spans in
+	// a task that is not sampled are not either. nil: there are no tasks here.
+	InTask func(ctx context.Context) (wire.TraceContext, bool)
+}
+
+// Exporter sends spans.
+type Exporter struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+}
+
+// New makes what the environment asks for: nil, and no error, where that is nothing.
+func New(ctx context.Context, cfg Config) (*Exporter, error) {
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
+	p, err := fromEnv(cfg.Getenv)
+	if p == "" || err != nil {
+		return nil, err
+	}
+	sampler, err := telemetry.SamplerFromEnv(cfg.Getenv, cfg.Ratio)
+	if err != nil {
+		return nil, err
+	}
+	var exp sdktrace.SpanExporter
+	if p == grpcProtocol {
+		exp, err = otlptracegrpc.New(ctx)
+	} else {
+		exp, err = otlptracehttp.New(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trace exporter %s: %w", p, err)
+	}
+	return newExporter(ctx, cfg, sampler, exp)
+}
+
+func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp sdktrace.SpanExporter) (*Exporter, error) {
+	attrs := []attribute.KeyValue{attribute.String("service.name", "mobula")}
+	if cfg.Node != "" {
+		attrs = append(attrs, attribute.String("service.instance.id", cfg.Node))
+	}
+	if cfg.Version != "" {
+		attrs = append(attrs, attribute.String("service.version", cfg.Version))
+	}
+	// The later detector counts: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before ours.
+	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(),
+		resource.WithAttributes(attrs...), resource.WithFromEnv())
+	if err != nil && res == nil {
+		return nil, fmt.Errorf("trace resource: %w", err)
+	}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exp), sdktrace.WithResource(res),
+		sdktrace.WithIDGenerator(generator{}), sdktrace.WithSampler(decider{sampler, cfg.InTask}))
+	return &Exporter{provider: tp, tracer: tp.Tracer("mobula")}, nil
+}
+
+// Emit exports a span that is over.
+func (e *Exporter) Emit(s *telemetry.Span) {
+	parent := wire.TraceContext{TraceID: s.TraceID, SpanID: s.Parent, Flags: 1}
+	ctx := telemetry.WithTrace(withIDs(context.Background(), s.TraceID, s.ID), parent)
+	_, span := e.tracer.Start(ctx, s.Name, trace.WithTimestamp(time.Unix(0, s.Start)), trace.WithAttributes(s.Attrs...))
+	if s.Err != nil {
+		span.RecordError(s.Err, trace.WithTimestamp(time.Unix(0, s.End)))
+		span.SetStatus(codes.Error, s.Err.Error())
+	}
+	span.End(trace.WithTimestamp(time.Unix(0, s.End)))
+}
+
+// Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process
+// that is all ours.
+func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
+
+// Flush sends what is queued.
+func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
+
+// Shutdown sends what is queued and ends the exporter.
+func (e *Exporter) Shutdown(ctx context.Context) error { return e.provider.Shutdown(ctx) }
