@@ -179,12 +179,17 @@ func (c *Core) handle(ev Event) {
 	case Tick:
 		c.timer = 0
 	case Drained:
-		c.drained()
+		if e.Epoch == c.epoch {
+			c.drained()
+			c.emit(spillReady{})
+		}
 	case Inspect:
 		e.Do(c)
 	case recalled:
 		c.emit(Forget{e.Key})
 		c.handle(e.Event)
+	case recoverSpill:
+		c.emit(e)
 	case begin:
 		c.begin(e)
 	}

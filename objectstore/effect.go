@@ -148,8 +148,9 @@ type FallbackDone struct {
 // Tick says that the time of SetTimer has come.
 type Tick struct{}
 
-// Drained says that no spill or restore that an earlier core began is under way.
-type Drained struct{}
+// Drained says that no spill or restore that an earlier core began is under way, to the core of
+// that epoch.
+type Drained struct{ Epoch uint64 }
 
 // Inspect runs a function on the store's own goroutine: for Stats, List and Why.
 type Inspect struct{ Do func(*Core) }

@@ -181,6 +181,7 @@ func (w *world) do(f Effect) {
 	case Forget:
 		delete(w.notes, e.Key)
 		w.order = slices.DeleteFunc(w.order, func(k NoteKey) bool { return k == e.Key })
+	case spillReady:
 	case SetTimer:
 		w.timer = e.At
 	case Log:
@@ -392,7 +393,7 @@ func (x *chaos) recoverJobs(old []job) {
 			j.stop()
 		}
 	}
-	x.step(Drained{})
+	x.step(Drained{x.epoch})
 }
 
 // What clients do.

@@ -235,3 +235,6 @@ func (x *Index) Close() error {
 	x.windows, x.records, x.over = nil, nil, nil
 	return errors.Join(append(es, x.file.Close())...)
 }
+
+// Windows counts the windows of the file: none has ever been written to a new one.
+func (x *Index) Windows() int { return len(x.windows) }

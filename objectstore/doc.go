@@ -1,0 +1,35 @@
+// Package objectstore keeps the bytes of a node's objects: in one shared segment within a hard
+// limit, and beyond it in spill storage.
+//
+// # Who owns what
+//
+// Core owns all decisions and books: which bytes are whose, pins, seals, who waits. It is
+// pure: Step takes an event and returns effects. Store is the shell around it: an actor on a thread of
+// its own that carries effects out. The segment, the index, the mapping and the
+// fallback files belong to the Store, not to the core, and outlive a panic of it: a new
+// core is rebuilt from the index, what was remembered, and what clients declare. Clients own
+// nothing in the segment; they are granted extents to write, and pins to read.
+//
+// # Room
+//
+// Every demand for memory, a create or a restore, queues: creates and restores for gets in
+// the order of arrival, restores that only arguments need after them. The head is served from
+// free memory, warm first; then copies with a spilled twin are evicted, which costs no write; then
+// cold objects are spilled, in files of many. When everything is pinned the head waits
+// for whoever holds pins, unless each of them waits itself: then, or after Stall without
+// progress, it is served from a file outside the segment, counted against
+// FallbackBytes. So a create that fits the limit is granted in the end, or ends with an
+// error that names what was asked, held, pinned and free.
+//
+// # What blocks
+//
+// Nothing in Core. The Store blocks for a copy of packed values, a punch of at most 32 MiB and
+// an index write; reserving, spilling and reading are other goroutines' work.
+//
+// # Errors
+//
+// CodeObjectTooLarge, CodeStoreFull, CodeOutOfDisk and CodeSegmentUnavailable in wire.Created, and in wire.Resolved
+// and Lost of a restore without room (the object is kept then); CodeObjectLost and CodeObjectFreed in
+// Lost; CodeCancelled in the Created of a create that was withdrawn; CodeInvalid for a create that
+// another client has under way.
+package objectstore

@@ -1,0 +1,254 @@
+package objectstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"mobula/actors"
+	"mobula/objectstore/segment"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// do carries out one effect.
+func (s *Store) do(self *actors.Ref[Event], f Effect) {
+	switch e := f.(type) {
+	case ToClient:
+		var file *os.File
+		if e.File != 0 {
+			file = s.files.get(e.File)
+		}
+		s.o.ToClient(e.Client, e.Msg, file)
+	case ToOwner:
+		s.o.ToOwner(e.Job, e.Msg)
+	case WriteRecord:
+		if err := s.o.Memory.Index.Write(e.Slot, &e.Record); err != nil {
+			s.log.Warn("object store index: a record is missing, its object would not survive a restart", "object", e.Record.ID, "err", err)
+		}
+	case ClearRecord:
+		if err := s.o.Memory.Index.Clear(e.Slot); err != nil {
+			s.log.Warn("object store index: a record stays", "slot", e.Slot, "err", err)
+		}
+	case SpillWrite:
+		s.spillWrite(self, e)
+	case SpillRead:
+		s.spillRead(self, e)
+	case SpillRemove:
+		if s.ready {
+			s.o.Spiller.Remove(e.Locs)
+		} else {
+			s.removals = append(s.removals, e.Locs...)
+		}
+	case Reserve:
+		rs := toRanges(e.Ranges)
+		go func() { deliver(self, ReserveDone{e.Job, s.o.Memory.Segment.Reserve(rs)}) }()
+	case Punch:
+		if err := s.o.Memory.Segment.Punch(toRanges(e.Ranges)); err != nil {
+			s.log.Warn("object store: memory could not be given back", "err", err)
+		}
+	case CreateFallback:
+		go s.fallback(self, e)
+	case DropFile:
+		s.dropFile(e)
+	case CopyIn:
+		s.copyIn(e)
+	case Remember:
+		s.notes.put(e.Key, e.Event)
+	case Forget:
+		s.notes.drop(e.Key)
+	case SetTimer:
+		s.setTimer(self, e.At)
+	case Log:
+		s.log.Warn(e.Msg, "err", e.Err)
+	case recoverSpill:
+		s.recover(self, e.live)
+	case spillReady:
+		s.ready = true
+		if len(s.removals) > 0 {
+			s.o.Spiller.Remove(s.removals)
+			s.removals = nil
+		}
+	default:
+		panic(fmt.Sprintf("object store: no such effect: %T", f))
+	}
+}
+
+// spillReady says that SpillRemove may be carried out again.
+type spillReady struct{}
+
+func (spillReady) storeEffect() {}
+
+func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
+	items := make([]spill.Item, len(e.Items))
+	for i, it := range e.Items {
+		data, err := s.mapping.Map(it.Extent, false)
+		if err != nil {
+			deliver(self, SpillDone{Job: e.Job, Err: err})
+			return
+		}
+		items[i] = spill.Item{ID: it.ID, Attempt: it.Attempt, Data: data}
+	}
+	s.io.Add(1)
+	s.o.Spiller.Write(items, func(l []spill.Location, err error) {
+		s.io.Done()
+		deliver(self, SpillDone{e.Job, l, err})
+	})
+}
+
+func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
+	dst, err := s.mapping.Map(e.Extent, true)
+	if err != nil {
+		deliver(self, RestoreDone{e.Job, err})
+		return
+	}
+	s.io.Add(1)
+	s.o.Spiller.Read(e.Loc, dst, func(err error) {
+		s.io.Done()
+		deliver(self, RestoreDone{e.Job, err})
+	})
+}
+
+// fallback makes a file outside the segment, away from the actor.
+func (s *Store) fallback(self *actors.Ref[Event], e CreateFallback) {
+	f, path, err := s.o.Spiller.Fallback(e.Size)
+	if err != nil {
+		deliver(self, FallbackDone{Job: e.Job, Err: err})
+		return
+	}
+	n := s.files.number()
+	if err := s.mapping.Add(n, f, e.Size); err != nil {
+		s.o.Spiller.Release(path)
+		deliver(self, FallbackDone{Job: e.Job, Err: errors.Join(err, f.Close())})
+		return
+	}
+	s.files.add(n, f, path)
+	deliver(self, FallbackDone{Job: e.Job, File: n, Path: path})
+}
+
+func (s *Store) dropFile(e DropFile) {
+	f := s.files.take(e.File)
+	s.o.Spiller.Release(e.Path)
+	if err := s.mapping.Drop(e.File); err != nil {
+		s.log.Warn("object store: a fallback file could not be unmapped", "path", e.Path, "err", err)
+	}
+	if f != nil {
+		_ = f.Close() // read through its mapping only
+	}
+}
+
+func (s *Store) copyIn(e CopyIn) {
+	for _, p := range e.Parts {
+		dst, err := s.mapping.Map(wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
+		if err != nil {
+			panic(err)
+		}
+		copy(dst, p.Data)
+	}
+}
+
+// files are the open fallback files; they outlive the core.
+type files struct {
+	mu   sync.Mutex
+	last uint32              // guarded by mu
+	open map[uint32]*os.File // guarded by mu
+	path map[uint32]string   // guarded by mu
+}
+
+func (f *files) number() uint32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	return f.last
+}
+
+func (f *files) add(n uint32, file *os.File, path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == nil {
+		f.path = make(map[uint32]string)
+	}
+	f.open[n], f.path[n], f.last = file, path, max(f.last, n)
+}
+
+func (f *files) get(n uint32) *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open[n]
+}
+
+func (f *files) take(n uint32) *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file := f.open[n]
+	delete(f.open, n)
+	delete(f.path, n)
+	return file
+}
+
+func (f *files) paths() map[uint32]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.path)
+}
+
+func (f *files) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var es []error
+	for _, file := range f.open {
+		es = append(es, file.Close())
+	}
+	clear(f.open)
+	return errors.Join(es...)
+}
+
+// notebook keeps what cores asked to remember, in order.
+type notebook struct {
+	notes map[NoteKey]noted
+	seq   uint64
+}
+
+type noted struct {
+	seq uint64
+	ev  Event
+}
+
+func (n *notebook) put(k NoteKey, ev Event) {
+	if n.notes == nil {
+		n.notes = make(map[NoteKey]noted)
+	}
+	n.seq++
+	n.notes[k] = noted{n.seq, ev}
+}
+
+func (n *notebook) drop(k NoteKey) { delete(n.notes, k) }
+
+// list gives the notes in order, those of pins that are held first.
+func (n *notebook) list() []Note {
+	keys := slices.Collect(maps.Keys(n.notes))
+	slices.SortFunc(keys, func(a, b NoteKey) int {
+		x, y := n.notes[a], n.notes[b]
+		return cmp.Or(cmp.Compare(rank(x.ev), rank(y.ev)), cmp.Compare(x.seq, y.seq))
+	})
+	out := make([]Note, len(keys))
+	for i, k := range keys {
+		out[i] = Note{k, n.notes[k].ev}
+	}
+	return out
+}
+
+func rank(ev Event) int {
+	if _, ok := ev.(heldArgs); ok {
+		return 0
+	}
+	return 1
+}
+
+func sortRanges(rs []segment.Range) {
+	slices.SortFunc(rs, func(a, b segment.Range) int { return cmp.Compare(a.Off, b.Off) })
+}

@@ -1,0 +1,94 @@
+package objectstore
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+	"mobula/objectstore/index"
+	"mobula/objectstore/segment"
+)
+
+// Mapping is a client's access to the segment.
+type Mapping = segment.Mapping
+
+// OpenMapping maps the segment that came with wire.Welcome, of SegmentSize bytes.
+func OpenMapping(f *os.File, size uint64) (*Mapping, error) { return segment.OpenMapping(f, size) }
+
+// Memory is what a store keeps outside its core: the segment and the index beside it.
+type Memory struct {
+	Segment *segment.Segment
+	Index   *index.Index
+	path    string
+}
+
+// OpenMemory makes the segment and its index, or finds those that a killed node of the same path
+// left; what it finds damaged or of another limit is removed first. An empty path means memory that goes
+// with the process.
+func OpenMemory(cfg segment.Config) (*Memory, error) {
+	if cfg.Path == "" {
+		return openMemory(cfg)
+	}
+	m, err := openMemory(cfg)
+	if err == nil && m.Segment.Found() == (m.Index.File() != nil && indexFound(m.Index)) {
+		return m, nil
+	}
+	if err != nil && !errors.Is(err, errs.ErrInvalid) && !errors.Is(err, index.ErrCorrupt) {
+		return nil, err
+	}
+	if m != nil { // one of the two files is missing
+		err = m.Close(true)
+	} else {
+		err = errors.Join(removeFile(cfg.Path), removeFile(cfg.Path+".index"))
+	}
+	if err != nil {
+		return nil, errs.New(errs.CodeSegmentUnavailable, "remove what an earlier node left at %s: %v", cfg.Path, err)
+	}
+	return openMemory(cfg)
+}
+
+func openMemory(cfg segment.Config) (*Memory, error) {
+	seg, err := segment.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{Segment: seg, path: cfg.Path}
+	if cfg.Path == "" {
+		m.Index, err = index.NewMemfd(seg.Size())
+	} else {
+		m.Index, err = openIndex(cfg.Path+".index", seg.Size())
+	}
+	if err != nil {
+		return nil, errors.Join(err, seg.Close(!seg.Found()))
+	}
+	return m, nil
+}
+
+func openIndex(path string, size uint64) (*index.Index, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, errs.New(errs.CodeSegmentUnavailable, "open index: %v", err)
+	}
+	return index.Open(f, size)
+}
+
+// indexFound tells whether an index has ever been written to.
+func indexFound(x *index.Index) bool { return x.Windows() > 0 }
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Close closes both; with remove nothing stays for a next node to find.
+func (m *Memory) Close(remove bool) error {
+	var es []error
+	if remove && m.path != "" {
+		es = append(es, removeFile(m.path+".index"))
+	}
+	return errors.Join(append(es, m.Index.Close(), m.Segment.Close(remove))...)
+}

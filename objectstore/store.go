@@ -1,0 +1,273 @@
+package objectstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/index"
+	"mobula/objectstore/segment"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// Spiller is spill storage as the store uses it; spill.Spiller is one. Each done is called once, from
+// any goroutine; memory handed over belongs to the spiller until then. Recover is called when
+// the store was (re)built and before anything else: it ends earlier I/O and drops what live does not name.
+type Spiller interface {
+	Write(items []spill.Item, done func([]spill.Location, error))
+	Read(loc spill.Location, dst []byte, done func(error))
+	Remove(locs []spill.Location)
+	Fallback(size uint64) (*os.File, string, error)
+	Reopen(path string) (*os.File, uint64, error)
+	Release(path string)
+	Recover(live []spill.Location)
+}
+
+var _ Spiller = (*spill.Spiller)(nil)
+
+// Options are what a Store is made of. All but Logger and Policy must be set.
+type Options struct {
+	Config  Config
+	Memory  *Memory // stays the caller's, who closes it after the store
+	Spiller Spiller
+	// ToClient sends a message to a client, in order. f is not nil with wire.MapFile: the
+	// descriptor to send along, which stays the store's. It must not block.
+	ToClient func(c ids.ClientID, m wire.Msg, f *os.File)
+	// ToOwner sends ArgsPinned, ArgsWait, Lost, Packed or Inventory to a job's owner, in order.
+	// It must not block.
+	ToOwner func(job ids.JobID, m any)
+	Logger  *slog.Logger  // nil: silent
+	Policy  actors.Policy // of restarts
+}
+
+// Store is the object store's actor.
+type Store struct {
+	o       Options
+	ref     *actors.Ref[Event]
+	mapping *Mapping // the store's own
+	log     *slog.Logger
+
+	// What follows outlives the core and is used on the actor's goroutine only.
+	core     *Core
+	epoch    uint64
+	notes    notebook
+	files    files
+	now      int64
+	disarm   func()
+	removals []spill.Location // until spill storage is ready
+	ready    bool             // it is
+	recovery chan struct{}    // closed when the last Recover has returned
+	io       sync.WaitGroup   // reads and writes of segment memory by spill storage
+}
+
+// Open starts a store. What a killed node left in the memory is taken over.
+func Open(parent actors.Parent, o Options) (*Store, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, errs.New(errs.CodeInvalid, "%v", err)
+	}
+	if o.Config.Limit != o.Memory.Segment.Size() {
+		return nil, errs.New(errs.CodeInvalid, "store limit of %d bytes, segment of %d: they must be equal", o.Config.Limit, o.Memory.Segment.Size())
+	}
+	m, err := OpenMapping(o.Memory.Segment.File(), o.Memory.Segment.Size())
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{o: o, mapping: m, log: o.Logger, recovery: make(chan struct{})}
+	close(s.recovery)
+	s.files.open = make(map[uint32]*os.File)
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ref, err = actors.Spawn(parent, actors.Spec[Event, Effect]{
+		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy, Thread: true,
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return s, nil
+}
+
+// Post hands an event over without blocking; see actors.Ref.Post.
+func (s *Store) Post(ev Event) error { return s.ref.Post(ev) }
+
+// Send hands an event over, waiting for room in the mailbox.
+func (s *Store) Send(ctx context.Context, ev Event) error { return s.ref.Send(ctx, ev) }
+
+// Ref is the actor.
+func (s *Store) Ref() *actors.Ref[Event] { return s.ref }
+
+// Stop stops the store; the memory stays open and the index complete.
+func (s *Store) Stop(ctx context.Context) error { return s.ref.Stop(ctx) }
+
+// Stats counts the store's state. It looks at every object: not for a hot path.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	return ask(ctx, s, func(c *Core) Stats { return c.Stats() })
+}
+
+// List is Core.List.
+func (s *Store) List(ctx context.Context, job ids.JobID, after ids.ObjectID, limit int) ([]Info, error) {
+	return ask(ctx, s, func(c *Core) []Info { return c.List(job, after, limit) })
+}
+
+// Why is Core.Why.
+func (s *Store) Why(ctx context.Context, id ids.ObjectID) ([]string, error) {
+	return ask(ctx, s, func(c *Core) []string { return c.Why(id) })
+}
+
+// OldClients are clients of a killed node that may still hold pins, with their process ids: the
+// caller reports each as joined again or gone.
+func (s *Store) OldClients(ctx context.Context) ([]ClientJoined, error) {
+	return ask(ctx, s, func(c *Core) []ClientJoined { return c.OldClients() })
+}
+
+// ask runs a question on the store's goroutine.
+func ask[T any](ctx context.Context, s *Store, f func(*Core) T) (T, error) {
+	answer := make(chan T, 1)
+	var zero T
+	if err := s.ref.Send(ctx, Inspect{Do: func(c *Core) { answer <- f(c) }}); err != nil {
+		return zero, err
+	}
+	select {
+	case v := <-answer:
+		return v, nil
+	case <-ctx.Done():
+		return zero, context.Cause(ctx)
+	case <-s.ref.Done():
+		return zero, actors.ErrStopped
+	}
+}
+
+// timed is the core as the actor sees it; it notes the time of each step.
+type timed struct{ s *Store }
+
+func (t timed) Step(now int64, ev Event) []Effect {
+	t.s.now = now
+	return t.s.core.Step(now, ev)
+}
+
+// build makes the core: empty, or from the index and the notes.
+func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
+	s.epoch++
+	entries := s.o.Memory.Index.Replay()
+	if n := s.o.Memory.Index.Torn(); n > 0 {
+		s.log.Warn("object store index: damaged records were passed over", "count", n)
+	}
+	if start.Restart == 0 {
+		s.reopen(entries)
+	} else {
+		s.log.Warn("object store restarts from its index", "records", len(entries), "reason", start.Reason)
+	}
+	core, evs := Rebuild(s.o.Config, Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true})
+	s.core = core
+	// Memory that no record names was reserved ahead, or held what is gone.
+	if start.Restart > 0 || s.o.Memory.Segment.Found() {
+		if err := s.o.Memory.Segment.PunchAllBut(held(entries)); err != nil {
+			s.log.Warn("memory of an earlier object store could not be given back", "err", err)
+		}
+	}
+	s.ready = false
+	return timed{s}, append(evs, recoverSpill{core.Live()}), nil
+}
+
+// recoverSpill is an event that only asks the shell to make spill storage ready.
+type recoverSpill struct{ live []spill.Location }
+
+func (recoverSpill) storeEvent()  {}
+func (recoverSpill) storeEffect() {}
+
+// recover tells spill storage what is still named, away from the actor: it may wait for I/O.
+func (s *Store) recover(self *actors.Ref[Event], live []spill.Location) {
+	before, done, epoch := s.recovery, make(chan struct{}), s.epoch
+	s.recovery = done
+	go func() {
+		defer close(done)
+		<-before
+		s.o.Spiller.Recover(live)
+		deliver(self, Drained{epoch})
+	}()
+}
+
+// reopen opens the fallback files that a killed node's records name.
+func (s *Store) reopen(entries []index.Entry) {
+	for _, e := range entries {
+		if e.File == 0 || e.Path == "" {
+			continue
+		}
+		f, size, err := s.o.Spiller.Reopen(e.Path)
+		if err == nil {
+			err = s.mapping.Add(e.File, f, size)
+		}
+		if err != nil {
+			s.log.Warn("a fallback file of an earlier object store cannot be opened", "path", e.Path, "err", err)
+			if f != nil {
+				_ = f.Close()
+			}
+			continue
+		}
+		s.files.add(e.File, f, e.Path)
+	}
+}
+
+// held lists the parts of the segment that records name, in order.
+func held(entries []index.Entry) []segment.Range {
+	var out []segment.Range
+	for _, e := range entries {
+		if e.File == 0 && e.Block.Size > 0 && (e.Resident || e.State == index.StateRestoring) {
+			out = append(out, segment.Range{Off: e.Block.Off, Size: e.Block.Size})
+		}
+	}
+	sortRanges(out)
+	return out
+}
+
+// stopWait bounds how long a stop waits for spill storage to let go of segment memory.
+const stopWait = 5 * time.Second
+
+// stop ends the actor: nothing of the core is needed any more.
+func (s *Store) stop() {
+	idle := make(chan struct{})
+	go func() {
+		defer close(idle)
+		<-s.recovery
+		s.io.Wait()
+	}()
+	select {
+	case <-idle:
+	case <-time.After(stopWait):
+		s.log.Warn("object store: spill storage is still at work, its memory stays mapped")
+		return
+	}
+	if err := errors.Join(s.mapping.Close(), s.files.close()); err != nil {
+		s.log.Warn("object store: close mappings", "err", err)
+	}
+}
+
+// deliver posts the result of work done elsewhere; it may not be dropped for a full mailbox.
+func deliver(self *actors.Ref[Event], ev Event) {
+	if err := self.Post(ev); errors.Is(err, actors.ErrMailboxFull) {
+		_ = self.Send(context.Background(), ev) // ends with the actor at the latest
+	}
+}
+
+func (s *Store) setTimer(self *actors.Ref[Event], at int64) {
+	if s.disarm != nil {
+		s.disarm()
+	}
+	s.disarm = self.After(time.Duration(at-s.now), Tick{})
+}
+
+func toRanges(rs []alloc.Range) []segment.Range {
+	out := make([]segment.Range, len(rs))
+	for i, r := range rs {
+		out[i] = segment.Range{Off: r.Off, Size: r.Size}
+	}
+	return out
+}
