@@ -10,7 +10,7 @@ STORE      ?= 512MiB
 PARTITIONS ?= 100
 WORKERS    ?= 2
 
-LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
+LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test race stress fuzz lint bench cover generate clean

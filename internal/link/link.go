@@ -1,0 +1,45 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"mobula/objectstore/segment"
+	"mobula/wire"
+)
+
+// Link is a joined connection.
+type Link struct {
+	Conn    *wire.Conn
+	Welcome *wire.Welcome
+	Memory  *segment.Mapping
+}
+
+// Dial joins the node whose socket is at path.
+func Dial(ctx context.Context, path string, h wire.Hello) (*Link, error) {
+	h.PID = int32(os.Getpid())
+	conn, welcome, file, err := wire.Dial(ctx, path, h, wire.Config{})
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{Conn: conn, Welcome: welcome}
+	if file == nil {
+		return l, nil // a tool has no need of the segment
+	}
+	l.Memory, err = segment.OpenMapping(file, welcome.SegmentSize)
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return l, nil
+}
+
+// Close ends the connection, what was sent before it written, and unmaps the segment.
+func (l *Link) Close() error {
+	err := l.Conn.Close()
+	if l.Memory != nil {
+		err = errors.Join(err, l.Memory.Close())
+	}
+	return err
+}

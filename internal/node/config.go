@@ -1,0 +1,170 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+// Config configures a node. The zero value of a field means its default.
+type Config struct {
+	Name string // default: host name and process
+	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
+	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
+
+	CPUs      float64          // default: the machine's
+	GPUs      float64          // default 0
+	Memory    int64            // bytes that tasks may reserve; default: the machine's less the store
+	Resources map[string]int64 // custom, in thousandths
+
+	StoreBytes     uint64   // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
+	StoreDir       string   // of a kept node's segment; default /dev/shm
+	SpillURLs      []string // default: a directory under Dir
+	SpillThreshold float64  // of StoreBytes; default 0.8, as Ray's object_spilling_threshold
+	ArgsFraction   float64  // of StoreBytes that running tasks' arguments may take; default 0.7, as Ray's
+	DiskBudget     uint64   // bytes of the escape files; default: the store's size
+	InlineMax      int      // bytes of a value that travels inside messages; default 100 KiB
+	InlineFraction float64  // of StoreBytes for inline values and task records; default 0.1
+
+	Processes       bool     // tasks and actors run in worker processes, not in goroutines of this one
+	Executable      string   // of a worker; default: this program
+	Args            []string // of a worker
+	Env             []string // added to a worker's
+	WorkerHeap      int64    // bytes of a worker's Go heap for each slot, a soft limit; default 96 MiB
+	StartTimeout    time.Duration
+	MemoryThreshold float64 // of the machine or cgroup, above which the memory monitor ends work; default 0.95, as Ray's
+
+	Namespace    string
+	NoGCS        bool          // without control plane: no named actors (tests of other parts)
+	CloseTimeout time.Duration // default 10 s
+	Logger       *slog.Logger
+	Faults       *actors.Faults
+}
+
+// withDefaults fills in what was not said.
+func (c Config) withDefaults() (Config, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	def(&c.Name, fmt.Sprintf("%s-%d", host, os.Getpid()))
+	def(&c.CPUs, float64(runtime.NumCPU()))
+	total := machineMemory()
+	def(&c.StoreBytes, min(max(total*3/10, 75<<20), 200_000_000_000))
+	def(&c.Memory, int64(total-min(total/2, c.StoreBytes)))
+	def(&c.StoreDir, "/dev/shm")
+	def(&c.SpillThreshold, 0.8)
+	def(&c.ArgsFraction, 0.7)
+	def(&c.DiskBudget, c.StoreBytes)
+	def(&c.InlineMax, wire.InlineMax)
+	def(&c.InlineFraction, 0.1)
+	def(&c.WorkerHeap, 96<<20)
+	def(&c.StartTimeout, 30*time.Second)
+	def(&c.MemoryThreshold, 0.95)
+	def(&c.Namespace, "default")
+	def(&c.CloseTimeout, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Executable == "" {
+		c.Executable = "/proc/self/exe"
+	}
+	return c, c.validate()
+}
+
+func def[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// validate gives every mistake at once.
+func (c Config) validate() error {
+	var all []error
+	bad := func(cond bool, format string, args ...any) {
+		if cond {
+			all = append(all, errs.New(errs.CodeInvalid, format, args...))
+		}
+	}
+	fraction := func(name string, v float64) {
+		bad(v <= 0 || v > 1, "%s is %v; want a fraction above 0 and up to 1", name, v)
+	}
+	bad(c.CPUs < 0, "CPUs is %v; want 0 or more", c.CPUs)
+	bad(c.GPUs < 0, "GPUs is %v; want 0 or more", c.GPUs)
+	bad(c.StoreBytes < 1<<20, "the store's size is %d bytes; want 1 MiB or more", c.StoreBytes)
+	fraction("the spill threshold", c.SpillThreshold)
+	fraction("the fraction of the store for arguments", c.ArgsFraction)
+	fraction("the fraction of the store for inline values", c.InlineFraction)
+	fraction("the memory threshold", c.MemoryThreshold)
+	bad(c.InlineMax < 0 || c.InlineMax > wire.MaxFrame/4, "the inline limit is %d bytes; want 0 to %d", c.InlineMax, wire.MaxFrame/4)
+	for name, amount := range c.Resources {
+		bad(amount < 0, "resource %q is %v; want 0 or more", name, float64(amount)/1000)
+	}
+	return errors.Join(all...)
+}
+
+// sessionDir makes the node's own directory, which only its user may enter.
+func (c Config) sessionDir() (string, error) {
+	if c.Dir != "" {
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return "", errs.New(errs.CodeInvalid, "node directory %q: %v", c.Dir, err)
+		}
+		return c.Dir, nil
+	}
+	root := filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()))
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return "", errs.New(errs.CodeInvalid, "node directory %q: %v; set TMPDIR or the directory", root, err)
+	}
+	cleanDead(root)
+	return os.MkdirTemp(root, fmt.Sprintf("node-%d-", os.Getpid()))
+}
+
+// cleanDead removes what embedded nodes left that were killed: directories named after
+// a process that is gone.
+func cleanDead(root string) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return // nothing to clean that could be seen
+	}
+	for _, e := range entries {
+		var pid int
+		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() {
+			continue
+		}
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); errors.Is(err, os.ErrNotExist) {
+			_ = os.RemoveAll(filepath.Join(root, e.Name())) // the next start tries again
+		}
+	}
+}
+
+// machineMemory is the machine's memory in bytes, or the cgroup's limit where that is less.
+func machineMemory() uint64 {
+	total := uint64(4 << 30) // where /proc cannot be read: assume little
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kib uint64
+		if n, _ := fmt.Sscanf(string(data), "MemTotal: %d kB", &kib); n == 1 {
+			total = kib << 10
+		}
+	}
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var limit uint64
+		if n, _ := fmt.Sscanf(strings.TrimSpace(string(data)), "%d", &limit); n == 1 && limit > 0 {
+			total = min(total, limit)
+		}
+	}
+	return total
+}

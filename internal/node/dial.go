@@ -1,0 +1,125 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/link"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// Name is the node's.
+func (n *Node) Name() string { return n.cfg.Name }
+
+// DialConfig is how a driver in another process joins.
+type DialConfig struct {
+	Namespace string
+	Logger    *slog.Logger
+}
+
+// rejoinTimeout is how long a driver looks for its node after the connection broke: a
+// restart takes a second or two.
+const rejoinTimeout = 30 * time.Second
+
+// Driver is a client in a process of its own.
+type Driver struct {
+	*client.Client
+	address string
+	hello   wire.Hello
+
+	links []*link.Link // every one ever opened: values may be mapped in each
+}
+
+// DefaultAddress is the socket of the node that `mobula start` starts for this user.
+func DefaultAddress() string { return filepath.Join(defaultDir(), SocketName) }
+
+func defaultDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()), "default")
+}
+
+// Dial joins a node that is running on this machine.
+func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) {
+	if address == "" {
+		address = DefaultAddress()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	d := &Driver{address: address}
+	d.hello = wire.Hello{Role: wire.RoleDriver, Namespace: cfg.Namespace, Functions: registry.List()}
+	l, err := link.Dial(ctx, address, d.hello)
+	if err != nil {
+		return nil, err
+	}
+	d.links = append(d.links, l)
+	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
+	d.Client = client.New(client.Config{
+		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Reconnect: d.rejoin,
+	})
+	go d.read(l)
+	return d, nil
+}
+
+// port is a connection as the client sees it.
+type port struct{ c *wire.Conn }
+
+func (p port) Send(msgs ...wire.Msg) error { return p.c.Send(msgs...) }
+func (p port) Close() error                { return p.c.Close() }
+
+// read serves one connection to its end.
+func (d *Driver) read(l *link.Link) {
+	err := l.Conn.Serve(func(batch []wire.Msg) error { d.Deliver(batch); return nil })
+	if err == nil {
+		err = errs.New(errs.CodeDisconnected, "node %s closed the connection", l.Welcome.Node)
+	}
+	d.Disconnected(err)
+}
+
+// rejoin looks for the node again, under the same job.
+func (d *Driver) rejoin(ctx context.Context, cause error) (client.Session, error) {
+	if ctx.Err() != nil {
+		return client.Session{}, cause
+	}
+	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
+	defer cancel()
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		l, err := link.Dial(ctx, d.address, d.hello)
+		if err == nil {
+			d.links = append(d.links, l)
+			go d.read(l)
+			return client.Session{Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory}, nil
+		}
+		if final(err) {
+			return client.Session{}, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return client.Session{}, fmt.Errorf("node at %s: not back after %v: %w: %w", d.address, rejoinTimeout, err, cause)
+		}
+	}
+}
+
+// final tells an answer of the node from its absence.
+func final(err error) bool {
+	e, ok := err.(*errs.Error)
+	return ok && e.Code != errs.CodeNoNode && e.Code != errs.CodeDisconnected && e.Code != errs.CodeShutdown
+}
+
+// Close leaves the node: the job ends.
+func (d *Driver) Close(ctx context.Context) error {
+	err := d.Client.Close(ctx)
+	for _, l := range d.links {
+		if e := l.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+// Package node assembles a node: the supervision tree of control plane, raylet, owners,
+// object store and spillers, the sessions of the clients connected to it, and the way a
+// message takes between them.
+//
+// # Who owns what
+//
+// Node owns the tree and the table of sessions. A session owns what is queued for one
+// client and nothing else: handles, pins and leases of a client live in owner, store and
+// scheduler, which are told when it is gone.
+//
+// # The way of a message
+//
+// A client's messages arrive in batches, in order. Create, Abort, Unpin and the store's
+// Holdings go to the store, Request to a goroutine of its own, everything else to the owner
+// of the job that the message's id names. Messages to a client are queued on its session
+// and leave when the sender has stepped its batch.
+//
+// # What blocks
+//
+// Start until the tree is up (not until the control plane is), Close until everything
+// has stopped, Attach and Dial until the client is welcome. Nothing on a message's way.
+//
+// # Errors
+//
+// ErrInvalid for a configuration, ErrSegmentUnavailable where shared memory cannot be had,
+// ErrRegistryMismatch and ErrPermission for a client that cannot be let in.
+package node

@@ -1,0 +1,186 @@
+package node
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"mobula/gcs"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner"
+	"mobula/raylet/pool"
+	"mobula/wire"
+)
+
+// newJob starts the owner of a new job.
+func (n *Node) newJob() (ids.JobID, error) {
+	n.mu.Lock()
+	n.lastJob++
+	job := n.lastJob
+	n.mu.Unlock()
+	o, err := n.startOwner(job)
+	if err != nil {
+		return 0, err
+	}
+	n.jobs.put(o)
+	return job, nil
+}
+
+// restoreJobs starts the owners of the jobs that an earlier life of the node left.
+func (n *Node) restoreJobs() error {
+	for _, job := range loggedJobs(n.dir) {
+		o, err := n.startOwner(job)
+		if err != nil {
+			return err
+		}
+		n.jobs.put(o)
+		if err := n.startJob(pool.JobStarted{Job: job}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startJob tells the raylet of a job, and remembers it for the raylet's next core.
+func (n *Node) startJob(ev pool.JobStarted) error {
+	n.mu.Lock()
+	n.started = append(n.started, ev)
+	n.mu.Unlock()
+	return n.raylet.Post(ev)
+}
+
+func (n *Node) startedJobs() []pool.JobStarted {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.started)
+}
+
+func (n *Node) forgetJob(job ids.JobID) {
+	n.mu.Lock()
+	n.started = slices.DeleteFunc(n.started, func(j pool.JobStarted) bool { return j.Job == job })
+	n.mu.Unlock()
+	n.dropProgram(job)
+}
+
+// loggedJobs are the jobs that have a log in the node's directory.
+func loggedJobs(dir string) []ids.JobID {
+	entries, err := os.ReadDir(filepath.Join(dir, "owner"))
+	if err != nil {
+		return nil // there is none
+	}
+	var jobs []ids.JobID
+	for _, e := range entries {
+		if job, err := strconv.ParseUint(e.Name(), 10, 32); err == nil {
+			jobs = append(jobs, ids.JobID(job))
+		}
+	}
+	slices.Sort(jobs)
+	return jobs
+}
+
+// jobEnded clears up after a job, of which its owner says that nothing is left.
+func (n *Node) jobEnded(job ids.JobID) {
+	o := n.jobs.remove(job)
+	if o == nil {
+		return
+	}
+	n.forgetJob(job)
+	_ = n.raylet.Post(pool.JobEnded{Job: job})
+	n.toStore(objectstore.DropJob{Job: job})
+	n.names.forget(job)
+	n.ask(gcs.Remove{Bucket: gcs.Jobs, Key: job.String()}, func(gcs.Reply) {})
+	n.mu.Lock()
+	locals := n.locals[job]
+	delete(n.locals, job)
+	n.mu.Unlock()
+	n.work.Go(func() { // the owner itself calls, and cannot wait for its own end
+		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.CloseTimeout)
+		defer cancel()
+		for _, c := range locals {
+			if err := c.Close(ctx); err != nil {
+				n.cfg.Logger.Warn("a slot of an ended job did not close", "job", job, "err", err)
+			}
+		}
+		if err := o.ref.Stop(ctx); err != nil {
+			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", job, "err", err)
+		}
+		if err := o.log.Remove(); err != nil {
+			n.cfg.Logger.Warn("the log of an ended job could not be removed", "job", job, "err", err)
+		}
+	})
+}
+
+func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) *session {
+	id := n.clients.next()
+	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id))}
+}
+
+func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
+	return &wire.Welcome{
+		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
+		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
+	}
+}
+
+// join makes a client known: to the store, and to its job's owner.
+func (n *Node) join(s *session) {
+	n.clients.add(s)
+	if s.role == wire.RoleTool {
+		return
+	}
+	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid})
+	if s.knownTo(s.job) {
+		n.jobs.post(s.job, owner.ClientJoined{Client: s.id, Role: s.role})
+	}
+}
+
+// leave ends a client's session: everyone who knew the client is told.
+func (n *Node) leave(s *session, err *errs.Error) {
+	jobs := s.leave()
+	n.clients.remove(s.id)
+	for _, job := range jobs {
+		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: err})
+	}
+	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
+		_ = n.raylet.Post(pool.Disconnected{Client: s.id})
+	}
+	if len(jobs) > 0 {
+		n.forgetPins(s)
+	}
+}
+
+// forgetPins tells the store that a client is gone, when its process is: until then it may
+// still read what it has pinned.
+func (n *Node) forgetPins(s *session) {
+	if s.pid == int32(os.Getpid()) {
+		n.toStore(objectstore.ClientGone{Client: s.id})
+		return
+	}
+	n.work.Go(func() {
+		awaitExit(n.life, s.pid, 10*time.Second)
+		n.toStore(objectstore.ClientGone{Client: s.id})
+	})
+}
+
+func (n *Node) announce(g *gcs.GCS) {
+	total := make(map[string]float64)
+	for _, r := range n.resources() {
+		total[r.Name] = float64(r.Amount) / 1000
+	}
+	g.Ask(gcs.Put{Record: gcs.NodeRecord{
+		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: time.Now().UnixNano(), Resources: total, Version: Build(),
+	}}, func(gcs.Reply) {})
+}
+
+func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {
+	n.ask(gcs.Put{Record: gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: time.Now().UnixNano()}}, func(r gcs.Reply) {
+		if r.Err != nil {
+			n.limited.warn("a job could not be announced", "job", job, "err", r.Err)
+		}
+	})
+}

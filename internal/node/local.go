@@ -1,0 +1,77 @@
+package node
+
+import (
+	"context"
+	"os"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+	"mobula/wire"
+	"mobula/worker"
+)
+
+// localPort is the way from a client in this process to the node.
+type localPort struct {
+	n *Node
+	s *session
+}
+
+func (p *localPort) Send(msgs ...wire.Msg) error { return p.n.route(p.n.life, p.s, msgs, false) }
+
+func (p *localPort) Close() error {
+	p.n.leave(p.s, errs.New(errs.CodeShutdown, "the client was closed"))
+	return nil
+}
+
+// Attach joins this process' program as the driver of a new job.
+func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, error) {
+	if namespace == "" {
+		namespace = n.cfg.Namespace
+	}
+	job, err := n.newJob()
+	if err != nil {
+		return nil, err
+	}
+	s := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
+	out := &local{}
+	s.outlet = out
+	c := client.New(client.Config{Port: &localPort{n, s}, Welcome: n.welcomeFor(s, namespace), Memory: n.memory, Log: n.cfg.Logger})
+	out.deliver = c.Deliver
+	n.join(s)
+	if err := n.startSlots(job); err != nil {
+		return nil, err
+	}
+	n.announceJob(job, s.pid, namespace)
+	return c, nil
+}
+
+// startSlots makes the job known to the raylet; without worker processes, its slots are two
+// executors in this process, one for tasks and one for actors.
+func (n *Node) startSlots(job ids.JobID) error {
+	ev := pool.JobStarted{Job: job}
+	if !n.cfg.Processes {
+		ev.Tasks, ev.Actors, ev.Isolate = n.startExecutor(job), n.startExecutor(job), n.socket != nil
+	}
+	return n.startJob(ev)
+}
+
+// startExecutor runs an executor in this process and gives its client id.
+func (n *Node) startExecutor(job ids.JobID) ids.ClientID {
+	s := n.newSession(wire.RoleWorker, job, int32(os.Getpid()))
+	out := &local{}
+	s.outlet = out
+	var exec *worker.Executor
+	c := client.New(client.Config{
+		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace), Memory: n.memory, Log: n.cfg.Logger,
+		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
+	})
+	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger})
+	out.deliver = exec.Deliver
+	n.join(s)
+	n.mu.Lock()
+	n.locals[job] = append(n.locals[job], exec, c)
+	n.mu.Unlock()
+	return s.id
+}

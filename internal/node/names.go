@@ -1,0 +1,165 @@
+package node
+
+import (
+	"encoding/hex"
+	"sync"
+
+	"mobula/gcs"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// names answers the owners' questions about named actors: names are claimed in the
+// control plane's table, where an actor is now is known here, on its node.
+type names struct {
+	n *Node
+
+	mu    sync.Mutex
+	at    map[ids.ActorID]owner.ActorAt          // guarded by mu: last published
+	seek  map[ids.ActorID]map[ids.JobID]struct{} // guarded by mu: whose owners want to hear
+	names map[ids.ActorID]*wire.TaskOptions      // guarded by mu: names held by this node's actors
+}
+
+func newNames(n *Node) *names {
+	return &names{
+		n: n, at: make(map[ids.ActorID]owner.ActorAt), seek: make(map[ids.ActorID]map[ids.JobID]struct{}),
+		names: make(map[ids.ActorID]*wire.TaskOptions),
+	}
+}
+
+// handle takes an owner's message. Answers are posted, never awaited.
+func (t *names) handle(job ids.JobID, msg any) {
+	switch m := msg.(type) {
+	case owner.ClaimName:
+		t.claim(job, m)
+	case owner.ReleaseName:
+		t.release(m)
+	case owner.PublishActor:
+		t.publish(m.At)
+	case owner.LocateActor:
+		t.locate(job, m)
+	}
+}
+
+func (t *names) claim(job ids.JobID, m owner.ClaimName) {
+	rec := t.record(job, m.Actor, m.Opts, gcs.ActorPending)
+	t.n.ask(gcs.Claim{Actor: rec}, func(r gcs.Reply) {
+		ans := owner.NameClaimed{Actor: m.Actor, Err: errs.From(r.Err)}
+		held, ok := firstActor(r.Records)
+		switch {
+		case r.Err == nil:
+			t.mu.Lock()
+			t.names[m.Actor] = m.Opts
+			t.mu.Unlock()
+		case ok && m.Opts.GetIfExists:
+			if id, err := parseActor(held.Actor); err == nil {
+				ans.Existing, ans.Err = id, nil
+			}
+		}
+		t.n.jobs.post(job, owner.FromRegistry{Msg: ans})
+	})
+}
+
+func (t *names) release(m owner.ReleaseName) {
+	t.mu.Lock()
+	delete(t.names, m.Actor)
+	t.mu.Unlock()
+	t.n.ask(gcs.Free{Namespace: m.Opts.Namespace, Name: m.Opts.ActorName, Actor: m.Actor.String()}, func(r gcs.Reply) {
+		if r.Err != nil {
+			t.n.limited.warn("an actor's name could not be given up", "actor", m.Actor, "name", m.Opts.ActorName, "err", r.Err)
+		}
+	})
+}
+
+// publish notes where an actor is and tells the owners that asked. The worker that hosts it
+// becomes known to them first: they will speak to it.
+func (t *names) publish(at owner.ActorAt) {
+	t.mu.Lock()
+	opts := t.names[at.Actor]
+	if at.State == actor.Dead {
+		delete(t.at, at.Actor)
+	} else {
+		t.at[at.Actor] = at
+	}
+	var jobs []ids.JobID
+	for job := range t.seek[at.Actor] {
+		jobs = append(jobs, job)
+	}
+	if at.State == actor.Dead {
+		delete(t.seek, at.Actor)
+	}
+	t.mu.Unlock()
+	for _, job := range jobs {
+		t.tell(job, at)
+	}
+	if opts != nil && at.State == actor.Alive {
+		rec := t.record(at.Actor.Job(), at.Actor, opts, gcs.ActorAlive)
+		t.n.ask(gcs.Update{Actor: rec}, func(gcs.Reply) {}) // a hint for readers of the table; the claim is what counts
+	}
+}
+
+func (t *names) locate(job ids.JobID, m owner.LocateActor) {
+	t.mu.Lock()
+	if m.Done {
+		delete(t.seek[m.Actor], job)
+		t.mu.Unlock()
+		return
+	}
+	if t.seek[m.Actor] == nil {
+		t.seek[m.Actor] = make(map[ids.JobID]struct{})
+	}
+	t.seek[m.Actor][job] = struct{}{}
+	at, known := t.at[m.Actor]
+	if !known && t.n.jobs.get(m.Actor.Job()) == nil {
+		delete(t.seek, m.Actor)
+		at = owner.ActorAt{Actor: m.Actor, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "actor %v: its job has ended", m.Actor)}
+		known = true
+	}
+	t.mu.Unlock()
+	if known {
+		t.tell(job, at)
+	}
+}
+
+func (t *names) tell(job ids.JobID, at owner.ActorAt) {
+	if s := t.n.clients.get(at.Worker); s != nil && s.knownTo(job) {
+		t.n.jobs.post(job, owner.ClientJoined{Client: s.id, Role: s.role})
+	}
+	t.n.jobs.post(job, owner.FromRegistry{Msg: at})
+}
+
+// forget drops what a job that ended wanted to hear.
+func (t *names) forget(job ids.JobID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, jobs := range t.seek {
+		delete(jobs, job)
+	}
+}
+
+func (t *names) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
+	return gcs.ActorRecord{
+		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: t.n.cfg.Name,
+		Job: job, Detached: o.Detached, Epoch: t.n.epoch, State: st,
+	}
+}
+
+func firstActor(rs []gcs.Record) (gcs.ActorRecord, bool) {
+	if len(rs) == 0 {
+		return gcs.ActorRecord{}, false
+	}
+	r, ok := rs[0].(gcs.ActorRecord)
+	return r, ok
+}
+
+func parseActor(s string) (ids.ActorID, error) {
+	var id ids.ActorID
+	if len(s) != 2*len(id) {
+		return id, errs.New(errs.CodeInvalid, "actor id %q: want %d hexadecimal digits", s, 2*len(id))
+	}
+	_, err := hex.Decode(id[:], []byte(s))
+	return id, err
+}

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"mobula/actors"
+	"mobula/gcs"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/objectstore/segment"
+	"mobula/objectstore/spill"
+	"mobula/raylet"
+	"mobula/raylet/pool"
+	"mobula/raylet/pool/proc"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// Node is a running node.
+type Node struct {
+	cfg    Config
+	dir    string
+	own    bool // the directory is ours to remove
+	epoch  uint64
+	secret []byte // of the tokens
+
+	sys       *actors.System
+	gcs       *control
+	rayletSup actors.Sup
+	raylet    *actors.Ref[raylet.Event]
+	procs     *proc.Launcher
+	shm       *objectstore.Memory
+	spiller   *spill.Spiller
+	store     *objectstore.Store
+	memory    *segment.Mapping // of the clients in this process
+	clients   sessions
+	jobs      owners
+	names     *names
+	socket    *server
+	limited   *limited
+	obs       observer
+	leases    leaseMark
+	workers   workerMark
+
+	life context.Context // ends when Close begins
+	end  context.CancelFunc
+	work sync.WaitGroup // goroutines of sessions and cold requests
+	once sync.Once
+	err  error // of Close; written in once
+
+	mu       sync.Mutex
+	lastJob  ids.JobID                 // guarded by mu
+	started  []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
+	programs map[ids.JobID]program     // guarded by mu: what the jobs' workers run
+	locals   map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
+	arrivals map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
+}
+
+type closer interface {
+	Close(ctx context.Context) error
+}
+
+// Start runs a node in this process. It is up when Start returns, except for the control
+// plane, which named actors wait for.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, own: cfg.Dir == "" || !cfg.Keep, epoch: uint64(time.Now().UnixNano()),
+		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival),
+	}
+	if n.dir, err = cfg.sessionDir(); err != nil {
+		return nil, err
+	}
+	n.clients.last = ids.ClientID(n.epoch) // above every id of an earlier life
+	n.lastJob = firstJob(n.dir)
+	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
+		return nil, err
+	}
+	n.life, n.end = context.WithCancel(context.Background())
+	n.limited = &limited{log: cfg.Logger, every: 10 * time.Second}
+	n.names = newNames(n)
+	n.sys = actors.NewSystem(actors.Config{Logger: cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
+	if err := n.assemble(); err != nil {
+		return nil, errors.Join(err, n.Close(ctx))
+	}
+	return n, nil
+}
+
+// assemble starts the tree, in the order in which Close stops it backwards.
+func (n *Node) assemble() error {
+	n.gcs = startControl(n)
+	if err := n.startStore(); err != nil {
+		return err
+	}
+	if err := n.startRaylet(); err != nil {
+		return err
+	}
+	if err := n.restoreJobs(); err != nil {
+		return err
+	}
+	return n.listen()
+}
+
+// Close stops the node: clients are told, workers end, nothing is left behind but what a
+// kept node keeps.
+func (n *Node) Close(ctx context.Context) error {
+	n.once.Do(func() { n.err = n.close(ctx) })
+	return n.err
+}
+
+func (n *Node) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
+	defer cancel()
+	if n.socket != nil {
+		n.socket.close()
+	}
+	for _, s := range n.clients.all() {
+		s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)})
+		s.Flush()
+	}
+	var all []error
+	n.mu.Lock()
+	locals := n.locals
+	n.locals = nil
+	n.mu.Unlock()
+	for _, cs := range locals {
+		for _, c := range cs {
+			all = append(all, c.Close(ctx))
+		}
+	}
+	if n.procs != nil {
+		all = append(all, n.procs.Close(ctx))
+	}
+	all = append(all, n.sys.StopTree(ctx))
+	n.end()
+	n.gcs.wait()
+	for _, s := range n.clients.all() {
+		s.Close()
+	}
+	n.work.Wait()
+	if n.spiller != nil {
+		all = append(all, n.spiller.Close(ctx))
+	}
+	all = append(all, n.closeStore())
+	if n.own {
+		all = append(all, os.RemoveAll(n.dir))
+	}
+	return errors.Join(all...)
+}
+
+func (n *Node) toSched(ev sched.Event)         { _ = n.raylet.Post(ev) } // stopped: nobody waits any more
+func (n *Node) toStore(ev objectstore.Event)   { _ = n.store.Post(ev) }
+func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
+func (n *Node) componentEvent(ev actors.Event) { n.obs.component(ev) }
+
+// firstJob is the number of the last job of which the node's directory has a log.
+func firstJob(dir string) ids.JobID {
+	var last ids.JobID
+	for _, job := range loggedJobs(dir) {
+		last = max(last, job)
+	}
+	return last
+}
+
+// control is the control plane as the node uses it: it starts beside everything else, and
+// what is asked before it is up waits.
+type control struct {
+	ready chan struct{} // closed when g or err is set
+	g     *gcs.GCS
+	err   error
+}
+
+func startControl(n *Node) *control {
+	c := &control{ready: make(chan struct{})}
+	if n.cfg.NoGCS {
+		c.err = errs.New(errs.CodeInvalid, "the node runs without a control plane")
+		close(c.ready)
+		return c
+	}
+	go func() {
+		defer close(c.ready)
+		c.g, c.err = gcs.Start(n.sys, gcs.Config{Dir: filepath.Join(n.dir, "gcs"), Node: n.cfg.Name, Logger: n.cfg.Logger})
+		if c.err != nil {
+			n.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
+			return
+		}
+		n.announce(c.g)
+	}()
+	return c
+}
+
+func (c *control) wait() {
+	if c != nil {
+		<-c.ready
+	}
+}
+
+// ask asks the control plane; done is called once, maybe on this goroutine.
+func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
+	put := func() {
+		if n.gcs.err != nil {
+			done(gcs.Reply{Err: n.gcs.err})
+			return
+		}
+		n.gcs.g.Ask(op, done)
+	}
+	select {
+	case <-n.gcs.ready:
+		put()
+	default:
+		n.work.Go(func() {
+			<-n.gcs.ready
+			put()
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/oplog"
+	"mobula/raylet/owner"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// ownerActor is the shell of one job's owner: it keeps the log, which outlives the core.
+type ownerActor struct {
+	n   *Node
+	job ids.JobID
+	ref *actors.Ref[owner.Event]
+	log *oplog.Log
+
+	// Of the actor's goroutine.
+	dirty  []*session
+	cancel func() // of the core's timer
+	epoch  uint64
+}
+
+// startOwner adds the owner of a job. With replay there is a log of before the node's
+// restart.
+func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
+	dir := filepath.Join(n.dir, "owner", job.String())
+	log, err := oplog.Open(dir, oplog.Options{Unlink: !n.cfg.Keep})
+	if err != nil {
+		return nil, err
+	}
+	o := &ownerActor{n: n, job: job, log: log}
+	o.ref, err = actors.Spawn(n.rayletSup, actors.Spec[owner.Event, owner.Effect]{
+		Kind: "owner", Name: "owner/" + job.String(),
+		New:     o.build,
+		Do:      o.do,
+		Flush:   o.flush,
+		Stop:    func() { _ = o.log.Close() }, // its records are on disk as they are
+		Mailbox: 1 << 16,
+		Policy:  actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	if err != nil {
+		_ = log.Close()
+		return nil, fmt.Errorf("owner of job %v: %w", job, err)
+	}
+	return o, nil
+}
+
+// build makes the core: new for a new job, else from the log, and then every client is
+// asked what it holds.
+func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
+	cfg := owner.Config{Job: o.job, InlineBudget: o.n.inlineBudget(), Transitions: o.n.watching()}
+	if start.Restart == 0 && o.log.Stats().Segments == 0 {
+		return ownerCore{owner.New(cfg)}, nil, nil
+	}
+	var damage error
+	core, err := owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
+	if err = errors.Join(err, damage); err != nil {
+		return nil, nil, fmt.Errorf("owner of job %v: %w", o.job, err)
+	}
+	o.epoch++
+	ev := owner.Restored{Epoch: uint64(time.Now().UnixNano())}
+	for _, s := range o.n.clients.all() {
+		if s.isKnownTo(o.job) {
+			ev.Clients = append(ev.Clients, owner.ClientJoined{Client: s.id, Role: s.role})
+		}
+	}
+	o.n.toSched(sched.OwnerRestarted{Job: o.job})
+	return ownerCore{core}, []owner.Event{ev}, nil
+}
+
+// ownerCore lets the node ask the core, between two steps.
+type ownerCore struct{ *owner.Core }
+
+// question is an event of the node's own: it reads the core and changes nothing.
+type question struct {
+	owner.Event
+	ask func(*owner.Core)
+}
+
+func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
+	if q, ok := ev.(question); ok {
+		q.ask(c.Core)
+		return nil
+	}
+	return c.Core.Step(now, ev)
+}
+
+// do carries out one effect.
+func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
+	switch e.Kind {
+	case owner.ToClient:
+		o.toClient(e.Client, e.Wire)
+	case owner.ToStore:
+		o.n.toStore(e.Msg.(objectstore.Event))
+	case owner.ToSched:
+		o.n.toSched(e.Msg.(sched.Event))
+	case owner.ToRegistry:
+		o.n.names.handle(o.job, e.Msg)
+	case owner.Log:
+		o.append(e)
+	case owner.LogFree:
+		for _, c := range *e.Cookies {
+			if *c != 0 {
+				_ = o.log.Free(*c) // what cannot be freed is kept: space, not meaning
+			}
+		}
+	case owner.Fetch:
+		rec, err := o.log.Read(uint64(e.N))
+		_ = self.Post(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)}) // to itself: it is running
+	case owner.After:
+		if o.cancel != nil {
+			o.cancel()
+		}
+		o.cancel = self.After(e.Delay(), owner.Timer{})
+	case owner.Transitions:
+		o.n.observe(*e.Changes)
+	case owner.JobEnded:
+		o.n.jobEnded(o.job)
+	}
+}
+
+// append puts a record on the log. Where it cannot (disk full), the runtime goes on without:
+// what is lost then is lost only if this owner crashes too.
+func (o *ownerActor) append(e owner.Effect) {
+	cookie, err := o.log.Append(e.Record)
+	if err != nil {
+		o.n.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
+	}
+	if e.Cookie != nil {
+		*e.Cookie = cookie
+	}
+}
+
+// toClient queues a message. The last session is remembered: most batches go to one.
+func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
+	for _, s := range o.dirty {
+		if s.id == id {
+			s.Push(m)
+			return
+		}
+	}
+	if s := o.n.clients.get(id); s != nil {
+		s.Push(m)
+		o.dirty = append(o.dirty, s)
+	}
+}
+
+func (o *ownerActor) flush() {
+	for i, s := range o.dirty {
+		s.Flush()
+		o.dirty[i] = nil
+	}
+	o.dirty = o.dirty[:0]
+}
+
+// owners is the table of the jobs' owners. Guarded by mu.
+type owners struct {
+	mu    sync.RWMutex
+	byJob map[ids.JobID]*ownerActor
+}
+
+func (t *owners) get(job ids.JobID) *ownerActor {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byJob[job]
+}
+
+func (t *owners) put(o *ownerActor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byJob == nil {
+		t.byJob = make(map[ids.JobID]*ownerActor)
+	}
+	t.byJob[o.job] = o
+}
+
+func (t *owners) remove(job ids.JobID) *ownerActor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.byJob[job]
+	delete(t.byJob, job)
+	return o
+}
+
+func (t *owners) all() []*ownerActor {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]*ownerActor, 0, len(t.byJob))
+	for _, o := range t.byJob {
+		out = append(out, o)
+	}
+	return out
+}
+
+// post gives an owner an event; one that is gone has nobody left to care.
+func (t *owners) post(job ids.JobID, ev owner.Event) {
+	if o := t.get(job); o != nil {
+		_ = o.ref.Post(ev)
+	}
+}

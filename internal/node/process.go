@@ -1,0 +1,47 @@
+package node
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+	"mobula/raylet/pool/proc"
+)
+
+// startProcesses makes the launcher of worker processes. Its thread costs nothing until
+// the first start.
+func (n *Node) startProcesses() error {
+	var err error
+	n.procs, err = proc.New(proc.Config{
+		Exe: n.cfg.Executable, Args: n.cfg.Args, Env: n.cfg.Env,
+		Program: n.executable,
+		Socket:  n.Address(),
+		LogDir:  filepath.Join(n.dir, "logs"),
+		Post:    func(ev pool.Event) { _ = n.raylet.Post(ev) }, // stopped: the launcher is closed next
+	})
+	return err
+}
+
+// executable is what a job's workers run: the driver's program, by the descriptor that the
+// node holds, or this program where the driver is in this process.
+func (n *Node) executable(job ids.JobID) (string, []string) {
+	p := n.programOf(job)
+	if p.exe == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", p.exe.Fd()), p.args
+}
+
+// Build is the version of this binary: the module's, or the release under development.
+func Build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "v" + Release + "-devel"
+	}
+	return info.Main.Version
+}
+
+// Release is the version under development.
+const Release = "0.1.0"

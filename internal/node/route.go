@@ -1,0 +1,99 @@
+package node
+
+import (
+	"context"
+
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner"
+	"mobula/wire"
+)
+
+// route passes a client's batch on, in order for each who gets part of it. It reports
+// backpressure by waiting, and ctx's end. It keeps msgs if own.
+func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool) error {
+	// The usual batch is all for the client's own owner: it goes on as it is.
+	i := 0
+	for i < len(msgs) && n.forOwner(s, msgs[i]) {
+		i++
+	}
+	if i == len(msgs) {
+		if !own {
+			msgs = append([]wire.Msg(nil), msgs...)
+		}
+		return n.sendOwner(ctx, s, s.job, msgs)
+	}
+	var run []wire.Msg
+	flush := func() error {
+		if len(run) == 0 {
+			return nil
+		}
+		err := n.sendOwner(ctx, s, s.job, run)
+		run = nil
+		return err
+	}
+	for _, m := range msgs {
+		if n.forOwner(s, m) {
+			run = append(run, m)
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		if err := n.routeOther(ctx, s, m); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
+	o := n.jobs.get(job)
+	if o == nil {
+		return nil // the job is over: nobody waits for an answer any more
+	}
+	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
+}
+
+// forOwner tells whether a message is for the owner of the client's own job.
+func (n *Node) forOwner(s *session, m wire.Msg) bool {
+	switch m := m.(type) {
+	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Request, *wire.Stats, *wire.Hello, *wire.Bye:
+		return false
+	case *wire.Holdings:
+		return m.Component == wire.ComponentOwner
+	case *wire.Done:
+		return m.Task.Job() == s.job
+	case *wire.StreamItem:
+		return m.Task.Job() == s.job
+	case *wire.Blocked:
+		return m.Task.Job() == s.job
+	case *wire.Unblocked:
+		return m.Task.Job() == s.job
+	case *wire.Seal:
+		return m.ID.Job() == s.job
+	}
+	return true
+}
+
+func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
+	switch m := m.(type) {
+	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Holdings:
+		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
+	case *wire.Done:
+		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
+	case *wire.StreamItem:
+		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
+	case *wire.Blocked:
+		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
+	case *wire.Unblocked:
+		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
+	case *wire.Seal:
+		return n.sendOwner(ctx, s, m.ID.Job(), []wire.Msg{m})
+	case *wire.Request:
+		n.cold(s, m)
+	case *wire.Stats:
+		n.workerStats(s, m)
+	}
+	return nil
+}

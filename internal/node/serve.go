@@ -1,0 +1,249 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+	"mobula/wire"
+)
+
+// server is the node's socket.
+type server struct {
+	l  *wire.Listener
+	wg sync.WaitGroup
+}
+
+// SocketName is the name of a node's socket in its directory.
+const SocketName = "node.sock"
+
+// Address is the path of the node's socket.
+func (n *Node) Address() string { return filepath.Join(n.dir, SocketName) }
+
+// listen opens the socket and serves it.
+func (n *Node) listen() error {
+	l, err := wire.Listen(n.Address(), wire.Config{})
+	if err != nil {
+		return err
+	}
+	n.socket = &server{l: l}
+	n.socket.wg.Go(func() {
+		if err := l.Serve(n.handshake); err != nil {
+			n.cfg.Logger.Error("the node's socket failed; no client can connect any more", "err", err)
+		}
+	})
+	return nil
+}
+
+func (s *server) close() {
+	_ = s.l.Close() // what it had to say it said to the clients
+	s.wg.Wait()
+}
+
+// handshake lets a client in. It runs on the connection's goroutine.
+func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+	if n.life.Err() != nil {
+		return nil, errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)
+	}
+	switch h.Role {
+	case wire.RoleDriver:
+		return n.welcomeDriver(h, p)
+	case wire.RoleWorker:
+		return n.welcomeWorker(h, p)
+	case wire.RoleTool:
+		s := n.newSession(wire.RoleTool, 0, p.PID)
+		out := &socket{}
+		s.outlet = out
+		n.join(s)
+		return n.session(s, out, h), nil
+	}
+	return nil, errs.New(errs.CodeProtocol, "role %d is none that this node knows", h.Role)
+}
+
+func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", p.PID))
+	if err != nil {
+		return nil, errs.New(errs.CodeRuntimeSetup, "the driver's executable, which its workers run too, cannot be opened: %v", err)
+	}
+	var s *session
+	if s, err = n.returning(h, p); err == nil && s == nil {
+		var job ids.JobID
+		if job, err = n.newJob(); err == nil {
+			s = n.newSession(wire.RoleDriver, job, p.PID)
+		}
+	}
+	if err != nil {
+		_ = exe.Close()
+		return nil, err
+	}
+	out := &socket{}
+	s.outlet = out
+	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions})
+	n.join(s)
+	if err := n.startJob(pool.JobStarted{Job: s.job}); err != nil {
+		return nil, err
+	}
+	n.announceJob(s.job, p.PID, h.Namespace)
+	return n.session(s, out, h), nil
+}
+
+// returning is the session of a driver that comes back to a node that restarted: under
+// its old id and job, if the job is still there.
+func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
+	if h.Job == 0 || h.Client == 0 {
+		return nil, nil
+	}
+	if n.jobs.get(h.Job) == nil {
+		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more", h.Job, n.cfg.Name)
+	}
+	if !tokenMatches(n.token(h.Job, h.Client), h.Token) {
+		return nil, errs.New(errs.CodePermission, "client %v does not own job %v", h.Client, h.Job)
+	}
+	if old := n.clients.get(h.Client); old != nil {
+		n.leave(old, errs.New(errs.CodeShutdown, "the client connected again"))
+	}
+	return &session{id: h.Client, role: wire.RoleDriver, job: h.Job, pid: p.PID, root: ids.RootTask(h.Job, uint64(h.Client))}, nil
+}
+
+// arrival is a worker whose registration the pool has yet to judge.
+type arrival struct {
+	s    *session
+	done chan error
+}
+
+// admitTimeout bounds the pool's judgement.
+const admitTimeout = 10 * time.Second
+
+func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+	s := n.newSession(wire.RoleWorker, 0, p.PID)
+	out := &socket{}
+	s.outlet = out
+	a := &arrival{s: s, done: make(chan error, 1)}
+	n.mu.Lock()
+	n.arrivals[s.id] = a
+	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		delete(n.arrivals, s.id)
+		n.mu.Unlock()
+	}()
+	if err := n.raylet.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID}); err != nil {
+		return nil, err
+	}
+	t := time.NewTimer(admitTimeout)
+	defer t.Stop()
+	select {
+	case err := <-a.done:
+		if err != nil {
+			return nil, err
+		}
+	case <-t.C:
+		return nil, errs.New(errs.CodeRuntimeSetup, "the pool did not answer the registration of process %d in %v", p.PID, admitTimeout)
+	}
+	if err := wire.CompareFunctions(n.programOf(s.job).functions, h.Functions); err != nil {
+		n.leave(s, errs.From(err))
+		return nil, err
+	}
+	return n.session(s, out, h), nil
+}
+
+// admitted runs in the raylet: the worker is one we started. From now on it can be sent to;
+// what is sent waits for the Welcome.
+func (n *Node) admitted(e pool.Admit) {
+	n.mu.Lock()
+	a := n.arrivals[e.Client]
+	n.mu.Unlock()
+	if a == nil {
+		_ = n.raylet.Post(pool.Disconnected{Client: e.Client}) // it did not wait
+		return
+	}
+	a.s.job, a.s.root = e.Job, ids.RootTask(e.Job, uint64(e.Client))
+	n.join(a.s)
+	a.done <- nil
+}
+
+func (n *Node) refused(e pool.Refuse) {
+	n.mu.Lock()
+	a := n.arrivals[e.Client]
+	n.mu.Unlock()
+	if a != nil {
+		a.done <- e.Err
+		return
+	}
+	if s := n.clients.get(e.Client); s != nil {
+		s.Push(&wire.Bye{Err: e.Err})
+		s.Close()
+	}
+}
+
+// session is the life of a connection that was let in.
+func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
+	w := n.welcomeFor(s, h.Namespace)
+	if w.Namespace == "" {
+		w.Namespace = n.cfg.Namespace
+	}
+	w.Token = n.token(s.job, s.id)
+	return &wire.Session{Welcome: w, Segment: n.shm.Segment.File(), Run: func(c *wire.Conn, err error) {
+		if err == nil {
+			out.open(c)
+			err = n.receive(s, c)
+		}
+		n.leave(s, departure(s, err))
+	}}
+}
+
+// receive passes on what a client says until it says no more.
+func (n *Node) receive(s *session, c *wire.Conn) error {
+	for {
+		batch, err := c.Recv()
+		if err != nil {
+			return err
+		}
+		if err := n.route(n.life, s, batch, true); err != nil {
+			return err
+		}
+	}
+}
+
+// departure says why a client went, for those who waited for it.
+func departure(s *session, err error) *errs.Error {
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return errs.New(errs.CodeDisconnected, "process %d closed its connection", s.pid)
+	}
+	return errs.From(err)
+}
+
+// awaitExit returns when the process is gone, at the latest after d or when ctx ends.
+func awaitExit(ctx context.Context, pid int32, d time.Duration) {
+	fd, err := unix.PidfdOpen(int(pid), 0)
+	if err != nil {
+		return // it is gone already
+	}
+	defer unix.Close(fd)
+	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if k, err := unix.Poll(fds, 100); k > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// arguments are those of a process, without the program; none where it is gone.
+func arguments(pid int32) []string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")[1:]
+}

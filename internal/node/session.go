@@ -1,0 +1,191 @@
+package node
+
+import (
+	"slices"
+	"sync"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// session is one client as the node knows it.
+type session struct {
+	id   ids.ClientID
+	role wire.Role
+	job  ids.JobID
+	pid  int32
+	root ids.TaskID
+	outlet
+
+	mu   sync.Mutex
+	jobs []ids.JobID // whose owners know the client; guarded by mu
+	gone bool        // guarded by mu
+}
+
+// local tells whether the client is in this process.
+func (s *session) local() bool {
+	_, ok := s.outlet.(*local)
+	return ok
+}
+
+// knownTo notes that the job's owner knows the client and tells whether that is new. It
+// is not once the client is gone.
+func (s *session) knownTo(job ids.JobID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || slices.Contains(s.jobs, job) {
+		return false
+	}
+	s.jobs = append(s.jobs, job)
+	return true
+}
+
+// leave ends the session once and gives the jobs whose owners must hear of it.
+func (s *session) leave() []ids.JobID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil
+	}
+	s.gone = true
+	return s.jobs
+}
+
+// sessions is the table of all clients. Guarded by mu.
+type sessions struct {
+	mu   sync.RWMutex
+	byID map[ids.ClientID]*session
+	last ids.ClientID
+}
+
+func (t *sessions) add(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID == nil {
+		t.byID = make(map[ids.ClientID]*session)
+	}
+	t.byID[s.id] = s
+}
+
+// next is a client id never given before. Ids of the node's earlier lives lie below first.
+func (t *sessions) next() ids.ClientID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	return t.last
+}
+
+func (t *sessions) get(id ids.ClientID) *session {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byID[id]
+}
+
+func (t *sessions) remove(id ids.ClientID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, id)
+}
+
+// all gives every session, in order of id.
+func (t *sessions) all() []*session {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]*session, 0, len(t.byID))
+	for _, s := range t.byID {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *session) int { return int(int64(a.id) - int64(b.id)) })
+	return out
+}
+
+// send queues a message for a client and lets it go; a client that is gone gets nothing.
+func (t *sessions) send(id ids.ClientID, m wire.Msg) {
+	if s := t.get(id); s != nil {
+		s.Push(m)
+		s.Flush()
+	}
+}
+
+// socket is the outlet to a client over a connection. What is pushed before it is open,
+// which it is when the client has been welcomed, waits.
+type socket struct {
+	mu      sync.Mutex
+	conn    *wire.Conn // guarded by mu until it is set
+	pending []wire.Msg // guarded by mu
+	spare   []wire.Msg // guarded by mu
+	busy    bool       // guarded by mu
+}
+
+func (o *socket) open(c *wire.Conn) {
+	o.mu.Lock()
+	o.conn = c
+	o.mu.Unlock()
+	o.Flush()
+}
+
+func (o *socket) Push(m wire.Msg) {
+	o.mu.Lock()
+	o.pending = append(o.pending, m)
+	o.mu.Unlock()
+}
+
+// Flush hands the queue to the connection. A client that reads nothing until its backlog
+// is full is cut off: an actor does not wait for it.
+func (o *socket) Flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.busy || o.conn == nil {
+		return
+	}
+	o.busy = true
+	for len(o.pending) > 0 {
+		batch := o.pending
+		o.pending = o.spare[:0]
+		o.mu.Unlock()
+		if err := o.write(batch); err != nil {
+			o.conn.Fail(err)
+		}
+		clear(batch)
+		o.mu.Lock()
+		o.spare = batch
+	}
+	o.busy = false
+}
+
+// write sends a batch; a message with a descriptor goes by itself, in its turn.
+func (o *socket) write(batch []wire.Msg) error {
+	for i, m := range batch {
+		f, ok := m.(*wire.MapFile)
+		if !ok || f.Opened == nil {
+			continue
+		}
+		if err := o.conn.TrySend(batch[:i]...); err != nil {
+			return err
+		}
+		err := o.conn.SendFD(m, f.Opened)
+		_ = f.Opened.Close() // a copy of ours
+		if err != nil {
+			return err
+		}
+		return o.write(batch[i+1:])
+	}
+	return o.conn.TrySend(batch...)
+}
+
+func (o *socket) Close() {
+	o.Flush()
+	o.mu.Lock()
+	c := o.conn
+	o.mu.Unlock()
+	if c != nil {
+		_ = c.Close() // the client is done with; what could not be written does not matter
+	}
+}
+
+// isKnownTo tells whether the job's owner knows the client.
+func (s *session) isKnownTo(job ids.JobID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.jobs, job)
+}

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/actors"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/objectstore/segment"
+	"mobula/objectstore/spill"
+	_ "mobula/objectstore/spill/cloud" // s3:// and mem:// targets
+	"mobula/raylet/owner"
+	"mobula/wire"
+)
+
+// startStore adds object store and spillers to the tree. A kept node's segment is a named
+// file, which the next life finds.
+func (n *Node) startStore() error {
+	sup, err := actors.Supervisor(n.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
+	if err != nil {
+		return err
+	}
+	seg := segment.Config{Size: n.cfg.StoreBytes}
+	if n.cfg.Keep {
+		seg.Path = filepath.Join(n.cfg.StoreDir, n.segmentName())
+	}
+	if n.shm, err = objectstore.OpenMemory(seg); err != nil {
+		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
+	}
+	if n.spiller, err = spill.Open(n.spillConfig(sup)); err != nil {
+		return err
+	}
+	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
+	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
+	n.store, err = objectstore.Open(sup, objectstore.Options{
+		Config: cfg, Memory: n.shm, Spiller: n.spiller,
+		ToClient: n.fromStore,
+		ToOwner:  func(job ids.JobID, m any) { n.jobs.post(job, owner.FromStore{Msg: m}) },
+		Logger:   n.cfg.Logger,
+		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	if err != nil {
+		return err
+	}
+	n.memory, err = objectstore.OpenMapping(n.shm.Segment.File(), n.shm.Segment.Size())
+	return err
+}
+
+// segmentName is the same for every life of a kept node: it follows from its directory.
+func (n *Node) segmentName() string {
+	return fmt.Sprintf("mobula-%d-%s", os.Getuid(), fingerprint(n.dir))
+}
+
+func (n *Node) spillConfig(parent actors.Parent) spill.Config {
+	cfg := spill.Default(n.segmentName())
+	cfg.URLs, cfg.Dir = n.cfg.SpillURLs, filepath.Join(n.dir, "spill")
+	cfg.Restarts, cfg.Keep = n.cfg.Keep, n.cfg.Keep
+	cfg.Parent, cfg.Logger = parent, n.cfg.Logger
+	return cfg
+}
+
+// fromStore sends a client what the store has to say. The descriptor stays the store's: the
+// message carries a copy, which goes when it was sent.
+func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
+	s := n.clients.get(id)
+	if s == nil {
+		return
+	}
+	if mf, ok := m.(*wire.MapFile); ok && f != nil && !s.local() {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			n.limited.warn("a file of the object store could not be passed on", "file", f.Name(), "err", err)
+			return
+		}
+		c := *mf
+		c.Opened = os.NewFile(uintptr(fd), f.Name())
+		m = &c
+	}
+	s.Push(m)
+	s.Flush()
+}
+
+// closeStore ends what outlives the store's actor.
+func (n *Node) closeStore() error {
+	var all []error
+	if n.memory != nil {
+		all = append(all, n.memory.Close())
+	}
+	if n.shm != nil {
+		all = append(all, n.shm.Close(!n.cfg.Keep))
+	}
+	return errors.Join(all...)
+}
