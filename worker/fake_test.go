@@ -38,7 +38,12 @@ func newPeer(t testing.TB, cfg Config) *peer {
 		Welcome:  &wire.Welcome{Client: 5, Job: 9, Root: ids.RootTask(9, 5), InlineMax: 1024},
 		Holdings: func(h *wire.Holdings) { p.e.Holdings(h) }})
 	cfg.Client, cfg.Memory = p.c, p
-	cfg.Lookup = func(name string) (*registry.Function, bool) { f, ok := p.funcs[name]; return f, ok }
+	cfg.Lookup = func(name string) (*registry.Function, bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f, ok := p.funcs[name]
+		return f, ok
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -149,6 +154,8 @@ type body = func(ctx context.Context, c *registry.Call) ([]registry.Output, any,
 
 // handle registers a function for this test and gives the options of a call.
 func (p *peer) handle(name string, kind wire.TaskKind, f body) *wire.TaskOptions {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.funcs[name] = &registry.Function{Name: name, Kind: kind, Invoke: f}
 	return &wire.TaskOptions{Func: name, NumReturns: 1}
 }

@@ -48,6 +48,20 @@ func TestStatsAndIdleLanes(t *testing.T) {
 	})
 }
 
+func TestTasksForALaneThatIsSweptAreNotLost(t *testing.T) {
+	p := newPeer(t, Config{})
+	l := p.e.lane(5) // as Deliver does, just before the sweep
+	p.e.sweep()
+	p.e.sweep()
+	opts := p.handle("ok", wire.TaskNormal, ok)
+	if l.push(5, []wire.ExecTask{p.task(opts)}, 1) {
+		t.Fatal("a forgotten lane takes tasks")
+	}
+	task := p.task(opts)
+	p.e.pushLease(5, []wire.ExecTask{task}, 1)
+	p.done(task.Spec.ID)
+}
+
 func (p *peer) funcs2(name string) *wire.TaskOptions {
 	return &wire.TaskOptions{Func: name, NumReturns: 1}
 }

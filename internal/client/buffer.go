@@ -177,7 +177,7 @@ func (b *Buffer) Seal(meta []byte, refs []ids.ObjectID) (*Handle, error) {
 	if b.exists {
 		return b.c.Bind(b.id), nil
 	}
-	h := b.c.resolvedHandle(b.id, r)
+	h, _ := b.c.resolvedHandle(b.id, r)
 	if err := b.c.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v}); err != nil {
 		h.Release()
 		return nil, err

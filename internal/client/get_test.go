@@ -97,6 +97,22 @@ func TestReadersShareOnePin(t *testing.T) {
 	f.until("the unpin", func() bool { return len(f.pins) == 0 })
 }
 
+func TestSecondPinOfAnObjectIsCounted(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	f.resolveStored(hs[0].ID(), "twice")
+	d, err := f.c.Get1(t.Context(), hs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock() // an answer to a Get that was withdrawn crosses the one in use
+	late := f.answer(wire.Get{ID: hs[0].ID(), Fetch: true}, f.objects[hs[0].ID()])
+	f.mu.Unlock()
+	f.c.Dispatch(late)
+	d.Release()
+	f.until("both pins are back, in one message", func() bool { return len(f.pins) == 0 && f.count(wire.KindUnpin) == 1 })
+}
+
 func TestGetErrorComesAtOnceAndGivesPinsBack(t *testing.T) {
 	f := newFake(t, Config{})
 	_, a := f.submit(plain)

@@ -35,7 +35,7 @@ func (c *Client) Put(ctx context.Context, v wire.Value) (*Handle, error) {
 		}
 	}
 	p := &put{m: wire.PutValue{ID: id, Value: v}, r: wire.Result{Kind: wire.ResultInline, Value: v, Size: uint64(len(v.Data))}}
-	h := c.resolvedHandle(id, &p.r)
+	h, _ := c.resolvedHandle(id, &p.r)
 	if err := c.send(&p.m); err != nil {
 		h.Release()
 		return nil, err
@@ -55,14 +55,13 @@ func (c *Client) putLarge(ctx context.Context, id ids.ObjectID, v wire.Value) (*
 }
 
 // resolvedHandle enters a handle whose result is known. An entry that is there already
-// keeps what it knows.
-func (c *Client) resolvedHandle(id ids.ObjectID, r *wire.Result) *Handle {
-	fresh := &Handle{c: c, id: id}
+// keeps what it knows; fresh tells that there was none.
+func (c *Client) resolvedHandle(id ids.ObjectID, r *wire.Result) (h *Handle, fresh bool) {
+	mine := &Handle{c: c, id: id}
 	s := c.table.shard(id)
 	s.mu.Lock()
-	h := s.find(id)
-	if h == nil {
-		h = fresh
+	if h = s.find(id); h == nil {
+		h, fresh = mine, true
 		s.put(h)
 	}
 	h.refs++
@@ -76,5 +75,5 @@ func (c *Client) resolvedHandle(id ids.ObjectID, r *wire.Result) *Handle {
 	if c.table.cacheUsed.Load() > c.table.cacheMax {
 		c.table.evict()
 	}
-	return h
+	return h, fresh
 }

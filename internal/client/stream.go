@@ -110,19 +110,20 @@ func (c *Client) streamed(m *wire.StreamItem) {
 		return // every reader has left; whoever comes back asks again
 	}
 	delete(c.streams.open, k)
+	fresh := false
 	switch m.Result.Kind {
 	case wire.ResultNone:
 		w.end = true
 	case wire.ResultError:
 		w.err = failureOf(m.Task.Return(int(m.Index)), &m.Result)
 	default:
-		w.h = c.resolvedHandle(m.Task.Return(int(m.Index)), &m.Result)
+		w.h, fresh = c.resolvedHandle(m.Task.Return(int(m.Index)), &m.Result)
 		for range w.readers - 1 {
 			w.h.Retain()
 		}
 	}
 	c.streams.mu.Unlock()
-	if w.h != nil {
+	if fresh {
 		_ = c.send(&wire.AddRef{ID: w.h.id}) // where the connection is gone, every use of h says so
 	}
 	close(w.done)
