@@ -49,6 +49,8 @@ func (s *Spiller) Fallback(size uint64) (*os.File, string, error) {
 	if best == nil {
 		return nil, "", s.noFallback(size, why)
 	}
+	s.mapping.Lock()
+	defer s.mapping.Unlock()
 	f, err := best.Allocate(size)
 	if err != nil {
 		return nil, "", s.noFallback(size, err.Error())
@@ -119,6 +121,8 @@ func (s *Spiller) Release(path string) {
 
 // dropMapped unlinks every mapped file that nobody made or reopened.
 func (s *Spiller) dropMapped() {
+	s.mapping.Lock()
+	defer s.mapping.Unlock()
 	for _, t := range s.targets {
 		local, ok := t.storage.(storage.Local)
 		if !ok {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Recover is called once the store was rebuilt, with every location that its index names, and before anything
-// is given to Write. What is queued is answered with errs.ErrCancelled, and I/O in flight is waited for: after
+// Recover is called once the store was rebuilt, with every location that its index names. What is given to Write or Read
+// until it returns is answered with errs.ErrCancelled too. What is queued is answered with errs.ErrCancelled, and I/O in flight is waited for: after
 // Recover nothing touches segment memory any more. Then references are counted anew, and files and mapped files
 // without one are deleted. It blocks for as long as the I/O in flight.
 //

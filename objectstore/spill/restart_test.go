@@ -114,6 +114,12 @@ func TestRecoverAnswersWhatWasUnderWay(t *testing.T) {
 	if err := take(t, "queued read", readWaits); !errors.Is(err, errs.ErrCancelled) {
 		t.Errorf("queued read: %v", err)
 	}
+	if r := take(t, "write during Recover", writeLater(s, items(1, 10))); !errors.Is(r.err, errs.ErrCancelled) {
+		t.Errorf("write during Recover: %v; its file would be taken for an orphan", r.err)
+	}
+	if err := take(t, "read during Recover", readLater(s, locs[0], make([]byte, 1000))); !errors.Is(err, errs.ErrCancelled) {
+		t.Errorf("read during Recover: %v", err)
+	}
 	select {
 	case <-done:
 		t.Error("Recover returned while I/O was in flight")

@@ -27,6 +27,8 @@ type Spiller struct {
 	stopIO context.CancelFunc
 	work   sync.WaitGroup // transfers, probes and callbacks
 
+	mapping sync.Mutex // held while mapped files are made or orphans among them removed
+
 	mu       sync.Mutex // guards what follows; never held over I/O or a callback
 	jobs     map[uint64]*job
 	lastJob  uint64
@@ -132,12 +134,16 @@ func (s *Spiller) abandon() error {
 // Write writes items, fused into one or a few files over all targets. done is called once,
 // from another goroutine: with a location an item, in order, or with an error, and then nothing counts as
 // written. The error matches errs.ErrOutOfDisk when every target refused, errs.ErrShutdown after Close,
-// errs.ErrCancelled in Recover.
+// errs.ErrCancelled during Recover.
 func (s *Spiller) Write(items []Item, done func([]Location, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		s.later(func() { done(nil, s.goneError()) })
+		return
+	}
+	if s.stopping > 0 { // Recover would not know the file
+		s.later(func() { done(nil, errSuperseded()) })
 		return
 	}
 	if len(items) == 0 {
@@ -164,6 +170,8 @@ func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
 	switch {
 	case s.closed:
 		err = s.goneError()
+	case s.stopping > 0:
+		err = errSuperseded()
 	case int(loc.Target) >= len(s.targets):
 		err = fmt.Errorf("target %d of %d: %w: %w", loc.Target, len(s.targets), ErrNoTarget, ErrMissing)
 	case uint64(len(dst)) != loc.Size:
