@@ -204,8 +204,14 @@ func realDisk(dir string) error {
 	if r := write(); r.err != nil { // it waits for the deletes
 		return fmt.Errorf("after objects were removed: %w", r.err)
 	}
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		return fmt.Errorf("remount: %w", err)
+	for end := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) {
+		err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) { // busy: a deletion is under way
+			return fmt.Errorf("remount: %w", err)
+		}
 	}
 	if r := write(); !errors.Is(r.err, errs.ErrOutOfDisk) {
 		return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)

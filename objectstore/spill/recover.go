@@ -6,18 +6,15 @@ import (
 	"fmt"
 )
 
-// Recover is called once the store was rebuilt, with every location that its index names. What is given to Write or Read
-// until it returns is answered with errs.ErrCancelled too. What is queued is answered with errs.ErrCancelled, and I/O in flight is waited for: after
-// Recover nothing touches segment memory any more. Then references are counted anew, and files and mapped files
+// Recover is called once the store was rebuilt, with every location that its index names. What is queued, and what
+// is given to Write or Read until Recover returns, is answered with errs.ErrCancelled. I/O in flight is waited for: after
+// Recover nothing of before touches segment memory any more. Then references are counted anew, and files and mapped files
 // without one are deleted. It blocks for as long as the I/O in flight.
 //
 // The answer to a Write from before may still be on its way; its files are gone, unless live has them.
 func (s *Spiller) Recover(live []Location) {
-	s.mu.Lock()
-	s.epoch++
-	s.mu.Unlock()
 	defer s.resume()
-	_ = s.quiesce(context.Background()) // no deadline, no error
+	_ = s.quiesce(context.Background(), true) // no deadline, no error
 	s.mu.Lock()
 	s.refs = newRefs()
 	for _, l := range live {
@@ -58,10 +55,13 @@ func (s *Spiller) dropOrphans(t *target) error {
 	return nil
 }
 
-// quiesce gives up what is queued and waits for what moves.
-func (s *Spiller) quiesce(ctx context.Context) error {
+// quiesce gives up what is queued and waits for what moves; with supersede, no answer from before counts.
+func (s *Spiller) quiesce(ctx context.Context, supersede bool) error {
 	s.mu.Lock()
 	s.stopping++
+	if supersede {
+		s.epoch++
+	}
 	for _, t := range s.targets {
 		if t.ref != nil {
 			_ = t.ref.Post(cancel{}) // stopped: down has answered for it
@@ -106,7 +106,7 @@ func (s *Spiller) Close(ctx context.Context) error {
 }
 
 func (s *Spiller) shut(ctx context.Context, remove bool) error {
-	err := s.quiesce(ctx)
+	err := s.quiesce(ctx, false)
 	s.stopIO()
 	// Past its deadline a stop still gets a moment: what was interrupted has to return.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
