@@ -1,0 +1,178 @@
+package events
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// Event is one change of a task's state.
+type Event struct {
+	Task    ids.TaskID
+	Opts    *wire.TaskOptions // shared by all calls alike
+	At      int64             // Unix ns
+	Started int64             // of the attempt that ended, in the worker; 0: not known
+	Ended   int64
+	Worker  ids.ClientID
+	Lease   ids.LeaseID
+	Reason  *errs.Error // why it failed or runs again; may be nil
+	Attempt uint32
+	State   task.State
+	Kind    wire.TaskKind
+}
+
+// Config of a Recorder. The zero value of a field takes its default.
+type Config struct {
+	Ring int // events in memory; default 100,000, as Ray's
+	Rate int // events a second that are recorded completely; default 20,000
+}
+
+const (
+	blockSize = 1 << 10
+	window    = int64(100e6) // ns in which the rate is looked at
+)
+
+type block struct{ ev [blockSize]Event }
+
+// Recorder is the record in memory.
+type Recorder struct {
+	keep int    // blocks
+	rate uint64 // events a window
+
+	mu       sync.Mutex
+	blocks   []*block   // guarded by mu: oldest first; the last is being filled
+	fill     int        // guarded by mu: events in the last block
+	recorded uint64     // guarded by mu
+	dropped  uint64     // guarded by mu
+	mask     uint64     // guarded by mu: a task is left out unless its hash has zeros here
+	until    int64      // guarded by mu: end of the window
+	seen     uint64     // guarded by mu: events recorded in it by their hash
+	counts   [16]uint64 // guarded by mu: of all changes, by state
+}
+
+// New makes a recorder.
+func New(cfg Config) *Recorder {
+	if cfg.Ring <= 0 {
+		cfg.Ring = 100_000
+	}
+	if cfg.Rate <= 0 {
+		cfg.Rate = 20_000
+	}
+	return &Recorder{
+		keep: (cfg.Ring+blockSize-1)/blockSize + 1, // the last is not full
+		rate: max(1, uint64(cfg.Rate)*uint64(window)/1e9),
+	}
+}
+
+// Record takes an owner's changes, in order.
+func (r *Recorder) Record(changes []owner.Transition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range changes {
+		ch := &changes[i]
+		r.counts[ch.State&15]++
+		if ch.At >= r.until {
+			r.adapt(ch.At)
+		}
+		if binary.LittleEndian.Uint64(ch.Spec.ID[8:])&r.mask == 0 {
+			if r.seen++; r.seen > r.rate { // too many: half of the tasks from here on
+				r.mask, r.seen = r.mask<<1|1, 0
+			}
+		} else if !ch.Spec.Trace.Sampled() && ch.Reason == nil {
+			r.dropped++
+			continue
+		}
+		r.append(ch)
+	}
+}
+
+// adapt begins another window. It lets more tasks in where the one that ended left room,
+// and one step more for each window in which nothing happened.
+func (r *Recorder) adapt(now int64) {
+	if r.seen < r.rate/4 {
+		r.mask >>= 1
+	}
+	if idle := (now - r.until) / window; r.mask != 0 && idle > 0 {
+		r.mask >>= uint64(min(idle, 63))
+	}
+	r.seen, r.until = 0, now+window
+}
+
+func (r *Recorder) append(ch *owner.Transition) {
+	if len(r.blocks) == 0 || r.fill == blockSize {
+		if len(r.blocks) == r.keep {
+			r.blocks[0] = nil
+			r.blocks = append(r.blocks[:0], r.blocks[1:]...)
+		}
+		r.blocks = append(r.blocks, new(block))
+		r.fill = 0
+	}
+	e := &r.blocks[len(r.blocks)-1].ev[r.fill]
+	r.fill++
+	r.recorded++
+	s := ch.Spec
+	e.Task, e.Opts, e.Kind = s.ID, s.Opts, s.Kind
+	e.At, e.State, e.Attempt = ch.At, ch.State, ch.Attempt
+	e.Worker, e.Lease, e.Reason = ch.Worker, ch.Lease, ch.Reason
+	if ch.Times != nil {
+		e.Started, e.Ended = ch.Times.Started, ch.Times.Ended
+	}
+}
+
+// Stats are counters since the recorder was made.
+type Stats struct {
+	Recorded uint64
+	Dropped  uint64 // never recorded
+	Kept     int    // in memory now
+	States   map[task.State]uint64
+}
+
+// Stats gives the counters.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Stats{Recorded: r.recorded, Dropped: r.dropped, Kept: r.held(), States: make(map[task.State]uint64)}
+	for _, st := range task.States() {
+		if n := r.counts[st&15]; n > 0 {
+			s.States[st] = n
+		}
+	}
+	return s
+}
+
+func (r *Recorder) held() int {
+	if len(r.blocks) == 0 {
+		return 0
+	}
+	return (len(r.blocks)-1)*blockSize + r.fill
+}
+
+// Since gives the events in memory from the n-th ever recorded on, oldest first, in parts that are not to be
+// changed; next is the number to go on with, and lost how many of those asked for are
+// no longer there.
+func (r *Recorder) Since(n uint64) (parts [][]Event, next, lost uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.recorded - uint64(r.held())
+	if n < first {
+		lost, n = first-n, first
+	}
+	for i := int((n - first) / blockSize); i < len(r.blocks); i++ {
+		ev := r.blocks[i].ev[:]
+		if i == len(r.blocks)-1 {
+			ev = append([]Event(nil), ev[:r.fill]...) // the rest is still written to
+		}
+		if skip := int64(n-first) - int64(i)*blockSize; skip > 0 {
+			ev = ev[min(int(skip), len(ev)):]
+		}
+		if len(ev) > 0 {
+			parts = append(parts, ev)
+		}
+	}
+	return parts, r.recorded, lost
+}
