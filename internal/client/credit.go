@@ -4,38 +4,51 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-
-	"mobula/wire"
 )
 
 // credit bounds the bytes of submits and inline puts that the owner has not worked
-// through. It is without bound until the owner grants some for the first time. Whoever
-// finds it above zero may go, so a single message larger than the grant still passes.
+// through. It is without bound until the owner's first grant, which is the whole window.
+// Whoever finds it above zero may go, so a single message larger than the window still
+// passes.
 type credit struct {
 	on   atomic.Bool
 	left atomic.Int64
 
-	mu   sync.Mutex
-	wake chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
+	mu     sync.Mutex
+	window int64         // guarded by mu: the largest grant
+	wake   chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
 }
 
+// add takes a grant. What is left never exceeds the window: after a restart of the owner
+// some bytes are given back twice.
 func (c *credit) add(n int64) {
-	c.left.Add(n)
-	c.on.Store(true)
+	if n <= 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.wake != nil && c.left.Load() > 0 {
-		close(c.wake)
-		c.wake = nil
+	c.window = max(c.window, n)
+	c.fillLocked(n)
+}
+
+// refill gives the whole window anew: the owner has restarted and does not remember what
+// it had still to give back.
+func (c *credit) refill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.window > 0 {
+		c.fillLocked(c.window - min(0, c.left.Load()))
 	}
 }
 
-// reset forgets the grants of a connection that is gone.
-func (c *credit) reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.on.Store(false)
-	c.left.Store(0)
+func (c *credit) fillLocked(n int64) {
+	for {
+		left := c.left.Load()
+		if c.left.CompareAndSwap(left, min(left+n, c.window)) {
+			break
+		}
+	}
+	c.on.Store(true)
 	if c.wake != nil {
 		close(c.wake)
 		c.wake = nil
@@ -85,30 +98,4 @@ func (c *Client) admit(ctx context.Context, tc *TaskContext, n int64) error {
 			return c.cause
 		}
 	}
-}
-
-// Cost is the number of bytes that a message counts against credit: an estimate of what
-// the owner keeps for it.
-func Cost(m wire.Msg) int64 {
-	switch m := m.(type) {
-	case *wire.Submit:
-		return specCost(m.Spec)
-	case *wire.PutValue:
-		return valueCost(&m.Value)
-	}
-	return 0
-}
-
-const taskCost = 512 // bytes of a task's record without its values
-
-func specCost(s *wire.TaskSpec) int64 {
-	n := int64(taskCost)
-	for i := range s.Args {
-		n += valueCost(&s.Args[i].Value)
-	}
-	return n
-}
-
-func valueCost(v *wire.Value) int64 {
-	return 64 + int64(len(v.Meta)+len(v.Data)) + 20*int64(len(v.Refs))
 }

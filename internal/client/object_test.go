@@ -144,7 +144,7 @@ func TestCallsAreNumberedByCallerAndActor(t *testing.T) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	}
-	f.c.credit.add(1)
+	f.c.credit.add(1 << 20)
 	ctx, cancel := context.WithCancel(root)
 	cancel()
 	f.c.credit.left.Store(0)
@@ -184,6 +184,35 @@ func TestCreditHoldsSubmitsBack(t *testing.T) {
 	f.c.Dispatch(&wire.Credit{Bytes: 1 << 10})
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestCreditSurvivesRestartsOfTheOwner(t *testing.T) {
+	f := newFake(t, Config{})
+	put := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := f.c.Put(ctx, wire.Value{Data: make([]byte, 1000)})
+		return err
+	}
+	f.c.Dispatch(&wire.Credit{}) // of an owner that restarted before it had granted any
+	if err := put(); err != nil {
+		t.Fatalf("a grant of nothing switched the bound on: %v", err)
+	}
+	f.c.Dispatch(&wire.Credit{Bytes: 3000})
+	for range 20 { // the owner forgets each time what it had to give back
+		n := 0
+		for put() == nil {
+			if n++; n > 3 {
+				t.Fatal("more goes than the window allows")
+			}
+		}
+		if n < 3 {
+			t.Fatalf("only %d puts go after a restart", n)
+		}
+		f.c.Dispatch(&wire.Resync{Component: wire.ComponentOwner})
+		f.c.Dispatch(&wire.Credit{})
+		f.c.Dispatch(&wire.Credit{Bytes: 1000}) // what was under way at the crash comes on top
 	}
 }
 

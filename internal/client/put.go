@@ -30,7 +30,7 @@ func (c *Client) Put(ctx context.Context, v wire.Value) (*Handle, error) {
 		return c.putLarge(ctx, id, v)
 	}
 	if c.credit.on.Load() {
-		if err := c.admit(ctx, tc, valueCost(&v)); err != nil {
+		if err := c.admit(ctx, tc, wire.CostOfValue(&v)); err != nil {
 			return nil, err
 		}
 	}

@@ -31,7 +31,7 @@ func (c *Client) Disconnected(cause error) {
 	if c.joining.Swap(true) {
 		return
 	}
-	c.credit.reset()
+	c.credit.refill()
 	if !c.start(func() { c.rejoin(cause) }) {
 		c.joining.Store(false)
 	}
@@ -111,9 +111,9 @@ func (u *unacked) add(m wire.Msg) {
 	default:
 		return
 	}
-	u.bytes += Cost(m)
+	u.bytes += wire.Cost(m)
 	for u.n > 0 && (u.n >= replayMessages || u.bytes > replayBytes) {
-		u.bytes -= Cost(u.ring[u.head])
+		u.bytes -= wire.Cost(u.ring[u.head])
 		u.ring[u.head] = nil
 		u.head = (u.head + 1) % len(u.ring)
 		u.n--

@@ -5,6 +5,9 @@ import "mobula/wire"
 // resync answers a component that has lost its volatile state with what this process
 // holds of it.
 func (c *Client) resync(m *wire.Resync) {
+	if m.Component == wire.ComponentOwner {
+		c.credit.refill()
+	}
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.declareLocked(m.Component, m.Epoch)

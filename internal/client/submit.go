@@ -23,7 +23,7 @@ func (c *Client) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, er
 		return nil, err
 	}
 	if c.credit.on.Load() {
-		if err := c.admit(ctx, c.task(ctx), specCost(spec)); err != nil {
+		if err := c.admit(ctx, c.task(ctx), wire.CostOfSpec(spec)); err != nil {
 			return nil, err
 		}
 	}
