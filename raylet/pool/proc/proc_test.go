@@ -58,7 +58,8 @@ func worker(life string) {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = []string{"PROC_TEST=stay"}
 		if err := cmd.Start(); err != nil {
-			panic(err)
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 		fmt.Println(cmd.Process.Pid)
 	case "stay":
@@ -97,7 +98,7 @@ func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan po
 	events := make(chan pool.Event, 100)
 	dir := t.TempDir()
 	cfg := Config{
-		Args: []string{}, Env: append(os.Environ(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another"),
+		Args: []string{}, Env: append(os.Environ(), "GOCOVERDIR="+t.TempDir(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another"),
 		Socket: "/run/node.sock", LogDir: dir, Post: func(e pool.Event) { events <- e },
 	}
 	if change != nil {
