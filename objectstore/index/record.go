@@ -108,7 +108,11 @@ func (h *half) encode(dst []byte) {
 	le.PutUint16(dst[116:], h.pathLen)
 	n := copy(dst[fixedSize:halfSize], h.inline)
 	clear(dst[fixedSize+n : halfSize])
-	le.PutUint32(dst, crc32.Checksum(dst[4:halfSize], castagnoli))
+	checksum(dst)
+}
+
+func checksum(half []byte) {
+	binary.LittleEndian.PutUint32(half, crc32.Checksum(half[4:halfSize], castagnoli))
 }
 
 // decode reads a half; false if its checksum or a field is wrong. An all-zero half is a
@@ -117,12 +121,7 @@ func decode(src []byte) (half, bool) {
 	le := binary.LittleEndian
 	var h half
 	if le.Uint32(src) != crc32.Checksum(src[4:halfSize], castagnoli) {
-		for _, b := range src[:halfSize] {
-			if b != 0 {
-				return h, false
-			}
-		}
-		return h, true
+		return h, [halfSize]byte(src[:halfSize]) == [halfSize]byte{}
 	}
 	r := &h.rec
 	h.gen = le.Uint32(src[4:])
