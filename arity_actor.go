@@ -32,7 +32,7 @@ func RegisterActor0[T any](name string, construct func(context.Context) (*T, err
 // name is its own and it was constructed.
 func (t Actor0[T]) Spawn(ctx context.Context, opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 0, opts)
+	begin(ctx, &k, t.fn, 0, opts)
 	ref, err := spawn[T](&k)
 	return ref, err
 }
@@ -61,7 +61,7 @@ func RegisterActor1[A, T any](name string, construct func(context.Context, A) (*
 // name is its own and it was constructed.
 func (t Actor1[A, T]) Spawn(ctx context.Context, a Arg[A], opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 1, opts)
+	begin(ctx, &k, t.fn, 1, opts)
 	put(&k, 0, a)
 	ref, err := spawn[T](&k)
 	runtime.KeepAlive(a)
@@ -96,7 +96,7 @@ func RegisterActor2[A, B, T any](name string, construct func(context.Context, A,
 // name is its own and it was constructed.
 func (t Actor2[A, B, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 2, opts)
+	begin(ctx, &k, t.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	ref, err := spawn[T](&k)
@@ -137,7 +137,7 @@ func RegisterActor3[A, B, C, T any](name string, construct func(context.Context,
 // name is its own and it was constructed.
 func (t Actor3[A, B, C, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 3, opts)
+	begin(ctx, &k, t.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -184,7 +184,7 @@ func RegisterActor4[A, B, C, D, T any](name string, construct func(context.Conte
 // name is its own and it was constructed.
 func (t Actor4[A, B, C, D, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 4, opts)
+	begin(ctx, &k, t.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -237,7 +237,7 @@ func RegisterActor5[A, B, C, D, E, T any](name string, construct func(context.Co
 // name is its own and it was constructed.
 func (t Actor5[A, B, C, D, E, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], e Arg[E], opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, 5, opts)
+	begin(ctx, &k, t.fn, 5, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)

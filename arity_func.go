@@ -31,7 +31,7 @@ func Register0[R any](name string, f func(context.Context) (R, error), opts ...T
 // Go calls the function and does not wait for it.
 func (f Func0[R]) Go(ctx context.Context, opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 0, opts)
+	begin(ctx, &k, f.fn, 0, opts)
 	r := result[R](&k)
 	return r
 }
@@ -57,7 +57,7 @@ func Register1[A, R any](name string, f func(context.Context, A) (R, error), opt
 // Go calls the function and does not wait for it.
 func (f Func1[A, R]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 1, opts)
+	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	r := result[R](&k)
 	runtime.KeepAlive(a)
@@ -89,7 +89,7 @@ func Register2[A, B, R any](name string, f func(context.Context, A, B) (R, error
 // Go calls the function and does not wait for it.
 func (f Func2[A, B, R]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 2, opts)
+	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	r := result[R](&k)
@@ -127,7 +127,7 @@ func Register3[A, B, C, R any](name string, f func(context.Context, A, B, C) (R,
 // Go calls the function and does not wait for it.
 func (f Func3[A, B, C, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 3, opts)
+	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -171,7 +171,7 @@ func Register4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, 
 // Go calls the function and does not wait for it.
 func (f Func4[A, B, C, D, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 4, opts)
+	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -221,7 +221,7 @@ func Register5[A, B, C, D, E, R any](name string, f func(context.Context, A, B, 
 // Go calls the function and does not wait for it.
 func (f Func5[A, B, C, D, E, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], e Arg[E], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 5, opts)
+	begin(ctx, &k, f.fn, 5, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)

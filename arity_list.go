@@ -31,7 +31,7 @@ func RegisterN0[R any](name string, f func(context.Context) ([]R, error), opts .
 // Go calls the function for n results and does not wait for it.
 func (f FuncN0[R]) Go(ctx context.Context, n int, opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 0, n, opts)
+	beginN(ctx, &k, f.fn, 0, n, opts)
 	hs := k.submit()
 	return nths[R](&k, hs, n)
 }
@@ -57,7 +57,7 @@ func RegisterN1[A, R any](name string, f func(context.Context, A) ([]R, error), 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN1[A, R]) Go(ctx context.Context, n int, a Arg[A], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 1, n, opts)
+	beginN(ctx, &k, f.fn, 1, n, opts)
 	put(&k, 0, a)
 	hs := k.submit()
 	runtime.KeepAlive(a)
@@ -89,7 +89,7 @@ func RegisterN2[A, B, R any](name string, f func(context.Context, A, B) ([]R, er
 // Go calls the function for n results and does not wait for it.
 func (f FuncN2[A, B, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 2, n, opts)
+	beginN(ctx, &k, f.fn, 2, n, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	hs := k.submit()
@@ -127,7 +127,7 @@ func RegisterN3[A, B, C, R any](name string, f func(context.Context, A, B, C) ([
 // Go calls the function for n results and does not wait for it.
 func (f FuncN3[A, B, C, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 3, n, opts)
+	beginN(ctx, &k, f.fn, 3, n, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -171,7 +171,7 @@ func RegisterN4[A, B, C, D, R any](name string, f func(context.Context, A, B, C,
 // Go calls the function for n results and does not wait for it.
 func (f FuncN4[A, B, C, D, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 4, n, opts)
+	beginN(ctx, &k, f.fn, 4, n, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)

@@ -36,7 +36,7 @@ func RegisterMethod0[T, R any](actor ActorType[T], name string, f func(*T, conte
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, 0, opts)
+	begin(ctx, &k, m.fn, 0, opts)
 	on(&k, actor)
 	r := result[R](&k)
 	runtime.KeepAlive(actor)
@@ -68,7 +68,7 @@ func RegisterMethod1[T, A, R any](actor ActorType[T], name string, f func(*T, co
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, 1, opts)
+	begin(ctx, &k, m.fn, 1, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	r := result[R](&k)
@@ -106,7 +106,7 @@ func RegisterMethod2[T, A, B, R any](actor ActorType[T], name string, f func(*T,
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, 2, opts)
+	begin(ctx, &k, m.fn, 2, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -150,7 +150,7 @@ func RegisterMethod3[T, A, B, C, R any](actor ActorType[T], name string, f func(
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, 3, opts)
+	begin(ctx, &k, m.fn, 3, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -200,7 +200,7 @@ func RegisterMethod4[T, A, B, C, D, R any](actor ActorType[T], name string, f fu
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, 4, opts)
+	begin(ctx, &k, m.fn, 4, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -243,7 +243,7 @@ func (m StreamMethod0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod0[T, R]) Start(ctx context.Context, actor ActorRef[T], opts ...CallOption) *Stream[R] {
 	var k call
-	begin(&k, ctx, m.fn, 0, opts)
+	begin(ctx, &k, m.fn, 0, opts)
 	on(&k, actor)
 	s := stream[R](&k)
 	runtime.KeepAlive(actor)
@@ -279,7 +279,7 @@ func (m StreamMethod1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod1[T, A, R]) Start(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) *Stream[R] {
 	var k call
-	begin(&k, ctx, m.fn, 1, opts)
+	begin(ctx, &k, m.fn, 1, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	s := stream[R](&k)
@@ -321,7 +321,7 @@ func (m StreamMethod2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod2[T, A, B, R]) Start(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) *Stream[R] {
 	var k call
-	begin(&k, ctx, m.fn, 2, opts)
+	begin(ctx, &k, m.fn, 2, opts)
 	on(&k, actor)
 	put(&k, 0, a)
 	put(&k, 1, b)

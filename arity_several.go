@@ -40,7 +40,7 @@ func Register0x2[R1, R2 any](name string, f func(context.Context) (R1, R2, error
 // Go calls the function and does not wait for it.
 func (f Func0x2[R1, R2]) Go(ctx context.Context, opts ...TaskOption) (Ref[R1], Ref[R2]) {
 	var k call
-	begin(&k, ctx, f.fn, 0, opts)
+	begin(ctx, &k, f.fn, 0, opts)
 	hs := k.submit()
 	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
 }
@@ -77,7 +77,7 @@ func Register0x3[R1, R2, R3 any](name string, f func(context.Context) (R1, R2, R
 // Go calls the function and does not wait for it.
 func (f Func0x3[R1, R2, R3]) Go(ctx context.Context, opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
 	var k call
-	begin(&k, ctx, f.fn, 0, opts)
+	begin(ctx, &k, f.fn, 0, opts)
 	hs := k.submit()
 	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
 }
@@ -112,7 +112,7 @@ func Register1x2[A, R1, R2 any](name string, f func(context.Context, A) (R1, R2,
 // Go calls the function and does not wait for it.
 func (f Func1x2[A, R1, R2]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) (Ref[R1], Ref[R2]) {
 	var k call
-	begin(&k, ctx, f.fn, 1, opts)
+	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	hs := k.submit()
 	runtime.KeepAlive(a)
@@ -152,7 +152,7 @@ func Register1x3[A, R1, R2, R3 any](name string, f func(context.Context, A) (R1,
 // Go calls the function and does not wait for it.
 func (f Func1x3[A, R1, R2, R3]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
 	var k call
-	begin(&k, ctx, f.fn, 1, opts)
+	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	hs := k.submit()
 	runtime.KeepAlive(a)
@@ -193,7 +193,7 @@ func Register2x2[A, B, R1, R2 any](name string, f func(context.Context, A, B) (R
 // Go calls the function and does not wait for it.
 func (f Func2x2[A, B, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) (Ref[R1], Ref[R2]) {
 	var k call
-	begin(&k, ctx, f.fn, 2, opts)
+	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	hs := k.submit()
@@ -239,7 +239,7 @@ func Register2x3[A, B, R1, R2, R3 any](name string, f func(context.Context, A, B
 // Go calls the function and does not wait for it.
 func (f Func2x3[A, B, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
 	var k call
-	begin(&k, ctx, f.fn, 2, opts)
+	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	hs := k.submit()
@@ -286,7 +286,7 @@ func Register3x2[A, B, C, R1, R2 any](name string, f func(context.Context, A, B,
 // Go calls the function and does not wait for it.
 func (f Func3x2[A, B, C, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) (Ref[R1], Ref[R2]) {
 	var k call
-	begin(&k, ctx, f.fn, 3, opts)
+	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -338,7 +338,7 @@ func Register3x3[A, B, C, R1, R2, R3 any](name string, f func(context.Context, A
 // Go calls the function and does not wait for it.
 func (f Func3x3[A, B, C, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
 	var k call
-	begin(&k, ctx, f.fn, 3, opts)
+	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -391,7 +391,7 @@ func Register4x2[A, B, C, D, R1, R2 any](name string, f func(context.Context, A,
 // Go calls the function and does not wait for it.
 func (f Func4x2[A, B, C, D, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) (Ref[R1], Ref[R2]) {
 	var k call
-	begin(&k, ctx, f.fn, 4, opts)
+	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -449,7 +449,7 @@ func Register4x3[A, B, C, D, R1, R2, R3 any](name string, f func(context.Context
 // Go calls the function and does not wait for it.
 func (f Func4x3[A, B, C, D, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
 	var k call
-	begin(&k, ctx, f.fn, 4, opts)
+	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)

@@ -36,7 +36,7 @@ func (f StreamFunc0[T]) Go(ctx context.Context, opts ...StreamOption) iter.Seq2[
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc0[T]) Start(ctx context.Context, opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, 0, opts)
+	begin(ctx, &k, f.fn, 0, opts)
 	s := stream[T](&k)
 	return s
 }
@@ -66,7 +66,7 @@ func (f StreamFunc1[A, T]) Go(ctx context.Context, a Arg[A], opts ...StreamOptio
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc1[A, T]) Start(ctx context.Context, a Arg[A], opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, 1, opts)
+	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	s := stream[T](&k)
 	runtime.KeepAlive(a)
@@ -102,7 +102,7 @@ func (f StreamFunc2[A, B, T]) Go(ctx context.Context, a Arg[A], b Arg[B], opts .
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc2[A, B, T]) Start(ctx context.Context, a Arg[A], b Arg[B], opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, 2, opts)
+	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	s := stream[T](&k)
@@ -144,7 +144,7 @@ func (f StreamFunc3[A, B, C, T]) Go(ctx context.Context, a Arg[A], b Arg[B], c A
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc3[A, B, C, T]) Start(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, 3, opts)
+	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -192,7 +192,7 @@ func (f StreamFunc4[A, B, C, D, T]) Go(ctx context.Context, a Arg[A], b Arg[B], 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc4[A, B, C, D, T]) Start(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, 4, opts)
+	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)

@@ -34,7 +34,7 @@ func RegisterVar0[X, R any](name string, f func(context.Context, []X) (R, error)
 // Go calls the function and does not wait for it.
 func (f FuncVar0[X, R]) Go(ctx context.Context, xs []Ref[X], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 0+len(xs), opts)
+	begin(ctx, &k, f.fn, 0+len(xs), opts)
 	putAll(&k, 0, xs)
 	r := result[R](&k)
 	runtime.KeepAlive(xs)
@@ -65,7 +65,7 @@ func RegisterVarN0[X, R any](name string, f func(context.Context, []X) ([]R, err
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN0[X, R]) Go(ctx context.Context, n int, xs []Ref[X], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 0+len(xs), n, opts)
+	beginN(ctx, &k, f.fn, 0+len(xs), n, opts)
 	putAll(&k, 0, xs)
 	hs := k.submit()
 	runtime.KeepAlive(xs)
@@ -99,7 +99,7 @@ func RegisterVar1[A, X, R any](name string, f func(context.Context, A, []X) (R, 
 // Go calls the function and does not wait for it.
 func (f FuncVar1[A, X, R]) Go(ctx context.Context, a Arg[A], xs []Ref[X], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 1+len(xs), opts)
+	begin(ctx, &k, f.fn, 1+len(xs), opts)
 	put(&k, 0, a)
 	putAll(&k, 1, xs)
 	r := result[R](&k)
@@ -136,7 +136,7 @@ func RegisterVarN1[A, X, R any](name string, f func(context.Context, A, []X) ([]
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN1[A, X, R]) Go(ctx context.Context, n int, a Arg[A], xs []Ref[X], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 1+len(xs), n, opts)
+	beginN(ctx, &k, f.fn, 1+len(xs), n, opts)
 	put(&k, 0, a)
 	putAll(&k, 1, xs)
 	hs := k.submit()
@@ -176,7 +176,7 @@ func RegisterVar2[A, B, X, R any](name string, f func(context.Context, A, B, []X
 // Go calls the function and does not wait for it.
 func (f FuncVar2[A, B, X, R]) Go(ctx context.Context, a Arg[A], b Arg[B], xs []Ref[X], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, 2+len(xs), opts)
+	begin(ctx, &k, f.fn, 2+len(xs), opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	putAll(&k, 2, xs)
@@ -219,7 +219,7 @@ func RegisterVarN2[A, B, X, R any](name string, f func(context.Context, A, B, []
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN2[A, B, X, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], xs []Ref[X], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, 2+len(xs), n, opts)
+	beginN(ctx, &k, f.fn, 2+len(xs), n, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	putAll(&k, 2, xs)

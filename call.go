@@ -53,7 +53,7 @@ func newSpec(n int) (*wire.TaskSpec, []byte) {
 	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, min(16*n, 96))
 }
 
-func begin[O any](k *call, ctx context.Context, f *function, n int, opts []O) {
+func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	k.ctx, k.f = ctx, f
 	if k.tc, k.err = taskOf(ctx); k.err != nil {
 		return
@@ -214,12 +214,12 @@ func callsite(skip int) string {
 }
 
 // beginN begins a call for n results.
-func beginN(k *call, ctx context.Context, f *function, args, n int, opts []TaskOption) {
+func beginN(ctx context.Context, k *call, f *function, args, n int, opts []TaskOption) {
 	if n < 1 {
 		k.err = errs.New(errs.CodeInvalid, "%s: asked for %d results, want at least 1", f.name, n)
 		return
 	}
-	begin(k, ctx, f, args, append(opts[:len(opts):len(opts)], returnsOption(n)))
+	begin(ctx, k, f, args, append(opts[:len(opts):len(opts)], returnsOption(n)))
 }
 
 // returnsOption is how many results are asked for.

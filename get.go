@@ -32,6 +32,9 @@ func GetAll[T any](ctx context.Context, refs []Ref[T]) ([]T, error) {
 
 // awaitAll returns when all are resolved.
 func awaitAll[T any](ctx context.Context, refs []Ref[T]) error {
+	if len(refs) == 1 {
+		return nil // its Get waits
+	}
 	c, hs, err := handlesOf(refs)
 	if err != nil || c == nil {
 		return err

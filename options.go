@@ -91,8 +91,8 @@ func GetIfExists() getIfExistsOpt { return getIfExistsOpt{} } //nolint:revive //
 // Named gives an actor a name, unique in its namespace; an empty namespace is the cluster's own.
 func Named(namespace, name string) namedOption { return namedOption{namespace, name} } //nolint:revive // only ever passed on
 
-// ConcurrencyGroup lets max calls in the group run at once, beside the actor's other calls.
-func ConcurrencyGroup(name string, max int) concurrencyGroup { return concurrencyGroup{name, max} } //nolint:revive // only ever passed on
+// ConcurrencyGroup lets so many calls in the group run at once, beside the actor's other calls.
+func ConcurrencyGroup(name string, calls int) concurrencyGroup { return concurrencyGroup{name, calls} } //nolint:revive // only ever passed on
 
 func (Resources) taskOption()       {}
 func (Retries) taskOption()         {}

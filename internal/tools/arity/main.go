@@ -141,7 +141,7 @@ func Register%[1]d%[3]s(name string, f func(context.Context%[5]s) (R, error), op
 // Go calls the function and does not wait for it.
 func (f Func%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, %[1]d, opts)
+	begin(ctx, &k, f.fn, %[1]d, opts)
 	%[10]sr := result[R](&k)
 	%[11]sreturn r
 }
@@ -187,7 +187,7 @@ func Register%[1]dx%[2]d%[4]s(name string, f func(context.Context%[6]s) (%[7]s, 
 // Go calls the function and does not wait for it.
 func (f Func%[1]dx%[2]d%[5]s) Go(ctx context.Context%[14]s, opts ...TaskOption) (%[15]s) {
 	var k call
-	begin(&k, ctx, f.fn, %[1]d, opts)
+	begin(ctx, &k, f.fn, %[1]d, opts)
 	%[16]shs := k.submit()
 	%[17]sreturn %[18]s
 }
@@ -225,7 +225,7 @@ func RegisterN%[1]d%[3]s(name string, f func(context.Context%[5]s) ([]R, error),
 // Go calls the function for n results and does not wait for it.
 func (f FuncN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, %[1]d, n, opts)
+	beginN(ctx, &k, f.fn, %[1]d, n, opts)
 	%[10]shs := k.submit()
 	%[11]sreturn nths[R](&k, hs, n)
 }
@@ -262,7 +262,7 @@ func (f StreamFunc%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...StreamOption)
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc%[1]d%[4]s) Start(ctx context.Context%[9]s, opts ...StreamOption) *Stream[T] {
 	var k call
-	begin(&k, ctx, f.fn, %[1]d, opts)
+	begin(ctx, &k, f.fn, %[1]d, opts)
 	%[10]ss := stream[T](&k)
 	%[11]sreturn s
 }
@@ -296,7 +296,7 @@ func RegisterActor%[1]d%[3]s(name string, construct func(context.Context%[5]s) (
 // name is its own and it was constructed.
 func (t Actor%[1]d%[4]s) Spawn(ctx context.Context%[9]s, opts ...ActorOption) (ActorRef[T], error) {
 	var k call
-	begin(&k, ctx, t.fn, %[1]d, opts)
+	begin(ctx, &k, t.fn, %[1]d, opts)
 	%[10]sref, err := spawn[T](&k)
 	%[11]sreturn ref, err
 }
@@ -336,7 +336,7 @@ func RegisterMethod%[1]d%[3]s(actor ActorType[T], name string, f func(*T, contex
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) Ref[R] {
 	var k call
-	begin(&k, ctx, m.fn, %[1]d, opts)
+	begin(ctx, &k, m.fn, %[1]d, opts)
 	on(&k, actor)
 	%[10]sr := result[R](&k)
 	runtime.KeepAlive(actor)
@@ -374,7 +374,7 @@ func (m StreamMethod%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod%[1]d%[4]s) Start(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) *Stream[R] {
 	var k call
-	begin(&k, ctx, m.fn, %[1]d, opts)
+	begin(ctx, &k, m.fn, %[1]d, opts)
 	on(&k, actor)
 	%[10]ss := stream[R](&k)
 	runtime.KeepAlive(actor)
@@ -417,7 +417,7 @@ func RegisterVar%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) (R, er
 // Go calls the function and does not wait for it.
 func (f FuncVar%[1]d%[4]s) Go(ctx context.Context%[9]s, xs []Ref[X], opts ...TaskOption) Ref[R] {
 	var k call
-	begin(&k, ctx, f.fn, %[1]d+len(xs), opts)
+	begin(ctx, &k, f.fn, %[1]d+len(xs), opts)
 	%[10]sputAll(&k, %[1]d, xs)
 	r := result[R](&k)
 	%[11]sruntime.KeepAlive(xs)
@@ -448,7 +448,7 @@ func RegisterVarN%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) ([]R,
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, xs []Ref[X], opts ...TaskOption) []Ref[R] {
 	var k call
-	beginN(&k, ctx, f.fn, %[1]d+len(xs), n, opts)
+	beginN(ctx, &k, f.fn, %[1]d+len(xs), n, opts)
 	%[10]sputAll(&k, %[1]d, xs)
 	hs := k.submit()
 	%[11]sruntime.KeepAlive(xs)
