@@ -74,12 +74,8 @@ func create[T any](ctx context.Context, tc *client.TaskContext, id ids.ObjectID,
 		return nil, err
 	}
 	b := &Buffer[T]{raw: raw, c: tc.Client, plan: plan}
-	mem := raw.Bytes()
-	if raw.Exists() { // an earlier attempt has sealed it: what is written now goes nowhere
-		mem = make([]byte, uintptr(n)*width)
-	}
 	if n > 0 {
-		b.data = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)
+		b.data = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(raw.Bytes()))), n)
 	}
 	return b, nil
 }
@@ -167,9 +163,6 @@ func (t *resultTable) take(tc *client.TaskContext, match func(*resultBuffer) boo
 
 // callEnds gives back what the task created and did not return.
 func callEnds(ctx context.Context) {
-	if guardViews {
-		releaseGuards(ctx)
-	}
 	if openResults.count.Load() == 0 {
 		return
 	}

@@ -25,9 +25,6 @@ func input[T any](ctx context.Context, c *registry.Call, name string, p *codec.P
 			b.c = tc.Client
 		}
 	}
-	if p.InPlace() && guardViews && in.Release != nil {
-		in.Value.Data = guardInput(ctx, in.Value.Data)
-	}
 	v, err := codec.Type[T]{Plan: p}.Decode(in.Value, true, b)
 	if err != nil {
 		return v, argError(name, i, err)
@@ -89,10 +86,6 @@ func encodeOutput[R any](ctx context.Context, dst *registry.Output, index int, p
 		return argErrorOf("result", index, err)
 	}
 	*dst = registry.Output{Meta: e.Meta, Refs: e.Refs, Size: e.Size, Inline: e.Inline, Fill: e.Fill}
-	if guardViews && e.Fill != nil { // the argument it may alias goes when the call returns
-		dst.Inline, dst.Fill = make([]byte, e.Size), nil
-		e.Fill(dst.Inline)
-	}
 	if len(e.Refs) > 0 {
 		dst.Keep = *r // its references, until the owner knows of them
 	}

@@ -105,37 +105,3 @@ func (v *View[T]) Close() error {
 }
 
 var errViewClosed = errs.New(errs.CodeViewClosed, "the view was closed: copy what is needed longer before Close")
-
-// callGuards are the guarded arguments of one running task.
-type callGuards struct {
-	mu   sync.Mutex
-	open map[*client.TaskContext][]*guarded // guarded by mu
-}
-
-var inputGuards callGuards
-
-func guardInput(ctx context.Context, data []byte) []byte {
-	tc := client.FromContext(ctx)
-	if tc == nil {
-		return data
-	}
-	g := newGuard(data)
-	inputGuards.mu.Lock()
-	defer inputGuards.mu.Unlock()
-	if inputGuards.open == nil {
-		inputGuards.open = make(map[*client.TaskContext][]*guarded)
-	}
-	inputGuards.open[tc] = append(inputGuards.open[tc], g)
-	return g.data
-}
-
-func releaseGuards(ctx context.Context) {
-	tc := client.FromContext(ctx)
-	inputGuards.mu.Lock()
-	list := inputGuards.open[tc]
-	delete(inputGuards.open, tc)
-	inputGuards.mu.Unlock()
-	for _, g := range list {
-		g.close()
-	}
-}

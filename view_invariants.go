@@ -4,9 +4,9 @@ package mobula
 
 import "golang.org/x/sys/unix"
 
-// guardViews gives every view, and every argument that aliases the segment, pages of its own; they become inaccessible when it
-// is closed or the call ends, so that the first use of a slice kept too long is a fault,
-// at its own line.
+// guardViews gives every view pages of its own, which become inaccessible when it is closed, so that the
+// first use of a slice kept too long is a fault, at its own line. (Package worker does the
+// like for arguments.)
 const guardViews = true
 
 type guarded struct {

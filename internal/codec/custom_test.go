@@ -31,7 +31,7 @@ func (c matrixCodec) Encode(v any) (Header, int, func([]byte), error) {
 	}, nil
 }
 
-func (matrixCodec) Decode(h Header, data []byte, alias bool, want reflect.Type) (any, error) {
+func (matrixCodec) Decode(h Header, data []byte, _ bool, _ reflect.Type) (any, error) {
 	if len(h.Dims) != 2 || len(data) != int(8*h.Dims[0]*h.Dims[1]) {
 		panic("bad shape")
 	}
