@@ -1,0 +1,72 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"mobula/internal/errs"
+)
+
+// Server serves /metrics.
+type Server struct {
+	l    net.Listener
+	s    *http.Server
+	done chan struct{}
+}
+
+// Serve begins to serve the metrics at a loopback address; port 0 takes a free one.
+func Serve(addr string, m *Set) (*Server, error) {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil || !ap.Addr().IsLoopback() {
+		return nil, errs.New(errs.CodeInvalid, "metrics address %q: want a loopback address and a port, as 127.0.0.1:9464; there is no authentication", addr)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w; choose another metrics.address, or port 0", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	s := &Server{l: l, done: make(chan struct{}), s: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}
+	go func() {
+		defer close(s.done)
+		_ = s.s.Serve(l) // ends with Close
+	}()
+	return s, nil
+}
+
+// URL is where the metrics are.
+func (s *Server) URL() string { return "http://" + s.l.Addr().String() + "/metrics" }
+
+// Close stops the server when scrapes under way have ended, or ctx ends.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.s.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.s.Close())
+	}
+	<-s.done
+	return err
+}
+
+// Text is one scrape in Prometheus' text format.
+func (m *Set) Text() ([]byte, error) {
+	fs, err := m.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for _, f := range fs {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
