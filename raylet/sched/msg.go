@@ -53,8 +53,11 @@ type DrainWorker struct {
 }
 
 // OwnerRestarted says that the job's owner lost its volatile state: the scheduler forgets the job's
-// wants and sends Granted again for every lease that the job holds.
-type OwnerRestarted struct{ Job ids.JobID }
+// wants and sends Granted again, with Epoch, for every lease that the job holds.
+type OwnerRestarted struct {
+	Job   ids.JobID
+	Epoch uint64
+}
 
 // To owners.
 
@@ -64,8 +67,9 @@ type Granted struct {
 	Key     ClassKey
 	Lease   ids.LeaseID
 	Worker  ids.ClientID
-	Up      bool // an actor's lifetime lease
-	Blocked bool // its CPU is given back; UnblockCPU asks for it again
+	Up      bool   // an actor's lifetime lease
+	Blocked bool   // its CPU is given back; UnblockCPU asks for it again
+	Epoch   uint64 // of the OwnerRestarted that this answers; 0: a new lease
 }
 
 // Reclaim asks the owner to return the lease once what was pushed on it is done, because
