@@ -101,6 +101,7 @@ type grant struct {
 	file   uint32
 	path   string
 	slot   uint32
+	cold   bool // the writer brings the memory: nothing is known of it until it is sealed
 	doomed bool // its job is gone: it will not be sealed
 }
 

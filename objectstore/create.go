@@ -76,13 +76,23 @@ func (c *Core) leaveQueue(d *demand) {
 // grantDemand gives a create its extent.
 func (c *Core) grantDemand(d *demand) {
 	c.leaveQueue(d)
-	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, block: d.block, file: d.file, path: d.path, slot: c.newSlot()}
+	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, block: d.block, file: d.file, path: d.path, slot: c.newSlot(), cold: d.cold && d.file == 0}
 	c.grants[g.grantKey] = g
 	c.grantBytes += g.footprint()
 	c.counts.Creates++
 	c.emit(WriteRecord{g.slot, g.record()})
 	c.announce(g.client, g.file, g.size, g.path)
 	c.toClient(g.client, &wire.Created{Req: d.req, ID: g.id, Extent: g.extent()})
+}
+
+// unbring gives back what a writer may have brought of a part of a cold extent. A
+// reservation under way may cover it and would then count what was punched: the memory, if there
+// is any, stays uncounted until its place is used again.
+func (c *Core) unbring(b alloc.Block) {
+	c.alloc.Unback(b)
+	if c.reserving == 0 {
+		c.emit(Punch{[]alloc.Range{b.Range()}})
+	}
 }
 
 func (g *grant) footprint() uint64 {
@@ -125,6 +135,9 @@ func (c *Core) dropGrant(g *grant) {
 	delete(c.grants, g.grantKey)
 	c.grantBytes -= g.footprint()
 	c.clearSlot(g.slot)
+	if g.cold {
+		c.unbring(g.block)
+	}
 	c.giveBack(g.block, g.file, g.size, g.path)
 }
 
@@ -171,11 +184,17 @@ func (c *Core) seal(e SealObject) {
 	c.grantBytes -= g.footprint()
 	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
+		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
+			c.unbring(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail})
+		}
 		b, err := c.alloc.Shrink(g.block, e.Size)
 		if err != nil {
 			panic(err)
 		}
 		o.block = b
+		if g.cold {
+			c.alloc.Back(b.Range())
+		}
 	} else {
 		c.fallbackBytes -= g.size - e.Size
 	}

@@ -37,6 +37,7 @@ type demand struct {
 	file   uint32
 	path   string
 	exact  bool // its reservation was tried again without the step
+	cold   bool // its writer will bring the memory
 	short  bool // its reservation failed, and it waited for what is backed already
 
 	// A create.

@@ -52,6 +52,7 @@ type SpillRemove struct{ Locs []spill.Location }
 type Reserve struct {
 	Job    uint64
 	Ranges []alloc.Range
+	Look   bool // only tell whether there is as much memory
 }
 
 // Punch gives memory back. It is done before any later effect.

@@ -46,7 +46,11 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 		}
 	case Reserve:
 		rs := toRanges(e.Ranges)
-		go func() { deliver(self, ReserveDone{e.Job, s.o.Memory.Segment.Reserve(rs)}) }()
+		work := s.o.Memory.Segment.Reserve
+		if e.Look {
+			work = s.o.Memory.Segment.Look
+		}
+		go func() { deliver(self, ReserveDone{e.Job, work(rs)}) }()
 	case Punch:
 		if err := s.o.Memory.Segment.Punch(toRanges(e.Ranges)); err != nil {
 			s.log.Warn("object store: memory could not be given back", "err", err)
@@ -86,9 +90,9 @@ func (spillReady) storeEffect() {}
 func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 	items := make([]spill.Item, len(e.Items))
 	for i, it := range e.Items {
-		data, err := s.mapping.Map(it.Extent, false)
+		data, err := s.mapping.Slice(it.Extent, false)
 		if err != nil {
-			deliver(self, SpillDone{Job: e.Job, Err: err})
+			go deliver(self, SpillDone{Job: e.Job, Err: err}) // never waits for itself
 			return
 		}
 		items[i] = spill.Item{ID: it.ID, Attempt: it.Attempt, Data: data}
@@ -101,9 +105,9 @@ func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 }
 
 func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
-	dst, err := s.mapping.Map(e.Extent, true)
+	dst, err := s.mapping.Slice(e.Extent, true)
 	if err != nil {
-		deliver(self, RestoreDone{e.Job, err})
+		go deliver(self, RestoreDone{e.Job, err})
 		return
 	}
 	s.io.Add(1)
@@ -143,7 +147,7 @@ func (s *Store) dropFile(e DropFile) {
 
 func (s *Store) copyIn(e CopyIn) {
 	for _, p := range e.Parts {
-		dst, err := s.mapping.Map(wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
+		dst, err := s.mapping.Slice(wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
 		if err != nil {
 			panic(err)
 		}

@@ -85,7 +85,7 @@ func (c *Core) taskWaits(t ids.TaskID) bool { return c.idle[t] || c.creating[t] 
 
 // reserve asks for memory behind the unbacked parts of a demand's block, in steps.
 func (c *Core) reserve(d *demand, rs []alloc.Range) {
-	if !d.exact {
+	if !d.exact && !d.cold {
 		last := &rs[len(rs)-1]
 		*last = c.alloc.Ahead(*last, c.cfg.ReserveStep)
 	}
@@ -93,7 +93,7 @@ func (c *Core) reserve(d *demand, rs []alloc.Range) {
 	if d.lane == laneCreate {
 		c.reservingCreates++
 	}
-	c.emit(Reserve{Job: c.newJob(&reservation{d, rs}), Ranges: rs})
+	c.emit(Reserve{Job: c.newJob(&reservation{d, rs}), Ranges: rs, Look: d.cold})
 }
 
 // reservation is memory on its way: to a demand, or ahead of any (d is nil).
@@ -112,7 +112,7 @@ func (c *Core) reserveDone(e ReserveDone) {
 	if d != nil && d.lane == laneCreate {
 		c.reservingCreates--
 	}
-	if e.Err == nil {
+	if e.Err == nil && (d == nil || !d.cold) {
 		for _, x := range r.ranges {
 			c.alloc.Back(x)
 		}
@@ -128,7 +128,7 @@ func (c *Core) reserveDone(e ReserveDone) {
 	case e.Err == nil:
 		d.stage = stageWaiting
 		c.placed(d)
-	case !d.exact:
+	case !d.exact && !d.cold:
 		d.exact = true // a whole step is not there, but what is needed may be
 		c.reserve(d, c.alloc.Unbacked(d.block))
 	case d.short:

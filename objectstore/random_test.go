@@ -54,6 +54,7 @@ func newChaos(t testing.TB, seed int64, limit uint64) *chaos {
 	cfg := testConfig(limit)
 	rnd := rand.New(rand.NewSource(seed))
 	cfg.MaxSpills, cfg.MaxRestores = 1+rnd.Intn(4), 1+rnd.Intn(4)
+	cfg.ColdFrom = []uint64{0, 1, 64 << 10}[rnd.Intn(3)]
 	if rnd.Intn(3) == 0 {
 		cfg.FallbackBytes = 0
 	}

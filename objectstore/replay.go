@@ -166,6 +166,9 @@ func (c *Core) replayGrant(e index.Entry, r Replay) bool {
 		return false // a writer that is gone has nothing to seal
 	}
 	g := &grant{grantKey: k, client: e.Client, size: e.Size, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
+	if g.cold = g.file == 0 && !g.block.Slab; g.cold { // it may have been
+		c.alloc.Unback(g.block)
+	}
 	c.grants[k] = g
 	c.grantBytes += g.footprint()
 	return true

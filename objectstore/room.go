@@ -84,6 +84,7 @@ func (c *Core) place(d *demand) bool {
 	c.stall.stuck = false
 	if rs := c.alloc.Unbacked(b); len(rs) > 0 {
 		d.stage = stageReserving
+		d.cold = d.o == nil && d.pack == nil && c.cfg.ColdFrom > 0 && d.need >= c.cfg.ColdFrom && !b.Slab && len(rs) == 1 && rs[0] == b.Range()
 		c.reserve(d, rs)
 		return true
 	}

@@ -37,6 +37,7 @@ type world struct {
 	noMem   bool  // reservations
 	broken  error // of reads
 	backed  map[uint64]bool
+	cold    []wire.Extent // granted without memory at some time
 	nextLoc uint64
 	nextF   uint32
 	tag     uint64
@@ -126,6 +127,11 @@ func (w *world) do(f Effect) {
 		}
 	case Reserve:
 		w.jobs = append(w.jobs, job{run: func() {
+			if e.Look && !w.noMem {
+				w.cold = append(w.cold, wire.Extent{Off: e.Ranges[0].Off, Size: e.Ranges[0].Size})
+				w.step(ReserveDone{e.Job, nil})
+				return
+			}
 			if w.noMem {
 				w.step(ReserveDone{e.Job, errors.New("no memory")})
 				return
@@ -211,6 +217,17 @@ func (w *world) touch(e wire.Extent) {
 	for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
 		if !w.backed[p] {
 			w.t.Fatalf("extent %+v: page %d has no memory", e, p)
+		}
+	}
+}
+
+// bring puts memory behind an extent that was granted without.
+func (w *world) bring(e wire.Extent) {
+	for _, x := range w.cold {
+		if x.Off == e.Off && e.File == 0 {
+			for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
+				w.backed[p] = true
+			}
 		}
 	}
 }
@@ -416,6 +433,7 @@ func (w *world) create(c ids.ClientID, id ids.ObjectID, attempt uint32, size uin
 // write takes a grant over and fills it.
 func (w *world) write(c ids.ClientID, attempt uint32, m *wire.Created) {
 	w.t.Helper()
+	w.bring(m.Extent)
 	w.touch(m.Extent)
 	w.own(owner{id: m.ID, attempt: attempt, client: c}, m.Extent)
 	w.tag++

@@ -12,6 +12,13 @@ func (a *Allocator) Back(r Range) {
 	a.free.each(r, a.warm.add)
 }
 
+// Unback says that nothing is known of the memory behind an extent that is in use.
+func (a *Allocator) Unback(b Block) {
+	if !b.Slab {
+		a.backed.carve(b.Range())
+	}
+}
+
 // Unbacked lists the parts of a block that need memory before they may be touched.
 func (a *Allocator) Unbacked(b Block) []Range {
 	lo := b.Off &^ (Page - 1)

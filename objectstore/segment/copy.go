@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -36,17 +37,43 @@ func Populate(b []byte) error {
 	}
 }
 
-// Write copies src to the start of an extent. Large copies run on two goroutines.
+// Write copies src to the start of an extent, granted to the caller; see Map. Large copies
+// run on two goroutines. Without memory behind it the extent's pages are made with src in
+// them, which saves zeroing and a fault each, where userfaultfd is allowed.
 func (m *Mapping) Write(e wire.Extent, src []byte) error {
-	dst, err := m.Map(e, true)
+	dst, err := m.Slice(e, true)
 	if err != nil {
 		return err
 	}
 	if len(src) > len(dst) {
 		return errs.New(errs.CodeInvalid, "%d bytes do not fit an extent of %d", len(src), len(dst))
 	}
-	Copy(dst, src)
+	if len(dst) >= parallelFrom && !resident(dst) {
+		if whole := len(src) &^ (pageSize - 1); e.Off%pageSize == 0 && whole >= parallelFrom {
+			done, err := fill(dst[:whole], src[:whole])
+			if err != nil {
+				return err
+			}
+			if done {
+				dst, src = dst[whole:], src[whole:]
+			}
+		}
+		if err := populate(dst); err != nil {
+			return err
+		}
+	}
+	Copy(dst[:len(src)], src)
 	return nil
+}
+
+// resident tells whether the first page of b has content. The store grants extents of which
+// all pages are reserved, or none: one page tells which. A page that is reserved and
+// was never used counts as none; bringing it once more does no harm.
+func resident(b []byte) bool {
+	p := pages(b[:1])
+	var vec [1]byte
+	_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(address(p)), pageSize, uintptr(unsafe.Pointer(&vec[0])))
+	return e != 0 || vec[0]&1 != 0
 }
 
 // Copy copies src to dst, which are of equal length, on two goroutines where that is worth it.

@@ -85,8 +85,19 @@ func (a *area) close() error {
 }
 
 // Map gives the bytes of an extent: from the read-only mapping, where a write faults, or
-// with write from the writable one. The slice's capacity ends with the extent.
+// with write from the writable one. The slice's capacity ends with the extent. A large extent without
+// memory, which a store may grant, is given it first, from two threads; being short of it is
+// an error then.
 func (m *Mapping) Map(e wire.Extent, write bool) ([]byte, error) {
+	b, err := m.Slice(e, write)
+	if err == nil && write && len(b) >= parallelFrom && !resident(b) {
+		err = populate(b)
+	}
+	return b, err
+}
+
+// Slice is Map for one who knows that there is memory: it never waits.
+func (m *Mapping) Slice(e wire.Extent, write bool) ([]byte, error) {
 	m.mu.RLock()
 	a := m.files[e.File]
 	m.mu.RUnlock()

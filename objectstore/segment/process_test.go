@@ -283,7 +283,7 @@ func benchmarkPut(b *testing.B, warm bool, put func(s *Segment, m *Mapping, src 
 
 func plain(threads int) func(*Segment, *Mapping, []byte) error {
 	return func(_ *Segment, m *Mapping, src []byte) error {
-		dst, err := m.Map(wire.Extent{Size: uint64(len(src))}, true)
+		dst, err := m.Slice(wire.Extent{Size: uint64(len(src))}, true)
 		if err != nil {
 			return err
 		}
@@ -313,3 +313,19 @@ func BenchmarkReusedPut(b *testing.B) {
 		return m.Write(wire.Extent{Size: uint64(len(src))}, src)
 	})
 }
+
+// cold is a put into an extent without memory; the writer brings it, in two ways.
+func coldWrite(_ *Segment, m *Mapping, src []byte) error {
+	return m.Write(wire.Extent{Size: uint64(len(src))}, src)
+}
+
+func coldMap(_ *Segment, m *Mapping, src []byte) error {
+	dst, err := m.Map(wire.Extent{Size: uint64(len(src))}, true)
+	if err == nil {
+		Copy(dst, src)
+	}
+	return err
+}
+
+func BenchmarkFirstPutCold(b *testing.B)       { benchmarkPut(b, false, coldWrite) }
+func BenchmarkFirstPutColdMapped(b *testing.B) { benchmarkPut(b, false, coldMap) }

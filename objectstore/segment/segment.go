@@ -132,15 +132,8 @@ func (s *Segment) Found() bool { return s.found }
 // Reserve puts memory behind the ranges, all or an error of CodeSegmentUnavailable that names what
 // was short. Ranges that have memory keep it and their content.
 func (s *Segment) Reserve(rs []Range) error {
-	var sum uint64
-	for _, r := range rs {
-		if r.Off+r.Size < r.Off || r.Off+r.Size > s.size {
-			return errs.New(errs.CodeInvalid, "reserve [%d, +%d) of a segment of %d bytes", r.Off, r.Size, s.size)
-		}
-		sum += r.Size
-	}
-	if free, what := s.memory(s.file); sum+s.margin > free {
-		return unavailable("%d bytes asked, %d available in %s, %d of them left to others: free memory or give the store a smaller limit", sum, free, what, s.margin)
+	if err := s.Look(rs); err != nil {
+		return err
 	}
 	for i, r := range rs {
 		if err := fallocate(s.file, 0, r); err != nil {
@@ -223,4 +216,19 @@ func fallocate(f *os.File, mode uint32, r Range) error {
 
 func unavailable(format string, args ...any) error {
 	return errs.New(errs.CodeSegmentUnavailable, format, args...)
+}
+
+// Look tells, as an error, whether the ranges could be reserved now, and reserves nothing.
+func (s *Segment) Look(rs []Range) error {
+	var n uint64
+	for _, r := range rs {
+		if r.Off+r.Size < r.Off || r.Off+r.Size > s.size {
+			return errs.New(errs.CodeInvalid, "reserve [%d, +%d) of a segment of %d bytes", r.Off, r.Size, s.size)
+		}
+		n += r.Size
+	}
+	if free, what := s.memory(s.file); n+s.margin > free {
+		return unavailable("%d bytes asked, %d available in %s, %d of them left to others: free memory or give the store a smaller limit", n, free, what, s.margin)
+	}
+	return nil
 }

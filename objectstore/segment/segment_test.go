@@ -196,15 +196,31 @@ func TestFilesComeAndGo(t *testing.T) {
 func TestCopyCopies(t *testing.T) {
 	s := open(t, Config{Size: 64 * mib, Memory: plenty})
 	m := mapping(t, s)
-	if err := s.Reserve([]Range{{0, 64 * mib}}); err != nil {
-		t.Fatal(err)
+	for _, cold := range []bool{true, false} {
+		copyAll(t, s, m, cold)
 	}
+	if err := m.Write(wire.Extent{Size: 10}, make([]byte, 11)); !errors.Is(err, errs.ErrInvalid) {
+		t.Fatalf("11 bytes into an extent of 10: %v", err)
+	}
+}
+
+// copyAll writes copies of many sizes, into memory that is reserved or that the copy brings.
+func copyAll(t *testing.T, s *Segment, m *Mapping, cold bool) {
+	t.Helper()
 	for _, n := range []int{0, 1, 4095, 100_000, parallelFrom - 1, parallelFrom, 3*parallelFrom + 12345} {
 		src := make([]byte, n)
 		for i := range src {
 			src[i] = byte(i*7 + i>>8 + n)
 		}
 		e := wire.Extent{Off: 4096, Size: uint64(n)}
+		if err := s.Punch([]Range{{0, 64 * mib}}); err != nil {
+			t.Fatal(err)
+		}
+		if !cold {
+			if err := s.Reserve([]Range{{0, 64 * mib}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := m.Write(e, src); err != nil {
 			t.Fatal(err)
 		}
@@ -214,9 +230,6 @@ func TestCopyCopies(t *testing.T) {
 		if err := Populate(view(t, m, 4096, uint64(n), true)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := m.Write(wire.Extent{Size: 10}, make([]byte, 11)); !errors.Is(err, errs.ErrInvalid) {
-		t.Fatalf("11 bytes into an extent of 10: %v", err)
 	}
 }
 
