@@ -99,6 +99,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	close(b.resumed)
 	b.resumed = nil
 	b.state = hasCPU
+	cl.lane.goesOn()
 	if b.count > 0 { // another goroutine began to wait meanwhile
 		cl.releaseLocked()
 	}
@@ -115,6 +116,7 @@ func (b *blocking) over(cl *call) {
 	}
 	b.mu.Unlock()
 	if told {
+		cl.lane.goesOn()
 		e := cl.lane.e
 		e.mu.Lock()
 		if e.waiting[cl.id()] == cl {

@@ -91,6 +91,31 @@ func TestBlockedTaskGivesItsQueueBack(t *testing.T) {
 	}
 }
 
+// What was on its way when a lease gave its CPU back comes back too: it may be what the
+// lease's task waits for.
+func TestTasksPushedToABlockedLeaseComeBack(t *testing.T) {
+	p := newPeer(t, Config{})
+	h := p.object()
+	waits := p.task(p.getter(1, func() *client.Handle { return h }))
+	late := p.task(p.handle("ok", wire.TaskNormal, ok))
+	p.exec(7, waits)
+	await(p, "Blocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Blocked](log)) == 1 })
+	p.exec(7, late)
+	m := await(p, "the late task back", func(log []wire.Msg) (*wire.Blocked, bool) {
+		ms := of[*wire.Blocked](log)
+		return ms[len(ms)-1], len(ms) == 2
+	})
+	if !m.Task.IsZero() || m.Lease != 7 || len(m.Returned) != 1 || m.Returned[0] != late.Spec.ID {
+		t.Fatalf("got %+v, want only %v returned", m, late.Spec.ID)
+	}
+	p.resolve(h.ID())
+	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
+	p.e.Deliver([]wire.Msg{&wire.Resume{Task: waits.Spec.ID}})
+	p.done(waits.Spec.ID)
+	p.exec(7, late)
+	p.done(late.Spec.ID)
+}
+
 func TestGoroutineThatBlocksWhileAnotherResumes(t *testing.T) {
 	p := newPeer(t, Config{})
 	cl := &call{lane: newLane(p.e, 1, nil), lease: 1}

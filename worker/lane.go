@@ -31,6 +31,7 @@ type lane struct {
 	surplus int           // guarded by mu: parked runners that are to end
 	closed  bool          // guarded by mu
 	held    bool          // guarded by mu: an actor that is not created yet
+	blocked bool          // guarded by mu: of a lease whose task waits, and has given its CPU back
 	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody asks
 }
 
@@ -45,12 +46,22 @@ func newLane(e *Executor, size int, a *actor) *lane {
 	return &lane{e: e, max: size, actor: a, wake: make(chan struct{}, size)}
 }
 
-// push queues tasks; false if the lane has been closed.
+// push queues tasks; false if the lane has been closed. What was on its way when the lease
+// gave its CPU back is given back too: it may be what the task waits for.
 func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
+	}
+	if l.blocked {
+		back := make([]ids.TaskID, len(tasks))
+		for i := range tasks {
+			back[i] = tasks[i].Spec.ID
+		}
+		l.e.send(&wire.Blocked{Lease: lease, Returned: back})
+		l.e.finished(len(back))
+		return true
 	}
 	if l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
@@ -201,10 +212,11 @@ func (l *lane) dropCall(cl *call) {
 }
 
 // takeQueue empties the queue of a lease whose task blocks, and sends the reports that
-// wait: what they resolve may be what is waited for.
+// wait: what they resolve may be what is waited for. Until goesOn nothing is queued.
 func (l *lane) takeQueue() []ids.TaskID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.blocked = true
 	if len(l.done) > 0 {
 		l.flushLocked()
 	}
@@ -218,6 +230,13 @@ func (l *lane) takeQueue() []ids.TaskID {
 	clear(l.queue)
 	l.queue, l.head = l.queue[:0], 0
 	return out
+}
+
+// goesOn says that the lease has its CPU again, or that the call which gave it back is over.
+func (l *lane) goesOn() {
+	l.mu.Lock()
+	l.blocked = false
+	l.mu.Unlock()
 }
 
 // cancel drops a queued task or ends the context of a running one. It tells whether the

@@ -67,7 +67,7 @@ func (n *Node) forOwner(s *session, m wire.Msg) bool {
 	case *wire.StreamItem:
 		return m.Task.Job() == s.job
 	case *wire.Blocked:
-		return m.Task.Job() == s.job
+		return blockedJob(m) == s.job
 	case *wire.Unblocked:
 		return m.Task.Job() == s.job
 	case *wire.Seal:
@@ -85,7 +85,7 @@ func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 	case *wire.StreamItem:
 		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
 	case *wire.Blocked:
-		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
+		return n.sendOwner(ctx, s, blockedJob(m), []wire.Msg{m})
 	case *wire.Unblocked:
 		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
 	case *wire.Seal:
@@ -96,4 +96,12 @@ func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 		n.workerStats(s, m)
 	}
 	return nil
+}
+
+// blockedJob is the job whose tasks a Blocked is about; it may be only about those given back.
+func blockedJob(m *wire.Blocked) ids.JobID {
+	if m.Task.IsZero() && len(m.Returned) > 0 {
+		return m.Returned[0].Job()
+	}
+	return m.Task.Job()
 }
