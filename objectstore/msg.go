@@ -125,6 +125,8 @@ type ArgsWait struct {
 
 // Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the
 // object was never sealed. The store has forgotten it. Task and Client say which request failed (either may be zero).
+// Err of CodeStoreFull, CodeOutOfDisk or CodeSegmentUnavailable is different: the object is kept, but there is no
+// room to read it back for this request.
 type Lost struct {
 	ID      ids.ObjectID
 	Task    ids.TaskID
