@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -35,6 +36,7 @@ type floor struct {
 	cuts     [][]int // of each chunk, in bytes
 	out      []blob
 	sum, got atomic.Uint64
+	memory   buffers
 	toDisk   atomic.Int64 // bytes of this phase still to be written to files
 }
 
@@ -45,13 +47,34 @@ type blob struct {
 	size int
 }
 
-func (b *blob) read(from, to int) ([]byte, error) {
+// block is what direct I/O is aligned to; large slices of Go are.
+const block = 4096
+
+func roundUp(n int) int { return (n + block - 1) &^ (block - 1) }
+
+// buffers are reused: a first touch of memory costs more than the sort.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) get(n int) []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= roundUp(n) {
+		return (*p)[:n]
+	}
+	return make([]byte, n, max(roundUp(n)+block, 64<<10))
+}
+
+func (b *buffers) put(p []byte) { b.pool.Put(&p) }
+
+// read gives a part of the blob, in the blob's memory or in buf.
+func (b *blob) read(from, to int, buf []byte) ([]byte, error) {
 	if b.file == nil {
 		return b.data[from:to], nil
 	}
-	out := make([]byte, to-from)
-	_, err := b.file.ReadAt(out, int64(from))
-	return out, err
+	start := from &^ (block - 1)
+	n, err := b.file.ReadAt(buf[:roundUp(to)-start], int64(start))
+	if n >= to-start {
+		err = nil // the file's end is not a block's
+	}
+	return buf[from-start : to-start], err
 }
 
 func (f *floor) run(ctx context.Context, spilled int64) error {
@@ -112,24 +135,31 @@ func (f *floor) each(ctx context.Context, n int, do func(i int) error) error {
 	return errs[1]
 }
 
-// keep puts data where the run would have had it. It takes data over.
+// keep puts data where the run would have had it, and gives the buffer back if that is a file.
 func (f *floor) keep(name string, data []byte) (blob, error) {
 	b := blob{data: data, size: len(data)}
 	if f.toDisk.Add(-int64(len(data))) < 0 {
 		return b, nil
 	}
-	file, err := os.Create(filepath.Join(f.dir, name))
+	path := filepath.Join(f.dir, name)
+	// As the spiller does: past the page cache where the file system can.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_DIRECT, 0o600)
+	if err != nil {
+		file, err = os.Create(path)
+	}
 	if err != nil {
 		return b, err
 	}
 	b.data, b.file = nil, file
-	_, err = file.Write(data)
+	_, err = file.Write(data[:roundUp(len(data))])
+	f.memory.put(data)
 	return b, err
 }
 
 func (f *floor) split(c int) error {
 	first, n := f.plan.chunkAt(c)
-	data := make([]byte, n*recordSize)
+	data := f.memory.get(n * recordSize)
+	defer f.memory.put(data)
 	generate(data, first)
 	f.sum.Add(checksum(data))
 	s := scratches.Get().(*scratch)
@@ -137,7 +167,7 @@ func (f *floor) split(c int) error {
 	index := s.index(data)
 	record := func(i int) []byte { return data[int(index[i].at)*recordSize:][:recordSize] }
 	f.cuts[c] = append(cut(n, record, f.bounds), n)
-	sorted := make([]byte, len(data))
+	sorted := f.memory.get(len(data))
 	for i := range n {
 		copy(sorted[i*recordSize:][:recordSize], record(i))
 	}
@@ -147,19 +177,27 @@ func (f *floor) split(c int) error {
 }
 
 func (f *floor) merge(r int) error {
-	runs, size := make([][]byte, len(f.chunks)), 0
+	runs, size, room := make([][]byte, len(f.chunks)), 0, 0
+	from := make([]int, len(f.chunks))
 	for c := range f.chunks {
-		from := 0
 		if r > 0 {
-			from = f.cuts[c][r-1]
+			from[c] = f.cuts[c][r-1] * recordSize
 		}
+		n := f.cuts[c][r]*recordSize - from[c]
+		size += n
+		room += roundUp(n) + 2*block
+	}
+	in := f.memory.get(room)
+	defer f.memory.put(in)
+	for c, at := 0, 0; c < len(runs); c++ {
+		to := f.cuts[c][r] * recordSize
 		var err error
-		if runs[c], err = f.chunks[c].read(from*recordSize, f.cuts[c][r]*recordSize); err != nil {
+		if runs[c], err = f.chunks[c].read(from[c], to, in[at:]); err != nil {
 			return err
 		}
-		size += len(runs[c])
+		at += roundUp(to-from[c]) + block
 	}
-	data := make([]byte, size)
+	data := f.memory.get(size)
 	mergeInto(data, runs)
 	var err error
 	f.out[r], err = f.keep(fmt.Sprintf("range-%d", r), data)
@@ -167,7 +205,9 @@ func (f *floor) merge(r int) error {
 }
 
 func (f *floor) verify(r int) error {
-	data, err := f.out[r].read(0, f.out[r].size)
+	buf := f.memory.get(f.out[r].size + block)
+	defer f.memory.put(buf)
+	data, err := f.out[r].read(0, f.out[r].size, buf[:cap(buf)])
 	if err != nil {
 		return err
 	}

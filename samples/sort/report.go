@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -70,12 +71,41 @@ type progress interface {
 	done()
 }
 
-func newProgress(out io.Writer, show bool) progress {
-	if !show {
+func newProgress(out *os.File, show bool) progress {
+	info, err := out.Stat()
+	switch {
+	case !show:
 		return quiet{}
+	case err == nil && info.Mode()&os.ModeCharDevice != 0:
+		return &bar{out: out}
 	}
-	return &bar{out: out}
+	return &lines{out: out}
 }
+
+// lines prints a line every tenth, where there is no terminal to draw on.
+type lines struct {
+	out io.Writer
+
+	mu          sync.Mutex
+	name        string // guarded by mu
+	total, have int64  // guarded by mu
+}
+
+func (l *lines) start(total int64) { l.mu.Lock(); l.total = max(total, 1); l.mu.Unlock() }
+
+func (l *lines) phase(name string) { l.mu.Lock(); l.name = name; l.mu.Unlock() }
+
+func (l *lines) add(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.have * 10 / l.total
+	l.have += n
+	if now := l.have * 10 / l.total; now > before {
+		fmt.Fprintf(l.out, "%-6s %3d %%\n", l.name, now*10)
+	}
+}
+
+func (*lines) done() {}
 
 type quiet struct{}
 

@@ -50,6 +50,8 @@ func (w *watch) note(ctx context.Context, u *usage) {
 	if w.c == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	if s, err := w.c.Stats(ctx); err == nil {
 		u.Spilled, u.Restored = s.SpilledBytes, s.RestoredBytes
 	}
