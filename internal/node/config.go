@@ -41,6 +41,7 @@ type Config struct {
 	Env             []string // added to a worker's
 	WorkerHeap      int64    // bytes of a worker's Go heap for each slot, a soft limit; default 96 MiB
 	StartTimeout    time.Duration
+	MemoryMinFree   uint64  // bytes; of a large machine, work is ended only below that much free; default 3 GiB, ^0: off
 	MemoryThreshold float64 // of the machine or cgroup, above which the memory monitor ends work; default 0.95, as Ray's
 
 	Namespace    string

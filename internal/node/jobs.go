@@ -12,6 +12,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/wire"
@@ -148,6 +149,7 @@ func (n *Node) leave(s *session, err *errs.Error) {
 	}
 	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
 		_ = n.raylet.Post(pool.Disconnected{Client: s.id})
+		_ = n.monitor.Post(memmon.WorkerGone{Worker: s.id})
 	}
 	if len(jobs) > 0 {
 		n.forgetPins(s)

@@ -16,6 +16,7 @@ import (
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/raylet"
+	"mobula/raylet/memmon"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
 	"mobula/raylet/sched"
@@ -34,6 +35,7 @@ type Node struct {
 	gcs       *control
 	rayletSup actors.Sup
 	raylet    *actors.Ref[raylet.Event]
+	monitor   *actors.Ref[memmon.Event]
 	procs     *proc.Launcher
 	shm       *objectstore.Memory
 	spiller   *spill.Spiller

@@ -33,7 +33,10 @@ func (n *Node) startRaylet() error {
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
-	return n.startProcesses()
+	if err := n.startProcesses(); err != nil {
+		return err
+	}
+	return n.startMonitor()
 }
 
 // resources is what the node has to give.
