@@ -64,6 +64,10 @@ type Core struct {
 // begin lets a new core say what it has to say.
 type begin struct{}
 
+// Inspect runs a function where the core is stepped: for Explain, Workers, Usage and Counters. It
+// must change nothing.
+type Inspect struct{ Do func(*Core) }
+
 // New makes a core, and the events that must be stepped before any other.
 func New(cfg Config) (*Core, []Event, error) {
 	if cfg.Pool.CPUs == 0 {
@@ -104,6 +108,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case begin:
 		c.push(c.first)
 		c.first = nil
+	case Inspect:
+		ev.Do(c)
 	case sched.DrainWorker:
 		c.pushPool(now, pool.Drain{DrainWorker: ev})
 	case sched.KillWorker:

@@ -1,0 +1,212 @@
+package owner
+
+import (
+	"iter"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// TaskView is a task as lists show it. What it points at is not to be changed.
+type TaskView struct {
+	ID      ids.TaskID
+	Opts    *wire.TaskOptions
+	Spec    *wire.TaskSpec // nil when it was given up after the task's end, or paged out
+	Kind    wire.TaskKind
+	State   task.State
+	Attempt uint32 // attempt numbers given out
+	Since   int64  // of its state, Unix ns
+	Lease   ids.LeaseID
+	Worker  ids.ClientID
+	Actor   ids.ActorID
+	Reason  *errs.Error
+}
+
+func (t *taskRec) view() TaskView {
+	v := TaskView{ID: t.id(), Spec: t.spec, State: t.state, Attempt: t.start, Since: t.since}
+	switch {
+	case t.spec != nil:
+		v.Opts, v.Kind = t.spec.Opts, t.spec.Kind
+	case t.class != nil:
+		v.Opts, v.Kind = t.class.opts, t.class.kind
+	default:
+		v.Opts = &noOptions
+	}
+	if t.lease != nil {
+		v.Lease, v.Worker = t.lease.id, t.lease.worker.id
+	}
+	if t.actor != nil {
+		v.Actor = t.actor.id
+	}
+	switch {
+	case t.x != nil && t.x.err != nil:
+		v.Reason = t.x.err
+	case t.state == task.Failed && t.ret0.res != nil:
+		v.Reason = t.ret0.res.Err
+	}
+	return v
+}
+
+var noOptions = wire.TaskOptions{Func: "unknown"}
+
+// ObjectView is an object as lists show it.
+type ObjectView struct {
+	ID      ids.ObjectID
+	State   object.State
+	Size    uint64
+	Task    TaskView // that makes it; zero for a put
+	Holders int      // clients with a handle
+	Tasks   int      // unfinished tasks that use it
+	Within  int      // live objects that contain it, and streams that hold it
+	Waiting int      // tasks and gets that wait for it
+	Err     *errs.Error
+}
+
+func (o *objRec) view() ObjectView {
+	v := ObjectView{ID: o.id, State: o.state, Tasks: int(o.tasks), Within: int(o.objs)}
+	if o.rec != nil {
+		v.Task = o.rec.view()
+	}
+	if o.holder != nil {
+		v.Holders = 1
+	}
+	if o.more != nil {
+		v.Holders += len(*o.more)
+	}
+	if o.waits != nil {
+		v.Waiting = len(o.waits.tasks) + len(o.waits.gets)
+	}
+	if o.res != nil {
+		v.Size, v.Err = o.res.Size, o.res.Err
+	}
+	return v
+}
+
+// ActorView is an actor as lists show it.
+type ActorView struct {
+	ID       ids.ActorID
+	Opts     *wire.TaskOptions
+	State    actor.State
+	Foreign  bool // another job's, to which calls are made from here
+	Restarts int
+	Pending  int // calls that have not ended
+	Queued   int // of these, not pushed
+	Worker   ids.ClientID
+	Cause    *errs.Error
+}
+
+func (a *actorRec) view() ActorView {
+	v := ActorView{ID: a.id, Opts: a.opts, State: a.state, Foreign: a.rec == nil, Restarts: int(a.restarts), Pending: a.pending,
+		Queued: a.queue.n, Cause: a.cause}
+	if v.Opts == nil {
+		v.Opts = &noOptions
+	}
+	if a.lease != nil {
+		v.Worker = a.lease.worker.id
+	}
+	return v
+}
+
+// Actors gives every actor, in no order.
+func (c *Core) Actors(yield func(ActorView) bool) {
+	for _, a := range c.actors {
+		if !yield(a.view()) {
+			return
+		}
+	}
+}
+
+// States counts the tasks in each state.
+func (c *Core) States(count func(task.State, int)) {
+	for s, n := range c.byState {
+		if n > 0 {
+			count(task.State(s), n)
+		}
+	}
+}
+
+// Scan goes through every task or object in parts, between which the core may be stepped: it
+// holds up its owner for no longer than a part takes. What is there from the begin to the end of the
+// scan is seen once; what comes or goes meanwhile is seen once or not at all.
+type Scan struct {
+	core    *Core
+	tasks   func() ([]*taskRec, bool)
+	objects func() ([]*objRec, bool)
+	stops   []func()
+}
+
+// ScanTasks begins a scan of tasks.
+func (c *Core) ScanTasks(part int) *Scan {
+	next, stop := iter.Pull(parts(part, c.tasks))
+	return &Scan{core: c, tasks: next, stops: []func(){stop}}
+}
+
+// ScanObjects begins a scan of objects: the returns and items of tasks, and what was put.
+func (c *Core) ScanObjects(part int) *Scan {
+	s := c.ScanTasks(part)
+	puts, stop := iter.Pull(parts(part, c.puts))
+	s.objects, s.stops = puts, append(s.stops, stop)
+	return s
+}
+
+// parts yields the values of a map some at a time; the slice is used again.
+func parts[K comparable, V any](size int, m map[K]V) iter.Seq[[]V] {
+	return func(yield func([]V) bool) {
+		buf := make([]V, 0, size)
+		for _, v := range m { // a map may be changed between two steps of its iteration
+			if buf = append(buf, v); len(buf) == size {
+				if !yield(buf) {
+					return
+				}
+				clear(buf)
+				buf = buf[:0]
+			}
+		}
+		if len(buf) > 0 {
+			yield(buf)
+		}
+	}
+}
+
+// Of tells whether the scan is of this core; one that was discarded is not to be scanned on.
+func (s *Scan) Of(c *Core) bool { return s.core == c }
+
+// NextTasks visits the next tasks, and is false when there were none. Call it where the core is
+// stepped, between two steps.
+func (s *Scan) NextTasks(visit func(TaskView)) bool {
+	ts, ok := s.tasks()
+	for _, t := range ts {
+		visit(t.view())
+	}
+	return ok
+}
+
+// NextObjects visits the next objects, and is false when there were none.
+func (s *Scan) NextObjects(visit func(ObjectView)) bool {
+	if ts, ok := s.tasks(); ok {
+		for _, t := range ts {
+			t.eachReturn(func(o *objRec) {
+				if o.flags&objDead == 0 {
+					visit(o.view())
+				}
+			})
+		}
+		return true
+	}
+	os, ok := s.objects()
+	for _, o := range os {
+		visit(o.view())
+	}
+	return ok
+}
+
+// Stop ends the scan; it must be called once, from anywhere, when no Next is under way.
+func (s *Scan) Stop() {
+	for _, stop := range s.stops {
+		stop()
+	}
+}
