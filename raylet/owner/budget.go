@@ -113,7 +113,7 @@ func (c *Core) pack() {
 // packed says that the store has a value now.
 func (c *Core) packed(m objectstore.Packed) {
 	o := c.object(m.ID)
-	if o == nil || o.state != object.Inline || o.flags&objPacking == 0 {
+	if o == nil || o.state != object.Inline || len(o.res.Value.Refs) > 0 {
 		if o == nil || o.state == object.Freed {
 			c.frees = append(c.frees, m.ID) // it was dropped meanwhile
 		}
@@ -121,8 +121,8 @@ func (c *Core) packed(m objectstore.Packed) {
 	}
 	c.budget.drop(o)
 	at := len(c.logbuf)
-	c.logbuf = appendPacked(c.logbuf, m.ID, m.Size)
-	c.logged(at, c.furtherCookie(o))
+	c.logbuf = appendPacked(c.logbuf, c.nextRecord(), m.ID, m.Size)
+	c.logged(at, c.objectCookie(o))
 	c.moveObject(o, object.Pack)
 	o.flags |= objPacked
 	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.res.Value.Meta}, Size: m.Size}

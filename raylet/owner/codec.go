@@ -11,8 +11,9 @@ import (
 	"mobula/wire"
 )
 
-// The encoding of a record: its kind in one byte, then a protobuf message. Absent fields are
-// zero. Nested messages have a length of four bytes, which a varint may have.
+// The encoding of a record: its kind in one byte, its number as a varint, then a protobuf
+// message. Absent fields are zero. Nested messages have a length of four bytes, which a varint
+// may have.
 
 type recordKind byte
 
@@ -86,8 +87,12 @@ func shut(b []byte, at int) []byte {
 	return b
 }
 
-func appendOptionsRecord(b []byte, no uint32, opts []byte) []byte {
-	b = append(b, byte(recOptions))
+func begin(b []byte, kind recordKind, seq uint64) []byte {
+	return binary.AppendUvarint(append(b, byte(kind)), seq)
+}
+
+func appendOptionsRecord(b []byte, seq uint64, no uint32, opts []byte) []byte {
+	b = begin(b, recOptions, seq)
 	b = putUint(b, 1, uint64(no))
 	return putBytes(b, 2, opts)
 }
@@ -127,8 +132,8 @@ func appendOptions(b []byte, o *wire.TaskOptions) []byte {
 	return putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
 }
 
-func appendSubmit(b []byte, s *wire.TaskSpec, optsNo uint32) []byte {
-	b = append(b, byte(recSubmit))
+func appendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte {
+	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
 	b = putTask(b, 2, s.Parent)
 	b = putUint(b, 3, uint64(s.Kind))
@@ -195,8 +200,8 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 	return shut(b, at)
 }
 
-func appendDone(b []byte, d *wire.Done, st task.State) []byte {
-	b = append(b, byte(recDone))
+func appendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
+	b = begin(b, recDone, seq)
 	b = putTask(b, 1, d.Task)
 	b = putUint(b, 2, uint64(d.Attempt))
 	b = putUint(b, 3, uint64(st))
@@ -210,8 +215,8 @@ func appendDone(b []byte, d *wire.Done, st task.State) []byte {
 	return appendError(b, 6, d.Err, 0)
 }
 
-func appendObject(b []byte, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
-	b = append(b, byte(recObject))
+func appendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
+	b = begin(b, recObject, seq)
 	b = putObject(b, 1, id)
 	b = putUint(b, 2, uint64(attempt))
 	b, at := open(b, 3)
@@ -219,23 +224,23 @@ func appendObject(b []byte, id ids.ObjectID, attempt uint32, r *wire.Result) []b
 	return shut(b, at)
 }
 
-func appendRetry(b []byte, id ids.TaskID, attempt, tries uint32) []byte {
-	b = append(b, byte(recRetry))
+func appendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32) []byte {
+	b = begin(b, recRetry, seq)
 	b = putTask(b, 1, id)
 	b = putUint(b, 2, uint64(attempt))
 	return putUint(b, 3, uint64(tries))
 }
 
-func appendForget(b []byte, list []ids.ObjectID) []byte {
-	b = append(b, byte(recForget))
+func appendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
+	b = begin(b, recForget, seq)
 	for _, id := range list {
 		b = putObject(b, 1, id)
 	}
 	return b
 }
 
-func appendActor(b []byte, r *ActorRecord) []byte {
-	b = append(b, byte(recActor))
+func appendActor(b []byte, seq uint64, r *ActorRecord) []byte {
+	b = begin(b, recActor, seq)
 	b = putTask(b, 1, ids.TaskID(r.Actor))
 	b = putUint(b, 2, uint64(r.State))
 	b = putInt(b, 3, int64(r.Restarts))
@@ -246,8 +251,8 @@ func appendActor(b []byte, r *ActorRecord) []byte {
 	return appendError(b, 8, r.Err, 0)
 }
 
-func appendPacked(b []byte, id ids.ObjectID, size uint64) []byte {
-	b = append(b, byte(recPacked))
+func appendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
+	b = begin(b, recPacked, seq)
 	b = putObject(b, 1, id)
 	return putUint(b, 2, size)
 }

@@ -47,6 +47,10 @@ type Config struct {
 	// Default 32 MiB; negative: clients are not bounded.
 	CreditWindow int64
 
+	// VolatileLog says that the log ends with the process: then what was freed stays freed, and
+	// nothing is written to say so.
+	VolatileLog bool
+
 	// Transitions turns the Transitions effect on.
 	Transitions bool
 }

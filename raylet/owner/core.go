@@ -19,10 +19,11 @@ type Core struct {
 	actors map[ids.ActorID]*actorRec
 	kids   map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
 
-	clients map[ids.ClientID]*clientRec
-	drivers int
-	leases  map[ids.LeaseID]*leaseRec
-	classes classTable
+	clients    map[ids.ClientID]*clientRec
+	drivers    int
+	leases     map[ids.LeaseID]*leaseRec
+	pastLeases map[ids.LeaseID]struct{} // that ended, of a rebuilt core
+	classes    classTable
 
 	lineage      taskList // tasks that ended and could run again, oldest first
 	lineageBytes int64
@@ -30,20 +31,27 @@ type Core struct {
 	timers       timerHeap
 	armed        int64 // when the last After is due; 0: none
 
-	orphan  bool // the last driver is gone
-	ended   bool // and with it the job: no detached actor is left
-	told    bool // JobEnded is out
-	lenient bool // callers' sequences may begin anywhere: this core was rebuilt
-	pause   *recovery
-	stats   Counters
-	byState [16]int
-	optNo   map[*wire.TaskOptions]uint32 // options in the log
-	optKeys map[string]uint32
-	optByNo map[uint32]*wire.TaskOptions
-	optLast *wire.TaskOptions
-	optLNo  uint32
-	fetches map[uint64]*fetch
-	token   uint64
+	orphan     bool      // the last driver is gone
+	ended      bool      // and with it the job: no detached actor is left
+	told       bool      // JobEnded is out
+	lenient    bool      // callers' sequences may begin anywhere: this core was rebuilt
+	epoch      uint64    // of the restart that made this core; 0: none
+	pause      *recovery // waits for its clients
+	resuming   *recovery // steps what it had kept back
+	stats      Counters
+	byState    [16]int
+	optNo      map[*wire.TaskOptions]uint32 // options in the log
+	optKeys    map[string]uint32
+	optByNo    map[uint32]*wire.TaskOptions
+	optCookies map[uint32]*uint64
+	putCookies map[ids.ObjectID][]*uint64 // of further records about puts
+	deadLog    []*uint64                  // what a rebuilt core found in the log and has no use for
+	tombs      []*uint64                  // of forget records, oldest first
+	records    uint64                     // numbers given out
+	optLast    *wire.TaskOptions
+	optLNo     uint32
+	fetches    map[uint64]*fetch
+	token      uint64
 
 	// Of the step.
 	effects     []Effect
@@ -71,19 +79,21 @@ type Core struct {
 // New makes the core of a new job.
 func New(cfg Config) *Core {
 	return &Core{
-		cfg:     cfg.withDefaults(),
-		tasks:   make(map[ids.TaskID]*taskRec),
-		puts:    make(map[ids.ObjectID]*objRec),
-		strays:  make(map[ids.ObjectID]*objRec),
-		actors:  make(map[ids.ActorID]*actorRec),
-		kids:    make(map[ids.TaskID][]ids.TaskID),
-		clients: make(map[ids.ClientID]*clientRec),
-		leases:  make(map[ids.LeaseID]*leaseRec),
-		classes: newClassTable(),
-		optNo:   make(map[*wire.TaskOptions]uint32),
-		optKeys: make(map[string]uint32),
-		optByNo: make(map[uint32]*wire.TaskOptions),
-		fetches: make(map[uint64]*fetch),
+		cfg:        cfg.withDefaults(),
+		tasks:      make(map[ids.TaskID]*taskRec),
+		puts:       make(map[ids.ObjectID]*objRec),
+		strays:     make(map[ids.ObjectID]*objRec),
+		actors:     make(map[ids.ActorID]*actorRec),
+		kids:       make(map[ids.TaskID][]ids.TaskID),
+		clients:    make(map[ids.ClientID]*clientRec),
+		leases:     make(map[ids.LeaseID]*leaseRec),
+		classes:    newClassTable(),
+		optNo:      make(map[*wire.TaskOptions]uint32),
+		optKeys:    make(map[string]uint32),
+		optByNo:    make(map[uint32]*wire.TaskOptions),
+		optCookies: make(map[uint32]*uint64),
+		putCookies: make(map[ids.ObjectID][]*uint64),
+		fetches:    make(map[uint64]*fetch),
 	}
 }
 
@@ -281,9 +291,7 @@ func (c *Core) object(id ids.ObjectID) *objRec {
 // flushFreed emits what the step forgot: the log's tombstone before what it allows.
 func (c *Core) flushFreed() {
 	if len(c.forgot) > 0 {
-		at := len(c.logbuf)
-		c.logbuf = appendForget(c.logbuf, c.forgot)
-		c.logged(at, nil)
+		c.logForget()
 		c.forgot = c.forgot[:0]
 	}
 	if len(c.cookies) > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -42,21 +43,31 @@ func (c *Core) moveLease(l *leaseRec, ev lease.Event) bool {
 	return ok
 }
 
+// maxPastLeases bounds the leases remembered after a restart, when the scheduler tells again
+// of leases that it may have told of just before.
+const maxPastLeases = 4096
+
 func (c *Core) granted(m sched.Granted) {
+	if m.Epoch != 0 && m.Epoch != c.epoch {
+		return // answers a core before this one
+	}
 	if l := c.leases[m.Lease]; l != nil { // told again after a restart
 		if m.Blocked && l.state == lease.Active {
 			c.stillBlocked(l)
 		}
 		return
 	}
+	if _, over := c.pastLeases[m.Lease]; over {
+		return // told twice, and returned meanwhile
+	}
 	if m.Up {
-		c.toSched(sched.Return{Lease: m.Lease}) // of an actor that is no more
+		c.giveUpLease(m.Lease) // of an actor that is no more
 		return
 	}
 	k := c.classes.byID[m.Key.Class]
 	cl := c.client(m.Worker)
 	if k == nil || c.ended {
-		c.toSched(sched.Return{Lease: m.Lease}) // of before a restart: nothing of ours runs on it
+		c.giveUpLease(m.Lease) // of before a restart: nothing of ours runs on it
 		return
 	}
 	if cl == nil {
@@ -66,12 +77,21 @@ func (c *Core) granted(m sched.Granted) {
 	c.moveLease(l, lease.Grant)
 	c.addLease(l)
 	c.stats.LeasesGranted++
-	if cl.gone { // its Revoked is on its way
+	k.told = max(k.told-1, 0) // as the scheduler counts
+	if cl.gone {              // its Revoked is on its way
 		c.moveLease(l, lease.Lose)
 		return
 	}
 	c.touch(k)
 	c.touchLease(l)
+}
+
+// giveUpLease returns a lease that there is no use for.
+func (c *Core) giveUpLease(id ids.LeaseID) {
+	c.toSched(sched.Return{Lease: id})
+	if c.lenient && len(c.pastLeases) < maxPastLeases {
+		c.pastLeases[id] = struct{}{}
+	}
 }
 
 // stillBlocked is an adopted lease whose task was in a get when the core was lost.
@@ -130,6 +150,9 @@ func (c *Core) returnLease(l *leaseRec) {
 func (c *Core) endLease(l *leaseRec) {
 	c.moveLease(l, lease.End)
 	delete(c.leases, l.id)
+	if c.lenient && len(c.pastLeases) < maxPastLeases {
+		c.pastLeases[l.id] = struct{}{}
+	}
 	if c.lastLease == l {
 		c.lastLease = nil
 	}
@@ -246,7 +269,13 @@ func (c *Core) unblocked(cl *clientRec, m *wire.Unblocked) {
 }
 
 func (c *Core) resumed(l *leaseRec) {
+	if l.state == lease.Blocked { // a core before this one asked for it
+		c.moveLease(l, lease.Unblock)
+	}
 	if !c.moveLease(l, lease.Resume) {
+		if h := l.lane.head(); h != nil && h.state.OnWorker() {
+			c.toClient(l.worker, &wire.Resume{Task: h.id()}) // the same
+		}
 		return
 	}
 	for _, t := range l.lane.all() {

@@ -28,8 +28,10 @@ func (c *Core) optionsNo(o *wire.TaskOptions) uint32 {
 			c.optKeys[string(c.keyBuf)] = n
 			c.optByNo[n] = o
 			at := len(c.logbuf)
-			c.logbuf = appendOptionsRecord(c.logbuf, n, c.keyBuf)
-			c.logged(at, nil)
+			c.logbuf = appendOptionsRecord(c.logbuf, c.nextRecord(), n, c.keyBuf)
+			ck := new(uint64)
+			c.optCookies[n] = ck
+			c.logged(at, ck)
 		}
 		if len(c.optNo) >= maxClassPtrs {
 			clear(c.optNo)
@@ -40,10 +42,16 @@ func (c *Core) optionsNo(o *wire.TaskOptions) uint32 {
 	return n
 }
 
+// nextRecord gives a record its number. It orders the records, wherever in the log they lie.
+func (c *Core) nextRecord() uint64 {
+	c.records++
+	return c.records
+}
+
 func (c *Core) logSubmit(t *taskRec) {
 	no := c.optionsNo(t.spec.Opts)
 	at := len(c.logbuf)
-	c.logbuf = appendSubmit(c.logbuf, t.spec, no)
+	c.logbuf = appendSubmit(c.logbuf, c.nextRecord(), t.spec, no)
 	c.logged(at, &t.cookie)
 }
 
@@ -54,10 +62,7 @@ func (t *taskRec) endCookie() *uint64 {
 		t.flags |= taskEnded
 		return &t.doneAt
 	}
-	ck := new(uint64)
-	x := t.ext()
-	x.cookies = append(x.cookies, ck)
-	return ck
+	return laterCookie(t)
 }
 
 // logDone records an attempt's results; a nil d is an end without any.
@@ -69,7 +74,7 @@ func (c *Core) logDone(t *taskRec, d *wire.Done) {
 		d = &wire.Done{Task: t.id(), Attempt: t.start}
 	}
 	at := len(c.logbuf)
-	c.logbuf = appendDone(c.logbuf, d, task.Finished)
+	c.logbuf = appendDone(c.logbuf, c.nextRecord(), d, task.Finished)
 	c.logged(at, t.endCookie())
 }
 
@@ -79,25 +84,22 @@ func (c *Core) logFailed(t *taskRec, err *errs.Error) {
 		return
 	}
 	at := len(c.logbuf)
-	c.logbuf = appendDone(c.logbuf, &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
+	c.logbuf = appendDone(c.logbuf, c.nextRecord(), &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
 	c.logged(at, t.endCookie())
 }
 
 // logRetry records that an attempt was charged.
 func (c *Core) logRetry(t *taskRec) {
 	at := len(c.logbuf)
-	c.logbuf = appendRetry(c.logbuf, t.id(), t.start, t.tries)
-	ck := new(uint64)
-	x := t.ext()
-	x.cookies = append(x.cookies, ck)
-	c.logged(at, ck)
+	c.logbuf = appendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries)
+	c.logged(at, laterCookie(t))
 }
 
 // logObject records an object that is not resolved by its task's Done: a put, an early seal,
 // a stream's item.
 func (c *Core) logObject(o *objRec, res *wire.Result, attempt uint32) {
 	at := len(c.logbuf)
-	c.logbuf = appendObject(c.logbuf, o.id, attempt, res)
+	c.logbuf = appendObject(c.logbuf, c.nextRecord(), o.id, attempt, res)
 	c.logged(at, c.furtherCookie(o))
 }
 
@@ -107,11 +109,23 @@ func (c *Core) furtherCookie(o *objRec) *uint64 {
 		o.flags |= objLogged
 		return &o.cookie
 	}
-	if o.rec == nil {
-		return nil // kept until the log is dropped: a put is packed once at most
+	return c.objectCookie(o)
+}
+
+// objectCookie is where the position of one more record about an object goes.
+func (c *Core) objectCookie(o *objRec) *uint64 {
+	if o.rec != nil {
+		return laterCookie(o.rec)
 	}
 	ck := new(uint64)
-	x := o.rec.ext()
+	c.putCookies[o.id] = append(c.putCookies[o.id], ck)
+	return ck
+}
+
+// laterCookie is where the position of one more record about a task goes.
+func laterCookie(t *taskRec) *uint64 {
+	ck := new(uint64)
+	x := t.ext()
 	x.cookies = append(x.cookies, ck)
 	return ck
 }
@@ -125,9 +139,6 @@ func (c *Core) logActor(a *actorRec) {
 	if a.alias != nil {
 		r.Alias = a.alias.id
 	}
-	c.logbuf = appendActor(c.logbuf, &r)
-	ck := new(uint64)
-	x := a.rec.ext()
-	x.cookies = append(x.cookies, ck)
-	c.logged(at, ck)
+	c.logbuf = appendActor(c.logbuf, c.nextRecord(), &r)
+	c.logged(at, laterCookie(a.rec))
 }

@@ -70,14 +70,25 @@ func (f field) object() (id ids.ObjectID, err error) {
 	return ids.ObjectID{Task: ids.TaskID(f.b[:16]), Index: binary.BigEndian.Uint32(f.b[16:])}, nil
 }
 
-// Parse reads a record. What it gives shares nothing with b.
-func Parse(b []byte) (Record, error) {
+// Parse reads a record and its number. What it gives shares nothing with b.
+func Parse(b []byte) (Record, uint64, error) {
 	if len(b) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrBadRecord)
+		return nil, 0, fmt.Errorf("%w: it is empty", ErrBadRecord)
 	}
-	var r Record
-	var err error
-	switch kind, b := recordKind(b[0]), b[1:]; kind {
+	kind := recordKind(b[0])
+	seq, n := binary.Uvarint(b[1:])
+	if n <= 0 {
+		return nil, 0, fmt.Errorf("%w: it has no number", ErrBadRecord)
+	}
+	r, err := parseBody(kind, b[1+n:])
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: kind %d: %w", ErrBadRecord, kind, err)
+	}
+	return r, seq, nil
+}
+
+func parseBody(kind recordKind, b []byte) (r Record, err error) {
+	switch kind {
 	case recOptions:
 		r, err = parseOptionsRecord(b)
 	case recSubmit:
@@ -95,12 +106,9 @@ func Parse(b []byte) (Record, error) {
 	case recPacked:
 		r, err = parsePacked(b)
 	default:
-		err = fmt.Errorf("kind %d is unknown", kind)
+		err = errors.New("it is unknown")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: kind %d: %w", ErrBadRecord, b[0], err)
-	}
-	return r, nil
+	return r, err
 }
 
 func parseOptionsRecord(b []byte) (*OptionsRecord, error) {
@@ -436,7 +444,7 @@ func (c *Core) parseSpec(ev Fetched) (*wire.TaskSpec, *errs.Error) {
 	if ev.Err != nil {
 		return nil, logLost("a task", ev.Err)
 	}
-	r, err := Parse(ev.Record)
+	r, _, err := Parse(ev.Record)
 	if err != nil {
 		return nil, logLost("a task", err)
 	}
@@ -459,7 +467,7 @@ func findResult(ev Fetched, id ids.ObjectID) (*wire.Result, *errs.Error) {
 	if ev.Err != nil {
 		return nil, logLost(what, ev.Err)
 	}
-	r, err := Parse(ev.Record)
+	r, _, err := Parse(ev.Record)
 	if err != nil {
 		return nil, logLost(what, err)
 	}

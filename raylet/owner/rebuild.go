@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,6 +17,9 @@ import (
 // image is what the log says, before it is made into records.
 type image struct {
 	opts    map[uint32]*wire.TaskOptions
+	optsAt  map[uint32]uint64
+	tombs   []uint64
+	dead    []uint64 // of what was forgotten, or replaced
 	tasks   map[ids.TaskID]*taskImage
 	order   []*taskImage // by submission
 	objects map[ids.ObjectID]*objectImage
@@ -30,36 +34,57 @@ type taskImage struct {
 	retry   *RetryRecord
 	actor   *ActorRecord
 	further []uint64
+	objects []*objectImage // its early seals, items and packed values
 	gone    bool
 	rec     *taskRec
 }
 
 type objectImage struct {
 	ObjectRecord
-	cookie uint64
-	packed *PackedRecord
-	gone   bool
+	cookie   uint64
+	packed   *PackedRecord
+	packedAt uint64
+	gone     bool
 }
 
 // Rebuild makes the core of a job from its log: the position and bytes of each record, in
-// the order appended. The core keeps every event back until Restored came and each client
+// any order. The core keeps every event back until Restored came and each client
 // told what it holds. The error names the record that cannot be read.
 func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 	im := &image{
-		opts: make(map[uint32]*wire.TaskOptions), tasks: make(map[ids.TaskID]*taskImage), objects: make(map[ids.ObjectID]*objectImage),
+		opts: make(map[uint32]*wire.TaskOptions), optsAt: make(map[uint32]uint64), tasks: make(map[ids.TaskID]*taskImage), objects: make(map[ids.ObjectID]*objectImage),
 	}
+	var all []numbered
 	for cookie, b := range records {
-		r, err := Parse(b)
+		r, seq, err := Parse(b)
 		if err != nil {
 			return nil, fmt.Errorf("record at %d of job %v: %w", cookie, cfg.Job, err)
 		}
-		im.add(cookie, r)
+		all = append(all, numbered{r, seq, cookie})
 	}
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.cookie, b.cookie)) })
 	c := New(cfg)
+	for i := range all {
+		if i+1 < len(all) && all[i+1].seq == all[i].seq {
+			im.dead = append(im.dead, all[i].cookie) // it was moved
+		} else {
+			im.add(all[i].cookie, all[i].r)
+		}
+		all[i].r = nil
+	}
+	if n := len(all); n > 0 {
+		c.records = all[n-1].seq
+	}
 	c.lenient = true
+	c.pastLeases = make(map[ids.LeaseID]struct{})
 	c.pause = newRecovery()
 	c.build(im)
 	return c, nil
+}
+
+type numbered struct {
+	r           Record
+	seq, cookie uint64
 }
 
 func (im *image) task(id ids.TaskID) *taskImage {
@@ -74,7 +99,7 @@ func (im *image) task(id ids.TaskID) *taskImage {
 func (im *image) add(cookie uint64, r Record) {
 	switch r := r.(type) {
 	case *OptionsRecord:
-		im.opts[r.No] = r.Opts
+		im.opts[r.No], im.optsAt[r.No] = r.Opts, cookie
 	case *SubmitRecord:
 		t := im.task(r.Spec.ID)
 		t.submit, t.cookie = r, cookie
@@ -94,19 +119,21 @@ func (im *image) add(cookie uint64, r Record) {
 		t.actor = r
 		t.further = append(t.further, cookie)
 	case *ObjectRecord:
-		o := &objectImage{ObjectRecord: *r, cookie: cookie}
-		im.objects[r.ID] = o
-		im.objList = append(im.objList, o)
+		if old := im.objects[r.ID]; old != nil { // made again
+			old.gone = true
+			im.dead = append(im.dead, old.cookie, old.packedAt)
+		}
+		im.object(&objectImage{ObjectRecord: *r, cookie: cookie})
 	case *PackedRecord:
 		if o := im.objects[r.ID]; o != nil {
-			o.packed = r
+			o.packed, o.packedAt = r, cookie
 		} else {
-			o = &objectImage{packed: r}
+			o = &objectImage{packed: r, packedAt: cookie}
 			o.ID = r.ID
-			im.objects[r.ID] = o
-			im.objList = append(im.objList, o)
+			im.object(o)
 		}
 	case *ForgetRecord:
+		im.tombs = append(im.tombs, cookie)
 		for _, id := range r.IDs {
 			im.forget(id)
 		}
@@ -115,21 +142,36 @@ func (im *image) add(cookie uint64, r Record) {
 
 func (im *image) forget(id ids.ObjectID) {
 	if id.Index != wholeTask {
-		if o := im.objects[id]; o != nil {
-			o.gone = true
-			delete(im.objects, id)
-		}
+		im.forgetObject(id)
 		return
 	}
-	if t := im.tasks[id.Task]; t != nil {
-		t.gone = true
-		delete(im.tasks, id.Task)
+	t := im.tasks[id.Task]
+	if t == nil {
+		return
 	}
-	for k, o := range im.objects { // its items and early seals; rare, so looked for
-		if k.Task == id.Task && !k.IsPut() {
-			o.gone = true
-			delete(im.objects, k)
-		}
+	t.gone = true
+	im.dead = append(append(im.dead, t.cookie, t.doneAt), t.further...)
+	for _, o := range t.objects {
+		im.forgetObject(o.ID)
+	}
+	delete(im.tasks, id.Task)
+}
+
+func (im *image) forgetObject(id ids.ObjectID) {
+	if o := im.objects[id]; o != nil {
+		o.gone = true
+		im.dead = append(im.dead, o.cookie, o.packedAt)
+		delete(im.objects, id)
+	}
+}
+
+// object enters what the log says of an object; that of a task's own objects goes with the task.
+func (im *image) object(o *objectImage) {
+	im.objects[o.ID] = o
+	im.objList = append(im.objList, o)
+	if !o.ID.IsPut() {
+		t := im.task(o.ID.Task)
+		t.objects = append(t.objects, o)
 	}
 }
 
@@ -138,7 +180,15 @@ func (im *image) forget(id ids.ObjectID) {
 func (c *Core) build(im *image) {
 	for no, o := range im.opts {
 		c.optByNo[no], c.optNo[o] = o, no
+		ck := im.optsAt[no]
+		c.optCookies[no] = &ck
 		c.optKeys[string(appendOptions(nil, o))] = no
+	}
+	for _, ck := range im.tombs {
+		c.tombs = append(c.tombs, &ck)
+	}
+	for _, ck := range im.dead {
+		c.deadLog = append(c.deadLog, &ck)
 	}
 	live := slices.DeleteFunc(im.order, func(t *taskImage) bool { return t.gone || !t.resolveOpts(im.opts) })
 	for _, ti := range live {
@@ -221,6 +271,9 @@ func (c *Core) buildObject(im *objectImage) {
 		o.flags |= objLogged
 		c.setBuilt(o, &im.Result, im.Attempt)
 	}
+	if im.packed != nil {
+		*c.objectCookie(o) = im.packedAt
+	}
 	if im.packed != nil && o.state == object.Inline {
 		c.setPacked(o, im.packed.Size)
 	} else if im.packed != nil {
@@ -237,11 +290,10 @@ func (c *Core) setBuilt(o *objRec, r *wire.Result, attempt uint32) {
 	switch r.Kind {
 	case wire.ResultInline:
 		o.state, o.res = object.Inline, r
+		c.budget.add(o)
 		if o.flags&objPacked != 0 {
 			c.setPacked(o, uint64(len(r.Value.Data)))
-			return
 		}
-		c.budget.add(o)
 	case wire.ResultStored:
 		o.state, o.res, o.attempt = object.Stored, r, attempt
 	case wire.ResultError:

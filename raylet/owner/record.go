@@ -8,9 +8,10 @@ import (
 	"mobula/wire"
 )
 
-// The records of the owner log. The log keeps them in the order appended. A record whose
-// position was freed may be missing when the log is read, or not. A record appended without
-// a Cookie is needed for as long as any record before it may still be read.
+// The records of the owner log. Each has a number, given in the order of events, so that they
+// may lie in any order. A record whose position was freed may be missing when the log is read,
+// or not: what is forgotten is told by a ForgetRecord, which is needed for as long as records
+// appended before it may come back.
 
 // Record is one of the structs below, as a pointer.
 type Record interface{ record() }

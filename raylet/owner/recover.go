@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -21,10 +22,21 @@ type recovery struct {
 	epoch   uint64
 	waiting map[ids.ClientID]bool
 	held    []Event
+	at      int // of held, the one being stepped; -1: none
 	timer   *timer
 }
 
-func newRecovery() *recovery { return &recovery{waiting: make(map[ids.ClientID]bool)} }
+// Held gives the events that a core which is still recovering has kept back, for the core
+// that replaces it: they are stepped right after its Restored, before the mailbox. at is the
+// index of the one that was being stepped when the core panicked, or -1.
+func (c *Core) Held() (events []Event, at int) {
+	if p := cmp.Or(c.pause, c.resuming); p != nil {
+		return p.held, p.at
+	}
+	return nil, -1
+}
+
+func newRecovery() *recovery { return &recovery{waiting: make(map[ids.ClientID]bool), at: -1} }
 
 // restored asks every client what it holds, and the scheduler for the job's leases.
 func (c *Core) restored(ev Restored) {
@@ -33,7 +45,9 @@ func (c *Core) restored(ev Restored) {
 		return
 	}
 	p.started, p.epoch = true, ev.Epoch
-	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job})
+	c.epoch = ev.Epoch
+	c.cookies, c.deadLog = append(c.cookies, c.deadLog...), nil
+	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := c.addClient(j.Client, j.Role)
 		cl.joined = true
@@ -101,22 +115,58 @@ func (c *Core) maybeResume() {
 		c.timers.remove(p.timer)
 		p.timer = nil
 	}
-	var later []Event
-	for _, ev := range p.held {
+	for i, ev := range p.held {
+		p.at = i
+		if ev, ok := ev.(FromClient); ok {
+			c.adoptAll(ev)
+		}
+	}
+	for i, ev := range p.held {
+		p.at = i
 		switch ev := ev.(type) {
 		case FromClient:
 			c.resumeClient(ev)
 		case ClientJoined:
 			c.clientJoined(ev)
-		default:
-			later = append(later, ev)
 		}
 	}
+	p.at = -1
 	c.drain()
 	c.reconcile()
-	c.pause = nil
-	for _, ev := range later {
-		c.handle(ev)
+	c.pause, c.resuming = nil, p
+	for i, ev := range p.held {
+		p.at = i
+		switch ev.(type) {
+		case FromClient, ClientJoined:
+		default:
+			c.handle(ev)
+		}
+	}
+	c.resuming = nil
+}
+
+// adoptAll takes over what a worker has, before anything that it sent: that speaks of it.
+func (c *Core) adoptAll(ev FromClient) {
+	cl := c.client(ev.Client)
+	if cl == nil {
+		return
+	}
+	for _, m := range ev.Msgs {
+		if !c.pause.answers(m) {
+			continue
+		}
+		h := m.(*wire.Holdings)
+		for _, id := range h.Actors {
+			if a := c.actors[id]; a != nil {
+				c.adoptActor(cl, a)
+			}
+			if a := c.actors[id]; a == nil || a.over() {
+				c.toClient(cl, &wire.StopActor{Actor: id})
+			}
+		}
+		for _, at := range h.Tasks {
+			c.adoptAttempt(cl, at)
+		}
 	}
 }
 
@@ -126,7 +176,7 @@ func (c *Core) resumeClient(ev FromClient) {
 		return
 	}
 	for _, m := range ev.Msgs {
-		if c.pause.answers(m) {
+		if c.pause.answers(m) { // what it runs was adopted
 			c.applyHoldings(cl, m.(*wire.Holdings))
 		} else {
 			c.message(cl, m)
@@ -139,16 +189,6 @@ func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 	c.dropHandles(cl)
 	for _, id := range m.Handles {
 		c.giveHandle(cl, c.ensure(id))
-	}
-	for _, at := range m.Tasks {
-		c.adoptAttempt(cl, at)
-	}
-	for _, id := range m.Actors {
-		if a := c.actors[id]; a != nil && a.logged != nil && a.state == actor.Alive {
-			c.adoptActor(cl, a)
-		} else if a == nil || a.over() {
-			c.toClient(cl, &wire.StopActor{Actor: id})
-		}
 	}
 	for _, g := range m.Gets {
 		c.get(cl, g.ID, g.Fetch)

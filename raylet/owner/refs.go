@@ -180,6 +180,9 @@ func (c *Core) drop(o *objRec) {
 		}
 		c.dropValue(o)
 	case object.Stored:
+		if o.lineage > 0 && o.flags&objPacked != 0 {
+			return // it was small, and lies where small values go when there are many
+		}
 		c.frees = append(c.frees, o.id)
 		c.dropValue(o)
 	}
@@ -233,6 +236,10 @@ func (c *Core) forgetObject(o *objRec) {
 	delete(c.puts, o.id)
 	c.forgot = append(c.forgot, o.id)
 	c.cookies = append(c.cookies, &o.cookie)
+	if cks := c.putCookies[o.id]; cks != nil {
+		c.cookies = append(c.cookies, cks...)
+		delete(c.putCookies, o.id)
+	}
 }
 
 // reap removes the record of a task that has ended and whose returns nothing refers to.
@@ -249,6 +256,9 @@ func (c *Core) reap(t *taskRec) {
 	}
 	c.forgot = append(c.forgot, ids.ObjectID{Task: t.id(), Index: wholeTask})
 	c.cookies = append(c.cookies, &t.cookie, &t.doneAt)
+	if t.ret0.flags&objLogged != 0 {
+		c.freeCookie(&t.ret0)
+	}
 	if t.x == nil {
 		return
 	}
@@ -256,7 +266,6 @@ func (c *Core) reap(t *taskRec) {
 	for i := range t.x.more {
 		c.freeCookie(&t.x.more[i])
 	}
-	c.freeCookie(&t.ret0)
 	if t.x.stream != nil {
 		t.x.stream.eachItem(c.freeCookie)
 	}

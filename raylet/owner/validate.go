@@ -204,7 +204,7 @@ func (v *validator) object(o *objRec) error {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
 	if c.pause == nil && !o.held() {
-		if o.state == object.Stored || o.state.Resolved() && o.lineage == 0 {
+		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
 		if o.rec == nil && o.lineage == 0 {

@@ -1,0 +1,300 @@
+package owner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// simClient is a driver or a worker process.
+type simClient struct {
+	w        *simWorld
+	id       ids.ClientID
+	role     wire.Role
+	in       []wire.Msg
+	handles  map[ids.ObjectID]bool
+	asked    map[ids.ObjectID]bool    // Get is out
+	got      map[ids.ObjectID]outcome // and answered
+	streams  map[wire.StreamNext]bool
+	items    map[wire.StreamNext]*wire.StreamItem
+	lanes    map[ids.LeaseID]*simLane
+	actors   map[ids.ActorID]*simActor
+	draining bool
+	own      bool // an isolated process
+	dead     bool
+}
+
+type simLane struct {
+	lease *simLease
+	queue []wire.ExecTask
+	run   *simRun // the task that runs, where it takes more than one turn
+}
+
+// simRun is a task in the middle.
+type simRun struct {
+	wire.ExecTask
+	kids      []ids.ObjectID
+	sum       []uint64
+	item      uint32
+	acked     uint32
+	blocked   bool
+	resumed   bool
+	cancelled bool
+}
+
+type simActor struct {
+	seen map[ids.TaskID]uint64
+	n    uint64
+}
+
+func (w *simWorld) join(role wire.Role) *simClient {
+	w.nextID++
+	cl := &simClient{
+		w: w, id: w.nextID, role: role, handles: make(map[ids.ObjectID]bool), asked: make(map[ids.ObjectID]bool),
+		got: make(map[ids.ObjectID]outcome), streams: make(map[wire.StreamNext]bool), items: make(map[wire.StreamNext]*wire.StreamItem),
+		lanes: make(map[ids.LeaseID]*simLane), actors: make(map[ids.ActorID]*simActor),
+	}
+	w.clients[cl.id] = cl
+	w.post(cl.source(), ClientJoined{cl.id, role})
+	return cl
+}
+
+// workerFor finds a process for a lease: shared ones have two lanes.
+func (w *simWorld) workerFor(want *sched.Want) *simClient {
+	if !want.Opts.Isolate {
+		for _, id := range slices.Sorted(maps.Keys(w.clients)) {
+			cl := w.clients[id]
+			if cl.role == wire.RoleWorker && !cl.own && !cl.draining && len(cl.lanes) < 2 {
+				return cl
+			}
+		}
+	}
+	cl := w.join(wire.RoleWorker)
+	cl.own = want.Opts.Isolate
+	return cl
+}
+
+func (cl *simClient) source() string { return fmt.Sprintf("client %3d", cl.id) }
+
+func (cl *simClient) send(msgs ...wire.Msg) {
+	w := cl.w
+	q := w.queues[cl.source()]
+	if n := len(q); n > 0 && w.rng.IntN(2) == 0 {
+		if b, ok := q[n-1].(FromClient); ok {
+			q[n-1] = FromClient{cl.id, append(slices.Clip(b.Msgs), msgs...)}
+			return
+		}
+	}
+	w.post(cl.source(), FromClient{cl.id, msgs})
+}
+
+// die ends a worker process: what it had sent still arrives.
+func (cl *simClient) die(err *errs.Error, peak uint64) {
+	w := cl.w
+	cl.dead = true
+	delete(w.clients, cl.id)
+	w.post(cl.source(), ClientGone{Client: cl.id})
+	maps.DeleteFunc(w.store.granted, func(_ simAttempt, g simGrant) bool { return g.by == cl.id })
+	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
+		delete(w.sched.leases, id)
+		w.post("sched", FromSched{sched.Revoked{Lease: id, Worker: cl.id, Err: err, Peak: peak}})
+	}
+}
+
+func (cl *simClient) receive() {
+	m := cl.in[0]
+	cl.in = cl.in[1:]
+	switch m := m.(type) {
+	case *wire.Exec:
+		l := cl.lanes[m.Lease]
+		if l == nil { // returned meanwhile, because what was pushed was abandoned
+			l = &simLane{lease: &simLease{id: m.Lease}}
+			cl.lanes[m.Lease] = l
+		}
+		l.queue = append(l.queue, m.Tasks...)
+	case *wire.Resolved:
+		if !cl.asked[m.ID] {
+			return
+		}
+		delete(cl.asked, m.ID)
+		cl.got[m.ID] = cl.read(m)
+	case *wire.StreamItem:
+		k := wire.StreamNext{Task: m.Task, Index: m.Index}
+		if !cl.streams[k] {
+			return
+		}
+		delete(cl.streams, k)
+		cl.items[k] = m
+		if m.Result.Kind == wire.ResultInline || m.Result.Kind == wire.ResultStored {
+			cl.addRef(m.Task.Return(int(m.Index)))
+		}
+	case *wire.StreamAck:
+		for _, l := range cl.lanes {
+			if l.run != nil && l.run.Spec.ID == m.Task {
+				l.run.acked = m.Consumed
+			}
+		}
+	case *wire.CancelTask:
+		cl.cancelTask(m)
+	case *wire.StopActor:
+		delete(cl.actors, m.Actor)
+	case *wire.Resume:
+		for _, l := range cl.lanes {
+			if l.run != nil && l.run.Spec.ID == m.Task {
+				l.run.resumed = true
+			}
+		}
+	case *wire.Resync:
+		if m.Component == wire.ComponentOwner {
+			cl.declare(m.Epoch)
+		}
+	}
+}
+
+// read takes a value with the references in it.
+func (cl *simClient) read(m *wire.Resolved) outcome {
+	switch m.Result.Kind {
+	case wire.ResultError:
+		return outcome{err: m.Result.Err.Code}
+	case wire.ResultStored:
+		for _, id := range m.Result.Value.Refs {
+			cl.addRef(id)
+		}
+		return outcome{val: m.Extent.Off}
+	}
+	for _, id := range m.Result.Value.Refs {
+		cl.addRef(id)
+	}
+	return outcome{val: valueOf(m.Result.Value.Data)}
+}
+
+func (cl *simClient) addRef(id ids.ObjectID) {
+	if !cl.handles[id] {
+		cl.handles[id] = true
+		cl.send(&wire.AddRef{ID: id})
+	}
+}
+
+func (cl *simClient) get(id ids.ObjectID) {
+	if _, ok := cl.got[id]; !ok && !cl.asked[id] {
+		cl.asked[id] = true
+		cl.send(&wire.Get{ID: id, Fetch: true})
+	}
+}
+
+func (cl *simClient) release(list ...ids.ObjectID) {
+	var out []ids.ObjectID
+	for _, id := range list {
+		if cl.handles[id] {
+			delete(cl.handles, id)
+			delete(cl.got, id)
+			delete(cl.asked, id)
+			out = append(out, id)
+		}
+	}
+	if len(out) > 0 {
+		cl.send(&wire.Release{IDs: out})
+	}
+}
+
+func (cl *simClient) submit(s *wire.TaskSpec) {
+	for i := range max(s.Opts.NumReturns, 0) {
+		cl.handles[s.ID.Return(int(i))] = true
+	}
+	cl.send(&wire.Submit{Spec: s})
+}
+
+func (cl *simClient) declare(epoch uint64) {
+	h := &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
+	h.Handles = slices.SortedFunc(maps.Keys(cl.handles), cmpObject)
+	for _, id := range slices.SortedFunc(maps.Keys(cl.asked), cmpObject) {
+		h.Gets = append(h.Gets, wire.Get{ID: id, Fetch: true})
+	}
+	for k := range cl.streams {
+		h.Streams = append(h.Streams, k)
+	}
+	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
+		l := cl.lanes[id]
+		if l.run != nil {
+			h.Tasks = append(h.Tasks, wire.Attempt{Task: l.run.Spec.ID, Attempt: l.run.Attempt, Lease: id})
+		}
+		for _, t := range l.queue {
+			h.Tasks = append(h.Tasks, wire.Attempt{Task: t.Spec.ID, Attempt: t.Attempt, Lease: id})
+		}
+	}
+	for id := range cl.actors {
+		h.Actors = append(h.Actors, id)
+	}
+	cl.send(h)
+}
+
+func (cl *simClient) cancelTask(m *wire.CancelTask) {
+	for id, l := range cl.lanes {
+		for i, t := range l.queue {
+			if t.Spec.ID == m.Task {
+				l.queue = slices.Delete(slices.Clone(l.queue), i, i+1)
+				if !m.Abandon {
+					cl.send(&wire.Done{Task: m.Task, Attempt: t.Attempt, Lease: id, Err: errs.New(errs.CodeCancelled, "it was cancelled")})
+				}
+				return
+			}
+		}
+		if r := l.run; r != nil && r.Spec.ID == m.Task {
+			if m.Abandon {
+				cl.letGo(r)
+				l.run = nil
+			} else {
+				r.cancelled = true
+			}
+		}
+	}
+}
+
+// canRun tells whether the process could go on with something.
+func (cl *simClient) canRun() bool {
+	if cl.draining && cl.idle() {
+		return true
+	}
+	for _, l := range cl.lanes {
+		if l.run != nil && cl.canGoOn(l.run) || l.run == nil && len(l.queue) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (cl *simClient) idle() bool {
+	for _, l := range cl.lanes {
+		if l.run != nil || len(l.queue) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// run lets one lane go on.
+func (cl *simClient) run() {
+	if cl.draining && cl.idle() {
+		cl.die(errs.New(errs.CodeWorkerCrashed, "it was drained"), 0)
+		return
+	}
+	var can []*simLane
+	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
+		l := cl.lanes[id]
+		if l.run != nil && cl.canGoOn(l.run) || l.run == nil && len(l.queue) > 0 {
+			can = append(can, l)
+		}
+	}
+	l := can[cl.w.rng.IntN(len(can))]
+	if l.run == nil {
+		l.run = &simRun{ExecTask: l.queue[0]}
+		l.queue = l.queue[1:]
+		cl.w.runs[l.run.Spec.ID]++
+	}
+	cl.goOn(l, l.run)
+}
