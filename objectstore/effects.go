@@ -50,13 +50,13 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 		if e.Look {
 			work = s.o.Memory.Segment.Look
 		}
-		go func() { deliver(self, ReserveDone{e.Job, work(rs)}) }()
+		s.background(self, func() Event { return ReserveDone{e.Job, work(rs)} })
 	case Punch:
 		if err := s.o.Memory.Segment.Punch(toRanges(e.Ranges)); err != nil {
 			s.log.Warn("object store: memory could not be given back", "err", err)
 		}
 	case CreateFallback:
-		go s.fallback(self, e)
+		s.background(self, func() Event { return s.fallback(e) })
 	case DropFile:
 		s.dropFile(e)
 	case CopyIn:
@@ -80,6 +80,16 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 	default:
 		panic(fmt.Sprintf("object store: no such effect: %T", f))
 	}
+}
+
+// background does work that may take a while and posts what came of it. A stop waits for it.
+func (s *Store) background(self *actors.Ref[Event], work func() Event) {
+	s.io.Add(1)
+	go func() {
+		ev := work()
+		s.io.Done()
+		deliver(self, ev)
+	}()
 }
 
 // spillReady says that SpillRemove may be carried out again.
@@ -118,20 +128,18 @@ func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
 }
 
 // fallback makes a file outside the segment, away from the actor.
-func (s *Store) fallback(self *actors.Ref[Event], e CreateFallback) {
+func (s *Store) fallback(e CreateFallback) Event {
 	f, path, err := s.o.Spiller.Fallback(e.Size)
 	if err != nil {
-		deliver(self, FallbackDone{Job: e.Job, Err: err})
-		return
+		return FallbackDone{Job: e.Job, Err: err}
 	}
 	n := s.files.number()
 	if err := s.mapping.Add(n, f, e.Size); err != nil {
 		s.o.Spiller.Release(path)
-		deliver(self, FallbackDone{Job: e.Job, Err: errors.Join(err, f.Close())})
-		return
+		return FallbackDone{Job: e.Job, Err: errors.Join(err, f.Close())}
 	}
 	s.files.add(n, f, path)
-	deliver(self, FallbackDone{Job: e.Job, File: n, Path: path})
+	return FallbackDone{Job: e.Job, File: n, Path: path}
 }
 
 func (s *Store) dropFile(e DropFile) {

@@ -65,6 +65,10 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // where the test fails before the second node is closed
+		_ = os.Remove(killedMemory(dir).Path)
+		_ = os.Remove(killedMemory(dir).Path + ".index")
+	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "ready") {
 		t.Fatalf("the first node said %q, %v", line, err)

@@ -80,7 +80,7 @@ func (c *Core) place(d *demand) bool {
 		return false
 	}
 	c.queues[d.lane].pop()
-	d.block, d.since = b, 0
+	d.block, d.since, d.cold = b, 0, false
 	c.stall.stuck = false
 	if rs := c.alloc.Unbacked(b); len(rs) > 0 {
 		d.stage = stageReserving

@@ -65,7 +65,7 @@ type Store struct {
 	removals []spill.Location // until spill storage is ready
 	ready    bool             // it is
 	recovery chan struct{}    // closed when the last Recover has returned
-	io       sync.WaitGroup   // reads and writes of segment memory by spill storage
+	io       sync.WaitGroup   // work on the segment under way: reserving, spilling, reading
 }
 
 // Open starts a store. What a killed node left in the memory is taken over.
@@ -228,7 +228,7 @@ func held(entries []index.Entry) []segment.Range {
 	return out
 }
 
-// stopWait bounds how long a stop waits for spill storage to let go of segment memory.
+// stopWait bounds how long a stop waits for others to let go of segment memory.
 const stopWait = 5 * time.Second
 
 // stop ends the actor: nothing of the core is needed any more.
@@ -242,7 +242,7 @@ func (s *Store) stop() {
 	select {
 	case <-idle:
 	case <-time.After(stopWait):
-		s.log.Warn("object store: spill storage is still at work, its memory stays mapped")
+		s.log.Warn("object store: work on the segment does not end, it stays mapped", "after", stopWait)
 		return
 	}
 	if err := errors.Join(s.mapping.Close(), s.files.close()); err != nil {

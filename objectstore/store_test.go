@@ -245,11 +245,19 @@ func (u *user) unpin(id ids.ObjectID) {
 	u.r.post(FromClient{u.id, &wire.Unpin{ID: id, N: 1}})
 }
 
+// pattern is the content of the n-th object. It is made once: the race detector is slow at it.
 func pattern(n, size int) []byte {
+	k := [2]int{n, size}
+	if b, ok := patterns.Load(k); ok {
+		return b.([]byte)
+	}
 	b := make([]byte, size)
 	rand.New(rand.NewSource(int64(n))).Read(b)
+	patterns.Store(k, b)
 	return b
 }
+
+var patterns sync.Map
 
 func (r *rig) stats() Stats {
 	r.t.Helper()
