@@ -101,3 +101,21 @@ func TestBlocksServeManyGoroutines(t *testing.T) {
 	}
 	collected(t, f, 0)
 }
+
+func TestAnIdleWorkerGivesBackWhatItBorrowed(t *testing.T) {
+	idle.on.Store(true)
+	defer idle.on.Store(false)
+	_, ctx, f := startFake(t)
+	func() {
+		x := add.Go(ctx, V(1.0), V(1.0))
+		must(t, 2.0)(nested.Go(ctx, V(box{Inner: x})).Get(ctx))
+		x.Release()
+	}()
+	deadline := time.Now().Add(20 * time.Second)
+	for f.c.Handles() > 1 { // the result's, which nobody borrowed
+		if time.Now().After(deadline) {
+			t.Fatalf("%d objects are still held", f.c.Handles())
+		}
+		time.Sleep(5 * time.Millisecond) // nothing tells of a collection
+	}
+}

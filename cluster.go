@@ -13,9 +13,10 @@ import (
 // Cluster is a program's connection to the runtime: to a node inside the process (Start) or to one that
 // runs by itself (Connect). It is safe for concurrent use.
 type Cluster struct {
-	client *client.Client
-	node   string
-	close  func(ctx context.Context) error // ends the session, and the node if it is ours
+	client  *client.Client
+	node    string
+	address string
+	close   func(ctx context.Context) error // ends the session, and the node if it is ours
 
 	once sync.Once
 	err  error // of closing; written in once
@@ -47,6 +48,12 @@ func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Clust
 func (c *Cluster) Context(ctx context.Context) context.Context {
 	return client.WithTask(ctx, c.client.Root())
 }
+
+// Address is where other programs of this user find the node, for Connect.
+func (c *Cluster) Address() string { return c.address }
+
+// Node is the node's name.
+func (c *Cluster) Node() string { return c.node }
 
 // Close leaves the cluster: the job ends, with its objects and its actors that are not detached. A node
 // that Start made ends too. When it returns, at the latest when ctx ends, no goroutine is left. Closing
@@ -95,7 +102,9 @@ const envAddress = "MOBULA_ADDRESS"
 // program that does not use Main calls it first, so that its own executable can be its
 // workers' too.
 func WorkerMain() bool {
+	idle.on.Store(true) // a driver decides by itself when to collect
 	is, err := engine.worker(context.Background())
+	idle.on.Store(false)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mobula worker:", err)
 	}

@@ -392,12 +392,17 @@ func TestC16Errors(t *testing.T) {
 		if _, err := mobula.Put(ctx, make([]byte, 80<<20)); !errors.Is(err, mobula.ErrObjectTooLarge) {
 			t.Errorf("a put larger than the store: %v", err)
 		}
+		if _, err := e2eChan.Go(ctx).Get(ctx); !errors.Is(err, mobula.ErrNotEncodable) || !strings.Contains(err.Error(), "chan int") {
+			t.Errorf("a result that cannot be encoded: %v", err)
+		}
 		failed := e2ePanic.Go(ctx)
 		if _, err := e2eAdd.Go(ctx, mobula.V(1.0), e2eFromInt.Go(ctx, failed)).Get(ctx); !errors.Is(err, mobula.ErrPanic) {
 			t.Errorf("a failed argument's error is lost: %v", err)
 		}
 	})
 }
+
+var e2eChan = mobula.Register0("e2e/chan", func(context.Context) (struct{ C chan int }, error) { return struct{ C chan int }{}, nil })
 
 var e2eFromInt = mobula.Register1("e2e/float", func(_ context.Context, n int) (float64, error) { return float64(n), nil })
 

@@ -1,6 +1,7 @@
 package mobula
 
 import (
+	"cmp"
 	"context"
 
 	"mobula/internal/node"
@@ -22,7 +23,7 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 		_ = n.Close(ctx) // the error of joining says more
 		return nil, err
 	}
-	return &Cluster{client: c, node: n.Name(), close: func(ctx context.Context) error {
+	return &Cluster{client: c, node: n.Name(), address: n.Address(), close: func(ctx context.Context) error {
 		err := c.Close(ctx)
 		if e := n.Close(ctx); err == nil {
 			err = e
@@ -47,7 +48,7 @@ func (nodeEngine) connect(ctx context.Context, address string, cfg connectConfig
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{client: d.Client, node: d.Welcome().Node, close: d.Close}, nil
+	return &Cluster{client: d.Client, node: d.Welcome().Node, address: cmp.Or(address, node.DefaultAddress()), close: d.Close}, nil
 }
 
 func (nodeEngine) worker(ctx context.Context) (bool, error) { return node.Worker(ctx) }

@@ -3,6 +3,10 @@ package mobula
 import (
 	"context"
 	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"mobula/internal/client"
 	"mobula/internal/codec"
@@ -48,7 +52,35 @@ func (b binder) Bind(id ids.ObjectID, _ uint64) (any, error) {
 	if b.c == nil {
 		return nil, errs.New(errs.CodeNotDecodable, "object %v: a reference was decoded outside any cluster: use the context of a task or of Cluster.Context", id)
 	}
+	idle.borrowed()
 	return newCell(b.c, b.c.Bind(id), nil), nil
+}
+
+// idleCollector collects garbage in a worker process soon after it last borrowed a reference:
+// an idle process would otherwise hold other people's objects until its next collection, minutes
+// later. A busy one collects anyway.
+type idleCollector struct {
+	on atomic.Bool
+
+	mu    sync.Mutex
+	timer *time.Timer // guarded by mu
+}
+
+const idleBefore = 300 * time.Millisecond // a freed object is gone within a second, as Ray's free_objects_period
+
+var idle idleCollector
+
+func (i *idleCollector) borrowed() {
+	if !i.on.Load() {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.timer == nil {
+		i.timer = time.AfterFunc(idleBefore, runtime.GC)
+	} else {
+		i.timer.Reset(idleBefore)
+	}
 }
 
 func bindAny(id ids.ObjectID, tag uint64, b codec.Binder) (any, error) {
