@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// idleLimit is from the project's list of bounds.
+const idleLimit = 60 * mib
+
+// idle is the memory of a runtime in its default configuration that has run one task and then nothing: all
+// its processes, and what the segment has beside them.
+func idle(ctx context.Context, b *bench) (*report, error) {
+	var last usage
+	s, err := b.measure(ctx, func(ctx context.Context, _ int) (_ float64, err error) {
+		c, err := startChild(role{Kind: "idle", Mode: b.mode, Dir: b.dir})
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, c.stop()) }()
+		if _, err := c.line(); err != nil {
+			return 0, err
+		}
+		if err := pause(ctx, b.idle); err != nil {
+			return 0, err
+		}
+		last = usageOf(c.cmd.Process.Pid)
+		return float64(last.total()) / mib, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &report{unit: "MiB", samples: s}
+	r.add("processes", last.processes)
+	r.add("pss_mib", float64(last.pss)/mib)
+	r.add("segment_outside_mib", float64(last.outside)/mib)
+	r.add("limit_mib", idleLimit/mib)
+	return r, nil
+}
+
+// coldStart is the time from the start of a process until it has a task's result.
+func coldStart(ctx context.Context, b *bench) (*report, error) {
+	s, err := b.measure(ctx, func(ctx context.Context, _ int) (_ float64, err error) {
+		begun := time.Now()
+		c, err := startChild(role{Kind: "cold", Mode: b.mode, Dir: b.dir})
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, c.stop()) }()
+		said, err := c.line()
+		t := ms(begun)
+		if err == nil && said != "ready" {
+			err = fmt.Errorf("the child said %q", said)
+		}
+		return t, err
+	})
+	return &report{unit: "ms", samples: s}, err
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// memory is a process' share of memory in bytes.
+type memory struct{ pss, shared, anon int64 }
+
+// memoryOf reads it; pid may be "self".
+func memoryOf(pid string) (m memory, err error) {
+	f, err := os.Open("/proc/" + pid + "/smaps_rollup")
+	if err != nil {
+		return m, fmt.Errorf("memory of process %s: %w", pid, err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		name, rest, ok := strings.Cut(lines.Text(), ":")
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			continue // the line of the address range
+		}
+		switch name {
+		case "Pss":
+			m.pss = n << 10
+		case "Pss_Shmem":
+			m.shared = n << 10
+		case "Pss_Anon":
+			m.anon = n << 10
+		}
+	}
+	if m.pss == 0 && lines.Err() == nil {
+		return m, fmt.Errorf("memory of process %s: it has ended", pid)
+	}
+	return m, lines.Err()
+}
+
+// usage is the memory of a process and all below it.
+type usage struct {
+	pss, segment, outside int64 // outside: of the segment, not in any PSS
+	processes             int
+}
+
+func (u usage) total() int64 { return u.pss + u.outside }
+
+// usageOf measures it.
+func usageOf(root int) usage {
+	var u usage
+	var shared int64
+	seen := make(map[uint64]bool)
+	for _, pid := range family(root) {
+		m, err := memoryOf(strconv.Itoa(pid))
+		if err != nil {
+			continue // it has just ended
+		}
+		u.processes++
+		u.pss += m.pss
+		shared += m.shared
+		u.segment += segmentOf(pid, seen)
+	}
+	u.outside = max(0, u.segment-shared)
+	return u
+}
+
+// family gives a process and all that descend from it.
+func family(root int) []int {
+	parents := make(map[int][]int)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return []int{root}
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		// pid (name) state ppid ...: the name may hold anything, so look from the end of it.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) < 2 {
+			continue
+		}
+		if parent, err := strconv.Atoi(fields[1]); err == nil {
+			parents[parent] = append(parents[parent], pid)
+		}
+	}
+	all := []int{root}
+	for i := 0; i < len(all); i++ {
+		all = append(all, parents[all[i]]...)
+	}
+	return all
+}
+
+// segmentOf is the memory that the segment files open in a process have, mapped or not.
+func segmentOf(pid int, seen map[uint64]bool) (bytes int64) {
+	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, l := range links {
+		target, err := os.Readlink(l)
+		if err != nil || !strings.Contains(target, "mobula") || !strings.HasPrefix(target, "/memfd:") && !strings.HasPrefix(target, "/dev/shm/") {
+			continue
+		}
+		info, err := os.Stat(l)
+		if err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && !seen[st.Ino] {
+			seen[st.Ino] = true
+			bytes += st.Blocks * 512
+		}
+	}
+	return bytes
+}
+
+// sampler looks at this process' and its children's memory from time to time.
+type sampler struct {
+	quit chan struct{}
+	work sync.WaitGroup
+	peak usage // written by the goroutine until it ends
+}
+
+// sample starts one; stop ends it.
+func sample(ctx context.Context, every time.Duration) *sampler {
+	s := &sampler{quit: make(chan struct{})}
+	s.work.Go(func() {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			if u := usageOf(os.Getpid()); u.total() > s.peak.total() {
+				s.peak = u
+			}
+			select {
+			case <-t.C:
+			case <-s.quit:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return s
+}
+
+// stop gives the moment of the greatest use.
+func (s *sampler) stop() usage {
+	close(s.quit)
+	s.work.Wait()
+	if u := usageOf(os.Getpid()); u.total() > s.peak.total() {
+		s.peak = u
+	}
+	return s.peak
+}
