@@ -102,6 +102,7 @@ func (c *Core) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	t.lease = l
 	l.out = append(l.out, wire.ExecTask{Spec: t.spec, Attempt: t.start, Args: args})
 	l.lane.push(t)
+	t.flags &^= taskAdopted
 	c.move(t, task.Push)
 	c.stats.Pushed++
 	if l.lane.len() == 1 && l.actor == nil {

@@ -106,7 +106,38 @@ func (c *Core) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 		c.fail(t, errs.New(errs.CodeReturnMismatch, "%s gave %d results where its options say %d", t.name(), len(d.Results), t.nret))
 		return
 	}
+	if i := unsealed(t, d); i >= 0 {
+		c.lostResult(t, d, i)
+		return
+	}
 	c.finish(t, d)
+}
+
+// unsealed gives the first return that is said to be stored and is not: its worker died
+// before the store had sealed it; -1: none.
+func unsealed(t *taskRec, d *wire.Done) int {
+	for i := range d.Results {
+		if d.Results[i].Kind == wire.ResultStored && t.ret(uint32(i)).state == object.Pending {
+			return i
+		}
+	}
+	return -1
+}
+
+// lostResult lets a task run again that has ended and of which the store has lost a return.
+func (c *Core) lostResult(t *taskRec, d *wire.Done, i int) {
+	c.dropResults(d)
+	c.toStore(objectstore.Free{IDs: []ids.ObjectID{d.Task.Return(i)}}) // whatever it has: the next attempt is to make it
+	if c.charge(t) {
+		c.stats.Lost++
+		if t.isCall() {
+			c.callAgain(t)
+		} else {
+			c.requeue(t, false)
+		}
+		return
+	}
+	c.fail(t, errs.New(errs.CodeObjectLost, "return %d of %s was lost by the store as it was made, and no retry is left", i, t.name()))
 }
 
 // finish makes the results the task's. The log has them before anybody sees them.
@@ -115,14 +146,14 @@ func (c *Core) finish(t *taskRec, d *wire.Done) {
 	c.move(t, task.Finish)
 	c.stats.Finished++
 	for i := range d.Results {
-		c.accepted(t, t.ret(uint32(i)), d, i)
+		c.accepted(t.ret(uint32(i)), d, i)
 	}
 	c.over(t)
 }
 
 // accepted resolves one return, unless it was resolved before: one attempt is accepted an
 // object.
-func (c *Core) accepted(t *taskRec, o *objRec, d *wire.Done, i int) {
+func (c *Core) accepted(o *objRec, d *wire.Done, i int) {
 	r := &d.Results[i]
 	if o.state != object.Pending {
 		if r.Kind == wire.ResultStored && (o.state != object.Stored || o.attempt != d.Attempt) {
@@ -139,9 +170,6 @@ func (c *Core) accepted(t *taskRec, o *objRec, d *wire.Done, i int) {
 		c.resolve(o, r, object.SetInline)
 	case wire.ResultError:
 		c.resolve(o, &wire.Result{Kind: wire.ResultError, Err: r.Err}, object.SetError)
-	default: // stored, but no Seal came: the store has nothing under this attempt
-		c.toStore(objectstore.DropAttempt{ID: o.id, Attempt: d.Attempt})
-		c.resolve(o, errorResult(errs.New(errs.CodeObjectLost, "return %d of %s was reported stored, but was never sealed", i, t.name())), object.SetError)
 	}
 }
 

@@ -94,9 +94,15 @@ func (c *Core) giveUpLease(id ids.LeaseID) {
 	}
 }
 
-// stillBlocked is an adopted lease whose task was in a get when the core was lost.
+// stillBlocked is an adopted lease whose task was in a get when the core was lost. Where that
+// task has ended meanwhile the lease goes back: the scheduler counts its CPU as given back.
 func (c *Core) stillBlocked(l *leaseRec) {
-	if h := l.lane.head(); h != nil && h.state == task.Running {
+	h := l.lane.head()
+	if h == nil || h.flags&taskAdopted == 0 {
+		c.closeLease(l)
+		return
+	}
+	if h.state == task.Running {
 		c.move(h, task.Block)
 	}
 	c.moveLease(l, lease.Block)
@@ -273,7 +279,7 @@ func (c *Core) resumed(l *leaseRec) {
 		c.moveLease(l, lease.Unblock)
 	}
 	if !c.moveLease(l, lease.Resume) {
-		if h := l.lane.head(); h != nil && h.state.OnWorker() {
+		if h := l.lane.head(); h != nil && h.state.OnWorker() && c.lenient {
 			c.toClient(l.worker, &wire.Resume{Task: h.id()}) // the same
 		}
 		return

@@ -2,6 +2,8 @@ package owner
 
 import (
 	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -84,6 +86,7 @@ func (c *Core) remake(o *objRec) bool {
 	ev := object.Remake
 	if o.state == object.Stored {
 		ev = object.Lose
+		c.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
 		c.dropInner(o.res)
 	}
 	c.moveObject(o, ev)

@@ -219,7 +219,7 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	c.reach(t)
 	t.start = max(t.start, at.Attempt)
 	t.lease = l
-	t.flags |= taskPinned // the store knows whether
+	t.flags |= taskPinned | taskAdopted // whether anything is pinned the store knows
 	if t.isCall() {
 		t.flags |= taskTurn
 	}

@@ -145,7 +145,7 @@ func (cl *simClient) receive() {
 		delete(cl.actors, m.Actor)
 	case *wire.Resume:
 		for _, l := range cl.lanes {
-			if l.run != nil && l.run.Spec.ID == m.Task {
+			if l.run != nil && l.run.Spec.ID == m.Task && l.run.waiting() {
 				l.run.resumed = true
 			}
 		}

@@ -249,7 +249,7 @@ func (w *simWorld) spreadFailures(d *simDriver) {
 	}
 }
 
-var simSeeds = uint64(400)
+var simSeeds = uint64(1500)
 
 func TestSimulation(t *testing.T) {
 	for name, p := range map[string]simPlan{

@@ -284,7 +284,7 @@ func (w *simWorld) turn() bool {
 func (w *simWorld) settle() {
 	w.t.Helper()
 	for n := 0; ; n++ {
-		if n > 2_000_000 {
+		if n > 100_000 {
 			w.t.Fatal("it does not come to rest")
 		}
 		if w.turn() {
@@ -610,6 +610,9 @@ func show(vs ...any) string {
 		switch m := v.(type) {
 		case *wire.Submit:
 			out = append(out, m.Spec.ID.String()[8:14], m.Spec.Opts.Func)
+			for _, a := range m.Spec.Args {
+				out = append(out, a.Ref.String()[8:14]+a.Ref.String()[32:])
+			}
 		case *wire.Exec:
 			out = append(out, fmt.Sprint("exec ", m.Lease))
 			for _, t := range m.Tasks {
