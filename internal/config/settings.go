@@ -63,7 +63,7 @@ func (c *Config) settings() []setting {
 	t.share(&c.Trace.Ratio, "trace.ratio", 0.01, "Share of the tasks without a traced caller that are traced; OTEL_TRACES_SAMPLER goes before it.")
 
 	t.count(&c.Events.Ring, "events.ring", 100_000, "Task events that the node remembers for lists and the timeline; the oldest make room. 0: none. The default is Ray's.", 0, 10_000_000)
-	t.count(&c.Events.Rate, "events.rate", 50_000, "Task events a second that are recorded in full; above it whole tasks are left out and counted.", 1, 10_000_000)
+	t.count(&c.Events.Rate, "events.rate", 20_000, "Task events a second that are recorded in full; above it whole tasks are left out and counted.", 1, 10_000_000)
 	t.size(&c.Events.Size, "events.size", 32<<20, "", "Size at which a file of task events is rotated. 0: no files.", nil)
 	t.count(&c.Events.Files, "events.files", 2, "Rotated files of task events that are kept.", 1, 1000)
 	return t

@@ -13,7 +13,7 @@ const (
 	MethodComponents = "list.components" // Query; Page[Component]
 	MethodMemory     = "node.memory"     // Query on objects; Memory
 	MethodExplain    = "explain"         // ExplainRequest; Explanation
-	MethodTimeline   = "timeline"        // TimelineRequest; Text, Chrome's trace format
+	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
 )
 
@@ -38,15 +38,22 @@ type Stopping struct {
 // Text is a document.
 type Text struct {
 	Body []byte `json:"body"`
-	Next int64  `json:"next,omitempty"` // where the rest begins; 0: this is all
 }
 
-// TimelineRequest asks for task events.
+// TimelineRequest asks for task events in Chrome's trace format. The document is read in parts:
+// Token and Offset are the Token and Next of the part before, and then the rest does not count.
 type TimelineRequest struct {
-	Job    string `json:"job,omitempty"`    // empty: of all
-	Since  int64  `json:"since,omitempty"`  // Unix ns; 0: all that the node remembers
-	Offset int64  `json:"offset,omitempty"` // bytes of the document that the asker has
-	Token  string `json:"token,omitempty"`  // of the first answer; a document is read in parts
+	Job    string `json:"job,omitempty"`   // empty: of all
+	Since  int64  `json:"since,omitempty"` // Unix ns; 0: all that the node remembers
+	Token  string `json:"token,omitempty"`
+	Offset int64  `json:"offset,omitempty"`
+}
+
+// TimelinePart is a part of a document.
+type TimelinePart struct {
+	Token string `json:"token"`
+	Body  []byte `json:"body"`
+	Next  int64  `json:"next,omitempty"` // where the rest begins; 0: this is the last part
 }
 
 // ExplainRequest names a task or an object.

@@ -1,0 +1,182 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/objectstore"
+	"mobula/objectstore/spill"
+	"mobula/raylet/owner"
+	"mobula/telemetry"
+	"mobula/telemetry/export"
+	"mobula/telemetry/phases"
+)
+
+const (
+	maxSpanQueue  = 1 << 14 // transitions, and spans, not yet worked on
+	spanFlushTime = 5 * time.Second
+)
+
+// spanner builds spans beside the actors and gives them to the exporter.
+type spanner struct {
+	exp      *export.Exporter
+	wake     chan struct{}
+	exported atomic.Uint64
+	dropped  atomic.Uint64
+
+	mu      sync.Mutex
+	changes []owner.Transition // guarded by mu
+	spans   []telemetry.Span   // guarded by mu
+}
+
+func (n *Node) startSpanner(exp *export.Exporter) {
+	sp := &spanner{exp: exp, wake: make(chan struct{}, 1)}
+	n.obs.spans.Store(sp)
+	n.work.Go(func() {
+		sp.run(n.life)
+		ctx, cancel := context.WithTimeout(context.Background(), spanFlushTime)
+		defer cancel()
+		if err := exp.Shutdown(ctx); err != nil {
+			n.cfg.Logger.Warn("the last spans could not be exported", "err", err)
+		}
+	})
+}
+
+// task queues a transition of a sampled task. Its Times are not ours to keep.
+func (sp *spanner) task(ch *owner.Transition) {
+	c := *ch
+	if ch.Times != nil {
+		times := *ch.Times
+		c.Times = &times
+	}
+	sp.mu.Lock()
+	if len(sp.changes) < maxSpanQueue {
+		sp.changes = append(sp.changes, c)
+	} else {
+		sp.dropped.Add(1)
+	}
+	sp.mu.Unlock()
+	sp.awake()
+}
+
+// span queues a span of the node's own.
+func (sp *spanner) span(s telemetry.Span) {
+	_, _ = rand.Read(s.TraceID[:]) // never fails
+	_, _ = rand.Read(s.ID[:])
+	sp.mu.Lock()
+	if len(sp.spans) < maxSpanQueue {
+		sp.spans = append(sp.spans, s)
+	} else {
+		sp.dropped.Add(1)
+	}
+	sp.mu.Unlock()
+	sp.awake()
+}
+
+func (sp *spanner) awake() {
+	select {
+	case sp.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends, and then what is left.
+func (sp *spanner) run(ctx context.Context) {
+	b := phases.New(0)
+	var changes []owner.Transition
+	var spans []telemetry.Span
+	for over := false; !over; {
+		select {
+		case <-sp.wake:
+		case <-ctx.Done():
+			over = true
+		}
+		before := b.Dropped()
+		sp.mu.Lock()
+		changes, sp.changes = sp.changes, changes[:0]
+		spans, sp.spans = sp.spans, spans[:0]
+		sp.mu.Unlock()
+		for i := range changes {
+			for _, s := range b.Step(&changes[i]) {
+				sp.emit(&s)
+			}
+		}
+		for i := range spans {
+			sp.emit(&spans[i])
+		}
+		clear(changes)
+		clear(spans)
+		sp.dropped.Add(b.Dropped() - before)
+	}
+}
+
+func (sp *spanner) emit(s *telemetry.Span) {
+	sp.exp.Emit(s)
+	sp.exported.Add(1)
+}
+
+// restart makes the span of a component's restart, from its panic to its new core.
+func (sp *spanner) restart(begin, end actors.Event) {
+	err := begin.Err
+	if end.Kind != actors.EventRestarted {
+		err = errors.Join(err, end.Err)
+	}
+	sp.span(telemetry.Span{Name: "restart " + begin.Name, Start: begin.Time, End: max(end.Time, begin.Time), Err: err,
+		Attrs: []attribute.KeyValue{telemetry.AttrComponent.String(begin.Path), telemetry.AttrRestarts.Int(end.Restarts)}})
+}
+
+// seenSpiller makes spans of what the spiller does.
+type seenSpiller struct {
+	objectstore.Spiller
+	spans *atomic.Pointer[spanner]
+}
+
+// seen lets the store's spills and restores be traced.
+func (n *Node) seen(s objectstore.Spiller) objectstore.Spiller { return seenSpiller{s, &n.obs.spans} }
+
+// Write is a spill.
+func (s seenSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
+	sp := s.spans.Load()
+	if sp == nil {
+		s.Spiller.Write(items, done)
+		return
+	}
+	begin, bytes, objects := time.Now(), 0, len(items)
+	for i := range items {
+		bytes += len(items[i].Data)
+	}
+	s.Spiller.Write(items, func(locs []spill.Location, err error) {
+		sp.move("spill", begin, bytes, objects, err)
+		done(locs, err)
+	})
+}
+
+// Read is a restore.
+func (s seenSpiller) Read(loc spill.Location, dst []byte, done func(error)) {
+	sp := s.spans.Load()
+	if sp == nil {
+		s.Spiller.Read(loc, dst, done)
+		return
+	}
+	begin := time.Now()
+	s.Spiller.Read(loc, dst, func(err error) {
+		sp.move("restore", begin, len(dst), 1, err)
+		done(err)
+	})
+}
+
+func (sp *spanner) move(name string, begin time.Time, bytes, objects int, err error) {
+	if errors.Is(err, errs.ErrShutdown) {
+		return // given up, not failed
+	}
+	sp.span(telemetry.Span{Name: name, Start: begin.UnixNano(), End: time.Now().UnixNano(), Err: err,
+		Attrs: []attribute.KeyValue{telemetry.AttrBytes.Int(bytes), telemetry.AttrObjects.Int(objects)}})
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"mobula/gcs"
+	"mobula/internal/errs"
+	"mobula/internal/state"
+	"mobula/wire"
+)
+
+// The bounds of cold requests: they must not disturb the tasks.
+const (
+	maxColdRunning = 4  // at once, of all clients
+	maxColdWaiting = 64 // of one client, unanswered
+	coldTimeout    = time.Minute
+)
+
+// handlers answer cold requests: a body in, a reply out, both CBOR.
+var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
+	state.MethodPing:       handle((*Node).ping),
+	state.MethodStatus:     handle((*Node).statusOf),
+	state.MethodStop:       handle((*Node).stopNode),
+	state.MethodMetrics:    handle((*Node).metricsText),
+	state.MethodTasks:      handle((*Node).listTasks),
+	state.MethodActors:     handle((*Node).listActors),
+	state.MethodObjects:    handle((*Node).listObjects),
+	state.MethodWorkers:    handle((*Node).listWorkers),
+	state.MethodComponents: handle((*Node).listComponents),
+	state.MethodMemory:     handle((*Node).memoryReport),
+	state.MethodExplain:    handle((*Node).explain),
+	state.MethodTimeline:   handle((*Node).timeline),
+	state.MethodActorGet:   handle((*Node).actorGet),
+}
+
+// empty is the body of a request that says nothing.
+type empty struct{}
+
+// handle makes a handler of a method with typed request and reply.
+func handle[In, Out any](f func(*Node, context.Context, In) (Out, error)) func(*Node, context.Context, []byte) (any, error) {
+	return func(n *Node, ctx context.Context, body []byte) (any, error) {
+		var in In
+		if len(body) > 0 {
+			if err := strict.Unmarshal(body, &in); err != nil {
+				return nil, errs.New(errs.CodeInvalid, "the request's body: %v", err)
+			}
+		}
+		return f(n, ctx, in)
+	}
+}
+
+// strict refuses fields that the request does not have: a filter that is misspelt must not
+// be ignored.
+var strict = func() cbor.DecMode {
+	m, err := cbor.DecOptions{ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 16, MaxArrayElements: 1 << 16}.DecMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return m
+}()
+
+// cold answers a request beside everything else. It does not block.
+func (n *Node) cold(s *session, m *wire.Request) {
+	o := n.observer()
+	o.mu.Lock()
+	waiting := o.asked[s.id]
+	if waiting < maxColdWaiting {
+		if o.asked == nil {
+			o.asked = make(map[clientID]int)
+		}
+		o.asked[s.id]++
+	}
+	o.mu.Unlock()
+	if waiting >= maxColdWaiting {
+		reply(s, m, nil, errs.New(errs.CodeBacklog, "%s: %d requests of this client wait already; wait for answers", m.Method, waiting))
+		return
+	}
+	n.work.Go(func() {
+		out, err := n.answer(m)
+		o.mu.Lock()
+		if o.asked[s.id]--; o.asked[s.id] == 0 {
+			delete(o.asked, s.id)
+		}
+		o.mu.Unlock()
+		reply(s, m, out, err)
+	})
+}
+
+func reply(s *session, m *wire.Request, body []byte, err error) {
+	s.Push(&wire.Reply{Req: m.Req, Body: body, Err: errs.From(err)})
+	s.Flush()
+}
+
+// answer runs a request's handler when its turn has come. A handler that panics fails its
+// request and nothing else.
+func (n *Node) answer(m *wire.Request) (body []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errs.New(errs.CodePanic, "%s: the node's handler panicked: %v", m.Method, p)
+			n.cfg.Logger.Error("a request's handler panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	h := handlers[m.Method]
+	if h == nil {
+		return nil, errs.New(errs.CodeNotFound, "node %s knows no request %q", n.cfg.Name, m.Method)
+	}
+	ctx, cancel := context.WithTimeout(n.life, coldTimeout)
+	defer cancel()
+	select {
+	case n.obs.cold <- struct{}{}:
+		defer func() { <-n.obs.cold }()
+	case <-ctx.Done():
+		return nil, n.late(ctx, m.Method)
+	}
+	out, err := h(n, ctx, m.Body)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, n.late(ctx, m.Method)
+		}
+		return nil, err
+	}
+	if body, err = cbor.Marshal(out); err != nil {
+		return nil, fmt.Errorf("%s: the reply: %w", m.Method, err)
+	}
+	if len(body) > wire.MaxFrame/2 {
+		return nil, errs.New(errs.CodeInvalid, "%s: the reply has %d bytes, at most %d can be sent; ask for fewer rows", m.Method, len(body), wire.MaxFrame/2)
+	}
+	return body, nil
+}
+
+// late says why a request was given up.
+func (n *Node) late(ctx context.Context, method string) error {
+	if n.life.Err() != nil {
+		return errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)
+	}
+	return errs.New(errs.CodeDeadline, "%s: not answered in %v: the node is busy: %v", method, coldTimeout, context.Cause(ctx))
+}
+
+func (n *Node) ping(context.Context, empty) (state.Pong, error) {
+	return state.Pong{Node: n.cfg.Name, PID: os.Getpid(), Time: time.Now().UnixNano()}, nil
+}
+
+// stopNode passes the wish on to whoever runs the node.
+func (n *Node) stopNode(_ context.Context, r state.StopRequest) (state.Stopping, error) {
+	c := n.obs.stop.Load()
+	if c == nil {
+		return state.Stopping{}, errs.New(errs.CodePermission, "node %s is part of a program, process %d: end that", n.cfg.Name, os.Getpid())
+	}
+	n.obs.mu.Lock()
+	defer n.obs.mu.Unlock()
+	select {
+	case <-*c:
+	default:
+		n.cfg.Logger.Info("the node was asked to stop", "reason", r.Reason)
+		close(*c)
+	}
+	return state.Stopping{Node: n.cfg.Name, PID: os.Getpid()}, nil
+}
+
+func (n *Node) metricsText(context.Context, empty) (state.Text, error) {
+	b, err := n.obs.set.Text()
+	return state.Text{Body: b}, err
+}
+
+// actorGet finds a named actor in the control plane.
+func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorReply, error) {
+	if r.Namespace == "" {
+		r.Namespace = n.cfg.Namespace
+	}
+	answer := make(chan gcs.Reply, 1)
+	n.ask(gcs.Lookup{Bucket: gcs.Actors, Key: gcs.ActorKey(r.Namespace, r.Name)}, func(r gcs.Reply) { answer <- r })
+	var got gcs.Reply
+	select {
+	case got = <-answer:
+	case <-ctx.Done():
+		return state.ActorReply{}, context.Cause(ctx)
+	}
+	rec, ok := firstActor(got.Records)
+	switch {
+	case got.Err != nil && errs.From(got.Err).Code == errs.CodeNotFound, got.Err == nil && !ok:
+		return state.ActorReply{}, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q", r.Name, r.Namespace)
+	case got.Err != nil:
+		return state.ActorReply{}, got.Err
+	}
+	id, err := parseActor(rec.Actor)
+	return state.ActorReply{Actor: id[:]}, err
+}

@@ -1,0 +1,300 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/state"
+	"mobula/raylet"
+	"mobula/raylet/owner"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+const explainDepth = 8 // tasks that wait for each other
+
+// explain says why a task is where it is, or who keeps an object.
+func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
+	if strings.Contains(r.ID, ":") {
+		id, err := ids.ParseObject(r.ID)
+		if err != nil {
+			return state.Explanation{}, errs.New(errs.CodeInvalid, "%v", err)
+		}
+		return n.explainObject(ctx, id, explainDepth)
+	}
+	id, err := ids.ParseTask(r.ID)
+	if err != nil {
+		return state.Explanation{}, errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX", err)
+	}
+	return n.explainTask(ctx, id, explainDepth)
+}
+
+// ownerOf finds who would know.
+func (n *Node) ownerOf(job ids.JobID, id string) (*ownerActor, error) {
+	if o := n.jobs.get(job); o != nil {
+		return o, nil
+	}
+	return nil, errs.New(errs.CodeNotFound, "%s is of job %v, which this node does not know: it has ended, or the id is of another node", id, job)
+}
+
+func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex state.Explanation, err error) {
+	o, err := n.ownerOf(id.Job(), "task "+id.String())
+	if err != nil {
+		return ex, err
+	}
+	var w owner.TaskWhy
+	var known bool
+	if err := inOwner(ctx, o, func(c *owner.Core) { w, known = c.WhyTask(id) }); err != nil {
+		return ex, err
+	}
+	if !known {
+		return n.explainGone(id)
+	}
+	row := taskRow(&w.TaskView)
+	ex = state.Explanation{ID: row.ID, Kind: "task", State: row.State, Task: &row}
+	ex.Summary, err = n.taskSummary(ctx, &ex, &w, depth)
+	if w.Held {
+		ex.Details = append(ex.Details, "its owner restarted and waits for its clients to say what they hold")
+	}
+	return ex, err
+}
+
+// explainGone tells of a task that nothing refers to any more what the events remember.
+func (n *Node) explainGone(id ids.TaskID) (state.Explanation, error) {
+	if n.obs.rec != nil {
+		parts, _, _ := n.obs.rec.Since(0)
+		for p := len(parts) - 1; p >= 0; p-- {
+			for i := len(parts[p]) - 1; i >= 0; i-- {
+				e := &parts[p][i]
+				if e.Task != id {
+					continue
+				}
+				return state.Explanation{ID: id.String(), Kind: "task", State: e.State.String(), Summary: fmt.Sprintf(
+					"%s came into %s %v ago; nothing refers to it any more", e.Opts.Func, e.State, ago(e.At))}, nil
+			}
+		}
+	}
+	return state.Explanation{}, errs.New(errs.CodeNotFound, "task %v is not known: it has ended and nothing refers to its results, or there never was one", id)
+}
+
+func ago(at int64) time.Duration {
+	return time.Duration(time.Now().UnixNano() - at).Round(time.Millisecond)
+}
+
+// taskSummary is the answer in a line; details and what comes before it are added to ex.
+func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
+	since := ago(w.Since)
+	switch w.State {
+	case task.PendingArgs:
+		return n.waitsForArgs(ctx, ex, w, depth)
+	case task.PendingActor:
+		return actorTurn(ex, w), nil
+	case task.PendingNode:
+		return n.waitsForSlot(ctx, ex, w)
+	case task.PendingFetch, task.PendingStore:
+		err := n.argsInStore(ctx, ex, w)
+		return fmt.Sprintf("has a slot on worker %v and waits since %v for the store to have its arguments in memory", w.Worker, since), err
+	case task.Backoff:
+		return fmt.Sprintf("waits before it runs again, as %s", reason(w.Reason)), nil
+	case task.Submitted:
+		return fmt.Sprintf("was pushed to %s %v ago and waits there for its turn", n.workerName(w.Worker), since), nil
+	case task.Running, task.RunningInGet:
+		what := "runs"
+		if w.State == task.RunningInGet {
+			what = "waits in a get, its CPU given back,"
+		}
+		return fmt.Sprintf("%s on %s since %v, attempt %d", what, n.workerName(w.Worker), since, w.Attempt), nil
+	case task.Finished:
+		return fmt.Sprintf("finished %v ago", since), nil
+	}
+	return fmt.Sprintf("%s %v ago: %s", strings.ToLower(w.State.String()), since, reason(w.Reason)), nil
+}
+
+func reason(err *errs.Error) string {
+	if err == nil {
+		return "no reason is known"
+	}
+	return err.Error()
+}
+
+func (n *Node) workerName(id ids.ClientID) string {
+	s := n.clients.get(id)
+	switch {
+	case s == nil:
+		return fmt.Sprintf("worker %v, which is gone", id)
+	case s.local():
+		return fmt.Sprintf("embedded worker %v", id)
+	}
+	return fmt.Sprintf("worker %v (process %d)", id, s.pid)
+}
+
+// waitsForArgs names the arguments that are not there, and explains the first one's producer.
+func (n *Node) waitsForArgs(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
+	missing := 0
+	for _, a := range w.Args {
+		if a.State.Resolved() {
+			continue
+		}
+		if missing++; missing <= 10 {
+			ex.Details = append(ex.Details, fmt.Sprintf("argument %v is %s", a.ID, a.State))
+		}
+		if ex.Next == nil && depth > 0 {
+			next, err := n.explainObject(ctx, a.ID, depth-1)
+			if err == nil {
+				ex.Next = &next
+			} else {
+				ex.Details = append(ex.Details, err.Error())
+			}
+		}
+	}
+	if missing > 10 {
+		ex.Details = append(ex.Details, fmt.Sprintf("and %d further arguments", missing-10))
+	}
+	if missing == 0 {
+		return "its arguments are there; it is about to queue", nil
+	}
+	return fmt.Sprintf("waits since %v for %d of %d arguments", ago(w.Since), missing, len(w.Args)), nil
+}
+
+func actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
+	a := w.Of
+	if a == nil {
+		return "waits for its actor"
+	}
+	name := fmt.Sprintf("actor %v (%s)", a.ID, a.Opts.Func)
+	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Pending, a.Queued))
+	switch {
+	case a.State != actor.Alive:
+		return fmt.Sprintf("waits for %s, which is %s", name, a.State)
+	case w.Queued > 0:
+		return fmt.Sprintf("waits for its turn on %s behind %s", name, places(w.Ahead))
+	}
+	return "waits for an earlier call of the same caller to " + name
+}
+
+func places(n int) string {
+	if n < 0 {
+		return "more than 10,000 others"
+	}
+	return fmt.Sprintf("%d others", n)
+}
+
+// waitsForSlot asks the scheduler what the task's class lacks.
+func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) (string, error) {
+	var sx sched.Explanation
+	if err := n.inRaylet(ctx, func(c *raylet.Core) { sx = c.Explain(w.Class) }); err != nil {
+		return "waits for a slot", err
+	}
+	ex.Details = append(ex.Details, "scheduler: "+sx.Text)
+	if w.Infeasible != nil {
+		return "can never run here: " + w.Infeasible.Error(), nil
+	}
+	var lacks []string
+	for _, m := range sx.Missing {
+		r := func(v int64) float64 { return units(wire.Resource{Name: m.Resource, Amount: v}) }
+		lacks = append(lacks, fmt.Sprintf("%g %s (%g of %g free)", r(m.Asked), m.Resource, r(max(m.Free, 0)), r(m.Held)))
+	}
+	at := fmt.Sprintf("behind %s of %d in its queue, which has %d leases", places(w.Ahead), w.Queued, w.Leases)
+	if len(lacks) > 0 {
+		return fmt.Sprintf("waits since %v for %s, %s", ago(w.Since), strings.Join(lacks, " and "), at), nil
+	}
+	return fmt.Sprintf("waits since %v for a slot, %s", ago(w.Since), at), nil
+}
+
+func (n *Node) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) error {
+	for i, a := range w.Args {
+		if a.State != object.Stored {
+			continue
+		}
+		if i == 10 {
+			ex.Details = append(ex.Details, "and further arguments")
+			break
+		}
+		lines, err := n.store.Why(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		ex.Details = append(ex.Details, fmt.Sprintf("argument %v: %s", a.ID, strings.Join(lines, "; ")))
+	}
+	return nil
+}
+
+func (n *Node) explainObject(ctx context.Context, id ids.ObjectID, depth int) (ex state.Explanation, err error) {
+	o, err := n.ownerOf(id.Job(), "object "+id.String())
+	if err != nil {
+		return ex, err
+	}
+	var w owner.ObjectWhy
+	var known bool
+	if err := inOwner(ctx, o, func(c *owner.Core) { w, known = c.WhyObject(id) }); err != nil {
+		return ex, err
+	}
+	if !known {
+		return ex, errs.New(errs.CodeNotFound, "object %v is not known: nothing refers to it any more, or there never was one", id)
+	}
+	rows := []state.Object{objectRow(&w.ObjectView)}
+	if err := n.whereabouts(ctx, []owner.ObjectView{w.ObjectView}, rows); err != nil {
+		return ex, err
+	}
+	ex = state.Explanation{ID: id.String(), Kind: "object", State: w.State.String(), Object: &rows[0]}
+	n.holders(&ex, &w)
+	switch {
+	case w.Makes:
+		ex.Summary = fmt.Sprintf("is not there yet: its task %v (%s) is %s", w.Task.ID, w.Task.Opts.Func, w.Task.State)
+		if depth > 0 {
+			if next, err := n.explainTask(ctx, id.Task, depth-1); err == nil {
+				ex.Next = &next
+			}
+		}
+	case w.Err != nil:
+		ex.Summary = "stands for an error: " + w.Err.Error()
+	case w.State == object.Freed:
+		ex.Summary = "its value was freed; what makes it is kept because other results may need it"
+	default:
+		ex.Summary = fmt.Sprintf("%d bytes in %s, kept by %d processes, %d tasks and %d other objects", rows[0].Size, rows[0].Where, w.Holders, w.Tasks, w.Within)
+	}
+	if w.State == object.Stored {
+		lines, err := n.store.Why(ctx, id)
+		if err != nil {
+			return ex, err
+		}
+		for _, l := range lines {
+			ex.Details = append(ex.Details, "store: "+l)
+		}
+	}
+	return ex, nil
+}
+
+// holders says who keeps the object.
+func (n *Node) holders(ex *state.Explanation, w *owner.ObjectWhy) {
+	for _, id := range w.Clients {
+		who := fmt.Sprintf("client %v", id)
+		if s := n.clients.get(id); s != nil {
+			switch s.role {
+			case wire.RoleDriver:
+				who = fmt.Sprintf("the driver of job %v (process %d)", s.job, s.pid)
+			case wire.RoleWorker:
+				who = n.workerName(id)
+			}
+		}
+		ex.Details = append(ex.Details, "held by "+who)
+	}
+	if w.Holders > len(w.Clients) {
+		ex.Details = append(ex.Details, fmt.Sprintf("and by %d further processes", w.Holders-len(w.Clients)))
+	}
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{w.Tasks, "unfinished tasks use it"}, {w.Within, "live objects contain it"}, {w.Waiting, "tasks and gets wait for it"}, {w.Lineage, "kept tasks may need it to run again"}} {
+		if c.n > 0 {
+			ex.Details = append(ex.Details, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/state"
+	"mobula/raylet"
+	"mobula/raylet/owner"
+	"mobula/raylet/pool"
+	"mobula/telemetry/events"
+	"mobula/wire"
+)
+
+// listTasks goes through the tasks of every owner. Rows are made of those on the page, and
+// of those that a filter needs a row for.
+func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[state.Task], err error) {
+	if q, err = state.Check[state.Task](q); err != nil {
+		return page, err
+	}
+	pass, err := taskFilters(q.Filters)
+	if err != nil {
+		return page, err
+	}
+	var after *owner.TaskView
+	if q.Cursor != "" {
+		id, err := ids.ParseTask(q.Cursor)
+		if err != nil {
+			return page, errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", q.Cursor)
+		}
+		after = &owner.TaskView{ID: id}
+	}
+	pager := state.NewPager(q.Limit, after, func(a, b owner.TaskView) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, o := range n.jobs.all() {
+		if !jobPasses(q.Filters, o.job) {
+			continue
+		}
+		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanTasks(scanPart) },
+			func(s *owner.Scan, rows []owner.TaskView) ([]owner.TaskView, bool) {
+				more := s.NextTasks(func(v owner.TaskView) { rows = append(rows, v) })
+				return rows, more
+			}, func(rows []owner.TaskView) {
+				for i := range rows {
+					if pass(&rows[i]) {
+						pager.Add(rows[i])
+					}
+				}
+			})
+		if err != nil && !n.ended(o) {
+			return page, err
+		}
+	}
+	rows, total, more := pager.Rows()
+	page = state.Page[state.Task]{Total: total, Truncated: more, Rows: make([]state.Task, len(rows))}
+	for i := range rows {
+		page.Rows[i] = taskRow(&rows[i])
+	}
+	if more {
+		page.Next = page.Rows[len(rows)-1].ID
+	}
+	return page, nil
+}
+
+// ended tells whether an owner's job is over: a list goes on without it.
+func (n *Node) ended(o *ownerActor) bool { return n.jobs.get(o.job) != o }
+
+// jobPasses spares owners that no row can come from.
+func jobPasses(filters []state.Filter, job ids.JobID) bool {
+	for _, f := range filters {
+		if f.Field == "job" && (f.Value == job.String()) == f.Not {
+			return false
+		}
+	}
+	return true
+}
+
+// taskFilters makes a test of the filters; the usual ones need no row.
+func taskFilters(filters []state.Filter) (func(*owner.TaskView) bool, error) {
+	var tests []func(*owner.TaskView) bool
+	var slow []state.Filter
+	for _, f := range filters {
+		var field func(*owner.TaskView) string
+		switch f.Field {
+		case "state":
+			st, err := parseTaskState(f.Value)
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, func(v *owner.TaskView) bool { return (v.State == st) != f.Not })
+			continue
+		case "func":
+			field = func(v *owner.TaskView) string { return v.Opts.Func }
+		case "name":
+			field = func(v *owner.TaskView) string { return taskName(v.Opts) }
+		case "kind":
+			field = func(v *owner.TaskView) string { return events.KindName(v.Kind) }
+		default:
+			slow = append(slow, f)
+			continue
+		}
+		tests = append(tests, func(v *owner.TaskView) bool { return (field(v) == f.Value) != f.Not })
+	}
+	return func(v *owner.TaskView) bool {
+		for _, t := range tests {
+			if !t(v) {
+				return false
+			}
+		}
+		if len(slow) == 0 {
+			return true
+		}
+		row := taskRow(v)
+		return state.Pass(&row, slow)
+	}, nil
+}
+
+func taskName(o *wire.TaskOptions) string {
+	if o.Label != "" {
+		return o.Label
+	}
+	return o.Func
+}
+
+func taskRow(v *owner.TaskView) state.Task {
+	r := state.Task{
+		ID: v.ID.String(), Name: taskName(v.Opts), Func: v.Opts.Func, Kind: events.KindName(v.Kind), State: v.State.String(),
+		Job: v.ID.Job().String(), Attempt: v.Attempt, Since: v.Since,
+	}
+	if v.Worker != 0 {
+		r.Worker = v.Worker.String()
+	}
+	if !v.Actor.IsZero() {
+		r.Actor = v.Actor.String()
+	}
+	if v.Spec != nil {
+		r.Parent, r.Callsite = v.Spec.Parent.String(), v.Spec.Callsite
+	}
+	if v.Reason != nil {
+		r.Reason = v.Reason.Error()
+	}
+	return r
+}
+
+// listActors lists every owner's own actors.
+func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[state.Actor], err error) {
+	if q, err = state.Check[state.Actor](q); err != nil {
+		return page, err
+	}
+	pager := state.NewPager(q.Limit, afterActor(q.Cursor), func(a, b owner.ActorView) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, o := range n.jobs.all() {
+		if !jobPasses(q.Filters, o.job) {
+			continue
+		}
+		var all []owner.ActorView
+		err := inOwner(ctx, o, func(c *owner.Core) {
+			var found []owner.ActorView
+			c.Actors(func(a owner.ActorView) bool { found = append(found, a); return true })
+			all = found
+		})
+		if err != nil && !n.ended(o) {
+			return page, err
+		}
+		for _, a := range all {
+			if row := n.actorRow(&a); !a.Foreign && state.Pass(&row, q.Filters) {
+				pager.Add(a)
+			}
+		}
+	}
+	rows, total, more := pager.Rows()
+	page = state.Page[state.Actor]{Total: total, Truncated: more, Rows: make([]state.Actor, len(rows))}
+	for i := range rows {
+		page.Rows[i] = n.actorRow(&rows[i])
+	}
+	if more {
+		page.Next = page.Rows[len(rows)-1].ID
+	}
+	return page, nil
+}
+
+func afterActor(cursor string) *owner.ActorView {
+	var id ids.ActorID
+	if cursor == "" || len(cursor) != 2*len(id) {
+		return nil
+	}
+	if _, err := hex.Decode(id[:], []byte(cursor)); err != nil {
+		return nil
+	}
+	return &owner.ActorView{ID: id}
+}
+
+func (n *Node) actorRow(v *owner.ActorView) state.Actor {
+	r := state.Actor{
+		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
+		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Restarts: v.Restarts, Pending: v.Queued, Running: v.Pending - v.Queued,
+	}
+	if v.Worker != 0 {
+		r.Worker = v.Worker.String()
+		if s := n.clients.get(v.Worker); s != nil {
+			r.PID = int(s.pid)
+		}
+	}
+	if v.Cause != nil {
+		r.Reason = v.Cause.Error()
+	}
+	return r
+}
+
+// listWorkers lists worker processes, and the slots of an embedded node.
+func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[state.Worker], err error) {
+	if q, err = state.Check[state.Worker](q); err != nil {
+		return page, err
+	}
+	var infos []pool.Info
+	if err := n.inRaylet(ctx, func(c *raylet.Core) { infos = c.Workers() }); err != nil {
+		return page, err
+	}
+	var rows []state.Worker
+	for _, w := range infos {
+		rows = append(rows, n.workerRow(&w))
+	}
+	for _, s := range n.clients.all() {
+		if s.role == wire.RoleWorker && s.local() {
+			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Slot: "embedded", State: "ready"}
+			n.addReport(&r, s.id)
+			rows = append(rows, r)
+		}
+	}
+	page = state.Select(q, rows, func(w *state.Worker) string { return w.ID })
+	for i := range page.Rows {
+		page.Rows[i].RSS = rss(page.Rows[i].PID)
+	}
+	return page, nil
+}
+
+func (n *Node) workerRow(w *pool.Info) state.Worker {
+	r := state.Worker{ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Slot: w.Slot.String(), Func: w.Func, State: w.State.String(), Leases: len(w.Leases)}
+	if w.Client == 0 {
+		r.ID = "worker/" + w.Worker.String() // it has not registered
+	}
+	for _, l := range w.Leases {
+		r.LeaseIDs = append(r.LeaseIDs, uint64(l))
+	}
+	n.addReport(&r, w.Client)
+	return r
+}
+
+func (n *Node) addReport(r *state.Worker, id ids.ClientID) {
+	n.obs.mu.Lock()
+	defer n.obs.mu.Unlock()
+	if st, ok := n.obs.stats[id]; ok {
+		r.Heap, r.Goroutines, r.Running = st.HeapBytes, int(st.Goroutines), int(st.Running)
+	}
+}
+
+func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
+	if q, err = state.Check[state.Component](q); err != nil {
+		return page, err
+	}
+	return state.Select(q, n.components(), func(c *state.Component) string { return c.Path }), nil
+}
+
+// byID and bySize are the orders of objects.
+func byID(a, b owner.ObjectView) int {
+	return cmp.Or(bytes.Compare(a.ID.Task[:], b.ID.Task[:]), cmp.Compare(a.ID.Index, b.ID.Index))
+}
+
+func bySize(a, b owner.ObjectView) int {
+	return cmp.Or(cmp.Compare(b.Size, a.Size), byID(a, b))
+}

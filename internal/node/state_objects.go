@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/state"
+	"mobula/objectstore"
+	"mobula/raylet/owner"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+)
+
+// listObjects lists objects by id.
+func (n *Node) listObjects(ctx context.Context, q state.Query) (page state.Page[state.Object], err error) {
+	var after *owner.ObjectView
+	if q.Cursor != "" {
+		id, err := ids.ParseObject(q.Cursor)
+		if err != nil {
+			return page, errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", q.Cursor)
+		}
+		after = &owner.ObjectView{ID: id}
+	}
+	page, err = n.objects(ctx, q, after, byID)
+	if page.Truncated {
+		page.Next = page.Rows[len(page.Rows)-1].ID
+	}
+	return page, err
+}
+
+// memoryReport lists objects by size, the largest first, and says how full the store is.
+func (n *Node) memoryReport(ctx context.Context, q state.Query) (m state.Memory, err error) {
+	var after *owner.ObjectView
+	if q.Cursor != "" {
+		after = new(owner.ObjectView)
+		var id string
+		if _, err := fmt.Sscanf(q.Cursor, "%d/%s", &after.Size, &id); err == nil {
+			after.ID, err = ids.ParseObject(id)
+		}
+		if err != nil || after.ID.IsZero() {
+			return m, errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", q.Cursor)
+		}
+	}
+	if m.Objects, err = n.objects(ctx, q, after, bySize); err != nil {
+		return m, err
+	}
+	if p := &m.Objects; p.Truncated {
+		last := p.Rows[len(p.Rows)-1]
+		p.Next = fmt.Sprintf("%d/%s", last.Size, last.ID)
+	}
+	snap := n.snapshot(ctx)
+	m.Store, m.Inline = snap.Store, snap.InlineBytes
+	return m, nil
+}
+
+// objects goes through the objects of every owner; what the store knows is asked for the rows of the
+// page only.
+func (n *Node) objects(ctx context.Context, q state.Query, after *owner.ObjectView, order func(a, b owner.ObjectView) int) (page state.Page[state.Object], err error) {
+	if q, err = state.Check[state.Object](q); err != nil {
+		return page, err
+	}
+	for _, f := range q.Filters {
+		if f.Field == "where" || f.Field == "pins" {
+			return page, errs.New(errs.CodeInvalid, "filter %q: objects cannot be filtered by what the store knows (where, pins); filter by state", f)
+		}
+	}
+	pager := state.NewPager(q.Limit, after, order)
+	for _, o := range n.jobs.all() {
+		if !jobPasses(q.Filters, o.job) {
+			continue
+		}
+		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanObjects(scanPart) },
+			func(s *owner.Scan, rows []owner.ObjectView) ([]owner.ObjectView, bool) {
+				more := s.NextObjects(func(v owner.ObjectView) { rows = append(rows, v) })
+				return rows, more
+			}, func(rows []owner.ObjectView) {
+				for i := range rows {
+					if len(q.Filters) > 0 {
+						if row := objectRow(&rows[i]); !state.Pass(&row, q.Filters) {
+							continue
+						}
+					}
+					pager.Add(rows[i])
+				}
+			})
+		if err != nil && !n.ended(o) {
+			return page, err
+		}
+	}
+	views, total, more := pager.Rows()
+	page = state.Page[state.Object]{Total: total, Truncated: more, Rows: make([]state.Object, len(views))}
+	for i := range views {
+		page.Rows[i] = objectRow(&views[i])
+	}
+	return page, n.whereabouts(ctx, views, page.Rows)
+}
+
+func objectRow(v *owner.ObjectView) state.Object {
+	r := state.Object{
+		ID: v.ID.String(), Type: owner.KindOf(v), State: v.State.String(), Where: "nowhere", Size: v.Size, Job: v.ID.Job().String(),
+		Holders: v.Holders, Tasks: v.Tasks, Within: v.Within,
+	}
+	if v.State == object.Inline {
+		r.Where = "message"
+	}
+	if o := v.Task.Opts; o != nil {
+		r.Func = o.Func
+	}
+	if s := v.Task.Spec; s != nil {
+		r.Callsite = s.Callsite
+	}
+	if v.Err != nil {
+		r.Error = v.Err.Error()
+	}
+	return r
+}
+
+const storePart = 256 // objects that the store is asked of in one go
+
+// whereabouts adds what the store knows.
+func (n *Node) whereabouts(ctx context.Context, views []owner.ObjectView, rows []state.Object) error {
+	var stored []int
+	for i := range views {
+		if views[i].State == object.Stored || views[i].State == object.Pending {
+			stored = append(stored, i)
+		}
+	}
+	for len(stored) > 0 {
+		some := stored[:min(storePart, len(stored))]
+		stored = stored[len(some):]
+		var infos []objectstore.Info
+		err := n.inStore(ctx, func(c *objectstore.Core) {
+			got := make([]objectstore.Info, len(some))
+			for k, i := range some {
+				got[k] = c.Info(views[i].ID)
+			}
+			infos = got
+		})
+		if err != nil {
+			return err
+		}
+		for k, i := range some {
+			if in := infos[k]; in.State != "" {
+				rows[i].Where, rows[i].Pins = in.State, int(in.Pins)
+				if rows[i].Size == 0 {
+					rows[i].Size = in.Size
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func parseTaskState(name string) (task.State, error) {
+	st, ok := task.Parse(strings.ToUpper(name))
+	if !ok {
+		var names []string
+		for _, s := range task.States()[1:] {
+			names = append(names, s.String())
+		}
+		return 0, errs.New(errs.CodeInvalid, "state %q: want one of %s", name, strings.Join(names, ", "))
+	}
+	return st, nil
+}
