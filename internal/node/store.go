@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +50,34 @@ func (n *Node) startStore() error {
 		return err
 	}
 	n.memory, err = objectstore.OpenMapping(n.shm.Segment.File(), n.shm.Segment.Size())
-	return err
+	if err != nil {
+		return err
+	}
+	return n.awaitOldClients()
+}
+
+// awaitOldClients reports the clients of a killed node to the store: gone when their
+// process is, or when they have not come back in time. Until then what they may have
+// pinned stays in place.
+func (n *Node) awaitOldClients() error {
+	if !n.shm.Segment.Found() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(n.life, n.cfg.StartTimeout)
+	defer cancel()
+	old, err := n.store.OldClients(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range old {
+		n.work.Go(func() {
+			awaitExit(n.life, c.PID, rejoinTimeout)
+			if n.clients.get(c.Client) == nil {
+				n.toStore(objectstore.ClientGone{Client: c.Client})
+			}
+		})
+	}
+	return nil
 }
 
 // segmentName is the same for every life of a kept node: it follows from its directory.

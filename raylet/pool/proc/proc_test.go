@@ -63,7 +63,9 @@ func worker(life string) {
 		}
 		fmt.Println(cmd.Process.Pid)
 	case "stay":
-		select {}
+		for { // not select {}: alone, it is a deadlock to the runtime
+			time.Sleep(time.Hour)
+		}
 	}
 	os.Exit(0)
 }
