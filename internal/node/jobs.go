@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,7 +182,7 @@ func (n *Node) announce(g *gcs.GCS) {
 
 func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {
 	n.ask(gcs.Put{Record: gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: time.Now().UnixNano()}}, func(r gcs.Reply) {
-		if r.Err != nil {
+		if r.Err != nil && !errors.Is(r.Err, errs.ErrShutdown) {
 			n.limited.warn("a job could not be announced", "job", job, "err", r.Err)
 		}
 	})
