@@ -211,7 +211,7 @@ func (f *floor) verify(r int) error {
 	if err != nil {
 		return err
 	}
-	s, err := verifyTask(context.Background(), data)
+	s, err := verify(data)
 	f.got.Add(s.Sum)
 	return err
 }

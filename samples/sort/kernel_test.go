@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"testing"
 
@@ -84,18 +83,24 @@ func TestVerifyFindsDisorder(t *testing.T) {
 	data := make([]byte, 50*recordSize)
 	generate(data, 0)
 	sorted := reference(data)
-	s, err := verifyTask(context.Background(), sorted)
+	s, err := verify(sorted)
 	if err != nil || s.Records != 50 || s.Sum != checksum(data) || s.First != keyOf(sorted) || s.Last != keyOf(sorted[49*recordSize:]) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := verifyTask(context.Background(), data); err == nil {
+	if _, err := verify(data); err == nil {
 		t.Error("unsorted data is accepted")
 	}
-	if _, err := verifyTask(context.Background(), sorted[:120]); err == nil {
+	if _, err := verify(sorted[:120]); err == nil {
 		t.Error("a torn record is accepted")
 	}
+	if _, err := verifyTask(t.Context(), [][]byte{sorted[2500:], sorted[:2500]}); err == nil {
+		t.Error("partitions in the wrong order are accepted")
+	}
+	if all, err := verifyTask(t.Context(), [][]byte{nil, sorted[:2500], nil, sorted[2500:]}); err != nil || all != s {
+		t.Errorf("in parts: %+v, %v, want %+v", all, err, s)
+	}
 	sorted[150]++
-	if s, err := verifyTask(context.Background(), sorted); err != nil || s.Sum == checksum(data) {
+	if s, err := verify(sorted); err != nil || s.Sum == checksum(data) {
 		t.Errorf("a changed byte keeps the checksum: %v", err)
 	}
 }

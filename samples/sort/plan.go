@@ -36,20 +36,23 @@ func newPlan(cfg config) plan {
 	p.chunks = (p.records + p.chunk - 1) / p.chunk
 	partition := max(cfg.data/int64(cfg.partitions), 1)
 	var merge int64 // bytes that a merge has in memory at once
-	if partition > unit {
-		unit /= 2 // the next range is fetched while one is merged
+	room := cfg.store * 7 / 10
+	if partition > 2*unit {
+		if partition+3*unit > room { // the next range is fetched while one is merged
+			unit /= 2
+		}
 		p.perPartition = int((partition + unit - 1) / unit)
 		p.ranges = p.partitions * p.perPartition
 		merge = partition + 3*unit
 	} else {
-		p.perRange = int(max(unit/partition, 1))
+		p.perRange = int(max(unit*4/3/partition, 1))
 		p.ranges = (p.partitions + p.perRange - 1) / p.perRange
 		merge = 2 * partition * int64(p.perRange)
 	}
 	// A chunk is there twice while it is split. Half of the store is left to what was
 	// made before, so that it need not be spilled at once.
 	p.splitting = bound(cfg.store/2/(2*int64(p.chunk)*recordSize), 2*cfg.workers)
-	p.merging = bound(cfg.store*7/10/merge, 2*cfg.workers)
+	p.merging = bound(room/merge, 2*cfg.workers)
 	if p.perPartition > 1 && p.merging < cfg.workers {
 		p.threads = min(cfg.workers/p.merging, 4)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -20,7 +21,7 @@ var (
 	Split     = mobula.RegisterN2("sort/split", splitTask, retries)
 	Merge     = mobula.RegisterVarN1("sort/merge", mergeTask, retries)
 	Assemble  = mobula.Register1("sort/assemble", assembleTask, retries)
-	Verify    = mobula.Register1("sort/verify", verifyTask, retries)
+	Verify    = mobula.RegisterVar0("sort/verify", verifyTask, retries)
 	splitRest = 1 // results of a split beside the pieces
 )
 
@@ -185,15 +186,46 @@ func (f *fetch) close() {
 	}
 }
 
-// Summary is what is known of a partition once it was checked.
+// Summary is what is known of partitions that follow one another, once they were checked.
 type Summary struct {
 	Records     int
 	Sum         uint64
 	First, Last Key
 }
 
-// verifyTask checks a partition's order.
-func verifyTask(_ context.Context, data []byte) (Summary, error) {
+// follow adds what comes after s. It fails if that is not in order.
+func (s *Summary) follow(next Summary) error {
+	if next.Records == 0 {
+		return nil
+	}
+	if s.Records > 0 && bytes.Compare(next.First[:], s.Last[:]) < 0 {
+		return fmt.Errorf("it begins with %x, the one before it ends with %x", next.First, s.Last)
+	}
+	if s.Records == 0 {
+		s.First = next.First
+	}
+	s.Records, s.Sum, s.Last = s.Records+next.Records, s.Sum+next.Sum, next.Last
+	return nil
+}
+
+// verifyTask checks that partitions are in order, and one after the other.
+func verifyTask(ctx context.Context, parts [][]byte) (all Summary, err error) {
+	for i, data := range parts {
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		s, err := verify(data)
+		if err == nil {
+			err = all.follow(s)
+		}
+		if err != nil {
+			return all, fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return all, nil
+}
+
+func verify(data []byte) (Summary, error) {
 	s := Summary{Records: len(data) / recordSize}
 	if len(data) != s.Records*recordSize {
 		return s, fmt.Errorf("%d bytes are no whole number of records", len(data))
