@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"mobula/internal/errs"
+	"mobula/internal/node"
+	"mobula/wire"
+)
+
+// conn is a connection of a tool: it asks one thing after the other.
+type conn struct {
+	c    *wire.Conn
+	req  uint64
+	stop func() bool
+}
+
+// target is the socket that the command is about.
+func (a *app) target() string {
+	addr := a.address
+	if addr == "" {
+		addr = a.getenv("MOBULA_ADDRESS")
+	}
+	if addr == "" {
+		return node.DefaultAddress()
+	}
+	if st, err := os.Stat(addr); err == nil && st.IsDir() {
+		return filepath.Join(addr, node.SocketName)
+	}
+	return addr
+}
+
+// dial connects to the node.
+func (a *app) dial(ctx context.Context) (*conn, error) {
+	c, _, f, err := wire.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		_ = f.Close() // a tool looks at no object
+	}
+	// The end of ctx makes a read that waits for an answer fail.
+	return &conn{c: c, stop: context.AfterFunc(ctx, func() { c.Fail(context.Cause(ctx)) })}, nil
+}
+
+func (c *conn) close() {
+	c.stop()
+	_ = c.c.Close() // everything was answered, or does not matter any more
+}
+
+// ask makes one request.
+func (c *conn) ask(ctx context.Context, method string, in, out any) error {
+	body, err := cbor.Marshal(in)
+	if err != nil {
+		return errs.New(errs.CodeNotEncodable, "%s: %v", method, err)
+	}
+	c.req++
+	if err := c.c.Send(&wire.Request{Req: c.req, Method: method, Body: body}); err != nil {
+		return err
+	}
+	for {
+		batch, err := c.c.Recv()
+		if err != nil {
+			if ctx.Err() != nil {
+				return errs.New(errs.CodeDeadline, "%s: the node did not answer in time: %v", method, context.Cause(ctx))
+			}
+			if errors.Is(err, io.EOF) {
+				return errs.New(errs.CodeDisconnected, "%s: the node closed the connection", method)
+			}
+			return err
+		}
+		for _, m := range batch {
+			switch m := m.(type) {
+			case *wire.Reply:
+				if m.Req != c.req {
+					continue
+				}
+				if m.Err != nil {
+					return m.Err
+				}
+				if err := cbor.Unmarshal(m.Body, out); err != nil {
+					return errs.New(errs.CodeProtocol, "%s: the node's answer: %v; use a mobula of the node's version", method, err)
+				}
+				return nil
+			case *wire.Bye:
+				return m.Err
+			}
+		}
+	}
+}
+
+// request connects, asks one thing and leaves.
+func request[Out any](a *app, method string, in any) (out Out, err error) {
+	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
+	defer cancel()
+	c, err := a.dial(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer c.close()
+	return out, c.ask(ctx, method, in, &out)
+}

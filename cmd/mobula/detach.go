@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"mobula/internal/config"
+	"mobula/internal/errs"
+)
+
+// detach starts this command again, in a session of its own, and returns when the node is up.
+func (a *app) detach(cfg *config.Config) error {
+	// Said here, the reason is on the terminal and not in a log.
+	unlock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	unlock()
+	if cfg.Log.File == "" {
+		cfg.Log.File = filepath.Join(cfg.Dir, "logs", "node.log")
+	}
+	if err := os.MkdirAll(filepath.Dir(cfg.Log.File), 0o700); err != nil {
+		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
+	}
+	args := []string{"start", "--json"}
+	for _, v := range cfg.Describe() { // the same settings, wherever they came from
+		if v.Value != "" {
+			args = append(args, "--"+v.Flag+"="+v.Value)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = settingsFree(a.environ)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	crash, err := os.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // what the log cannot hold: a fatal error's stacks
+	if err != nil {
+		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
+	}
+	defer func() { _ = crash.Close() }() // the child has its own
+	cmd.Stderr = crash
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return errs.New(errs.CodeRuntimeSetup, "the node's process could not be started: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
+	defer cancel()
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(out).ReadString('\n') // nothing means that it ended
+		line <- text
+	}()
+	select {
+	case text := <-line:
+		var s started
+		if json.Unmarshal([]byte(text), &s) == nil && s.Address != "" {
+			return errors.Join(a.print(s, s.text), cmd.Process.Release())
+		}
+		return a.stillborn(cmd, crash)
+	case <-ctx.Done():
+		_ = cmd.Process.Kill() // and is reaped
+		_ = cmd.Wait()
+		return errs.New(errs.CodeDeadline, "the node was not up in %v; see %s", a.timeout, cfg.Log.File)
+	}
+}
+
+// stillborn says why the node did not come up, with its own words and exit code.
+func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
+	werr := cmd.Wait()
+	text, err := os.ReadFile(crash.Name())
+	if err != nil {
+		return errors.Join(werr, err)
+	}
+	said := strings.TrimSpace(string(text))
+	var msg struct {
+		Error string `json:"error"`
+	}
+	if i := strings.LastIndexByte(said, '\n'); json.Unmarshal([]byte(said[i+1:]), &msg) == nil && msg.Error != "" {
+		said = msg.Error
+	}
+	code := errs.CodeRuntimeSetup
+	switch cmd.ProcessState.ExitCode() {
+	case exitUsage:
+		code = errs.CodeInvalid
+	case exitRunning:
+		code = errs.CodeNodeRunning
+	}
+	return errs.New(code, "the node did not start (%v): %s", werr, said)
+}
+
+// settingsFree is the environment without what the flags say already.
+func settingsFree(environ []string) []string {
+	drop := map[string]bool{"MOBULA_CONFIG": true}
+	for _, s := range config.Settings() {
+		drop[s.Env] = true
+	}
+	var out []string
+	for _, e := range environ {
+		if name, _, _ := strings.Cut(e, "="); !drop[name] {
+			out = append(out, e)
+		}
+	}
+	// The user's own file, if there is one, was read already.
+	return append(out, "MOBULA_CONFIG=/dev/null")
+}

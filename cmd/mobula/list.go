@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mobula/internal/state"
+)
+
+// query are the flags of a list.
+type query struct {
+	filters []string
+	limit   int
+	cursor  string
+}
+
+func (q *query) flags(c *cobra.Command) {
+	c.Flags().StringArrayVarP(&q.filters, "filter", "f", nil, "FIELD=VALUE or FIELD!=VALUE; several must all hold")
+	c.Flags().IntVarP(&q.limit, "limit", "n", state.DefaultLimit, fmt.Sprintf("rows to show, at most %d", state.MaxLimit))
+	c.Flags().StringVar(&q.cursor, "cursor", "", "go on behind the page that gave it")
+}
+
+// build reads the flags and refuses what no row of type T can have, before the node is asked.
+func build[T any](q *query) (state.Query, error) {
+	out := state.Query{Limit: q.limit, Cursor: q.cursor}
+	for _, s := range q.filters {
+		f, err := state.ParseFilter(s)
+		if err != nil {
+			return out, err
+		}
+		out.Filters = append(out.Filters, f)
+	}
+	if out.Limit == 0 {
+		out.Limit = -1 // said, and not the default
+	}
+	return state.Check[T](out)
+}
+
+func (a *app) list() *cobra.Command {
+	c := &cobra.Command{
+		Use: "list", Short: "List tasks, actors, objects, workers or components",
+		Long: `List shows rows in pages, ordered by id. It always says how many rows match in all, and
+how to get those that a page leaves out. Filters compare a field, as --json names it.`,
+		Example: `  mobula list tasks --filter state=FAILED --limit 20
+  mobula list workers --json
+  mobula list components --filter restarts!=0`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		lister(a, "tasks", "List the tasks that are remembered: those that have not ended, or whose results are referred to",
+			"  mobula list tasks --filter state=PENDING_NODE_ASSIGNMENT\n  mobula list tasks --filter func=math/add --filter state!=FINISHED", state.MethodTasks, a.taskTable),
+		lister(a, "actors", "List actors", "  mobula list actors --filter state=ALIVE\n  mobula list actors --filter name=hits", state.MethodActors, actorTable),
+		lister(a, "objects", "List objects that something refers to", "  mobula list objects --filter state=STORED --limit 1000\n  mobula list objects --filter type=put", state.MethodObjects, objectTable),
+		lister(a, "workers", "List worker processes and embedded slots", "  mobula list workers\n  mobula list workers --filter slot=isolated", state.MethodWorkers, workerTable),
+		lister(a, "components", "List the parts of the node in its supervision tree", "  mobula list components\n  mobula list components --filter kind=owner", state.MethodComponents, componentTable),
+	)
+	return c
+}
+
+// lister makes the command of one kind of row.
+func lister[T any](a *app, kind, short, example, method string, table func(io.Writer, []T)) *cobra.Command {
+	q := new(query)
+	c := &cobra.Command{
+		Use: kind, Short: short, Args: cobra.NoArgs, Example: example,
+		Long: short + ".\n\nFields to filter by: " + strings.Join(state.Fields[T](), ", ") + ".",
+		RunE: func(*cobra.Command, []string) error {
+			in, err := build[T](q)
+			if err != nil {
+				return err
+			}
+			p, err := request[state.Page[T]](a, method, in)
+			if err != nil {
+				return err
+			}
+			return a.print(p, func(w io.Writer) {
+				if len(p.Rows) > 0 {
+					table(w, p.Rows)
+				}
+				footer(w, len(p.Rows), p.Total, p.Next)
+			})
+		},
+	}
+	q.flags(c)
+	return c
+}
+
+func (a *app) taskTable(w io.Writer, ts []state.Task) {
+	var data [][]string
+	for _, t := range ts {
+		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
+	}
+	rows(w, []string{"TASK", "NAME", "KIND", "STATE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"}, "SINCE ATTEMPT JOB", data)
+}
+
+func actorTable(w io.Writer, as []state.Actor) {
+	var data [][]string
+	for _, x := range as {
+		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, strconv.Itoa(x.Restarts), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
+	}
+	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "RESTARTS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "RESTARTS WAITING RUNNING JOB PID", data)
+}
+
+func objectTable(w io.Writer, os []state.Object) {
+	var data [][]string
+	for _, o := range os {
+		data = append(data, []string{o.ID, o.Type, o.State, o.Where, size(o.Size), strconv.Itoa(o.Holders), strconv.Itoa(o.Tasks), strconv.Itoa(o.Within), strconv.Itoa(o.Pins), o.Job, o.Func, o.Callsite, o.Error})
+	}
+	rows(w, []string{"OBJECT", "TYPE", "STATE", "WHERE", "SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB", "FUNC", "CALLED", "ERROR"}, "SIZE HOLDERS TASKS WITHIN PINS JOB", data)
+}
+
+func workerTable(w io.Writer, ws []state.Worker) {
+	var data [][]string
+	for _, x := range ws {
+		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
+	}
+	rows(w, []string{"WORKER", "PID", "JOB", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"}, "PID JOB LEASES RUNNING HEAP RSS", data)
+}
+
+func componentTable(w io.Writer, cs []state.Component) {
+	var data [][]string
+	for _, c := range cs {
+		data = append(data, []string{c.Path, c.Kind, strconv.Itoa(c.Restarts), strconv.Itoa(c.Escalations), strconv.Itoa(c.Poisoned), strconv.Itoa(c.Depth), dash(c.Bound), strconv.FormatUint(c.Handled, 10), c.Error})
+	}
+	rows(w, []string{"COMPONENT", "KIND", "RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED", "LAST PANIC"}, "RESTARTS ESCALATED POISONED WAITING BOUND HANDLED", data)
+}

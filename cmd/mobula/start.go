@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/config"
+	"mobula/internal/errs"
+	"mobula/internal/node"
+	"mobula/internal/state"
+	"mobula/telemetry/logs"
+)
+
+// startFlags are those that are no settings.
+type startFlags struct {
+	detach bool
+	config string
+}
+
+// started is what start prints.
+type started struct {
+	Node    string `json:"node"`
+	Address string `json:"address"`
+	PID     int    `json:"pid"`
+	Metrics string `json:"metrics,omitempty"`
+	Log     string `json:"log,omitempty"`
+}
+
+func (s started) text(w io.Writer) {
+	fmt.Fprintf(w, "node %s is up at %s (process %d)\n", s.Node, s.Address, s.PID)
+	if s.Metrics != "" {
+		fmt.Fprintf(w, "metrics at %s\n", s.Metrics)
+	}
+	if s.Log != "" {
+		fmt.Fprintf(w, "log in %s\n", s.Log)
+	}
+}
+
+func (a *app) start() *cobra.Command {
+	var f startFlags
+	c := &cobra.Command{
+		Use: "start", Short: "Start a node", Args: cobra.NoArgs,
+		Long: `Start starts a node and prints its address. It runs in the foreground until it is
+interrupted or stopped; with --detach it runs in the background, and start returns when
+it is up.
+
+Every setting can be given as a flag, as a MOBULA_ environment variable, or in a YAML file,
+in this order of precedence; mobula config lists them all.`,
+		Example: `  mobula start
+  mobula start --detach --store-size 2GiB --metrics-address 127.0.0.1:9464
+  MOBULA_STORE_SPILL=/data1,/data2 mobula start
+  mobula start --config node.yaml --log-format json`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := config.Load(config.Input{Flags: c.Flags(), File: f.config, Environ: a.environ})
+			if err != nil {
+				return err
+			}
+			if cfg.Dir == "" {
+				cfg.Dir = filepath.Dir(node.DefaultAddress())
+			}
+			if f.detach {
+				return a.detach(cfg)
+			}
+			return a.serve(cfg)
+		},
+	}
+	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "run in the background")
+	c.Flags().StringVar(&f.config, "config", "", "configuration file (default: MOBULA_CONFIG, else mobula/config.yaml in the user's configuration directory)")
+	c.Flags().SortFlags = false
+	config.AddFlags(c.Flags())
+	return c
+}
+
+// serve runs the node until it is to end.
+func (a *app) serve(cfg *config.Config) (err error) {
+	unlock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	log, closeLog, err := logs.New(logs.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, File: cfg.Log.File, Size: int64(cfg.Log.Size), Files: cfg.Log.Files})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
+	ncfg := node.ConfigFrom(cfg, log)
+	ncfg.Keep, ncfg.Processes = true, true
+	n, err := node.Start(a.ctx, ncfg)
+	if err != nil {
+		return err
+	}
+	stop := n.StopRequested()
+	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
+		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
+		if err = a.print(s, s.text); err == nil {
+			log.Info("node is up", "node", s.Node, "address", s.Address, "pid", s.PID)
+			select {
+			case <-stop:
+			case <-a.ctx.Done():
+				log.Info("node was interrupted")
+			}
+		}
+	}
+	// Whatever made it end: it ends in order, unless a second signal comes.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), cfg.CloseTimeout+5*time.Second)
+	defer cancel()
+	if cerr := n.Close(ctx); cerr != nil {
+		log.Error("the node did not stop in order", "err", cerr)
+		return errors.Join(err, cerr)
+	}
+	log.Info("node has stopped")
+	return err
+}
+
+// lockDir keeps two nodes out of one directory, from before the second looks into it.
+func lockDir(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "node.lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close() // nothing was written
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errs.New(errs.CodeNodeRunning, "a node runs in %s: stop it with mobula stop, or give this one another --dir", dir)
+		}
+		return nil, errs.New(errs.CodeInvalid, "node directory %q cannot be locked: %v", dir, err)
+	}
+	return func() { _ = f.Close() }, nil // which unlocks
+}
+
+func (a *app) stop() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "stop", Short: "Stop a node", Args: cobra.NoArgs,
+		Long: `Stop asks the node to end: workers finish or are ended, jobs are told, objects of a kept
+node stay for its next start. It returns when the process is gone. With --force the process
+is killed when that takes longer than --timeout.`,
+		Example: `  mobula stop
+  mobula stop --address /run/user/1000/mobula --timeout 10s --force`,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := request[state.Stopping](a, state.MethodStop, state.StopRequest{Reason: "mobula stop"})
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
+			defer cancel()
+			if err := awaitEnd(ctx, s.PID, force); err != nil {
+				return fmt.Errorf("node %s: %w", s.Node, err)
+			}
+			return a.print(s, func(w io.Writer) { fmt.Fprintf(w, "node %s (process %d) has stopped\n", s.Node, s.PID) })
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "kill the process when it does not end in time")
+	return c
+}
+
+// awaitEnd waits until a process is gone.
+func awaitEnd(ctx context.Context, pid int, force bool) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("process %d: %w", pid, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for {
+		k, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+		switch {
+		case k > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("process %d: %w", pid, err)
+		case ctx.Err() == nil:
+			continue
+		case force:
+			force = false
+			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("process %d cannot be killed: %w", pid, err)
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			continue
+		}
+		return errs.New(errs.CodeDeadline, "process %d was asked to end and still runs; wait longer with --timeout, or use --force", pid)
+	}
+}

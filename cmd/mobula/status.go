@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mobula/internal/state"
+)
+
+func (a *app) status() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show a node at a glance", Args: cobra.NoArgs,
+		Long: `Status shows what a node has, what it runs, how full its object store is, and what had to
+be restarted. A part that does not answer within a second is named instead of shown.`,
+		Example: `  mobula status
+  mobula status --json | jq .store.held`,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := request[state.Status](a, state.MethodStatus, struct{}{})
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w io.Writer) { statusText(w, &s) })
+		},
+	}
+}
+
+func statusText(w io.Writer, s *state.Status) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-11s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("node", "%s, %s, process %d, up %s", s.Node, s.Version, s.PID, span(time.Duration(s.Now-s.Started)))
+	line("address", "%s", s.Address)
+	line("control", "%s", s.Control)
+	if s.Metrics != "" {
+		line("metrics", "%s", s.Metrics)
+	}
+	line("resources", "%s", resources(s.Resources))
+	line("leases", "%d; %d workers, %d clients", s.Leases, s.Workers, s.Clients)
+	line("jobs", "%d", len(s.Jobs))
+	line("tasks", "%s", counts(s.Tasks))
+	line("actors", "%s", counts(s.Actors))
+	st := &s.Store
+	line("store", "%s of %s held: %s sealed, %s being written; %s pinned, %s arguments of running tasks", size(st.Held), size(st.Limit),
+		size(st.Sealed), size(st.Writing), size(st.Pinned), size(st.Args))
+	line("objects", "%d: %d in memory, %d only in spill storage; %d creates, %d argument sets and %d restores wait", st.Objects, st.InMemory,
+		st.OnlySpilled, st.Waiting, st.WaitingArgs, st.Restoring)
+	line("spill", "%s there now; %s written and %s read since the start; %d errors, %d objects lost", size(st.Spilled), size(st.SpilledEver),
+		size(st.RestoredEver), st.SpillErrors, st.Lost)
+	for _, t := range st.SpillTargets {
+		why := ""
+		if t.Error != "" {
+			why = ": " + oneLine(t.Error)
+		}
+		line("", "%s is %s%s", t.URL, t.Health, why)
+	}
+	line("restarts", "%s", counts(s.Restarts))
+	line("events", "%d recorded, %d kept, %d left out, %d not written to files", s.Events.Recorded, s.Events.Kept, s.Events.Dropped, s.Events.Unfiled)
+	if len(s.Silent) > 0 {
+		line("silent", "%s: no answer in time; their part is missing above", strings.Join(s.Silent, ", "))
+	}
+	if len(s.Jobs) > 0 {
+		fmt.Fprintln(w)
+		var data [][]string
+		for _, j := range s.Jobs {
+			data = append(data, []string{j.ID, dash(j.PID), strconv.FormatUint(j.Submitted, 10), strconv.FormatUint(j.Finished, 10), strconv.FormatUint(j.Failed, 10), strconv.FormatUint(j.Retried, 10), counts(j.Tasks)})
+		}
+		rows(w, []string{"JOB", "DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "REMEMBERED"}, "DRIVER SUBMITTED FINISHED FAILED RETRIED", data)
+	}
+}
+
+func dash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func resources(m map[string]state.Resource) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		r := m[name]
+		if name == "memory" {
+			out = append(out, fmt.Sprintf("%s of %s memory free", size(uint64(max(0, r.Free))), size(uint64(max(0, r.Total)))))
+		} else {
+			out = append(out, fmt.Sprintf("%g of %g %s free", r.Free, r.Total, name))
+		}
+	}
+	if len(out) == 0 {
+		return "not known"
+	}
+	return strings.Join(out, ", ")
+}

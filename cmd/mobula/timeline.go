@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mobula/internal/errs"
+	"mobula/internal/state"
+)
+
+func (a *app) timeline() *cobra.Command {
+	var out, job string
+	var since time.Duration
+	c := &cobra.Command{
+		Use: "timeline", Short: "Write what ran when, for Perfetto", Args: cobra.NoArgs,
+		Long: `Timeline writes the task events that the node remembers in Chrome's trace format. Open the
+file at https://ui.perfetto.dev or in chrome://tracing.`,
+		Example: `  mobula timeline -o run.json
+  mobula timeline --job 3 --since 30s -o - | gzip > run.json.gz`,
+		RunE: func(*cobra.Command, []string) error {
+			r := state.TimelineRequest{Job: job}
+			if since < 0 {
+				return errs.New(errs.CodeInvalid, "--since %v: want 0 or more", since)
+			}
+			if since > 0 {
+				r.Since = a.clock().Add(-since).UnixNano()
+			}
+			if out == "-" {
+				_, err := a.fetchTimeline(a.out, r)
+				return err
+			}
+			n, err := a.writeTimeline(out, r)
+			if err != nil {
+				return err
+			}
+			res := struct {
+				File  string `json:"file"`
+				Bytes int64  `json:"bytes"`
+			}{out, n}
+			return a.print(res, func(w io.Writer) {
+				fmt.Fprintf(w, "%s written to %s; open it at https://ui.perfetto.dev\n", size(uint64(n)), out)
+			})
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "mobula-timeline.json", "file to write; - is standard output")
+	c.Flags().StringVar(&job, "job", "", "only this job's tasks")
+	c.Flags().DurationVar(&since, "since", 0, "only what happened in this time until now (default: all that is remembered)")
+	return c
+}
+
+// writeTimeline writes the file whole or not at all.
+func (a *app) writeTimeline(path string, r state.TimelineRequest) (n int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".mobula-timeline-*")
+	if err != nil {
+		return 0, errs.New(errs.CodeInvalid, "--output %q: %v", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // err says more
+		}
+	}()
+	n, err = a.fetchTimeline(f, r)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	return n, os.Rename(f.Name(), path)
+}
+
+// fetchTimeline reads the document in its parts.
+func (a *app) fetchTimeline(w io.Writer, r state.TimelineRequest) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
+	defer cancel()
+	c, err := a.dial(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	for {
+		var p state.TimelinePart
+		if err := c.ask(ctx, state.MethodTimeline, r, &p); err != nil {
+			return n, err
+		}
+		k, err := w.Write(p.Body)
+		n += int64(k)
+		if err != nil {
+			return n, err
+		}
+		if p.Next == 0 {
+			return n, nil
+		}
+		r.Token, r.Offset = p.Token, p.Next
+	}
+}
