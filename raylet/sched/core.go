@@ -123,7 +123,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 			c.move(now, l, onUp)
 		}
 	case OwnerRestarted:
-		c.onOwnerRestarted(ev.Job)
+		c.onOwnerRestarted(ev)
 	case Holdings:
 		c.onHoldings(now, ev)
 	case WorkerReady:

@@ -79,7 +79,8 @@ func (c *Core) adopt(now int64, h Held) {
 
 // onOwnerRestarted tells an owner that lost its tables of its leases again, and forgets its wants,
 // which it will tell anew. A lease that waits for its worker ends with the want it was for.
-func (c *Core) onOwnerRestarted(id ids.JobID) {
+func (c *Core) onOwnerRestarted(ev OwnerRestarted) {
+	id := ev.Job
 	j := c.byJob[id]
 	if j == nil {
 		return
@@ -89,7 +90,7 @@ func (c *Core) onOwnerRestarted(id ids.JobID) {
 		c.place(cl)
 		c.cancelStarting(cl)
 		for _, l := range cl.leases {
-			c.tell(id, Granted{Key: cl.key, Lease: l.id, Worker: l.worker, Up: l.up, Blocked: l.state == Blocked || l.state == Resuming})
+			c.tell(id, Granted{Key: cl.key, Lease: l.id, Worker: l.worker, Up: l.up, Blocked: l.state == Blocked || l.state == Resuming, Epoch: ev.Epoch})
 			if l.reclaimed {
 				c.tell(id, Reclaim{Lease: l.id})
 			}

@@ -22,12 +22,15 @@ func TestRestartedOwnerIsToldOfItsLeases(t *testing.T) {
 	for _, cl := range w.class {
 		cl.ready, cl.told = 0, 0
 	}
-	w.step(OwnerRestarted{Job: 1})
+	w.step(OwnerRestarted{Job: 1, Epoch: 9})
 	if before != 4 || len(w.leases) != before {
 		t.Fatalf("%d leases told, held %d", len(w.leases), before)
 	}
 	up, blocked := 0, 0
 	for _, m := range w.log {
+		if g, ok := m.(Granted); ok && g.Epoch != 9 {
+			t.Errorf("told with epoch %d, not the one of the restart", g.Epoch)
+		}
 		if g, ok := m.(Granted); ok && g.Up {
 			up++
 		} else if ok && g.Blocked {
