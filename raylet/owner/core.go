@@ -37,7 +37,7 @@ type Core struct {
 	lenient    bool      // callers' sequences may begin anywhere: this core was rebuilt
 	epoch      uint64    // of the restart that made this core; 0: none
 	pause      *recovery // waits for its clients
-	resuming   *recovery // steps what it had kept back
+	resuming   *recovery // has stepped what it had kept back, in this step
 	stats      Counters
 	byState    [16]int
 	optNo      map[*wire.TaskOptions]uint32 // options in the log
@@ -103,6 +103,7 @@ func New(cfg Config) *Core {
 // thrown away and rebuilt.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	c.begin(now)
+	c.resuming = nil
 	if c.pause != nil {
 		c.hold(ev)
 	} else {

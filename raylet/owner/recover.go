@@ -27,8 +27,9 @@ type recovery struct {
 }
 
 // Held gives the events that a core which is still recovering has kept back, for the core
-// that replaces it: they are stepped right after its Restored, before the mailbox. at is the
-// index of the one that was being stepped when the core panicked, or -1.
+// that replaces it: they are stepped right after its Restored, before the mailbox. The step that
+// goes on with them has them still, since its effects may not have run. at is the index of the
+// one that was being stepped when the core panicked, or -1.
 func (c *Core) Held() (events []Event, at int) {
 	if p := cmp.Or(c.pause, c.resuming); p != nil {
 		return p.held, p.at
@@ -142,7 +143,7 @@ func (c *Core) maybeResume() {
 			c.handle(ev)
 		}
 	}
-	c.resuming = nil
+	p.at = -1
 }
 
 // adoptAll takes over what a worker has, before anything that it sent: that speaks of it.
