@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"encoding/hex"
 	"sync"
 
@@ -65,11 +66,15 @@ func (t *names) claim(job ids.JobID, m owner.ClaimName) {
 
 func (t *names) release(m owner.ReleaseName) {
 	t.mu.Lock()
+	opts := cmp.Or(m.Opts, t.names[m.Actor])
 	delete(t.names, m.Actor)
 	t.mu.Unlock()
-	t.n.ask(gcs.Free{Namespace: m.Opts.Namespace, Name: m.Opts.ActorName, Actor: m.Actor.String()}, func(r gcs.Reply) {
+	if opts == nil {
+		return // it was given up already
+	}
+	t.n.ask(gcs.Free{Namespace: opts.Namespace, Name: opts.ActorName, Actor: m.Actor.String()}, func(r gcs.Reply) {
 		if r.Err != nil {
-			t.n.limited.warn("an actor's name could not be given up", "actor", m.Actor, "name", m.Opts.ActorName, "err", r.Err)
+			t.n.limited.warn("an actor's name could not be given up", "actor", m.Actor, "name", opts.ActorName, "err", r.Err)
 		}
 	})
 }

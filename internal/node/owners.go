@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type ownerActor struct {
 	// Of the actor's goroutine.
 	dirty  []*session
 	cancel func() // of the core's timer
+	core   *owner.Core
+	hand   owner.Event // stepped last
+	blamed int         // index, from 1, of the kept-back event that brought the last core down; 0: none
 	epoch  uint64
 }
 
@@ -60,7 +64,8 @@ func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
 	cfg := owner.Config{Job: o.job, InlineBudget: o.n.inlineBudget(), Transitions: o.n.watching()}
 	if start.Restart == 0 && o.log.Stats().Segments == 0 {
-		return ownerCore{owner.New(cfg)}, nil, nil
+		o.core = owner.New(cfg)
+		return ownerCore{o.core, o}, nil, nil
 	}
 	var damage error
 	core, err := owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
@@ -74,12 +79,51 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 			ev.Clients = append(ev.Clients, owner.ClientJoined{Client: s.id, Role: s.role})
 		}
 	}
-	o.n.toSched(sched.OwnerRestarted{Job: o.job})
-	return ownerCore{core}, []owner.Event{ev}, nil
+	first := append([]owner.Event{ev}, o.keptBack(start)...)
+	o.core = core
+	return ownerCore{core, o}, first, nil
+}
+
+// keptBack is what the core that was discarded had taken and not yet gone on with: it was still
+// waiting for its clients. Of an event that brings two cores down the third is spared.
+func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
+	if o.core == nil {
+		return nil
+	}
+	held, at := o.core.Held()
+	held = slices.Clone(held)
+	n := len(held)
+	if n > 0 && redelivered(start.Reason) && kept(o.hand) {
+		n-- // the last one was in hand: the kit delivers it again
+	}
+	was := o.blamed
+	if o.blamed = at + 1; at >= 0 && at < n && was == at+1 {
+		o.n.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", held[at]))
+		held, n, o.blamed = slices.Delete(held, at, at+1), n-1, 0
+	}
+	return held[:n]
+}
+
+// redelivered tells whether the kit delivers the event on which the core panicked once more.
+func redelivered(reason error) bool {
+	p, ok := errors.AsType[*actors.PanicError](reason)
+	return ok && (p.Phase == "Step" || p.Phase == "Do")
+}
+
+// kept tells whether a core that waits for its clients keeps such an event back.
+func kept(ev owner.Event) bool {
+	switch ev.(type) {
+	case owner.Restored, owner.Timer, question:
+		return false
+	}
+	return true
 }
 
 // ownerCore lets the node ask the core, between two steps.
-type ownerCore struct{ *owner.Core }
+type ownerCore struct {
+	*owner.Core
+	o *ownerActor
+}
 
 // question is an event of the node's own: it reads the core and changes nothing.
 type question struct {
@@ -89,9 +133,11 @@ type question struct {
 
 func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
 	if q, ok := ev.(question); ok {
+		c.o.hand = ev
 		q.ask(c.Core)
 		return nil
 	}
+	c.o.hand = ev
 	return c.Core.Step(now, ev)
 }
 

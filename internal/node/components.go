@@ -1,0 +1,45 @@
+package node
+
+import (
+	"context"
+
+	"mobula/actors"
+	"mobula/objectstore"
+	"mobula/raylet/owner"
+)
+
+// Components lists the live supervision tree, parents before children, in order of start.
+func (n *Node) Components() []actors.Info { return n.sys.Tree() }
+
+// StoreStats is the state of the object store, in bytes and objects.
+func (n *Node) StoreStats(ctx context.Context) (objectstore.Stats, error) { return n.store.Stats(ctx) }
+
+// OwnerStats is what each job's owner counts, and has at the moment. An owner that ends meanwhile is
+// left out. It waits for the owners' mailboxes.
+func (n *Node) OwnerStats(ctx context.Context) ([]OwnerStats, error) {
+	var all []OwnerStats
+	for _, o := range n.jobs.all() {
+		answer := make(chan OwnerStats, 1)
+		ask := question{ask: func(c *owner.Core) { answer <- OwnerStats{c.Counters(), c.Gauges()} }}
+		if err := o.ref.Send(ctx, ask); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			continue // the job has just ended
+		}
+		select {
+		case s := <-answer:
+			all = append(all, s)
+		case <-o.ref.Done():
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return all, nil
+}
+
+// OwnerStats is one job's.
+type OwnerStats struct {
+	owner.Counters
+	owner.Gauges
+}

@@ -1,0 +1,60 @@
+package node
+
+import (
+	"testing"
+
+	"mobula/actors"
+	"mobula/internal/ids"
+	"mobula/raylet/owner"
+	"mobula/wire"
+)
+
+// paused is an owner whose core waits for client 6; it has taken client 5's answer.
+func paused(t *testing.T) *ownerActor {
+	t.Helper()
+	core, err := owner.Rebuild(owner.Config{Job: 1, InlineBudget: 1 << 20}, func(func(uint64, []byte) bool) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &ownerActor{n: &Node{}, job: 1, core: core}
+	o.step(owner.Restored{Epoch: 7, Clients: []owner.ClientJoined{{Client: 5, Role: wire.RoleDriver}, {Client: 6, Role: wire.RoleWorker}}})
+	o.step(answer(5))
+	return o
+}
+
+func (o *ownerActor) step(ev owner.Event) { ownerCore{o.core, o}.Step(1, ev) }
+
+func answer(id ids.ClientID) owner.FromClient {
+	return owner.FromClient{Client: id, Msgs: []wire.Msg{&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7}}}
+}
+
+func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
+	panicked := func(phase string) actors.Start {
+		return actors.Start{Restart: 2, Reason: &actors.PanicError{Phase: phase}}
+	}
+	for _, tc := range []struct {
+		name  string
+		steps []owner.Event
+		phase string
+		want  int
+	}{
+		{"in the step of a kept event, which the kit delivers again", nil, "Step", 0},
+		{"in its effects", nil, "Do", 0},
+		{"while what was written is flushed: nothing is delivered again", nil, "Flush", 1},
+		{"in an event of New's", nil, "start", 1},
+		{"at a timer, which is not kept", []owner.Event{owner.Timer{}}, "Step", 1},
+		{"at a question", []owner.Event{question{ask: func(*owner.Core) {}}}, "Step", 1},
+		{"in the step that goes on", []owner.Event{answer(6)}, "Step", 1},
+		{"a step later", []owner.Event{answer(6), owner.Timer{}}, "Step", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := paused(t)
+			for _, ev := range tc.steps {
+				o.step(ev)
+			}
+			if got := o.keptBack(panicked(tc.phase)); len(got) != tc.want {
+				t.Errorf("%d events, want %d: %+v", len(got), tc.want, got)
+			}
+		})
+	}
+}
