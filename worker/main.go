@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"os"
 	"runtime/debug"
 	"time"
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
+	"mobula/internal/link"
 	"mobula/internal/registry"
 	"mobula/objectstore/segment"
 	"mobula/wire"
@@ -33,28 +33,18 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 	if env.Memory > 0 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(env.Memory)
 	}
-	conn, welcome, file, err := wire.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, PID: int32(os.Getpid()),
-		Job: env.Job, Token: env.Token, Functions: registry.List()}, wire.Config{})
+	l, err := link.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, Job: env.Job, Token: env.Token, Functions: registry.List()})
 	if err != nil {
 		return err
 	}
-	mapping, err := mapSegment(file, welcome)
-	if err != nil {
-		return errors.Join(err, conn.Close())
+	if l.Memory == nil {
+		return errors.Join(errs.New(errs.CodeProtocol, "the node sent no segment with its welcome"), l.Conn.Close())
 	}
-	quiet, err := serve(ctx, conn, welcome, mapping, opts)
+	quiet, err := serve(ctx, l.Conn, l.Welcome, l.Memory, opts)
 	if !quiet { // a task that ignores its context may still read: the process' end unmaps
 		return err
 	}
-	return errors.Join(err, mapping.Close())
-}
-
-func mapSegment(file *os.File, w *wire.Welcome) (*segment.Mapping, error) {
-	if file == nil {
-		return nil, errs.New(errs.CodeProtocol, "the node sent no segment with its welcome")
-	}
-	m, err := segment.OpenMapping(file, w.SegmentSize)
-	return m, errors.Join(err, file.Close())
+	return errors.Join(err, l.Memory.Close())
 }
 
 // serve works until the end; quiet tells that nothing of the user's runs any more.
