@@ -91,9 +91,14 @@ func (b *bench) atOnce(ctx context.Context, burst func(ctx context.Context, cl *
 		if _, err := do(b.tasks); err != nil { // workers start, heaps grow
 			return nil, err
 		}
-		s, err := b.measure(cl.ctx, func(context.Context, int) (float64, error) { return do(b.tasks) })
+		var s []float64
+		used, err := cpu(b.runs*b.tasks, func() (err error) {
+			s, err = b.measure(cl.ctx, func(context.Context, int) (float64, error) { return do(b.tasks) })
+			return err
+		})
 		cl.did(b.tasks + b.runs*b.tasks)
 		r := &report{unit: "tasks/s", samples: s, floor: bare}
+		r.add("cpu_us", used)
 		if bare > 0 {
 			r.add("floor_is", "three actor hops, piped")
 		}

@@ -76,12 +76,13 @@ type spilling struct {
 	dir  string
 	refs []mobula.Ref[[]float64]
 
-	wrote, read float64 // bytes
-	fileBytes   int64
+	wrote     int64 // bytes, in the time that is measured
+	fileBytes int64
 }
 
-// spill writes several times what the store holds, and reads it back, cold. The value is the rate at which bytes go to disk while
-// the store is full; read is the rate at which they come back, a few objects asked for at once, with nothing else in the store.
+// spill writes several times what the store holds, and reads it back, cold. The value is the rate of puts once the store is
+// full: for each byte that comes one has to go to disk. read is the rate at which objects come back, a few asked for at
+// once, with nothing else in the store.
 func spill(ctx context.Context, b *bench) (_ *report, err error) {
 	dir, remove, err := b.temp()
 	if err != nil {
@@ -115,7 +116,7 @@ func spill(ctx context.Context, b *bench) (_ *report, err error) {
 	return run.report(ctx, s, back, warm, single, tasks)
 }
 
-// write fills the store, then measures.
+// write fills the store half as often again as it holds, then measures.
 func (s *spilling) write(ctx context.Context) (float64, error) {
 	values := make([]float64, s.spillObject/8)
 	for i := range values {
@@ -123,15 +124,11 @@ func (s *spilling) write(ctx context.Context) (float64, error) {
 	}
 	s.refs = nil
 	fit := int(s.spillStore / s.spillObject)
+	full := fit * 3 / 2
 	var begun time.Time
-	var before int64
 	for i := range s.spillObjects {
-		if i == fit {
-			st, err := s.cl.stats(ctx)
-			if err != nil {
-				return 0, err
-			}
-			begun, before = time.Now(), st.SpilledBytes
+		if i == full {
+			begun = time.Now()
 		}
 		values[0] = float64(i)
 		ref, err := mobula.Put(ctx, values)
@@ -141,13 +138,13 @@ func (s *spilling) write(ctx context.Context) (float64, error) {
 		s.refs = append(s.refs, ref)
 	}
 	took := time.Since(begun)
-	st, err := s.cl.stats(ctx)
+	s.wrote = s.spillObject * int64(s.spillObjects-full)
+	st, err := s.cl.store(ctx)
 	if err != nil {
 		return 0, err
 	}
-	s.wrote = float64(st.SpilledBytes - before)
-	if s.wrote <= 0 {
-		return 0, fmt.Errorf("%d objects of %d bytes went through a store of %d and nothing was spilled", s.spillObjects, s.spillObject, s.spillStore)
+	if want := uint64(s.spillObject) * uint64(s.spillObjects-fit); st.SpilledEver < want {
+		return 0, fmt.Errorf("%d bytes were spilled, at least %d must be to hold %d objects of %d in a store of %d", st.SpilledEver, want, s.spillObjects, s.spillObject, s.spillStore)
 	}
 	s.fileBytes = fileSize(s.dir, s.spillObject)
 	// What is still in memory goes: the rest is read with nothing to write.
@@ -155,7 +152,7 @@ func (s *spilling) write(ctx context.Context) (float64, error) {
 		r.Release()
 	}
 	s.refs = s.refs[:s.spillObjects-fit]
-	return s.wrote / gib / took.Seconds(), nil
+	return float64(s.wrote) / gib / took.Seconds(), nil
 }
 
 // timed gives the GiB/s at which the objects are read.
@@ -165,7 +162,7 @@ func (s *spilling) timed(ctx context.Context, cold bool, read func(ctx context.C
 			return 0, err
 		}
 	}
-	before, err := s.cl.stats(ctx)
+	before, err := s.cl.store(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -174,12 +171,11 @@ func (s *spilling) timed(ctx context.Context, cold bool, read func(ctx context.C
 		return 0, err
 	}
 	took := time.Since(begun)
-	after, err := s.cl.stats(ctx)
+	after, err := s.cl.store(ctx)
 	if err != nil {
 		return 0, err
 	}
-	s.read = float64(after.RestoredBytes - before.RestoredBytes)
-	return s.read / gib / took.Seconds(), nil
+	return float64(after.RestoredEver-before.RestoredEver) / gib / took.Seconds(), nil
 }
 
 // together is how many objects are asked for at once: a quarter of the store.
@@ -243,7 +239,7 @@ func begins(v *mobula.View[[]float64], want float64) error {
 // report measures the disk with the same bytes and files.
 func (s *spilling) report(ctx context.Context, samples, back, warm, single, tasks []float64) (*report, error) {
 	d := floor.Disk{Dir: s.dir, FileBytes: aligned(s.fileBytes), Direct: true, Repeats: min(s.repeats, 3)}
-	d.Bytes = aligned(int64(s.wrote))
+	d.Bytes = aligned(s.wrote)
 	w, err := floor.DiskWrite(ctx, d)
 	if err != nil {
 		return nil, err

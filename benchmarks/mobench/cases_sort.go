@@ -181,8 +181,8 @@ func sortCase(ctx context.Context, b *bench) (_ *report, err error) {
 			return 0, err
 		}
 		t := time.Since(begun).Seconds()
-		st, err := cl.stats(cl.ctx)
-		spilled = max(spilled, st.SpilledBytes)
+		st, err := cl.store(cl.ctx)
+		spilled = max(spilled, int64(st.SpilledEver))
 		return t, err
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"mobula"
-	"mobula/internal/state"
 )
 
 // traceBound and listBound are the most that watching may cost, percent.
@@ -22,29 +21,42 @@ const (
 
 // traceOverhead compares a runtime that traces 1 % with one that traces nothing: pairs of the same work, in
 // turn, each first every other time. The value is the greater of the two medians.
-func traceOverhead(ctx context.Context, b *bench) (_ *report, err error) {
+func traceOverhead(ctx context.Context, b *bench) (*report, error) {
+	before := b.sink.bytes.Load()
+	r := &report{unit: "%"}
+	if err := b.traced(ctx, r); err != nil {
+		return nil, err
+	}
+	exported := b.sink.bytes.Load() - before // the last ones at the child's end
+	r.add("exported_bytes", exported)
+	if exported == 0 && b.pairs*b.traceTasks > 10_000 {
+		return nil, errors.New("no span was exported: nothing was traced")
+	}
+	return r, nil
+}
+
+// traced runs the pairs.
+func (b *bench) traced(ctx context.Context, r *report) (err error) {
 	off, err := startChild(role{Kind: "trace", Mode: b.mode, Dir: b.dir}, untraced()...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, off.stop()) }()
 	on, err := startChild(role{Kind: "trace", Mode: b.mode, Dir: b.dir}, b.sink.tracing(func(string) string { return "" })...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, on.stop()) }()
-	before := b.sink.bytes.Load()
 	works := []struct {
 		name, command string
 		n             int
 	}{{"task_sync", "sync", b.traceRounds}, {"task_async", "async", b.traceTasks}}
-	r := &report{unit: "%"}
 	for _, w := range works {
 		var over []float64
 		for pair := range b.pairs + 1 {
 			a, c, err := inPair(ctx, pair%2 == 1, func() (float64, error) { return off.seconds(w.command, w.n) }, func() (float64, error) { return on.seconds(w.command, w.n) })
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if pair > 0 { // the first warms up
 				over = append(over, (c/a-1)*100)
@@ -62,8 +74,7 @@ func traceOverhead(ctx context.Context, b *bench) (_ *report, err error) {
 			r.failed = fmt.Sprintf("%s: the whole interval, %s to %s %%, is above %d %%", w.name, number(low), number(high), traceBound)
 		}
 	}
-	r.add("exported_bytes", b.sink.bytes.Load()-before)
-	return r, nil
+	return nil
 }
 
 // inPair does both, b first if turned.
@@ -203,8 +214,7 @@ func (cl *cluster) list(count *int) (stop func() error) {
 	quit, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
-			var page state.Page[state.Task]
-			err := cl.Request(cl.ctx, state.MethodTasks, state.Query{}, &page)
+			page, err := cl.ListTasks(cl.ctx, mobula.Query{})
 			if err == nil && len(page.Rows) == 0 {
 				err = fmt.Errorf("a list of %d tasks has no rows", page.Total)
 			}

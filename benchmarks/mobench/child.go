@@ -33,10 +33,7 @@ type role struct {
 
 // enter serves if this process is a child, and tells whether it was one.
 func enter() bool {
-	stop, err := startProfiles(os.Getenv(profileEnv))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mobench:", err)
-	}
+	stop := startProfiles(os.Getenv(profileEnv))
 	defer stop()
 	if mobula.WorkerMain() {
 		return true

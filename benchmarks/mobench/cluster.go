@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/state"
 )
 
 // setup says how a case wants its cluster; the zero value is the default configuration.
@@ -21,8 +22,8 @@ type cluster struct {
 	ctx  context.Context //nolint:containedctx // bound to the cluster
 	node *nodeProcess    // nil but in mode node
 
-	base      int64 // tasks that the node had finished when we came
-	submitted int64
+	stale     time.Duration // figures of the store may be so old
+	submitted int
 }
 
 // start starts a runtime in the bench's mode.
@@ -31,7 +32,7 @@ func (b *bench) start(ctx context.Context, s setup) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.mode, err)
 	}
-	return &cluster{Cluster: c, ctx: c.Context(ctx), node: node}, nil
+	return &cluster{Cluster: c, ctx: c.Context(ctx), node: node, stale: b.stale}, nil
 }
 
 // startCluster is start without a bench, for child processes.
@@ -62,21 +63,26 @@ func startCluster(ctx context.Context, mode, dir string, s setup) (*mobula.Clust
 }
 
 // did notes tasks that were submitted.
-func (cl *cluster) did(tasks int) { cl.submitted += int64(tasks) }
+func (cl *cluster) did(tasks int) { cl.submitted += tasks }
 
-// check compares the node's count of finished tasks with the number submitted. A task that nobody waited
-// for may end a moment later.
+// check compares the node's counts with the number of tasks submitted: each was entered in the task table, and ended
+// there, once. A task that nobody waited for may end a moment later.
 func (cl *cluster) check(ctx context.Context) error {
 	for end := time.Now().Add(10 * time.Second); ; {
-		s, err := cl.stats(ctx)
+		s, err := cl.status(ctx)
 		if err != nil {
 			return err
 		}
-		if s.Tasks == cl.submitted {
+		var entered, finished, failed, retried uint64
+		for _, j := range s.Jobs {
+			entered, finished, failed, retried = entered+j.Submitted, finished+j.Finished, failed+j.Failed, retried+j.Retried
+		}
+		want := uint64(cl.submitted)
+		if entered == want && finished == want && failed == 0 && retried == 0 {
 			return nil
 		}
-		if s.Tasks > cl.submitted || time.Now().After(end) {
-			return fmt.Errorf("%d tasks were submitted, the node finished %d", cl.submitted, s.Tasks)
+		if entered > want || finished > want || failed > 0 || time.Now().After(end) {
+			return fmt.Errorf("%d tasks were submitted; the node entered %d, finished %d, failed %d and retried %d", want, entered, finished, failed, retried)
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
 			return err
@@ -84,26 +90,49 @@ func (cl *cluster) check(ctx context.Context) error {
 	}
 }
 
-// stats asks the node what it counted.
-func (cl *cluster) stats(ctx context.Context) (mobula.Stats, error) {
+// status asks the node how it is; every part must answer.
+func (cl *cluster) status(ctx context.Context) (mobula.NodeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	s, err := cl.Stats(ctx)
-	if err != nil {
-		return s, fmt.Errorf("the node's counters: %w", err)
+	for {
+		s, err := cl.Status(ctx)
+		if err != nil {
+			return s, fmt.Errorf("the node's counters: %w", err)
+		}
+		if len(s.Silent) == 0 {
+			return s, nil
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return s, fmt.Errorf("the node's counters: %v did not answer: %w", s.Silent, err)
+		}
 	}
-	return s, nil
 }
 
-// empty waits until nothing is allocated in the store.
+// store gives the store's figures as they are now: a node counts them every other second.
+func (cl *cluster) store(ctx context.Context) (state.Store, error) {
+	for begun := time.Now(); ; {
+		s, err := cl.status(ctx)
+		if err != nil || time.Duration(s.Store.Age) < cl.stale+time.Since(begun) {
+			return s.Store, err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return s.Store, err
+		}
+	}
+}
+
+// empty waits until there is no object: what was released is free, and the next one takes its place.
 func (cl *cluster) empty(ctx context.Context) error {
 	for {
-		s, err := cl.stats(ctx)
-		if err != nil || s.Allocated == 0 {
-			return err
+		page, err := cl.ListObjects(ctx, mobula.Query{Limit: 1})
+		if err != nil {
+			return fmt.Errorf("list objects: %w", err)
+		}
+		if page.Total == 0 {
+			return nil
 		}
 		if err := pause(ctx, time.Millisecond); err != nil {
-			return fmt.Errorf("%d bytes are still allocated in the store: %w", s.Allocated, err)
+			return fmt.Errorf("%d objects are still there: %w", page.Total, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func evictAll(dir string) error {
 		return err
 	}
 	for _, p := range paths {
-		if err := floor.Evict(p); err != nil {
+		if err := floor.Evict(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // the spiller deletes in its own time
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func usageOf(root int) usage {
 
 // family gives a process and all that descend from it.
 func family(root int) []int {
-	parents := make(map[int][]int)
+	children := make(map[int][]int)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return []int{root}
@@ -87,24 +87,50 @@ func family(root int) []int {
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
-			continue
-		}
-		// pid (name) state ppid ...: the name may hold anything, so look from the end of it.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) < 2 {
-			continue
-		}
-		if parent, err := strconv.Atoi(fields[1]); err == nil {
-			parents[parent] = append(parents[parent], pid)
+		if fields := statOf(pid); len(fields) > statParent {
+			if parent, err := strconv.Atoi(fields[statParent]); err == nil {
+				children[parent] = append(children[parent], pid)
+			}
 		}
 	}
 	all := []int{root}
 	for i := 0; i < len(all); i++ {
-		all = append(all, parents[all[i]]...)
+		all = append(all, children[all[i]]...)
 	}
 	return all
+}
+
+// Places in what statOf gives.
+const (
+	statParent = 1
+	statUser   = 11 // clock ticks
+	statSystem = 12
+	tick       = time.Second / 100 // USER_HZ
+)
+
+// statOf gives the fields of /proc/PID/stat behind the name, which may hold anything; none if the process is gone.
+func statOf(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+// processorTime is what a process and all below it have used; of a child that has ended nothing is known.
+func processorTime(root int) (d time.Duration) {
+	for _, pid := range family(root) {
+		fields := statOf(pid)
+		if len(fields) <= statSystem {
+			continue
+		}
+		for _, i := range []int{statUser, statSystem} {
+			if n, err := strconv.ParseInt(fields[i], 10, 64); err == nil {
+				d += time.Duration(n) * tick
+			}
+		}
+	}
+	return d
 }
 
 // segmentOf is the memory that the segment files open in a process have, mapped or not.

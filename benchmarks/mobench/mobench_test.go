@@ -126,7 +126,7 @@ func TestFailures(t *testing.T) {
 		return &benchCase{name: name, run: func(context.Context, *bench) (*report, error) { return r, err }}
 	}
 	late := &benchCase{name: "late", run: func(ctx context.Context, _ *bench) (*report, error) { <-ctx.Done(); return nil, ctx.Err() }}
-	o := options{modes: []string{embedded}, runs: 1, json: true, quiet: true, dir: t.TempDir(), timeout: 10 * time.Millisecond, cases: []*benchCase{
+	o := options{modes: []string{embedded}, runs: 1, json: true, quiet: true, dir: t.TempDir(), timeout: 200 * time.Millisecond, cases: []*benchCase{
 		mk("broken", nil, errors.New("it broke")), late, mk("bound", &report{unit: "s", samples: []float64{2}, failed: "too slow"}, nil),
 		mk("good", &report{unit: "s", samples: []float64{3, 1, 2}, floor: 4}, nil),
 	}}
@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"case":"broken","mode":"embedded","error":"it broke"}
-{"case":"late","mode":"embedded","error":"not done after 10ms: context deadline exceeded"}
+{"case":"late","mode":"embedded","error":"not done after 200ms: context canceled"}
 {"case":"bound","mode":"embedded","value":2,"unit":"s","min":2,"max":2,"runs":1,"failed":"too slow"}
 {"case":"good","mode":"embedded","value":2,"unit":"s","min":1,"max":3,"runs":3,"floor":4,"ratio":0.5}
 `

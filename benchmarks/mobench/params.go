@@ -30,6 +30,8 @@ type params struct {
 	floorBytes  int64 // of memory floors
 	floorRounds int   // of ping-pong and hops
 	repeats     int   // of floors
+
+	stale time.Duration // how old the node's figures of its store may be
 }
 
 const (
@@ -64,4 +66,5 @@ var tiny = params{
 	pairs: 2, traceRounds: 20, traceTasks: 200,
 	listed: 500, listPairs: 2,
 	floorBytes: 2 * mib, floorRounds: 50, repeats: 1,
+	stale: time.Hour,
 }

@@ -5,22 +5,45 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/pprof"
 	"sync"
+	"time"
 )
 
 // profileEnv is the directory for the profiles of all processes of a run.
 const profileEnv = "MOBENCH_PROFILES"
 
-// startProfiles profiles this process, CPU until stop and allocations at stop, into dir; nothing
-// if dir is empty.
-func startProfiles(dir string) (stop func(), err error) {
+// profileEvery is how long one CPU profile of a child process is: a node kills the last of its workers
+// when it closes, and what they had not written is lost.
+const profileEvery = time.Second
+
+// startProfiles profiles a child process into dir, in parts that pprof adds up; nothing if dir is empty.
+func startProfiles(dir string) (stop func()) {
 	if dir == "" {
-		return func() {}, nil
+		return func() {}
 	}
-	pid := os.Getpid()
-	return profileTo(filepath.Join(dir, fmt.Sprintf("cpu-%d.prof", pid)), filepath.Join(dir, fmt.Sprintf("mem-%d.prof", pid)))
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for part, more := 0, true; more; part++ {
+			name := filepath.Join(dir, fmt.Sprintf("cpu-%d-%03d.prof", os.Getpid(), part))
+			end, err := profileTo(name, filepath.Join(dir, fmt.Sprintf("mem-%d.prof", os.Getpid())))
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "mobench:", err)
+				return
+			}
+			select {
+			case <-time.After(profileEvery):
+			case <-quit:
+				more = false
+			}
+			end()
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(quit)
+		<-done
+	})
 }
 
 // profileTo writes the named profiles; an empty name is none.
@@ -49,7 +72,6 @@ func profileTo(cpu, mem string) (stop func(), err error) {
 			return stop, fmt.Errorf("memory profile: %w", err)
 		}
 		ends = append(ends, func() error {
-			runtime.GC() // the profile shows what was true at the last one
 			return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 		})
 	}
