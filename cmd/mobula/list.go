@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mobula/internal/errs"
 	"mobula/internal/state"
 )
 
@@ -34,8 +35,8 @@ func build[T any](q *query) (state.Query, error) {
 		}
 		out.Filters = append(out.Filters, f)
 	}
-	if out.Limit == 0 {
-		out.Limit = -1 // said, and not the default
+	if out.Limit == 0 { // said, and not the default
+		return out, errs.New(errs.CodeInvalid, "--limit 0: want 1 to %d", state.MaxLimit)
 	}
 	return state.Check[T](out)
 }
