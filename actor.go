@@ -9,12 +9,13 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/state"
 	"mobula/wire"
 )
 
 // ActorRef names an actor whose instance is a *T. It is a small value to copy, can be an
-// argument of a task and lie inside values. An anonymous actor ends when no reference is left;
-// a detached one lives until it is killed.
+// argument of a task and lie inside values. An actor ends when no reference to it is left, named
+// or not; a detached one lives until it is killed.
 type ActorRef[T any] struct{ cell *cell }
 
 // ActorType is any handle that RegisterActor0 to RegisterActor5 give.
@@ -146,8 +147,8 @@ func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], 
 	if namespace == "" {
 		namespace = tc.Client.Welcome().Namespace
 	}
-	var reply actorReply
-	if err := request(ctx, tc.Client, methodGetActor, actorRequest{Namespace: namespace, Name: name}, &reply); err != nil {
+	var reply state.ActorReply
+	if err := request(ctx, tc.Client, state.MethodActorGet, state.ActorRequest{Namespace: namespace, Name: name}, &reply); err != nil {
 		return ActorRef[T]{}, err
 	}
 	id, ok := actorID(wire.Value{Data: reply.Actor})

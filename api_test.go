@@ -486,3 +486,38 @@ func TestAnyNumberOfArguments(t *testing.T) {
 		}
 	}
 }
+
+func TestCallSitesAreTheCallers(t *testing.T) {
+	_, ctx, f := startFake(t)
+	sited.Go(ctx).Release()
+	task := f.settled(t, 1)[0]
+	sitedN.Go(ctx, 1)[0].Release()
+	list := f.settled(t, 2)[1]
+	for name, s := range map[string]*wire.TaskSpec{"Go": task, "Go for n": list} {
+		if !strings.HasPrefix(s.Callsite, "api_test.go:") {
+			t.Errorf("%s was called at %q", name, s.Callsite)
+		}
+	}
+}
+
+var (
+	sited  = Register0("test/sited", func(context.Context) (int, error) { return 1, nil })
+	sitedN = RegisterN0("test/sitedN", func(context.Context) ([]int, error) { return []int{1}, nil })
+)
+
+// settled waits until n tasks were submitted.
+func (f *fakeNode) settled(t *testing.T, n int) []*wire.TaskSpec {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		f.mu.Lock()
+		specs := slices.Clone(f.specs)
+		f.mu.Unlock()
+		if len(specs) >= n {
+			return specs
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tasks were submitted, want %d", len(specs), n)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

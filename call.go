@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
@@ -72,7 +73,7 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 		s.Trace = wire.TraceContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Flags: byte(sc.TraceFlags())}
 	}
 	if n := f.calls.Add(1); n < 8 || n%callsiteEvery == 0 {
-		s.Callsite = callsite(3)
+		s.Callsite = callsite()
 	}
 }
 
@@ -190,27 +191,32 @@ func nth[R any](k *call, hs []*client.Handle, i int) Ref[R] {
 // callsiteEvery: looking up the caller costs half a microsecond, so few calls pay it.
 const callsiteEvery = 128
 
-var callsites sync.Map // program counter -> "file.go:12"
+var callsites sync.Map // [siteDepth]uintptr -> "file.go:12"
 
-func callsite(skip int) string {
-	var pc [1]uintptr
-	if runtime.Callers(skip+1, pc[:]) == 0 {
-		return ""
-	}
-	if s, ok := callsites.Load(pc[0]); ok {
+const siteDepth = 6 // frames from callsite's caller that reach user code
+
+// callsite is the first caller outside the generated handles.
+func callsite() string {
+	var pcs [siteDepth]uintptr
+	n := runtime.Callers(3, pcs[:])
+	if s, ok := callsites.Load(pcs); ok {
 		return s.(string)
 	}
-	frame, _ := runtime.CallersFrames(pc[:]).Next()
-	file := frame.File
-	for i := len(file) - 1; i >= 0; i-- {
-		if file[i] == '/' {
-			file = file[i+1:]
+	site := ""
+	frames := runtime.CallersFrames(pcs[:n])
+	for handle, more := false, n > 0; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		file := f.File[strings.LastIndexByte(f.File, '/')+1:]
+		if strings.HasPrefix(file, "arity_") {
+			handle = true
+		} else if handle {
+			site = file + ":" + strconv.Itoa(f.Line)
 			break
 		}
 	}
-	s := file + ":" + strconv.Itoa(frame.Line)
-	callsites.Store(pc[0], s)
-	return s
+	callsites.Store(pcs, site)
+	return site
 }
 
 // beginN begins a call for n results.

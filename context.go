@@ -15,7 +15,7 @@ type RuntimeContext struct {
 	Task      string // of the driver's own code: its implicit task
 	Actor     string // inside an actor
 	Function  string // the registered name
-	Attempt   int    // of the task, from 0
+	Attempt   int    // of the task, from 1; 0 outside
 	Returns   int    // how many results the caller asked for; -1 of a stream
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -108,12 +109,13 @@ func TestC5NamedActors(t *testing.T) {
 		if _, err := mobula.GetActor[tally](ctx, "prod", "misses"); !errors.Is(err, mobula.ErrNotFound) {
 			t.Errorf("no such name: %v", err)
 		}
-		spawn(t, ctx, 7, mobula.Named("", "own"))
+		keep := spawn(t, ctx, 7, mobula.Named("", "own"))
 		own, err := mobula.GetActor[tally](ctx, "", "own")
 		if err != nil {
 			t.Fatal(err)
 		}
 		get(t, ctx, tallyInc.Go(ctx, own, mobula.V(1)), 8)
+		runtime.KeepAlive(keep)
 		if err := a.Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +238,7 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	t.Cleanup(func() { _ = second.Close(context.Background()) }) // the test looks at the first result
 	sctx := second.Context(t.Context())
 	spawn(t, sctx, 1, mobula.Named("x", "kept"), mobula.Detached())
-	spawn(t, sctx, 1, mobula.Named("x", "lost"))
+	named := spawn(t, sctx, 1, mobula.Named("x", "lost"))
 	if _, err := mobula.Put(sctx, make([]byte, 8<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -245,12 +247,13 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	get(t, ctx, tallyInc.Go(ctx, lost, mobula.V(1)), 2)
+	runtime.KeepAlive(named) // without a reference it would end sooner
 	if err := second.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "its objects are gone", func() bool {
-		s, err := c.Stats(ctx)
-		return err == nil && s.Allocated < 8<<20
+		s, err := c.Status(ctx)
+		return err == nil && s.Store.Held < 8<<20
 	})
 	eventually(t, "its actor is gone", func() bool {
 		_, err := tallyInc.Go(ctx, lost, mobula.V(1)).Get(ctx)

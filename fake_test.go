@@ -15,6 +15,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/state"
 	"mobula/wire"
 )
 
@@ -437,12 +438,12 @@ func (f *fakeNode) serveStream(task ids.TaskID) {
 
 func (f *fakeNode) request(m *wire.Request) {
 	out := &wire.Reply{Req: m.Req}
-	var q actorRequest
+	var q state.ActorRequest
 	if err := cbor.Unmarshal(m.Body, &q); err != nil {
 		out.Err = errs.From(err)
-	} else if f.mu.Lock(); m.Method == methodGetActor {
+	} else if f.mu.Lock(); m.Method == state.MethodActorGet {
 		if id, ok := f.names[q.Name]; ok {
-			out.Body, _ = cbor.Marshal(actorReply{Actor: id[:]})
+			out.Body, _ = cbor.Marshal(state.ActorReply{Actor: id[:]})
 		} else {
 			out.Err = errs.New(errs.CodeNotFound, "no actor %q", q.Name)
 		}

@@ -47,8 +47,7 @@ func run(ctx context.Context, cfg config, w *watch, bar progress) (result, error
 	}
 	r.Wall = time.Since(start).Seconds()
 	r.Records, r.Pieces = s.plan.records, s.plan.chunks*s.plan.ranges
-	w.note(ctx, &r.usage)
-	return r, nil
+	return r, w.note(ctx, &r.usage)
 }
 
 // prepare makes sure that a partition can be stored at all, and places the splitters.

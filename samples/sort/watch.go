@@ -45,15 +45,26 @@ func newWatch(c *mobula.Cluster, every time.Duration) *watch {
 	return w
 }
 
-// note asks the node for what it counted.
-func (w *watch) note(ctx context.Context, u *usage) {
+// note asks the node for what it counted. Its figures may be a little old, so it asks until they are not.
+func (w *watch) note(ctx context.Context, u *usage) error {
 	if w.c == nil {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if s, err := w.c.Stats(ctx); err == nil {
-		u.Spilled, u.Restored = s.SpilledBytes, s.RestoredBytes
+	begun := time.Now()
+	for {
+		s, err := w.c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		u.Spilled, u.Restored = int64(s.Store.SpilledEver), int64(s.Store.RestoredEver)
+		if counted := time.Unix(0, s.Now-s.Store.Age); counted.After(begun) {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
