@@ -201,16 +201,7 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 	a.cause = err
 	c.moveActor(a, actor.Die)
 	c.stats.ActorsDied++
-	if a.lease != nil {
-		l := a.lease
-		a.lease = nil
-		c.toClient(l.worker, &wire.StopActor{Actor: a.id})
-		calls := l.lane.drain()
-		c.giveBackFetching(l)
-		l.out = nil
-		c.returnLease(l)
-		c.returnCalls(a, calls, err)
-	}
+	c.returnCalls(a, c.stopInstance(a), err)
 	c.failQueued(a)
 	if a.rec == nil {
 		c.toRegistry(LocateActor{Actor: a.id, Done: true})
@@ -223,6 +214,22 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 		c.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
 	}
 	c.endCreation(a.rec, err)
+}
+
+// stopInstance ends an actor's life on its worker, if it has one, and gives the calls that
+// were there.
+func (c *Core) stopInstance(a *actorRec) []*taskRec {
+	l := a.lease
+	if l == nil {
+		return nil
+	}
+	a.lease = nil
+	c.toClient(l.worker, &wire.StopActor{Actor: a.id})
+	c.giveBackFetching(l)
+	calls := l.lane.drain()
+	l.out = nil
+	c.returnLease(l)
+	return calls
 }
 
 // endCreation ends the creation of an actor that is dead, wherever it stands.
@@ -272,13 +279,7 @@ func (c *Core) killActor(id ids.ActorID, restart bool) {
 	if a.state != actor.Alive {
 		return // it is on its way up
 	}
-	l := a.lease
-	c.toClient(l.worker, &wire.StopActor{Actor: a.id})
-	calls := l.lane.drain()
-	c.giveBackFetching(l)
-	l.out = nil
-	a.lease = nil
-	c.returnLease(l)
+	calls := c.stopInstance(a)
 	if !c.useRestart(a) {
 		a.cause = err
 		c.returnCalls(a, calls, err)

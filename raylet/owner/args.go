@@ -28,6 +28,8 @@ func (c *Core) await(t *taskRec) {
 	}
 	if t.deps == 0 {
 		c.argsReady(t)
+	} else if t.flags&taskTurn != 0 {
+		c.lineUpAgain(t)
 	}
 }
 

@@ -48,12 +48,35 @@ func (c *Core) lineUp(cr *callerRec, t *taskRec) {
 		t.flags |= taskTurn
 		return
 	}
+	cr.stand(t)
+	c.watchGap(cr)
+}
+
+// stand puts a call into the line of its caller, by its number.
+func (cr *callerRec) stand(t *taskRec) {
 	p := cr.wait.tail
-	for p != nil && p.spec.Seq > seq {
+	for p != nil && p.spec.Seq > t.spec.Seq {
 		p = p.prev
 	}
 	cr.wait.insertAfter(p, t)
-	c.watchGap(cr)
+}
+
+// lineUpAgain takes a call back that had its turn and must wait for an argument that was
+// lost; those of its caller that were to follow it wait behind it.
+func (c *Core) lineUpAgain(t *taskRec) {
+	cr := c.caller(t.actor, t)
+	t.flags &^= taskTurn | taskFront
+	cr.stand(t)
+	for q := t.actor.queue.head; q != nil; {
+		next := q.next
+		if q.spec.Caller() == cr.id {
+			q.unlist()
+			q.flags &^= taskTurn
+			cr.stand(q)
+		}
+		q = next
+	}
+	c.touchActor(t.actor)
 }
 
 func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
@@ -166,6 +189,7 @@ func (c *Core) pump(a *actorRec) {
 			c.move(t, task.Requeue)
 			t.flags |= taskFront
 			c.workQ = append(c.workQ, t)
+			return // what follows waits until it is known how long this one does
 		case argsStored:
 			t.start++
 			c.pinArgs(t, l)

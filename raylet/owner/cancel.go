@@ -54,7 +54,9 @@ func (c *Core) cancelTask(t *taskRec, force bool) {
 		return
 	}
 	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: force})
-	if force {
+	if !force {
+		c.logRetry(t)
+	} else {
 		c.abandon(t)
 		c.end(t, task.Cancel, c.cancelled(t))
 	}

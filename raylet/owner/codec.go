@@ -26,6 +26,7 @@ const (
 	recForget
 	recActor
 	recPacked
+	recClosed
 )
 
 func putUint(b []byte, n protowire.Number, v uint64) []byte {
@@ -224,11 +225,12 @@ func appendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire
 	return shut(b, at)
 }
 
-func appendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32) []byte {
+func appendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, cancelled bool) []byte {
 	b = begin(b, recRetry, seq)
 	b = putTask(b, 1, id)
 	b = putUint(b, 2, uint64(attempt))
-	return putUint(b, 3, uint64(tries))
+	b = putUint(b, 3, uint64(tries))
+	return putBool(b, 4, cancelled)
 }
 
 func appendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
@@ -255,4 +257,8 @@ func appendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
 	b = begin(b, recPacked, seq)
 	b = putObject(b, 1, id)
 	return putUint(b, 2, size)
+}
+
+func appendClosed(b []byte, seq uint64, id ids.TaskID) []byte {
+	return putTask(begin(b, recClosed, seq), 1, id)
 }

@@ -21,6 +21,8 @@ func (c *Core) Relocate(cookie uint64, record []byte) *uint64 {
 		places = c.placesOf(r.Done.Task)
 	case *RetryRecord:
 		places = c.placesOf(r.Task)
+	case *ClosedRecord:
+		places = c.placesOf(r.Task)
 	case *ActorRecord:
 		places = c.placesOf(ids.TaskID(r.Actor))
 	case *ObjectRecord:

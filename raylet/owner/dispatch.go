@@ -108,9 +108,6 @@ func (c *Core) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	if l.lane.len() == 1 && l.actor == nil {
 		c.move(t, task.Start)
 	}
-	if t.x != nil && t.x.stream != nil && t.x.stream.consumed > 0 {
-		c.touchStream(t) // a further attempt begins where its readers are
-	}
 	c.touchLease(l)
 }
 

@@ -20,7 +20,8 @@ func (c *Core) done(cl *clientRec, d *wire.Done) {
 	var t *taskRec
 	if l != nil && l.worker == cl {
 		t = l.lane.take(d.Task)
-	} else if c.pause != nil {
+	}
+	if t == nil && c.pause != nil {
 		t, l = c.doneUnplaced(d), nil
 	}
 	if t == nil { // stale, or abandoned and back after all
@@ -289,8 +290,8 @@ func (c *Core) moveObject(o *objRec, ev object.Event) {
 // doneUnplaced finds the task of a Done that came while leases are not known yet.
 func (c *Core) doneUnplaced(d *wire.Done) *taskRec {
 	t := c.tasks[ids.TaskID(d.Task)]
-	if t == nil || t.state.Terminal() {
-		return nil
+	if t == nil || t.state.Terminal() || t.lease != nil || d.Err != nil && d.Err.Code == errs.CodeCancelled && t.flags&taskCancelled == 0 {
+		return nil // of an attempt that was given up
 	}
 	t.start = max(t.start, d.Attempt)
 	c.reach(t)

@@ -88,10 +88,10 @@ func (c *Core) logFailed(t *taskRec, err *errs.Error) {
 	c.logged(at, t.endCookie())
 }
 
-// logRetry records that an attempt was charged.
+// logRetry records that an attempt was charged, or is being cancelled.
 func (c *Core) logRetry(t *taskRec) {
 	at := len(c.logbuf)
-	c.logbuf = appendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries)
+	c.logbuf = appendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries, t.flags&taskCancelled != 0)
 	c.logged(at, laterCookie(t))
 }
 
@@ -128,6 +128,15 @@ func laterCookie(t *taskRec) *uint64 {
 	x := t.ext()
 	x.cookies = append(x.cookies, ck)
 	return ck
+}
+
+// logClosed records that nobody reads a stream any more.
+func (c *Core) logClosed(t *taskRec) {
+	if t.live > 0 || !t.state.Terminal() {
+		at := len(c.logbuf)
+		c.logbuf = appendClosed(c.logbuf, c.nextRecord(), t.id())
+		c.logged(at, laterCookie(t))
+	}
 }
 
 func (c *Core) logActor(a *actorRec) {

@@ -105,6 +105,8 @@ func parseBody(kind recordKind, b []byte) (r Record, err error) {
 		r, err = parseActor(b)
 	case recPacked:
 		r, err = parsePacked(b)
+	case recClosed:
+		r, err = parseClosed(b)
 	default:
 		err = errors.New("it is unknown")
 	}
@@ -375,6 +377,8 @@ func parseRetry(b []byte) (*RetryRecord, error) {
 			r.Attempt = uint32(f.n)
 		case 3:
 			r.Tries = uint32(f.n)
+		case 4:
+			r.Cancelled = f.n != 0
 		}
 		return err
 	})
@@ -433,6 +437,17 @@ func parsePacked(b []byte) (*PackedRecord, error) {
 			r.ID, err = f.object()
 		case 2:
 			r.Size = f.n
+		}
+		return err
+	})
+	return r, err
+}
+
+func parseClosed(b []byte) (*ClosedRecord, error) {
+	r := &ClosedRecord{}
+	err := eachField(b, func(f field) (err error) {
+		if f.num == 1 {
+			r.Task, err = f.task()
 		}
 		return err
 	})

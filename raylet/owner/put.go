@@ -45,7 +45,9 @@ func (c *Core) seal(cl *clientRec, m *wire.Seal) {
 		o = c.sealTarget(m.ID)
 	}
 	if o == nil || o.state != object.Pending || c.stale(o, m.Attempt) {
-		if o == nil || o.state != object.Stored || o.attempt != m.Attempt { // else it is the same seal, told again
+		if o != nil && o.state == object.Stored && o.attempt == m.Attempt {
+			c.toStore(sealObject(cl, m)) // told again, or made again by an attempt that a lost core had not counted
+		} else {
 			c.toStore(objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt})
 		}
 		if o != nil && o.rec == nil {
@@ -60,8 +62,12 @@ func (c *Core) seal(cl *clientRec, m *wire.Seal) {
 	res := &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: m.Value.Meta, Refs: m.Value.Refs}, Size: m.Size}
 	o.attempt = m.Attempt
 	c.logObject(o, res, m.Attempt)
-	c.toStore(objectstore.SealObject{Client: cl.id, ID: m.ID, Attempt: m.Attempt, Size: m.Size, Meta: m.Value.Meta})
+	c.toStore(sealObject(cl, m))
 	c.resolve(o, res, object.SetStored)
+}
+
+func sealObject(cl *clientRec, m *wire.Seal) objectstore.SealObject {
+	return objectstore.SealObject{Client: cl.id, ID: m.ID, Attempt: m.Attempt, Size: m.Size, Meta: m.Value.Meta}
 }
 
 // sealTarget makes the record of a put, or of a stream's item, that is sealed for the first

@@ -35,6 +35,7 @@ type taskImage struct {
 	actor   *ActorRecord
 	further []uint64
 	objects []*objectImage // its early seals, items and packed values
+	closed  bool           // a stream that nobody reads
 	gone    bool
 	rec     *taskRec
 }
@@ -113,6 +114,10 @@ func (im *image) add(cookie uint64, r Record) {
 	case *RetryRecord:
 		t := im.task(r.Task)
 		t.retry = r
+		t.further = append(t.further, cookie)
+	case *ClosedRecord:
+		t := im.task(r.Task)
+		t.closed = true
 		t.further = append(t.further, cookie)
 	case *ActorRecord:
 		t := im.task(ids.TaskID(r.Actor))
@@ -234,9 +239,16 @@ func (c *Core) buildTask(ti *taskImage) {
 	}
 	if t.nret == wire.Streaming {
 		t.x.stream.anyone = true
+		if ti.closed {
+			t.x.stream.closed = true
+			t.live--
+		}
 	}
 	if r := ti.retry; r != nil {
 		t.start, t.tries = r.Attempt, r.Tries
+		if r.Cancelled {
+			t.flags |= taskCancelled
+		}
 	}
 	if ti.done != nil {
 		t.flags |= taskEnded
@@ -341,7 +353,7 @@ func (c *Core) buildResults(ti *taskImage) {
 		if l := t.actor.logged; l != nil && !l.Alias.IsZero() {
 			id = l.Alias
 		}
-		t.ret0.state, t.ret0.res = object.Inline, handleValue(t, id, c.cfg.Job)
+		c.setBuilt(&t.ret0, handleValue(t, id, c.cfg.Job), 0)
 	default:
 		t.eachReturn(func(o *objRec) {
 			if d.Done.Err != nil {

@@ -41,11 +41,12 @@ type ObjectRecord struct {
 	Result  wire.Result
 }
 
-// RetryRecord is an attempt that was charged.
+// RetryRecord is an attempt that was charged, or a running task that is being cancelled.
 type RetryRecord struct {
-	Task    ids.TaskID
-	Attempt uint32
-	Tries   uint32
+	Task      ids.TaskID
+	Attempt   uint32
+	Tries     uint32
+	Cancelled bool
 }
 
 // ForgetRecord names what is forgotten: objects, and tasks with all of their returns, which
@@ -73,6 +74,10 @@ type PackedRecord struct {
 	Size uint64
 }
 
+// ClosedRecord says that nobody reads a task's stream any more.
+type ClosedRecord struct{ Task ids.TaskID }
+
+func (*ClosedRecord) record()  {}
 func (*OptionsRecord) record() {}
 func (*SubmitRecord) record()  {}
 func (*DoneRecord) record()    {}

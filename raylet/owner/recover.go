@@ -189,7 +189,7 @@ func (c *Core) resumeClient(ev FromClient) {
 func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 	c.dropHandles(cl)
 	for _, id := range m.Handles {
-		c.giveHandle(cl, c.ensure(id))
+		c.addRef(cl, c.ensure(id).id)
 	}
 	for _, g := range m.Gets {
 		c.get(cl, g.ID, g.Fetch)
@@ -278,8 +278,14 @@ func (c *Core) reconcile() {
 		}
 	}
 	for _, t := range c.tasks {
-		if t.state.Terminal() && t.live == 0 {
+		switch {
+		case t.nret == wire.Streaming && t.state.OnWorker():
+			c.touchStream(t) // its producer may not have heard how far its readers are
+		case t.state.Terminal() && t.live == 0:
 			c.reap(t)
+		case t.flags&taskCancelled != 0 && !t.state.Terminal() && !t.state.OnWorker() && !t.isCreation():
+			c.withdraw(t)
+			c.end(t, task.Cancel, c.cancelled(t))
 		}
 	}
 	c.eachObject(c.loosen)

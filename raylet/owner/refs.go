@@ -83,7 +83,7 @@ func (c *Core) addRef(cl *clientRec, id ids.ObjectID) {
 	}
 	c.giveHandle(cl, o)
 	if o.flags&objHeld != 0 {
-		c.unholdItem(o)
+		c.taken(o)
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case c.again(t, d.Err) && c.charge(t):
+	case (c.again(t, d.Err) || d.Err.Code == errs.CodeCancelled) && c.charge(t): // cancelled, and not by us: the worker drains, or a lost core had given the attempt up
 		if t.isCall() {
 			c.callAgain(t)
 			return

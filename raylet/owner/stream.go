@@ -103,6 +103,9 @@ func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 	for s.item(s.produced) != nil && s.item(s.produced).state != object.Pending {
 		s.produced++
 	}
+	if m.Index < s.consumed || s.closed {
+		c.touchStream(t) // a further attempt, which does not know how far its readers are
+	}
 	c.wakeReaders(t)
 }
 
@@ -137,6 +140,10 @@ func (c *Core) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
 	}
 	s := t.x.stream
 	s.join(cl)
+	if i > s.consumed && i <= maxReturns {
+		s.consumed = i // who asks for an item has those before it
+		c.touchStream(t)
+	}
 	if !c.answerNext(t, streamWait{cl, i}) {
 		s.waits = append(s.waits, streamWait{cl, i})
 	}
@@ -233,6 +240,7 @@ func (c *Core) closeStream(t *taskRec) {
 	}
 	s.closed = true
 	t.live--
+	c.logClosed(t)
 	s.eachItem(func(o *objRec) {
 		if o.flags&objHandedOut == 0 {
 			c.unholdItem(o)
@@ -242,6 +250,15 @@ func (c *Core) closeStream(t *taskRec) {
 	if t.live == 0 {
 		c.reap(t)
 	}
+}
+
+// taken lets go of an item on which a client has a handle now.
+func (c *Core) taken(o *objRec) {
+	if s := o.rec.x.stream; o.id.Index >= s.consumed {
+		s.consumed = o.id.Index + 1
+		c.touchStream(o.rec)
+	}
+	c.unholdItem(o)
 }
 
 func (c *Core) unholdItem(o *objRec) {
@@ -257,7 +274,7 @@ func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
 	s := t.x.stream
 	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
 	s.waits = slices.DeleteFunc(s.waits, func(w streamWait) bool { return w.client == cl })
-	if len(s.readers) > 0 || s.anyone && !cl.gone {
+	if len(s.readers) > 0 || s.anyone && cl.gone {
 		return
 	}
 	if !t.state.Terminal() {
