@@ -1,0 +1,275 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"mobula/actors"
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/registry"
+	"mobula/internal/state"
+	"mobula/objectstore/spill"
+	"mobula/telemetry"
+	"mobula/telemetry/collector"
+	"mobula/wire"
+)
+
+func init() {
+	registry.Register(&registry.Function{Name: "observe/work", Invoke: func(_ context.Context, c *registry.Call) ([]registry.Output, any, error) {
+		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
+		}
+		return []registry.Output{{Inline: c.Inputs[0].Value.Data[:1:1], Size: 1}}, nil, nil
+	}})
+}
+
+// collecting makes the process export to a collector.
+func collecting(t *testing.T) *collector.Collector {
+	t.Helper()
+	c, err := collector.GRPC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.Endpoint())
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+	return c
+}
+
+func putLarge(t *testing.T, c *client.Client, bytes uint64) *client.Handle {
+	t.Helper()
+	b, err := c.Create(t.Context(), c.Root().NextPut(), bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Bytes()[0] = 'x'
+	h, err := b.Seal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// The issue's own: a 1 ms task with a restored 64 MiB argument, exported over OTLP to a
+// collector. Sibling phases do not overlap, include the restore, and sum to the wall time within 5 %.
+func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
+	coll := collecting(t)
+	n, c := running(t, Config{CPUs: 2, StoreBytes: 96 << 20}, Telemetry{})
+	arg := putLarge(t, c, 64<<20)
+	putLarge(t, c, 64<<20) // which has no room beside it
+	where := until(t, c, state.MethodObjects, state.Query{}, func(p state.Page[state.Object]) bool { return p.Total == 2 })
+	if !slices.ContainsFunc(where.Rows, func(o state.Object) bool { return o.ID == arg.ID().String() && o.Where == "spilled" }) {
+		t.Fatalf("the argument is not spilled: %+v", where.Rows)
+	}
+	spec := &wire.TaskSpec{ID: c.Root().NextTask(), Parent: c.Root().Task, Opts: &wire.TaskOptions{Func: "observe/work", NumReturns: 1}, Args: []wire.Arg{{Ref: arg.ID()}}}
+	spec.Trace = telemetry.NewSampler(1).Decide(wire.TraceContext{}, spec.ID)
+	begin := time.Now()
+	spec.Submitted = begin.UnixNano()
+	hs, err := c.Submit(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(t.Context(), hs[0]); err != nil {
+		t.Fatal(err)
+	}
+	wall := time.Since(begin)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var mine []*tracepb.Span
+	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
+		mine = slices.DeleteFunc(slices.Clone(all), func(s *tracepb.Span) bool { return string(s.TraceId) != string(spec.ID[:]) })
+		return slices.ContainsFunc(mine, func(s *tracepb.Span) bool { return len(s.ParentSpanId) == 0 })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	top := mine[slices.IndexFunc(mine, func(s *tracepb.Span) bool { return len(s.ParentSpanId) == 0 })]
+	var kids []*tracepb.Span
+	for _, s := range mine {
+		if string(s.ParentSpanId) == string(top.SpanId) {
+			kids = append(kids, s)
+		}
+	}
+	slices.SortFunc(kids, func(a, b *tracepb.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
+	var sum, last uint64
+	took := map[string]time.Duration{}
+	for _, s := range kids {
+		if s.StartTimeUnixNano < last {
+			t.Errorf("%s begins before its sibling has ended", s.Name)
+		}
+		last = s.EndTimeUnixNano
+		sum += s.EndTimeUnixNano - s.StartTimeUnixNano
+		took[s.Name] = time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano)
+	}
+	if took["restore arguments"] <= 0 || took["run"] < time.Millisecond || took["run"] > wall {
+		t.Errorf("phases %v", took)
+	}
+	if diff := wall - time.Duration(sum); diff.Abs() > wall/20 {
+		t.Errorf("the phases %v sum to %v, the call took %v", took, time.Duration(sum), wall)
+	}
+	t.Logf("wall %v, phases %v", wall, took)
+	if n.obs.spans.Load().dropped.Load() != 0 {
+		t.Error("spans were dropped")
+	}
+}
+
+func TestARestartIsASpan(t *testing.T) {
+	coll := collecting(t)
+	n, c := running(t, Config{}, Telemetry{})
+	n.sys.Faults.Inject(actors.Fault{Kind: "scheduler", Nth: 1, Action: actors.PanicMidStep})
+	must[state.Page[state.Worker]](t, c, state.MethodWorkers, state.Query{}) // asks the scheduler
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
+		return slices.ContainsFunc(all, func(s *tracepb.Span) bool {
+			return s.Name == "restart scheduler" && s.EndTimeUnixNano >= s.StartTimeUnixNano && s.Status.Message != ""
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := must[state.Status](t, c, state.MethodStatus, nil)
+	if s.Restarts["scheduler"] != 1 {
+		t.Errorf("restarts %v", s.Restarts)
+	}
+}
+
+// fakeSpiller ends what it is given at once.
+type fakeSpiller struct{ err error }
+
+func (f fakeSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
+	done(make([]spill.Location, len(items)), f.err)
+}
+func (f fakeSpiller) Read(_ spill.Location, _ []byte, done func(error)) { done(f.err) }
+func (fakeSpiller) Remove([]spill.Location)                             {}
+func (fakeSpiller) Fallback(uint64) (*os.File, string, error)           { return nil, "", nil }
+func (fakeSpiller) Reopen(string) (*os.File, uint64, error)             { return nil, 0, nil }
+func (fakeSpiller) Release(string)                                      {}
+func (fakeSpiller) Recover([]spill.Location)                            {}
+
+func TestSpillsAndRestoresAreSpans(t *testing.T) {
+	coll := collecting(t)
+	n, _ := running(t, Config{}, Telemetry{})
+	calls := 0
+	good, bad := n.seen(fakeSpiller{}), n.seen(fakeSpiller{errs.ErrOutOfDisk})
+	good.Write([]spill.Item{{Data: make([]byte, 10)}, {Data: make([]byte, 5)}}, func(l []spill.Location, err error) {
+		if calls++; err != nil || len(l) != 2 {
+			t.Errorf("write gives %v, %v", l, err)
+		}
+	})
+	bad.Read(spill.Location{}, make([]byte, 7), func(err error) {
+		if calls++; !errors.Is(err, errs.ErrOutOfDisk) {
+			t.Errorf("read gives %v", err)
+		}
+	})
+	if calls != 2 {
+		t.Errorf("%d answers", calls)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	all, err := coll.Wait(ctx, func(all []*tracepb.Span) bool { return len(all) >= 2 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		text := ""
+		for _, a := range s.Attributes {
+			text += a.Key + "=" + a.Value.String() + " "
+		}
+		switch s.Name {
+		case "spill":
+			if !strings.Contains(text, "mobula.bytes=int_value:15") || !strings.Contains(text, "mobula.objects=int_value:2") || s.Status.Message != "" {
+				t.Errorf("the spill: %s %v", text, s.Status)
+			}
+		case "restore":
+			if !strings.Contains(text, "mobula.bytes=int_value:7") || s.Status.Message == "" {
+				t.Errorf("the restore: %s %v", text, s.Status)
+			}
+		default:
+			t.Errorf("a span %q", s.Name)
+		}
+	}
+}
+
+func TestMetricsAreServed(t *testing.T) {
+	n, c := running(t, Config{}, Telemetry{Metrics: "127.0.0.1:0"})
+	h := submit(t, c, quick)
+	if _, err := c.Get(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	until(t, c, state.MethodStatus, nil, func(s state.Status) bool { return s.Tasks["FINISHED"] == 1 })
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(n.MetricsURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{`mobula_tasks{state="FINISHED"} 1`, `mobula_task_changes_total{state="FINISHED"} 1`, `mobula_store_bytes{what="limit"} 6.7108864e+07`, "mobula_jobs 1", "mobula_scrape_silent_components 0"} {
+		if !strings.Contains(string(body), w) {
+			t.Errorf("no %s in\n%s", w, body)
+		}
+	}
+	if text := must[state.Text](t, c, state.MethodMetrics, nil); !strings.Contains(string(text.Body), "mobula_jobs 1") {
+		t.Error("the request gives other metrics")
+	}
+}
+
+func TestEventFilesOfAKeptNode(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n")
+	n, err := Start(t.Context(), Config{Dir: dir, Keep: true, NoGCS: true, StoreBytes: 16 << 20, StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.StartTelemetry(Telemetry{FileBytes: 1 << 20, Files: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := n.Attach(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := submit(t, c, quick)
+	if _, err := c.Get(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := errors.Join(c.Close(ctx), n.Close(ctx)); err != nil {
+		t.Error(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "events", "tasks.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := h.ID().Task.String()
+	for _, w := range []string{"PENDING_NODE_ASSIGNMENT", "FINISHED"} {
+		if !slices.ContainsFunc(strings.Split(string(b), "\n"), func(l string) bool { return strings.Contains(l, id) && strings.Contains(l, w) }) {
+			t.Errorf("no %s of the task in\n%s", w, b)
+		}
+	}
+}
+
+func TestReportsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
+	n, _ := running(t, Config{}, Telemetry{})
+	for i := range 500 {
+		n.workerStats(&session{id: ids.ClientID(i + 1)}, &wire.Stats{HeapBytes: 1})
+	}
+	n.obs.mu.Lock()
+	defer n.obs.mu.Unlock()
+	if k := len(n.obs.stats); k > 70 {
+		t.Errorf("%d reports are kept of workers that are gone", k)
+	}
+}

@@ -1,0 +1,43 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel"
+
+	"mobula/internal/client"
+	"mobula/telemetry"
+	"mobula/telemetry/export"
+	"mobula/wire"
+	"mobula/worker"
+)
+
+// traced is the option of a worker process whose tasks run inside their spans. Where the
+// OTEL_ variables ask for it the program's own spans are exported too; the process is all ours,
+// so that the global provider is ours to set. end sends the last of them.
+func traced(ctx context.Context) (opt worker.Option, end func(context.Context)) {
+	opt = func(c *worker.Config) { c.Context = telemetry.Hook }
+	exp, err := export.New(ctx, export.Config{Version: Build(), Ratio: telemetry.DefaultRatio, InTask: taskTrace})
+	if err != nil {
+		slog.Warn("this worker's traces are not exported", "err", err)
+	}
+	if exp == nil {
+		return opt, func(context.Context) {}
+	}
+	otel.SetTracerProvider(exp.Provider())
+	return opt, func(ctx context.Context) {
+		if err := exp.Shutdown(ctx); err != nil {
+			slog.Warn("this worker's last spans could not be exported", "err", err)
+		}
+	}
+}
+
+// taskTrace is the trace of the task that ctx belongs to.
+func taskTrace(ctx context.Context) (wire.TraceContext, bool) {
+	tc := client.FromContext(ctx)
+	if tc == nil || tc.Spec == nil {
+		return wire.TraceContext{}, false
+	}
+	return tc.Trace, true
+}
