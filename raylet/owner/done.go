@@ -95,6 +95,10 @@ func (c *Core) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 			c.fail(t, err)
 			return
 		}
+		if i := t.x.stream.missing(); i >= 0 {
+			c.lostResult(t, d, i)
+			return
+		}
 		c.finish(t, d)
 		return
 	}

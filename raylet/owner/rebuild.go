@@ -32,6 +32,7 @@ type taskImage struct {
 	done    *DoneRecord
 	doneAt  uint64
 	retry   *RetryRecord
+	again   bool // charged after its end: it was being made again
 	actor   *ActorRecord
 	further []uint64
 	objects []*objectImage // its early seals, items and packed values
@@ -110,10 +111,10 @@ func (im *image) add(cookie uint64, r Record) {
 		if t.done != nil {
 			t.further = append(t.further, t.doneAt)
 		}
-		t.done, t.doneAt = r, cookie
+		t.done, t.doneAt, t.again = r, cookie, false
 	case *RetryRecord:
 		t := im.task(r.Task)
-		t.retry = r
+		t.retry, t.again = r, t.done != nil
 		t.further = append(t.further, cookie)
 	case *ClosedRecord:
 		t := im.task(r.Task)
@@ -336,7 +337,7 @@ func (c *Core) buildResults(ti *taskImage) {
 	if st == task.Failed && d.Done.Err.Code == errs.CodeCancelled {
 		st = task.Cancelled
 	}
-	if t.isCreation() && t.actor.logged != nil && t.actor.logged.State == actor.Restarting {
+	if ti.again && st == task.Finished || t.isCreation() && t.actor.logged != nil && t.actor.logged.State == actor.Restarting {
 		st = task.PendingArgs // it had run and is to run again
 	}
 	c.setState(t, st)

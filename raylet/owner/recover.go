@@ -202,6 +202,9 @@ func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 // adoptAttempt takes over a task that a worker has.
 func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	t := c.tasks[at.Task]
+	if t != nil {
+		t.start = max(t.start, at.Attempt) // the number is used, whatever becomes of the attempt
+	}
 	if t == nil || t.state.Terminal() || t.state.OnWorker() {
 		c.toClient(cl, &wire.CancelTask{Task: at.Task})
 		return
@@ -218,7 +221,6 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 		return
 	}
 	c.reach(t)
-	t.start = max(t.start, at.Attempt)
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted // whether anything is pinned the store knows
 	if t.isCall() {

@@ -15,7 +15,7 @@ import (
 // handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
 type streamRec struct {
 	items    []*objRec // by index; nil: not made yet
-	produced uint32    // items announced, without a gap
+	produced uint32    // items announced
 	consumed uint32    // the highest item handed out, plus one
 	length   int64     // of a run that finished; -1: none has
 	err      *errs.Error
@@ -38,6 +38,17 @@ func (s *streamRec) item(i uint32) *objRec {
 		return nil
 	}
 	return s.items[i]
+}
+
+// missing gives the first item that is not there, though all were made: it was lost after
+// this attempt had passed it; -1: none.
+func (s *streamRec) missing() int {
+	for i, o := range s.items {
+		if o != nil && o.state == object.Pending {
+			return i
+		}
+	}
+	return -1
 }
 
 func (s *streamRec) eachItem(f func(*objRec)) {
@@ -82,6 +93,7 @@ func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 	id := m.Task.Return(int(m.Index))
 	if t == nil || t.nret != wire.Streaming || t.state.Terminal() || t.start != m.Attempt && c.pause == nil {
 		c.dropItem(id, m)
+		c.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
 		return
 	}
 	s := t.x.stream
@@ -100,9 +112,7 @@ func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 	} else {
 		c.setItem(o, m)
 	}
-	for s.item(s.produced) != nil && s.item(s.produced).state != object.Pending {
-		s.produced++
-	}
+	s.produced = max(s.produced, m.Index+1)
 	if m.Index < s.consumed || s.closed {
 		c.touchStream(t) // a further attempt, which does not know how far its readers are
 	}
@@ -115,9 +125,8 @@ func (c *Core) setItem(o *objRec, m *wire.StreamItem) {
 		res := m.Result
 		c.logObject(o, &res, m.Attempt)
 		c.resolve(o, &res, object.SetInline)
-	case wire.ResultStored:
+	case wire.ResultStored: // its seal was lost on the way: missed at the end, and made again
 		c.dropItem(o.id, m)
-		c.resolve(o, errorResult(errs.New(errs.CodeObjectLost, "item %d was reported stored, but was never sealed", m.Index)), object.SetError)
 	default:
 		res := errorResult(m.Result.Err)
 		c.logObject(o, res, m.Attempt)
