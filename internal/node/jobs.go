@@ -13,8 +13,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
-	"mobula/raylet/memmon"
-	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
@@ -119,7 +117,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 
 func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) *session {
 	id := n.clients.next()
-	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id))}
+	return makeSession(id, role, job, pid)
 }
 
 func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
@@ -127,47 +125,6 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
 	}
-}
-
-// join makes a client known: to the store, and to its job's owner.
-func (n *Node) join(s *session) {
-	n.clients.add(s)
-	if s.role == wire.RoleTool {
-		return
-	}
-	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid})
-	if s.knownTo(s.job) {
-		n.jobs.post(s.job, owner.ClientJoined{Client: s.id, Role: s.role})
-	}
-}
-
-// leave ends a client's session: everyone who knew the client is told.
-func (n *Node) leave(s *session, err *errs.Error) {
-	jobs := s.leave()
-	n.clients.remove(s.id)
-	for _, job := range jobs {
-		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: err})
-	}
-	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
-		_ = n.raylet.Post(pool.Disconnected{Client: s.id})
-		_ = n.monitor.Post(memmon.WorkerGone{Worker: s.id})
-	}
-	if len(jobs) > 0 {
-		n.forgetPins(s)
-	}
-}
-
-// forgetPins tells the store that a client is gone, when its process is: until then it may
-// still read what it has pinned.
-func (n *Node) forgetPins(s *session) {
-	if s.pid == int32(os.Getpid()) {
-		n.toStore(objectstore.ClientGone{Client: s.id})
-		return
-	}
-	n.work.Go(func() {
-		awaitExit(n.life, s.pid, 10*time.Second)
-		n.toStore(objectstore.ClientGone{Client: s.id})
-	})
 }
 
 func (n *Node) announce(g *gcs.GCS) {

@@ -39,7 +39,9 @@ func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, er
 	s.outlet = out
 	c := client.New(client.Config{Port: &localPort{n, s}, Welcome: n.welcomeFor(s, namespace), Memory: n.memory, Log: n.cfg.Logger})
 	out.deliver = c.Deliver
-	n.join(s)
+	if err := n.join(s); err != nil {
+		return nil, err
+	}
 	if err := n.startSlots(job); err != nil {
 		return nil, err
 	}
@@ -52,13 +54,20 @@ func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, er
 func (n *Node) startSlots(job ids.JobID) error {
 	ev := pool.JobStarted{Job: job}
 	if !n.cfg.Processes {
-		ev.Tasks, ev.Actors, ev.Isolate = n.startExecutor(job), n.startExecutor(job), n.socket != nil
+		var err error
+		if ev.Tasks, err = n.startExecutor(job); err != nil {
+			return err
+		}
+		if ev.Actors, err = n.startExecutor(job); err != nil {
+			return err
+		}
+		ev.Isolate = n.socket != nil
 	}
 	return n.startJob(ev)
 }
 
 // startExecutor runs an executor in this process and gives its client id.
-func (n *Node) startExecutor(job ids.JobID) ids.ClientID {
+func (n *Node) startExecutor(job ids.JobID) (ids.ClientID, error) {
 	s := n.newSession(wire.RoleWorker, job, int32(os.Getpid()))
 	out := &local{}
 	s.outlet = out
@@ -69,9 +78,11 @@ func (n *Node) startExecutor(job ids.JobID) ids.ClientID {
 	})
 	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger})
 	out.deliver = exec.Deliver
-	n.join(s)
+	if err := n.join(s); err != nil {
+		return 0, err
+	}
 	n.mu.Lock()
 	n.locals[job] = append(n.locals[job], exec, c)
 	n.mu.Unlock()
-	return s.id
+	return s.id, nil
 }

@@ -130,8 +130,8 @@ func (t *names) locate(job ids.JobID, m owner.LocateActor) {
 }
 
 func (t *names) tell(job ids.JobID, at owner.ActorAt) {
-	if s := t.n.clients.get(at.Worker); s != nil && s.knownTo(job) {
-		t.n.jobs.post(job, owner.ClientJoined{Client: s.id, Role: s.role})
+	if s := t.n.clients.get(at.Worker); s != nil {
+		t.n.introduce(s, job)
 	}
 	t.n.jobs.post(job, owner.FromRegistry{Msg: at})
 }

@@ -33,6 +33,7 @@ type Node struct {
 
 	sys       *actors.System
 	gcs       *control
+	drivers   actors.Sup
 	rayletSup actors.Sup
 	raylet    *actors.Ref[raylet.Event]
 	monitor   *actors.Ref[memmon.Event]
@@ -100,6 +101,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 // assemble starts the tree, in the order in which Close stops it backwards.
 func (n *Node) assemble() error {
 	n.gcs = startControl(n)
+	var err error
+	if n.drivers, err = actors.Supervisor(n.sys, "drivers", "drivers", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
+		return err
+	}
 	if err := n.startStore(); err != nil {
 		return err
 	}

@@ -65,7 +65,9 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 		s := n.newSession(wire.RoleTool, 0, p.PID)
 		out := &socket{}
 		s.outlet = out
-		n.join(s)
+		if err := n.join(s); err != nil {
+			return nil, err
+		}
 		return n.session(s, out, h), nil
 	}
 	return nil, errs.New(errs.CodeProtocol, "role %d is none that this node knows", h.Role)
@@ -90,7 +92,9 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	out := &socket{}
 	s.outlet = out
 	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions})
-	n.join(s)
+	if err := n.join(s); err != nil {
+		return nil, err
+	}
 	if err := n.startJob(pool.JobStarted{Job: s.job}); err != nil {
 		return nil, err
 	}
@@ -112,8 +116,9 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 	}
 	if old := n.clients.get(h.Client); old != nil {
 		n.leave(old, errs.New(errs.CodeShutdown, "the client connected again"))
+		<-old.told // its owner must not take the new session's messages for the old one's
 	}
-	return &session{id: h.Client, role: wire.RoleDriver, job: h.Job, pid: p.PID, root: ids.RootTask(h.Job, uint64(h.Client))}, nil
+	return makeSession(h.Client, wire.RoleDriver, h.Job, p.PID), nil
 }
 
 // arrival is a worker whose registration the pool has yet to judge.
@@ -169,8 +174,7 @@ func (n *Node) admitted(e pool.Admit) {
 		return
 	}
 	a.s.job, a.s.root = e.Job, ids.RootTask(e.Job, uint64(e.Client))
-	n.join(a.s)
-	a.done <- nil
+	a.done <- n.join(a.s)
 }
 
 func (n *Node) refused(e pool.Refuse) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"mobula/actors"
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -15,11 +17,18 @@ type session struct {
 	job  ids.JobID
 	pid  int32
 	root ids.TaskID
+	ref  *actors.Ref[memberEvent] // its component; nil for a tool
+	told chan struct{}            // closed when everyone knows that it is gone
+	once sync.Once                // of told
 	outlet
 
 	mu   sync.Mutex
 	jobs []ids.JobID // whose owners know the client; guarded by mu
-	gone bool        // guarded by mu
+	left *errs.Error // guarded by mu: why the session ended; nil: it has not
+}
+
+func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
+	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
 }
 
 // local tells whether the client is in this process.
@@ -33,22 +42,42 @@ func (s *session) local() bool {
 func (s *session) knownTo(job ids.JobID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone || slices.Contains(s.jobs, job) {
+	if s.left != nil || slices.Contains(s.jobs, job) {
 		return false
 	}
 	s.jobs = append(s.jobs, job)
 	return true
 }
 
-// leave ends the session once and gives the jobs whose owners must hear of it.
-func (s *session) leave() []ids.JobID {
+// leave ends the session; false if it has ended before.
+func (s *session) leave(why *errs.Error) bool {
+	if why == nil {
+		why = errs.New(errs.CodeDisconnected, "client %v is gone", s.id)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone {
-		return nil
+	if s.left != nil {
+		return false
 	}
-	s.gone = true
-	return s.jobs
+	s.left = why
+	return true
+}
+
+func (s *session) hasLeft() bool { return s.why() != nil }
+
+func (s *session) why() *errs.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
+// takeJobs gives, once, the jobs whose owners must hear that the client is gone.
+func (s *session) takeJobs() []ids.JobID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	jobs := s.jobs
+	s.jobs = nil
+	return jobs
 }
 
 // sessions is the table of all clients. Guarded by mu.

@@ -1,0 +1,166 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/memmon"
+	"mobula/raylet/owner"
+	"mobula/raylet/pool"
+	"mobula/wire"
+)
+
+// A client has a component of its own in the tree, driver/N or worker/N, from when it joins
+// until everybody who knew it has been told that it is gone.
+
+// memberState is where a client stands.
+type memberState uint8
+
+const (
+	memberJoined memberState = iota
+	memberLeft               // the connection is over; the process may still read what it pinned
+	memberGone               // the process is gone too, or has had its time
+)
+
+// memberEvent is what a client's component steps on.
+type memberEvent uint8
+
+const (
+	eventLeft   memberEvent = iota // the connection ended
+	eventExited                    // the process did, or its time is over
+)
+
+// memberEffect is what it asks for.
+type memberEffect uint8
+
+const (
+	tellPeers  memberEffect = iota // owners, pool and monitor: the client is gone
+	awaitPins                      // wait for the process' end
+	dropPins                       // the store: nothing of the client's is read any more
+	stopMember                     // the component's work is done
+)
+
+// memberCore is the logic: two facts, told in this order, once each.
+type memberCore struct{ state memberState }
+
+// memberSteps is the whole of it: state, event, next state, effects.
+var memberSteps = map[memberState]map[memberEvent]struct {
+	next memberState
+	do   []memberEffect
+}{
+	memberJoined: {
+		eventLeft:   {memberLeft, []memberEffect{tellPeers, awaitPins}},
+		eventExited: {memberJoined, nil}, // its connection's end is still to be read
+	},
+	memberLeft: {
+		eventLeft:   {memberLeft, nil},
+		eventExited: {memberGone, []memberEffect{dropPins, stopMember}},
+	},
+	memberGone: {eventLeft: {memberGone, nil}, eventExited: {memberGone, nil}},
+}
+
+func (c *memberCore) Step(_ int64, ev memberEvent) []memberEffect {
+	step := memberSteps[c.state][ev]
+	c.state = step.next
+	return step.do
+}
+
+// startMember adds the client's component to the tree.
+func (n *Node) startMember(s *session) error {
+	var parent actors.Parent = n.drivers
+	kind := "driver"
+	if s.role == wire.RoleWorker {
+		parent, kind = n.rayletSup, "worker"
+	}
+	ref, err := actors.Spawn(parent, actors.Spec[memberEvent, memberEffect]{
+		Kind: kind, Name: fmt.Sprintf("%s/%d", kind, uint64(s.id)-n.epoch),
+		New: func(actors.Start) (actors.Core[memberEvent, memberEffect], []memberEvent, error) {
+			if s.hasLeft() { // what was told is not told again: the session knows
+				return &memberCore{}, []memberEvent{eventLeft}, nil
+			}
+			return &memberCore{}, nil, nil
+		},
+		Do:      func(self *actors.Ref[memberEvent], e memberEffect) { n.doMember(s, self, e) },
+		Mailbox: 16,
+		Policy:  actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	if err != nil {
+		return err
+	}
+	s.ref = ref
+	return nil
+}
+
+func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffect) {
+	switch e {
+	case tellPeers:
+		n.tellGone(s)
+	case awaitPins:
+		if s.pid == int32(os.Getpid()) {
+			_ = self.Post(eventExited) // to itself: it is running
+			return
+		}
+		n.work.Go(func() {
+			awaitExit(n.life, s.pid, pinGrace)
+			_ = self.Post(eventExited) // stopped: the node ends
+		})
+	case dropPins:
+		n.toStore(objectstore.ClientGone{Client: s.id})
+	case stopMember:
+		self.BeginStop()
+	}
+}
+
+// pinGrace is how long a process that has left its connection, and lives, may go on reading
+// what it had pinned.
+const pinGrace = 10 * time.Second
+
+// tellGone tells everyone who waits for something of the client.
+func (n *Node) tellGone(s *session) {
+	for _, job := range s.takeJobs() {
+		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: s.why()})
+	}
+	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
+		_ = n.raylet.Post(pool.Disconnected{Client: s.id})  // stopped: the node ends
+		_ = n.monitor.Post(memmon.WorkerGone{Worker: s.id}) // likewise
+	}
+	s.once.Do(func() { close(s.told) })
+}
+
+// join makes a client known: to the store, and to its job's owner.
+func (n *Node) join(s *session) error {
+	if s.role == wire.RoleTool {
+		n.clients.add(s)
+		return nil
+	}
+	if err := n.startMember(s); err != nil {
+		return err
+	}
+	n.clients.add(s)
+	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid})
+	n.introduce(s, s.job)
+	return nil
+}
+
+// introduce makes a client known to a job's owner, before its first message.
+func (n *Node) introduce(s *session, job ids.JobID) {
+	if s.knownTo(job) {
+		n.jobs.post(job, owner.ClientJoined{Client: s.id, Role: s.role})
+	}
+}
+
+// leave ends a client's session, once.
+func (n *Node) leave(s *session, err *errs.Error) {
+	if !s.leave(err) {
+		return
+	}
+	n.clients.remove(s.id)
+	if s.ref != nil {
+		_ = s.ref.Post(eventLeft) // stopped: the node ends
+	}
+}
