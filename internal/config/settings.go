@@ -29,7 +29,7 @@ type setting struct {
 func (c *Config) settings() []setting {
 	var t table
 	t.text(&c.Name, "name", "", "host name and process id", "Name of the node, as lists and logs show it.")
-	t.text(&c.Dir, "dir", "", "mobula-UID/node under the directory for temporary files", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
+	t.text(&c.Dir, "dir", "", "mobula-UID/default under the directory for temporary files; of an embedded node a fresh one", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
 	t.text(&c.Namespace, "namespace", "default", "", "Namespace of actor names for programs that name none.")
 	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", nonNegative)
 	t.number(&c.GPUs, "gpus", "0", "GPUs that tasks may ask for.", nonNegative)

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobula/internal/state"
+)
+
+// process runs the command in a process of its own.
+func process(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), childEnv+"=1", "MOBULA_CONFIG=/dev/null")
+	var o, e strings.Builder
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+// A node in the background: it starts, answers, keeps a second one out, and stops for good.
+func TestANodeInTheBackground(t *testing.T) {
+	base, err := os.MkdirTemp("", "mobula-start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) }) // it is only temporary
+	dir := filepath.Join(base, "n")
+	settings := []string{"--dir", dir, "--store-size", "16MiB", "--store-dir", base, "--name", "n1", "--metrics-address", "127.0.0.1:0", "--cpus", "2"}
+	code, out, errOut := process(t, append([]string{"start", "--detach", "--json"}, settings...)...)
+	var s started
+	if err := json.Unmarshal([]byte(out), &s); code != exitDone || err != nil || s.Node != "n1" || s.Address != filepath.Join(dir, "node.sock") || s.Metrics == "" {
+		t.Fatalf("exit %d, %v, %s%s", code, err, out, errOut)
+	}
+	stopped := false
+	t.Cleanup(func() {
+		if !stopped {
+			_ = syscall.Kill(s.PID, syscall.SIGKILL) // the test failed before it was asked to stop
+		}
+	})
+	for _, detach := range []string{"--detach=true", "--detach=false"} {
+		code, out, errOut = process(t, append([]string{"start", detach}, settings...)...)
+		if code != exitRunning || out != "" || !strings.Contains(errOut, dir) || !strings.Contains(errOut, "mobula stop") {
+			t.Errorf("a second node in one directory: exit %d, %s%s", code, out, errOut)
+		}
+	}
+	code, out, errOut = command(t, nil, "status", "--json", "--address", dir)
+	var st state.Status
+	if err := json.Unmarshal([]byte(out), &st); code != exitDone || err != nil || st.PID != s.PID || st.Store.Limit != 16<<20 || st.Resources["CPU"].Total != 2 {
+		t.Errorf("exit %d, %v, %s%s", code, err, out, errOut)
+	}
+	if code, out, errOut = command(t, nil, "list", "components", "--address", s.Address); code != exitDone || !strings.Contains(out, "root/raylet/scheduler") {
+		t.Errorf("exit %d, %s%s", code, out, errOut)
+	}
+	code, out, errOut = command(t, nil, "stop", "--address", dir)
+	if stopped = code == exitDone; !stopped || !strings.Contains(out, "node n1") {
+		t.Errorf("exit %d, %s%s", code, out, errOut)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := awaitEnd(over, s.PID, false); err != nil {
+		t.Errorf("after stop: %v", err)
+	}
+	if code, _, _ = command(t, nil, "stop", "--address", dir); code != exitNoNode {
+		t.Errorf("stopping it again: exit %d", code)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "logs", "node.log"))
+	if err != nil || !strings.Contains(string(log), "node has stopped") {
+		t.Errorf("the log: %v, %s", err, log)
+	}
+}
+
+// What keeps a background node from starting is said on the terminal, with its exit code.
+func TestANodeThatCannotStart(t *testing.T) {
+	base := t.TempDir()
+	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		say  string
+	}{
+		{"--store-size 100EB", exitUsage, "--store-size"},
+		{"--store-size 16MiB --store-dir /no/such/dir --dir " + base + "/n", exitFailed, "/no/such/dir"},
+		{"--dir " + base + "/file/n", exitUsage, base + "/file/n"},
+	} {
+		for _, how := range []string{"--detach=true", "--detach=false"} {
+			code, out, errOut := process(t, append([]string{"start", how}, strings.Fields(c.args)...)...)
+			if code != c.code || out != "" || !strings.Contains(errOut, c.say) {
+				t.Errorf("start %s %s: exit %d, %s%s; want %d and %s", how, c.args, code, out, errOut, c.code, c.say)
+			}
+		}
+	}
+}
+
+// In the foreground an interrupt ends the node in order.
+func TestAnInterruptedNodeEnds(t *testing.T) {
+	base, err := os.MkdirTemp("", "mobula-start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) }) // it is only temporary
+	cmd := exec.Command("/proc/self/exe", "start", "--dir", filepath.Join(base, "n"), "--store-size", "16MiB", "--store-dir", base)
+	cmd.Env = append(os.Environ(), childEnv+"=1", "MOBULA_CONFIG=/dev/null")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 200)
+	k, err := out.Read(line)
+	if err != nil || !strings.Contains(string(line[:k]), "is up at "+filepath.Join(base, "n", "node.sock")) {
+		t.Errorf("it says %q, %v", line[:k], err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
