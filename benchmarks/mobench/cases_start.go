@@ -35,7 +35,7 @@ func idle(ctx context.Context, b *bench) (*report, error) {
 	r := &report{unit: "MiB", samples: s}
 	r.add("processes", last.processes)
 	r.add("pss_mib", float64(last.pss)/mib)
-	r.add("segment_outside_mib", float64(last.outside)/mib)
+	r.add("segment_outside_mib", float64(last.outside())/mib)
 	r.add("limit_mib", idleLimit/mib)
 	return r, nil
 }

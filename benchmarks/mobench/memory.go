@@ -50,16 +50,25 @@ func memoryOf(pid string) (m memory, err error) {
 
 // usage is the memory of a process and all below it.
 type usage struct {
-	pss, segment, outside int64 // outside: of the segment, not in any PSS
-	processes             int
+	pss, shared, segment int64 // shared: of pss, memory of files such as the segment
+	processes            int
 }
 
-func (u usage) total() int64 { return u.pss + u.outside }
+// outside is what the segment has that no process has mapped.
+func (u usage) outside() int64 { return max(0, u.segment-u.shared) }
+
+// total is PSS and what of the segment is not in it. While pages are being mapped, shares read one process after another
+// add up to more than the segment has; its own count is right.
+func (u usage) total() int64 {
+	if u.segment > 0 {
+		return u.pss - u.shared + u.segment
+	}
+	return u.pss
+}
 
 // usageOf measures it.
 func usageOf(root int) usage {
 	var u usage
-	var shared int64
 	seen := make(map[uint64]bool)
 	for _, pid := range family(root) {
 		m, err := memoryOf(strconv.Itoa(pid))
@@ -68,10 +77,9 @@ func usageOf(root int) usage {
 		}
 		u.processes++
 		u.pss += m.pss
-		shared += m.shared
+		u.shared += m.shared
 		u.segment += segmentOf(pid, seen)
 	}
-	u.outside = max(0, u.segment-shared)
 	return u
 }
 
