@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"mobula/internal/client"
-	"mobula/internal/errs"
 )
 
 // Cluster is a program's connection to the runtime: to a node inside the process (Start) or to one that
@@ -118,16 +117,3 @@ type runtimeEngine interface {
 	// worker runs until the node lets the worker go, if this process is one.
 	worker(ctx context.Context) (is bool, err error)
 }
-
-// noEngine is what a build without a node has.
-type noEngine struct{}
-
-func (noEngine) start(context.Context, startConfig) (*Cluster, error) {
-	return nil, errs.New(errs.CodeRuntimeSetup, "this build has no node")
-}
-
-func (noEngine) connect(context.Context, string, connectConfig) (*Cluster, error) {
-	return nil, errs.New(errs.CodeRuntimeSetup, "this build cannot join a node")
-}
-
-func (noEngine) worker(context.Context) (bool, error) { return false, nil }

@@ -116,10 +116,10 @@ func ActorKey(namespace, name string) string { return encode(namespace) + "." + 
 // encode makes any text a legal part of a key, which may hold letters, digits, "-" and
 // "_" only. Plain names stay readable; what is not plain is written in hexadecimal after an "=".
 func encode(s string) string {
-	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	})
-	if plain {
+	legal := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !legal(r) }) < 0 {
 		return s
 	}
 	return "=" + hex.EncodeToString([]byte(s))
