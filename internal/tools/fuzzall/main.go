@@ -25,7 +25,7 @@ func run(each time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for _, pkg := range strings.FieldsSeq(pkgs) {
+	for pkg := range strings.FieldsSeq(pkgs) {
 		listing, err := output("go", "test", "-list", "^Fuzz", pkg)
 		if err != nil {
 			return err
