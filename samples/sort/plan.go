@@ -21,6 +21,7 @@ type plan struct {
 
 	splitting int // chunks under way at once
 	merging   int // merges under way at once
+	verifying int // checks of what a merge made
 	threads   int // of a merge
 }
 
@@ -53,6 +54,7 @@ func newPlan(cfg config) plan {
 	// made before, so that it need not be spilled at once.
 	p.splitting = bound(cfg.store/2/(2*int64(p.chunk)*recordSize), 2*cfg.workers)
 	p.merging = bound(room/merge, 2*cfg.workers)
+	p.verifying = bound(room/(partition*int64(p.perRange)), 4*cfg.workers)
 	if p.perPartition > 1 && p.merging < cfg.workers {
 		p.threads = min(cfg.workers/p.merging, 4)
 	}

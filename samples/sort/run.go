@@ -92,7 +92,12 @@ func quantiles(keys []Key, n int) []Key {
 // split makes the chunks and splits each into one piece a range, a few chunks at once.
 func (s *sorter) split(ctx context.Context) error {
 	p := s.plan
-	under := newWindow(p.splitting, func(counts []byte) error {
+	under := newWindow[[]byte](p.splitting)
+	count := func(r mobula.Ref[[]byte]) error {
+		counts, err := r.Get(ctx)
+		if err != nil {
+			return err
+		}
 		n := 0
 		for r := range s.sizes {
 			c := counted(counts, r)
@@ -101,7 +106,7 @@ func (s *sorter) split(ctx context.Context) error {
 		}
 		s.progress.add(int64(n) * recordSize)
 		return nil
-	})
+	}
 	for c := range p.chunks {
 		if err := under.room(ctx); err != nil {
 			return err
@@ -114,7 +119,7 @@ func (s *sorter) split(ctx context.Context) error {
 		for r := range p.ranges {
 			s.pieces[r] = append(s.pieces[r], results[r])
 		}
-		under.add(results[p.ranges])
+		under.add(results[p.ranges], count)
 	}
 	return under.drain(ctx)
 }
@@ -122,7 +127,7 @@ func (s *sorter) split(ctx context.Context) error {
 // merge makes the partitions from the pieces.
 func (s *sorter) merge(ctx context.Context) error {
 	p := s.plan
-	under := newWaiting(p.merging)
+	under := newWindow[[]byte](p.merging)
 	for u := range p.units() {
 		if err := under.room(ctx); err != nil {
 			return err
@@ -147,7 +152,10 @@ func (s *sorter) merge(ctx context.Context) error {
 			}
 		}
 		s.out = append(s.out, out...)
-		under.add(out[0], func() { s.progress.add(size) })
+		under.add(out[0], func(mobula.Ref[[]byte]) error {
+			s.progress.add(size) // an error is found when it is verified
+			return nil
+		})
 	}
 	return under.drain(ctx)
 }
@@ -161,35 +169,52 @@ func (s *sorter) giveUp(r int) {
 }
 
 // verify checks every partition, that they follow one another, and that nothing was lost or changed. One
-// task checks what one merge made.
+// task checks what one merge made, and that is then given up. The last made go first: they may be in memory still.
 func (s *sorter) verify(ctx context.Context) error {
-	var checks []mobula.Ref[Summary]
-	for u := range s.plan.units() {
+	found := make([]Summary, s.plan.units())
+	under := newWindow[Summary](s.plan.verifying)
+	for u := len(found) - 1; u >= 0; u-- {
+		if err := under.room(ctx); err != nil {
+			return err
+		}
 		from, to := s.plan.unit(u)
-		checks = append(checks, Verify.Go(ctx, s.out[from:to]))
+		check := Verify.Go(ctx, s.out[from:to])
+		for _, part := range s.out[from:to] {
+			part.Release()
+		}
+		under.add(check, func(r mobula.Ref[Summary]) (err error) {
+			if found[u], err = r.Get(ctx); err != nil {
+				return s.in(u, err)
+			}
+			s.progress.add(int64(found[u].Records) * recordSize)
+			return nil
+		})
 	}
+	if err := under.drain(ctx); err != nil {
+		return err
+	}
+	var want uint64
 	sums, err := mobula.GetAll(ctx, s.sums)
 	if err != nil {
 		return err
 	}
-	var want uint64
 	for _, sum := range sums {
 		want += sum
 	}
 	var all Summary
-	for u, check := range checks {
-		c, err := check.Get(ctx)
-		if err == nil {
-			err = all.follow(c)
+	for u, c := range found {
+		if err := all.follow(c); err != nil {
+			return s.in(u, err)
 		}
-		if err != nil {
-			from, to := s.plan.unit(u)
-			return fmt.Errorf("partitions %d to %d: %w", from, to-1, err)
-		}
-		s.progress.add(int64(c.Records) * recordSize)
 	}
 	if all.Records != s.plan.records || all.Sum != want {
 		return fmt.Errorf("%d records with checksum %x came out, %d with %x went in", all.Records, all.Sum, s.plan.records, want)
 	}
 	return nil
+}
+
+// in says in which partitions an error is.
+func (s *sorter) in(u int, err error) error {
+	from, to := s.plan.unit(u)
+	return fmt.Errorf("partitions %d to %d: %w", from, to-1, err)
 }
