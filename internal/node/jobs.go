@@ -39,6 +39,7 @@ func (n *Node) restoreJobs() error {
 			return err
 		}
 		n.jobs.put(o)
+		n.recall(o)
 		if err := n.startJob(pool.JobStarted{Job: job}); err != nil {
 			return err
 		}
@@ -49,8 +50,14 @@ func (n *Node) restoreJobs() error {
 // startJob tells the raylet of a job, and remembers it for the raylet's next core.
 func (n *Node) startJob(ev pool.JobStarted) error {
 	n.mu.Lock()
-	n.started = append(n.started, ev)
+	known := slices.ContainsFunc(n.started, func(j pool.JobStarted) bool { return j.Job == ev.Job })
+	if !known {
+		n.started = append(n.started, ev)
+	}
 	n.mu.Unlock()
+	if known {
+		return nil // it was restored, and its driver is back
+	}
 	return n.raylet.Post(ev)
 }
 
@@ -83,6 +90,21 @@ func loggedJobs(dir string) []ids.JobID {
 	return jobs
 }
 
+// sayOver tells drivers of a job that it is over: one that came back too late would wait for
+// answers.
+func (n *Node) sayOver(job ids.JobID) {
+	for _, s := range n.clients.all() {
+		if s.job == job && s.role == wire.RoleDriver {
+			s.Push(jobOver(job))
+			s.Flush()
+		}
+	}
+}
+
+func jobOver(job ids.JobID) *wire.Bye {
+	return &wire.Bye{Err: errs.New(errs.CodeOwnerDied, "job %v has ended: its driver was gone", job)}
+}
+
 // jobEnded clears up after a job, of which its owner says that nothing is left.
 func (n *Node) jobEnded(job ids.JobID) {
 	o := n.jobs.remove(job)
@@ -90,6 +112,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 		return
 	}
 	n.forgetJob(job)
+	n.sayOver(job)
 	_ = n.raylet.Post(pool.JobEnded{Job: job})
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)
@@ -109,7 +132,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 		if err := o.ref.Stop(ctx); err != nil {
 			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", job, "err", err)
 		}
-		if err := o.log.Remove(); err != nil {
+		if err := errors.Join(o.log.Remove(), n.dropDriver(job)); err != nil {
 			n.cfg.Logger.Warn("the log of an ended job could not be removed", "job", job, "err", err)
 		}
 	})

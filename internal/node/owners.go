@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -25,13 +26,14 @@ type ownerActor struct {
 	ref *actors.Ref[owner.Event]
 	log *oplog.Log
 
+	waits atomic.Bool // of a job of before the node's restart: until its driver is back
+
 	// Of the actor's goroutine.
 	dirty  []*session
 	cancel func() // of the core's timer
 	core   *owner.Core
 	hand   owner.Event // stepped last
 	blamed int         // index, from 1, of the kept-back event that brought the last core down; 0: none
-	epoch  uint64
 }
 
 // startOwner adds the owner of a job. With replay there is a log of before the node's
@@ -43,6 +45,7 @@ func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 		return nil, err
 	}
 	o := &ownerActor{n: n, job: job, log: log}
+	o.waits.Store(log.Stats().Segments > 0)
 	o.ref, err = actors.Spawn(n.rayletSup, actors.Spec[owner.Event, owner.Effect]{
 		Kind: "owner", Name: "owner/" + job.String(),
 		New:     o.build,
@@ -72,16 +75,30 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 	if err = errors.Join(err, damage); err != nil {
 		return nil, nil, fmt.Errorf("owner of job %v: %w", o.job, err)
 	}
-	o.epoch++
+	first := o.keptBack(start)
+	if o.core = core; !o.waits.Load() {
+		first = append([]owner.Event{o.restored()}, first...)
+	}
+	return ownerCore{core, o}, first, nil
+}
+
+// restored has a rebuilt core ask every client there is.
+func (o *ownerActor) restored() owner.Restored {
 	ev := owner.Restored{Epoch: uint64(time.Now().UnixNano())}
 	for _, s := range o.n.clients.all() {
 		if s.isKnownTo(o.job) {
 			ev.Clients = append(ev.Clients, owner.ClientJoined{Client: s.id, Role: s.role})
 		}
 	}
-	first := append([]owner.Event{ev}, o.keptBack(start)...)
-	o.core = core
-	return ownerCore{core, o}, first, nil
+	return ev
+}
+
+// resume lets the owner of a restored job go on with the clients there are; the first time
+// counts.
+func (o *ownerActor) resume() {
+	if o.waits.CompareAndSwap(true, false) {
+		_ = o.ref.Post(o.restored()) // stopped: nobody waits any more
+	}
 }
 
 // keptBack is what the core that was discarded had taken and not yet gone on with: it was still

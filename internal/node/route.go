@@ -50,7 +50,11 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
 	o := n.jobs.get(job)
 	if o == nil {
-		return nil // the job is over: nobody waits for an answer any more
+		if s.role == wire.RoleDriver && s.job == job {
+			s.Push(jobOver(job))
+			s.Flush()
+		}
+		return nil // else nobody waits for an answer any more
 	}
 	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 }

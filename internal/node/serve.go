@@ -92,8 +92,12 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	out := &socket{}
 	s.outlet = out
 	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions})
+	n.noteDriver(s, h.Functions)
 	if err := n.join(s); err != nil {
 		return nil, err
+	}
+	if o := n.jobs.get(s.job); o != nil {
+		o.resume()
 	}
 	if err := n.startJob(pool.JobStarted{Job: s.job}); err != nil {
 		return nil, err

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// jobFile is what a kept node must know of a job besides its log, to go on with it in its
+// next life: who its driver is, and what its workers run.
+type jobFile struct {
+	Client    ids.ClientID    `json:"client"`
+	PID       int32           `json:"pid"`
+	Started   uint64          `json:"started"` // the process' start in clock ticks, which tells it from a later one of the number
+	Exe       string          `json:"exe"`
+	Args      []string        `json:"args"`
+	Functions []wire.FuncInfo `json:"functions"`
+}
+
+func (n *Node) jobPath(job ids.JobID) string {
+	return filepath.Join(n.dir, "jobs", job.String()+".json")
+}
+
+// noteDriver writes a job's file, whole or not at all. Where it cannot, the job runs, and
+// would not be found by the node's next life.
+func (n *Node) noteDriver(s *session, functions []wire.FuncInfo) {
+	if !n.cfg.Keep {
+		return
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
+	if err == nil {
+		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), functions}
+		err = writeWhole(n.jobPath(s.job), f)
+	}
+	if err != nil {
+		n.limited.warn("a job's driver could not be noted; the job would not outlive the node's process", "job", s.job, "err", err)
+	}
+}
+
+func writeWhole(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func (n *Node) dropDriver(job ids.JobID) error {
+	if err := os.Remove(n.jobPath(job)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// driverOf reads a job's file.
+func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool) {
+	data, err := os.ReadFile(n.jobPath(job))
+	if err != nil || json.Unmarshal(data, &f) != nil {
+		return jobFile{}, false
+	}
+	return f, true
+}
+
+// alive tells whether the driver's process still runs.
+func (f jobFile) alive() bool { return f.PID != 0 && startTicks(f.PID) == f.Started }
+
+// startTicks is when a process started, in clock ticks since boot; 0 for one that is gone.
+func startTicks(pid int32) uint64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	const startTime = 22 - 3 // proc(5) counts from 1; the state, the third, is our first
+	if len(fields) <= startTime || fields[0] == "Z" {
+		return 0
+	}
+	ticks, err := strconv.ParseUint(fields[startTime], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
+}
+
+// returnGrace is how long the owner of a job waits for its driver after the node's restart:
+// as long as the driver looks for the node.
+const returnGrace = rejoinTimeout + 5*time.Second
+
+// recall lets a restored job's owner go on when its driver is back; at the latest, without it, when the
+// driver's process is gone or has not come in time.
+func (n *Node) recall(o *ownerActor) {
+	f, ok := n.driverOf(o.job)
+	if ok {
+		if exe, err := os.Open(f.Exe); err == nil {
+			n.setProgram(o.job, program{exe: exe, args: f.Args, functions: f.Functions})
+		}
+	}
+	n.work.Go(func() {
+		if ok && f.alive() {
+			awaitExit(n.life, f.PID, returnGrace)
+		}
+		if n.life.Err() == nil {
+			o.resume()
+		}
+	})
+}

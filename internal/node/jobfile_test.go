@@ -1,0 +1,51 @@
+package node
+
+import (
+	"os"
+	"os/exec"
+	"reflect"
+	"testing"
+
+	"mobula/wire"
+)
+
+func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
+	n := &Node{cfg: Config{Keep: true}, dir: t.TempDir()}
+	s := &session{id: 9, job: 3, pid: int32(os.Getpid())}
+	functions := []wire.FuncInfo{{Name: "f", Signature: 7}}
+	n.noteDriver(s, functions)
+	f, ok := n.driverOf(3)
+	if !ok || f.Client != 9 || !f.alive() || !reflect.DeepEqual(f.Functions, functions) {
+		t.Fatalf("read back %+v, %v", f, ok)
+	}
+	if exe, err := os.Executable(); err != nil || f.Exe != exe {
+		t.Errorf("executable %q, want %q (%v)", f.Exe, exe, err)
+	}
+	f.Started++
+	if f.alive() {
+		t.Error("another process of the same number passes for the driver")
+	}
+	if err := n.dropDriver(3); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := n.driverOf(3); ok {
+		t.Error("the file of an ended job is still there")
+	}
+	if err := n.dropDriver(3); err != nil {
+		t.Errorf("dropped twice: %v", err)
+	}
+}
+
+func TestAProcessThatIsGoneIsNotAlive(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f := jobFile{PID: int32(cmd.Process.Pid), Started: startTicks(int32(cmd.Process.Pid))}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if f.alive() {
+		t.Errorf("process %d has ended and passes for alive", f.PID)
+	}
+}
