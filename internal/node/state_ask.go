@@ -14,57 +14,57 @@ import (
 
 type clientID = ids.ClientID
 
-// inOwner runs f on an owner's goroutine, between two steps, and waits for it. A panic of f
-// is its error: the owner does not feel it.
-func inOwner(ctx context.Context, o *ownerActor, f func(*owner.Core)) error {
-	return await(ctx, o.ref.Name(), o.ref.Done(), func(done func(error)) error {
-		return o.ref.Send(ctx, question{ask: func(c *owner.Core) { done(guard(func() { f(c) })) }})
-	})
+// inOwner runs f on an owner's goroutine, between two steps, and waits for what it gives. A
+// panic of f is its error: the owner does not feel it. f may run again after a restart of the
+// owner, when nobody waits for it any more: it must write nothing but what it returns.
+func inOwner[T any](ctx context.Context, o *ownerActor, f func(*owner.Core) T) (T, error) {
+	return inside(ctx, o.ref, func(run func(*owner.Core)) owner.Event { return question{ask: run} }, f)
 }
 
 // inRaylet does the same with the scheduler and pool.
-func (n *Node) inRaylet(ctx context.Context, f func(*raylet.Core)) error {
-	return await(ctx, n.raylet.Name(), n.raylet.Done(), func(done func(error)) error {
-		return n.raylet.Send(ctx, raylet.Inspect{Do: func(c *raylet.Core) { done(guard(func() { f(c) })) }})
-	})
+func inRaylet[T any](ctx context.Context, n *Node, f func(*raylet.Core) T) (T, error) {
+	return inside(ctx, n.raylet, func(run func(*raylet.Core)) raylet.Event { return raylet.Inspect{Do: run} }, f)
 }
 
 // inStore does the same with the object store.
-func (n *Node) inStore(ctx context.Context, f func(*objectstore.Core)) error {
-	ref := n.store.Ref()
-	return await(ctx, ref.Name(), ref.Done(), func(done func(error)) error {
-		return n.store.Send(ctx, objectstore.Inspect{Do: func(c *objectstore.Core) { done(guard(func() { f(c) })) }})
-	})
+func inStore[T any](ctx context.Context, n *Node, f func(*objectstore.Core) T) (T, error) {
+	return inside(ctx, n.store.Ref(), func(run func(*objectstore.Core)) objectstore.Event { return objectstore.Inspect{Do: run} }, f)
 }
 
-func guard(f func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errs.New(errs.CodePanic, "a question panicked: %v", p)
-		}
-	}()
-	f()
-	return nil
+type answered[T any] struct {
+	v   T
+	err error
 }
 
-// await sends a question and waits for its answer, the end of ctx, or of the component.
-func await(ctx context.Context, name string, gone <-chan struct{}, send func(done func(error)) error) error {
-	answer := make(chan error, 1)
-	err := send(func(err error) {
+// inside sends a question to a component and waits for its answer, the end of ctx, or of the
+// component.
+func inside[E, C, T any](ctx context.Context, ref *actors.Ref[E], event func(func(C)) E, f func(C) T) (v T, err error) {
+	answer := make(chan answered[T], 1)
+	err = ref.Send(ctx, event(func(c C) {
 		select {
-		case answer <- err:
+		case answer <- guarded(c, f):
 		default: // asked again after a restart
 		}
-	})
+	}))
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return v, fmt.Errorf("%s: %w", ref.Name(), err)
 	}
 	select {
-	case err := <-answer:
-		return err
+	case a := <-answer:
+		return a.v, a.err
 	case <-ctx.Done():
-		return fmt.Errorf("%s does not answer: %w", name, context.Cause(ctx))
-	case <-gone:
-		return fmt.Errorf("%s: %w", name, actors.ErrStopped)
+		return v, fmt.Errorf("%s does not answer: %w", ref.Name(), context.Cause(ctx))
+	case <-ref.Done():
+		return v, fmt.Errorf("%s: %w", ref.Name(), actors.ErrStopped)
 	}
+}
+
+func guarded[C, T any](c C, f func(C) T) (a answered[T]) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.err = errs.New(errs.CodePanic, "a question panicked: %v", p)
+		}
+	}()
+	a.v = f(c)
+	return a
 }

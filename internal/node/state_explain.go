@@ -49,14 +49,19 @@ func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex st
 	if err != nil {
 		return ex, err
 	}
-	var w owner.TaskWhy
-	var known bool
-	if err := inOwner(ctx, o, func(c *owner.Core) { w, known = c.WhyTask(id) }); err != nil {
+	found, err := inOwner(ctx, o, func(c *owner.Core) *owner.TaskWhy {
+		if w, ok := c.WhyTask(id); ok {
+			return &w
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
 		return ex, err
-	}
-	if !known {
+	case found == nil:
 		return n.explainGone(id)
 	}
+	w := *found
 	row := taskRow(&w.TaskView)
 	ex = state.Explanation{ID: row.ID, Kind: "task", State: row.State, Task: &row}
 	ex.Summary, err = n.taskSummary(ctx, &ex, &w, depth)
@@ -188,8 +193,9 @@ func places(n int) string {
 
 // waitsForSlot asks the scheduler what the task's class lacks.
 func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) (string, error) {
-	var sx sched.Explanation
-	if err := n.inRaylet(ctx, func(c *raylet.Core) { sx = c.Explain(w.Class) }); err != nil {
+	class := w.Class
+	sx, err := inRaylet(ctx, n, func(c *raylet.Core) sched.Explanation { return c.Explain(class) })
+	if err != nil {
 		return "waits for a slot", err
 	}
 	ex.Details = append(ex.Details, "scheduler: "+sx.Text)
@@ -231,14 +237,19 @@ func (n *Node) explainObject(ctx context.Context, id ids.ObjectID, depth int) (e
 	if err != nil {
 		return ex, err
 	}
-	var w owner.ObjectWhy
-	var known bool
-	if err := inOwner(ctx, o, func(c *owner.Core) { w, known = c.WhyObject(id) }); err != nil {
+	found, err := inOwner(ctx, o, func(c *owner.Core) *owner.ObjectWhy {
+		if w, ok := c.WhyObject(id); ok {
+			return &w
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
 		return ex, err
-	}
-	if !known {
+	case found == nil:
 		return ex, errs.New(errs.CodeNotFound, "object %v is not known: nothing refers to it any more, or there never was one", id)
 	}
+	w := *found
 	rows := []state.Object{objectRow(&w.ObjectView)}
 	if err := n.whereabouts(ctx, []owner.ObjectView{w.ObjectView}, rows); err != nil {
 		return ex, err

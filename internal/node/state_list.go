@@ -11,6 +11,7 @@ import (
 	"mobula/internal/state"
 	"mobula/raylet"
 	"mobula/raylet/owner"
+	"mobula/raylet/owner/task"
 	"mobula/raylet/pool"
 	"mobula/telemetry/events"
 	"mobula/wire"
@@ -40,13 +41,13 @@ func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[st
 			continue
 		}
 		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanTasks(scanPart) },
-			func(s *owner.Scan, rows []owner.TaskView) ([]owner.TaskView, bool) {
-				more := s.NextTasks(func(v owner.TaskView) { rows = append(rows, v) })
-				return rows, more
-			}, func(rows []owner.TaskView) {
-				for i := range rows {
-					if pass(&rows[i]) {
-						pager.Add(rows[i])
+			func(s *owner.Scan, p *rowsOf[owner.TaskView]) bool {
+				return s.NextTasks(pass.keep(pager.Bound(), &p.skipped), func(v owner.TaskView) { p.rows = append(p.rows, v) })
+			}, func(p *rowsOf[owner.TaskView]) {
+				pager.Skip(p.skipped)
+				for i := range p.rows {
+					if pass.row(&p.rows[i]) {
+						pager.Add(p.rows[i])
 					}
 				}
 			})
@@ -78,10 +79,16 @@ func jobPasses(filters []state.Filter, job ids.JobID) bool {
 	return true
 }
 
-// taskFilters makes a test of the filters; the usual ones need no row.
-func taskFilters(filters []state.Filter) (func(*owner.TaskView) bool, error) {
-	var tests []func(*owner.TaskView) bool
-	var slow []state.Filter
+// taskTest is the filters of a list of tasks, in two parts: by state, which is looked at on
+// the owner's goroutine, and the rest, which is not.
+type taskTest struct {
+	states []func(task.State) bool
+	rest   []func(*owner.TaskView) bool
+	slow   []state.Filter // those that need a row
+}
+
+func taskFilters(filters []state.Filter) (*taskTest, error) {
+	t := new(taskTest)
 	for _, f := range filters {
 		var field func(*owner.TaskView) string
 		switch f.Field {
@@ -90,7 +97,7 @@ func taskFilters(filters []state.Filter) (func(*owner.TaskView) bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			tests = append(tests, func(v *owner.TaskView) bool { return (v.State == st) != f.Not })
+			t.states = append(t.states, func(s task.State) bool { return (s == st) != f.Not })
 			continue
 		case "func":
 			field = func(v *owner.TaskView) string { return v.Opts.Func }
@@ -99,23 +106,44 @@ func taskFilters(filters []state.Filter) (func(*owner.TaskView) bool, error) {
 		case "kind":
 			field = func(v *owner.TaskView) string { return events.KindName(v.Kind) }
 		default:
-			slow = append(slow, f)
+			t.slow = append(t.slow, f)
 			continue
 		}
-		tests = append(tests, func(v *owner.TaskView) bool { return (field(v) == f.Value) != f.Not })
+		t.rest = append(t.rest, func(v *owner.TaskView) bool { return (field(v) == f.Value) != f.Not })
 	}
-	return func(v *owner.TaskView) bool {
-		for _, t := range tests {
-			if !t(v) {
+	return t, nil
+}
+
+// keep says which tasks a part of a scan makes views of. Where the state decides alone, tasks behind
+// bound, which cannot come on the page, are only counted.
+func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, task.State) bool {
+	alone := len(t.rest)+len(t.slow) == 0
+	return func(id *ids.TaskID, st task.State) bool {
+		for _, pass := range t.states {
+			if !pass(st) {
 				return false
 			}
 		}
-		if len(slow) == 0 {
-			return true
+		if alone && bound != nil && bytes.Compare(id[:], bound.ID[:]) > 0 {
+			*skipped++
+			return false
 		}
-		row := taskRow(v)
-		return state.Pass(&row, slow)
-	}, nil
+		return true
+	}
+}
+
+// row is the part of the filters that keep has left.
+func (t *taskTest) row(v *owner.TaskView) bool {
+	for _, pass := range t.rest {
+		if !pass(v) {
+			return false
+		}
+	}
+	if len(t.slow) == 0 {
+		return true
+	}
+	row := taskRow(v)
+	return state.Pass(&row, t.slow)
 }
 
 func taskName(o *wire.TaskOptions) string {
@@ -155,11 +183,9 @@ func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[s
 		if !jobPasses(q.Filters, o.job) {
 			continue
 		}
-		var all []owner.ActorView
-		err := inOwner(ctx, o, func(c *owner.Core) {
-			var found []owner.ActorView
+		all, err := inOwner(ctx, o, func(c *owner.Core) (found []owner.ActorView) {
 			c.Actors(func(a owner.ActorView) bool { found = append(found, a); return true })
-			all = found
+			return found
 		})
 		if err != nil && !n.ended(o) {
 			return page, err
@@ -214,8 +240,8 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 	if q, err = state.Check[state.Worker](q); err != nil {
 		return page, err
 	}
-	var infos []pool.Info
-	if err := n.inRaylet(ctx, func(c *raylet.Core) { infos = c.Workers() }); err != nil {
+	infos, err := inRaylet(ctx, n, (*raylet.Core).Workers)
+	if err != nil {
 		return page, err
 	}
 	var rows []state.Worker

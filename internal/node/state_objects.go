@@ -73,17 +73,16 @@ func (n *Node) objects(ctx context.Context, q state.Query, after *owner.ObjectVi
 			continue
 		}
 		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanObjects(scanPart) },
-			func(s *owner.Scan, rows []owner.ObjectView) ([]owner.ObjectView, bool) {
-				more := s.NextObjects(func(v owner.ObjectView) { rows = append(rows, v) })
-				return rows, more
-			}, func(rows []owner.ObjectView) {
-				for i := range rows {
+			func(s *owner.Scan, p *rowsOf[owner.ObjectView]) bool {
+				return s.NextObjects(func(v owner.ObjectView) { p.rows = append(p.rows, v) })
+			}, func(p *rowsOf[owner.ObjectView]) {
+				for i := range p.rows {
 					if len(q.Filters) > 0 {
-						if row := objectRow(&rows[i]); !state.Pass(&row, q.Filters) {
+						if row := objectRow(&p.rows[i]); !state.Pass(&row, q.Filters) {
 							continue
 						}
 					}
-					pager.Add(rows[i])
+					pager.Add(p.rows[i])
 				}
 			})
 		if err != nil && !n.ended(o) {
@@ -131,13 +130,12 @@ func (n *Node) whereabouts(ctx context.Context, views []owner.ObjectView, rows [
 	for len(stored) > 0 {
 		some := stored[:min(storePart, len(stored))]
 		stored = stored[len(some):]
-		var infos []objectstore.Info
-		err := n.inStore(ctx, func(c *objectstore.Core) {
+		infos, err := inStore(ctx, n, func(c *objectstore.Core) []objectstore.Info {
 			got := make([]objectstore.Info, len(some))
 			for k, i := range some {
 				got[k] = c.Info(views[i].ID)
 			}
-			infos = got
+			return got
 		})
 		if err != nil {
 			return err

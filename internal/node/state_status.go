@@ -42,19 +42,19 @@ type gather struct {
 	out metrics.Snapshot // guarded by mu
 }
 
-// part asks one component; store notes its answer and is not called after a failure.
-func (g *gather) part(name string, ask func(ctx context.Context) error, store func(*metrics.Snapshot)) {
+// part asks one component; note takes its answer and is not called after a failure.
+func part[T any](g *gather, name string, ask func(ctx context.Context) (T, error), note func(*metrics.Snapshot, T)) {
 	g.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(g.ctx, partTime)
 		defer cancel()
-		err := ask(ctx)
+		v, err := ask(ctx)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if err != nil {
 			g.out.Silent = append(g.out.Silent, name)
 			return
 		}
-		store(&g.out)
+		note(&g.out, v)
 	})
 }
 
@@ -85,9 +85,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 		g.job(ow)
 	}
 	g.raylet()
-	g.part("objectstore", func(ctx context.Context) error { _, err := n.storeFigures(ctx); return err }, func(s *metrics.Snapshot) {
-		s.Store = n.lastStore()
-	})
+	part(g, "objectstore", n.storeFigures, func(s *metrics.Snapshot, st state.Store) { s.Store = st })
 	g.wg.Wait()
 	slices.SortFunc(g.out.Jobs, func(a, b state.Job) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) })
 	slices.Sort(g.out.Silent)
@@ -96,65 +94,64 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 
 // job adds an owner's part.
 func (g *gather) job(ow *ownerActor) {
-	var (
-		counts owner.Counters
-		gauges owner.Gauges
-		actors map[string]int
-		j      = state.Job{ID: ow.job.String(), Tasks: map[string]int{}}
-	)
+	type figures struct {
+		counts        owner.Counters
+		gauges        owner.Gauges
+		actors, tasks map[string]int
+	}
+	j := state.Job{ID: ow.job.String()}
 	for _, s := range g.n.clients.all() {
 		if s.job == ow.job && s.role == wire.RoleDriver {
 			j.PID = int(s.pid)
 		}
 	}
-	g.part(ow.ref.Name(), func(ctx context.Context) error {
-		return inOwner(ctx, ow, func(c *owner.Core) {
-			tasks := map[string]int{}
-			c.States(func(s task.State, k int) { tasks[s.String()] = k })
-			as := map[string]int{}
+	part(g, ow.ref.Name(), func(ctx context.Context) (figures, error) {
+		return inOwner(ctx, ow, func(c *owner.Core) figures {
+			f := figures{counts: c.Counters(), gauges: c.Gauges(), actors: map[string]int{}, tasks: map[string]int{}}
+			c.States(func(s task.State, k int) { f.tasks[s.String()] = k })
 			c.Actors(func(a owner.ActorView) bool {
 				if !a.Foreign {
-					as[a.State.String()]++
+					f.actors[a.State.String()]++
 				}
 				return true
 			})
-			counts, gauges, actors, j.Tasks = c.Counters(), c.Gauges(), as, tasks
+			return f
 		})
-	}, func(s *metrics.Snapshot) {
-		j.Submitted, j.Finished, j.Failed, j.Retried = counts.Submitted, counts.Finished, counts.Failed, counts.Retried
-		j.Objects = gauges.Objects
+	}, func(s *metrics.Snapshot, f figures) {
+		j.Submitted, j.Finished, j.Failed, j.Retried = f.counts.Submitted, f.counts.Finished, f.counts.Failed, f.counts.Retried
+		j.Objects, j.Tasks = f.gauges.Objects, f.tasks
 		for k, v := range j.Tasks {
 			s.Tasks[k] += v
 		}
-		for k, v := range actors {
+		for k, v := range f.actors {
 			s.Actors[k] += v
 		}
-		s.InlineBytes += uint64(max(0, gauges.InlineBytes))
+		s.InlineBytes += uint64(max(0, f.gauges.InlineBytes))
 		s.Jobs = append(s.Jobs, j)
 	})
 }
 
 // raylet adds the scheduler's and the pool's part.
 func (g *gather) raylet() {
-	var (
+	type figures struct {
 		total, free []wire.Resource
 		leases      int
 		workers     []pool.Info
-	)
-	g.part("scheduler", func(ctx context.Context) error {
-		return g.n.inRaylet(ctx, func(c *raylet.Core) {
-			total, free, leases = c.Usage()
-			workers = c.Workers()
+	}
+	part(g, "scheduler", func(ctx context.Context) (figures, error) {
+		return inRaylet(ctx, g.n, func(c *raylet.Core) (f figures) {
+			f.total, f.free, f.leases = c.Usage()
+			f.workers = c.Workers()
+			return f
 		})
-	}, func(s *metrics.Snapshot) {
-		s.Leases = leases
-		for i, r := range total {
-			s.Resources[r.Name] = state.Resource{Total: units(r), Free: units(free[i])}
+	}, func(s *metrics.Snapshot, f figures) {
+		s.Leases, s.Workers = f.leases, len(f.workers)
+		for i, r := range f.total {
+			s.Resources[r.Name] = state.Resource{Total: units(r), Free: units(f.free[i])}
 		}
-		for _, w := range workers {
+		for _, w := range f.workers {
 			s.WorkersBy[w.Slot.String()]++
 		}
-		s.Workers = len(workers)
 	})
 }
 
@@ -200,8 +197,8 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 	if fresh {
 		return n.lastStore(), nil
 	}
-	var st objectstore.Stats
-	if err := n.inStore(ctx, func(c *objectstore.Core) { st = c.Stats() }); err != nil {
+	st, err := inStore(ctx, n, (*objectstore.Core).Stats)
+	if err != nil {
 		return state.Store{}, err
 	}
 	s := state.Store{

@@ -12,7 +12,6 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/raylet"
-	"mobula/raylet/pool"
 	"mobula/telemetry/timeline"
 )
 
@@ -90,8 +89,8 @@ func (n *Node) processes(ctx context.Context) map[ids.ClientID]timeline.Process 
 		}
 		out[s.id] = timeline.Process{PID: int(s.pid), Name: name}
 	}
-	var infos []pool.Info
-	if err := n.inRaylet(ctx, func(c *raylet.Core) { infos = c.Workers() }); err != nil {
+	infos, err := inRaylet(ctx, n, (*raylet.Core).Workers)
+	if err != nil {
 		return out // the names say less
 	}
 	for _, w := range infos {

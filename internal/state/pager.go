@@ -33,6 +33,18 @@ func (p *Pager[R]) Add(r R) {
 	}
 }
 
+// Bound is the row that others must be before to come on the page, or nil while any may.
+func (p *Pager[R]) Bound() *R {
+	if len(p.kept.rows) <= p.limit {
+		return nil
+	}
+	b := p.kept.rows[0]
+	return &b
+}
+
+// Skip counts rows that passed the filters and cannot come on the page.
+func (p *Pager[R]) Skip(n int) { p.total += n }
+
 // Rows gives the page in order, how many rows were offered in all, and whether there
 // are more behind the page.
 func (p *Pager[R]) Rows() (rows []R, total int, more bool) {

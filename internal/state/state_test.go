@@ -102,7 +102,12 @@ func TestPagesPartitionTheList(t *testing.T) {
 			p := Select(q, all, func(r *row) string { return r.ID })
 			pg := NewPager(q.Limit, after(q.Cursor), func(a, b row) int { return cmp.Compare(a.ID, b.ID) })
 			for i := range all {
-				if Pass(&all[i], q.Filters) {
+				if !Pass(&all[i], q.Filters) {
+					continue
+				}
+				if b := pg.Bound(); b != nil && all[i].ID > b.ID {
+					pg.Skip(1) // as well as to offer it
+				} else {
 					pg.Add(all[i])
 				}
 			}

@@ -78,6 +78,19 @@ func TestAScanSeesWhatStaysOnce(t *testing.T) {
 	})
 }
 
+func TestAScanKeepsWhatIsWanted(t *testing.T) {
+	c, root := inspected(t)
+	first := submitted(c, root, 1, inspectOpts)
+	waits := submitted(c, root, 2, inspectOpts, wire.Arg{Ref: first.Return(0)})
+	s := c.ScanTasks(10)
+	defer s.Stop()
+	var got []ids.TaskID
+	s.NextTasks(func(_ *ids.TaskID, st task.State) bool { return st == task.PendingArgs }, func(v TaskView) { got = append(got, v.ID) })
+	if len(got) != 1 || got[0] != waits {
+		t.Errorf("the scan visits %v, want %v", got, waits)
+	}
+}
+
 func TestAnAbandonedScanEnds(t *testing.T) {
 	c, root := inspected(t)
 	for n := range uint64(10) {
@@ -85,11 +98,11 @@ func TestAnAbandonedScanEnds(t *testing.T) {
 	}
 	s := c.ScanTasks(3)
 	got := 0
-	if !s.NextTasks(func(TaskView) { got++ }) || got != 3 {
+	if !s.NextTasks(nil, func(TaskView) { got++ }) || got != 3 {
 		t.Errorf("a part has %d tasks", got)
 	}
 	s.Stop()
-	if s.NextTasks(func(TaskView) { got++ }) || got != 3 {
+	if s.NextTasks(nil, func(TaskView) { got++ }) || got != 3 {
 		t.Error("a scan goes on after Stop")
 	}
 }
@@ -138,7 +151,7 @@ func BenchmarkScanPart(b *testing.B) {
 	defer func() { s.Stop() }()
 	b.ResetTimer()
 	for range b.N {
-		if !s.NextTasks(func(TaskView) {}) {
+		if !s.NextTasks(func(*ids.TaskID, task.State) bool { return false }, func(TaskView) {}) {
 			s.Stop()
 			s = c.ScanTasks(1000)
 		}
