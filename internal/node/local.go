@@ -8,6 +8,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
+	"mobula/telemetry"
 	"mobula/wire"
 	"mobula/worker"
 )
@@ -76,7 +77,7 @@ func (n *Node) startExecutor(job ids.JobID) (ids.ClientID, error) {
 		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace), Memory: n.memory, Log: n.cfg.Logger,
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
-	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger})
+	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger, Context: telemetry.Hook})
 	out.deliver = exec.Deliver
 	if err := n.join(s); err != nil {
 		return 0, err

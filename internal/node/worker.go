@@ -3,9 +3,13 @@ package node
 import (
 	"context"
 	"os"
+	"time"
 
 	"mobula/worker"
 )
+
+// exportGrace bounds the export of a worker's last spans.
+const exportGrace = 2 * time.Second
 
 // Worker serves as a worker if this process was started as one.
 func Worker(ctx context.Context) (bool, error) {
@@ -13,5 +17,10 @@ func Worker(ctx context.Context) (bool, error) {
 	if !is || err != nil {
 		return is, err
 	}
-	return true, worker.Main(ctx, env)
+	opt, end := traced(ctx)
+	err = worker.Main(ctx, env, opt)
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportGrace)
+	defer cancel()
+	end(short)
+	return true, err
 }
