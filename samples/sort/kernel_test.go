@@ -170,3 +170,16 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestTrailerRoundTrip(t *testing.T) {
+	want := trailer{Sum: 1 << 63, Counts: []uint32{0, 7, 1 << 31}}
+	got, err := decodeTrailer(want.encode(), 3)
+	if err != nil || got.Sum != want.Sum || !slices.Equal(got.Counts, want.Counts) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, b := range [][]byte{nil, want.encode()[:9], want.encode()} {
+		if _, err := decodeTrailer(b, 2); err == nil {
+			t.Errorf("%d bytes are accepted for 2 pieces", len(b))
+		}
+	}
+}

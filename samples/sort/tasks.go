@@ -16,25 +16,12 @@ const retries = mobula.Retries(20)
 // The tasks. Slices they get lie in shared memory, and so do those they return: they are
 // written where they stay.
 var (
-	Generate  = mobula.Register2x2("sort/generate", generateTask, retries)
-	Sample    = mobula.Register2("sort/sample", sampleTask, retries)
-	Split     = mobula.RegisterN2("sort/split", splitTask, retries)
-	Merge     = mobula.RegisterVarN1("sort/merge", mergeTask, retries)
-	Assemble  = mobula.Register1("sort/assemble", assembleTask, retries)
-	Verify    = mobula.RegisterVar0("sort/verify", verifyTask, retries)
-	splitRest = 1 // results of a split beside the pieces
+	Sample   = mobula.Register2("sort/sample", sampleTask, retries)
+	Split    = mobula.RegisterN3("sort/split", splitTask, retries)
+	Merge    = mobula.RegisterVarN1("sort/merge", mergeTask, retries)
+	Assemble = mobula.Register1("sort/assemble", assembleTask, retries)
+	Verify   = mobula.RegisterVar0("sort/verify", verifyTask, retries)
 )
-
-// generateTask makes n records and their checksum.
-func generateTask(ctx context.Context, first, n int) ([]byte, uint64, error) {
-	buf, err := mobula.CreateResult[byte](ctx, 0, n*recordSize)
-	if err != nil {
-		return nil, 0, err
-	}
-	data := buf.Slice()
-	generate(data, first)
-	return data, checksum(data), nil
-}
 
 // sampleTask gives the keys of n records evenly spread over all.
 func sampleTask(_ context.Context, records, n int) ([]Key, error) {
@@ -48,34 +35,65 @@ func sampleTask(_ context.Context, records, n int) ([]Key, error) {
 	return keys, nil
 }
 
-// splitTask sorts a chunk and cuts it at the splitters. Its last result says how many records each
-// piece has, four bytes each.
-func splitTask(ctx context.Context, data []byte, splitters []Key) ([][]byte, error) {
+// splitTask makes a chunk of n records, sorts it and cuts it at the splitters. Its last result is a trailer. The
+// chunk itself lies in the store only as long as the task needs it.
+func splitTask(ctx context.Context, first, n int, splitters []Key) ([][]byte, error) {
+	in, err := mobula.Create[byte](ctx, n*recordSize)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Abort()
+	data := in.Slice()
+	generate(data, first) // another program would read a file here
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	index := s.index(data)
 	record := func(i int) []byte { return data[int(index[i].at)*recordSize:][:recordSize] }
-	cuts := append(cut(len(index), record, splitters), len(index))
-	pieces := make([][]byte, len(cuts)+splitRest)
-	counts := make([]byte, 4*len(cuts))
+	cuts := append(cut(n, record, splitters), n)
+	pieces := make([][]byte, len(cuts)+1)
+	t := trailer{Sum: checksum(data)}
 	from := 0
 	for i, to := range cuts {
-		binary.LittleEndian.PutUint32(counts[4*i:], uint32(to-from))
+		t.Counts = append(t.Counts, uint32(to-from))
 		if to > from {
 			buf, err := mobula.CreateResult[byte](ctx, i, (to-from)*recordSize)
 			if err != nil {
 				return nil, err
 			}
-			dst := buf.Slice()
+			pieces[i] = buf.Slice()
 			for k := from; k < to; k++ {
-				copy(dst[(k-from)*recordSize:][:recordSize], record(k))
+				copy(pieces[i][(k-from)*recordSize:][:recordSize], record(k))
 			}
-			pieces[i] = dst
 		}
 		from = to
 	}
-	pieces[len(cuts)] = counts
+	pieces[len(cuts)] = t.encode()
 	return pieces, nil
+}
+
+// trailer is what a split says of its pieces.
+type trailer struct {
+	Sum    uint64   // checksum of all records
+	Counts []uint32 // records of each piece
+}
+
+func (t trailer) encode() []byte {
+	out := binary.LittleEndian.AppendUint64(nil, t.Sum)
+	for _, n := range t.Counts {
+		out = binary.LittleEndian.AppendUint32(out, n)
+	}
+	return out
+}
+
+func decodeTrailer(b []byte, pieces int) (t trailer, err error) {
+	if len(b) != 8+4*pieces {
+		return t, fmt.Errorf("a trailer of %d bytes for %d pieces", len(b), pieces)
+	}
+	t.Sum = binary.LittleEndian.Uint64(b)
+	for b = b[8:]; len(b) > 0; b = b[4:] {
+		t.Counts = append(t.Counts, binary.LittleEndian.Uint32(b))
+	}
+	return t, nil
 }
 
 // mergeTask merges the pieces of one range and cuts it into partitions.
@@ -241,6 +259,3 @@ func verify(data []byte) (Summary, error) {
 	s.Sum, s.First, s.Last = checksum(data), keyOf(data), keyOf(data[len(data)-recordSize:])
 	return s, nil
 }
-
-// counted reads a split's last result.
-func counted(counts []byte, r int) int { return int(binary.LittleEndian.Uint32(counts[4*r:])) }
