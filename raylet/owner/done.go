@@ -91,6 +91,11 @@ func (c *Core) ran(t *taskRec, d *wire.Done) {
 // succeed accepts an attempt's results.
 func (c *Core) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	if t.nret == wire.Streaming {
+		if len(d.Results) > 0 {
+			c.dropResults(d)
+			c.fail(t, errs.New(errs.CodeReturnMismatch, "%s is a stream and gave %d results", t.name(), len(d.Results)))
+			return
+		}
 		if err := c.endStream(t, d.Items); err != nil {
 			c.fail(t, err)
 			return

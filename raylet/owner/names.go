@@ -23,6 +23,9 @@ func (c *Core) fromRegistry(m any) {
 }
 
 func (c *Core) nameClaimed(m NameClaimed) {
+	if m.Existing == m.Actor {
+		m.Existing = ids.ActorID{} // claimed before, by a core that was lost
+	}
 	a := c.actors[m.Actor]
 	if a == nil || a.state != actor.Claiming {
 		if m.Err == nil && m.Existing.IsZero() && (a == nil || a.over()) {
@@ -37,7 +40,7 @@ func (c *Core) nameClaimed(m NameClaimed) {
 	t := a.rec
 	t.flags &^= taskWaitsName
 	switch {
-	case !m.Existing.IsZero() && a.opts.GetIfExists:
+	case !m.Existing.IsZero() && a.opts.GetIfExists && c.actorFor(m.Existing) != a:
 		c.moveActor(a, actor.Existing)
 		a.alias = c.actorFor(m.Existing)
 		c.logActor(a)

@@ -13,6 +13,9 @@ func (c *Core) putValue(cl *clientRec, m *wire.PutValue) {
 	if c.cfg.CreditWindow > 0 {
 		c.spend(cl, wire.CostOfValue(&m.Value))
 	}
+	if !m.ID.IsPut() {
+		return // a name that only a task's return can have
+	}
 	o := c.object(m.ID)
 	if o != nil && o.flags&objStray == 0 {
 		c.giveHandle(cl, o)
@@ -44,7 +47,7 @@ func (c *Core) seal(cl *clientRec, m *wire.Seal) {
 	if o == nil || o.flags&objStray != 0 {
 		o = c.sealTarget(m.ID)
 	}
-	if o == nil || o.state != object.Pending || c.stale(o, m.Attempt) {
+	if o == nil || o.state != object.Pending || o.rec != nil && !c.runs(cl, o.rec, m.Attempt) {
 		if o != nil && o.state == object.Stored && o.attempt == m.Attempt {
 			c.toStore(sealObject(cl, m)) // told again, or made again by an attempt that a lost core had not counted
 		} else {
@@ -83,8 +86,11 @@ func (c *Core) sealTarget(id ids.ObjectID) *objRec {
 	return c.newItem(t, id.Index)
 }
 
-// stale tells whether an attempt at an object's task is not the one under way.
-func (c *Core) stale(o *objRec, attempt uint32) bool {
-	t := o.rec
-	return t != nil && (t.state.Terminal() || t.start != attempt && c.pause == nil)
+// runs tells whether an attempt at a task is the one under way on a client. While it is not
+// known what runs where, any may be.
+func (c *Core) runs(cl *clientRec, t *taskRec, attempt uint32) bool {
+	if t.state.Terminal() || t.isCreation() {
+		return false
+	}
+	return c.pause != nil || t.start == attempt && t.state.OnWorker() && t.lease.worker == cl
 }

@@ -248,6 +248,7 @@ func (c *Core) reap(t *taskRec) {
 		return
 	}
 	t.flags |= taskReaped
+	c.unholdArgs(t)
 	c.dropLineage(t)
 	c.byState[t.state]--
 	delete(c.tasks, t.id())

@@ -91,7 +91,7 @@ func (c *Core) newItem(t *taskRec, i uint32) *objRec {
 func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 	t := c.tasks[m.Task]
 	id := m.Task.Return(int(m.Index))
-	if t == nil || t.nret != wire.Streaming || t.state.Terminal() || t.start != m.Attempt && c.pause == nil {
+	if t == nil || t.nret != wire.Streaming || !c.runs(cl, t, m.Attempt) {
 		c.dropItem(id, m)
 		c.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
 		return
@@ -164,7 +164,7 @@ func (c *Core) answerNext(t *taskRec, w streamWait) bool {
 	m := &wire.StreamItem{Task: t.id(), Attempt: t.start, Index: w.index}
 	o := s.item(w.index)
 	switch {
-	case w.index < s.produced && o.state == object.Pending:
+	case w.index < s.produced && (o == nil || o.state == object.Pending):
 		return false // lost, and being made again
 	case w.index < s.produced && o.state == object.Freed:
 		m.Result = *errorResult(c.streamGone(t, o.id))
