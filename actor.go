@@ -14,7 +14,7 @@ import (
 )
 
 // ActorRef names an actor whose instance is a *T. It is a small value to copy, can be an
-// argument of a task and lie inside values. An actor ends when no reference to it is left, named
+// argument of a task, as V(ref), and lie inside values. An actor ends when no reference to it is left, named
 // or not; a detached one lives until it is killed.
 type ActorRef[T any] struct{ cell *cell }
 
@@ -74,8 +74,6 @@ func WithRestart() KillOption { return func(o *killOptions) { o.restart = true }
 
 // Release gives the reference up, for all copies of a.
 func (a ActorRef[T]) Release() { a.cell.release() }
-
-func (a ActorRef[T]) arg(*ActorRef[T]) {}
 
 func (a ActorRef[T]) objectID() (ids.ObjectID, error) { return a.cell.objectID() }
 

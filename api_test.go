@@ -24,7 +24,7 @@ var (
 	waits = Register0("test/waits", func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 	split = Register1x2("test/split", func(_ context.Context, s string) (string, int, error) { return strings.ToUpper(s), len(s), nil })
 	three = Register0x3("test/three", func(context.Context) (int, string, bool, error) { return 1, "2", true, nil })
-	parts = RegisterN1("test/parts", func(ctx context.Context, n int) ([]int, error) {
+	parts = RegisterN1("test/parts", func(_ context.Context, n int) ([]int, error) {
 		out := make([]int, n)
 		for i := range out {
 			out[i] = i * i
@@ -48,7 +48,7 @@ var (
 		}
 		return b.Slice(), nil
 	})
-	count = RegisterStream1("test/count", func(ctx context.Context, n int) iter.Seq2[int, error] {
+	count = RegisterStream1("test/count", func(_ context.Context, n int) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			for i := range n {
 				if !yield(i, nil) {

@@ -70,32 +70,30 @@ func failedCell(err error) *cell { return &cell{life: &life{err: err}} }
 
 // cell takes over the handle of a small object.
 func (n *nursery) cell(c *client.Client, h *client.Handle, from *function) *cell {
-	for {
-		w := n.current.Load()
-		var b *block
-		if w != nil {
-			b = w.Value()
-		}
-		if b != nil && b.life.client == c {
+	w := n.current.Load()
+	if w != nil {
+		if b := w.Value(); b != nil && b.life.client == c {
 			if i := b.used.Add(1) - 1; i < perBlock {
-				b.life.held[i].Store(h)
-				out := &b.cells[i]
-				out.life, out.slot = b.life, i
-				return out
+				return b.fill(i, h)
 			}
 		}
-		b = new(block)
-		l := &blockLife{life: life{client: c, from: from}}
-		l.held = l.slots[:]
-		b.life = &l.life
-		runtime.AddCleanup(b, (*life).release, &l.life)
-		b.used.Store(1)
-		b.life.held[0].Store(h)
-		b.cells[0].life = b.life
-		fresh := weak.Make(b)
-		n.current.CompareAndSwap(w, &fresh)
-		return &b.cells[0]
 	}
+	l := &blockLife{life: life{client: c, from: from}}
+	l.held = l.slots[:]
+	b := &block{life: &l.life}
+	runtime.AddCleanup(b, (*life).release, &l.life)
+	b.used.Store(1)
+	out := b.fill(0, h)
+	fresh := weak.Make(b)
+	n.current.CompareAndSwap(w, &fresh) // whoever came first is as good
+	return out
+}
+
+func (b *block) fill(i uint32, h *client.Handle) *cell {
+	b.life.held[i].Store(h)
+	out := &b.cells[i]
+	out.life, out.slot = b.life, i
+	return out
 }
 
 func (l *life) release() {

@@ -46,7 +46,7 @@ var (
 	})
 )
 
-func spawn(t *testing.T, ctx context.Context, start int, opts ...mobula.ActorOption) mobula.ActorRef[tally] {
+func spawn(ctx context.Context, t *testing.T, start int, opts ...mobula.ActorOption) mobula.ActorRef[tally] {
 	t.Helper()
 	a, err := tallies.Spawn(ctx, mobula.V(start), opts...)
 	if err != nil {
@@ -56,8 +56,8 @@ func spawn(t *testing.T, ctx context.Context, start int, opts ...mobula.ActorOpt
 }
 
 func TestC4CallsRunInOrder(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
-		a := spawn(t, ctx, 0)
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawn(ctx, t, 0)
 		refs := make([]mobula.Ref[int], 1000)
 		for i := range refs {
 			refs[i] = tallyInc.Go(ctx, a, mobula.V(1))
@@ -71,7 +71,7 @@ func TestC4CallsRunInOrder(t *testing.T) {
 				t.Fatalf("call %d returned %d", i+1, v)
 			}
 		}
-		get(t, ctx, e2eVia.Go(ctx, mobula.V(a), mobula.V(5)), 1005)
+		get(ctx, t, e2eVia.Go(ctx, mobula.V(a), mobula.V(5)), 1005)
 		if err := a.Ready(ctx); err != nil {
 			t.Error(err)
 		}
@@ -79,8 +79,8 @@ func TestC4CallsRunInOrder(t *testing.T) {
 }
 
 func TestAFailedConstructorFailsTheCalls(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
-		a := spawn(t, ctx, -1)
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawn(ctx, t, -1)
 		if err := a.Ready(ctx); !errors.Is(err, errNope) {
 			t.Errorf("ready: %v", err)
 		}
@@ -91,8 +91,8 @@ func TestAFailedConstructorFailsTheCalls(t *testing.T) {
 }
 
 func TestC5NamedActors(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
-		a := spawn(t, ctx, 1, mobula.Named("prod", "hits"))
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawn(ctx, t, 1, mobula.Named("prod", "hits"))
 		if _, err := tallies.Spawn(ctx, mobula.V(1), mobula.Named("prod", "hits")); !errors.Is(err, mobula.ErrNameTaken) {
 			t.Errorf("the same name: %v", err)
 		}
@@ -100,21 +100,21 @@ func TestC5NamedActors(t *testing.T) {
 		if err != nil || same.ID() != a.ID() {
 			t.Fatalf("get if exists: %v, %v, want %v", same, err, a)
 		}
-		get(t, ctx, tallyInc.Go(ctx, same, mobula.V(1)), 2)
+		get(ctx, t, tallyInc.Go(ctx, same, mobula.V(1)), 2)
 		found, err := mobula.GetActor[tally](ctx, "prod", "hits")
 		if err != nil {
 			t.Fatal(err)
 		}
-		get(t, ctx, tallyInc.Go(ctx, found, mobula.V(1)), 3)
+		get(ctx, t, tallyInc.Go(ctx, found, mobula.V(1)), 3)
 		if _, err := mobula.GetActor[tally](ctx, "prod", "misses"); !errors.Is(err, mobula.ErrNotFound) {
 			t.Errorf("no such name: %v", err)
 		}
-		keep := spawn(t, ctx, 7, mobula.Named("", "own"))
+		keep := spawn(ctx, t, 7, mobula.Named("", "own"))
 		own, err := mobula.GetActor[tally](ctx, "", "own")
 		if err != nil {
 			t.Fatal(err)
 		}
-		get(t, ctx, tallyInc.Go(ctx, own, mobula.V(1)), 8)
+		get(ctx, t, tallyInc.Go(ctx, own, mobula.V(1)), 8)
 		runtime.KeepAlive(keep)
 		if err := a.Kill(ctx); err != nil {
 			t.Fatal(err)
@@ -127,8 +127,8 @@ func TestC5NamedActors(t *testing.T) {
 }
 
 func TestC6Concurrency(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
-		a := spawn(t, ctx, 0, mobula.MaxConcurrency(4), mobula.MaxPendingCalls(6), mobula.ConcurrencyGroup("io", 1))
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawn(ctx, t, 0, mobula.MaxConcurrency(4), mobula.MaxPendingCalls(6), mobula.ConcurrencyGroup("io", 1))
 		dir := t.TempDir()
 		refs := make([]mobula.Ref[int], 4)
 		for i := range refs {
@@ -138,7 +138,7 @@ func TestC6Concurrency(t *testing.T) {
 			eventually(t, "four calls overlap", exists(filepath.Join(dir, fmt.Sprint(i, ".began"))))
 		}
 		// A group has its own room.
-		get(t, ctx, tallyInc.Go(ctx, a, mobula.V(1), mobula.Group("io")), 1)
+		get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1), mobula.Group("io")), 1)
 		over := make([]mobula.Ref[int], 20)
 		for i := range over {
 			over[i] = tallyInc.Go(ctx, a, mobula.V(1))
@@ -165,8 +165,8 @@ func TestC6Concurrency(t *testing.T) {
 
 func TestC12ActorsRestart(t *testing.T) {
 	ctx := mobulatest.Context(t, mobula.WithProcesses(), mobula.WithCPUs(2))
-	a := spawn(t, ctx, 10, mobula.MaxRestarts(2), mobula.MaxTaskRetries(-1))
-	get(t, ctx, tallyInc.Go(ctx, a, mobula.V(1)), 11)
+	a := spawn(ctx, t, 10, mobula.MaxRestarts(2), mobula.MaxTaskRetries(-1))
+	get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1)), 11)
 	for range 2 {
 		before, err := tallyPID.Go(ctx, a).Get(ctx)
 		if err != nil {
@@ -175,7 +175,7 @@ func TestC12ActorsRestart(t *testing.T) {
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		get(t, ctx, tallyInc.Go(ctx, a, mobula.V(1)), 11) // a new instance, and the call is retried
+		get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1)), 11) // a new instance, and the call is retried
 		after, err := tallyPID.Go(ctx, a).Get(ctx)
 		if err != nil || after == before {
 			t.Errorf("process %d, then %d, %v", before, after, err)
@@ -196,7 +196,7 @@ func TestC12ActorsRestart(t *testing.T) {
 
 func TestC12WithoutRetriesACallInFlightFails(t *testing.T) {
 	ctx := mobulatest.Context(t, mobula.WithProcesses(), mobula.WithCPUs(2))
-	a := spawn(t, ctx, 0, mobula.MaxRestarts(1))
+	a := spawn(ctx, t, 0, mobula.MaxRestarts(1))
 	if _, err := tallyDie.Go(ctx, a).Get(ctx); !errors.Is(err, mobula.ErrActorUnavailable) && !errors.Is(err, mobula.ErrActorDied) {
 		t.Errorf("the call that killed it: %v", err)
 	}
@@ -204,15 +204,15 @@ func TestC12WithoutRetriesACallInFlightFails(t *testing.T) {
 		n, err := tallyInc.Go(ctx, a, mobula.V(1)).Get(ctx)
 		return err == nil && n >= 1
 	})
-	b := spawn(t, ctx, 0)
+	b := spawn(ctx, t, 0)
 	if _, err := tallyDie.Go(ctx, b).Get(ctx); !errors.Is(err, mobula.ErrActorDied) {
 		t.Errorf("without restarts: %v", err)
 	}
 }
 
 func TestC14Kill(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
-		a := spawn(t, ctx, 0)
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawn(ctx, t, 0)
 		dir := t.TempDir()
 		running := tallyHold.Go(ctx, a, mobula.V(dir), mobula.V("r"))
 		eventually(t, "it runs", exists(filepath.Join(dir, "r.began")))
@@ -237,8 +237,8 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = second.Close(context.Background()) }) // the test looks at the first result
 	sctx := second.Context(t.Context())
-	spawn(t, sctx, 1, mobula.Named("x", "kept"), mobula.Detached())
-	named := spawn(t, sctx, 1, mobula.Named("x", "lost"))
+	spawn(sctx, t, 1, mobula.Named("x", "kept"), mobula.Detached())
+	named := spawn(sctx, t, 1, mobula.Named("x", "lost"))
 	if _, err := mobula.Put(sctx, make([]byte, 8<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get(t, ctx, tallyInc.Go(ctx, lost, mobula.V(1)), 2)
+	get(ctx, t, tallyInc.Go(ctx, lost, mobula.V(1)), 2)
 	runtime.KeepAlive(named) // without a reference it would end sooner
 	if err := second.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -263,20 +263,20 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get(t, ctx, tallyInc.Go(ctx, kept, mobula.V(1)), 2)
+	get(ctx, t, tallyInc.Go(ctx, kept, mobula.V(1)), 2)
 	if err := kept.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestO8LoopsLeaveNothing(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		for range 2000 {
 			r, err := mobula.Put(ctx, make([]byte, 128<<10))
 			if err != nil {
 				t.Fatal(err)
 			}
-			get(t, ctx, e2eLen.Go(ctx, r), 128<<10)
+			get(ctx, t, e2eLen.Go(ctx, r), 128<<10)
 			r.Release()
 		}
 	})

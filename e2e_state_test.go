@@ -25,7 +25,7 @@ func TestTheNodeTellsOfItself(t *testing.T) {
 	if err != nil || len(tasks.Rows) != 1 {
 		t.Errorf("tasks %+v, %v", tasks, err)
 	}
-	a := spawn(t, ctx, 1)
+	a := spawn(ctx, t, 1)
 	if err := a.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -136,14 +136,14 @@ func exists(path string) func() bool {
 }
 
 // both runs a test with tasks in goroutines and in processes.
-func both(t *testing.T, f func(t *testing.T, ctx context.Context), opts ...mobula.StartOption) {
-	t.Run("embedded", func(t *testing.T) { f(t, mobulatest.Context(t, append(opts, mobula.WithCPUs(2))...)) })
+func both(t *testing.T, f func(ctx context.Context, t *testing.T), opts ...mobula.StartOption) {
+	t.Run("embedded", func(t *testing.T) { f(mobulatest.Context(t, append(opts, mobula.WithCPUs(2))...), t) })
 	t.Run("processes", func(t *testing.T) {
-		f(t, mobulatest.Context(t, append(opts, mobula.WithCPUs(2), mobula.WithProcesses())...))
+		f(mobulatest.Context(t, append(opts, mobula.WithCPUs(2), mobula.WithProcesses())...), t)
 	})
 }
 
-func get[T comparable](t *testing.T, ctx context.Context, r mobula.Ref[T], want T) {
+func get[T comparable](ctx context.Context, t *testing.T, r mobula.Ref[T], want T) {
 	t.Helper()
 	if v, err := r.Get(ctx); err != nil || v != want {
 		t.Errorf("got %v, %v, want %v", v, err, want)
@@ -151,7 +151,7 @@ func get[T comparable](t *testing.T, ctx context.Context, r mobula.Ref[T], want 
 }
 
 func TestC1SubmitDoesNotBlock(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		dir := t.TempDir()
 		start := time.Now()
 		r := e2eHold.Go(ctx, mobula.V(dir), mobula.V("t"))
@@ -168,18 +168,18 @@ func TestC1SubmitDoesNotBlock(t *testing.T) {
 }
 
 func TestC2Dataflow(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		x := e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0))
-		get(t, ctx, e2eAdd.Go(ctx, x, mobula.V(3.0)), 6)
-		get(t, ctx, e2ePeek.Go(ctx, mobula.V(nestedRef{x})), "mobula.Ref[float64] 3")
+		get(ctx, t, e2eAdd.Go(ctx, x, mobula.V(3.0)), 6)
+		get(ctx, t, e2ePeek.Go(ctx, mobula.V(nestedRef{x})), "mobula.Ref[float64] 3")
 		large := e2eBig.Go(ctx, mobula.V(300<<10))
-		get(t, ctx, e2eLen.Go(ctx, large), 300<<10)
-		get(t, ctx, e2eLen.Go(ctx, mobula.V(make([]byte, 200<<10))), 200<<10)
+		get(ctx, t, e2eLen.Go(ctx, large), 300<<10)
+		get(ctx, t, e2eLen.Go(ctx, mobula.V(make([]byte, 200<<10))), 200<<10)
 	})
 }
 
 func TestC3WaitGivesTheFastest(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		slow, fast := t.TempDir(), t.TempDir()
 		if err := note(filepath.Join(fast, "go"), "x"); err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestC3WaitGivesTheFastest(t *testing.T) {
 }
 
 func TestC7ResultsStandAlone(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		refs := e2eMany.Go(ctx, 100, mobula.V(30<<10))
 		for i, r := range refs[:50] {
 			r.Release()
@@ -229,7 +229,7 @@ var e2eMany = mobula.RegisterN1("e2e/many", func(ctx context.Context, size int) 
 })
 
 func TestC8StreamsAreBounded(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
 		const n, ahead = 50, 3
 		taken := 0
@@ -237,7 +237,7 @@ func TestC8StreamsAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			get(t, ctx, r, taken)
+			get(ctx, t, r, taken)
 			taken++
 			// One more is being made, and one may be on its way to the producer's count.
 			if made, err := size(log); err != nil || made > taken+ahead+2 {
@@ -251,7 +251,7 @@ func TestC8StreamsAreBounded(t *testing.T) {
 }
 
 func TestC9ResourcesAreNeverOvercommitted(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		dir := t.TempDir()
 		began := func(n int) int {
 			count := 0
@@ -283,7 +283,7 @@ func TestC9ResourcesAreNeverOvercommitted(t *testing.T) {
 }
 
 func TestC11Retries(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
 		_, err := e2eFail.Go(ctx, mobula.V(log)).Get(ctx)
 		var te *mobula.TaskError
@@ -306,7 +306,7 @@ func TestC11Retries(t *testing.T) {
 func TestC11AKilledWorkerIsRetried(t *testing.T) {
 	ctx := mobulatest.Context(t, mobula.WithProcesses(), mobula.WithCPUs(2))
 	log := filepath.Join(t.TempDir(), "log")
-	get(t, ctx, e2eDie.Go(ctx, mobula.V(log), mobula.V(2)), 3)
+	get(ctx, t, e2eDie.Go(ctx, mobula.V(log), mobula.V(2)), 3)
 	forever := filepath.Join(t.TempDir(), "log")
 	if _, err := e2eDie.Go(ctx, mobula.V(forever), mobula.V(1000)).Get(ctx); !errors.Is(err, mobula.ErrWorkerCrashed) {
 		t.Errorf("one that always dies: %v", err)
@@ -317,7 +317,7 @@ func TestC11AKilledWorkerIsRetried(t *testing.T) {
 }
 
 func TestC13Cancel(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		dir := t.TempDir()
 		run := []mobula.Ref[int]{e2eHold.Go(ctx, mobula.V(dir), mobula.V("a")), e2eHold.Go(ctx, mobula.V(dir), mobula.V("b"))}
 		eventually(t, "both run", func() bool { return exists(filepath.Join(dir, "a.began"))() && exists(filepath.Join(dir, "b.began"))() })
@@ -344,7 +344,7 @@ func TestC13Cancel(t *testing.T) {
 }
 
 func TestC13CancelRecursive(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		dir := t.TempDir()
 		parent := e2eSpawn.Go(ctx, mobula.V(dir))
 		eventually(t, "the child runs", exists(filepath.Join(dir, "child.began")))
@@ -359,7 +359,7 @@ func TestC13CancelRecursive(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		dir := t.TempDir()
 		if _, err := e2eHold.Go(ctx, mobula.V(dir), mobula.V("t"), mobula.Timeout(50*time.Millisecond)).Get(ctx); !errors.Is(err, mobula.ErrDeadline) {
 			t.Errorf("an option: %v", err)
@@ -376,13 +376,13 @@ func TestC15NestedTasksDoNotDeadlock(t *testing.T) {
 	for name, opts := range map[string][]mobula.StartOption{"embedded": {mobula.WithCPUs(1)}, "processes": {mobula.WithCPUs(1), mobula.WithProcesses()}} {
 		t.Run(name, func(t *testing.T) {
 			ctx := mobulatest.Context(t, opts...)
-			get(t, ctx, e2eDive.Go(ctx, mobula.V(10)), 10)
+			get(ctx, t, e2eDive.Go(ctx, mobula.V(10)), 10)
 		})
 	}
 }
 
 func TestC16Errors(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		if _, err := e2ePanic.Go(ctx).Get(ctx); !errors.Is(err, mobula.ErrPanic) || !errors.Is(err, mobula.ErrTaskFailed) || !strings.Contains(err.Error(), "e2e") {
 			t.Errorf("a panic: %v", err)
 		}
@@ -407,7 +407,7 @@ var e2eChan = mobula.Register0("e2e/chan", func(context.Context) (struct{ C chan
 var e2eFromInt = mobula.Register1("e2e/float", func(_ context.Context, n int) (float64, error) { return float64(n), nil })
 
 func TestC19RuntimeContext(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		driver, err := mobula.GetRuntimeContext(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -423,8 +423,8 @@ func TestC21SeveralClustersInOneProcess(t *testing.T) {
 	a, b := mobulatest.Start(t), mobulatest.Start(t)
 	actx, bctx := a.Context(t.Context()), b.Context(t.Context())
 	x, y := e2eAdd.Go(actx, mobula.V(1.0), mobula.V(1.0)), e2eAdd.Go(bctx, mobula.V(2.0), mobula.V(2.0))
-	get(t, bctx, x, 2) // a reference knows its own cluster
-	get(t, actx, y, 4)
+	get(bctx, t, x, 2) // a reference knows its own cluster
+	get(actx, t, y, 4)
 	if _, err := e2eAdd.Go(actx, y, mobula.V(1.0)).Get(actx); !errors.Is(err, mobula.ErrInvalid) {
 		t.Errorf("a reference of another cluster: %v", err)
 	}
@@ -434,11 +434,11 @@ func TestC21SeveralClustersInOneProcess(t *testing.T) {
 	if _, err := e2eAdd.Go(actx, mobula.V(1.0), mobula.V(1.0)).Get(actx); !errors.Is(err, mobula.ErrShutdown) {
 		t.Errorf("after close: %v", err)
 	}
-	get(t, bctx, e2eAdd.Go(bctx, y, mobula.V(1.0)), 5)
+	get(bctx, t, e2eAdd.Go(bctx, y, mobula.V(1.0)), 5)
 }
 
 func TestManyTasks(t *testing.T) {
-	both(t, func(t *testing.T, ctx context.Context) {
+	both(t, func(ctx context.Context, t *testing.T) {
 		var failed atomic.Int32
 		refs := make([]mobula.Ref[float64], 20_000)
 		for i := range refs {

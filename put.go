@@ -73,4 +73,4 @@ type Value[T any] struct{ v T }
 // store, which may wait for room; Put it once if several calls share it.
 func V[T any](v T) Value[T] { return Value[T]{v} }
 
-func (Value[T]) arg(*T) {}
+func (Value[T]) arg(*T) {} //nolint:unused // it makes Value an Arg

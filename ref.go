@@ -123,7 +123,7 @@ func (r Ref[T]) Err() error {
 	return err
 }
 
-func (r Ref[T]) arg(*T) {}
+func (r Ref[T]) arg(*T) {} //nolint:unused // it makes Ref an Arg
 
 func (r Ref[T]) objectID() (ids.ObjectID, error) { return r.cell.objectID() }
 

@@ -6,19 +6,26 @@ import (
 	"mobula/internal/state"
 )
 
-// What the node tells of itself. Times are Unix nanoseconds, sizes bytes.
+// Here times are Unix nanoseconds and sizes bytes.
 type (
-	NodeStatus     = state.Status      // the node at a glance
-	TaskState      = state.Task        // a row of ListTasks
-	ActorState     = state.Actor       // a row of ListActors
-	ObjectState    = state.Object      // a row of ListObjects
-	WorkerState    = state.Worker      // a row of ListWorkers
-	ComponentState = state.Component   // a row of ListComponents
-	Explanation    = state.Explanation // why a task or object is as it is
-
+	// NodeStatus is the node at a glance.
+	NodeStatus = state.Status
+	// TaskState is a row of ListTasks.
+	TaskState = state.Task
+	// ActorState is a row of ListActors.
+	ActorState = state.Actor
+	// ObjectState is a row of ListObjects.
+	ObjectState = state.Object
+	// WorkerState is a row of ListWorkers.
+	WorkerState = state.Worker
+	// ComponentState is a row of ListComponents.
+	ComponentState = state.Component
+	// Explanation says why a task or object is as it is.
+	Explanation = state.Explanation
 	// Query says which rows: filters on the rows' JSON names, a limit (0: 100; at most 10,000), and
 	// the cursor of the page before.
-	Query  = state.Query
+	Query = state.Query
+	// Filter is a condition on one field.
 	Filter = state.Filter
 )
 

@@ -24,7 +24,7 @@ func Start(t testing.TB, opts ...mobula.StartOption) *mobula.Cluster {
 	own := []mobula.StartOption{mobula.WithStore(storeBytes), mobula.WithDir(tempDir(t))}
 	c, err := mobula.Start(t.Context(), append(own, opts...)...)
 	if err != nil {
-		leaks.end(nil)
+		_ = leaks.end(nil) // nothing was started
 		t.Fatalf("mobulatest: start: %v", err)
 	}
 	t.Cleanup(func() {
@@ -61,7 +61,7 @@ func Main(m *testing.M) {
 // tempDir is like t.TempDir, but short: a socket's path has 108 bytes at most.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mobula-")
+	dir, err := os.MkdirTemp("", "mobula-") //nolint:usetesting // t.TempDir has the test's name in it
 	if err != nil {
 		t.Fatalf("mobulatest: %v", err)
 	}

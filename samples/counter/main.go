@@ -83,7 +83,7 @@ func main() {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory
 		start := time.Now()
 		r, err := run(ctx, filepath.Join(dir, "state"), *calls, *every)
 		if err != nil {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"strings"
 
 	"mobula"
@@ -66,10 +64,12 @@ var (
 )
 
 func main() {
-	mobula.Main(func(ctx context.Context, _ *mobula.Cluster) error { return run(ctx, os.Stdout) })
+	mobula.Main(func(ctx context.Context, _ *mobula.Cluster) error {
+		return run(ctx, func(a ...any) { fmt.Println(a...) })
+	})
 }
 
-func run(ctx context.Context, out io.Writer) error {
+func run(ctx context.Context, say func(a ...any)) error {
 	// A call does not wait. Its result is an argument like any other.
 	x := Add.Go(ctx, mobula.V(1.0), mobula.V(2.0))
 	y := Add.Go(ctx, x, mobula.V(3.0), mobula.Retries(5))
@@ -77,19 +77,19 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "1 + 2 + 3 =", sum)
+	say("1 + 2 + 3 =", sum)
 
 	q, r := DivMod.Go(ctx, mobula.V(17), mobula.V(5))
 	both, err := mobula.GetAll(ctx, []mobula.Ref[int]{q, r})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "17 / 5 =", both[0], "rest", both[1])
+	say("17 / 5 =", both[0], "rest", both[1])
 
 	// An error arrives as what it was.
 	q, _ = DivMod.Go(ctx, mobula.V(1), mobula.V(0))
 	if _, err := q.Get(ctx); errors.Is(err, ErrZero) {
-		fmt.Fprintln(out, "1 / 0:", ErrZero)
+		say("1 / 0:", ErrZero)
 	} else {
 		return fmt.Errorf("1 / 0 gave %v", err)
 	}
@@ -102,7 +102,7 @@ func run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "word:", w)
+		say("word:", w)
 	}
 
 	g, err := GreeterType.Spawn(ctx, mobula.V("Hello"))
@@ -114,7 +114,7 @@ func run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, text)
+		say(text)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"mobula/mobulatest"
@@ -11,7 +12,7 @@ func TestMain(m *testing.M) { mobulatest.Main(m) }
 
 func TestQuickstart(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(mobulatest.Context(t), &out); err != nil {
+	if err := run(mobulatest.Context(t), func(a ...any) { fmt.Fprintln(&out, a...) }); err != nil {
 		t.Fatal(err)
 	}
 	const want = `1 + 2 + 3 = 6

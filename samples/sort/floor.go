@@ -19,7 +19,7 @@ func floorTime(ctx context.Context, cfg config, u usage) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary directory
 	f := &floor{plan: newPlan(cfg), dir: dir}
 	start := time.Now()
 	if err := f.run(ctx, u.Spilled); err != nil {

@@ -101,7 +101,7 @@ func (l *lines) add(n int64) {
 	before := l.have * 10 / l.total
 	l.have += n
 	if now := l.have * 10 / l.total; now > before {
-		fmt.Fprintf(l.out, "%-6s %3d %%\n", l.name, now*10)
+		_, _ = fmt.Fprintf(l.out, "%-6s %3d %%\n", l.name, now*10) // what cannot be shown is no reason to stop
 	}
 }
 

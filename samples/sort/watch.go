@@ -105,7 +105,7 @@ func memoryOf(pid int) (m memory, err error) {
 	if err != nil {
 		return m, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		name, rest, ok := strings.Cut(lines.Text(), ":")
 		if !ok {
