@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/raylet/owner"
+	"mobula/telemetry"
 	"mobula/telemetry/events"
 	"mobula/telemetry/export"
 	"mobula/telemetry/metrics"
@@ -30,15 +31,17 @@ type Telemetry struct {
 
 // observer is what the node knows about itself and nobody's state depends on.
 type observer struct {
-	once    sync.Once
-	err     error // of the start; written in once
+	once    sync.Once // of what follows, up to started
 	rec     *events.Recorder
-	file    *events.File
 	set     *metrics.Set
-	server  *metrics.Server
 	started int64
-	spans   atomic.Pointer[spanner] // nil: no exporter is configured
-	stop    atomic.Pointer[chan struct{}]
+
+	configured sync.Once
+	err        error                       // of the configuration; written in configured
+	file       atomic.Pointer[events.File] // nil: there are none
+	server     atomic.Pointer[metrics.Server]
+	spans      atomic.Pointer[spanner] // nil: no exporter is configured
+	stop       atomic.Pointer[chan struct{}]
 
 	mu        sync.Mutex
 	stats     map[ids.ClientID]report // guarded by mu: what workers last said
@@ -57,46 +60,49 @@ type report struct {
 	at int64
 }
 
-// StartTelemetry begins to record and serve what t says. Without it the node records with
-// the defaults and serves nothing. Only the first call counts; it comes before any job.
+// StartTelemetry sets the bounds of what the node records and begins to serve metrics. Without it the
+// node records with the defaults and serves nothing. Only the first call counts.
 func (n *Node) StartTelemetry(t Telemetry) error {
-	o := &n.obs
-	o.once.Do(func() { o.err = n.startObserver(t) })
+	o := n.observer()
+	o.configured.Do(func() { o.err = n.configure(t) })
 	return o.err
 }
 
-// observer makes sure that there is one.
+// observer is the node's, begun by whoever asks first: an owner, a client or StartTelemetry.
 func (n *Node) observer() *observer {
-	_ = n.StartTelemetry(Telemetry{}) // what went wrong was logged
-	return &n.obs
+	o := &n.obs
+	o.once.Do(func() {
+		o.started = time.Now().UnixNano()
+		o.scanning = make(chan struct{}, 1)
+		o.cold = make(chan struct{}, maxColdRunning)
+		o.set = metrics.New(n.snapshot)
+		o.rec = events.New(events.Config{})
+		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: Build(), Ratio: telemetry.DefaultRatio})
+		if err != nil {
+			n.cfg.Logger.Warn("traces are not exported", "err", err)
+		}
+		if exp != nil {
+			n.startSpanner(exp)
+		}
+	})
+	return o
 }
 
-func (n *Node) startObserver(t Telemetry) error {
+func (n *Node) configure(t Telemetry) error {
 	o := &n.obs
-	o.started = time.Now().UnixNano()
-	o.scanning = make(chan struct{}, 1)
-	o.cold = make(chan struct{}, maxColdRunning)
-	o.set = metrics.New(n.snapshot)
-	if t.Ring >= 0 {
-		o.rec = events.New(events.Config{Ring: t.Ring, Rate: t.Rate})
-		if n.cfg.Keep && t.FileBytes > 0 {
-			n.startEventFiles(t)
-		}
-	}
-	exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: Build()})
-	if err != nil {
-		n.cfg.Logger.Warn("traces are not exported", "err", err)
-	}
-	if exp != nil {
-		n.startSpanner(exp)
+	o.rec.Configure(events.Config{Ring: t.Ring, Rate: t.Rate})
+	if n.cfg.Keep && t.Ring >= 0 && t.FileBytes > 0 {
+		n.startEventFiles(t)
 	}
 	if t.Metrics == "" {
 		return nil
 	}
-	if o.server, err = metrics.Serve(t.Metrics, o.set); err != nil {
+	s, err := metrics.Serve(t.Metrics, o.set)
+	if err != nil {
 		return err
 	}
-	n.work.Go(n.watchMailboxes)
+	o.server.Store(s)
+	n.work.Go(func() { n.watchMailboxes(s) })
 	return nil
 }
 
@@ -105,7 +111,7 @@ func (n *Node) startEventFiles(t Telemetry) {
 	f := events.NewFile(n.obs.rec, w, func(err error) {
 		n.limited.warn("task events cannot be written to their file; they are counted as unfiled", "err", err)
 	})
-	n.obs.file = f
+	n.obs.file.Store(f)
 	n.work.Go(func() {
 		f.Run(n.life)
 		if err := w.Close(); err != nil {
@@ -115,7 +121,7 @@ func (n *Node) startEventFiles(t Telemetry) {
 }
 
 // watchMailboxes looks at them every second while metrics are served, and ends the server.
-func (n *Node) watchMailboxes() {
+func (n *Node) watchMailboxes(s *metrics.Server) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {
@@ -125,7 +131,7 @@ func (n *Node) watchMailboxes() {
 		case <-n.life.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			if err := n.obs.server.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			if err := s.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				n.cfg.Logger.Warn("the metrics endpoint did not close", "err", err)
 			}
 			return
@@ -136,15 +142,13 @@ func (n *Node) watchMailboxes() {
 // watching tells owners whether to report changes.
 func (n *Node) watching() bool {
 	o := n.observer()
-	return o.rec != nil || o.spans.Load() != nil
+	return o.rec.Recording() || o.spans.Load() != nil
 }
 
 // observe takes an owner's changes, on its goroutine: it must be quick.
 func (n *Node) observe(changes []owner.Transition) {
 	o := &n.obs
-	if o.rec != nil {
-		o.rec.Record(changes)
-	}
+	o.rec.Record(changes)
 	sp := o.spans.Load()
 	if sp == nil {
 		return
@@ -211,7 +215,7 @@ func (n *Node) StopRequested() <-chan struct{} {
 
 // MetricsURL is where metrics are served, empty if they are not.
 func (n *Node) MetricsURL() string {
-	if s := n.obs.server; s != nil {
+	if s := n.obs.server.Load(); s != nil {
 		return s.URL()
 	}
 	return ""

@@ -73,14 +73,10 @@ func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex st
 
 // explainGone tells of a task that nothing refers to any more what the events remember.
 func (n *Node) explainGone(id ids.TaskID) (state.Explanation, error) {
-	if n.obs.rec != nil {
-		parts, _, _ := n.obs.rec.Since(0)
-		for p := len(parts) - 1; p >= 0; p-- {
-			for i := len(parts[p]) - 1; i >= 0; i-- {
-				e := &parts[p][i]
-				if e.Task != id {
-					continue
-				}
+	parts, _, _ := n.obs.rec.Since(0)
+	for p := len(parts) - 1; p >= 0; p-- {
+		for i := len(parts[p]) - 1; i >= 0; i-- {
+			if e := &parts[p][i]; e.Task == id {
 				return state.Explanation{ID: id.String(), Kind: "task", State: e.State.String(), Summary: fmt.Sprintf(
 					"%s came into %s %v ago; nothing refers to it any more", e.Opts.Func, e.State, ago(e.At))}, nil
 			}

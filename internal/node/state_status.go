@@ -60,7 +60,7 @@ func part[T any](g *gather, name string, ask func(ctx context.Context) (T, error
 
 // snapshot is the node as status and metrics show it.
 func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
-	o := &n.obs
+	o := n.observer()
 	g := &gather{n: n, ctx: ctx}
 	g.out.Status = state.Status{
 		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: Build(), Started: o.started, Now: time.Now().UnixNano(),
@@ -68,15 +68,13 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 		Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{},
 	}
 	g.out.Changes, g.out.WorkersBy = map[string]uint64{}, map[string]int{}
-	if o.rec != nil {
-		st := o.rec.Stats()
-		g.out.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
-		for s, k := range st.States {
-			g.out.Changes[s.String()] = k
-		}
+	st := o.rec.Stats()
+	g.out.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
+	for s, k := range st.States {
+		g.out.Changes[s.String()] = k
 	}
-	if o.file != nil {
-		g.out.Events.Unfiled = o.file.Unfiled()
+	if f := o.file.Load(); f != nil {
+		g.out.Events.Unfiled = f.Unfiled()
 	}
 	if sp := o.spans.Load(); sp != nil {
 		g.out.Spans, g.out.SpansDropped = sp.exported.Load(), sp.dropped.Load()

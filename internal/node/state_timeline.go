@@ -61,7 +61,7 @@ func (n *Node) timeline(ctx context.Context, r state.TimelineRequest) (state.Tim
 
 func (n *Node) drawTimeline(ctx context.Context, r state.TimelineRequest) ([]byte, error) {
 	rec := n.obs.rec
-	if rec == nil {
+	if !rec.Recording() {
 		return nil, errs.New(errs.CodeInvalid, "node %s records no task events (events.ring is 0)", n.cfg.Name)
 	}
 	in := timeline.Input{Node: n.cfg.Name, PID: os.Getpid(), Dropped: rec.Stats().Dropped, Processes: n.processes(ctx)}

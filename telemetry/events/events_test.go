@@ -228,6 +228,34 @@ func TestLinesAreJSON(t *testing.T) {
 	})
 }
 
+func TestTheBoundsCanBeChanged(t *testing.T) {
+	r := New(Config{Rate: 1e9})
+	put := func(n int) {
+		for i := range n {
+			r.Record([]owner.Transition{{Spec: spec(uint64(i)), State: task.Finished, At: 1}})
+		}
+	}
+	put(50_000)
+	r.Configure(Config{Ring: 2000, Rate: 1e9})
+	if st := r.Stats(); st.Kept < 2000 || st.Kept > 4*blockSize || st.Recorded != 50_000 {
+		t.Errorf("after the ring shrank: %+v", st)
+	}
+	put(10)
+	if evs, next, lost := all(r, 50_000); len(evs) != 10 || next != 50_010 || lost != 0 {
+		t.Errorf("%d events from 50000 on, next %d, lost %d", len(evs), next, lost)
+	}
+	r.Configure(Config{Ring: -1})
+	put(10)
+	if st := r.Stats(); r.Recording() || st.Kept != 0 || st.Dropped != 0 || st.States[task.Finished] != 50_020 {
+		t.Errorf("without a ring: %+v", st)
+	}
+	r.Configure(Config{Rate: 1e9})
+	put(10)
+	if st := r.Stats(); !r.Recording() || st.Kept != 10 || st.Recorded != 50_020 {
+		t.Errorf("with a ring again: %+v", st)
+	}
+}
+
 func TestAnEventIsSmall(t *testing.T) {
 	if n := unsafe.Sizeof(Event{}); n > 96 {
 		t.Errorf("an event takes %d bytes; 100,000 of them are to stay below 10 MB", n)

@@ -28,7 +28,7 @@ type Event struct {
 
 // Config of a Recorder. The zero value of a field takes its default.
 type Config struct {
-	Ring int // events in memory; default 100,000, as Ray's
+	Ring int // events in memory; default 100,000, as Ray's; negative: none
 	Rate int // events a second that are recorded completely; default 20,000
 }
 
@@ -41,10 +41,9 @@ type block struct{ ev [blockSize]Event }
 
 // Recorder is the record in memory.
 type Recorder struct {
-	keep int    // blocks
-	rate uint64 // events a window
-
 	mu       sync.Mutex
+	keep     int        // guarded by mu: blocks; 0: nothing is recorded
+	rate     uint64     // guarded by mu: events a window
 	blocks   []*block   // guarded by mu: oldest first; the last is being filled
 	fill     int        // guarded by mu: events in the last block
 	recorded uint64     // guarded by mu
@@ -57,16 +56,36 @@ type Recorder struct {
 
 // New makes a recorder.
 func New(cfg Config) *Recorder {
-	if cfg.Ring <= 0 {
+	r := new(Recorder)
+	r.Configure(cfg)
+	return r
+}
+
+// Configure changes the bounds. What is recorded already stays, up to the new one.
+func (r *Recorder) Configure(cfg Config) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cfg.Ring == 0 {
 		cfg.Ring = 100_000
 	}
 	if cfg.Rate <= 0 {
 		cfg.Rate = 20_000
 	}
-	return &Recorder{
-		keep: (cfg.Ring+blockSize-1)/blockSize + 1, // the last is not full
-		rate: max(1, uint64(cfg.Rate)*uint64(window)/1e9),
+	r.rate = max(1, uint64(cfg.Rate)*uint64(window)/1e9)
+	r.keep = 0
+	if cfg.Ring > 0 {
+		r.keep = (cfg.Ring+blockSize-1)/blockSize + 1 // the last is not full
 	}
+	if over := len(r.blocks) - r.keep; over > 0 {
+		r.blocks = append([]*block(nil), r.blocks[over:]...)
+	}
+}
+
+// Recording tells whether events are kept at all.
+func (r *Recorder) Recording() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keep > 0
 }
 
 // Record takes an owner's changes, in order.
@@ -76,6 +95,9 @@ func (r *Recorder) Record(changes []owner.Transition) {
 	for i := range changes {
 		ch := &changes[i]
 		r.counts[ch.State&15]++
+		if r.keep == 0 {
+			continue
+		}
 		if ch.At >= r.until {
 			r.adapt(ch.At)
 		}
@@ -105,7 +127,7 @@ func (r *Recorder) adapt(now int64) {
 
 func (r *Recorder) append(ch *owner.Transition) {
 	if len(r.blocks) == 0 || r.fill == blockSize {
-		if len(r.blocks) == r.keep {
+		if len(r.blocks) >= r.keep {
 			r.blocks[0] = nil
 			r.blocks = append(r.blocks[:0], r.blocks[1:]...)
 		}
