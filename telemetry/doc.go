@@ -7,7 +7,9 @@
 //	events    the bounded record of changes of state, in memory and in files
 //	timeline  Chrome's trace format from those events
 //	metrics   Prometheus
-//	logs      slog with trace ids; files that are rotated
+//	rotate    files that are bounded
+//	logs      slog with trace ids
+//	collector what a test exports to
 //
 // # The way of a trace
 //

@@ -46,3 +46,13 @@ func TelemetryFrom(c *config.Config) Telemetry {
 	}
 	return t
 }
+
+// LoadConfig is the configuration of a node inside a program: what the program's own options say, by
+// the keys of package config, before the environment, the file and the defaults.
+func LoadConfig(options map[string]any, log *slog.Logger) (Config, Telemetry, error) {
+	c, err := config.Load(config.Input{Options: options})
+	if err != nil {
+		return Config{}, Telemetry{}, err
+	}
+	return ConfigFrom(c, log), TelemetryFrom(c), nil
+}
