@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	if is, err := node.Worker(context.Background()); is { // a program of samples may be built in
+	if is, err := node.Worker(context.Background()); is { // where no driver's program is known, workers run this one
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mobula worker:", err)
 			os.Exit(exitFailed)
