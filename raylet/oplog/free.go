@@ -43,7 +43,7 @@ func (l *Log) dropIfDead(s *segment) error {
 	l.segs = slices.DeleteFunc(l.segs, func(o *segment) bool { return o == s })
 	delete(l.bySeq, s.seq)
 	l.stats.Deleted++
-	if l.spare == nil && s.size <= l.opt.MaxSegment && s.retire(filepath.Join(l.dir, spareName)) == nil {
+	if l.spare == nil && s.views == 0 && s.size <= l.opt.MaxSegment && s.retire(filepath.Join(l.dir, spareName)) == nil {
 		l.spare = s
 		return nil
 	}

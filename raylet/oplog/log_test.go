@@ -437,3 +437,45 @@ func flip(t *testing.T, path string, at int) {
 		t.Fatal(err)
 	}
 }
+
+// What Compact moves can fill segment after segment: the one it reads stays mapped until
+// it is done with it, though two others were written since.
+func TestCompactReadsWhatItsAppendsRetire(t *testing.T) {
+	l, err := Open(t.TempDir(), Options{MinSegment: 8 << 10, MaxSegment: 8 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	rec := bytes.Repeat([]byte("x"), 1000)
+	var old []uint64
+	for l.Stats().Segments < 2 {
+		c, err := l.Append(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old = append(old, c)
+	}
+	for _, c := range old[2:] { // two records stay in the first segment, which is still mapped
+		if err := l.Free(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := 0
+	if _, err := l.Compact(1<<20, func(_ uint64, r []byte) error {
+		moved++
+		for range 20 { // two segments and more
+			if _, err := l.Append(r); err != nil {
+				return err
+			}
+		}
+		if !bytes.Equal(r, rec) {
+			t.Error("the record read by Compact has changed")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if moved != 2 {
+		t.Errorf("%d records moved, 2 were live in a segment to empty", moved)
+	}
+}

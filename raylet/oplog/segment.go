@@ -22,6 +22,8 @@ type segment struct {
 	size   int
 	mem    []byte // the mapping, of the segment that is written to
 	ready  int    // up to where mem was touched ahead of the writer
+	views  int    // under way in mem, which stays mapped until the last has ended
+	unused bool   // to be unmapped then
 
 	scanned bool
 	end     int // where its records end, once scanned
@@ -122,8 +124,12 @@ func (s *segment) unmap() error {
 	if s.mem == nil {
 		return nil
 	}
+	if s.views > 0 { // what a view's callback appends may end the mapping's time
+		s.unused = true
+		return nil
+	}
 	mem := s.mem
-	s.mem = nil
+	s.mem, s.unused = nil, false
 	return unix.Munmap(mem)
 }
 
@@ -144,7 +150,12 @@ func open(path string, seq uint32) (*segment, error) {
 // view maps a segment for reading and gives its bytes to f.
 func (s *segment) view(f func(b []byte) error) error {
 	if s.mem != nil {
-		return f(s.mem[:s.end])
+		s.views++
+		err := f(s.mem[:s.end])
+		if s.views--; s.views == 0 && s.unused {
+			err = errors.Join(err, s.unmap())
+		}
+		return err
 	}
 	if s.size < headerSize {
 		return f(nil)
