@@ -36,25 +36,36 @@ func (c *Core) dispatch(k *classRec) {
 		return
 	}
 	depth := c.depth(k)
-	if len(k.leases) > 1 {
+	left := 0 // leases that take tasks
+	for _, l := range k.leases {
+		if l.takes() {
+			left++
+		}
+	}
+	if left > 1 {
 		k.next++
 	}
 	for i := range k.leases {
+		l := k.leases[(k.next+i)%len(k.leases)]
+		if !l.takes() {
+			continue
+		}
 		if k.ready.n == 0 {
 			return
 		}
-		l := k.leases[(k.next+i)%len(k.leases)]
-		if l.state != lease.Active {
-			continue
-		}
+		share := (k.ready.n + left - 1) / left
+		left--
 		load := l.load()
 		if load > 0 && load > depth-(depth+3)/4 {
 			continue
 		}
-		share := (k.ready.n + len(k.leases) - 1 - i) / (len(k.leases) - i)
 		c.fill(k, l, min(depth-load, share))
 	}
 }
+
+// takes tells whether tasks are pushed over the lease. One that gave back what waited behind
+// a long task gets no more until that has ended.
+func (l *leaseRec) takes() bool { return l.state == lease.Active && !l.slow }
 
 // fill pushes up to n tasks of the class's queue over a lease. A task with stored arguments
 // goes only to an idle lease: pinned and queued behind a task that waits for memory, its

@@ -57,6 +57,7 @@ func (c *Core) done(cl *clientRec, d *wire.Done) {
 
 // laneMoved follows up on a task that left a lease's lane.
 func (c *Core) laneMoved(l *leaseRec) {
+	l.slow = false
 	if l.actor != nil {
 		c.touchActor(l.actor)
 		return

@@ -241,6 +241,10 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 			c.giveBack(t)
 		}
 	}
+	if m.Task.IsZero() {
+		l.slow = l.lane.len() > 0 && l.actor == nil
+		return
+	}
 	t := c.tasks[m.Task]
 	if t == nil || t.lease != l || !t.state.OnWorker() {
 		return

@@ -188,6 +188,7 @@ type leaseRec struct {
 	actor    *actorRec // whose lifetime lease it is
 	state    lease.State
 	closing  bool // asked back
+	slow     bool // its task takes long: it gave back those behind
 	resumes  int  // UnblockCPU not answered
 	dirty    bool
 	lane     fifo            // pushed and not done, in the order pushed

@@ -207,7 +207,7 @@ func (v *validator) object(o *objRec) error {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
-		if o.rec == nil && o.lineage == 0 {
+		if o.rec == nil && o.lineage == 0 && !c.fetching(o) {
 			return fmt.Errorf("object %v has no reference and is still there", o.id)
 		}
 	}

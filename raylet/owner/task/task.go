@@ -74,7 +74,6 @@ const (
 	Start                  // its lane is free for it
 	Block                  // it waits in a get
 	Unblock                // it goes on
-	GiveBack               // the worker or the lease is gone, or gave it back unstarted: to the head of its queue
 	Requeue                // runs again: arguments are looked at anew
 	Delay                  // runs again, later
 	Finish
@@ -85,8 +84,8 @@ const (
 )
 
 var eventNames = [numEvents]string{
-	"submit", "ready", "ready-call", "fetch", "no-room", "push", "start", "block", "unblock", "give-back",
-	"requeue", "delay", "finish", "fail", "cancel", "rerun",
+	"submit", "ready", "ready-call", "fetch", "no-room", "push", "start", "block", "unblock", "requeue",
+	"delay", "finish", "fail", "cancel", "rerun",
 }
 
 // String names the event.
@@ -112,11 +111,11 @@ var table = [numStates][numEvents]State{
 	PendingArgs:  {Ready: PendingNode, ReadyCall: PendingActor, Fail: Failed, Cancel: Cancelled},
 	PendingActor: {Fetch: PendingFetch, Push: Submitted, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
 	PendingNode:  {Fetch: PendingFetch, Push: Submitted, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
-	PendingFetch: {NoRoom: PendingStore, Push: Submitted, GiveBack: PendingNode, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
-	PendingStore: {Push: Submitted, GiveBack: PendingNode, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
+	PendingFetch: {NoRoom: PendingStore, Push: Submitted, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
+	PendingStore: {Push: Submitted, Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
 	Backoff:      {Requeue: PendingArgs, Fail: Failed, Cancel: Cancelled},
-	Submitted:    {Start: Running, Block: RunningInGet, GiveBack: PendingNode, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
-	Running:      {Block: RunningInGet, GiveBack: PendingNode, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
+	Submitted:    {Start: Running, Block: RunningInGet, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
+	Running:      {Block: RunningInGet, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
 	RunningInGet: {Block: RunningInGet, Unblock: Running, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
 	Finished:     {Rerun: PendingArgs},
 }
