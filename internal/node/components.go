@@ -11,6 +11,9 @@ import (
 // Components lists the live supervision tree, parents before children, in order of start.
 func (n *Node) Components() []actors.Info { return n.sys.Tree() }
 
+// Restarts counts the restarts of components since the node's start, by kind: of those too that have ended.
+func (n *Node) Restarts() map[string]uint64 { return n.sys.Restarts() }
+
 // StoreStats is the state of the object store, in bytes and objects.
 func (n *Node) StoreStats(ctx context.Context) (objectstore.Stats, error) { return n.store.Stats(ctx) }
 
