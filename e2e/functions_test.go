@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"mobula"
 )
@@ -13,6 +14,17 @@ var (
 	exits = mobula.Register1("e2e/exits", func(_ context.Context, code int) (int, error) {
 		os.Exit(code)
 		return 0, nil
+	})
+	// sleepy takes some milliseconds, or until its context ends, and gives v.
+	sleepy = mobula.Register2("e2e/sleepy", func(ctx context.Context, ms, v int) (int, error) {
+		t := time.NewTimer(time.Duration(ms) * time.Millisecond)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return v, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
 	})
 	counterPlus = mobula.RegisterMethod1(counterType, "Plus", (*counter).Plus)
 )

@@ -28,7 +28,7 @@ func size(quick, full int) int {
 
 // limit bounds one test.
 func limit(t *testing.T) (context.Context, context.CancelFunc) {
-	d := time.Minute
+	d := 20 * time.Second
 	if stress {
 		d = 10 * time.Minute
 	}

@@ -183,4 +183,3 @@ func (l *load) check() {
 		}
 	}
 }
-

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -10,7 +11,12 @@ import (
 	"mobula/mobulatest"
 )
 
-func TestMain(m *testing.M) { mobulatest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("MOBULA_WORKER_ID") == "" && (nodeMain() || driverMain()) {
+		return
+	}
+	mobulatest.Main(m)
+}
 
 var (
 	add  = mobula.Register2("e2e/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })

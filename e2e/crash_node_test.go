@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mobula"
+)
+
+// connect joins a node process as a driver.
+func connect(t *testing.T, ctx context.Context, p *nodeProcess) (*mobula.Cluster, context.Context) {
+	t.Helper()
+	c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()))
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Errorf("close of the driver: %v", err)
+		}
+	})
+	return c, c.Context(ctx)
+}
+
+// The node process is killed and started again: what was sealed is there again, what ran
+// finishes, and the driver notices nothing but the time it takes.
+func TestNodeIsKilled(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 << 20, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	_, ctx = connect(t, ctx, p)
+
+	// Four times the store: some in memory, most in spill files.
+	var puts, made []mobula.Ref[[]float64]
+	const n = 1 << 17
+	for i := range 64 {
+		xs := make([]float64, n)
+		for j := range xs {
+			xs[j] = float64(i)
+		}
+		ref, err := mobula.Put(ctx, xs)
+		if err != nil {
+			t.Fatalf("put %d: %v", i, err)
+		}
+		puts = append(puts, ref)
+		made = append(made, fill.Go(ctx, mobula.V(n), mobula.V(float64(i))))
+	}
+	if _, rest, err := mobula.Wait(ctx, made, len(made)); err != nil || len(rest) > 0 {
+		t.Fatalf("%d not made: %v", len(rest), err)
+	}
+	var running []mobula.Ref[int]
+	for range 20 {
+		running = append(running, sleepy.Go(ctx, mobula.V(100), mobula.V(7)))
+	}
+	if _, _, err := mobula.Wait(ctx, running, 1); err != nil {
+		t.Fatal(err)
+	}
+	p.kill(t)
+	p = mustLaunch(t, cfg)
+
+	for i := range puts {
+		for _, refs := range [][]mobula.Ref[[]float64]{puts, made} {
+			if got, err := sum.Go(ctx, refs[i]).Get(ctx); err != nil || got != float64(i*n) {
+				t.Fatalf("object %d after the restart: sum %v, %v", i, got, err)
+			}
+		}
+	}
+	got, err := mobula.GetAll(ctx, running)
+	if err != nil {
+		t.Fatalf("what ran: %v", err)
+	}
+	for i, v := range got {
+		if v != 7 {
+			t.Errorf("task %d gave %d", i, v)
+		}
+	}
+	p.kill(t) // once more, with nothing going on
+	mustLaunch(t, cfg)
+	if got, err := sum.Go(ctx, puts[3]).Get(ctx); err != nil || got != 3*n {
+		t.Errorf("after a second restart: %v, %v", got, err)
+	}
+}
+
+// Two nodes of one directory: one of them has it, the other says why it does not start.
+func TestTwoNodesAtOnce(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t)}
+	type result struct {
+		p   *nodeProcess
+		err error
+	}
+	results := make(chan result, 2)
+	for range 2 {
+		go func() {
+			p, err := launch(t, cfg)
+			results <- result{p, err}
+		}()
+	}
+	var up []*nodeProcess
+	var failed []error
+	for range 2 {
+		select {
+		case r := <-results:
+			if r.err != nil {
+				failed = append(failed, r.err)
+			} else {
+				up = append(up, r.p)
+			}
+		case <-ctx.Done():
+			t.Fatal("two nodes were started and did not say what became of them")
+		}
+	}
+	if len(up) != 1 || len(failed) != 1 {
+		t.Fatalf("%d of 2 nodes run; the others say %v", len(up), failed)
+	}
+	if text := failed[0].Error(); !strings.Contains(text, "in use") && !strings.Contains(text, "running") {
+		t.Errorf("the second node says %q, which does not tell that the first one runs", text)
+	}
+	_, ctx = connect(t, ctx, up[0])
+	if v, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
+		t.Errorf("the one that runs: %v, %v", v, err)
+	}
+}
+
+// A driver that is killed leaves nothing behind: no process, no bytes in the store, no file.
+func TestDriverIsKilled(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	d := launchDriver(t, p.address, "hoard")
+	eventually(t, ctx, "the driver's workers run", func() bool { return len(workersOf(p.address)) > 0 })
+	d.kill(t)
+	eventually(t, ctx, "the driver's workers are gone", func() bool { return len(workersOf(p.address)) == 0 })
+	c, ctx := connect(t, ctx, p)
+	storeEmpties(t, ctx, c)
+	eventually(t, ctx, "its files are gone", func() bool { return len(filesOf(cfg.Dir, "owner", "1")) == 0 && len(spilled(cfg.Dir)) == 0 })
+}
+
+// What a killed node left is cleaned when a node is started again: the segment that nobody
+// has, workers, spill files of jobs that are over.
+func TestLeftoversOfAKilledNode(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	d := launchDriver(t, p.address, "hoard")
+	eventually(t, ctx, "the driver's workers run", func() bool { return len(workersOf(p.address)) > 0 })
+	p.kill(t)
+	d.kill(t)
+	p = mustLaunch(t, cfg)
+	eventually(t, ctx, "the workers of before are gone", func() bool { return len(workersOf(p.address)) == 0 })
+	c, ctx := connect(t, ctx, p)
+	storeEmpties(t, ctx, c)
+	eventually(t, ctx, "spill files are gone", func() bool { return len(spilled(cfg.Dir)) == 0 })
+}
+
+// storeEmpties waits until the node's store has nothing any more, in memory or spilled.
+func storeEmpties(t *testing.T, ctx context.Context, c *mobula.Cluster) {
+	t.Helper()
+	eventually(t, ctx, "the store is empty", func() bool {
+		s, err := c.Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Store.Held == 0 && s.Store.Spilled == 0 && s.Store.Objects == 0
+	})
+}
+
+// filesOf lists the files below a directory.
+func filesOf(elem ...string) []string {
+	var files []string
+	_ = filepath.WalkDir(filepath.Join(elem...), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return nil // what is gone meanwhile is not there
+	})
+	return files
+}
+
+// spilled lists the spill files of a node that keeps them in its own directory.
+func spilled(dir string) []string {
+	var files []string
+	for _, f := range filesOf(dir, "spill") {
+		if st, err := os.Stat(f); err == nil && st.Size() > 0 && filepath.Base(f) != "lock" {
+			files = append(files, fmt.Sprintf("%s (%d)", f, st.Size()))
+		}
+	}
+	return files
+}
