@@ -167,9 +167,8 @@ func (c *Core) actorLost(a *actorRec, calls []*taskRec, err *errs.Error) {
 		live = live || !t.state.Terminal()
 	}
 	if a.opts.MaxRestarts == 0 || live && !c.useRestart(a) {
-		a.cause = c.actorDied(a, err)
+		c.die(a, c.actorDied(a, err))
 		c.returnCalls(a, calls, err)
-		c.die(a, a.cause)
 		return
 	}
 	c.restart(a, calls, err)
@@ -281,9 +280,8 @@ func (c *Core) killActor(id ids.ActorID, restart bool) {
 	}
 	calls := c.stopInstance(a)
 	if !c.useRestart(a) {
-		a.cause = err
-		c.returnCalls(a, calls, err)
 		c.die(a, err)
+		c.returnCalls(a, calls, err)
 		return
 	}
 	c.restart(a, calls, err)

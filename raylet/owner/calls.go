@@ -239,7 +239,7 @@ func (c *Core) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		c.reap(t)
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case a.cause != nil && a.cause.Code == errs.CodeActorDied:
+	case a.state == actor.Dead:
 		c.fail(t, c.callDied(a))
 	case c.charge(t):
 		t.ext().err = err
