@@ -180,11 +180,14 @@ func (c *Core) accepted(o *objRec, d *wire.Done, i int) {
 		}
 		c.resolve(o, r, object.SetInline)
 	case wire.ResultError:
-		c.resolve(o, &wire.Result{Kind: wire.ResultError, Err: r.Err}, object.SetError)
+		c.resolve(o, errorResult(r.Err), object.SetError)
 	}
 }
 
 func errorResult(err *errs.Error) *wire.Result {
+	if err == nil {
+		err = errs.New(errs.CodeUnknown, "it failed, and no reason was given")
+	}
 	return &wire.Result{Kind: wire.ResultError, Err: err}
 }
 

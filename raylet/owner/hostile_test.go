@@ -104,6 +104,9 @@ func (h *hostile) result() wire.Result {
 	case 1:
 		return wire.Result{Kind: wire.ResultStored, Size: 9}
 	}
+	if h.n(2, "reason") == 0 {
+		return wire.Result{Kind: wire.ResultError}
+	}
 	return wire.Result{Kind: wire.ResultError, Err: h.err()}
 }
 

@@ -310,7 +310,7 @@ func (c *Core) setBuilt(o *objRec, r *wire.Result, attempt uint32) {
 	case wire.ResultStored:
 		o.state, o.res, o.attempt = object.Stored, r, attempt
 	case wire.ResultError:
-		o.state, o.res = object.Failed, r
+		o.state, o.res = object.Failed, errorResult(r.Err)
 	}
 }
 

@@ -1,0 +1,275 @@
+package owner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// rebuild replaces the core by one made from the log and tells it of its clients.
+func (s *script) rebuild(epoch uint64) {
+	s.t.Helper()
+	c, err := Rebuild(Config{Job: 1}, func(yield func(uint64, []byte) bool) {
+		for ck, b := range s.logs {
+			if !yield(ck, b) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.c = c
+	s.step(Restored{Epoch: epoch, Clients: []ClientJoined{{driver, wire.RoleDriver}, {worker, wire.RoleWorker}, {worker2, wire.RoleWorker}}})
+}
+
+func holds(epoch uint64) *wire.Holdings {
+	return &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
+}
+
+// A rebuilt core asks everyone, does nothing until all have answered, and then goes on: what
+// a worker runs is adopted, what none runs is queued, what came meanwhile is not lost.
+func TestRebuiltCoreGoesOn(t *testing.T) {
+	s := newScript(t, Config{})
+	running, queued := s.spec(simple), s.spec(simple)
+	s.from(driver, &wire.Submit{Spec: running}, &wire.Submit{Spec: queued})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	put := s.root.Put(1)
+	s.from(driver, &wire.PutValue{ID: put, Value: wire.Value{Data: []byte("put")}})
+
+	s.rebuild(7)
+	for _, cl := range []ids.ClientID{driver, worker, worker2} {
+		if r := sent[*wire.Resync](s, cl); len(r) != 1 || r[0].Epoch != 7 || r[0].Component != wire.ComponentOwner {
+			t.Fatalf("client %d is asked %+v", cl, r)
+		}
+	}
+	if o := told[sched.OwnerRestarted](s); len(o) != 1 || o[0].Epoch != 7 {
+		t.Fatalf("the scheduler is told %+v", o)
+	}
+	late := s.spec(simple)
+	h := holds(7)
+	h.Handles = []ids.ObjectID{running.ID.Return(0), queued.ID.Return(0), put}
+	h.Gets = []wire.Get{{ID: running.ID.Return(0), Fetch: true}}
+	s.from(driver, h, &wire.Submit{Spec: late})
+	s.from(worker2, holds(7))
+	if len(s.out) != 0 || !s.c.Gauges().Recovering {
+		t.Fatalf("it does not wait for the worker: %+v", s.out)
+	}
+	h = holds(7)
+	h.Tasks = []wire.Attempt{{Task: running.ID, Attempt: x.Attempt, Lease: l}}
+	s.from(worker, h)
+	if s.state(running) != task.Running || s.state(queued) != task.PendingNode || s.state(late) != task.PendingNode {
+		t.Fatalf("states %v %v %v", s.state(running), s.state(queued), s.state(late))
+	}
+	s.step(FromSched{sched.Granted{Key: sched.ClassKey{Job: 1, Class: s.c.classOf(0, simple).id}, Lease: l, Worker: worker, Epoch: 7}})
+	if len(sent[*wire.Exec](s, worker)) != 0 {
+		t.Error("the lease that is told again is taken for a new one")
+	}
+	s.done(worker, l, x, inline("v"))
+	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || string(r[0].Result.Value.Data) != "v" {
+		t.Errorf("the get of before is answered with %+v", r)
+	}
+	if r := s.result(put); string(r.Result.Value.Data) != "put" {
+		t.Errorf("the put is %+v", r.Result)
+	}
+}
+
+// What nobody holds any more is freed; what a lost worker ran is run again.
+func TestRebuiltCoreDropsAndRepeats(t *testing.T) {
+	s := newScript(t, Config{})
+	kept := s.makeStored(simple)
+	gone := s.makeStored(simple)
+	spec := s.submit(simple)
+	s.grant(worker)
+	s.rebuild(1)
+	h := holds(1)
+	h.Handles = []ids.ObjectID{kept.ID.Return(0), spec.ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker2, holds(1))
+	s.step(ClientGone{Client: worker})
+	if f := told[objectstore.Free](s); len(f) != 1 || len(f[0].IDs) != 1 || f[0].IDs[0] != gone.ID.Return(0) {
+		t.Errorf("freed %+v", f)
+	}
+	if s.state(spec) != task.PendingNode || s.state(kept) != task.Finished {
+		t.Errorf("states %v %v", s.state(spec), s.state(kept))
+	}
+}
+
+func TestAClientThatDoesNotAnswerIsSentAway(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	s.rebuild(1)
+	h := holds(1)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker, holds(1))
+	s.pass(10 * time.Second)
+	if b := sent[*wire.Bye](s, worker2); len(b) != 1 || b[0].Err.Code != errs.CodeProtocol {
+		t.Fatalf("it is told %+v", b)
+	}
+	if s.c.Gauges().Recovering || s.state(spec) != task.PendingNode {
+		t.Error("the others wait for it")
+	}
+}
+
+// A core that is lost while it waits hands over what it kept back.
+func TestHeldEventsOutliveASecondCrash(t *testing.T) {
+	s := newScript(t, Config{})
+	s.rebuild(1)
+	spec := s.spec(simple)
+	s.from(driver, &wire.Submit{Spec: spec})
+	held, at := s.c.Held()
+	if len(held) != 1 || at != -1 {
+		t.Fatalf("held %+v, stepping %d", held, at)
+	}
+	s.rebuild(2)
+	for _, ev := range held {
+		s.step(ev)
+	}
+	h := holds(2)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker, holds(2))
+	s.from(worker2, holds(2))
+	if s.state(spec) != task.PendingNode {
+		t.Errorf("the task is %v", s.state(spec))
+	}
+}
+
+// A store that was rebuilt is asked again for what it had been asked, and told what to free.
+func TestRestartedStore(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	b := s.submit(simple, wire.Arg{Ref: a.ID.Return(0)})
+	s.grant(worker)
+	orphan := s.root.Put(9)
+	s.step(FromStore{objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: a.ID.Return(0), Attempt: 1}, {ID: orphan}}}})
+	if p := told[objectstore.PinArgs](s); len(p) != 1 || p[0].Task != b.ID {
+		t.Errorf("pins asked again: %+v", p)
+	}
+	if f := told[objectstore.Free](s); len(f) != 1 || len(f[0].IDs) != 1 || f[0].IDs[0] != orphan {
+		t.Errorf("freed: %+v", f)
+	}
+	if r := sent[*wire.Resync](s, driver); len(r) != 1 {
+		t.Fatalf("the driver is asked %+v", r)
+	}
+	h := holds(0)
+	h.Gets = []wire.Get{{ID: a.ID.Return(0), Fetch: true}}
+	s.from(driver, h)
+	if p := told[objectstore.PinForGet](s); len(p) != 1 || p[0].Client != driver {
+		t.Errorf("its get is asked again: %+v", p)
+	}
+}
+
+// A scheduler that was rebuilt is told every lease and want.
+func TestRestartedScheduler(t *testing.T) {
+	s := newScript(t, Config{})
+	a, la := s.spawn(counter, worker)
+	first := s.submit(simple)
+	l := s.grant(worker2)
+	s.submit(simple)
+	s.from(worker2, &wire.Blocked{Task: first.ID, Lease: l})
+	s.step(FromSched{sched.Resync{Epoch: 5}})
+	h := told[sched.Holdings](s)
+	if len(h) != 1 || h[0].Epoch != 5 || len(h[0].Held) != 2 || len(h[0].Wants) != 1 || h[0].Wants[0].Backlog != 1 {
+		t.Fatalf("told %+v", h)
+	}
+	up, bl := h[0].Held[0], h[0].Held[1]
+	if up.Lease != la || !up.Up || up.Kind != wire.TaskActorCreate || bl.Lease != l || !bl.Blocked || bl.Up {
+		t.Errorf("held %+v %+v", up, bl)
+	}
+	_ = a
+}
+
+// Credit is given once at the start, and then as messages are worked through.
+func TestCredit(t *testing.T) {
+	s := newScript(t, Config{CreditWindow: 8000})
+	given := int64(0)
+	for range 10 {
+		spec := s.spec(simple, wire.Arg{Value: wire.Value{Data: make([]byte, 300)}})
+		s.from(driver, &wire.Submit{Spec: spec})
+		for _, m := range sent[*wire.Credit](s, driver) {
+			given += m.Bytes
+		}
+	}
+	if want := 10 * wire.CostOfSpec(s.spec(simple, wire.Arg{Value: wire.Value{Data: make([]byte, 300)}})); given < want-1000 || given > want {
+		t.Errorf("%d of %d bytes are given back", given, want)
+	}
+}
+
+// Options that come over a socket are equal, not the same: they are one class. Classes that
+// nothing uses are forgotten before they are too many.
+func TestClasses(t *testing.T) {
+	s := newScript(t, Config{})
+	one, other := *simple, *simple
+	other.MaxRetries = 9 // no matter of the scheduler
+	if s.c.classOf(0, &one) != s.c.classOf(0, &other) {
+		t.Error("equal options are two classes")
+	}
+	if s.c.classOf(0, &one) == s.c.classOf(wire.TaskActorCreate, &one) {
+		t.Error("tasks and creations share a class")
+	}
+	used := s.submit(simple)
+	for i := range 3 * maxClasses {
+		s.c.classOf(0, &wire.TaskOptions{Func: fmt.Sprint("f", i)})
+	}
+	if n := len(s.c.classes.byID); n > maxClasses {
+		t.Errorf("%d classes are kept", n)
+	}
+	if k := s.c.classOf(0, simple); k != s.c.tasks[used.ID].class {
+		t.Error("a class in use was forgotten")
+	}
+}
+
+// A parent that is retried names its children again and finds them.
+func TestAParentThatRunsAgainFindsItsChildren(t *testing.T) {
+	s := newScript(t, Config{})
+	parent := s.submit(simple)
+	l := s.grant(worker)
+	child := &wire.TaskSpec{ID: ids.Derive(parent.ID, 1), Parent: parent.ID, Opts: &wire.TaskOptions{Func: "child", NumReturns: 1}}
+	s.from(worker, &wire.Submit{Spec: child})
+	lc := s.grant(worker2)
+	x := s.executed(worker2)
+	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+	s.done(worker2, lc, x, inline("once"))
+	if s.state(child) != task.None {
+		t.Fatalf("without a holder the child is %v", s.state(child))
+	}
+	s.grant(worker2) // the parent again
+	s.from(worker2, &wire.Submit{Spec: child}, &wire.Submit{Spec: child})
+	if s.c.stats.Submitted != 3 {
+		t.Errorf("%d tasks are taken, want the parent, the child and the child again", s.c.stats.Submitted)
+	}
+}
+
+// A live record of the log is moved when its owner says where the new position goes; a
+// tombstone goes when nothing before it is left.
+func TestLogUpkeep(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	cookie := s.c.tasks[spec.ID].cookie
+	at := s.c.Relocate(cookie, s.logs[cookie])
+	if at == nil || *at != cookie {
+		t.Fatal("a live record is not known")
+	}
+	*at = 1000
+	if s.c.tasks[spec.ID].cookie != 1000 || s.c.Relocate(cookie, s.logs[cookie]) != nil {
+		t.Error("its old place is still live")
+	}
+	s.from(driver, &wire.Cancel{Task: spec.ID}, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+	tomb := s.cookie
+	if got := s.c.FreeTombs(tomb); len(got) != 0 {
+		t.Errorf("freed %v while records before it may be there", got)
+	}
+	if got := s.c.FreeTombs(tomb + 1); len(got) != 1 || got[0] != tomb {
+		t.Errorf("freed %v, want %d", got, tomb)
+	}
+}
