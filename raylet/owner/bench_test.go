@@ -97,30 +97,35 @@ func (w *benchWorld) runWorker() {
 }
 
 // BenchmarkTask is the whole life of a simple task in the core, in batches of 256: submit,
-// get, dispatch, done, resolve, release. The worker's and driver's messages are made outside
-// the timer.
+// get, dispatch, done, resolve, release. The driver's messages are made outside the timer,
+// 64 batches at once; those of the worker inside.
 func BenchmarkTask(b *testing.B) {
-	const batch = 256
+	const batch, round = 256, 64
 	w := newBenchWorld(2)
 	b.ReportAllocs()
-	for i := 0; i < b.N; i += batch {
+	for i := 0; i < b.N; i += batch * round {
 		b.StopTimer()
-		subs := w.specs(batch)
-		gets := make([]wire.Msg, batch)
-		rel := make([]ids.ObjectID, batch)
-		for j, m := range subs {
-			id := m.(*wire.Submit).Spec.ID.Return(0)
-			gets[j], rel[j] = &wire.Get{ID: id, Fetch: true}, id
+		var subs, gets [round][]wire.Msg
+		var rel [round][]ids.ObjectID
+		for r := range round {
+			subs[r] = w.specs(batch)
+			for _, m := range subs[r] {
+				id := m.(*wire.Submit).Spec.ID.Return(0)
+				gets[r] = append(gets[r], &wire.Get{ID: id, Fetch: true})
+				rel[r] = append(rel[r], id)
+			}
 		}
 		b.StartTimer()
-		w.step(FromClient{benchDriver, subs})
-		w.step(FromClient{benchDriver, gets})
-		w.runWorker()
-		if len(w.res) != min(batch, batch) {
-			b.Fatalf("%d of %d gets were answered", len(w.res), batch)
+		for r := range round {
+			w.step(FromClient{benchDriver, subs[r]})
+			w.step(FromClient{benchDriver, gets[r]})
+			w.runWorker()
+			if len(w.res) != batch {
+				b.Fatalf("%d of %d gets were answered", len(w.res), batch)
+			}
+			w.res = w.res[:0]
+			w.step(FromClient{benchDriver, []wire.Msg{&wire.Release{IDs: rel[r]}}})
 		}
-		w.res = w.res[:0]
-		w.step(FromClient{benchDriver, []wire.Msg{&wire.Release{IDs: rel}}})
 	}
 	if n := len(w.c.tasks); n != 0 {
 		b.Fatalf("%d tasks are left", n)
@@ -158,5 +163,33 @@ func BenchmarkQueued(b *testing.B) {
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/queued-task")
 		runtime.KeepAlive(w)
 		runtime.KeepAlive(msgs)
+	}
+}
+
+// BenchmarkCall is the whole life of an actor's call, in batches of 256.
+func BenchmarkCall(b *testing.B) {
+	const batch = 256
+	w := newBenchWorld(1)
+	create := &wire.TaskSpec{ID: ids.Derive(w.root, 1<<40), Parent: w.root, Kind: wire.TaskActorCreate, Opts: &wire.TaskOptions{Func: "bench/actor", NumReturns: 1}}
+	create.Actor = ids.ActorID(create.ID)
+	w.step(FromClient{benchDriver, []wire.Msg{&wire.Submit{Spec: create}}})
+	w.runWorker()
+	opts, seq := &wire.TaskOptions{Func: "bench/method", NumReturns: 1}, uint64(0)
+	b.ReportAllocs()
+	for i := 0; i < b.N; i += batch {
+		msgs, rel := make([]wire.Msg, 0, 2*batch), make([]ids.ObjectID, 0, batch)
+		for range batch {
+			seq++
+			s := &wire.TaskSpec{ID: ids.Derive(w.root, seq), Parent: w.root, Kind: wire.TaskActorCall, Opts: opts, Actor: create.Actor, Seq: seq}
+			rel = append(rel, s.ID.Return(0))
+			msgs = append(msgs, &wire.Submit{Spec: s}, &wire.Get{ID: s.ID.Return(0), Fetch: true})
+		}
+		w.step(FromClient{benchDriver, msgs})
+		w.runWorker()
+		if len(w.res) != batch {
+			b.Fatalf("%d of %d gets were answered", len(w.res), batch)
+		}
+		w.res = w.res[:0]
+		w.step(FromClient{benchDriver, []wire.Msg{&wire.Release{IDs: rel}}})
 	}
 }
