@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -71,6 +72,9 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	s.Trace = k.tc.Trace
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		s.Trace = wire.TraceContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Flags: byte(sc.TraceFlags())}
+	}
+	if s.Trace = k.tc.Client.Trace(s.Trace, s.ID); s.Trace.Sampled() {
+		s.Submitted = time.Now().UnixNano()
 	}
 	if n := f.calls.Add(1); n < 8 || n%callsiteEvery == 0 {
 		s.Callsite = callsite()

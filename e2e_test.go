@@ -155,7 +155,7 @@ func TestC1SubmitDoesNotBlock(t *testing.T) {
 		dir := t.TempDir()
 		start := time.Now()
 		r := e2eHold.Go(ctx, mobula.V(dir), mobula.V("t"))
-		if took := time.Since(start); took > 5*time.Millisecond {
+		if took := time.Since(start); took > 500*time.Millisecond { // the task itself never ends before it is let go
 			t.Errorf("the call took %v", took)
 		}
 		if err := note(filepath.Join(dir, "go"), "x"); err != nil {

@@ -14,12 +14,13 @@ import (
 // The standard variables alone switch tracing on: a program that has no spans of its own gets those
 // of its tasks.
 func TestBenchTasksAreSampledByTheEnvironment(t *testing.T) {
-	col, err := collector.HTTP()
+	col, err := collector.GRPC()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(col.Close)
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_on")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", col.Endpoint())
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
 	modes(t, func(t *testing.T, ctx context.Context) {

@@ -73,7 +73,6 @@ func Start(parent actors.Parent, cfg Config) (*GCS, error) {
 	}
 	g.ref = ref
 	close(g.up)
-	g.wg.Go(g.serve)
 	return g, nil
 }
 
@@ -84,6 +83,7 @@ func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, err
 		if err := g.connect(); err != nil {
 			return nil, nil, err
 		}
+		g.wg.Go(g.serve) // here, on the actor's goroutine, as close is: neither overtakes the other
 	}
 	if g.unwatch != nil { // the watches of the core before this one
 		g.unwatch()
@@ -168,6 +168,7 @@ func (g *GCS) do(_ *actors.Ref[Event], e Effect) {
 
 // serve makes the calls, one after the other.
 func (g *GCS) serve() {
+	<-g.up
 	for {
 		select {
 		case e := <-g.work:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,13 +286,13 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 
 func TestTimelineIsWrittenWholeOrNotAtAll(t *testing.T) {
 	doc := []byte(`{"traceEvents":[` + strings.Repeat("1,", 1000) + `1]}`)
-	fail := false
+	var fail atomic.Bool
 	addr := fakeNode(t, map[string]any{state.MethodTimeline: func(body []byte) any {
 		var r state.TimelineRequest
 		if err := cbor.Unmarshal(body, &r); err != nil {
 			return err
 		}
-		if r.Offset > 500 && fail {
+		if r.Offset > 500 && fail.Load() {
 			return errs.New(errs.CodeNotFound, "not kept any more")
 		}
 		p := state.TimelinePart{Token: "t", Body: doc[r.Offset:min(int(r.Offset)+300, len(doc))]}
@@ -309,7 +310,7 @@ func TestTimelineIsWrittenWholeOrNotAtAll(t *testing.T) {
 	if code, out, _ = command(t, nil, "timeline", "-o", "-", "--address", addr); code != exitDone || out != string(doc) {
 		t.Errorf("exit %d, %d bytes on standard output", code, len(out))
 	}
-	fail = true
+	fail.Store(true)
 	broken := filepath.Join(t.TempDir(), "b.json")
 	if code, _, _ = command(t, nil, "timeline", "-o", broken, "--address", addr); code != exitNotFound {
 		t.Errorf("exit %d", code)

@@ -32,6 +32,10 @@ type Config struct {
 	// every pending and later operation fails.
 	Reconnect func(ctx context.Context, cause error) (Session, error)
 
+	// Sample gives a new task its trace: parent is the caller's, zero if it has none. nil: the
+	// caller's, whatever it is.
+	Sample func(parent wire.TraceContext, task ids.TaskID) wire.TraceContext
+
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
 }

@@ -3,10 +3,12 @@ package node
 import (
 	"context"
 	"log/slog"
+	"os"
 
 	"go.opentelemetry.io/otel"
 
 	"mobula/internal/client"
+	"mobula/internal/ids"
 	"mobula/telemetry"
 	"mobula/telemetry/export"
 	"mobula/wire"
@@ -40,4 +42,13 @@ func taskTrace(ctx context.Context) (wire.TraceContext, bool) {
 		return wire.TraceContext{}, false
 	}
 	return tc.Trace, true
+}
+
+// sampler decides, by the OTEL_ variables, which of a driver's tasks are traced.
+func sampler(log *slog.Logger) func(wire.TraceContext, ids.TaskID) wire.TraceContext {
+	s, err := telemetry.SamplerFromEnv(os.Getenv, telemetry.DefaultRatio)
+	if err != nil {
+		log.Warn("the default share of tasks is traced", "err", err)
+	}
+	return s.Decide
 }
