@@ -6,6 +6,7 @@ import (
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -28,7 +29,7 @@ type actorRec struct {
 	dirty    bool
 	claimed  bool // its name is registered
 	cause    *errs.Error
-	logged   *ActorRecord // what the log of a rebuilt core says
+	logged   *record.Actor // what the log of a rebuilt core says
 }
 
 // over tells whether nothing more will happen to the actor.

@@ -6,6 +6,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -121,7 +122,7 @@ func (c *Core) packed(m objectstore.Packed) {
 	}
 	c.budget.drop(o)
 	at := len(c.logbuf)
-	c.logbuf = appendPacked(c.logbuf, c.nextRecord(), m.ID, m.Size)
+	c.logbuf = record.AppendPacked(c.logbuf, c.nextRecord(), m.ID, m.Size)
 	c.logged(at, c.objectCookie(o))
 	c.moveObject(o, object.Pack)
 	o.flags |= objPacked

@@ -127,7 +127,6 @@ func (c *Core) deadline(t *taskRec) {
 	if t.state.Terminal() {
 		return
 	}
-	t.x.deadline = true
 	if t.isCreation() {
 		c.killActorWith(t.actor, c.pastDeadline(t))
 		return

@@ -1,35 +1,38 @@
 package owner
 
-import "mobula/internal/ids"
+import (
+	"mobula/internal/ids"
+	"mobula/raylet/owner/record"
+)
 
 // What the log's upkeep needs to know. Both are called between two steps.
 
 // Relocate says what becomes of a live record that is in the way of a compaction: where the
 // new position goes if it is to be appended again as it is, or nil if it is not needed.
-func (c *Core) Relocate(cookie uint64, record []byte) *uint64 {
-	r, _, err := Parse(record)
+func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
+	r, _, err := record.Parse(rec)
 	if err != nil {
 		return nil
 	}
 	var places []*uint64
 	switch r := r.(type) {
-	case *OptionsRecord:
+	case *record.Options:
 		places = append(places, c.optCookies[r.No])
-	case *SubmitRecord:
+	case *record.Submit:
 		places = c.placesOf(r.Spec.ID)
-	case *DoneRecord:
+	case *record.Done:
 		places = c.placesOf(r.Done.Task)
-	case *RetryRecord:
+	case *record.Retry:
 		places = c.placesOf(r.Task)
-	case *ClosedRecord:
+	case *record.Closed:
 		places = c.placesOf(r.Task)
-	case *ActorRecord:
+	case *record.Actor:
 		places = c.placesOf(ids.TaskID(r.Actor))
-	case *ObjectRecord:
+	case *record.Object:
 		places = c.placesOfObject(r.ID)
-	case *PackedRecord:
+	case *record.Packed:
 		places = c.placesOfObject(r.ID)
-	case *ForgetRecord:
+	case *record.Forget:
 		places = c.tombs
 	}
 	for _, p := range places {
@@ -89,7 +92,7 @@ func (c *Core) logForget() {
 		return
 	}
 	at := len(c.logbuf)
-	c.logbuf = appendForget(c.logbuf, c.nextRecord(), c.forgot)
+	c.logbuf = record.AppendForget(c.logbuf, c.nextRecord(), c.forgot)
 	ck := new(uint64)
 	c.tombs = append(c.tombs, ck)
 	c.logged(at, ck)

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -271,5 +273,13 @@ func TestLogUpkeep(t *testing.T) {
 	}
 	if got := s.c.FreeTombs(tomb + 1); len(got) != 1 || got[0] != tomb {
 		t.Errorf("freed %v, want %d", got, tomb)
+	}
+}
+
+// A damaged record names its place.
+func TestRebuildNamesTheRecordItCannotRead(t *testing.T) {
+	_, err := Rebuild(Config{Job: 4}, func(yield func(uint64, []byte) bool) { yield(77, []byte{200, 1}) })
+	if !errors.Is(err, record.ErrBadRecord) || err.Error() != "record at 77 of job 4: malformed record of the owner's log: kind 200: it is unknown" {
+		t.Errorf("%v", err)
 	}
 }

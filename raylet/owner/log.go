@@ -2,6 +2,7 @@ package owner
 
 import (
 	"mobula/internal/errs"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -21,14 +22,14 @@ func (c *Core) optionsNo(o *wire.TaskOptions) uint32 {
 		if o.ActorName != "" {
 			return 0
 		}
-		c.keyBuf = appendOptions(c.keyBuf[:0], o)
+		c.keyBuf = record.EncodeOptions(c.keyBuf[:0], o)
 		n = c.optKeys[string(c.keyBuf)]
 		if n == 0 && len(c.optKeys) < maxOptions {
 			n = uint32(len(c.optKeys) + 1)
 			c.optKeys[string(c.keyBuf)] = n
 			c.optByNo[n] = o
 			at := len(c.logbuf)
-			c.logbuf = appendOptionsRecord(c.logbuf, c.nextRecord(), n, c.keyBuf)
+			c.logbuf = record.AppendOptions(c.logbuf, c.nextRecord(), n, c.keyBuf)
 			ck := new(uint64)
 			c.optCookies[n] = ck
 			c.logged(at, ck)
@@ -51,7 +52,7 @@ func (c *Core) nextRecord() uint64 {
 func (c *Core) logSubmit(t *taskRec) {
 	no := c.optionsNo(t.spec.Opts)
 	at := len(c.logbuf)
-	c.logbuf = appendSubmit(c.logbuf, c.nextRecord(), t.spec, no)
+	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no)
 	c.logged(at, &t.cookie)
 }
 
@@ -74,7 +75,7 @@ func (c *Core) logDone(t *taskRec, d *wire.Done) {
 		d = &wire.Done{Task: t.id(), Attempt: t.start}
 	}
 	at := len(c.logbuf)
-	c.logbuf = appendDone(c.logbuf, c.nextRecord(), d, task.Finished)
+	c.logbuf = record.AppendDone(c.logbuf, c.nextRecord(), d, task.Finished)
 	c.logged(at, t.endCookie())
 }
 
@@ -84,14 +85,14 @@ func (c *Core) logFailed(t *taskRec, err *errs.Error) {
 		return
 	}
 	at := len(c.logbuf)
-	c.logbuf = appendDone(c.logbuf, c.nextRecord(), &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
+	c.logbuf = record.AppendDone(c.logbuf, c.nextRecord(), &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
 	c.logged(at, t.endCookie())
 }
 
 // logRetry records that an attempt was charged, or is being cancelled.
 func (c *Core) logRetry(t *taskRec) {
 	at := len(c.logbuf)
-	c.logbuf = appendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries, t.flags&taskCancelled != 0)
+	c.logbuf = record.AppendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries, t.flags&taskCancelled != 0)
 	c.logged(at, laterCookie(t))
 }
 
@@ -99,7 +100,7 @@ func (c *Core) logRetry(t *taskRec) {
 // a stream's item.
 func (c *Core) logObject(o *objRec, res *wire.Result, attempt uint32) {
 	at := len(c.logbuf)
-	c.logbuf = appendObject(c.logbuf, c.nextRecord(), o.id, attempt, res)
+	c.logbuf = record.AppendObject(c.logbuf, c.nextRecord(), o.id, attempt, res)
 	c.logged(at, c.furtherCookie(o))
 }
 
@@ -134,20 +135,20 @@ func laterCookie(t *taskRec) *uint64 {
 func (c *Core) logClosed(t *taskRec) {
 	if t.live > 0 || !t.state.Terminal() {
 		at := len(c.logbuf)
-		c.logbuf = appendClosed(c.logbuf, c.nextRecord(), t.id())
+		c.logbuf = record.AppendClosed(c.logbuf, c.nextRecord(), t.id())
 		c.logged(at, laterCookie(t))
 	}
 }
 
 func (c *Core) logActor(a *actorRec) {
 	at := len(c.logbuf)
-	r := ActorRecord{Actor: a.id, State: a.state, Restarts: a.restarts, Named: a.claimed, Err: a.cause}
+	r := record.Actor{Actor: a.id, State: a.state, Restarts: a.restarts, Named: a.claimed, Err: a.cause}
 	if a.lease != nil {
 		r.Lease, r.Worker = a.lease.id, a.lease.worker.id
 	}
 	if a.alias != nil {
 		r.Alias = a.alias.id
 	}
-	c.logbuf = appendActor(c.logbuf, c.nextRecord(), &r)
+	c.logbuf = record.AppendActor(c.logbuf, c.nextRecord(), &r)
 	c.logged(at, laterCookie(a.rec))
 }

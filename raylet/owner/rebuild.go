@@ -10,6 +10,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -27,13 +28,13 @@ type image struct {
 }
 
 type taskImage struct {
-	submit  *SubmitRecord
+	submit  *record.Submit
 	cookie  uint64
-	done    *DoneRecord
+	done    *record.Done
 	doneAt  uint64
-	retry   *RetryRecord
+	retry   *record.Retry
 	again   bool // charged after its end: it was being made again
-	actor   *ActorRecord
+	actor   *record.Actor
 	further []uint64
 	objects []*objectImage // its early seals, items and packed values
 	closed  bool           // a stream that nobody reads
@@ -42,9 +43,9 @@ type taskImage struct {
 }
 
 type objectImage struct {
-	ObjectRecord
+	record.Object
 	cookie   uint64
-	packed   *PackedRecord
+	packed   *record.Packed
 	packedAt uint64
 	gone     bool
 }
@@ -58,7 +59,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 	}
 	var all []numbered
 	for cookie, b := range records {
-		r, seq, err := Parse(b)
+		r, seq, err := record.Parse(b)
 		if err != nil {
 			return nil, fmt.Errorf("record at %d of job %v: %w", cookie, cfg.Job, err)
 		}
@@ -85,7 +86,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 }
 
 type numbered struct {
-	r           Record
+	r           record.Record
 	seq, cookie uint64
 }
 
@@ -98,39 +99,39 @@ func (im *image) task(id ids.TaskID) *taskImage {
 	return t
 }
 
-func (im *image) add(cookie uint64, r Record) {
+func (im *image) add(cookie uint64, r record.Record) {
 	switch r := r.(type) {
-	case *OptionsRecord:
+	case *record.Options:
 		im.opts[r.No], im.optsAt[r.No] = r.Opts, cookie
-	case *SubmitRecord:
+	case *record.Submit:
 		t := im.task(r.Spec.ID)
 		t.submit, t.cookie = r, cookie
 		im.order = append(im.order, t)
-	case *DoneRecord:
+	case *record.Done:
 		t := im.task(r.Done.Task)
 		if t.done != nil {
 			t.further = append(t.further, t.doneAt)
 		}
 		t.done, t.doneAt, t.again = r, cookie, false
-	case *RetryRecord:
+	case *record.Retry:
 		t := im.task(r.Task)
 		t.retry, t.again = r, t.done != nil
 		t.further = append(t.further, cookie)
-	case *ClosedRecord:
+	case *record.Closed:
 		t := im.task(r.Task)
 		t.closed = true
 		t.further = append(t.further, cookie)
-	case *ActorRecord:
+	case *record.Actor:
 		t := im.task(ids.TaskID(r.Actor))
 		t.actor = r
 		t.further = append(t.further, cookie)
-	case *ObjectRecord:
+	case *record.Object:
 		if old := im.objects[r.ID]; old != nil { // made again
 			old.gone = true
 			im.dead = append(im.dead, old.cookie, old.packedAt)
 		}
-		im.object(&objectImage{ObjectRecord: *r, cookie: cookie})
-	case *PackedRecord:
+		im.object(&objectImage{Object: *r, cookie: cookie})
+	case *record.Packed:
 		if o := im.objects[r.ID]; o != nil {
 			o.packed, o.packedAt = r, cookie
 		} else {
@@ -138,7 +139,7 @@ func (im *image) add(cookie uint64, r Record) {
 			o.ID = r.ID
 			im.object(o)
 		}
-	case *ForgetRecord:
+	case *record.Forget:
 		im.tombs = append(im.tombs, cookie)
 		for _, id := range r.IDs {
 			im.forget(id)
@@ -147,7 +148,7 @@ func (im *image) add(cookie uint64, r Record) {
 }
 
 func (im *image) forget(id ids.ObjectID) {
-	if id.Index != wholeTask {
+	if id.Index != record.WholeTask {
 		im.forgetObject(id)
 		return
 	}
@@ -188,7 +189,7 @@ func (c *Core) build(im *image) {
 		c.optByNo[no], c.optNo[o] = o, no
 		ck := im.optsAt[no]
 		c.optCookies[no] = &ck
-		c.optKeys[string(appendOptions(nil, o))] = no
+		c.optKeys[string(record.EncodeOptions(nil, o))] = no
 	}
 	for _, ck := range im.tombs {
 		c.tombs = append(c.tombs, &ck)
@@ -261,7 +262,7 @@ func (c *Core) buildTask(ti *taskImage) {
 }
 
 // buildActor makes the record of an actor; whether it is still alive its worker says.
-func (c *Core) buildActor(t *taskRec, r *ActorRecord) {
+func (c *Core) buildActor(t *taskRec, r *record.Actor) {
 	a := &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
 	t.actor = a
 	c.actors[a.id] = a

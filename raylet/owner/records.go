@@ -111,16 +111,15 @@ const (
 
 // extra is what few tasks have.
 type extra struct {
-	more     []objRec // returns after the first
-	stream   *streamRec
-	timer    *timer // deadline, backoff or grace
-	group    *group
-	cookies  []*uint64 // of further log records
-	solo     *classRec // the isolated class it runs in
-	ooms     uint8
-	deadline bool // the deadline has passed
-	peak     uint64
-	err      *errs.Error // why it was requeued last, or ended
+	more    []objRec // returns after the first
+	stream  *streamRec
+	timer   *timer // deadline, backoff or grace
+	group   *group
+	cookies []*uint64 // of further log records
+	solo    *classRec // the isolated class it runs in
+	ooms    uint8
+	peak    uint64
+	err     *errs.Error // why it was requeued last, or ended
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }
@@ -172,12 +171,10 @@ type clientRec struct {
 	gone    bool
 	joined  bool
 	drained bool // asked to be drained: what dies with it is not charged
-	killed  bool // every notice of its death is in, or waited for in vain
 	lostErr *errs.Error
 	peak    uint64
 	settle  *timer
 	used    int64 // credit to give back
-	resync  bool  // its holdings are awaited
 }
 
 // leaseRec is a lease that the scheduler granted.
@@ -189,7 +186,6 @@ type leaseRec struct {
 	state    lease.State
 	closing  bool // asked back
 	slow     bool // its task takes long: it gave back those behind
-	resumes  int  // UnblockCPU not answered
 	dirty    bool
 	lane     fifo            // pushed and not done, in the order pushed
 	fetching []*taskRec      // arguments being pinned

@@ -6,6 +6,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/record"
 	"mobula/wire"
 )
 
@@ -255,7 +256,7 @@ func (c *Core) reap(t *taskRec) {
 	if t.isCreation() {
 		delete(c.actors, t.actor.id)
 	}
-	c.forgot = append(c.forgot, ids.ObjectID{Task: t.id(), Index: wholeTask})
+	c.forgot = append(c.forgot, ids.ObjectID{Task: t.id(), Index: record.WholeTask})
 	c.cookies = append(c.cookies, &t.cookie, &t.doneAt)
 	if t.ret0.flags&objLogged != 0 {
 		c.freeCookie(&t.ret0)

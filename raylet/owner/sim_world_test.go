@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,8 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/objectstore"
-	"mobula/raylet/sched"
+	"mobula/raylet/owner/record"
 	"mobula/wire"
 )
 
@@ -119,7 +117,7 @@ func (w *simWorld) do(e *Effect) {
 		w.registry(e.Msg)
 	case Log:
 		ck := w.append(slices.Clone(e.Record))
-		if _, _, err := Parse(e.Record); err != nil {
+		if _, _, err := record.Parse(e.Record); err != nil {
 			w.t.Fatalf("the core logs what cannot be read: %v", err)
 		}
 		if e.Cookie != nil {
@@ -231,7 +229,7 @@ func (w *simWorld) compact() {
 }
 
 func (r *simRecord) String() string {
-	rec, seq, err := Parse(r.b)
+	rec, seq, err := record.Parse(r.b)
 	return fmt.Sprintf("%d %T %+v %v", seq, rec, rec, err)
 }
 
@@ -322,9 +320,9 @@ func (w *simWorld) check() {
 	w.store.check()
 	for _, r := range w.log {
 		if !r.freed {
-			rec, _, _ := Parse(r.b)
+			rec, _, _ := record.Parse(r.b)
 			switch rec.(type) {
-			case *ForgetRecord, *OptionsRecord:
+			case *record.Forget, *record.Options:
 			default:
 				if w.epoch == 0 {
 					w.t.Fatalf("record %d is left: %+v", r.cookie, rec)
@@ -334,250 +332,6 @@ func (w *simWorld) check() {
 	}
 	if n := w.sched.held(); n > 0 {
 		w.t.Fatalf("%d leases are still held", n)
-	}
-}
-
-// simStore is the object store: who sealed what, and requests answered at once or, where
-// the bytes were lost, with Lost.
-type simStore struct {
-	w       *simWorld
-	sealed  map[ids.ObjectID]*simObject
-	granted map[simAttempt]simGrant // written and not sealed
-	seals   int
-}
-
-type simObject struct {
-	attempt uint32
-	val     uint64
-	meta    []byte
-	lost    bool
-}
-
-type simAttempt struct {
-	id      ids.ObjectID
-	attempt uint32
-}
-
-func (s *simStore) handle(m any) {
-	w := s.w
-	switch m := m.(type) {
-	case objectstore.SealObject:
-		key := simAttempt{m.ID, m.Attempt}
-		val, ok := s.granted[key]
-		if !ok {
-			return // its writer died: found lost when it is asked for
-		}
-		delete(s.granted, key)
-		s.sealed[m.ID] = &simObject{attempt: m.Attempt, val: val.val, meta: m.Meta}
-		s.seals++
-	case objectstore.DropAttempt:
-		delete(s.granted, simAttempt{m.ID, m.Attempt})
-		if o := s.sealed[m.ID]; o != nil && o.attempt == m.Attempt {
-			delete(s.sealed, m.ID)
-		}
-	case objectstore.PinForGet:
-		o := s.sealed[m.ID]
-		if o == nil || o.lost {
-			delete(s.sealed, m.ID)
-			w.post("store", FromStore{objectstore.Lost{ID: m.ID, Client: m.Client, Err: errs.New(errs.CodeObjectLost, "its spill file is gone")}})
-			return
-		}
-		if cl := w.clients[m.Client]; cl != nil {
-			cl.in = append(cl.in, &wire.Resolved{ID: m.ID, Fetch: true, Extent: wire.Extent{Off: o.val}, Result: wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.meta, Refs: m.Refs}}})
-		}
-	case objectstore.PinArgs:
-		out := objectstore.ArgsPinned{Task: m.Task, Attempt: m.Attempt}
-		for _, id := range m.IDs {
-			o := s.sealed[id]
-			if o == nil || o.lost {
-				delete(s.sealed, id)
-				w.post("store", FromStore{objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt}})
-				return
-			}
-			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val}})
-		}
-		if w.rng.IntN(4) == 0 {
-			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt}})
-		}
-		w.post("store", FromStore{out})
-	case objectstore.Pack:
-		for _, v := range m.Values {
-			if w.rng.IntN(4) == 0 {
-				continue // no room
-			}
-			s.sealed[v.ID] = &simObject{val: valueOf(v.Value.Data), meta: v.Value.Meta}
-			w.post("store", FromStore{objectstore.Packed{ID: v.ID, Size: uint64(len(v.Value.Data))}})
-		}
-	case objectstore.Free:
-		for _, id := range m.IDs {
-			delete(s.sealed, id)
-		}
-	case objectstore.DropJob:
-		clear(s.sealed)
-	}
-}
-
-// loseOne makes a stored object unreadable.
-func (s *simStore) loseOne() {
-	var can []ids.ObjectID
-	for id, o := range s.sealed {
-		if !o.lost {
-			can = append(can, id)
-		}
-	}
-	if len(can) == 0 {
-		return
-	}
-	slices.SortFunc(can, cmpObject)
-	id := can[s.w.rng.IntN(len(can))]
-	s.sealed[id].lost = true
-}
-
-func (s *simStore) check() {
-	for id := range s.sealed {
-		s.w.t.Fatalf("object %v is still in the store", id)
-	}
-	for a := range s.granted {
-		s.w.t.Fatalf("attempt %d at %v is still in the store", a.attempt, a.id)
-	}
-}
-
-func cmpObject(a, b ids.ObjectID) int {
-	if c := slices.Compare(a.Task[:], b.Task[:]); c != 0 {
-		return c
-	}
-	return int(int64(a.Index) - int64(b.Index))
-}
-
-// A value is 8 bytes and filler.
-func valueOf(b []byte) uint64 {
-	if len(b) < 8 {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b)
-}
-
-func bytesOf(v uint64, size int) []byte {
-	return append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+size), v), make([]byte, size)...)
-}
-
-func mix(parts ...uint64) uint64 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for _, p := range parts {
-		h = (h ^ p) * 0xd6e8feb86659fd93
-		h ^= h >> 29
-	}
-	return h | 1
-}
-
-// simSched grants leases of a few slots, fairly, on worker processes of two lanes.
-type simSched struct {
-	w       *simWorld
-	slots   int
-	wants   []sched.Want
-	leases  map[ids.LeaseID]*simLease
-	next    ids.LeaseID
-	granted map[sched.Class]int
-}
-
-type simLease struct {
-	id      ids.LeaseID
-	key     sched.ClassKey
-	worker  *simClient
-	up      bool
-	blocked bool
-	asked   bool // Reclaim is out
-}
-
-func newSimSched(w *simWorld, slots int) *simSched {
-	return &simSched{w: w, slots: slots, leases: make(map[ids.LeaseID]*simLease), granted: make(map[sched.Class]int)}
-}
-
-func (s *simSched) used() int {
-	n := 0
-	for _, l := range s.leases {
-		if !l.up && !l.blocked {
-			n++
-		}
-	}
-	return n
-}
-
-func (s *simSched) held() int { return len(s.leases) }
-
-func (s *simSched) canGrant() bool {
-	return len(s.wants) > 0 && (s.used() < s.slots || s.reclaimable() != nil)
-}
-
-func (s *simSched) reclaimable() *simLease {
-	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
-		l := s.leases[id]
-		if !l.asked && !l.up && !l.blocked && l.key != s.wants[0].Key {
-			return l
-		}
-	}
-	return nil
-}
-
-func (s *simSched) grant() {
-	w := s.w
-	if s.used() >= s.slots {
-		l := s.reclaimable()
-		l.asked = true
-		w.post("sched", FromSched{sched.Reclaim{Lease: l.id}})
-		return
-	}
-	want := &s.wants[0]
-	s.next++
-	l := &simLease{id: s.next, key: want.Key, worker: w.workerFor(want)}
-	s.leases[l.id] = l
-	l.worker.lanes[l.id] = &simLane{lease: l}
-	s.granted[want.Key.Class]++
-	w.post("sched", FromSched{sched.Granted{Key: want.Key, Lease: l.id, Worker: l.worker.id}})
-	first := *want
-	s.wants = s.wants[1:]
-	if first.Backlog--; first.Backlog > 0 {
-		s.wants = append(s.wants, first)
-	}
-}
-
-func (s *simSched) handle(m any) {
-	w := s.w
-	switch m := m.(type) {
-	case sched.Want:
-		s.wants = slices.DeleteFunc(s.wants, func(x sched.Want) bool { return x.Key == m.Key })
-		if m.Backlog > 0 {
-			s.wants = append(s.wants, m)
-		}
-	case sched.Return:
-		if l := s.leases[m.Lease]; l != nil {
-			delete(s.leases, l.id)
-			delete(l.worker.lanes, l.id)
-		}
-	case sched.BlockCPU:
-		if l := s.leases[m.Lease]; l != nil {
-			l.blocked = true
-		}
-	case sched.UnblockCPU:
-		if l := s.leases[m.Lease]; l != nil && l.blocked {
-			l.blocked = false
-			w.post("sched", FromSched{sched.Resumed{Lease: l.id}})
-		}
-	case sched.ActorUp:
-		if l := s.leases[m.Lease]; l != nil {
-			l.up = true
-		}
-	case sched.DrainWorker:
-		if cl := w.clients[m.Worker]; cl != nil {
-			cl.draining = true
-		}
-	case sched.OwnerRestarted:
-		s.wants = nil
-		for _, id := range slices.Sorted(maps.Keys(s.leases)) {
-			l := s.leases[id]
-			w.post("sched", FromSched{sched.Granted{Key: l.key, Lease: l.id, Worker: l.worker.id, Up: l.up, Blocked: l.blocked, Epoch: m.Epoch}})
-			l.asked = false
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package owner
+package record
 
 import (
 	"encoding/binary"
@@ -92,13 +92,13 @@ func begin(b []byte, kind recordKind, seq uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(kind)), seq)
 }
 
-func appendOptionsRecord(b []byte, seq uint64, no uint32, opts []byte) []byte {
+func AppendOptions(b []byte, seq uint64, no uint32, opts []byte) []byte {
 	b = begin(b, recOptions, seq)
 	b = putUint(b, 1, uint64(no))
 	return putBytes(b, 2, opts)
 }
 
-func appendOptions(b []byte, o *wire.TaskOptions) []byte {
+func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putString(b, 1, o.Func)
 	b = putInt(b, 2, int64(o.NumReturns))
 	for i := range o.Resources {
@@ -133,7 +133,7 @@ func appendOptions(b []byte, o *wire.TaskOptions) []byte {
 	return putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
 }
 
-func appendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte {
+func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte {
 	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
 	b = putTask(b, 2, s.Parent)
@@ -142,7 +142,7 @@ func appendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte 
 	if optsNo == 0 {
 		var at int
 		b, at = open(b, 5)
-		b = appendOptions(b, s.Opts)
+		b = EncodeOptions(b, s.Opts)
 		b = shut(b, at)
 	}
 	for i := range s.Args {
@@ -201,7 +201,7 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 	return shut(b, at)
 }
 
-func appendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
+func AppendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
 	b = begin(b, recDone, seq)
 	b = putTask(b, 1, d.Task)
 	b = putUint(b, 2, uint64(d.Attempt))
@@ -216,7 +216,7 @@ func appendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
 	return appendError(b, 6, d.Err, 0)
 }
 
-func appendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
+func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
 	b = begin(b, recObject, seq)
 	b = putObject(b, 1, id)
 	b = putUint(b, 2, uint64(attempt))
@@ -225,7 +225,7 @@ func appendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire
 	return shut(b, at)
 }
 
-func appendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, cancelled bool) []byte {
+func AppendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, cancelled bool) []byte {
 	b = begin(b, recRetry, seq)
 	b = putTask(b, 1, id)
 	b = putUint(b, 2, uint64(attempt))
@@ -233,7 +233,7 @@ func appendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, can
 	return putBool(b, 4, cancelled)
 }
 
-func appendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
+func AppendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
 	b = begin(b, recForget, seq)
 	for _, id := range list {
 		b = putObject(b, 1, id)
@@ -241,7 +241,7 @@ func appendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
 	return b
 }
 
-func appendActor(b []byte, seq uint64, r *ActorRecord) []byte {
+func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	b = begin(b, recActor, seq)
 	b = putTask(b, 1, ids.TaskID(r.Actor))
 	b = putUint(b, 2, uint64(r.State))
@@ -253,12 +253,19 @@ func appendActor(b []byte, seq uint64, r *ActorRecord) []byte {
 	return appendError(b, 8, r.Err, 0)
 }
 
-func appendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
+func AppendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
 	b = begin(b, recPacked, seq)
 	b = putObject(b, 1, id)
 	return putUint(b, 2, size)
 }
 
-func appendClosed(b []byte, seq uint64, id ids.TaskID) []byte {
+func AppendClosed(b []byte, seq uint64, id ids.TaskID) []byte {
 	return putTask(begin(b, recClosed, seq), 1, id)
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }

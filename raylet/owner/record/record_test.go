@@ -1,4 +1,4 @@
-package owner
+package record
 
 import (
 	"errors"
@@ -107,53 +107,53 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		var want Record
 		switch rapid.IntRange(0, 8).Draw(rt, "record") {
 		case 0:
-			r := &OptionsRecord{No: 1 + rapid.Uint32Max(1<<30).Draw(rt, "no"), Opts: d.options()}
-			b, want = appendOptionsRecord(nil, seq, r.No, appendOptions(nil, r.Opts)), r
-			if len(appendOptions(nil, r.Opts)) == 0 {
+			r := &Options{No: 1 + rapid.Uint32Max(1<<30).Draw(rt, "no"), Opts: d.options()}
+			b, want = AppendOptions(nil, seq, r.No, EncodeOptions(nil, r.Opts)), r
+			if len(EncodeOptions(nil, r.Opts)) == 0 {
 				return // options that say nothing are no record
 			}
 		case 1:
-			r := &SubmitRecord{OptsNo: rapid.Uint32().Draw(rt, "no"), Spec: d.spec()}
+			r := &Submit{OptsNo: rapid.Uint32().Draw(rt, "no"), Spec: d.spec()}
 			if r.OptsNo == 0 {
 				r.Spec.Opts = d.options()
 			}
-			b, want = appendSubmit(nil, seq, r.Spec, r.OptsNo), r
+			b, want = AppendSubmit(nil, seq, r.Spec, r.OptsNo), r
 		case 2:
-			r := &DoneRecord{State: task.Finished, Done: wire.Done{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Items: rapid.Uint32().Draw(rt, "items")}}
+			r := &Done{State: task.Finished, Done: wire.Done{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Items: rapid.Uint32().Draw(rt, "items")}}
 			if d.flag() {
 				r.State, r.Done.Err = task.Failed, d.err(0)
 			}
 			for range rapid.IntRange(0, 3).Draw(rt, "results") {
 				r.Done.Results = append(r.Done.Results, d.result())
 			}
-			b, want = appendDone(nil, seq, &r.Done, r.State), r
+			b, want = AppendDone(nil, seq, &r.Done, r.State), r
 		case 3:
-			r := &ObjectRecord{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result()}
-			b, want = appendObject(nil, seq, r.ID, r.Attempt, &r.Result), r
+			r := &Object{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result()}
+			b, want = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result), r
 		case 4:
-			r := &RetryRecord{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Cancelled: d.flag()}
-			b, want = appendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled), r
+			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Cancelled: d.flag()}
+			b, want = AppendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled), r
 		case 5:
-			r := &ForgetRecord{}
+			r := &Forget{}
 			for range rapid.IntRange(0, 4).Draw(rt, "ids") {
 				r.IDs = append(r.IDs, d.object())
 			}
-			b, want = appendForget(nil, seq, r.IDs), r
+			b, want = AppendForget(nil, seq, r.IDs), r
 		case 6:
-			r := &ActorRecord{
+			r := &Actor{
 				Actor: ids.ActorID(d.task()), State: actor.State(rapid.IntRange(0, int(actor.Locating)).Draw(rt, "state")), Restarts: d.i32(),
 				Lease: ids.LeaseID(rapid.Uint64().Draw(rt, "lease")), Worker: ids.ClientID(rapid.Uint64().Draw(rt, "worker")), Named: d.flag(), Alias: ids.ActorID(d.task()),
 			}
 			if d.flag() {
 				r.Err = d.err(0)
 			}
-			b, want = appendActor(nil, seq, r), r
+			b, want = AppendActor(nil, seq, r), r
 		case 7:
-			r := &PackedRecord{ID: d.object(), Size: rapid.Uint64().Draw(rt, "size")}
-			b, want = appendPacked(nil, seq, r.ID, r.Size), r
+			r := &Packed{ID: d.object(), Size: rapid.Uint64().Draw(rt, "size")}
+			b, want = AppendPacked(nil, seq, r.ID, r.Size), r
 		case 8:
-			r := &ClosedRecord{Task: d.task()}
-			b, want = appendClosed(nil, seq, r.Task), r
+			r := &Closed{Task: d.task()}
+			b, want = AppendClosed(nil, seq, r.Task), r
 		}
 		got, n, err := Parse(b)
 		if err != nil || n != seq || !reflect.DeepEqual(got, want) {
@@ -167,16 +167,16 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	s := &wire.TaskSpec{ID: ids.RootTask(1, 1), Opts: &wire.TaskOptions{Func: "f", Resources: []wire.Resource{{Name: "CPU", Amount: 500}}},
 		Args: []wire.Arg{{Ref: ids.RootTask(1, 2).Return(3)}, {Value: wire.Value{Meta: []byte{1}, Data: []byte("data")}}}}
-	f.Add(appendSubmit(nil, 7, s, 0))
-	f.Add(appendOptionsRecord(nil, 1, 2, appendOptions(nil, s.Opts)))
-	f.Add(appendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
-	f.Add(appendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
-	f.Add(appendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
-	f.Add(appendRetry(nil, 1, s.ID, 2, 3, true))
-	f.Add(appendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
-	f.Add(appendActor(nil, 1, &ActorRecord{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))
-	f.Add(appendPacked(nil, 1, s.ID.Return(0), 77))
-	f.Add(appendClosed(nil, 1, s.ID))
+	f.Add(AppendSubmit(nil, 7, s, 0))
+	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
+	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
+	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
+	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
+	f.Add(AppendRetry(nil, 1, s.ID, 2, 3, true))
+	f.Add(AppendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
+	f.Add(AppendActor(nil, 1, &Actor{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))
+	f.Add(AppendPacked(nil, 1, s.ID.Return(0), 77))
+	f.Add(AppendClosed(nil, 1, s.ID))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, seq, err := Parse(b)
 		if err != nil {
@@ -187,30 +187,30 @@ func FuzzParse(f *testing.F) {
 		}
 		var again []byte
 		switch r := r.(type) {
-		case *OptionsRecord:
-			again = appendOptionsRecord(nil, seq, r.No, appendOptions(nil, r.Opts))
-			if len(appendOptions(nil, r.Opts)) == 0 {
+		case *Options:
+			again = AppendOptions(nil, seq, r.No, EncodeOptions(nil, r.Opts))
+			if len(EncodeOptions(nil, r.Opts)) == 0 {
 				return
 			}
-		case *SubmitRecord:
+		case *Submit:
 			if r.OptsNo != 0 {
 				r.Spec.Opts = nil // named by number: what stands beside it is not written
 			}
-			again = appendSubmit(nil, seq, r.Spec, r.OptsNo)
-		case *DoneRecord:
-			again = appendDone(nil, seq, &r.Done, r.State)
-		case *ObjectRecord:
-			again = appendObject(nil, seq, r.ID, r.Attempt, &r.Result)
-		case *RetryRecord:
-			again = appendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled)
-		case *ForgetRecord:
-			again = appendForget(nil, seq, r.IDs)
-		case *ActorRecord:
-			again = appendActor(nil, seq, r)
-		case *PackedRecord:
-			again = appendPacked(nil, seq, r.ID, r.Size)
-		case *ClosedRecord:
-			again = appendClosed(nil, seq, r.Task)
+			again = AppendSubmit(nil, seq, r.Spec, r.OptsNo)
+		case *Done:
+			again = AppendDone(nil, seq, &r.Done, r.State)
+		case *Object:
+			again = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result)
+		case *Retry:
+			again = AppendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled)
+		case *Forget:
+			again = AppendForget(nil, seq, r.IDs)
+		case *Actor:
+			again = AppendActor(nil, seq, r)
+		case *Packed:
+			again = AppendPacked(nil, seq, r.ID, r.Size)
+		case *Closed:
+			again = AppendClosed(nil, seq, r.Task)
 		}
 		r2, seq2, err := Parse(again)
 		if err != nil || seq2 != seq || !reflect.DeepEqual(r2, r) {
@@ -219,10 +219,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A damaged record names its place.
-func TestRebuildNamesTheRecordItCannotRead(t *testing.T) {
-	_, err := Rebuild(Config{Job: 4}, func(yield func(uint64, []byte) bool) { yield(77, []byte{200, 1}) })
-	if !errors.Is(err, ErrBadRecord) || err.Error() != "record at 77 of job 4: malformed record of the owner's log: kind 200: it is unknown" {
-		t.Errorf("%v", err)
-	}
+func inline(b string) wire.Result {
+	return wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: []byte(b)}, Size: uint64(len(b))}
 }

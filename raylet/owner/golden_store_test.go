@@ -1,0 +1,235 @@
+package owner
+
+import (
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+func stored() wire.Result { return wire.Result{Kind: wire.ResultStored, Size: 8} }
+
+// makeStored runs a task whose one return lies in the store.
+func (s *script) makeStored(opts *wire.TaskOptions, args ...wire.Arg) *wire.TaskSpec {
+	s.t.Helper()
+	spec := s.submit(opts, args...)
+	l := s.grant(worker)
+	if len(args) > 0 {
+		s.pinned(spec)
+	}
+	x := s.executed(worker)
+	s.from(worker, &wire.Seal{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: 8},
+		&wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	return spec
+}
+
+// pinned answers the PinArgs of the last step.
+func (s *script) pinned(spec *wire.TaskSpec) objectstore.PinArgs {
+	s.t.Helper()
+	p := told[objectstore.PinArgs](s)
+	if len(p) != 1 || p[0].Task != spec.ID {
+		s.t.Fatalf("the store is asked %+v", p)
+	}
+	a := objectstore.ArgsPinned{Task: p[0].Task, Attempt: p[0].Attempt}
+	for i, id := range p[0].IDs {
+		a.Values = append(a.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: uint64(64 * (i + 1)), Size: 8}})
+	}
+	s.step(FromStore{a})
+	return p[0]
+}
+
+func TestStoredArgumentsArePinnedForTheWorker(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	ref := wire.Arg{Ref: a.ID.Return(0)}
+	b := s.submit(simple, ref, ref)
+	l := s.grant(worker)
+	if s.state(b) != task.PendingFetch {
+		t.Fatalf("it is %v", s.state(b))
+	}
+	p := told[objectstore.PinArgs](s)
+	s.step(FromStore{objectstore.ArgsWait{Task: b.ID, Attempt: 1}})
+	if s.state(b) != task.PendingStore {
+		t.Errorf("while the store waits it is %v", s.state(b))
+	}
+	s.step(FromStore{objectstore.ArgsPinned{Task: b.ID, Attempt: 1, Values: []objectstore.PinnedValue{{ID: a.ID.Return(0), Extent: wire.Extent{Off: 64, Size: 8}}}}})
+	x := s.executed(worker)
+	if len(p[0].IDs) != 1 || p[0].Worker != worker || len(x.Args) != 2 || x.Args[1].Index != 1 || x.Args[1].Extent.Off != 64 || x.Args[1].Result.Kind != wire.ResultStored {
+		t.Fatalf("pinned %+v, pushed %+v", p, x.Args)
+	}
+	s.done(worker, l, x, inline("v"))
+	if u := told[objectstore.UnpinArgs](s); len(u) != 1 || u[0].Attempt != 1 {
+		t.Errorf("the pins stay: %+v", u)
+	}
+}
+
+// A lost result is made again, with what it needs, under the same names.
+func TestLostResultIsMadeAgainWithItsArguments(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	b := s.makeStored(simple, wire.Arg{Ref: a.ID.Return(0)})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{a.ID.Return(0)}})
+	if f := told[objectstore.Free](s); len(f) != 1 {
+		t.Fatalf("nothing holds the argument's value, and it stays: %+v", f)
+	}
+	s.from(driver, &wire.Get{ID: b.ID.Return(0), Fetch: true})
+	if p := told[objectstore.PinForGet](s); len(p) != 1 {
+		t.Fatalf("the store is asked %+v", p)
+	}
+	s.step(FromStore{objectstore.Lost{ID: b.ID.Return(0), Client: driver}})
+	if s.state(a) != task.PendingNode || s.state(b) != task.PendingArgs {
+		t.Fatalf("the argument's task is %v, the result's %v", s.state(a), s.state(b))
+	}
+	l := s.grant(worker)
+	x := s.executed(worker)
+	if x.Spec.ID != a.ID || x.Attempt != 2 {
+		t.Fatalf("runs %+v", x)
+	}
+	s.from(worker, &wire.Seal{ID: a.ID.Return(0), Attempt: 2, Size: 8}, &wire.Done{Task: a.ID, Attempt: 2, Lease: l, Results: []wire.Result{stored()}})
+	s.pinned(b)
+	x = s.executed(worker)
+	s.from(worker, &wire.Seal{ID: b.ID.Return(0), Attempt: 2, Size: 8}, &wire.Done{Task: b.ID, Attempt: 2, Lease: l, Results: []wire.Result{stored()}})
+	if p := told[objectstore.PinForGet](s); len(p) != 1 || p[0].Client != driver {
+		t.Errorf("the get that found it lost is not taken up: %+v", p)
+	}
+	if s.c.stats.Reconstructed != 2 {
+		t.Errorf("%d tasks were run for it", s.c.stats.Reconstructed)
+	}
+}
+
+func TestWhatCannotBeMadeAgainSaysWhy(t *testing.T) {
+	s := newScript(t, Config{})
+	put := s.root.Put(1)
+	s.from(driver, &wire.Seal{ID: put, Size: 8})
+	s.step(FromStore{objectstore.Lost{ID: put, Client: driver, Err: errs.New(errs.CodeObjectLost, "checksum")}})
+	s.wantError(put, errs.CodeObjectLost)
+
+	once := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1})
+	s.step(FromStore{objectstore.Lost{ID: once.ID.Return(0)}})
+	s.wantError(once.ID.Return(0), errs.CodeReconstructionFailed)
+
+	small := newScript(t, Config{MaxLineageBytes: 1})
+	a := small.makeStored(simple)
+	small.step(FromStore{objectstore.Lost{ID: a.ID.Return(0)}})
+	small.wantError(a.ID.Return(0), errs.CodeReconstructionFailed)
+	if small.c.stats.LineageEvicted != 1 {
+		t.Error("its lineage is kept beyond the limit")
+	}
+}
+
+func TestOneAttemptIsAccepted(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(worker, &wire.Seal{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: 8})
+	if len(told[objectstore.SealObject](s)) != 1 {
+		t.Fatal("an early seal is not passed on")
+	}
+	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+	l = s.grant(worker2)
+	s.from(worker2, &wire.Seal{ID: spec.ID.Return(0), Attempt: 2, Size: 8})
+	if d := told[objectstore.DropAttempt](s); len(d) != 1 || d[0].Attempt != 2 {
+		t.Errorf("the second attempt's extent stays: %+v", d)
+	}
+	s.done(worker2, l, s.attempt(spec), stored())
+	if s.state(spec) != task.Finished {
+		t.Errorf("it is %v", s.state(spec))
+	}
+}
+
+func (s *script) attempt(spec *wire.TaskSpec) wire.ExecTask {
+	return wire.ExecTask{Spec: spec, Attempt: s.c.tasks[spec.ID].start}
+}
+
+func TestWrongNumberOfResults(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "two", NumReturns: 2})
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("v"))
+	s.wantError(spec.ID.Return(1), errs.CodeReturnMismatch)
+}
+
+// A value that is packed into the store leaves memory, and comes back from the log if the
+// store loses it.
+func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
+	s := newScript(t, Config{InlineBudget: 1500})
+	put := s.root.Put(1)
+	data := make([]byte, 2000)
+	data[7] = 7
+	s.from(driver, &wire.PutValue{ID: put, Value: wire.Value{Data: data}})
+	if p := told[objectstore.Pack](s); len(p) != 1 || len(p[0].Values) != 1 {
+		t.Fatalf("over the budget: %+v", p)
+	}
+	s.step(FromStore{objectstore.Packed{ID: put, Size: 2000}})
+	if s.c.budget.inline != 0 {
+		t.Errorf("%d bytes are still in memory", s.c.budget.inline)
+	}
+	s.step(FromStore{objectstore.Lost{ID: put, Client: driver}})
+	var ask Effect
+	for _, e := range s.out {
+		if e.Kind == Fetch {
+			ask = e
+		}
+	}
+	s.step(Fetched{Token: ask.Token, Record: s.logs[uint64(ask.N)]})
+	r := sent[*wire.Resolved](s, driver)
+	if len(r) != 1 || r[0].Result.Kind != wire.ResultInline || r[0].Result.Value.Data[7] != 7 {
+		t.Errorf("the get is answered with %+v", r)
+	}
+}
+
+// Specs at the end of a long queue leave memory and come back when their turn comes.
+func TestQueuedSpecsArePagedOut(t *testing.T) {
+	s := newScript(t, Config{InlineBudget: 1 << 20})
+	var msgs []wire.Msg
+	want := make(map[ids.TaskID]byte)
+	for i := range 1500 {
+		spec := s.spec(simple, wire.Arg{Value: wire.Value{Data: append(make([]byte, 999), byte(i))}})
+		want[spec.ID] = byte(i)
+		msgs = append(msgs, &wire.Submit{Spec: spec})
+	}
+	s.from(driver, msgs...)
+	s.submit(simple) // the log has told the positions only now
+	if n := s.c.stats.PagedOut; n < 300 || s.c.budget.specs > 1800<<10 {
+		t.Fatalf("%d specs are paged out, %d bytes stay", n, s.c.budget.specs)
+	}
+	l := s.grant(worker)
+	k := s.c.classOf(wire.TaskNormal, simple)
+	k.known, k.runNs = true, 1
+	ran := 0
+	var asked []Effect
+	for range 3000 {
+		for _, e := range s.out {
+			if e.Kind == Fetch {
+				asked = append(asked, e)
+			}
+		}
+		var dones []wire.Msg
+		for _, m := range sent[*wire.Exec](s, worker) {
+			for _, x := range m.Tasks {
+				if b, ok := want[x.Spec.ID]; ok && (len(x.Spec.Args) != 1 || x.Spec.Args[0].Value.Data[999] != b || x.Spec.Opts.Func != "simple") {
+					t.Fatalf("task %v comes back as %+v", x.Spec.ID, x.Spec)
+				}
+				ran++
+				dones = append(dones, &wire.Done{Task: x.Spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}, Times: wire.Times{Started: 1, Ended: 2}})
+			}
+		}
+		switch {
+		case len(dones) > 0:
+			s.from(worker, dones...)
+		case len(asked) > 0:
+			e := asked[0]
+			asked = asked[1:]
+			s.step(Fetched{Token: e.Token, Record: s.logs[uint64(e.N)]})
+		}
+	}
+	if ran != 1501 {
+		t.Errorf("%d of 1501 tasks ran", ran)
+	}
+}

@@ -1,0 +1,313 @@
+package owner
+
+import (
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+func TestLifeOfATask(t *testing.T) {
+	s := newScript(t, Config{Transitions: true})
+	spec := s.submit(simple)
+	if w := told[sched.Want](s); len(w) != 1 || w[0].Backlog != 1 {
+		t.Fatalf("the scheduler is told %+v", w)
+	}
+	s.from(driver, &wire.Get{ID: spec.ID.Return(0), Fetch: true})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	if x.Attempt != 1 || x.Spec != spec {
+		t.Fatalf("pushed %+v", x)
+	}
+	s.done(worker, l, x, inline("v"))
+	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || string(r[0].Result.Value.Data) != "v" {
+		t.Fatalf("the get is answered with %+v", r)
+	}
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+	if len(s.c.tasks) != 0 {
+		t.Error("the record stays")
+	}
+	s.pass(500 * time.Millisecond)
+	if r := told[sched.Return](s); len(r) != 1 || r[0].Lease != l {
+		t.Errorf("after 500 ms idle: %+v", r)
+	}
+	var states []task.State
+	for _, ch := range s.seen {
+		states = append(states, ch.State)
+	}
+	want := []task.State{task.PendingArgs, task.PendingNode, task.Submitted, task.Running, task.Running, task.Finished}
+	if len(states) != len(want) {
+		t.Fatalf("transitions %v, want %v", states, want)
+	}
+	for i := range want {
+		if states[i] != want[i] {
+			t.Fatalf("transitions %v, want %v", states, want)
+		}
+	}
+}
+
+// The log has what a step allows before the step allows it.
+func TestTheLogComesFirst(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.spec(simple)
+	s.from(driver, &wire.Submit{Spec: spec}, &wire.Get{ID: spec.ID.Return(0)})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.done(worker, l, x, inline("v"))
+	logged := false
+	for _, e := range s.out {
+		switch {
+		case e.Kind == Log:
+			logged = true
+		case e.Kind == ToClient && !logged:
+			t.Errorf("%T precedes the record of the result", e.Wire)
+		}
+	}
+	if !logged {
+		t.Error("the result is not logged")
+	}
+}
+
+func TestAnArgumentsErrorIsPassedOnOnce(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.submit(simple)
+	b := s.submit(simple, wire.Arg{Ref: a.ID.Return(0)})
+	c := s.submit(simple, wire.Arg{Ref: b.ID.Return(0)})
+	if s.state(b) != task.PendingArgs {
+		t.Fatalf("the dependent is %v", s.state(b))
+	}
+	l := s.grant(worker)
+	s.failed(worker, l, s.executed(worker), &errs.Error{Code: errs.CodeTaskFailed, Name: "simple", Msg: "boom"})
+	rb, rc := s.result(b.ID.Return(0)).Result.Err, s.result(c.ID.Return(0)).Result.Err
+	if rb.Code != errs.CodeTaskFailed || len(rb.Cause) != 1 || rb.Cause[0].Msg != "boom" {
+		t.Errorf("the dependent fails with %+v", rb)
+	}
+	if rc != rb {
+		t.Errorf("the next one wraps it again: %v", rc)
+	}
+}
+
+func TestApplicationErrorsAreRetriedWhereAsked(t *testing.T) {
+	s := newScript(t, Config{})
+	opts := &wire.TaskOptions{Func: "flaky", NumReturns: 1, MaxRetries: 2, RetryExceptions: true}
+	for _, o := range []*wire.TaskOptions{opts, simple} {
+		spec := s.submit(o)
+		l := s.grant(worker)
+		attempts := 0
+		for len(sent[*wire.Exec](s, worker)) > 0 {
+			attempts++
+			s.failed(worker, l, s.executed(worker), errs.New(errs.CodeTaskFailed, "no"))
+		}
+		want := 1
+		if o == opts {
+			want = 3
+		}
+		if attempts != want {
+			t.Errorf("%s ran %d times, want %d", o.Func, attempts, want)
+		}
+		s.wantError(spec.ID.Return(0), errs.CodeTaskFailed)
+	}
+}
+
+func TestInfeasible(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.submit(simple)
+	k := s.c.classOf(wire.TaskNormal, simple)
+	s.step(FromSched{sched.Infeasible{Key: sched.ClassKey{Job: 1, Class: k.id}, Err: errs.New(errs.CodeUnschedulable, "no GPU")}})
+	s.wantError(a.ID.Return(0), errs.CodeUnschedulable)
+	b := s.submit(simple)
+	s.wantError(b.ID.Return(0), errs.CodeUnschedulable)
+}
+
+func TestCancel(t *testing.T) {
+	t.Run("queued never starts", func(t *testing.T) {
+		s := newScript(t, Config{})
+		a := s.submit(simple)
+		s.from(driver, &wire.Cancel{Task: a.ID})
+		if w := told[sched.Want](s); len(w) != 1 || w[0].Backlog != 0 {
+			t.Errorf("the want is %+v", w)
+		}
+		s.wantError(a.ID.Return(0), errs.CodeCancelled)
+	})
+	t.Run("running is told and may still end well", func(t *testing.T) {
+		s := newScript(t, Config{})
+		a := s.submit(simple)
+		l := s.grant(worker)
+		x := s.executed(worker)
+		s.from(driver, &wire.Cancel{Task: a.ID})
+		if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || m[0].Abandon {
+			t.Fatalf("the worker is told %+v", m)
+		}
+		s.done(worker, l, x, inline("v"))
+		if r := s.result(a.ID.Return(0)); r.Result.Kind != wire.ResultInline {
+			t.Errorf("the value that came is not given: %+v", r.Result)
+		}
+	})
+	t.Run("a cancelled task is not retried", func(t *testing.T) {
+		s := newScript(t, Config{})
+		a := s.submit(simple)
+		l := s.grant(worker)
+		s.from(driver, &wire.Cancel{Task: a.ID})
+		s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+		s.wantError(a.ID.Return(0), errs.CodeCancelled)
+	})
+	t.Run("force fails at once and drains the process", func(t *testing.T) {
+		s := newScript(t, Config{})
+		a := s.submit(simple)
+		l := s.grant(worker)
+		x := s.executed(worker)
+		s.from(driver, &wire.Cancel{Task: a.ID, Force: true})
+		if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+			t.Fatalf("the worker is told %+v", m)
+		}
+		if d := told[sched.DrainWorker](s); len(d) != 1 || d[0].Worker != worker {
+			t.Fatalf("the pool is asked %+v", d)
+		}
+		if r := told[sched.Return](s); len(r) != 1 {
+			t.Errorf("its lease is not given back: %+v", r)
+		}
+		s.wantError(a.ID.Return(0), errs.CodeCancelled)
+		s.done(worker, l, x, wire.Result{Kind: wire.ResultStored}) // it returned after all
+		if d := told[objectstore.DropAttempt](s); len(d) != 1 {
+			t.Errorf("what it stored stays: %+v", d)
+		}
+	})
+	t.Run("recursive takes the children along", func(t *testing.T) {
+		s := newScript(t, Config{})
+		a := s.submit(simple)
+		s.grant(worker)
+		child := &wire.TaskSpec{ID: ids.Derive(a.ID, 1), Parent: a.ID, Opts: &wire.TaskOptions{Func: "child", NumReturns: 1}}
+		s.from(worker, &wire.Submit{Spec: child})
+		s.from(driver, &wire.Cancel{Task: a.ID, Recursive: true})
+		if s.state(child) != task.Cancelled {
+			t.Errorf("the child is %v", s.state(child))
+		}
+	})
+}
+
+func TestDeadline(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.spec(simple)
+	spec.Deadline = s.now + int64(time.Second)
+	s.from(driver, &wire.Submit{Spec: spec})
+	l := s.grant(worker)
+	s.pass(time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || m[0].Abandon {
+		t.Fatalf("the worker is told %+v", m)
+	}
+	s.wantError(spec.ID.Return(0), errs.CodeDeadline)
+	s.pass(2 * time.Second) // it ignores its context
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Errorf("after its grace the worker is told %+v", m)
+	}
+	if len(told[sched.DrainWorker](s)) != 1 || len(told[sched.Return](s)) != 1 {
+		t.Error("its slot is not given up")
+	}
+	if s.c.leases[l] != nil {
+		t.Error("its lease stays")
+	}
+	late := s.spec(simple)
+	late.Deadline = s.now - 1
+	s.from(driver, &wire.Submit{Spec: late})
+	s.wantError(late.ID.Return(0), errs.CodeDeadline)
+}
+
+// A pipeline is one task deep until the class's run time is known, then about a
+// millisecond's worth; several leases share alike.
+func TestPipeline(t *testing.T) {
+	s := newScript(t, Config{})
+	var msgs []wire.Msg
+	for range 400 {
+		msgs = append(msgs, &wire.Submit{Spec: s.spec(simple)})
+	}
+	s.from(driver, msgs...)
+	l := s.grant(worker)
+	x := s.executed(worker) // fails unless it is one
+	s.from(worker, &wire.Done{Task: x.Spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("v")}, Times: wire.Times{Started: 1, Ended: 1 + 20_000}})
+	m := sent[*wire.Exec](s, worker)
+	if len(m) != 1 || len(m[0].Tasks) != 50 {
+		t.Fatalf("a task of 20 us is followed by %d messages", len(m))
+	}
+	s.grant(worker2)
+	if m := sent[*wire.Exec](s, worker2); len(m) != 1 || len(m[0].Tasks) != 50 {
+		t.Errorf("a second lease gets %+v", m)
+	}
+}
+
+func TestReclaimReturnsALeaseThatHasRunDown(t *testing.T) {
+	s := newScript(t, Config{})
+	s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.submit(simple)
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	if len(told[sched.Return](s)) != 0 {
+		t.Fatal("it is returned with a task on it")
+	}
+	s.done(worker, l, x, inline("v"))
+	if r := told[sched.Return](s); len(r) != 1 || len(sent[*wire.Exec](s, worker)) != 0 {
+		t.Errorf("it is not returned: %+v", r)
+	}
+}
+
+// A task in a get gives its CPU back, and the tasks behind it go elsewhere, in order.
+func TestBlockedTaskGivesBackCPUAndQueue(t *testing.T) {
+	s := newScript(t, Config{})
+	k := s.c.classOf(wire.TaskNormal, simple)
+	k.known, k.runNs = true, 1000
+	var specs []*wire.TaskSpec
+	var msgs []wire.Msg
+	for range 3 {
+		spec := s.spec(simple)
+		specs, msgs = append(specs, spec), append(msgs, &wire.Submit{Spec: spec})
+	}
+	s.from(driver, msgs...)
+	l := s.grant(worker)
+	s.from(worker, &wire.Blocked{Task: specs[0].ID, Lease: l, Returned: []ids.TaskID{specs[1].ID, specs[2].ID}})
+	if b := told[sched.BlockCPU](s); len(b) != 1 {
+		t.Fatalf("the CPU: %+v", b)
+	}
+	if s.state(specs[0]) != task.RunningInGet || s.state(specs[1]) != task.PendingNode {
+		t.Fatalf("states %v %v", s.state(specs[0]), s.state(specs[1]))
+	}
+	l2 := s.grant(worker2)
+	m := sent[*wire.Exec](s, worker2)
+	if len(m) != 1 || len(m[0].Tasks) != 2 || m[0].Tasks[0].Spec != specs[1] || m[0].Tasks[0].Attempt != 1 {
+		t.Fatalf("the returned tasks: %+v", m)
+	}
+	s.from(worker, &wire.Unblocked{Task: specs[0].ID, Lease: l})
+	if u := told[sched.UnblockCPU](s); len(u) != 1 || len(sent[*wire.Resume](s, worker)) != 0 {
+		t.Fatalf("it goes on without its CPU: %+v", u)
+	}
+	s.step(FromSched{sched.Resumed{Lease: l}})
+	if m := sent[*wire.Resume](s, worker); len(m) != 1 || s.state(specs[0]) != task.Running {
+		t.Errorf("it does not go on: %+v", m)
+	}
+	_ = l2
+}
+
+// A long task gives back what waits behind it without being blocked itself.
+func TestQueueGivenBackBehindALongTask(t *testing.T) {
+	s := newScript(t, Config{})
+	k := s.c.classOf(wire.TaskNormal, simple)
+	k.known, k.runNs = true, 1000
+	a, b := s.spec(simple), s.spec(simple)
+	s.from(driver, &wire.Submit{Spec: a}, &wire.Submit{Spec: b})
+	l := s.grant(worker)
+	s.from(worker, &wire.Blocked{Lease: l, Returned: []ids.TaskID{b.ID}})
+	if len(told[sched.BlockCPU](s)) != 0 || s.state(a) != task.Running {
+		t.Errorf("the long task is taken for blocked")
+	}
+	if m := sent[*wire.Exec](s, worker); len(m) != 0 {
+		t.Errorf("what it gave back is pushed there again: %+v", m[0].Tasks)
+	}
+	s.grant(worker2)
+	if x := s.executed(worker2); x.Spec != b {
+		t.Errorf("pushed %+v", x)
+	}
+}

@@ -1,0 +1,55 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/record"
+	"mobula/wire"
+)
+
+// parseSpec reads a spec that was paged out.
+func (c *Core) parseSpec(ev Fetched) (*wire.TaskSpec, *errs.Error) {
+	if ev.Err != nil {
+		return nil, logLost("a task", ev.Err)
+	}
+	r, _, err := record.Parse(ev.Record)
+	if err != nil {
+		return nil, logLost("a task", err)
+	}
+	s, ok := r.(*record.Submit)
+	if !ok {
+		return nil, logLost("a task", record.ErrBadRecord)
+	}
+	if s.OptsNo != 0 {
+		s.Spec.Opts = c.optByNo[s.OptsNo]
+	}
+	if s.Spec.Opts == nil {
+		return nil, logLost("a task's options", record.ErrBadRecord)
+	}
+	return s.Spec, nil
+}
+
+// findResult reads an object's value from the record that has it.
+func findResult(ev Fetched, id ids.ObjectID) (*wire.Result, *errs.Error) {
+	what := "object " + id.String()
+	if ev.Err != nil {
+		return nil, logLost(what, ev.Err)
+	}
+	r, _, err := record.Parse(ev.Record)
+	if err != nil {
+		return nil, logLost(what, err)
+	}
+	var res *wire.Result
+	switch r := r.(type) {
+	case *record.Object:
+		res = &r.Result
+	case *record.Done:
+		if r.Done.Task == id.Task && int(id.Index) < len(r.Done.Results) {
+			res = &r.Done.Results[id.Index]
+		}
+	}
+	if res == nil || res.Kind != wire.ResultInline {
+		return nil, logLost(what, record.ErrBadRecord)
+	}
+	return res, nil
+}

@@ -1,0 +1,83 @@
+package record
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// Record is one of the structs below, as a pointer.
+type Record interface{ record() }
+
+// Options gives a number to options, which submissions then use.
+type Options struct {
+	No   uint32
+	Opts *wire.TaskOptions
+}
+
+// Submit is a submitted task. Spec.Opts is nil where OptsNo names them.
+type Submit struct {
+	OptsNo uint32
+	Spec   *wire.TaskSpec
+}
+
+// Done is the end of a task.
+type Done struct {
+	State task.State // Finished, or Failed with Done.Err
+	Done  wire.Done  // Task, Attempt, Results, Items, Err
+}
+
+// Object is an object that no Done has: a put, an early seal, a stream's item.
+type Object struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Result  wire.Result
+}
+
+// Retry is an attempt that was charged, or a running task that is being cancelled.
+type Retry struct {
+	Task      ids.TaskID
+	Attempt   uint32
+	Tries     uint32
+	Cancelled bool
+}
+
+// Forget names what is forgotten: objects, and tasks with all of their returns, which
+// have the index WholeTask.
+type Forget struct{ IDs []ids.ObjectID }
+
+// WholeTask as an index names the task itself. No return or put has it.
+const WholeTask = ^uint32(0)
+
+// Actor is where an actor stands; the last one holds.
+type Actor struct {
+	Actor    ids.ActorID
+	State    actor.State
+	Restarts int32
+	Lease    ids.LeaseID
+	Worker   ids.ClientID
+	Named    bool // it has its name
+	Alias    ids.ActorID
+	Err      *errs.Error
+}
+
+// Packed says that an inline value lies in the store now.
+type Packed struct {
+	ID   ids.ObjectID
+	Size uint64
+}
+
+// Closed says that nobody reads a task's stream any more.
+type Closed struct{ Task ids.TaskID }
+
+func (*Closed) record()  {}
+func (*Options) record() {}
+func (*Submit) record()  {}
+func (*Done) record()    {}
+func (*Object) record()  {}
+func (*Retry) record()   {}
+func (*Forget) record()  {}
+func (*Actor) record()   {}
+func (*Packed) record()  {}

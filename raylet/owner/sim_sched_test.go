@@ -1,0 +1,120 @@
+package owner
+
+import (
+	"maps"
+	"slices"
+
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+)
+
+// simSched grants leases of a few slots, fairly, on worker processes of two lanes.
+type simSched struct {
+	w       *simWorld
+	slots   int
+	wants   []sched.Want
+	leases  map[ids.LeaseID]*simLease
+	next    ids.LeaseID
+	granted map[sched.Class]int
+}
+
+type simLease struct {
+	id      ids.LeaseID
+	key     sched.ClassKey
+	worker  *simClient
+	up      bool
+	blocked bool
+	asked   bool // Reclaim is out
+}
+
+func newSimSched(w *simWorld, slots int) *simSched {
+	return &simSched{w: w, slots: slots, leases: make(map[ids.LeaseID]*simLease), granted: make(map[sched.Class]int)}
+}
+
+func (s *simSched) used() int {
+	n := 0
+	for _, l := range s.leases {
+		if !l.up && !l.blocked {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *simSched) held() int { return len(s.leases) }
+
+func (s *simSched) canGrant() bool {
+	return len(s.wants) > 0 && (s.used() < s.slots || s.reclaimable() != nil)
+}
+
+func (s *simSched) reclaimable() *simLease {
+	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
+		l := s.leases[id]
+		if !l.asked && !l.up && !l.blocked && l.key != s.wants[0].Key {
+			return l
+		}
+	}
+	return nil
+}
+
+func (s *simSched) grant() {
+	w := s.w
+	if s.used() >= s.slots {
+		l := s.reclaimable()
+		l.asked = true
+		w.post("sched", FromSched{sched.Reclaim{Lease: l.id}})
+		return
+	}
+	want := &s.wants[0]
+	s.next++
+	l := &simLease{id: s.next, key: want.Key, worker: w.workerFor(want)}
+	s.leases[l.id] = l
+	l.worker.lanes[l.id] = &simLane{lease: l}
+	s.granted[want.Key.Class]++
+	w.post("sched", FromSched{sched.Granted{Key: want.Key, Lease: l.id, Worker: l.worker.id}})
+	first := *want
+	s.wants = s.wants[1:]
+	if first.Backlog--; first.Backlog > 0 {
+		s.wants = append(s.wants, first)
+	}
+}
+
+func (s *simSched) handle(m any) {
+	w := s.w
+	switch m := m.(type) {
+	case sched.Want:
+		s.wants = slices.DeleteFunc(s.wants, func(x sched.Want) bool { return x.Key == m.Key })
+		if m.Backlog > 0 {
+			s.wants = append(s.wants, m)
+		}
+	case sched.Return:
+		if l := s.leases[m.Lease]; l != nil {
+			delete(s.leases, l.id)
+			delete(l.worker.lanes, l.id)
+		}
+	case sched.BlockCPU:
+		if l := s.leases[m.Lease]; l != nil {
+			l.blocked = true
+		}
+	case sched.UnblockCPU:
+		if l := s.leases[m.Lease]; l != nil && l.blocked {
+			l.blocked = false
+			w.post("sched", FromSched{sched.Resumed{Lease: l.id}})
+		}
+	case sched.ActorUp:
+		if l := s.leases[m.Lease]; l != nil {
+			l.up = true
+		}
+	case sched.DrainWorker:
+		if cl := w.clients[m.Worker]; cl != nil {
+			cl.draining = true
+		}
+	case sched.OwnerRestarted:
+		s.wants = nil
+		for _, id := range slices.Sorted(maps.Keys(s.leases)) {
+			l := s.leases[id]
+			w.post("sched", FromSched{sched.Granted{Key: l.key, Lease: l.id, Worker: l.worker.id, Up: l.up, Blocked: l.blocked, Epoch: m.Epoch}})
+			l.asked = false
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package owner
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/wire"
+)
+
+// simStore is the object store: who sealed what, and requests answered at once or, where
+// the bytes were lost, with Lost.
+type simStore struct {
+	w       *simWorld
+	sealed  map[ids.ObjectID]*simObject
+	granted map[simAttempt]simGrant // written and not sealed
+	seals   int
+}
+
+type simObject struct {
+	attempt uint32
+	val     uint64
+	meta    []byte
+	lost    bool
+}
+
+type simAttempt struct {
+	id      ids.ObjectID
+	attempt uint32
+}
+
+func (s *simStore) handle(m any) {
+	w := s.w
+	switch m := m.(type) {
+	case objectstore.SealObject:
+		key := simAttempt{m.ID, m.Attempt}
+		val, ok := s.granted[key]
+		if !ok {
+			return // its writer died: found lost when it is asked for
+		}
+		delete(s.granted, key)
+		s.sealed[m.ID] = &simObject{attempt: m.Attempt, val: val.val, meta: m.Meta}
+		s.seals++
+	case objectstore.DropAttempt:
+		delete(s.granted, simAttempt{m.ID, m.Attempt})
+		if o := s.sealed[m.ID]; o != nil && o.attempt == m.Attempt {
+			delete(s.sealed, m.ID)
+		}
+	case objectstore.PinForGet:
+		o := s.sealed[m.ID]
+		if o == nil || o.lost {
+			delete(s.sealed, m.ID)
+			w.post("store", FromStore{objectstore.Lost{ID: m.ID, Client: m.Client, Err: errs.New(errs.CodeObjectLost, "its spill file is gone")}})
+			return
+		}
+		if cl := w.clients[m.Client]; cl != nil {
+			cl.in = append(cl.in, &wire.Resolved{ID: m.ID, Fetch: true, Extent: wire.Extent{Off: o.val}, Result: wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.meta, Refs: m.Refs}}})
+		}
+	case objectstore.PinArgs:
+		out := objectstore.ArgsPinned{Task: m.Task, Attempt: m.Attempt}
+		for _, id := range m.IDs {
+			o := s.sealed[id]
+			if o == nil || o.lost {
+				delete(s.sealed, id)
+				w.post("store", FromStore{objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt}})
+				return
+			}
+			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val}})
+		}
+		if w.rng.IntN(4) == 0 {
+			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt}})
+		}
+		w.post("store", FromStore{out})
+	case objectstore.Pack:
+		for _, v := range m.Values {
+			if w.rng.IntN(4) == 0 {
+				continue // no room
+			}
+			s.sealed[v.ID] = &simObject{val: valueOf(v.Value.Data), meta: v.Value.Meta}
+			w.post("store", FromStore{objectstore.Packed{ID: v.ID, Size: uint64(len(v.Value.Data))}})
+		}
+	case objectstore.Free:
+		for _, id := range m.IDs {
+			delete(s.sealed, id)
+		}
+	case objectstore.DropJob:
+		clear(s.sealed)
+	}
+}
+
+// loseOne makes a stored object unreadable.
+func (s *simStore) loseOne() {
+	var can []ids.ObjectID
+	for id, o := range s.sealed {
+		if !o.lost {
+			can = append(can, id)
+		}
+	}
+	if len(can) == 0 {
+		return
+	}
+	slices.SortFunc(can, cmpObject)
+	id := can[s.w.rng.IntN(len(can))]
+	s.sealed[id].lost = true
+}
+
+func (s *simStore) check() {
+	for id := range s.sealed {
+		s.w.t.Fatalf("object %v is still in the store", id)
+	}
+	for a := range s.granted {
+		s.w.t.Fatalf("attempt %d at %v is still in the store", a.attempt, a.id)
+	}
+}
+
+func cmpObject(a, b ids.ObjectID) int {
+	if c := slices.Compare(a.Task[:], b.Task[:]); c != 0 {
+		return c
+	}
+	return int(int64(a.Index) - int64(b.Index))
+}
+
+// A value is 8 bytes and filler.
+func valueOf(b []byte) uint64 {
+	if len(b) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+func bytesOf(v uint64, size int) []byte {
+	return append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+size), v), make([]byte, size)...)
+}
+
+func mix(parts ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, p := range parts {
+		h = (h ^ p) * 0xd6e8feb86659fd93
+		h ^= h >> 29
+	}
+	return h | 1
+}
