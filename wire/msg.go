@@ -275,7 +275,7 @@ type StreamItem struct {
 }
 
 // Blocked says that a task waits in a get or wait, and gives back the tasks queued
-// behind it on its lease, unstarted.
+// behind it on its lease, unstarted. With a zero Task it only gives tasks back.
 type Blocked struct {
 	Task     ids.TaskID
 	Lease    ids.LeaseID

@@ -16,7 +16,7 @@ const (
 	packBatch = 4 << 20 // bytes asked for and not answered
 	packRetry = time.Second
 	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
-	pageBatch = 256  // specs read back at once
+	pageBatch = 256  // specs read back at once; also those in a row that cannot go before it gives up
 	recBytes  = 256  // of a task's record
 )
 
@@ -158,13 +158,15 @@ func (c *Core) pageOut() {
 	if k == nil {
 		return
 	}
-	left := k.ready.n - pageKeep
-	for t := k.ready.tail; t != nil && left > 0 && t.spec != nil; t, left = t.prev, left-1 {
-		if c.pageable(t) {
-			c.budget.dropSpec(t.spec)
-			t.spec = nil
-			c.stats.PagedOut++
+	left, stay := k.ready.n-pageKeep, 0
+	for t := k.ready.tail; t != nil && left > 0 && t.spec != nil && stay < pageBatch; t, left = t.prev, left-1 {
+		if !c.pageable(t) {
+			stay++
+			continue
 		}
+		c.budget.dropSpec(t.spec)
+		t.spec = nil
+		c.stats.PagedOut++
 	}
 }
 

@@ -13,11 +13,12 @@ type Core struct {
 	cfg Config
 	now int64 // of the step, Unix ns
 
-	tasks  map[ids.TaskID]*taskRec
-	puts   map[ids.ObjectID]*objRec // of Put
-	strays map[ids.ObjectID]*objRec // referred to and unknown
-	actors map[ids.ActorID]*actorRec
-	kids   map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
+	tasks   map[ids.TaskID]*taskRec
+	puts    map[ids.ObjectID]*objRec // of Put
+	strays  map[ids.ObjectID]*objRec // referred to and unknown
+	actors  map[ids.ActorID]*actorRec
+	streams int                         // records of streaming tasks
+	kids    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
 
 	clients    map[ids.ClientID]*clientRec
 	drivers    int

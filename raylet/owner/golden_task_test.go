@@ -311,3 +311,43 @@ func TestQueueGivenBackBehindALongTask(t *testing.T) {
 		t.Errorf("pushed %+v", x)
 	}
 }
+
+// A class with a long backlog does not hold up another: that one's want is told at once, the
+// lease asked back is free after what was pushed on it, a millisecond's worth, and the
+// other's task runs first on its own.
+func TestALongQueueDoesNotHoldUpAnotherClass(t *testing.T) {
+	s := newScript(t, Config{})
+	var msgs []wire.Msg
+	for range 10_000 {
+		msgs = append(msgs, &wire.Submit{Spec: s.spec(simple)})
+	}
+	s.from(driver, msgs...)
+	l := s.grant(worker)
+	s.from(worker, &wire.Done{Task: s.executed(worker).Spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("v")}, Times: wire.Times{Started: 1, Ended: 1 + 100_000}})
+	onLane := s.pushed(worker)
+	if len(onLane) != 10 {
+		t.Fatalf("%d tasks of 0.1 ms are pushed ahead", len(onLane))
+	}
+	b := s.submit(&wire.TaskOptions{Func: "other", NumReturns: 1})
+	w := told[sched.Want](s)
+	if len(w) != 1 || w[0].Opts.Func != "other" || w[0].Backlog != 1 {
+		t.Fatalf("the scheduler is told %+v", w)
+	}
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	for i, id := range onLane {
+		if len(told[sched.Return](s)) != 0 {
+			t.Fatalf("the lease goes back with %d tasks on it", len(onLane)-i)
+		}
+		s.from(worker, &wire.Done{Task: id, Attempt: 1, Lease: l, Results: []wire.Result{inline("v")}, Times: wire.Times{Started: 1, Ended: 1 + 100_000}})
+		if got := s.pushed(worker); len(got) != 0 {
+			t.Fatalf("more is pushed on a lease that is asked back: %d", len(got))
+		}
+	}
+	if len(told[sched.Return](s)) != 1 {
+		t.Fatal("the lease does not go back")
+	}
+	s.step(FromSched{sched.Granted{Key: w[0].Key, Lease: 77, Worker: worker}})
+	if x := s.executed(worker); x.Spec != b {
+		t.Errorf("runs %+v", x)
+	}
+}

@@ -242,7 +242,7 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 		}
 	}
 	if m.Task.IsZero() {
-		l.slow = l.lane.len() > 0 && l.actor == nil
+		l.slow = l.state == lease.Active && l.lane.len() > 0
 		return
 	}
 	t := c.tasks[m.Task]

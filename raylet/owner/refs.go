@@ -269,6 +269,7 @@ func (c *Core) reap(t *taskRec) {
 		c.freeCookie(&t.x.more[i])
 	}
 	if t.x.stream != nil {
+		c.streams--
 		t.x.stream.eachItem(c.freeCookie)
 	}
 }

@@ -295,6 +295,9 @@ func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
 
 // leaveStreams takes a client that is gone out of every stream.
 func (c *Core) leaveStreams(cl *clientRec) {
+	if c.streams == 0 {
+		return
+	}
 	for _, t := range c.tasks {
 		if t.nret == wire.Streaming && slices.Contains(t.x.stream.readers, cl) {
 			c.leaveStream(t, cl)

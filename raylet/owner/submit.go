@@ -57,6 +57,7 @@ func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
 	switch {
 	case t.nret == wire.Streaming:
 		t.ext().stream = newStream()
+		c.streams++
 		t.live = 1
 	case t.nret < 0:
 		t.nret = 0

@@ -60,8 +60,11 @@ func (v *validator) leases() error {
 func (v *validator) countTasks() error {
 	c := v.c
 	var byState [16]int
-	specs := int64(0)
+	specs, streams := int64(0), 0
 	for id, t := range c.tasks {
+		if t.nret == wire.Streaming {
+			streams++
+		}
 		byState[t.state]++
 		if t.id() != id || t.flags&taskReaped != 0 {
 			return fmt.Errorf("task %v is in the table as %v, reaped %v", id, t.id(), t.flags&taskReaped != 0)
@@ -91,6 +94,9 @@ func (v *validator) countTasks() error {
 		if !t.state.Terminal() && t.flags&taskHolds == 0 {
 			return fmt.Errorf("task %v is %v and does not hold its arguments", id, t.state)
 		}
+	}
+	if streams != c.streams {
+		return fmt.Errorf("streams: counted %d, are %d", c.streams, streams)
 	}
 	if byState != c.byState {
 		return fmt.Errorf("tasks by state: counted %v, are %v", c.byState, byState)
