@@ -68,6 +68,7 @@ type Core struct {
 	coldErr   error
 	disk      diskState
 	stall     stallState
+	lastHope  lastHope
 	logged    map[string]int64
 	counts    Counters
 }

@@ -145,6 +145,7 @@ func (c *Core) dropGrant(g *grant) {
 func (c *Core) giveBack(b alloc.Block, file uint32, size uint64, path string) {
 	if file != 0 {
 		c.fallbackBytes -= size
+		c.hopeAgain()
 		c.emit(DropFile{file, path})
 		return
 	}

@@ -198,11 +198,7 @@ func (c *Core) askCollect() bool {
 	if len(c.clients) == 0 || (c.collected != 0 && c.now-c.collected < int64(c.cfg.CollectEvery)) {
 		return true
 	}
-	c.collected = c.now
-	for _, id := range c.sortedClients() {
-		c.toClient(id, &wire.Collect{})
-	}
-	c.counts.Collects++
+	c.collect()
 	if c.spillAt = c.after(c.cfg.CollectWait); c.spillAt > c.now {
 		c.wakeAt(c.spillAt)
 		return false

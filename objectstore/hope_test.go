@@ -1,0 +1,64 @@
+package objectstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// fullOfFiles is a store whose one view leaves no room and whose disk budget is used up by
+// an object that nobody reads.
+func fullOfFiles(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.put(1, put(1), 12*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	r := w.create(1, put(2), 0, 12*mib, ids.TaskID{})
+	w.settle(int64(2 * time.Second))
+	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File == 0 {
+		t.Fatalf("the create that fills the disk budget: %+v", m)
+	}
+	w.write(1, 0, w.created[r])
+	w.seal(1, 0, w.created[r], 12*mib)
+	return w
+}
+
+func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
+	w := fullOfFiles(t)
+	asked := w.c.Stats().Collects
+	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(500 * time.Millisecond))
+	if m := w.created[r]; m != nil {
+		t.Fatalf("answered while clients collect: %+v", m)
+	}
+	if n := w.c.Stats().Collects; n != asked+1 {
+		t.Fatalf("clients were asked %d times, want once", n-asked)
+	}
+	w.step(Free{[]ids.ObjectID{put(2)}}) // that was it
+	w.settle(int64(time.Millisecond))
+	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File == 0 {
+		t.Fatalf("after the collection: %+v", m)
+	}
+}
+
+func TestTheStoreIsFullWhenCollectionsGiveNothing(t *testing.T) {
+	w := fullOfFiles(t)
+	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(10 * time.Second))
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
+		t.Fatalf("nothing was let go: %+v", m)
+	}
+	asked := w.c.Stats().Collects
+	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(time.Millisecond))
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
+		t.Fatalf("the next one waits for what has given nothing: %+v", m)
+	}
+	if n := w.c.Stats().Collects; n != asked {
+		t.Errorf("clients were asked %d times more", n-asked)
+	}
+}
