@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,7 +19,7 @@ import (
 func TestAnyMessagesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := New(Config{Job: 1, InlineBudget: 4 << 10})
-		h := &hostile{rt: rt, root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
+		h := &hostile{rt: rt, logs: make(map[uint64][]byte), root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
 			{Func: "one", NumReturns: 1, MaxRetries: 1},
 			{Func: "three", NumReturns: 3, MaxRetries: -1, RetryExceptions: true},
 			{Func: "none", NumReturns: 0, MaxRetries: 0},
@@ -33,17 +34,14 @@ func TestAnyMessagesInAnyOrder(t *testing.T) {
 			}
 			c.Step(1, ClientJoined{Client: i + 1, Role: role})
 		}
-		now, cookie := int64(1), uint64(0)
+		now := int64(1)
 		for range rapid.IntRange(1, 120).Draw(rt, "events") {
 			now += rapid.Int64Range(1, 1e9).Draw(rt, "passes")
-			ev := h.event()
-			for _, e := range c.Step(now, ev) {
-				h.see(&e)
-				if e.Cookie != nil {
-					cookie++
-					*e.Cookie = cookie
-				}
+			if h.n(20, "rebuild") == 0 {
+				c = h.rebuild()
 			}
+			ev := h.event()
+			h.step(c, now, ev)
 			if err := c.Validate(); err != nil {
 				for _, t := range c.tasks {
 					rt.Logf("left: task %v %s %v flags %b live %d spec %v", t.id(), t.name(), t.state, t.flags, t.live, t.spec != nil)
@@ -61,6 +59,70 @@ type hostile struct {
 	leases ids.LeaseID
 	keys   []sched.ClassKey
 	tokens []uint64
+	epoch  uint64
+	logs   map[uint64][]byte
+	cookie uint64
+}
+
+// step gives the core an event and keeps what it logs.
+func (h *hostile) step(c *Core, now int64, ev Event) {
+	for _, e := range c.Step(now, ev) {
+		h.see(&e)
+		if e.Kind == Log {
+			h.cookie++
+			h.logs[h.cookie] = append([]byte(nil), e.Record...)
+		}
+		if e.Cookie != nil {
+			*e.Cookie = h.cookie
+		}
+	}
+}
+
+// rebuild makes a new core from the log; its clients hold and run what they like.
+func (h *hostile) rebuild() *Core {
+	c, err := Rebuild(Config{Job: 1, InlineBudget: 4 << 10}, maps.All(h.logs))
+	if err != nil {
+		h.rt.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		h.rt.Fatalf("after a rebuild: %v", err)
+	}
+	h.epoch++
+	restored := Restored{Epoch: h.epoch}
+	for i := range ids.ClientID(3) {
+		role := wire.RoleWorker
+		if i == 0 {
+			role = wire.RoleDriver
+		}
+		restored.Clients = append(restored.Clients, ClientJoined{i + 1, role})
+	}
+	events := []Event{restored}
+	for i := range ids.ClientID(3) {
+		hold := &wire.Holdings{Component: wire.ComponentOwner, Epoch: h.epoch}
+		for range h.n(4, "handles") {
+			hold.Handles = append(hold.Handles, h.object())
+		}
+		for range h.n(3, "running") {
+			hold.Tasks = append(hold.Tasks, wire.Attempt{Task: h.task(), Attempt: h.attempt(), Lease: h.lease()})
+		}
+		for range h.n(2, "actors") {
+			hold.Actors = append(hold.Actors, ids.ActorID(h.task()))
+		}
+		for range h.n(2, "streams") {
+			hold.Streams = append(hold.Streams, wire.StreamNext{Task: h.task(), Index: uint32(h.n(3, "index"))})
+		}
+		for range h.n(2, "gets") {
+			hold.Gets = append(hold.Gets, wire.Get{ID: h.object(), Fetch: true})
+		}
+		events = append(events, FromClient{i + 1, []wire.Msg{h.msg(), hold, h.msg()}})
+	}
+	for _, ev := range events {
+		h.step(c, 1, ev)
+		if err := c.Validate(); err != nil {
+			h.rt.Fatalf("recovering, after %T: %v", ev, err)
+		}
+	}
+	return c
 }
 
 func (h *hostile) n(max int, what string) int { return rapid.IntRange(0, max-1).Draw(h.rt, what) }

@@ -104,6 +104,9 @@ func (im *image) add(cookie uint64, r record.Record) {
 	case *record.Options:
 		im.opts[r.No], im.optsAt[r.No] = r.Opts, cookie
 	case *record.Submit:
+		if t := im.tasks[r.Spec.ID]; t != nil && t.submit != nil { // its name was used before, and it was forgotten
+			im.forget(ids.ObjectID{Task: r.Spec.ID, Index: record.WholeTask})
+		}
 		t := im.task(r.Spec.ID)
 		t.submit, t.cookie = r, cookie
 		im.order = append(im.order, t)
@@ -385,6 +388,12 @@ func (c *Core) buildLife(ti *taskImage) {
 	if !t.state.Terminal() {
 		c.accept(t)
 		return
+	}
+	if t.isCreation() { // refused: there never was an actor
+		t.actor.state = actor.Dead
+		if t.ret0.res != nil {
+			t.actor.cause = t.ret0.res.Err
+		}
 	}
 	if t.spec.Kind == wire.TaskNormal {
 		t.class = c.classOf(wire.TaskNormal, t.spec.Opts)

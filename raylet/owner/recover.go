@@ -205,7 +205,7 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	if t != nil {
 		t.start = max(t.start, at.Attempt) // the number is used, whatever becomes of the attempt
 	}
-	if t == nil || t.state.Terminal() || t.state.OnWorker() {
+	if t == nil || t.state.Terminal() || t.state.OnWorker() || t.flags&taskWaitsName != 0 {
 		c.toClient(cl, &wire.CancelTask{Task: at.Task})
 		return
 	}
