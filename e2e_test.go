@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -137,10 +138,12 @@ func exists(path string) func() bool {
 
 // both runs a test with tasks in goroutines and in processes.
 func both(t *testing.T, f func(ctx context.Context, t *testing.T), opts ...mobula.StartOption) {
-	t.Run("embedded", func(t *testing.T) { f(mobulatest.Context(t, append(opts, mobula.WithCPUs(2))...), t) })
-	t.Run("processes", func(t *testing.T) {
-		f(mobulatest.Context(t, append(opts, mobula.WithCPUs(2), mobula.WithProcesses())...), t)
-	})
+	for name, more := range map[string][]mobula.StartOption{"embedded": {mobula.WithCPUs(2)}, "processes": {mobula.WithCPUs(2), mobula.WithProcesses()}} {
+		t.Run(name, func(t *testing.T) {
+			t.TempDir() // made before the runtime, removed after it: a task may still write when its caller has the error
+			f(mobulatest.Context(t, slices.Concat(opts, more)...), t)
+		})
+	}
 }
 
 func get[T comparable](ctx context.Context, t *testing.T, r mobula.Ref[T], want T) {

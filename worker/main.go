@@ -69,7 +69,7 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 		if err == nil {
 			err = errs.New(errs.CodeDisconnected, "the node closed the connection")
 		}
-		c.Disconnected(err)
+		c.Disconnected(conn, err)
 	case <-c.Done(): // the node said goodbye, or nothing can be sent any more
 		err = c.Err()
 	case <-e.Drained():

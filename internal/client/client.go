@@ -169,7 +169,7 @@ func (c *Client) Dispatch(m wire.Msg) {
 		if m.Err != nil {
 			err = m.Err
 		}
-		c.Disconnected(err)
+		c.Disconnected(nil, err)
 	}
 }
 

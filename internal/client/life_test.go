@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,7 +53,7 @@ func TestCloseFailsWhatIsPending(t *testing.T) {
 func TestDeadConnectionFailsWhatIsPending(t *testing.T) {
 	f := newFake(t, Config{})
 	errc := f.waiting(t)
-	f.c.Disconnected(errs.New(errs.CodeDisconnected, "reset"))
+	f.c.Disconnected(nil, errs.New(errs.CodeDisconnected, "reset"))
 	for range 5 {
 		if err := <-errc; !errors.Is(err, errs.ErrDisconnected) {
 			t.Errorf("got %v", err)
@@ -150,12 +151,42 @@ func TestReconnectSaysEverythingAgain(t *testing.T) {
 	second.until("the unpin", func() bool { return len(second.pins) == 0 })
 }
 
+// A node that restarted asks at once what its clients hold, and takes those that do not answer for
+// dead; what is left of the old connection must not end the new one.
+func TestTheNewConnectionAnswersWhatItIsAskedFirst(t *testing.T) {
+	second := bareFake(t)
+	first := make(chan struct{})
+	f := newFake(t, Config{})
+	f.c.cfg.Reconnect = func(context.Context, error) (Session, error) {
+		go second.serve()
+		return Session{Port: second, Memory: second, Welcome: &wire.Welcome{}, Serve: func() {
+			f.c.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 77}})
+			f.c.Disconnected(f, errors.New("end of file"))
+			close(first)
+		}}, nil
+	}
+	second.c = f.c
+	f.c.Disconnected(f, errors.New("reset"))
+	<-first
+	second.until("the answer", func() bool {
+		return slices.ContainsFunc(second.log, func(m wire.Msg) bool {
+			h, ok := m.(*wire.Holdings)
+			return ok && h.Component == wire.ComponentOwner && h.Epoch == 77
+		})
+	})
+	f.c.out.mu.Lock()
+	defer f.c.out.mu.Unlock()
+	if f.c.out.port != Port(second) {
+		t.Errorf("the client sends to %v", f.c.out.port)
+	}
+}
+
 func TestReconnectThatFailsIsTheEnd(t *testing.T) {
 	f := newFake(t, Config{Reconnect: func(context.Context, error) (Session, error) {
 		return Session{}, errs.New(errs.CodeNoNode, "no socket")
 	}})
 	errc := f.waiting(t)
-	f.c.Disconnected(errors.New("reset"))
+	f.c.Disconnected(nil, errors.New("reset"))
 	for range 5 {
 		if err := <-errc; !errors.Is(err, errs.ErrNoNode) {
 			t.Errorf("got %v", err)

@@ -65,8 +65,8 @@ func (c *Client) writeLocked(msgs []wire.Msg) error {
 		return nil
 	}
 	if err := c.out.port.Send(msgs...); err != nil {
+		go c.Disconnected(c.out.port, err)
 		c.out.port = nil
-		go c.Disconnected(err)
 		if c.out.replay {
 			for _, m := range msgs {
 				if !redeclared(m) {

@@ -10,15 +10,23 @@ type Session struct {
 	Port    Port
 	Welcome *wire.Welcome
 	Memory  Memory
+	// Serve reads the connection to its end. The client starts it once the session is in use: what
+	// the node asks first, a Resync, is answered on the same connection.
+	Serve func()
 }
 
-// Disconnected tells the client that its connection is gone and why. The transport calls
-// it when its reader ends. Without Config.Reconnect every pending and later operation
+// Disconnected tells the client that a connection is gone and why. The transport calls
+// it when its reader ends; nil stands for the connection in use, and one that has been
+// replaced already is no news. Without Config.Reconnect every pending and later operation
 // fails with ErrOwnerDied (or with the node's own reason, where it gave one); with it,
 // they wait for the next connection.
-func (c *Client) Disconnected(cause error) {
+func (c *Client) Disconnected(from Port, cause error) {
 	c.out.mu.Lock()
 	port := c.out.port
+	if port != nil && from != nil && port != from {
+		c.out.mu.Unlock()
+		return
+	}
 	c.out.port = nil
 	c.out.mu.Unlock()
 	if port != nil {
@@ -65,6 +73,9 @@ func (c *Client) rejoin(cause error) {
 		return
 	}
 	c.out.port = s.Port
+	if s.Serve != nil {
+		go s.Serve()
+	}
 	c.replayLocked()
 }
 
@@ -81,9 +92,9 @@ func (c *Client) replayLocked() {
 			continue
 		}
 		if err := c.out.port.Send(batch...); err != nil {
+			go c.Disconnected(c.out.port, err)
 			c.out.port = nil
 			c.out.later = later
-			go c.Disconnected(err)
 			return
 		}
 	}

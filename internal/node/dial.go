@@ -79,7 +79,7 @@ func (d *Driver) read(l *link.Link) {
 	if err == nil {
 		err = errs.New(errs.CodeDisconnected, "node %s closed the connection", l.Welcome.Node)
 	}
-	d.Disconnected(err)
+	d.Disconnected(port{l.Conn}, err)
 }
 
 // rejoin looks for the node again, under the same job.
@@ -93,8 +93,7 @@ func (d *Driver) rejoin(ctx context.Context, cause error) (client.Session, error
 		l, err := link.Dial(ctx, d.address, d.hello)
 		if err == nil {
 			d.links = append(d.links, l)
-			go d.read(l)
-			return client.Session{Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory}, nil
+			return client.Session{Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Serve: func() { d.read(l) }}, nil
 		}
 		if final(err) {
 			return client.Session{}, err

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"sync"
 
 	"mobula/gcs"
@@ -73,7 +74,7 @@ func (t *names) release(m owner.ReleaseName) {
 		return // it was given up already
 	}
 	t.n.ask(gcs.Free{Namespace: opts.Namespace, Name: opts.ActorName, Actor: m.Actor.String()}, func(r gcs.Reply) {
-		if r.Err != nil {
+		if r.Err != nil && !errors.Is(r.Err, errs.ErrShutdown) { // the node ends, and a name is only its own
 			t.n.limited.warn("an actor's name could not be given up", "actor", m.Actor, "name", opts.ActorName, "err", r.Err)
 		}
 	})

@@ -1,9 +1,11 @@
 package node
 
 import (
-	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
@@ -24,14 +26,20 @@ func (n *Node) startProcesses() error {
 	return err
 }
 
-// executable is what a job's workers run: the driver's program, by the descriptor that the
-// node holds, or this program where the driver is in this process.
-func (n *Node) executable(job ids.JobID) (string, []string) {
-	p := n.programOf(job)
+// executable is what a job's workers run: the driver's program, by a descriptor of the
+// caller's, or this program where the driver is in this process.
+func (n *Node) executable(job ids.JobID) (*os.File, []string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
+	p := n.programs[job]
 	if p.exe == nil {
-		return "", nil
+		return nil, nil, nil
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", p.exe.Fd()), p.args
+	fd, err := unix.FcntlInt(p.exe.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fd), p.exe.Name()), p.args, nil
 }
 
 // Build is the version of this binary: the module's, or the release under development.

@@ -41,8 +41,9 @@ const (
 type Config struct {
 	Exe  string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
 	Args []string // without the program; nil: this process' own
-	// Program names the executable and arguments of a job's workers; nil, or an empty exe: Exe and Args.
-	Program func(ids.JobID) (exe string, args []string)
+	// Program gives the executable, which the launcher closes, and the arguments of a job's workers; nil, or no
+	// file: Exe and Args.
+	Program func(ids.JobID) (exe *os.File, args []string, err error)
 	Env     []string // nil: this process' own
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
@@ -88,7 +89,9 @@ func (l *Launcher) thread() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for p := range l.jobs {
-		if err := p.start(); err != nil {
+		err := p.start()
+		p.closeFile()
+		if err != nil {
 			l.forget(p)
 			l.cfg.Post(pool.StartFailed{Worker: p.spec.Worker, Err: err})
 			continue
@@ -105,13 +108,19 @@ func (l *Launcher) thread() {
 func (l *Launcher) Start(s pool.StartProcess) {
 	p := &process{spec: s, cfg: &l.cfg, env: l.environ(s), exe: l.cfg.Exe, args: l.cfg.Args}
 	if l.cfg.Program != nil {
-		if exe, args := l.cfg.Program(s.Job); exe != "" {
-			p.exe, p.args = exe, args
+		file, args, err := l.cfg.Program(s.Job)
+		if err != nil {
+			go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the program of job %v: %w", s.Job, err)})
+			return
+		}
+		if file != nil {
+			p.file, p.exe, p.args = file, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), args
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
+		p.closeFile()
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: errs.New(errs.CodeShutdown, "the node is stopping")})
 		return
 	}
@@ -120,6 +129,7 @@ func (l *Launcher) Start(s pool.StartProcess) {
 	case l.jobs <- p:
 	default: // the pool never starts so many at once
 		delete(l.procs, s.Worker)
+		p.closeFile()
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("%d starts under way", cap(l.jobs))})
 	}
 }

@@ -19,6 +19,7 @@ import (
 // process is one worker process.
 type process struct {
 	exe  string
+	file *os.File // what exe names, where it is a descriptor
 	args []string
 	spec pool.StartProcess
 	cfg  *Config
@@ -63,6 +64,13 @@ func (p *process) start() error {
 		}
 	}
 	return nil
+}
+
+// closeFile gives up the executable's descriptor: the process has it, or never will.
+func (p *process) closeFile() {
+	if p.file != nil {
+		_ = p.file.Close() // only ever read
+	}
 }
 
 // wait returns once the process is gone, with all its group, and is reaped.
