@@ -289,6 +289,8 @@ func (d *Decoder) welcome(b []byte) Msg {
 			m.Namespace = c.string()
 		case 10<<3 | wtVarint:
 			m.Slots = c.sint32()
+		case 11<<3 | wtVarint:
+			m.TraceMillionths = c.sint32()
 		default:
 			c.skip()
 		}

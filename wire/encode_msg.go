@@ -162,6 +162,7 @@ func (e *encoder) welcome(m *Welcome) {
 	e.bytes(8, m.Token)
 	e.string(9, m.Namespace)
 	e.sint(10, int64(m.Slots))
+	e.sint(11, int64(m.TraceMillionths))
 }
 
 func (e *encoder) done(m *Done) {

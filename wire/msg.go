@@ -97,6 +97,9 @@ type Welcome struct {
 	Token       []byte // to come back with
 	Namespace   string
 	Slots       int32 // a worker's number of lanes at the start, a hint
+	// TraceMillionths is the share of tasks without a traced caller that are traced, in
+	// millionths; 0: the driver's own default, negative: none.
+	TraceMillionths int32
 }
 
 // Bye refuses or ends a connection and says why.

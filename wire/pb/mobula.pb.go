@@ -1656,19 +1656,20 @@ func (x *Hello) GetClient() uint64 {
 }
 
 type Welcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Client        uint64                 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
-	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	Job           uint32                 `protobuf:"varint,4,opt,name=job,proto3" json:"job,omitempty"`
-	Root          []byte                 `protobuf:"bytes,5,opt,name=root,proto3" json:"root,omitempty"`
-	SegmentSize   uint64                 `protobuf:"varint,6,opt,name=segment_size,json=segmentSize,proto3" json:"segment_size,omitempty"`
-	InlineMax     uint32                 `protobuf:"varint,7,opt,name=inline_max,json=inlineMax,proto3" json:"inline_max,omitempty"`
-	Token         []byte                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`
-	Namespace     string                 `protobuf:"bytes,9,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Slots         int32                  `protobuf:"zigzag32,10,opt,name=slots,proto3" json:"slots,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Client          uint64                 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
+	Node            string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Job             uint32                 `protobuf:"varint,4,opt,name=job,proto3" json:"job,omitempty"`
+	Root            []byte                 `protobuf:"bytes,5,opt,name=root,proto3" json:"root,omitempty"`
+	SegmentSize     uint64                 `protobuf:"varint,6,opt,name=segment_size,json=segmentSize,proto3" json:"segment_size,omitempty"`
+	InlineMax       uint32                 `protobuf:"varint,7,opt,name=inline_max,json=inlineMax,proto3" json:"inline_max,omitempty"`
+	Token           []byte                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`
+	Namespace       string                 `protobuf:"bytes,9,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Slots           int32                  `protobuf:"zigzag32,10,opt,name=slots,proto3" json:"slots,omitempty"`
+	TraceMillionths int32                  `protobuf:"zigzag32,11,opt,name=trace_millionths,json=traceMillionths,proto3" json:"trace_millionths,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -1767,6 +1768,13 @@ func (x *Welcome) GetNamespace() string {
 func (x *Welcome) GetSlots() int32 {
 	if x != nil {
 		return x.Slots
+	}
+	return 0
+}
+
+func (x *Welcome) GetTraceMillionths() int32 {
+	if x != nil {
+		return x.TraceMillionths
 	}
 	return 0
 }
@@ -3943,7 +3951,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x121\n" +
 	"\tfunctions\x18\a \x03(\v2\x13.mobula.v1.FuncInfoR\tfunctions\x12\x1c\n" +
 	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06client\x18\t \x01(\x04R\x06client\"\x81\x02\n" +
+	"\x06client\x18\t \x01(\x04R\x06client\"\xac\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -3956,7 +3964,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05token\x18\b \x01(\fR\x05token\x12\x1c\n" +
 	"\tnamespace\x18\t \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05slots\x18\n" +
-	" \x01(\x11R\x05slots\")\n" +
+	" \x01(\x11R\x05slots\x12)\n" +
+	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\")\n" +
 	"\x03Bye\x12\"\n" +
 	"\x03err\x18\x01 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x06Submit\x12'\n" +
