@@ -1,5 +1,3 @@
-// Broadcast: one large array, written once into shared memory, summed by many tasks that read it
-// in place.
 package main
 
 import (

@@ -1,5 +1,3 @@
-// Counter: an actor whose process is killed again and again while it counts. It is restarted each time,
-// finds its state where it saved it, and no call is lost or counted twice.
 package main
 
 import (

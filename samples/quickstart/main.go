@@ -1,4 +1,3 @@
-// Quickstart: functions, references, several results, a stream, an actor and errors in one page.
 package main
 
 import (

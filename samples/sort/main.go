@@ -1,5 +1,3 @@
-// Sort: an external sort of generated 100-byte records, of which memory holds a part. Every
-// parameter changes its speed; none but a partition larger than the store changes its result.
 package main
 
 import (

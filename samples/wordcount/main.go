@@ -1,5 +1,3 @@
-// Wordcount: the words of a source tree, the Go toolchain's own by default, counted by tasks
-// and summed up in a tree of reductions.
 package main
 
 import (

@@ -1,5 +1,3 @@
-// Command checkstatic fails unless each executable named on its command line is
-// statically linked: no interpreter, no shared library.
 package main
 
 import (

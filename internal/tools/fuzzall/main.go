@@ -1,5 +1,3 @@
-// Command fuzzall runs every fuzz target of the module in turn, each for the same
-// time, and stops at the first failure.
 package main
 
 import (

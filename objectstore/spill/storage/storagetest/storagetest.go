@@ -1,4 +1,3 @@
-// Package storagetest is the test that every storage.Storage has to pass.
 package storagetest
 
 import (
