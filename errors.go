@@ -46,6 +46,11 @@ var (
 	ErrPermission           = errs.ErrPermission           // another user's node
 	ErrSegmentUnavailable   = errs.ErrSegmentUnavailable   // shared memory cannot be reserved
 	ErrComponentFailed      = errs.ErrComponentFailed      // a part of the node failed beyond its restart policy
+	ErrDisconnected         = errs.ErrDisconnected         // the connection to the node is lost and did not come back
+	ErrBacklog              = errs.ErrBacklog              // the other side reads too slowly; nothing was sent
+	ErrNoNode               = errs.ErrNoNode               // no node is running at the address; names it
+	ErrNodeRunning          = errs.ErrNodeRunning          // a node is running there already; names the socket
+	ErrVersion              = errs.ErrVersion              // the protocol versions of node and program do not overlap; is also ErrProtocol
 )
 
 // RegisterError makes a program's own sentinel survive the way from a task to its caller: errors.Is

@@ -1,0 +1,210 @@
+package mobula_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"mobula"
+	"mobula/mobulatest"
+)
+
+// The house rules that can be checked: what the texts say is so.
+
+// sources gives every Go file of the module that is written by hand, tests left out, by its path.
+func sources(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	out := make(map[string]*ast.File)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return cmpErr(err, fs.SkipDir)
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err == nil && !ast.IsGenerated(f) {
+			out[path] = f
+		}
+		return err
+	})
+	if err != nil || len(out) < 100 {
+		t.Fatalf("%d files, %v", len(out), err)
+	}
+	return out
+}
+
+func cmpErr(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	files := sources(t)
+	for path := range files {
+		doc := files[filepath.Join(filepath.Dir(path), "doc.go")]
+		if doc == nil || doc.Doc == nil || len(doc.Doc.List) < 3 {
+			t.Errorf("%s: its package has no doc.go that says what it is", path)
+		}
+		if n := strings.Count(read(t, path), "\n"); n > 600 {
+			t.Errorf("%s has %d lines: more than one idea", path, n)
+		}
+	}
+}
+
+// The package is a guest in its program: signals and the process' end are not its own.
+func TestTheLibraryIsAGuest(t *testing.T) {
+	ours := []string{"cmd/", "samples/", "benchmarks/", "internal/tools/"}
+	for path, f := range sources(t) {
+		if slices.ContainsFunc(ours, func(dir string) bool { return strings.HasPrefix(path, dir) }) {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, _ := sel.X.(*ast.Ident)
+			if pkg == nil {
+				return true
+			}
+			switch call := pkg.Name + "." + sel.Sel.Name; call {
+			case "os.Exit", "log.Fatal", "log.Fatalf", "signal.Notify", "signal.NotifyContext", "signal.Ignore", "signal.Reset":
+				if call != "os.Exit" || path != "cluster.go" { // Main
+					t.Errorf("%s has %s", path, call)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestEverySentinelIsExported(t *testing.T) {
+	have := make(map[string]bool)
+	files := sources(t)
+	for ident := range sentinels(files["errors.go"]) {
+		have[ident] = true
+	}
+	for ident := range sentinels(files["internal/errs/errs.go"]) {
+		if !have[ident] {
+			t.Errorf("a program cannot ask for errs.%s", ident)
+		}
+	}
+	if len(have) < 30 {
+		t.Errorf("%d sentinels were found", len(have))
+	}
+}
+
+func sentinels(f *ast.File) map[string]bool {
+	out := make(map[string]bool)
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		for _, s := range g.Specs {
+			for _, name := range s.(*ast.ValueSpec).Names {
+				if strings.HasPrefix(name.Name, "Err") {
+					out[name.Name] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// The page names every component of a live node, in its tree and where it says what rebuilds it.
+func TestTheArchitectureIsTrue(t *testing.T) {
+	page := read(t, "ARCHITECTURE.md")
+	tree, tables, ok := strings.Cut(page, "## Layers")
+	if !ok {
+		t.Fatal("the page has no layers")
+	}
+	c := mobulatest.Start(t, mobula.WithProcesses(), mobula.WithCPUs(1))
+	ctx := c.Context(t.Context())
+	get(ctx, t, e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0)), 3) // there is a worker now
+	named := spawn(ctx, t, 1, mobula.Named("", "architecture"))  // and a control plane
+	if err := named.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := c.ListComponents(ctx, mobula.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := make(map[string]string)
+	for _, p := range parts.Rows {
+		kinds[p.Kind] = regexp.MustCompile(`[0-9]+$`).ReplaceAllString(p.Path[strings.Index(p.Path, "/")+1:], "")
+	}
+	for _, kind := range []string{"gcs", "driver", "objectstore", "spiller", "scheduler", "memmon", "owner", "worker"} {
+		if kinds[kind] == "" {
+			t.Errorf("no %s in the tree %v", kind, slices.Collect(maps.Values(kinds)))
+		}
+	}
+	for _, path := range kinds {
+		name := path[strings.LastIndex(strings.TrimSuffix(path, "/"), "/")+1:]
+		if !strings.Contains(tree, "+- "+name) {
+			t.Errorf("the tree has %s; the page's does not", path)
+		}
+		if !strings.Contains(tables, name) {
+			t.Errorf("the page does not say what rebuilds %s", path)
+		}
+	}
+	for path := range sources(t) {
+		top, _, nested := strings.Cut(path, "/")
+		if nested && !strings.Contains(page, "`"+top) {
+			t.Errorf("the page says nothing of %s/", top)
+		}
+	}
+}
+
+// What the first screen promises is a target, and every target says what it does.
+func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
+	makefile, readme := read(t, "Makefile"), read(t, "README.md")
+	help := regexp.MustCompile(`(?m)^([a-z]+):.*## .+$`).FindAllStringSubmatch(makefile, -1)
+	var targets []string
+	for _, m := range help {
+		targets = append(targets, m[1])
+	}
+	phony := strings.Fields(regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindStringSubmatch(makefile)[1])
+	for _, p := range phony {
+		if !slices.Contains(targets, p) {
+			t.Errorf("make help does not list %s", p)
+		}
+	}
+	for _, want := range []string{"help", "demo", "test", "race", "stress", "fuzz", "lint", "bench", "cover", "generate"} {
+		if !slices.Contains(phony, want) {
+			t.Errorf("there is no target %s", want)
+		}
+	}
+	lines := strings.Split(readme, "\n")
+	first := strings.Join(lines[:min(40, len(lines))], "\n")
+	for _, want := range []string{"make demo", "make test", "one static binary", "no CGO", "no Python", "For Go teams"} {
+		if !strings.Contains(strings.ToLower(first), strings.ToLower(want)) {
+			t.Errorf("the README's first screen does not say %q", want)
+		}
+	}
+	for _, m := range regexp.MustCompile("\\]\\(([^)#]+)\\)").FindAllStringSubmatch(readme, -1) {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("the README leads nowhere: %v", err)
+		}
+	}
+}
