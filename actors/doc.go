@@ -67,7 +67,7 @@
 // # What blocks
 //
 // Post, After, Watch, BeginStop and Tree never do. Send waits for room, its context, or the
-// component's end. Spawn waits for the first New, or the end of a stop's deadline. Stop
+// component's end; SendRun also for the turn that it takes itself. Spawn waits for the first New, or the end of a stop's deadline. Stop
 // and StopTree wait for their context. Step, Do, Flush and New run on the component's goroutine:
 // while one of them blocks nothing else of that component runs, restarts of its children
 // included, so a parent that works long should be a Sup. Nothing can stop a

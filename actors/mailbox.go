@@ -171,6 +171,24 @@ func (m *mailbox[E]) send(ctx context.Context, ev E) error {
 	return context.Cause(ctx)
 }
 
+// sendRun is send that steps the event itself where the component is idle.
+func (m *mailbox[E]) sendRun(ctx context.Context, ev E) error {
+	m.mu.Lock()
+	if m.scheduled || m.suspended || m.closed || m.thread != nil {
+		m.mu.Unlock()
+		return m.send(ctx, ev)
+	}
+	if ctx.Err() != nil {
+		m.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	m.queue = append(m.queue, ev) // idle: it was empty, and nobody waits for room
+	m.scheduled = true
+	m.mu.Unlock()
+	m.runHere()
+	return nil
+}
+
 // admit moves waiting senders' events into the queue while there is room. mu is held.
 func (m *mailbox[E]) admit() {
 	i := 0

@@ -99,8 +99,13 @@ func TestEveryEventOnceOrPoisoned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range list {
-			if err := r.Send(t.Context(), e); err != nil {
+		runs := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "by SendRun")
+		for i, e := range list {
+			send := r.Send
+			if runs[i] {
+				send = r.SendRun
+			}
+			if err := send(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
 		}

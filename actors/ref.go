@@ -35,6 +35,13 @@ func (r *Ref[E]) Post(ev E) error { return r.m.post(ev, nil) }
 // event was not taken.
 func (r *Ref[E]) Send(ctx context.Context, ev E) error { return r.m.send(ctx, ev) }
 
+// SendRun is Send that spares a switch between goroutines: where the component is idle,
+// and has no thread of its own, the event is stepped, its effects run, on the caller's
+// goroutine before SendRun returns. What comes meanwhile is left to the component's own
+// turn. The caller must hold no lock that an effect takes, and lose nothing by a core
+// that calls runtime.Goexit but its goroutine.
+func (r *Ref[E]) SendRun(ctx context.Context, ev E) error { return r.m.sendRun(ctx, ev) }
+
 // After posts the event after d, beyond the bound if need be. The timer ends with the
 // component; armed through the self that Do is given, it ends with that core.
 func (r *Ref[E]) After(d time.Duration, ev E) (cancel func()) { return r.m.after(d, ev, r.inc) }

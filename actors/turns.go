@@ -12,44 +12,83 @@ import (
 func (m *mailbox[E]) run() {
 	idle := false
 	defer func() {
-		if idle {
-			return
+		if !idle {
+			m.failed(recover())
 		}
-		v := recover()
-		if v == nil { // the stack is being unwound by Goexit: there is nothing to recover
-			v = errGoexit
-		}
-		m.invoker.EscalateFailure(m.shell.panicked(v, debug.Stack()), nil)
-		m.dispatcher.Schedule(m.runFn)
 	}()
-	m.turns()
+	for m.turn() {
+	}
 	idle = true
 }
 
-func (m *mailbox[E]) turns() {
-	for {
-		m.mu.Lock()
-		if len(m.sys) > 0 {
-			msg := m.sys[0]
-			m.sys = slices.Delete(m.sys, 0, 1)
-			m.attention.Store(len(m.sys) > 0)
-			m.mu.Unlock()
-			m.system(msg)
-			continue
+// runHere takes the one turn that is due on a sender's goroutine, and leaves what came
+// meanwhile to the dispatcher: the sender is not kept.
+func (m *mailbox[E]) runHere() {
+	idle := false
+	defer func() {
+		if !idle {
+			m.failed(recover())
 		}
-		m.attention.Store(false)
-		if m.suspended || m.finished || !m.take() {
-			m.scheduled = false
-			end := m.finished
-			m.mu.Unlock()
-			if end && m.thread != nil {
-				m.thread.end()
-			}
-			return
-		}
+	}()
+	m.mu.Lock()
+	if len(m.sys) == 0 && m.take() {
 		m.mu.Unlock()
 		m.invoker.InvokeUserMessage(wake)
+		m.mu.Lock()
 	}
+	more := m.due()
+	m.mu.Unlock()
+	if more {
+		m.dispatcher.Schedule(m.runFn)
+	}
+	idle = true
+}
+
+// failed ends a turn that panicked.
+func (m *mailbox[E]) failed(v any) {
+	if v == nil { // the stack is being unwound by Goexit: there is nothing to recover
+		v = errGoexit
+	}
+	m.invoker.EscalateFailure(m.shell.panicked(v, debug.Stack()), nil)
+	m.dispatcher.Schedule(m.runFn)
+}
+
+// turn handles one system message, or a batch. It tells if there may be more to do.
+func (m *mailbox[E]) turn() bool {
+	m.mu.Lock()
+	if !m.due() {
+		end := m.finished
+		m.mu.Unlock()
+		if end && m.thread != nil {
+			m.thread.end()
+		}
+		return false
+	}
+	if len(m.sys) > 0 {
+		msg := m.sys[0]
+		m.sys = slices.Delete(m.sys, 0, 1)
+		m.attention.Store(len(m.sys) > 0)
+		m.mu.Unlock()
+		m.system(msg)
+		return true
+	}
+	m.mu.Unlock()
+	m.invoker.InvokeUserMessage(wake)
+	return true
+}
+
+// due tells if there is a system message or a batch to handle, the batch then being in
+// hand. If not, the component is idle from now on. mu is held.
+func (m *mailbox[E]) due() bool {
+	if len(m.sys) > 0 {
+		return true
+	}
+	m.attention.Store(false)
+	if m.suspended || m.finished || !m.take() {
+		m.scheduled = false
+		return false
+	}
+	return true
 }
 
 // take makes sure that there is a batch in hand, and tells if there is. mu is held.

@@ -47,6 +47,10 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 	return flush()
 }
 
+// few messages are stepped by the goroutine that read them, if the owner is idle: the
+// answer is what the client waits for. Of more the owner makes a batch with those that follow.
+const few = 4
+
 func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
 	o := n.jobs.get(job)
 	if o == nil {
@@ -56,7 +60,11 @@ func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []
 		}
 		return nil // else nobody waits for an answer any more
 	}
-	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
+	ev := owner.FromClient{Client: s.id, Msgs: msgs}
+	if len(msgs) <= few && !s.local() {
+		return o.ref.SendRun(ctx, ev)
+	}
+	return o.ref.Send(ctx, ev)
 }
 
 // forOwner tells whether a message is for the owner of the client's own job.
