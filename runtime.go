@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"mobula/internal/client"
 	"mobula/internal/node"
 )
 
@@ -14,11 +15,18 @@ var engine runtimeEngine = nodeEngine{}
 type nodeEngine struct{}
 
 func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) {
-	n, err := node.Start(ctx, nodeConfig(cfg))
+	ncfg, tel, err := node.LoadConfig(cfg.settings(), cfg.log)
 	if err != nil {
 		return nil, err
 	}
-	c, err := n.Attach(ctx, cfg.namespace)
+	n, err := node.Start(ctx, ncfg)
+	if err != nil {
+		return nil, err
+	}
+	var c *client.Client
+	if err = n.StartTelemetry(tel); err == nil {
+		c, err = n.Attach(ctx, "") // the namespace is the node's
+	}
 	if err != nil {
 		_ = n.Close(ctx) // the error of joining says more
 		return nil, err
@@ -32,13 +40,42 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 	}}, nil
 }
 
-func nodeConfig(cfg startConfig) node.Config {
-	out := node.Config{
-		Dir: cfg.dir, CPUs: cfg.cpus, StoreBytes: uint64(cfg.store), SpillURLs: cfg.spill,
-		Processes: cfg.processes, Namespace: cfg.namespace, Logger: cfg.log, Resources: make(map[string]int64),
+// settings are the options as settings of the node; what was not said is left to the environment,
+// the file and the defaults.
+func (cfg startConfig) settings() map[string]any {
+	out := make(map[string]any)
+	if cfg.dir != "" {
+		out["dir"] = cfg.dir
 	}
-	for name, amount := range cfg.resources {
-		out.Resources[name] = int64(amount * 1000)
+	if cfg.cpus != 0 {
+		out["cpus"] = cfg.cpus
+	}
+	if cfg.store != 0 {
+		out["store.size"] = cfg.store
+	}
+	if cfg.spill != nil {
+		out["store.spill"] = anys(cfg.spill)
+	}
+	if cfg.processes {
+		out["workers.processes"] = true
+	}
+	if cfg.namespace != "" {
+		out["namespace"] = cfg.namespace
+	}
+	if cfg.resources != nil {
+		amounts := make(map[string]any, len(cfg.resources))
+		for name, amount := range cfg.resources {
+			amounts[name] = amount
+		}
+		out["resources"] = amounts
+	}
+	return out
+}
+
+func anys(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, t := range texts {
+		out[i] = t
 	}
 	return out
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // StartOption configures the node that Start makes. What is not set comes from
-// MOBULA_ environment variables, the configuration file, and the defaults, in that order.
+// MOBULA_ environment variables, the configuration file, and the defaults, in that order;
+// `mobula config` lists all of them. A name that is none is an error.
 type StartOption func(*startConfig) error
 
 // ConnectOption configures Connect.
@@ -75,7 +76,8 @@ func WithCPUs(n float64) StartOption {
 	}
 }
 
-// WithResource adds a resource of any other name, "GPU" among them, for tasks to ask for.
+// WithResource adds a resource of any other name, "GPU" among them, for tasks to ask for. Resources of
+// the environment or the file do not count then.
 func WithResource(name string, amount float64) StartOption {
 	return func(c *startConfig) error {
 		if name == "" || amount < 0 {
@@ -101,7 +103,7 @@ func WithNamespace(name string) StartOption {
 	return func(c *startConfig) error { c.namespace = name; return nil }
 }
 
-// WithLogger sets where the node logs. Default: slog.Default().
+// WithLogger sets where the node logs. Default: as the log settings say, if any is said, else slog.Default().
 func WithLogger(l *slog.Logger) StartOption {
 	return func(c *startConfig) error { c.log = l; return nil }
 }

@@ -16,7 +16,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/node"
 	"mobula/internal/state"
-	"mobula/telemetry/logs"
 )
 
 // startFlags are those that are no settings.
@@ -86,7 +85,7 @@ func (a *app) serve(cfg *config.Config) (err error) {
 		return err
 	}
 	defer unlock()
-	log, closeLog, err := logs.New(logs.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, File: cfg.Log.File, Size: int64(cfg.Log.Size), Files: cfg.Log.Files})
+	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Config is the configuration of a node. Fields without a static default are zero until the
 // node fills in what the machine has. The doc of each field is in Settings.
@@ -21,7 +24,13 @@ type Config struct {
 	Trace   Trace
 	Events  Events
 
-	sources map[string]string // by key: where the value was said
+	sources map[string]source // by key: where the value was said
+}
+
+// source is where a value was said, and how that place ranks.
+type source struct {
+	name string
+	rank int // the higher goes first; 0: the default
 }
 
 // Store configures the object store.
@@ -76,9 +85,22 @@ type Events struct {
 // "/etc/m.yaml: store.size", "option" or "default".
 func (c *Config) Source(key string) string {
 	if s, ok := c.sources[key]; ok {
-		return s
+		return s.name
 	}
 	return "default"
+}
+
+// Before tells whether a was said at a place that goes before the one where b was said.
+func (c *Config) Before(a, b string) bool { return c.sources[a].rank > c.sources[b].rank }
+
+// SaidAny tells whether any setting of a section was said, or all have their defaults.
+func (c *Config) SaidAny(section string) bool {
+	for key := range c.sources {
+		if strings.HasPrefix(key, section+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // Bytes is an amount of memory or disk. Text is a number with a unit: "512MiB", "2GB", "100KiB".

@@ -40,7 +40,7 @@ type said struct {
 func Load(in Input) (*Config, error) {
 	c := new(Config)
 	all := c.settings()
-	l := loader{known: make(map[string]*setting, len(all)), merged: koanf.New("."), sources: make(map[string]string)}
+	l := loader{known: make(map[string]*setting, len(all)), merged: koanf.New("."), sources: make(map[string]source), place: 1}
 	for i := range all {
 		l.known[all[i].Key] = &all[i]
 	}
@@ -49,8 +49,11 @@ func Load(in Input) (*Config, error) {
 	}
 	// From the weakest to the strongest: the later one replaces.
 	l.file(in)
+	l.place++
 	l.environ(in)
+	l.place++
 	l.flags(in.Flags)
+	l.place++
 	for _, key := range slices.Sorted(maps.Keys(in.Options)) {
 		if l.known[key] == nil {
 			l.unknown("option", key, l.keys())
@@ -61,7 +64,7 @@ func Load(in Input) (*Config, error) {
 	for _, s := range all {
 		if v := l.merged.Get(s.Key); v != nil {
 			if err := s.set(v); err != nil {
-				l.bad("%s: %v", l.sources[s.Key], err)
+				l.bad("%s: %v", l.sources[s.Key].name, err)
 			}
 		}
 	}
@@ -75,7 +78,8 @@ func Load(in Input) (*Config, error) {
 type loader struct {
 	known   map[string]*setting
 	merged  *koanf.Koanf
-	sources map[string]string // by key
+	sources map[string]source // by key
+	place   int               // that is being read; a later one replaces
 	errs    []error
 }
 
@@ -83,16 +87,16 @@ func (l *loader) bad(format string, args ...any) {
 	l.errs = append(l.errs, errs.New(errs.CodeInvalid, format, args...))
 }
 
-func (l *loader) say(key string, v any, source string) {
+func (l *loader) say(key string, v any, name string) {
 	if v == nil {
 		return // "store:" with nothing after it says nothing
 	}
 	l.merged.Delete(key) // maps would be merged
 	if err := l.merged.Set(key, v); err != nil {
-		l.bad("%s: %v", source, err)
+		l.bad("%s: %v", name, err)
 		return
 	}
-	l.sources[key] = source
+	l.sources[key] = source{name, l.place}
 }
 
 func (l *loader) keys() []string { return slices.Sorted(maps.Keys(l.known)) }

@@ -116,6 +116,8 @@ var RuntimeEnv = []string{
 var runtimePrefixes = []string{
 	"MOBULA_WORKER_", // a node tells its worker processes with them who they are
 	"MOBULA_TEST_",   // of tests
+	"MOBULA_E2E_",    // of the end-to-end tests
+	"MOBULA_STRESS",  // makes tests longer
 }
 
 func isRuntimeEnv(name string) bool {

@@ -12,6 +12,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/telemetry"
 	"mobula/wire"
 )
 
@@ -44,11 +45,14 @@ type Config struct {
 	MemoryMinFree   uint64  // bytes; of a large machine, work is ended only below that much free; default 3 GiB, ^0: off
 	MemoryThreshold float64 // of the machine or cgroup, above which the memory monitor ends work; default 0.95, as Ray's
 
+	TraceRatio   float64 // share of tasks without a traced caller that are traced; default 0.01, negative: none
 	Namespace    string
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s
 	Logger       *slog.Logger
 	Faults       *actors.Faults
+
+	closeLog func() error // of a Logger that is the node's own; nil: it is not
 }
 
 // withDefaults fills in what was not said.
@@ -71,6 +75,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.WorkerHeap, 96<<20)
 	def(&c.StartTimeout, 30*time.Second)
 	def(&c.MemoryThreshold, 0.95)
+	def(&c.TraceRatio, telemetry.DefaultRatio)
 	def(&c.Namespace, "default")
 	def(&c.CloseTimeout, 10*time.Second)
 	if c.Logger == nil {
@@ -107,6 +112,7 @@ func (c Config) validate() error {
 	fraction("the fraction of the store for arguments", c.ArgsFraction)
 	fraction("the fraction of the store for inline values", c.InlineFraction)
 	fraction("the memory threshold", c.MemoryThreshold)
+	bad(c.TraceRatio > 1, "the share of traced tasks is %v; want 0 to 1", c.TraceRatio)
 	bad(c.InlineMax < 0 || c.InlineMax > wire.MaxFrame/4, "the inline limit is %d bytes; want 0 to %d", c.InlineMax, wire.MaxFrame/4)
 	for name, amount := range c.Resources {
 		bad(amount < 0, "resource %q is %v; want 0 or more", name, float64(amount)/1000)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mobula/internal/config"
+	"mobula/telemetry/logs"
 )
 
 // ConfigFrom is the node that a configuration describes.
@@ -21,21 +22,30 @@ func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 		Processes: c.Workers.Processes, Executable: c.Workers.Executable, WorkerHeap: int64(min(c.Workers.Heap, math.MaxInt64)),
 		StartTimeout: c.Workers.StartTimeout, MemoryThreshold: c.Workers.MemoryThreshold,
 
-		Logger: log,
+		TraceRatio: c.Trace.Ratio, Logger: log,
+	}
+	if out.TraceRatio == 0 {
+		out.TraceRatio = -1
 	}
 	for name, amount := range c.Resources {
 		switch {
 		case strings.EqualFold(name, "CPU"):
-			out.CPUs = amount
+			unless(c.Before("cpus", "resources"), &out.CPUs, amount)
 		case strings.EqualFold(name, "GPU"):
-			out.GPUs = amount
+			unless(c.Before("gpus", "resources"), &out.GPUs, amount)
 		case name == "memory":
-			out.Memory = int64(amount)
+			unless(c.Before("memory", "resources"), &out.Memory, int64(amount))
 		default:
 			out.Resources[name] = int64(math.Round(amount * 1000))
 		}
 	}
 	return out
+}
+
+func unless[T any](not bool, p *T, v T) {
+	if !not {
+		*p = v
+	}
 }
 
 // TelemetryFrom is what a configuration says of records and metrics.
@@ -48,11 +58,28 @@ func TelemetryFrom(c *config.Config) Telemetry {
 }
 
 // LoadConfig is the configuration of a node inside a program: what the program's own options say, by
-// the keys of package config, before the environment, the file and the defaults.
+// the keys of package config, before the environment, the file and the defaults. log is the
+// program's logger. Without one the node logs as the environment or the file say, or
+// else to slog.Default().
 func LoadConfig(options map[string]any, log *slog.Logger) (Config, Telemetry, error) {
 	c, err := config.Load(config.Input{Options: options})
 	if err != nil {
 		return Config{}, Telemetry{}, err
 	}
-	return ConfigFrom(c, log), TelemetryFrom(c), nil
+	out := ConfigFrom(c, log)
+	if log == nil && c.SaidAny("log") {
+		if out.Logger, out.closeLog, err = logs.New(logConfig(c.Log)); err != nil {
+			return Config{}, Telemetry{}, err
+		}
+	}
+	return out, TelemetryFrom(c), nil
+}
+
+func logConfig(l config.Log) logs.Config {
+	return logs.Config{Level: l.Level, Format: l.Format, File: l.File, Size: int64(l.Size), Files: l.Files}
+}
+
+// NewLogger is the log that a configuration describes; close ends its file.
+func NewLogger(c *config.Config) (log *slog.Logger, close func() error, err error) {
+	return logs.New(logConfig(c.Log))
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"mobula/internal/config"
 	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // Every setting gets to the node: a configuration in which everything is said differs from the
@@ -20,7 +23,7 @@ func TestEverySettingGetsToTheNode(t *testing.T) {
 		"MOBULA_STORE_ARGS_FRACTION=0.5", "MOBULA_STORE_DISK_BUDGET=1GiB", "MOBULA_STORE_INLINE_MAX=1KiB", "MOBULA_STORE_INLINE_FRACTION=0.2",
 		"MOBULA_WORKERS_PROCESSES=true", "MOBULA_WORKERS_EXECUTABLE=/x", "MOBULA_WORKERS_HEAP=1MiB", "MOBULA_WORKERS_START_TIMEOUT=9s",
 		"MOBULA_WORKERS_MEMORY_THRESHOLD=0.9", "MOBULA_METRICS_ADDRESS=127.0.0.1:1", "MOBULA_EVENTS_RING=11", "MOBULA_EVENTS_RATE=12",
-		"MOBULA_EVENTS_SIZE=13kB", "MOBULA_EVENTS_FILES=14",
+		"MOBULA_EVENTS_SIZE=13kB", "MOBULA_EVENTS_FILES=14", "MOBULA_TRACE_RATIO=0.25",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +31,7 @@ func TestEverySettingGetsToTheNode(t *testing.T) {
 	want := Config{
 		Name: "n", Dir: "/d", Namespace: "ns", CPUs: 3, GPUs: 2, Memory: 5 << 30, Resources: map[string]int64{"tpu": 1500}, CloseTimeout: 7 * time.Second,
 		StoreBytes: 2 << 30, StoreDir: "/s", SpillURLs: []string{"/a", "/b"}, SpillThreshold: 0.6, ArgsFraction: 0.5, DiskBudget: 1 << 30,
-		InlineMax: 1 << 10, InlineFraction: 0.2, Processes: true, Executable: "/x", WorkerHeap: 1 << 20, StartTimeout: 9 * time.Second, MemoryThreshold: 0.9,
+		InlineMax: 1 << 10, InlineFraction: 0.2, Processes: true, Executable: "/x", WorkerHeap: 1 << 20, StartTimeout: 9 * time.Second, MemoryThreshold: 0.9, TraceRatio: 0.25,
 	}
 	if got := ConfigFrom(c, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -71,5 +74,54 @@ func TestAProgramsOptionsGoFirst(t *testing.T) {
 	t.Setenv("MOBULA_STORE_SISE", "1")
 	if _, _, err := LoadConfig(map[string]any{"cpu": 1}, nil); !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), "MOBULA_STORE_SIZE?") || !strings.Contains(err.Error(), `"cpu"`) {
 		t.Errorf("mistakes: %v", err)
+	}
+}
+
+// An amount of CPUs counts where it is said first, as the setting or among the resources.
+func TestResourcesAndTheirOwnSettings(t *testing.T) {
+	for _, c := range []struct {
+		env     []string
+		options map[string]any
+		want    float64
+	}{
+		{[]string{"MOBULA_RESOURCES=CPU=5"}, map[string]any{"cpus": 2}, 2},
+		{[]string{"MOBULA_CPUS=2"}, map[string]any{"resources": map[string]any{"cpu": 5}}, 5},
+		{[]string{"MOBULA_CPUS=2", "MOBULA_RESOURCES=CPU=5"}, nil, 5},
+		{[]string{"MOBULA_RESOURCES=CPU=5"}, nil, 5},
+	} {
+		in, err := config.Load(config.Input{Home: t.TempDir(), Environ: c.env, Options: c.options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ConfigFrom(in, nil); got.CPUs != c.want || len(got.Resources) != 0 {
+			t.Errorf("%v, %v: %v CPUs and %v, want %v", c.env, c.options, got.CPUs, got.Resources, c.want)
+		}
+	}
+}
+
+// The node's share of traced tasks gets to its drivers, and OTEL_ variables go before it.
+func TestTheShareOfTracedTasksGetsToDrivers(t *testing.T) {
+	share := func(c Config) int {
+		w := &wire.Welcome{TraceMillionths: c.traceMillionths()}
+		decide, n := sampler(w, slog.New(slog.DiscardHandler)), 0
+		for i := range uint64(2000) {
+			if decide(wire.TraceContext{}, ids.Derive(ids.RootTask(1, 2), i)).Sampled() {
+				n++
+			}
+		}
+		return n
+	}
+	for ratio, most := range map[float64][2]int{-1: {0, 0}, 0: {5, 50}, 0.5: {900, 1100}, 1: {2000, 2000}, 1e-9: {0, 3}} {
+		c, err := Config{TraceRatio: ratio}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := share(c); n < most[0] || n > most[1] {
+			t.Errorf("of 2000 tasks %d are traced with a share of %v, want %v", n, ratio, most)
+		}
+	}
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_on")
+	if n := share(Config{TraceRatio: -1}); n != 2000 {
+		t.Errorf("OTEL_TRACES_SAMPLER=always_on: %d of 2000 are traced", n)
 	}
 }

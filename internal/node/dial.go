@@ -61,7 +61,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	d.links = append(d.links, l)
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
 	d.Client = client.New(client.Config{
-		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(cfg.Logger), Reconnect: d.rejoin,
+		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
 	})
 	go d.read(l)
 	return d, nil

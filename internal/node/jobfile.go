@@ -24,6 +24,7 @@ type jobFile struct {
 	Exe       string          `json:"exe"`
 	Args      []string        `json:"args"`
 	Functions []wire.FuncInfo `json:"functions"`
+	Namespace string          `json:"namespace,omitempty"`
 }
 
 func (n *Node) jobPath(job ids.JobID) string {
@@ -32,13 +33,13 @@ func (n *Node) jobPath(job ids.JobID) string {
 
 // noteDriver writes a job's file, whole or not at all. Where it cannot, the job runs, and
 // would not be found by the node's next life.
-func (n *Node) noteDriver(s *session, functions []wire.FuncInfo) {
+func (n *Node) noteDriver(s *session, functions []wire.FuncInfo, namespace string) {
 	if !n.cfg.Keep {
 		return
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
 	if err == nil {
-		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), functions}
+		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), functions, namespace}
 		err = writeWhole(n.jobPath(s.job), f)
 	}
 	if err != nil {
@@ -108,7 +109,7 @@ func (n *Node) recall(o *ownerActor) {
 	f, ok := n.driverOf(o.job)
 	if ok {
 		if exe, err := os.Open(f.Exe); err == nil {
-			n.setProgram(o.job, program{exe: exe, args: f.Args, functions: f.Functions})
+			n.setProgram(o.job, program{exe: exe, args: f.Args, functions: f.Functions, namespace: f.Namespace})
 		}
 	}
 	n.work.Go(func() {

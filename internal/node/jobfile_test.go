@@ -13,9 +13,9 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	n := &Node{cfg: Config{Keep: true}, dir: t.TempDir()}
 	s := &session{id: 9, job: 3, pid: int32(os.Getpid())}
 	functions := []wire.FuncInfo{{Name: "f", Signature: 7}}
-	n.noteDriver(s, functions)
+	n.noteDriver(s, functions, "ns")
 	f, ok := n.driverOf(3)
-	if !ok || f.Client != 9 || !f.alive() || !reflect.DeepEqual(f.Functions, functions) {
+	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) {
 		t.Fatalf("read back %+v, %v", f, ok)
 	}
 	if exe, err := os.Executable(); err != nil || f.Exe != exe {

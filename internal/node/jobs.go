@@ -147,6 +147,7 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 	return &wire.Welcome{
 		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
+		TraceMillionths: n.cfg.traceMillionths(),
 	}
 }
 

@@ -38,7 +38,8 @@ func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, er
 	s := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
 	out := &local{}
 	s.outlet = out
-	c := client.New(client.Config{Port: &localPort{n, s}, Welcome: n.welcomeFor(s, namespace), Memory: n.memory, Log: n.cfg.Logger, Sample: sampler(n.cfg.Logger)})
+	w := n.welcomeFor(s, namespace)
+	c := client.New(client.Config{Port: &localPort{n, s}, Welcome: w, Memory: n.memory, Log: n.cfg.Logger, Sample: sampler(w, n.cfg.Logger)})
 	out.deliver = c.Deliver
 	if err := n.join(s); err != nil {
 		return nil, err

@@ -161,6 +161,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.own {
 		all = append(all, os.RemoveAll(n.dir))
 	}
+	if n.cfg.closeLog != nil {
+		all = append(all, n.cfg.closeLog())
+	}
 	return errors.Join(all...)
 }
 

@@ -12,7 +12,6 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/raylet/owner"
-	"mobula/telemetry"
 	"mobula/telemetry/events"
 	"mobula/telemetry/export"
 	"mobula/telemetry/metrics"
@@ -77,7 +76,7 @@ func (n *Node) observer() *observer {
 		o.cold = make(chan struct{}, maxColdRunning)
 		o.set = metrics.New(n.snapshot)
 		o.rec = events.New(events.Config{})
-		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: Build(), Ratio: telemetry.DefaultRatio})
+		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: Build(), Ratio: n.cfg.TraceRatio})
 		if err != nil {
 			n.cfg.Logger.Warn("traces are not exported", "err", err)
 		}

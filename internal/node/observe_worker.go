@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"math"
 	"os"
 
 	"go.opentelemetry.io/otel"
@@ -44,11 +45,24 @@ func taskTrace(ctx context.Context) (wire.TraceContext, bool) {
 	return tc.Trace, true
 }
 
-// sampler decides, by the OTEL_ variables, which of a driver's tasks are traced.
-func sampler(log *slog.Logger) func(wire.TraceContext, ids.TaskID) wire.TraceContext {
-	s, err := telemetry.SamplerFromEnv(os.Getenv, telemetry.DefaultRatio)
+// sampler decides which of a driver's tasks are traced: by the OTEL_ variables, else as the
+// node says in its Welcome.
+func sampler(w *wire.Welcome, log *slog.Logger) func(wire.TraceContext, ids.TaskID) wire.TraceContext {
+	ratio := telemetry.DefaultRatio
+	if w.TraceMillionths != 0 {
+		ratio = float64(w.TraceMillionths) / 1e6
+	}
+	s, err := telemetry.SamplerFromEnv(os.Getenv, ratio)
 	if err != nil {
-		log.Warn("the default share of tasks is traced", "err", err)
+		log.Warn("OTEL_ variables of this driver are not used", "err", err)
 	}
 	return s.Decide
+}
+
+// traceMillionths is the node's share of traced tasks as a Welcome tells it.
+func (c Config) traceMillionths() int32 {
+	if c.TraceRatio < 0 {
+		return -1
+	}
+	return int32(max(1, math.Round(c.TraceRatio*1e6)))
 }

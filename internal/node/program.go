@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/registry"
 	"mobula/wire"
 )
 
@@ -20,6 +21,7 @@ type program struct {
 	exe       *os.File // nil: the node's own
 	args      []string
 	functions []wire.FuncInfo
+	namespace string // of actor names, for whom names none
 }
 
 func (n *Node) setProgram(job ids.JobID, p program) {
@@ -34,7 +36,10 @@ func (n *Node) setProgram(job ids.JobID, p program) {
 func (n *Node) programOf(job ids.JobID) program {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.programs[job]
+	if p, ok := n.programs[job]; ok {
+		return p
+	}
+	return program{functions: registry.List()} // its driver is in this process, or gone: its workers run this program
 }
 
 func (n *Node) dropProgram(job ids.JobID) {

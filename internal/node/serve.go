@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,8 +92,9 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	}
 	out := &socket{}
 	s.outlet = out
-	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions})
-	n.noteDriver(s, h.Functions)
+	namespace := cmp.Or(h.Namespace, n.cfg.Namespace)
+	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions, namespace: namespace})
+	n.noteDriver(s, h.Functions, namespace)
 	if err := n.join(s); err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	if err := n.startJob(pool.JobStarted{Job: s.job}); err != nil {
 		return nil, err
 	}
-	n.announceJob(s.job, p.PID, h.Namespace)
+	n.announceJob(s.job, p.PID, namespace)
 	return n.session(s, out, h), nil
 }
 
@@ -147,7 +149,8 @@ func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		delete(n.arrivals, s.id)
 		n.mu.Unlock()
 	}()
-	if err := n.raylet.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID}); err != nil {
+	mismatch := errs.From(wire.CompareFunctions(n.programOf(h.Job).functions, h.Functions))
+	if err := n.raylet.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID, Err: mismatch}); err != nil {
 		return nil, err
 	}
 	t := time.NewTimer(admitTimeout)
@@ -159,10 +162,6 @@ func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		}
 	case <-t.C:
 		return nil, errs.New(errs.CodeRuntimeSetup, "the pool did not answer the registration of process %d in %v", p.PID, admitTimeout)
-	}
-	if err := wire.CompareFunctions(n.programOf(s.job).functions, h.Functions); err != nil {
-		n.leave(s, errs.From(err))
-		return nil, err
 	}
 	return n.session(s, out, h), nil
 }
@@ -197,10 +196,7 @@ func (n *Node) refused(e pool.Refuse) {
 
 // session is the life of a connection that was let in.
 func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
-	w := n.welcomeFor(s, h.Namespace)
-	if w.Namespace == "" {
-		w.Namespace = n.cfg.Namespace
-	}
+	w := n.welcomeFor(s, cmp.Or(h.Namespace, n.programOf(s.job).namespace, n.cfg.Namespace)) // a worker's is its job's
 	w.Token = n.token(s.job, s.id)
 	return &wire.Session{Welcome: w, Segment: n.shm.Segment.File(), Run: func(c *wire.Conn, err error) {
 		if err == nil {
