@@ -60,6 +60,10 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	if k.tc, k.err = taskOf(ctx); k.err != nil {
 		return
 	}
+	if f == nil {
+		k.err = errs.New(errs.CodeUnknownFunction, "the handle is the zero value: use the one that Register gave")
+		return
+	}
 	o, deadline, err := resolve(ctx, f, opts)
 	if err != nil {
 		k.err = err

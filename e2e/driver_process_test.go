@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,7 +39,20 @@ var driverBodies = map[string]func(ctx context.Context) error{
 		stuck = sleepy.Go(ctx, mobula.V(600_000), mobula.V(0))
 		return nil
 	},
-	// found makes a detached actor and leaves.
+	// late calls a function that it registers too late.
+	"late": func(ctx context.Context) error {
+		f := mobula.Register0("e2e/late", func(context.Context) (int, error) { return 1, nil })
+		_, err := f.Go(ctx).Get(ctx)
+		if !isErr(err, mobula.ErrUnknownFunction) || !strings.Contains(err.Error(), "e2e/late") {
+			return fmt.Errorf("a function that the worker does not know: %v", err)
+		}
+		v, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx)
+		if err != nil || v != 3 {
+			return fmt.Errorf("afterwards: %v, %w", v, err)
+		}
+		return nil
+	},
+	// detached makes a detached actor and leaves.
 	"detached": func(ctx context.Context) error {
 		a, err := counterType.Spawn(ctx, mobula.V(40), mobula.Named("e2e", "left-behind"), mobula.Detached())
 		if err != nil {

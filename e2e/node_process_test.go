@@ -27,6 +27,7 @@ type nodeConfig struct {
 	Store    uint64
 	StoreDir string
 	Spill    []string
+	Env      []string // its workers' too
 }
 
 // nodeMain runs the node, if this process is to be one.
@@ -80,7 +81,7 @@ func launch(t *testing.T, c nodeConfig) (*nodeProcess, error) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
-	cmd.Env = append(os.Environ(), nodeEnv+"="+string(text))
+	cmd.Env = append(append(os.Environ(), nodeEnv+"="+string(text)), c.Env...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

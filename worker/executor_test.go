@@ -188,8 +188,8 @@ func TestFailures(t *testing.T) {
 			if d.Err.Name != name || d.Err.Task != bad.Spec.ID.String() || len(d.Results) != 0 {
 				t.Errorf("the report does not say where: %+v", d.Err)
 			}
-			if name == "panic" && !strings.Contains(d.Err.Cause[0].Stack, "TestFailures") {
-				t.Errorf("the stack does not lead to the function: %s", d.Err.Cause[0].Stack)
+			if name == "panic" && !strings.Contains(d.Err.Stack, "TestFailures") {
+				t.Errorf("the stack does not lead to the function: %s", d.Err.Stack)
 			}
 			if d := p.done(good.Spec.ID); d.Err != nil {
 				t.Errorf("the task behind it failed too: %v", d.Err)

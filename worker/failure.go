@@ -35,7 +35,7 @@ func (r *runner) crashed(p any) *errs.Error {
 		inner.Msg = "the function called runtime.Goexit instead of returning"
 	} else {
 		inner.Msg = fmt.Sprint(p)
-		inner.Stack = string(debug.Stack())
+		out.Stack = string(debug.Stack()) // of the outermost error: that is what errors.As finds
 		if err, ok := p.(error); ok {
 			inner.Cause = []*errs.Error{errs.From(err)}
 		}

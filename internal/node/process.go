@@ -17,7 +17,7 @@ import (
 func (n *Node) startProcesses() error {
 	var err error
 	n.procs, err = proc.New(proc.Config{
-		Exe: n.cfg.Executable, Args: n.cfg.Args, Env: n.cfg.Env,
+		Exe: n.cfg.Executable, Args: n.cfg.Args, Env: append(os.Environ(), n.cfg.Env...),
 		Program: n.executable,
 		Socket:  n.Address(),
 		LogDir:  filepath.Join(n.dir, "logs"),

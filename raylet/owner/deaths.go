@@ -109,6 +109,9 @@ func (c *Core) settleStarted(cl *clientRec, started []*taskRec, err *errs.Error)
 	}
 	for _, t := range started {
 		t.ext().err = err
+		if err.Code == errs.CodeOutOfMemory {
+			c.stats.OOMKills++
+		}
 		switch {
 		case t.flags&taskCancelled != 0:
 			c.end(t, task.Cancel, c.cancelled(t))

@@ -40,7 +40,7 @@ func TestSuspectsRunAloneUntilTheCulpritIsFound(t *testing.T) {
 	if n := s.c.stats.Retried; n != 0 {
 		t.Fatalf("%d attempts are charged", n)
 	}
-	if s.c.tasks[queued.ID].flags&taskSolo != 0 {
+	if s.c.tasks.task(queued.ID).flags&taskSolo != 0 {
 		t.Error("a task that had not begun is suspected")
 	}
 	var solo sched.ClassKey
@@ -62,7 +62,7 @@ func TestSuspectsRunAloneUntilTheCulpritIsFound(t *testing.T) {
 	if first.Spec.ID == bad.ID {
 		other = good.ID
 	}
-	if s.c.tasks[other].flags&taskSolo != 0 {
+	if s.c.tasks.task(other).flags&taskSolo != 0 {
 		t.Error("the other suspect is not cleared")
 	}
 }
@@ -101,8 +101,8 @@ func TestOutOfMemoryRunsAgainLaterAloneAndLarger(t *testing.T) {
 	if !k.opts.Isolate || len(k.opts.Resources) != 2 || k.opts.Resources[1].Amount != 512<<20 {
 		t.Errorf("it asks for %+v", k.opts)
 	}
-	if s.c.stats.Retried != 0 {
-		t.Error("it is charged")
+	if s.c.stats.Retried != 0 || s.c.stats.OOMKills != 8 {
+		t.Errorf("it is charged %d times, %d of 8 kills are counted", s.c.stats.Retried, s.c.stats.OOMKills)
 	}
 	s.step(FromSched{sched.Infeasible{Key: sched.ClassKey{Job: 1, Class: k.id}, Err: errs.New(errs.CodeUnschedulable, "memory: 512 MiB asked, 256 held")}})
 	s.wantError(spec.ID.Return(0), errs.CodeOutOfMemory)

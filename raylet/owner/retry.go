@@ -103,7 +103,6 @@ func (c *Core) outOfMemory(t *taskRec, cl *clientRec, alone bool, err *errs.Erro
 	if t.flags&taskSolo != 0 || alone {
 		x.peak = max(x.peak, cl.peak)
 	}
-	c.stats.OOMKills++
 	if t.isCreation() {
 		c.creationLost(t, err)
 		return

@@ -115,7 +115,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.onExited(now, ev)
 	case Disconnected:
 		if w := c.byClient[ev.Client]; w != nil && !w.virtual && w.state != Draining {
-			c.kill(w, errs.New(errs.CodeWorkerCrashed, "%s closed its connection", w))
+			w.lost = true
+			c.kill(w, nil)
 		}
 	case Drain:
 		c.onDrain(now, ev.DrainWorker)

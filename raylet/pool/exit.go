@@ -83,6 +83,9 @@ func (w *worker) gone(e Exit) *errs.Error {
 	if w.err != nil {
 		return w.err
 	}
+	if w.lost {
+		return errs.New(errs.CodeWorkerCrashed, "%s closed its connection and %v", w, e)
+	}
 	return errs.New(errs.CodeWorkerCrashed, "%s %v", w, e)
 }
 

@@ -39,6 +39,7 @@ type Registered struct {
 	Client ids.ClientID
 	Token  []byte
 	PID    int32
+	Err    *errs.Error // why it is of no use, though it is ours; nil: it is
 }
 
 // StartFailed says that StartProcess did not start one.

@@ -261,6 +261,40 @@ func TestLostConnectionEndsTheProcess(t *testing.T) {
 	}
 }
 
+// A process that exits closes its connection first; how it ended is said nevertheless.
+func TestLastWordsFollowALostConnection(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1})
+	l := w.need(1, tasks, "f")
+	w.up()
+	w.step(Disconnected{Client: w.ready[l]})
+	w.exit(1, Exit{PID: 5, Status: 7, Tail: "no licence"})
+	if err := w.gone[l].Err; !errors.Is(err, errs.ErrWorkerCrashed) || !strings.Contains(err.Error(), "exited with status 7; the end of its stderr: no licence") {
+		t.Fatalf("%v", err)
+	}
+}
+
+// A worker of another build than its driver is not used, and no other one is tried: who waits
+// hears why.
+func TestAWorkerOfAnotherBuildFailsItsLeases(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1})
+	a, b := w.need(1, tasks, "f"), w.need(1, tasks, "g")
+	why := errs.New(errs.CodeRegistryMismatch, "function g")
+	w.step(Registered{Client: 50, Token: w.procs[1].Token, PID: 5, Err: why})
+	if w.failed[a] != why || w.failed[b] != why || w.refused != 1 || !w.procs[1].killed {
+		t.Fatalf("failed %v, %d refused", w.failed, w.refused)
+	}
+	w.reap()
+	if w.started != 1 {
+		t.Fatalf("%d were started", w.started)
+	}
+	w.need(1, tasks, "f")
+	if w.started != 2 {
+		t.Fatal("the next lease does not try again")
+	}
+}
+
 // A forced cancel in a shared worker: others finish, new leases go elsewhere, then it is ended.
 func TestDrain(t *testing.T) {
 	w := newWorld(t, Config{})

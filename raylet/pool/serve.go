@@ -122,6 +122,15 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %d (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
 		return
 	}
+	if ev.Err != nil { // another one of the same program would be none the better
+		c.counters.Refused++
+		c.counters.StartFailures++
+		c.emit(Refuse{ev.Client, ev.Err})
+		g := w.group
+		c.kill(w, ev.Err)
+		c.failAll(g, ev.Err)
+		return
+	}
 	c.setState(w, Ready)
 	w.seq++ // ends the start's timer
 	w.client, w.pid, w.idleSince = ev.Client, ev.PID, now

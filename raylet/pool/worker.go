@@ -54,6 +54,7 @@ type worker struct {
 	late      bool        // did not register in time
 	told      bool        // to exit
 	killed    bool        // KillProcess is sent
+	lost      bool        // its connection has closed
 	err       *errs.Error // why it is killed, if not for what it did
 	drainErr  *errs.Error // why it is drained: of the leases that were abandoned
 	peak      uint64

@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobula"
+	"mobula/internal/node"
+)
+
+// oddEnv makes a worker process another build than its driver: "missing" lacks a function,
+// "signature" has it with other types.
+const oddEnv = "MOBULA_E2E_ODD"
+
+var (
+	twoFaced mobula.Func1[int, int]
+
+	suicide = mobula.Register0("e2e/suicide", func(context.Context) (int, error) {
+		return 0, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	})
+	// deaf never returns and does not look at its context.
+	deaf = mobula.Register0("e2e/deaf", func(context.Context) (int, error) { <-never; return 0, nil })
+	// leak takes memory, a MiB after the other, until it has so many.
+	leak = mobula.Register1("e2e/leak", func(ctx context.Context, mib int) (int, error) {
+		var all [][]byte
+		for range mib {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			all = append(all, b)
+		}
+		<-ctx.Done() // the monitor looks four times a second
+		return len(all), context.Cause(ctx)
+	})
+	// opaque is what no codec can write.
+	opaque   = mobula.Register0("e2e/opaque", func(context.Context) (struct{ F func() }, error) { return struct{ F func() }{func() {}}, nil })
+	takeFunc = mobula.Register1("e2e/take-func", func(context.Context, struct{ F func() }) (int, error) { return 1, nil })
+
+	never = make(chan struct{})
+)
+
+func init() {
+	switch os.Getenv(oddEnv) {
+	case "missing":
+	case "signature":
+		mobula.Register1("e2e/two-faced", func(_ context.Context, s string) (string, error) { return s, nil })
+	default:
+		twoFaced = mobula.Register1("e2e/two-faced", func(_ context.Context, n int) (int, error) { return -n, nil })
+	}
+}
+
+// works tells that a runtime is none the worse for what it has just seen.
+func works(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if v, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
+		t.Errorf("afterwards: %v, %v", v, err)
+	}
+}
+
+// wantErr tells that an error is of a kind and its text has the words.
+func wantErr(t *testing.T, what string, err, kind error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%s: %v; want %v", what, err, kind)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: %q does not say %q", what, err, w)
+		}
+	}
+}
+
+func TestFaultFunctionPanics(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		_, err := boom.Go(ctx).Get(ctx)
+		wantErr(t, "a panic", err, mobula.ErrPanic, "boom")
+		var te *mobula.TaskError
+		if !errors.As(err, &te) || !strings.Contains(te.Stack, "e2e.") {
+			t.Errorf("the error has no stack: %+v", te)
+		}
+		works(t, ctx)
+	})
+}
+
+// A function that ends its process, in any way, fails by itself, with its last words.
+func TestFaultFunctionEndsItsProcess(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	_, ctx = startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Processes: true})
+	_, err := exits.Go(ctx, mobula.V(7), mobula.Retries(1)).Get(ctx)
+	wantErr(t, "os.Exit", err, mobula.ErrWorkerCrashed, "status 7")
+	_, err = suicide.Go(ctx, mobula.Retries(1)).Get(ctx)
+	wantErr(t, "SIGKILL", err, mobula.ErrWorkerCrashed, "killed")
+	works(t, ctx)
+}
+
+// A function that never returns ends with its deadline, and its slot goes to others.
+func TestFaultFunctionNeverReturns(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		_, err := deaf.Go(ctx, mobula.Timeout(50*time.Millisecond)).Get(ctx)
+		wantErr(t, "a function that never returns", err, mobula.ErrDeadline)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is not context.DeadlineExceeded", err)
+		}
+		works(t, ctx)
+	})
+}
+
+// The memory monitor ends a process above what it asked for, and says so; the node goes on.
+func TestFaultFunctionLeaksMemory(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
+		_, err := leak.Go(ctx, mobula.V(256), mobula.Isolated(), mobula.Resources{Memory: 64 << 20}, mobula.Retries(0)).Get(ctx)
+		wantErr(t, "a leak", err, mobula.ErrOutOfMemory, "memory monitor", "asked for 64 MiB", "e2e/leak")
+		works(t, ctx)
+		if s := ownerStats(t, ctx, n); s.OOMKills == 0 {
+			t.Errorf("the kill is not counted: %+v", s)
+		}
+	})
+}
+
+func TestFaultValueCannotBeEncoded(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		_, err := opaque.Go(ctx).Get(ctx)
+		wantErr(t, "a result", err, mobula.ErrNotEncodable, "func()")
+		_, err = takeFunc.Go(ctx, mobula.V(struct{ F func() }{})).Get(ctx)
+		wantErr(t, "an argument", err, mobula.ErrNotEncodable, "func()", "e2e/take-func")
+		_, err = mobula.Put(ctx, make(chan int))
+		wantErr(t, "a put", err, mobula.ErrNotEncodable, "chan int")
+		works(t, ctx)
+	})
+}
+
+func TestFaultInfeasibleResources(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Memory: 1 << 30}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		for want, r := range map[string]mobula.Resources{
+			"CPU":    {CPU: 64},
+			"memory": {Memory: 1 << 40},
+			"seat":   {Custom: map[string]float64{"seat": 1}},
+		} {
+			_, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0), r).Get(ctx)
+			wantErr(t, "a task that asks for too much", err, mobula.ErrUnschedulable, want)
+			a, err := counterType.Spawn(ctx, mobula.V(1), r)
+			if err == nil {
+				err = a.Ready(ctx)
+			}
+			wantErr(t, "an actor that asks for too much", err, mobula.ErrUnschedulable, want)
+		}
+		works(t, ctx)
+	})
+}
+
+func TestFaultDuplicateActorName(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		first, err := counterType.Spawn(ctx, mobula.V(40), mobula.Named("fault", "taken"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("fault", "taken"))
+		if err == nil {
+			_, err = counterInc.Go(ctx, second, mobula.V(1)).Get(ctx)
+		}
+		wantErr(t, "the second of a name", err, mobula.ErrNameTaken, "taken")
+		if v, err := counterInc.Go(ctx, first, mobula.V(2)).Get(ctx); err != nil || v != 42 {
+			t.Errorf("the first of the name: %v, %v", v, err)
+		}
+	})
+}
+
+// A handle that no Register made.
+func TestFaultUnregisteredFunction(t *testing.T) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		var none mobula.Func0[int]
+		_, err := none.Go(ctx).Get(ctx)
+		wantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
+		var many mobula.FuncN0[int]
+		_, err = many.Go(ctx, 1)[0].Get(ctx)
+		wantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
+		works(t, ctx)
+	})
+}
+
+// A function that the driver registers when it has joined is one that its workers do not know.
+func TestFaultUnknownFunction(t *testing.T) {
+	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t)})
+	launchDriver(t, p.address, "late") // it checks its errors
+}
+
+// A worker whose registry differs is not let in; the tasks say so, at once, and the driver
+// goes on.
+func TestFaultRegistryMismatch(t *testing.T) {
+	for odd, word := range map[string]string{"missing": "not in the worker", "signature": "another signature"} {
+		t.Run(odd, func(t *testing.T) {
+			ctx, cancel := limit(t)
+			defer cancel()
+			p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{oddEnv + "=" + odd}})
+			_, ctx = connect(t, ctx, p)
+			_, err := twoFaced.Go(ctx, mobula.V(1)).Get(ctx)
+			wantErr(t, "a function of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
+			a, err := counterType.Spawn(ctx, mobula.V(1))
+			if err == nil {
+				err = a.Ready(ctx)
+			}
+			wantErr(t, "an actor of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
+		})
+	}
+}
