@@ -30,6 +30,10 @@ func (c *tally) PID(context.Context) (int, error) { return os.Getpid(), nil }
 
 func (c *tally) Hold(ctx context.Context, dir, name string) (int, error) { return hold(ctx, dir, name) }
 
+func (c *tally) Who(ctx context.Context) (mobula.RuntimeContext, error) {
+	return mobula.GetRuntimeContext(ctx)
+}
+
 func (c *tally) Die(context.Context) (int, error) {
 	return 0, syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
@@ -39,6 +43,7 @@ var (
 	tallyInc  = mobula.RegisterMethod1(tallies, "Inc", (*tally).Inc)
 	tallyPID  = mobula.RegisterMethod0(tallies, "PID", (*tally).PID)
 	tallyHold = mobula.RegisterMethod2(tallies, "Hold", (*tally).Hold)
+	tallyWho  = mobula.RegisterMethod0(tallies, "Who", (*tally).Who)
 	tallyDie  = mobula.RegisterMethod0(tallies, "Die", (*tally).Die)
 
 	e2eVia = mobula.Register2("e2e/via", func(ctx context.Context, a mobula.ActorRef[tally], n int) (int, error) {
@@ -267,17 +272,4 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	if err := kept.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestO8LoopsLeaveNothing(t *testing.T) {
-	both(t, func(ctx context.Context, t *testing.T) {
-		for range 2000 {
-			r, err := mobula.Put(ctx, make([]byte, 128<<10))
-			if err != nil {
-				t.Fatal(err)
-			}
-			get(ctx, t, e2eLen.Go(ctx, r), 128<<10)
-			r.Release()
-		}
-	})
 }

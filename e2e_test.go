@@ -285,6 +285,46 @@ func TestC9ResourcesAreNeverOvercommitted(t *testing.T) {
 	}, mobula.WithResource("seat", 3))
 }
 
+// What runs at once is what the CPUs add up to, in whole ones and in halves.
+func TestC9CPUsAddUp(t *testing.T) {
+	both4 := []mobula.StartOption{mobula.WithCPUs(4)}
+	for name, opts := range map[string][]mobula.StartOption{"embedded": both4, "processes": append(both4, mobula.WithProcesses())} {
+		for _, c := range []struct {
+			cpu float64
+			run int
+		}{{1, 4}, {.5, 8}, {1.5, 2}} {
+			t.Run(fmt.Sprint(name, " of ", c.cpu), func(t *testing.T) {
+				dir := t.TempDir()
+				cluster := mobulatest.Start(t, opts...)
+				ctx := cluster.Context(t.Context())
+				refs := make([]mobula.Ref[int], c.run+4)
+				for i := range refs {
+					refs[i] = e2eHold.Go(ctx, mobula.V(dir), mobula.V(fmt.Sprint(i)), mobula.Resources{CPU: c.cpu})
+				}
+				began := func() (n int) {
+					for i := range refs {
+						if exists(filepath.Join(dir, fmt.Sprint(i, ".began")))() {
+							n++
+						}
+					}
+					return n
+				}
+				eventually(t, fmt.Sprint(c.run, " run"), func() bool { return began() >= c.run })
+				p, err := cluster.ListTasks(ctx, mobula.Query{Filters: []mobula.Filter{{Field: "state", Value: "RUNNING"}}})
+				if n := began(); err != nil || n != c.run || p.Total > c.run {
+					t.Errorf("%d began and %d run on 4 CPUs, want %d, %v", n, p.Total, c.run, err)
+				}
+				if err := note(filepath.Join(dir, "go"), "x"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := mobula.GetAll(ctx, refs); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
 func TestC11Retries(t *testing.T) {
 	both(t, func(ctx context.Context, t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
@@ -418,6 +458,11 @@ func TestC19RuntimeContext(t *testing.T) {
 		task, err := e2eWho.Go(ctx).Get(ctx)
 		if err != nil || task.Job != driver.Job || task.Node != driver.Node || task.Node == "" || task.Task == driver.Task || task.Function != "e2e/who" {
 			t.Errorf("driver %+v, task %+v, %v", driver, task, err)
+		}
+		a := spawn(ctx, t, 0)
+		call, err := tallyWho.Go(ctx, a).Get(ctx)
+		if err != nil || call.Actor != a.ID() || call.Job != driver.Job || call.Task == task.Task || task.Actor != "" {
+			t.Errorf("actor %s, its call %+v, %v", a.ID(), call, err)
 		}
 	})
 }

@@ -1,0 +1,293 @@
+package mobula_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"mobula"
+	"mobula/internal/client"
+	"mobula/internal/node"
+	"mobula/mobulatest"
+)
+
+// insideNode is a node whose parts can be asked, with a driver. The context is the driver's.
+func insideNode(t *testing.T, cfg node.Config) (context.Context, *node.Node) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mobula-") //nolint:usetesting // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Dir = dir
+	n, err := node.Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := n.Attach(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		for _, err := range []error{c.Close(ctx), n.Close(ctx), os.RemoveAll(dir)} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return client.WithTask(t.Context(), c.Root()), n
+}
+
+// bothInside runs a test on such a node, with tasks in goroutines and in processes.
+func bothInside(t *testing.T, cfg node.Config, f func(ctx context.Context, t *testing.T, n *node.Node)) {
+	for _, mode := range []string{"embedded", "processes"} {
+		t.Run(mode, func(t *testing.T) {
+			cfg := cfg
+			cfg.Processes = mode == "processes"
+			ctx, n := insideNode(t, cfg)
+			f(ctx, t, n)
+		})
+	}
+}
+
+func objectsOf(ctx context.Context, t *testing.T, n *node.Node) (objects int, held uint64) {
+	t.Helper()
+	s, err := n.StoreStats(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Objects, s.Held
+}
+
+func TestO3SmallValuesTakeNoStore(t *testing.T) {
+	bothInside(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+		const limit = 100 << 10
+		for _, c := range []struct{ bytes, objects int }{{limit, 0}, {limit + 1, 1}} {
+			put, err := mobula.Put(ctx, make([]byte, c.bytes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			get(ctx, t, e2eLen.Go(ctx, put), c.bytes) // the put has arrived
+			if k, _ := objectsOf(ctx, t, n); k != c.objects {
+				t.Errorf("a put of %d bytes made %d objects in the store, want %d", c.bytes, k, c.objects)
+			}
+			made := e2eBig.Go(ctx, mobula.V(c.bytes))
+			get(ctx, t, e2eLen.Go(ctx, made), c.bytes)
+			if k, _ := objectsOf(ctx, t, n); k != 2*c.objects {
+				t.Errorf("with a result of %d bytes there are %d objects in the store, want %d", c.bytes, k, 2*c.objects)
+			}
+			put.Release()
+			made.Release()
+			eventually(t, "both are gone", func() bool { k, _ := objectsOf(ctx, t, n); return k == 0 })
+		}
+	})
+}
+
+// keeper is an actor that keeps a reference.
+type keeper struct{ r mobula.Ref[[]byte] }
+
+type kept struct{ R mobula.Ref[[]byte] }
+
+func (k *keeper) Keep(_ context.Context, in kept) (bool, error) { k.r = in.R; return true, nil }
+
+func (k *keeper) Drop(context.Context) (bool, error) {
+	k.r.Release()
+	k.r = mobula.Ref[[]byte]{}
+	return true, nil
+}
+
+func (k *keeper) Len(ctx context.Context) (int, error) {
+	b, err := k.r.Get(ctx)
+	return len(b), err
+}
+
+var (
+	keepers    = mobula.RegisterActor0("e2e/keeper", func(context.Context) (*keeper, error) { return &keeper{}, nil })
+	keeperKeep = mobula.RegisterMethod1(keepers, "Keep", (*keeper).Keep)
+	keeperDrop = mobula.RegisterMethod0(keepers, "Drop", (*keeper).Drop)
+	keeperLen  = mobula.RegisterMethod0(keepers, "Len", (*keeper).Len)
+)
+
+func TestO7TheLastReferenceFrees(t *testing.T) {
+	bothInside(t, node.Config{CPUs: 1, StoreBytes: 32 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+		a, err := keepers.Spawn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := mobula.Put(ctx, make([]byte, 8<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		get(ctx, t, keeperKeep.Go(ctx, a, mobula.V(kept{r})), true)
+		r.Release() // the driver's; the actor has borrowed it
+		get(ctx, t, keeperLen.Go(ctx, a), 8<<20)
+		if _, held := objectsOf(ctx, t, n); held < 8<<20 {
+			t.Errorf("%d bytes are held with a reference left", held)
+		}
+		get(ctx, t, keeperDrop.Go(ctx, a), true)
+		start := time.Now()
+		eventually(t, "it is freed", func() bool { k, held := objectsOf(ctx, t, n); return k == 0 && held == 0 })
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it took %v from the last release, want a second at most", took)
+		}
+	})
+}
+
+func TestO8LoopsLeaveNothing(t *testing.T) {
+	bothInside(t, node.Config{CPUs: 2, StoreBytes: 64 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+		for range 10_000 {
+			r, err := mobula.Put(ctx, make([]byte, 128<<10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			length := e2eLen.Go(ctx, r)
+			get(ctx, t, length, 128<<10)
+			length.Release()
+			r.Release()
+		}
+		eventually(t, "the store and the owner are empty", func() bool {
+			k, held := objectsOf(ctx, t, n)
+			all, err := n.OwnerStats(ctx)
+			return k == 0 && held == 0 && err == nil && len(all) == 1 && all[0].Gauges.Objects == 0 && all[0].Gauges.Tasks == 0
+		})
+	})
+}
+
+// where tells what the process has mapped at an address: device, inode and name of the file.
+func where(b []byte) (string, error) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var from, to uintptr
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x", &from, &to); err == nil && from <= at && at < to {
+			return strings.Join(strings.Fields(lines.Text())[3:], " "), nil
+		}
+	}
+	return "", fmt.Errorf("%#x is not mapped", at)
+}
+
+func (k *keeper) Where(_ context.Context, b []byte) (string, error) { return where(b) }
+
+var (
+	e2eWhere    = mobula.Register1("e2e/where", func(_ context.Context, b []byte) (string, error) { return where(b) })
+	keeperWhere = mobula.RegisterMethod1(keepers, "Where", (*keeper).Where)
+)
+
+// A message between actors of a node carries where the bytes are: every process that is
+// given them reads the same pages of the same file.
+func TestO18ArgumentsAreReadInPlace(t *testing.T) {
+	both(t, func(ctx context.Context, t *testing.T) {
+		r, err := mobula.Put(ctx, make([]byte, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := r.View(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		b, err := v.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := where(b)
+		if err != nil || !strings.Contains(want, "mobula") {
+			t.Fatalf("the driver reads it in %q, %v", want, err)
+		}
+		a, err := keepers.Spawn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		get(ctx, t, e2eWhere.Go(ctx, r), want)
+		get(ctx, t, keeperWhere.Go(ctx, a, r), want)
+		if own, err := e2eWhere.Go(ctx, mobula.V(make([]byte, 1<<10))).Get(ctx); err != nil || own == want {
+			t.Errorf("a small argument lies in %q, %v: the test shows nothing", own, err)
+		}
+	})
+}
+
+// Tasks of one class share leases: the scheduler is asked a few times, not a thousand.
+func TestS2OneLeaseServesManyTasks(t *testing.T) {
+	bothInside(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+		for i := range 1000 { // one after the other: each could have asked
+			get(ctx, t, e2eAdd.Go(ctx, mobula.V(float64(i)), mobula.V(1.0)), float64(i+1))
+		}
+		all, err := n.OwnerStats(ctx)
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		if s := all[0]; s.Pushed < 1000 || s.LeasesGranted == 0 || s.LeasesGranted > 50 || s.LeaseRequests > 100 {
+			t.Errorf("%d tasks were pushed over %d leases, asked for %d times", s.Pushed, s.LeasesGranted, s.LeaseRequests)
+		}
+	})
+}
+
+var e2eHoldArg = mobula.Register3("e2e/holdArg", func(ctx context.Context, dir, name string, b []byte) (int, error) {
+	if _, err := hold(ctx, dir, name); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+})
+
+// Ten tasks with a fifth of the store each as argument: the arguments of those that run
+// take 70 % of the store at most, and all finish.
+func TestS6ArgumentsOfRunningTasksAreBounded(t *testing.T) {
+	const store = 64 << 20
+	c := mobulatest.Start(t, mobula.WithStore(store), mobula.WithCPUs(10))
+	ctx := c.Context(t.Context())
+	dir := t.TempDir()
+	var refs []mobula.Ref[int]
+	for i := range 10 {
+		arg := e2eBig.Go(ctx, mobula.V(store/5))
+		refs = append(refs, e2eHoldArg.Go(ctx, mobula.V(dir), mobula.V(fmt.Sprint(i)), arg))
+		arg.Release()
+	}
+	began := func() (n int) {
+		for i := range refs {
+			if exists(filepath.Join(dir, fmt.Sprint(i, ".began")))() {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "three run and seven have been made and wait", func() bool {
+		p, err := c.ListTasks(ctx, mobula.Query{Filters: []mobula.Filter{{Field: "func", Value: "e2e/holdArg"}, {Field: "state", Value: "RUNNING"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.ListTasks(ctx, mobula.Query{Filters: []mobula.Filter{{Field: "func", Value: "e2e/big"}, {Field: "state", Value: "FINISHED", Not: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Total > 3 {
+			t.Fatalf("%d tasks run, with %d bytes of arguments in a store of %d", p.Total, p.Total*(store/5), store)
+		}
+		return p.Total == 3 && made.Total == 0
+	})
+	if n := began(); n != 3 {
+		t.Errorf("%d tasks began, want 3", n)
+	}
+	if err := note(filepath.Join(dir, "go"), "x"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := mobula.GetAll(ctx, refs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range got {
+		if n != store/5 {
+			t.Errorf("task %d had an argument of %d bytes", i, n)
+		}
+	}
+}
