@@ -212,7 +212,7 @@ func (c *Core) unpinArgs(t *taskRec) {
 
 // argsPinned pushes the task whose arguments lie ready.
 func (c *Core) argsPinned(m objectstore.ArgsPinned) {
-	t := c.tasks[m.Task]
+	t := c.tasks.task(m.Task)
 	if t == nil || t.start != m.Attempt || t.state != task.PendingFetch && t.state != task.PendingStore {
 		return // withdrawn by UnpinArgs, which is on its way
 	}
@@ -236,7 +236,7 @@ func (l *leaseRec) unfetch(t *taskRec) {
 }
 
 func (c *Core) argsWait(m objectstore.ArgsWait) {
-	if t := c.tasks[m.Task]; t != nil && t.start == m.Attempt && t.state == task.PendingFetch {
+	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && t.state == task.PendingFetch {
 		c.move(t, task.NoRoom)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/raylet/oplog"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -21,6 +22,7 @@ type benchWorld struct {
 	root   ids.TaskID
 	n      uint64
 	leases int
+	log    *oplog.Log // nil: records go nowhere
 }
 
 const (
@@ -47,16 +49,34 @@ func (w *benchWorld) step(ev Event) {
 				w.res = append(w.res, m)
 			}
 		case Log:
-			w.cookie++
-			if e.Cookie != nil {
-				*e.Cookie = w.cookie
-			}
+			w.append(e)
+		case LogFree:
+			w.free(e)
 		case ToSched:
 			if m, ok := e.Msg.(sched.Want); ok && w.leases > 0 && m.Backlog > 0 {
 				for ; w.leases > 0; w.leases-- {
 					defer w.step(FromSched{sched.Granted{Key: m.Key, Lease: ids.LeaseID(w.leases), Worker: benchWorker}})
 				}
 			}
+		}
+	}
+}
+
+func (w *benchWorld) append(e *Effect) {
+	w.cookie++
+	at := w.cookie
+	if w.log != nil {
+		at, _ = w.log.Append(e.Record)
+	}
+	if e.Cookie != nil {
+		*e.Cookie = at
+	}
+}
+
+func (w *benchWorld) free(e *Effect) {
+	for _, p := range *e.Cookies {
+		if w.log != nil && *p != 0 {
+			_ = w.log.Free(*p)
 		}
 	}
 }
@@ -127,7 +147,7 @@ func BenchmarkTask(b *testing.B) {
 			w.step(FromClient{benchDriver, []wire.Msg{&wire.Release{IDs: rel[r]}}})
 		}
 	}
-	if n := len(w.c.tasks); n != 0 {
+	if n := w.c.tasks.n; n != 0 {
 		b.Fatalf("%d tasks are left", n)
 	}
 }

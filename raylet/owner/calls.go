@@ -104,7 +104,7 @@ func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
 // begin anywhere.
 func (c *Core) forgetCallers(a *actorRec) {
 	for id, cr := range a.callers {
-		if t := c.tasks[id]; cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
+		if t := c.tasks.task(id); cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
 			delete(a.callers, id)
 			c.lenient = true
 		}

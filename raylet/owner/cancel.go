@@ -25,7 +25,7 @@ func (c *Core) cancel(m *wire.Cancel) {
 				}
 			}
 		}
-		if t := c.tasks[id]; t != nil {
+		if t := c.tasks.task(id); t != nil {
 			c.cancelTask(t, m.Force)
 		}
 	}

@@ -88,12 +88,8 @@ func (c *Core) dropHandles(cl *clientRec) {
 
 // eachObject calls f for every object there is a record of.
 func (c *Core) eachObject(f func(*objRec)) {
-	for _, t := range c.tasks {
-		t.eachReturn(f)
-	}
-	for _, o := range c.puts {
-		f(o)
-	}
+	c.tasks.eachTask(func(t *taskRec) { t.eachReturn(f) })
+	c.puts.each(f)
 	for _, o := range c.strays {
 		f(o)
 	}

@@ -44,7 +44,7 @@ func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 }
 
 func (c *Core) placesOf(id ids.TaskID) []*uint64 {
-	t := c.tasks[id]
+	t := c.tasks.task(id)
 	if t == nil {
 		return nil
 	}

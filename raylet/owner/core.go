@@ -13,8 +13,8 @@ type Core struct {
 	cfg Config
 	now int64 // of the step, Unix ns
 
-	tasks   map[ids.TaskID]*taskRec
-	puts    map[ids.ObjectID]*objRec // of Put
+	tasks   table
+	puts    table                    // of Put
 	strays  map[ids.ObjectID]*objRec // referred to and unknown
 	actors  map[ids.ActorID]*actorRec
 	streams int                         // records of streaming tasks
@@ -81,8 +81,6 @@ type Core struct {
 func New(cfg Config) *Core {
 	return &Core{
 		cfg:        cfg.withDefaults(),
-		tasks:      make(map[ids.TaskID]*taskRec),
-		puts:       make(map[ids.ObjectID]*objRec),
 		strays:     make(map[ids.ObjectID]*objRec),
 		actors:     make(map[ids.ActorID]*actorRec),
 		kids:       make(map[ids.TaskID][]ids.TaskID),
@@ -276,10 +274,10 @@ func (c *Core) changed(t *taskRec, at int64) {
 // object finds an object, or nil.
 func (c *Core) object(id ids.ObjectID) *objRec {
 	if id.Index&ids.PutBit != 0 {
-		if o := c.puts[id]; o != nil {
+		if o := c.puts.find(&id); o != nil {
 			return o
 		}
-	} else if t := c.tasks[id.Task]; t != nil {
+	} else if t := c.tasks.task(id.Task); t != nil {
 		if o := t.ret(id.Index); o != nil {
 			return o
 		}

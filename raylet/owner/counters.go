@@ -26,7 +26,7 @@ type Gauges struct {
 // by their tasks.
 func (c *Core) Gauges() Gauges {
 	return Gauges{
-		Tasks: len(c.tasks), Objects: len(c.tasks) + len(c.puts) + len(c.strays), Actors: len(c.actors),
+		Tasks: c.tasks.n, Objects: c.tasks.n + c.puts.n + len(c.strays), Actors: len(c.actors),
 		Clients: len(c.clients), Leases: len(c.leases), Classes: len(c.classes.byID),
 		InlineBytes: c.budget.inline, SpecBytes: c.budget.specs, LineageBytes: c.lineageBytes,
 		Recovering: c.pause != nil,

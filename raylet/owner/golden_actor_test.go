@@ -310,7 +310,7 @@ func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	if f := told[objectstore.Free](s); len(f) != 1 || f[0].IDs[0] != s.root.Put(1) {
 		t.Errorf("its objects: %+v", f)
 	}
-	if s.c.tasks[queued.ID] != nil {
+	if s.c.tasks.task(queued.ID) != nil {
 		t.Error("its tasks stay")
 	}
 	if s.ended() {
@@ -362,7 +362,7 @@ func TestStream(t *testing.T) {
 	}
 	s.from(driver, &wire.AddRef{ID: spec.ID.Return(1)}, &wire.AddRef{ID: spec.ID.Return(2)})
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0), spec.ID.Return(1), spec.ID.Return(2)}})
-	if len(s.c.tasks) != 0 {
+	if s.c.tasks.n != 0 {
 		t.Error("the stream's record stays")
 	}
 
@@ -391,7 +391,7 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 		t.Error("the producer is not told")
 	}
 	s.failed(worker, l, s.attempt(spec), errs.New(errs.CodeCancelled, "its context ended"))
-	if len(s.c.tasks) != 0 {
+	if s.c.tasks.n != 0 {
 		t.Error("the record stays")
 	}
 }

@@ -226,7 +226,7 @@ func TestClasses(t *testing.T) {
 	if n := len(s.c.classes.byID); n > maxClasses {
 		t.Errorf("%d classes are kept", n)
 	}
-	if k := s.c.classOf(0, simple); k != s.c.tasks[used.ID].class {
+	if k := s.c.classOf(0, simple); k != s.c.tasks.task(used.ID).class {
 		t.Error("a class in use was forgotten")
 	}
 }
@@ -257,13 +257,13 @@ func TestAParentThatRunsAgainFindsItsChildren(t *testing.T) {
 func TestLogUpkeep(t *testing.T) {
 	s := newScript(t, Config{})
 	spec := s.submit(simple)
-	cookie := s.c.tasks[spec.ID].cookie
+	cookie := s.c.tasks.task(spec.ID).cookie
 	at := s.c.Relocate(cookie, s.logs[cookie])
 	if at == nil || *at != cookie {
 		t.Fatal("a live record is not known")
 	}
 	*at = 1000
-	if s.c.tasks[spec.ID].cookie != 1000 || s.c.Relocate(cookie, s.logs[cookie]) != nil {
+	if s.c.tasks.task(spec.ID).cookie != 1000 || s.c.Relocate(cookie, s.logs[cookie]) != nil {
 		t.Error("its old place is still live")
 	}
 	s.from(driver, &wire.Cancel{Task: spec.ID}, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})

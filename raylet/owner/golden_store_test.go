@@ -144,7 +144,7 @@ func TestOneAttemptIsAccepted(t *testing.T) {
 }
 
 func (s *script) attempt(spec *wire.TaskSpec) wire.ExecTask {
-	return wire.ExecTask{Spec: spec, Attempt: s.c.tasks[spec.ID].start}
+	return wire.ExecTask{Spec: spec, Attempt: s.c.tasks.task(spec.ID).start}
 }
 
 func TestWrongNumberOfResults(t *testing.T) {

@@ -29,7 +29,7 @@ func TestLifeOfATask(t *testing.T) {
 		t.Fatalf("the get is answered with %+v", r)
 	}
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
-	if len(s.c.tasks) != 0 {
+	if s.c.tasks.n != 0 {
 		t.Error("the record stays")
 	}
 	s.pass(500 * time.Millisecond)

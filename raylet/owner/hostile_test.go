@@ -43,7 +43,7 @@ func TestAnyMessagesInAnyOrder(t *testing.T) {
 			ev := h.event()
 			h.step(c, now, ev)
 			if err := c.Validate(); err != nil {
-				for _, t := range c.tasks {
+				for _, t := range c.tasks.all() {
 					rt.Logf("left: task %v %s %v flags %b live %d spec %v", t.id(), t.name(), t.state, t.flags, t.live, t.spec != nil)
 				}
 				rt.Fatalf("after %T %+v: %v", ev, ev, err)

@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"iter"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -133,54 +131,29 @@ func (c *Core) States(count func(task.State, int)) {
 // holds up its owner for no longer than a part takes. What is there from the begin to the end of the
 // scan is seen once; what comes or goes meanwhile is seen once or not at all.
 type Scan struct {
-	core    *Core
-	tasks   pull[*taskRec]
-	objects pull[*objRec]
-}
-
-// pull is a sequence of parts that is begun when its first is asked for.
-type pull[V any] struct {
-	parts iter.Seq[[]V]
-	next  func() ([]V, bool)
-	stop  func()
-}
-
-func (p *pull[V]) part() ([]V, bool) {
-	if p.next == nil {
-		p.next, p.stop = iter.Pull(p.parts)
-	}
-	return p.next()
+	core        *Core
+	size        int
+	tasks, puts cursor
+	buf         []*objRec
 }
 
 // ScanTasks begins a scan of tasks.
 func (c *Core) ScanTasks(part int) *Scan {
-	return &Scan{core: c, tasks: pull[*taskRec]{parts: parts(part, c.tasks)}}
+	return &Scan{core: c, size: part, puts: cursor{done: true}}
 }
 
 // ScanObjects begins a scan of objects: the returns and items of tasks, and what was put.
 func (c *Core) ScanObjects(part int) *Scan {
 	s := c.ScanTasks(part)
-	s.objects.parts = parts(part, c.puts)
+	s.puts.done = false
 	return s
 }
 
-// parts yields the values of a map some at a time; the slice is used again.
-func parts[K comparable, V any](size int, m map[K]V) iter.Seq[[]V] {
-	return func(yield func([]V) bool) {
-		buf := make([]V, 0, size)
-		for _, v := range m { // a map may be changed between two steps of its iteration
-			if buf = append(buf, v); len(buf) == size {
-				if !yield(buf) {
-					return
-				}
-				clear(buf)
-				buf = buf[:0]
-			}
-		}
-		if len(buf) > 0 {
-			yield(buf)
-		}
-	}
+// part gives the next records of a table; the slice is used again.
+func (s *Scan) part(t *table, c *cursor) []*objRec {
+	clear(s.buf)
+	s.buf = t.scan(c, s.size, s.buf[:0])
+	return s.buf
 }
 
 // Of tells whether the scan is of this core; one that was discarded is not to be scanned on.
@@ -190,20 +163,21 @@ func (s *Scan) Of(c *Core) bool { return s.core == c }
 // stepped, between two steps. keep, where it is not nil, tells which tasks to visit: views are made of those only,
 // and a million that are not wanted cost 50 ms in all.
 func (s *Scan) NextTasks(keep func(id *ids.TaskID, st task.State) bool, visit func(TaskView)) bool {
-	ts, ok := s.tasks.part()
-	for _, t := range ts {
+	ts := s.part(&s.core.tasks, &s.tasks)
+	for _, o := range ts {
+		t := o.rec
 		if keep == nil || keep(&t.ret0.id.Task, t.state) {
 			visit(t.view())
 		}
 	}
-	return ok
+	return len(ts) > 0
 }
 
 // NextObjects visits the next objects, and is false when there were none.
 func (s *Scan) NextObjects(visit func(ObjectView)) bool {
-	if ts, ok := s.tasks.part(); ok {
-		for _, t := range ts {
-			t.eachReturn(func(o *objRec) {
+	if ts := s.part(&s.core.tasks, &s.tasks); len(ts) > 0 {
+		for _, o := range ts {
+			o.rec.eachReturn(func(o *objRec) {
 				if o.flags&objDead == 0 {
 					visit(o.view())
 				}
@@ -211,19 +185,12 @@ func (s *Scan) NextObjects(visit func(ObjectView)) bool {
 		}
 		return true
 	}
-	os, ok := s.objects.part()
+	os := s.part(&s.core.puts, &s.puts)
 	for _, o := range os {
 		visit(o.view())
 	}
-	return ok
+	return len(os) > 0
 }
 
-// Stop ends the scan, which must have an end; from anywhere, when no Next is under way.
-func (s *Scan) Stop() {
-	if s.tasks.stop != nil {
-		s.tasks.stop()
-	}
-	if s.objects.stop != nil {
-		s.objects.stop()
-	}
-}
+// Stop ends the scan; from anywhere, when no Next is under way.
+func (s *Scan) Stop() { s.tasks.done, s.puts.done = true, true }

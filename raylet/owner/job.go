@@ -25,11 +25,11 @@ func (c *Core) endJob(err *errs.Error) {
 		}
 	}
 	kept := make(map[ids.TaskID]bool)
-	for _, t := range c.tasks {
+	c.tasks.eachTask(func(t *taskRec) {
 		if !t.state.Terminal() && !c.detached(t, kept) {
 			c.cancelTask(t, true)
 		}
-	}
+	})
 }
 
 // detached tells whether a task belongs to a detached actor: it is a call of one, creates
@@ -41,7 +41,7 @@ func (c *Core) detached(t *taskRec, known map[ids.TaskID]bool) bool {
 	known[t.id()] = false // ends a cycle, which only a forged parent can make
 	k := t.actor != nil && t.actor.opts != nil && t.actor.opts.Detached && t.isCreation()
 	if !k && t.spec != nil {
-		if p := c.tasks[t.spec.Parent]; p != nil {
+		if p := c.tasks.task(t.spec.Parent); p != nil {
 			k = p.isCall() && p.actor.opts != nil && p.actor.opts.Detached || c.detached(p, known)
 		}
 	}

@@ -245,7 +245,7 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 		l.slow = l.state == lease.Active && l.lane.len() > 0
 		return
 	}
-	t := c.tasks[m.Task]
+	t := c.tasks.task(m.Task)
 	if t == nil || t.lease != l || !t.state.OnWorker() {
 		return
 	}
@@ -270,7 +270,7 @@ func (c *Core) unblocked(cl *clientRec, m *wire.Unblocked) {
 		c.toSched(sched.UnblockCPU{Lease: l.id})
 		return
 	}
-	t := c.tasks[m.Task]
+	t := c.tasks.task(m.Task)
 	if t != nil && t.lease == l && t.state == task.RunningInGet {
 		c.goOn(l, t)
 	} else {

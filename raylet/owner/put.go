@@ -36,7 +36,7 @@ func (c *Core) newPut(id ids.ObjectID) *objRec {
 	if s := c.strays[id]; s != nil {
 		c.adoptStray(o, s)
 	}
-	c.puts[id] = o
+	c.puts.add(o)
 	return o
 }
 
@@ -79,7 +79,7 @@ func (c *Core) sealTarget(id ids.ObjectID) *objRec {
 	if id.IsPut() {
 		return c.newPut(id)
 	}
-	t := c.tasks[id.Task]
+	t := c.tasks.task(id.Task)
 	if t == nil || t.nret != wire.Streaming || t.state.Terminal() {
 		return nil
 	}

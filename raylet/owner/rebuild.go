@@ -235,7 +235,9 @@ func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
 }
 
 func (c *Core) buildTask(ti *taskImage) {
-	t := c.newTask(ti.submit.Spec)
+	name := ids.ObjectID{Task: ti.submit.Spec.ID}
+	_, at := c.tasks.findOrPlace(&name)
+	t := c.newTask(ti.submit.Spec, at)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
 	for _, ck := range ti.further {

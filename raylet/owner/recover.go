@@ -201,7 +201,7 @@ func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 
 // adoptAttempt takes over a task that a worker has.
 func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
-	t := c.tasks[at.Task]
+	t := c.tasks.task(at.Task)
 	if t != nil {
 		t.start = max(t.start, at.Attempt) // the number is used, whatever becomes of the attempt
 	}
@@ -279,7 +279,7 @@ func (c *Core) reconcile() {
 			c.touchActor(a)
 		}
 	}
-	for _, t := range c.tasks {
+	c.tasks.eachTask(func(t *taskRec) {
 		switch {
 		case t.nret == wire.Streaming && t.state.OnWorker():
 			c.touchStream(t) // its producer may not have heard how far its readers are
@@ -289,7 +289,7 @@ func (c *Core) reconcile() {
 			c.withdraw(t)
 			c.end(t, task.Cancel, c.cancelled(t))
 		}
-	}
+	})
 	c.eachObject(c.loosen)
 	for _, cl := range c.clients {
 		if cl.joined && c.cfg.CreditWindow > 0 {

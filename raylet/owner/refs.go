@@ -66,7 +66,7 @@ func (o *objRec) heldBy(cl *clientRec) bool {
 
 func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 	if id == id.Task.Stream() {
-		if t := c.tasks[id.Task]; t != nil && t.nret == wire.Streaming {
+		if t := c.tasks.task(id.Task); t != nil && t.nret == wire.Streaming {
 			c.leaveStream(t, cl)
 		}
 		return
@@ -234,7 +234,7 @@ func (c *Core) forgetObject(o *objRec) {
 		delete(c.strays, o.id)
 		return
 	}
-	delete(c.puts, o.id)
+	c.puts.remove(&o.id)
 	c.forgot = append(c.forgot, o.id)
 	c.cookies = append(c.cookies, &o.cookie)
 	if cks := c.putCookies[o.id]; cks != nil {
@@ -252,7 +252,7 @@ func (c *Core) reap(t *taskRec) {
 	c.unholdArgs(t)
 	c.dropLineage(t)
 	c.byState[t.state]--
-	delete(c.tasks, t.id())
+	c.tasks.remove(&t.ret0.id)
 	if t.isCreation() {
 		delete(c.actors, t.actor.id)
 	}

@@ -174,7 +174,7 @@ func (s *script) wantError(id ids.ObjectID, code errs.Code) {
 }
 
 func (s *script) state(spec *wire.TaskSpec) task.State {
-	if t := s.c.tasks[spec.ID]; t != nil {
+	if t := s.c.tasks.task(spec.ID); t != nil {
 		return t.state
 	}
 	return task.None

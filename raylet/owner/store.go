@@ -32,7 +32,7 @@ func (c *Core) lost(m objectstore.Lost) {
 		c.stats.Lost++
 		c.recoverObject(o, m.Err)
 	}
-	if t := c.tasks[m.Task]; t != nil && t.start == m.Attempt && (t.state == task.PendingFetch || t.state == task.PendingStore) {
+	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && (t.state == task.PendingFetch || t.state == task.PendingStore) {
 		l := t.lease
 		l.unfetch(t)
 		t.flags &^= taskPinned // all or none: nothing was pinned

@@ -89,7 +89,7 @@ func (c *Core) newItem(t *taskRec, i uint32) *objRec {
 
 // streamItem takes one item from its producer. An item that a former attempt made stays.
 func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
-	t := c.tasks[m.Task]
+	t := c.tasks.task(m.Task)
 	id := m.Task.Return(int(m.Index))
 	if t == nil || t.nret != wire.Streaming || !c.runs(cl, t, m.Attempt) {
 		c.dropItem(id, m)
@@ -142,7 +142,7 @@ func (c *Core) dropItem(id ids.ObjectID, m *wire.StreamItem) {
 
 // streamNext asks for an item, or the end.
 func (c *Core) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
-	t := c.tasks[id]
+	t := c.tasks.task(id)
 	if t == nil || t.nret != wire.Streaming {
 		c.toClient(cl, &wire.StreamItem{Task: id, Index: i, Result: *errorResult(c.unknown(id.Return(int(i))))})
 		return
@@ -298,11 +298,11 @@ func (c *Core) leaveStreams(cl *clientRec) {
 	if c.streams == 0 {
 		return
 	}
-	for _, t := range c.tasks {
+	c.tasks.eachTask(func(t *taskRec) {
 		if t.nret == wire.Streaming && slices.Contains(t.x.stream.readers, cl) {
 			c.leaveStream(t, cl)
 		}
-	}
+	})
 }
 
 func (c *Core) touchStream(t *taskRec) {

@@ -17,12 +17,13 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 	if c.cfg.CreditWindow > 0 {
 		c.spend(cl, wire.CostOfSpec(spec))
 	}
-	t := c.tasks[spec.ID]
-	if t != nil {
-		c.giveReturns(cl, t)
+	name := ids.ObjectID{Task: spec.ID}
+	known, at := c.tasks.findOrPlace(&name)
+	if known != nil {
+		c.giveReturns(cl, known.rec)
 		return
 	}
-	t = c.newTask(spec)
+	t := c.newTask(spec, at)
 	c.giveReturns(cl, t)
 	c.logSubmit(t)
 	if err := c.refuse(spec); err != nil {
@@ -46,8 +47,8 @@ func (c *Core) refuse(spec *wire.TaskSpec) *errs.Error {
 	return nil
 }
 
-// newTask makes the record of a task and enters it.
-func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
+// newTask makes the record of a task and enters it where it belongs.
+func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	t := &taskRec{spec: spec, nret: spec.Opts.NumReturns, since: c.now}
 	t.ret0.id.Task = spec.ID
 	t.ret0.rec = t
@@ -72,7 +73,7 @@ func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
 			t.ext().more = more
 		}
 	}
-	c.tasks[spec.ID] = t
+	c.tasks.enter(&t.ret0, at)
 	c.budget.addSpec(spec)
 	if len(c.strays) > 0 {
 		c.adoptStrays(t)
@@ -90,7 +91,7 @@ func (c *Core) newTask(spec *wire.TaskSpec) *taskRec {
 func (c *Core) accept(t *taskRec) {
 	c.stats.Submitted++
 	spec := t.spec
-	if parent := c.tasks[spec.Parent]; parent != nil && !parent.state.Terminal() {
+	if parent := c.tasks.task(spec.Parent); parent != nil && !parent.state.Terminal() {
 		parent.flags |= taskParent
 		c.addKid(spec.Parent, spec.ID)
 	}
@@ -170,7 +171,7 @@ func (c *Core) addKid(parent, kid ids.TaskID) {
 	if len(ks) >= manyKids && len(ks) == cap(ks) {
 		live := ks[:0]
 		for _, id := range ks {
-			if t := c.tasks[id]; t != nil && !t.state.Terminal() {
+			if t := c.tasks.task(id); t != nil && !t.state.Terminal() {
 				live = append(live, id)
 			}
 		}

@@ -61,7 +61,7 @@ func (v *validator) countTasks() error {
 	c := v.c
 	var byState [16]int
 	specs, streams := int64(0), 0
-	for id, t := range c.tasks {
+	for id, t := range c.tasks.all() {
 		if t.nret == wire.Streaming {
 			streams++
 		}
@@ -267,7 +267,7 @@ func (v *validator) collections() error {
 			inline += sizeOf(o.res)
 		}
 	})
-	for _, t := range c.tasks {
+	for _, t := range c.tasks.all() {
 		if t.spec != nil {
 			specs += wire.CostOfSpec(t.spec)
 		}
@@ -280,7 +280,7 @@ func (v *validator) collections() error {
 	}
 	for id, k := range c.classes.byID {
 		live := 0
-		for _, t := range c.tasks {
+		for _, t := range c.tasks.all() {
 			if t.flags&taskCounted != 0 && t.class == k {
 				live++
 			}
@@ -291,7 +291,7 @@ func (v *validator) collections() error {
 	}
 	for _, a := range c.actors {
 		pending := 0
-		for _, t := range c.tasks {
+		for _, t := range c.tasks.all() {
 			if t.actor == a && t.isCall() && !t.state.Terminal() {
 				pending++
 			}
@@ -301,9 +301,16 @@ func (v *validator) collections() error {
 		}
 	}
 	for id := range c.kids {
-		if t := c.tasks[id]; t == nil || t.state.Terminal() {
+		if t := c.tasks.task(id); t == nil || t.state.Terminal() {
 			return fmt.Errorf("task %v has ended and its children are kept", id)
 		}
 	}
 	return nil
+}
+
+// all is a table of tasks as a map.
+func (t *table) all() map[ids.TaskID]*taskRec {
+	out := make(map[ids.TaskID]*taskRec, t.n)
+	t.each(func(o *objRec) { out[o.id.Task] = o.rec })
+	return out
 }

@@ -31,7 +31,7 @@ const lookAhead = 10_000 // places of a queue that WhyTask looks at
 
 // WhyTask explains a task. It costs as much as the task has arguments and up to 10,000 places of a queue.
 func (c *Core) WhyTask(id ids.TaskID) (TaskWhy, bool) {
-	t := c.tasks[id]
+	t := c.tasks.task(id)
 	if t == nil {
 		return TaskWhy{}, false
 	}
