@@ -21,6 +21,7 @@ type Replay struct {
 	Epoch     uint64            // of Resync; grows with each rebuild
 	Notes     []Note            // remembered by earlier cores, in order
 	Files     map[uint32]string // fallback files that are open, and their paths
+	Counters  Counters          // of the cores before
 	Draining  bool              // spill storage is not ready yet, I/O of an earlier core may be under way: Drained follows
 }
 
@@ -36,7 +37,7 @@ type oldClient struct {
 // or is gone.
 func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	c := NewCore(cfg)
-	c.epoch = r.Epoch
+	c.epoch, c.counts = r.Epoch, r.Counters
 	c.job, c.note = r.Epoch<<40, r.Epoch<<40 // answers to earlier cores' jobs fit none of this one's
 	used := make(map[uint32]bool, len(r.Entries))
 	for _, e := range r.Entries {

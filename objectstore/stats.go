@@ -8,7 +8,7 @@ import (
 	"mobula/wire"
 )
 
-// Counters count what has happened since the core was made.
+// Counters count what has happened since the store was opened, restarts of the core included.
 type Counters struct {
 	Since                         int64 // Unix nanoseconds
 	Creates, Sealed, TooLarge     uint64

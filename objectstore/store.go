@@ -165,7 +165,11 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 	} else {
 		s.log.Warn("object store restarts from its index", "records", len(entries), "reason", start.Reason)
 	}
-	core, evs := Rebuild(s.o.Config, Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true})
+	was := Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true}
+	if s.core != nil {
+		was.Counters = s.core.counts // nothing is decided by them
+	}
+	core, evs := Rebuild(s.o.Config, was)
 	s.core = core
 	// Memory that no record names was reserved ahead, or held what is gone.
 	if start.Restart > 0 || s.o.Memory.Segment.Found() {

@@ -3,11 +3,14 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,6 +200,67 @@ func TestSpillsAndRestoresAreSpans(t *testing.T) {
 			}
 		default:
 			t.Errorf("a span %q", s.Name)
+		}
+	}
+}
+
+// What a store does by itself for want of room is seen: each spill and restore is a span, and counts
+// in the metrics, for as long as the node lives.
+func TestTheStoresOwnSpillsAndRestoresAreSeen(t *testing.T) {
+	coll := collecting(t)
+	n, c := running(t, Config{StoreBytes: 96 << 20}, Telemetry{})
+	first := putLarge(t, c, 64<<20)
+	putLarge(t, c, 63<<20)
+	got, err := c.Get1(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Value.Data[0] != 'x' || len(got.Value.Data) != 64<<20 {
+		t.Errorf("restored: %d bytes, the first %q", len(got.Value.Data), got.Value.Data[0])
+	}
+	got.Release()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	sizes := map[string]string{"spill": "int_value:67108864", "restore": "int_value:67108864"}
+	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
+		for _, s := range all {
+			if want, ok := sizes[s.Name]; ok && strings.Contains(fmt.Sprint(s.Attributes), want) && s.Status.GetMessage() == "" && s.EndTimeUnixNano > s.StartTimeUnixNano {
+				delete(sizes, s.Name)
+			}
+		}
+		return len(sizes) == 0
+	}); err != nil {
+		t.Fatalf("no spans %v: %v", slices.Collect(maps.Keys(sizes)), err)
+	}
+	values := func() map[string]float64 {
+		out := make(map[string]float64)
+		text := string(must[state.Text](t, c, state.MethodMetrics, nil).Body)
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if v, err := strconv.ParseFloat(value, 64); err == nil && strings.HasPrefix(name, "mobula_store_") {
+				out[name] = v
+			}
+		}
+		return out
+	}
+	before := values()
+	for name, least := range map[string]float64{
+		"mobula_store_spills_total": 2, "mobula_store_restores_total": 1, "mobula_store_spilled_bytes_total": 127 << 20, "mobula_store_restored_bytes_total": 64 << 20,
+		"mobula_store_spill_seconds_total": 1e-6, "mobula_store_restore_seconds_total": 1e-6,
+	} {
+		if before[name] < least {
+			t.Errorf("%s is %v, want at least %v", name, before[name], least)
+		}
+	}
+	n.sys.Faults.Inject(actors.Fault{Kind: "objectstore", Nth: 1, Action: actors.PanicMidStep})
+	until(t, c, state.MethodObjects, state.Query{}, func(p state.Page[state.Object]) bool { return n.sys.Restarts()["objectstore"] == 1 })
+	n.obs.mu.Lock()
+	n.obs.storeAt = time.Time{} // the next look is a new one
+	n.obs.mu.Unlock()
+	after := values()
+	for name, v := range before {
+		if strings.HasSuffix(name, "_total") && after[name] < v {
+			t.Errorf("%s fell from %v to %v with the core", name, v, after[name])
 		}
 	}
 }

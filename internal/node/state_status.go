@@ -204,8 +204,11 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 		Spilled: st.Spilled, Fallback: st.FallbackBytes, Objects: st.Objects, InMemory: st.ObjectsInMemory, OnlySpilled: st.ObjectsSpilled,
 		Waiting: st.WaitingCreates, WaitingArgs: st.WaitingArgs, Restoring: st.WaitingRestores + st.RestoresUnderWay,
 		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Counters.Lost,
+		Spills: st.Spills, Restores: st.Restores,
 	}
-	for _, t := range n.spiller.Stats().Targets {
+	disk := n.spiller.Stats()
+	s.SpillTime, s.RestoreTime = disk.WriteTime.Nanoseconds(), disk.ReadTime.Nanoseconds()
+	for _, t := range disk.Targets {
 		row := state.Target{URL: t.URL, Health: t.Health.String(), Bytes: t.Assigned}
 		if t.Why != nil {
 			row.Error = t.Why.Error()

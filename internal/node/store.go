@@ -40,7 +40,7 @@ func (n *Node) startStore() error {
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
 	n.store, err = objectstore.Open(sup, objectstore.Options{
-		Config: cfg, Memory: n.shm, Spiller: n.spiller,
+		Config: cfg, Memory: n.shm, Spiller: n.seen(n.spiller),
 		ToClient: n.fromStore,
 		ToOwner:  func(job ids.JobID, m any) { n.jobs.post(job, owner.FromStore{Msg: m}) },
 		Logger:   n.cfg.Logger,

@@ -63,6 +63,10 @@ type Store struct {
 	SpilledEver  uint64   `json:"spilled_ever"`  // bytes since the start
 	RestoredEver uint64   `json:"restored_ever"` // bytes since the start
 	SpillErrors  uint64   `json:"spill_errors"`
+	Spills       uint64   `json:"spills"`       // writes since the start, of many objects each
+	Restores     uint64   `json:"restores"`     // since the start
+	SpillTime    int64    `json:"spill_time"`   // ns in spill storage, summed over all at once
+	RestoreTime  int64    `json:"restore_time"` // as SpillTime
 	Lost         uint64   `json:"lost"`
 	SpillTargets []Target `json:"spill_targets,omitempty"`
 	Age          int64    `json:"age"` // of these figures, ns
