@@ -261,6 +261,9 @@ func (c *Core) handleGone(a *actorRec) {
 func (c *Core) killActor(id ids.ActorID, restart bool) {
 	a := c.actors[id]
 	if a == nil {
+		if id.Job() != c.cfg.Job { // found by its name, and never called
+			c.toRegistry(KillActor{Actor: id, Restart: restart})
+		}
 		return
 	}
 	a = a.real()

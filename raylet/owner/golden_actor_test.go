@@ -294,6 +294,37 @@ func TestActorOfAnotherJob(t *testing.T) {
 	}
 }
 
+// Another job's actor is ended by its own owner, whether it was ever called from here or not;
+// one of this job that is not known is nobody's.
+func TestActorOfAnotherJobIsKilledByItsOwner(t *testing.T) {
+	s := newScript(t, Config{})
+	far := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}
+	id := ids.ActorID(far.ID)
+	asks := func(restart bool) {
+		t.Helper()
+		s.from(driver, &wire.KillActor{Actor: id, Restart: restart})
+		if k := told[KillActor](s); len(k) != 1 || k[0] != (KillActor{Actor: id, Restart: restart}) {
+			t.Fatalf("the registry is asked %+v", k)
+		}
+	}
+	asks(false) // found by its name, never called
+	call := s.call(far, 1)
+	asks(true)
+	s.step(FromRegistry{ActorAt{Actor: id, State: actor.Dead}})
+	s.wantError(call.ID.Return(0), errs.CodeActorDied)
+	s.from(driver, &wire.KillActor{Actor: ids.ActorID(ids.Derive(s.root, 77))})
+	if k := told[KillActor](s); len(k) != 0 {
+		t.Errorf("the registry is asked %+v", k)
+	}
+
+	own := newScript(t, Config{})
+	spec, _ := own.spawn(counter, worker)
+	own.step(FromRegistry{KillRequested{Actor: ids.ActorID(spec.ID)}})
+	if len(sent[*wire.StopActor](own, worker)) != 1 {
+		t.Error("the owner does not do what another job asked")
+	}
+}
+
 func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	s := newScript(t, Config{})
 	s.spawn(counter, worker)
