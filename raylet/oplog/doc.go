@@ -17,10 +17,11 @@
 // # Who owns which state
 //
 // A Log belongs to one goroutine, the owner's actor. Which records are live is known in memory only:
-// after Open every record counts as live until it is freed. A segment without a live record is
-// deleted, but for one spare file that is written again, since its pages are there already; one with few is
-// emptied by Compact. Segments other than the one written to and the one before are not mapped, and cost
-// a file descriptor each.
+// after Open every record counts as live until it is freed. A segment without a live record is kept
+// to be written again, up to Options.Reuse bytes, since its pages are there already, and else deleted;
+// one with few is emptied by Compact. Segments before the one written to stay mapped up to as many bytes
+// again; the others cost a file descriptor each. The first Options.Memory bytes of a log whose files
+// have no name anyway (Unlink) are no files but memory.
 //
 // # What blocks
 //

@@ -2,8 +2,6 @@ package oplog
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 )
 
@@ -35,24 +33,6 @@ func (l *Log) Free(cookie uint64) error {
 	return l.dropIfDead(s)
 }
 
-// dropIfDead deletes a segment that holds nothing live, or keeps it as the spare one.
-func (l *Log) dropIfDead(s *segment) error {
-	if s.live > 0 || !s.scanned {
-		return nil
-	}
-	l.segs = slices.DeleteFunc(l.segs, func(o *segment) bool { return o == s })
-	delete(l.bySeq, s.seq)
-	l.stats.Deleted++
-	if l.spare == nil && s.views == 0 && s.size <= l.opt.MaxSegment && s.retire(filepath.Join(l.dir, spareName)) == nil {
-		l.spare = s
-		return nil
-	}
-	if err := s.remove(); err != nil {
-		return fmt.Errorf("owner log %s: %w", s.path, err)
-	}
-	return nil
-}
-
 // compactBelow is the share of live records, one in so many, under which a segment is worth emptying.
 const compactBelow = 4
 
@@ -65,7 +45,7 @@ func (l *Log) Compact(budget int, move func(cookie uint64, rec []byte) error) (m
 		return false, ErrClosed
 	}
 	for _, s := range slices.Clone(l.segs) {
-		if s == l.active || s.check() != nil || s.live*compactBelow > s.records {
+		if s == l.active || l.bySeq[s.seq] != s || s.check() != nil || s.live*compactBelow > s.records {
 			continue
 		}
 		if budget <= 0 {

@@ -24,6 +24,8 @@ var (
 const (
 	DefaultMinSegment = 4 << 20
 	DefaultMaxSegment = 64 << 20
+	DefaultReuse      = 32 << 20
+	DefaultMemory     = 32 << 20
 )
 
 // Options configure a Log. Zero values mean the defaults.
@@ -32,6 +34,14 @@ type Options struct {
 	// Unlink removes each file's name at once, so that nothing can be left behind. The
 	// log then lives as long as the Log, through any panic of its owner, and cannot be opened again.
 	Unlink bool
+	// Reuse bounds the bytes of dead segments that are kept to be written again, and of older
+	// live ones that stay mapped until they die: a page of a file that was mapped afresh costs
+	// more than all the records in it.
+	Reuse int
+	// Memory is how many bytes of segments lie in memory that is no file's, with Unlink only: its
+	// pages cost a fifth of a file's. Beyond it segments are files, whose pages can be
+	// written out.
+	Memory int
 }
 
 // Log is an open log. It is not safe for concurrent use.
@@ -46,8 +56,9 @@ type Log struct {
 	ready  int    // of active: touched up to here
 	last   uint32 // highest number used
 	closed bool
-	prev   *segment // written before active, still mapped
-	spare  *segment // a dead one, kept to be written again: its pages are there already
+	mapped []*segment // written before active and still mapped, oldest first
+	spares []*segment // dead ones, kept to be written again: their pages are there already
+	plain  int        // bytes of segments in plain memory, spares too
 	stats  Stats
 }
 
@@ -69,6 +80,12 @@ func Open(dir string, opt Options) (*Log, error) {
 	if opt.MaxSegment < opt.MinSegment {
 		opt.MaxSegment = max(DefaultMaxSegment, opt.MinSegment)
 	}
+	if opt.Reuse <= 0 {
+		opt.Reuse = DefaultReuse
+	}
+	if opt.Memory <= 0 {
+		opt.Memory = DefaultMemory
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, diskError(err, dir, 0)
 	}
@@ -78,8 +95,8 @@ func Open(dir string, opt Options) (*Log, error) {
 		return nil, fmt.Errorf("owner log: %w", err)
 	}
 	for _, n := range names {
-		if n.Name() == spareName {
-			if err := os.Remove(filepath.Join(dir, spareName)); err != nil {
+		if isSpare(n.Name()) {
+			if err := os.Remove(filepath.Join(dir, n.Name())); err != nil {
 				return nil, fmt.Errorf("owner log: %w", err)
 			}
 			continue
@@ -168,38 +185,6 @@ func (l *Log) rotate(n int) error {
 	return l.keepMapped(old)
 }
 
-// keepMapped keeps the mapping of the segment written last, if it is small: mostly its records are
-// freed while the next is written, and then it is written again without a page fault. The one
-// kept before is given back.
-func (l *Log) keepMapped(s *segment) error {
-	prev := l.prev
-	l.prev = s
-	var err error
-	if prev != nil && l.bySeq[prev.seq] == prev && prev != l.active {
-		err = prev.unmap()
-	}
-	if s.size > 2*DefaultMinSegment {
-		err = errors.Join(err, s.unmap())
-	}
-	if err != nil {
-		return fmt.Errorf("owner log %s: %w", s.path, err)
-	}
-	return l.dropIfDead(s)
-}
-
-// next makes the next segment, out of the spare one if that is large enough.
-func (l *Log) next(size int) (*segment, error) {
-	if s := l.spare; s != nil && s.size >= size {
-		l.spare = nil
-		path := filepath.Join(l.dir, segmentName(l.last+1))
-		if err := s.reuse(path, l.last+1); err == nil {
-			return s, nil
-		}
-		s.remove() // a new file does as well
-	}
-	return create(l.dir, l.last+1, size, l.opt.Unlink)
-}
-
 // sync writes down in the segment what the fast path keeps in the Log.
 func (l *Log) sync() {
 	if l.active != nil {
@@ -235,11 +220,11 @@ func (l *Log) Close() error {
 	for _, s := range l.segs {
 		err = errors.Join(err, s.close())
 	}
-	if l.spare != nil {
-		err = errors.Join(err, l.spare.remove())
-		l.spare = nil
+	for _, s := range l.spares {
+		err = errors.Join(err, s.remove())
 	}
-	l.active, l.prev, l.mem, l.off, l.ready = nil, nil, nil, 0, 0
+	l.spares, l.plain = nil, 0
+	l.active, l.mapped, l.mem, l.off, l.ready = nil, nil, nil, 0, 0
 	return err
 }
 

@@ -34,7 +34,8 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		opt := Options{MinSegment: 4096, MaxSegment: 4096 << rapid.IntRange(0, 3).Draw(t, "growth")}
+		opt := Options{MinSegment: 4096, MaxSegment: 4096 << rapid.IntRange(0, 3).Draw(t, "growth"), Reuse: 4096 << rapid.IntRange(0, 4).Draw(t, "reuse")}
+		opt.Unlink, opt.Memory = rapid.Bool().Draw(t, "unlink"), 4096<<rapid.IntRange(0, 4).Draw(t, "memory")
 		l := mustOpen(t, dir, opt)
 		defer func() { l.Close() }()
 		type row struct {
@@ -105,6 +106,9 @@ func TestModel(t *testing.T) {
 					}
 				}
 			case 7:
+				if opt.Unlink {
+					continue // it cannot be opened again
+				}
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +141,7 @@ func TestModel(t *testing.T) {
 
 func TestDeadSegmentsAreDeletedAndFewAreMapped(t *testing.T) {
 	dir := t.TempDir()
-	l := mustOpen(t, dir, Options{MinSegment: 64 << 10, MaxSegment: 64 << 10})
+	l := mustOpen(t, dir, Options{MinSegment: 64 << 10, MaxSegment: 64 << 10, Reuse: 64 << 10})
 	defer l.Close()
 	var cookies []uint64
 	for range 10_000 {
@@ -173,11 +177,7 @@ func TestDeadSegmentsAreDeletedAndFewAreMapped(t *testing.T) {
 
 func files(t *testing.T, dir string) int {
 	t.Helper()
-	es, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(es)
+	return len(names(t, dir))
 }
 
 func TestCompactStopsAtItsBudgetAndAtAnError(t *testing.T) {
@@ -216,7 +216,7 @@ func TestCompactStopsAtItsBudgetAndAtAnError(t *testing.T) {
 
 func TestUnlinkedLogLeavesNothingAndStillReads(t *testing.T) {
 	dir := t.TempDir()
-	l := mustOpen(t, dir, Options{MinSegment: 16 << 10, MaxSegment: 16 << 10, Unlink: true})
+	l := mustOpen(t, dir, Options{MinSegment: 16 << 10, MaxSegment: 16 << 10, Unlink: true, Memory: 64 << 10, Reuse: 16 << 10})
 	var cookies []uint64
 	for i := range uint64(500) {
 		c, err := l.Append(numbered(i))

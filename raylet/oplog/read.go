@@ -74,6 +74,9 @@ func (l *Log) Replay(yield func(cookie uint64, rec []byte) bool) error {
 	}
 	l.sync()
 	for _, s := range slices.Clone(l.segs) {
+		if l.bySeq[s.seq] != s {
+			continue // what yield freed was all it had
+		}
 		bad := s.check()
 		if bad != nil && !errors.Is(bad, ErrCorrupt) {
 			return bad

@@ -13,14 +13,14 @@ import (
 	"mobula/internal/errs"
 )
 
-// segment is one file of the log.
+// segment is one file of the log, or as much memory.
 type segment struct {
 	seq    uint32
-	file   *os.File
+	file   *os.File // nil: plain memory
 	path   string
 	linked bool // it still has its name
 	size   int
-	mem    []byte // the mapping, of the segment that is written to
+	mem    []byte // the mapping: of the segment written to, of those before it that stay mapped, and of plain memory
 	ready  int    // up to where mem was touched ahead of the writer
 	views  int    // under way in mem, which stays mapped until the last has ended
 	unused bool   // to be unmapped then
@@ -209,42 +209,6 @@ func (s *segment) check() error {
 	return bad
 }
 
-// spareName is the file that waits to be a segment again. What is in it counts for nothing.
-const spareName = "spare.oplog"
-
-// retire takes a dead segment out of the log and keeps its file.
-func (s *segment) retire(path string) error {
-	if s.linked {
-		if err := os.Rename(s.path, path); err != nil {
-			return err
-		}
-		s.path = path
-	}
-	return nil
-}
-
-// reuse makes a retired file a segment. Its old records are of another number and so are not valid;
-// it gets its name once its header is written.
-func (s *segment) reuse(path string, seq uint32) error {
-	mem, ready := s.mem, s.ready
-	if mem == nil {
-		var err error
-		if mem, err = unix.Mmap(int(s.file.Fd()), 0, s.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-			return err
-		}
-		s.mem, ready = mem, 0
-	}
-	clear(mem[:headerSize])
-	putHeader(mem, seq)
-	if s.linked {
-		if err := os.Rename(s.path, path); err != nil {
-			return err
-		}
-	}
-	*s = segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize}
-	return nil
-}
-
 // remove closes the file and deletes it.
 func (s *segment) remove() error {
 	err := s.close()
@@ -259,7 +223,11 @@ func (s *segment) close() error {
 	if s.mem != nil && !s.sealed {
 		s.seal()
 	}
-	return errors.Join(s.unmap(), s.file.Close())
+	err := s.unmap()
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
 }
 
 func (s *segment) isFreed(off int) bool {

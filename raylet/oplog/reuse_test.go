@@ -1,0 +1,141 @@
+package oplog
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+)
+
+// burst appends n records and frees them all.
+func burst(t *testing.T, l *Log, n int) {
+	t.Helper()
+	var cookies []uint64
+	for range n {
+		c, err := l.Append(make([]byte, 150))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookies = append(cookies, c)
+	}
+	for _, c := range cookies {
+		if err := l.Free(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func names(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range es {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// What one burst wrote, the next writes again: no segment is made, and none is mapped anew.
+func TestABurstWritesTheSegmentsOfTheOneBefore(t *testing.T) {
+	for name, opt := range map[string]Options{
+		"memory":         {MinSegment: 64 << 10, MaxSegment: 64 << 10, Unlink: true},
+		"nameless files": {MinSegment: 64 << 10, MaxSegment: 64 << 10, Unlink: true, Memory: 1},
+		"files":          {MinSegment: 64 << 10, MaxSegment: 64 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := mustOpen(t, dir, opt)
+			defer func() {
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				for _, e := range names(t, dir) {
+					if isSpare(e) {
+						t.Errorf("%s is left by Close", e)
+					}
+				}
+			}()
+			burst(t, l, 5000)
+			mappings := func() map[*byte]bool {
+				out := make(map[*byte]bool)
+				for _, s := range append(slices.Clone(l.spares), l.active) {
+					if s.mem == nil {
+						t.Fatal("a spare segment is not mapped")
+					}
+					out[&s.mem[0]] = true
+				}
+				return out
+			}
+			before := mappings()
+			burst(t, l, 4500)
+			if after := mappings(); len(before) < 10 || !maps.Equal(before, after) {
+				t.Errorf("%d mappings before, %d after, not the same", len(before), len(after))
+			}
+		})
+	}
+}
+
+// Memory is used up to its bound, files hold the rest, and both are given back.
+func TestMemoryOfALogIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, dir, Options{MinSegment: 16 << 10, MaxSegment: 16 << 10, Unlink: true, Memory: 64 << 10, Reuse: 32 << 10})
+	var cookies []uint64
+	for range 2000 {
+		c, err := l.Append(make([]byte, 150))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookies = append(cookies, c)
+	}
+	kinds := func() (plain, named int) {
+		for _, s := range append(slices.Clone(l.segs), l.spares...) {
+			if s.file == nil {
+				plain++
+			} else {
+				named++
+			}
+		}
+		return plain, named
+	}
+	if plain, named := kinds(); plain != 4 || named < 10 || l.plain != 64<<10 {
+		t.Errorf("%d segments in memory, %d in files, %d bytes of memory counted", plain, named, l.plain)
+	}
+	for _, c := range cookies {
+		if err := l.Free(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, named := kinds()
+	if spare := l.spareBytes(); spare != 32<<10 || plain+named != 3 || l.plain != plain*16<<10 {
+		t.Errorf("%d bytes are spare; %d segments in memory, %d in files, %d bytes counted", spare, plain, named, l.plain)
+	}
+	if err := l.Remove(); err != nil || l.plain != 0 {
+		t.Errorf("%v, %d bytes are left", err, l.plain)
+	}
+}
+
+// A node that was killed leaves spare files: they are nobody's, and the next one deletes them.
+func TestSpareFilesOfAKilledNodeAreDeleted(t *testing.T) {
+	dir := t.TempDir()
+	opt := Options{MinSegment: 64 << 10, MaxSegment: 64 << 10}
+	l := mustOpen(t, dir, opt)
+	burst(t, l, 2000)
+	if left := names(t, dir); len(left) < 4 || !slices.ContainsFunc(left, isSpare) {
+		t.Fatalf("a killed node leaves %v: no spare file among them", left)
+	}
+	again := mustOpen(t, dir, opt) // the first is as good as killed: nothing of it is closed
+	for _, name := range names(t, dir) {
+		if isSpare(name) {
+			t.Errorf("%s is left", name)
+		}
+	}
+	if err := again.Replay(func(uint64, []byte) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(again.Close(), l.Close()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
