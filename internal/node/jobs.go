@@ -124,11 +124,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.work.Go(func() { // the owner itself calls, and cannot wait for its own end
 		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.CloseTimeout)
 		defer cancel()
-		for _, c := range locals {
-			if err := c.Close(ctx); err != nil {
-				n.cfg.Logger.Warn("a slot of an ended job did not close", "job", job, "err", err)
-			}
-		}
+		n.closeLocals(ctx, locals)
 		if err := o.ref.Stop(ctx); err != nil {
 			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", job, "err", err)
 		}

@@ -63,6 +63,7 @@ type Node struct {
 	programs map[ids.JobID]program     // guarded by mu: what the jobs' workers run
 	locals   map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
 	arrivals map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
+	stuck    error                     // guarded by mu: what in this process would not end
 }
 
 type closer interface {
@@ -140,9 +141,7 @@ func (n *Node) close(ctx context.Context) error {
 	n.locals = nil
 	n.mu.Unlock()
 	for _, cs := range locals {
-		for _, c := range cs {
-			all = append(all, c.Close(ctx))
-		}
+		n.closeLocals(ctx, cs)
 	}
 	if n.procs != nil {
 		all = append(all, n.procs.Close(ctx))
@@ -157,7 +156,10 @@ func (n *Node) close(ctx context.Context) error {
 	if n.spiller != nil {
 		all = append(all, n.spiller.Close(ctx))
 	}
-	all = append(all, n.closeStore())
+	n.mu.Lock()
+	stuck := n.stuck
+	n.mu.Unlock()
+	all = append(all, stuck, n.closeStore(stuck == nil))
 	if n.own {
 		all = append(all, os.RemoveAll(n.dir))
 	}

@@ -114,10 +114,11 @@ func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
 	s.Flush()
 }
 
-// closeStore ends what outlives the store's actor.
-func (n *Node) closeStore() error {
+// closeStore ends what outlives the store's actor. The segment stays mapped where something in this
+// process may read it still: to pull it away would end the process.
+func (n *Node) closeStore(unmap bool) error {
 	var all []error
-	if n.memory != nil {
+	if n.memory != nil && unmap {
 		all = append(all, n.memory.Close())
 	}
 	if n.shm != nil {
