@@ -170,7 +170,9 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.ToRegistry:
 		o.n.names.handle(o.job, e.Msg)
 	case owner.Log:
-		o.append(e)
+		for i := range *e.Records {
+			o.append(&(*e.Records)[i])
+		}
 	case owner.LogFree:
 		for _, c := range *e.Cookies {
 			if *c != 0 {
@@ -194,13 +196,13 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 
 // append puts a record on the log. Where it cannot (disk full), the runtime goes on without:
 // what is lost then is lost only if this owner crashes too.
-func (o *ownerActor) append(e owner.Effect) {
-	cookie, err := o.log.Append(e.Record)
+func (o *ownerActor) append(r *owner.LogRecord) {
+	cookie, err := o.log.Append(r.Bytes)
 	if err != nil {
 		o.n.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
 	}
-	if e.Cookie != nil {
-		*e.Cookie = cookie
+	if r.Cookie != nil {
+		*r.Cookie = cookie
 	}
 }
 

@@ -49,7 +49,7 @@ func (w *benchWorld) step(ev Event) {
 				w.res = append(w.res, m)
 			}
 		case Log:
-			w.append(e)
+			w.append(*e.Records)
 		case LogFree:
 			w.free(e)
 		case ToSched:
@@ -62,14 +62,16 @@ func (w *benchWorld) step(ev Event) {
 	}
 }
 
-func (w *benchWorld) append(e *Effect) {
-	w.cookie++
-	at := w.cookie
-	if w.log != nil {
-		at, _ = w.log.Append(e.Record)
-	}
-	if e.Cookie != nil {
-		*e.Cookie = at
+func (w *benchWorld) append(records []LogRecord) {
+	for _, r := range records {
+		w.cookie++
+		at := w.cookie
+		if w.log != nil {
+			at, _ = w.log.Append(r.Bytes)
+		}
+		if r.Cookie != nil {
+			*r.Cookie = at
+		}
 	}
 }
 

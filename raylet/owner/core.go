@@ -55,7 +55,8 @@ type Core struct {
 	token      uint64
 
 	// Of the step.
-	effects     []Effect
+	effects     []Effect // the first is for the log
+	logs        []LogRecord
 	logbuf      []byte
 	readyQ      []*taskRec // whose last argument was resolved
 	workQ       []*taskRec // to look at the arguments of
@@ -96,7 +97,7 @@ func New(cfg Config) *Core {
 	}
 }
 
-// Step takes one event and gives what is to be done, in order. The slice, and the Record,
+// Step takes one event and gives what is to be done, in order. The slice, and the Records,
 // Cookies and Changes in it, are the core's and valid until the next Step. now is Unix ns and
 // never goes back. It panics only where the core itself is at fault: it is then to be
 // thrown away and rebuilt.
@@ -109,7 +110,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.handle(ev)
 	}
 	c.finishStep()
-	return c.effects
+	return c.emitted()
 }
 
 const keepLogbuf = 1 << 20 // bytes; a larger buffer is not kept for the next step
@@ -117,7 +118,9 @@ const keepLogbuf = 1 << 20 // bytes; a larger buffer is not kept for the next st
 func (c *Core) begin(now int64) {
 	c.now = max(now, c.now)
 	clear(c.effects)
-	c.effects = c.effects[:0]
+	c.effects = append(c.effects[:0], Effect{})
+	clear(c.logs)
+	c.logs = c.logs[:0]
 	if cap(c.logbuf) > keepLogbuf {
 		c.logbuf = nil
 	}

@@ -22,8 +22,9 @@ const (
 	ToSched
 	// ToRegistry sends Msg, a message of registry.go.
 	ToRegistry
-	// Log appends Record to the owner log and writes the position it got to *Cookie, where
-	// that is not nil. Record is valid until the next Step.
+	// Log appends Records to the owner log, in order, and writes the position each got to its
+	// *Cookie, where that is not nil. It is the first effect of a step, and the only one
+	// of its kind: what the others allow is in the log before.
 	Log
 	// LogFree frees the positions in Cookies: those records will not be asked for again and
 	// need not survive. A zero is to be skipped.
@@ -39,18 +40,23 @@ const (
 )
 
 // Effect is one thing that the core asks for. The order in the slice is the order of
-// execution. Record, Cookies and Changes are the core's, valid until its next Step.
+// execution. Records, Cookies and Changes are the core's, valid until its next Step.
 type Effect struct {
 	Kind    EffectKind
 	Client  ids.ClientID
 	Wire    wire.Msg
 	Msg     any
-	Record  []byte
-	Cookie  *uint64
 	N       int64
 	Token   uint64
+	Records *[]LogRecord
 	Cookies *[]*uint64
 	Changes *[]Transition
+}
+
+// LogRecord is one record to be logged.
+type LogRecord struct {
+	Bytes  []byte
+	Cookie *uint64 // where its position goes
 }
 
 // Delay is the time of an After.
@@ -87,8 +93,17 @@ func (c *Core) toRegistry(m any) {
 	c.effects = append(c.effects, Effect{Kind: ToRegistry, Msg: m})
 }
 
-// logged emits what was appended to the log buffer since start.
+// logged takes what was appended to the log buffer since start as a record of this step.
 func (c *Core) logged(start int, cookie *uint64) {
 	b := c.logbuf
-	c.effects = append(c.effects, Effect{Kind: Log, Record: b[start:len(b):len(b)], Cookie: cookie})
+	c.logs = append(c.logs, LogRecord{b[start:len(b):len(b)], cookie})
+}
+
+// emitted gives the effects of the step, its records first.
+func (c *Core) emitted() []Effect {
+	if len(c.logs) == 0 {
+		return c.effects[1:]
+	}
+	c.effects[0] = Effect{Kind: Log, Records: &c.logs}
+	return c.effects
 }

@@ -68,12 +68,15 @@ type hostile struct {
 func (h *hostile) step(c *Core, now int64, ev Event) {
 	for _, e := range c.Step(now, ev) {
 		h.see(&e)
-		if e.Kind == Log {
-			h.cookie++
-			h.logs[h.cookie] = append([]byte(nil), e.Record...)
+		if e.Kind != Log {
+			continue
 		}
-		if e.Cookie != nil {
-			*e.Cookie = h.cookie
+		for _, r := range *e.Records {
+			h.cookie++
+			h.logs[h.cookie] = append([]byte(nil), r.Bytes...)
+			if r.Cookie != nil {
+				*r.Cookie = h.cookie
+			}
 		}
 	}
 }

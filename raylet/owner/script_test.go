@@ -47,10 +47,12 @@ func (s *script) step(ev Event) {
 	s.out = nil
 	for _, e := range s.c.Step(s.now, ev) {
 		if e.Kind == Log {
-			s.cookie++
-			s.logs[s.cookie] = append([]byte(nil), e.Record...)
-			if e.Cookie != nil {
-				*e.Cookie = s.cookie
+			for _, r := range *e.Records {
+				s.cookie++
+				s.logs[s.cookie] = append([]byte(nil), r.Bytes...)
+				if r.Cookie != nil {
+					*r.Cookie = s.cookie
+				}
 			}
 		}
 		if e.Kind == Transitions {

@@ -116,12 +116,14 @@ func (w *simWorld) do(e *Effect) {
 	case ToRegistry:
 		w.registry(e.Msg)
 	case Log:
-		ck := w.append(slices.Clone(e.Record))
-		if _, _, err := record.Parse(e.Record); err != nil {
-			w.t.Fatalf("the core logs what cannot be read: %v", err)
-		}
-		if e.Cookie != nil {
-			*e.Cookie = ck
+		for _, r := range *e.Records {
+			ck := w.append(slices.Clone(r.Bytes))
+			if _, _, err := record.Parse(r.Bytes); err != nil {
+				w.t.Fatalf("the core logs what cannot be read: %v", err)
+			}
+			if r.Cookie != nil {
+				*r.Cookie = ck
+			}
 		}
 	case LogFree:
 		for _, ck := range *e.Cookies {
