@@ -1,10 +1,14 @@
 package mobula_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mobula"
@@ -61,5 +65,78 @@ func TestTheNodeTellsOfItself(t *testing.T) {
 	}
 	if _, err := held.Get(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+var e2eTalk = mobula.Register2("e2e/talk", func(ctx context.Context, log string, deaths int) (int, error) {
+	if err := note(log, "x"); err != nil {
+		return 0, err
+	}
+	n, err := size(log)
+	fmt.Println("printed by try", n)
+	slog.InfoContext(ctx, "this is try", "n", n)
+	if err == nil && n <= deaths {
+		err = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	return n, err
+})
+
+// What a task logged is there after its worker died, of all its attempts.
+func TestV11LogsOutliveTheirWorker(t *testing.T) {
+	c := mobulatest.Start(t, mobula.WithCPUs(1), mobula.WithProcesses())
+	ctx := c.Context(t.Context())
+	first := e2eTalk.Go(ctx, mobula.V(filepath.Join(t.TempDir(), "a")), mobula.V(2))
+	other := e2eTalk.Go(ctx, mobula.V(filepath.Join(t.TempDir(), "b")), mobula.V(0))
+	get(ctx, t, first, 3)
+	get(ctx, t, other, 1)
+	task, _, _ := strings.Cut(first.ID(), ":")
+	var text string
+	eventually(t, "all has been written", func() bool {
+		streams, err := c.Logs(ctx, task, 0)
+		text = ""
+		for _, s := range streams {
+			text += s.Text
+		}
+		return err == nil && len(streams) == 3 && strings.Count(text, "\n") == 3
+	})
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		for _, want := range []string{"task=" + task, "func=e2e/talk", fmt.Sprint("attempt=", i+1), fmt.Sprint("n=", i+1), `"this is try"`} {
+			if !strings.Contains(line, want) {
+				t.Errorf("line %d has no %s: %s", i+1, want, line)
+			}
+		}
+	}
+	all, err := c.Logs(ctx, "", 0)
+	if err != nil || len(all) < 6 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, s := range all {
+		if s.Text != "" || s.Size == 0 || s.Path == "" || s.Changed == 0 {
+			t.Errorf("a log: %+v", s)
+		}
+	}
+	dead, err := c.Logs(ctx, all[0].Worker, 1000)
+	if err != nil || len(dead) != 2 || !strings.Contains(dead[0].Text+dead[1].Text, "printed by try 1\n") {
+		t.Errorf("the first worker's: %+v, %v", dead, err)
+	}
+	workers, err := c.ListWorkers(ctx, mobula.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, w := range workers.Rows {
+		streams, err := c.Logs(ctx, w.ID, 0)
+		found = found || err == nil && len(streams) == 2
+	}
+	if !found {
+		t.Errorf("none of %+v has written", workers.Rows)
+	}
+	for id, want := range map[string]error{"nobody": mobula.ErrInvalid, "worker/999": mobula.ErrNotFound, "77": mobula.ErrNotFound, strings.Repeat("0", 32): mobula.ErrNotFound} {
+		if _, err := c.Logs(ctx, id, 0); !errors.Is(err, want) {
+			t.Errorf("logs of %q: %v", id, err)
+		}
+	}
+	if _, err := c.Logs(ctx, "", -1); !errors.Is(err, mobula.ErrInvalid) {
+		t.Errorf("of -1 bytes: %v", err)
 	}
 }

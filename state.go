@@ -20,6 +20,8 @@ type (
 	WorkerState = state.Worker
 	// ComponentState is a row of ListComponents.
 	ComponentState = state.Component
+	// LogStream is what one worker process wrote to one of its outputs; it is there when the worker is gone too.
+	LogStream = state.LogStream
 	// Explanation says why a task or object is as it is.
 	Explanation = state.Explanation
 	// Query says which rows: filters on the rows' JSON names, a limit (0: 100; at most 10,000), and
@@ -66,6 +68,15 @@ func (c *Cluster) ListComponents(ctx context.Context, q Query) (Page[ComponentSt
 // Explain tells why a task is pending, or who holds an object; id is what ID of a Ref or ActorRef gives.
 func (c *Cluster) Explain(ctx context.Context, id string) (Explanation, error) {
 	return ask[Explanation](ctx, c, state.MethodExplain, state.ExplainRequest{ID: id})
+}
+
+// Logs gives the end of what workers wrote, at most so many bytes of each output (0: 64 KiB). The id is a worker's, as
+// ListWorkers shows it, or "worker/3" as errors do; or a task's, as ID of a Ref gives it up to the colon: then
+// the lines of all workers that name it, as those logged by slog with the task's context do.
+// Without an id it tells which logs there are. Logs outlive their worker.
+func (c *Cluster) Logs(ctx context.Context, id string, bytes int64) ([]LogStream, error) {
+	l, err := ask[state.Logs](ctx, c, state.MethodLogs, state.LogsRequest{ID: id, Bytes: bytes})
+	return l.Streams, err
 }
 
 func ask[Out any](ctx context.Context, c *Cluster, method string, in any) (out Out, err error) {

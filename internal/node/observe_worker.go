@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/telemetry"
 	"mobula/telemetry/export"
+	"mobula/telemetry/logs"
 	"mobula/wire"
 	"mobula/worker"
 )
@@ -34,6 +36,25 @@ func traced(ctx context.Context) (opt worker.Option, end func(context.Context)) 
 			slog.Warn("this worker's last spans could not be exported", "err", err)
 		}
 	}
+}
+
+// logWithTasks makes the program's default logger say, of a record whose context is a task's,
+// which task that is and its trace: so a task's lines are found in what its process wrote. A
+// handler that the program has set is kept.
+func logWithTasks() {
+	h := slog.Default().Handler()
+	if fmt.Sprintf("%T", h) == "*slog.defaultHandler" { // it cannot be wrapped: it writes to package log, which would write to it
+		h = slog.NewTextHandler(os.Stderr, nil)
+	}
+	slog.SetDefault(slog.New(logs.Traced(h, taskAttrs)))
+}
+
+func taskAttrs(ctx context.Context) []slog.Attr {
+	tc := client.FromContext(ctx)
+	if tc == nil || tc.Spec == nil {
+		return nil
+	}
+	return []slog.Attr{slog.String("task", tc.Task.String()), slog.String("func", tc.Spec.Opts.Func), slog.Int("attempt", int(tc.Attempt))}
 }
 
 // taskTrace is the trace of the task that ctx belongs to.

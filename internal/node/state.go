@@ -37,6 +37,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodExplain:    handle((*Node).explain),
 	state.MethodTimeline:   handle((*Node).timeline),
 	state.MethodActorGet:   handle((*Node).actorGet),
+	state.MethodLogs:       handle((*Node).workerLogs),
 }
 
 // empty is the body of a request that says nothing.

@@ -17,6 +17,7 @@ func Worker(ctx context.Context) (bool, error) {
 	if !is || err != nil {
 		return is, err
 	}
+	logWithTasks()
 	opt, end := traced(ctx)
 	err = worker.Main(ctx, env, opt)
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportGrace)

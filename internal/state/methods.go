@@ -15,6 +15,7 @@ const (
 	MethodExplain    = "explain"         // ExplainRequest; Explanation
 	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
+	MethodLogs       = "logs"            // LogsRequest; Logs
 )
 
 // Pong answers a ping.

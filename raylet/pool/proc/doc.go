@@ -14,7 +14,8 @@
 //
 // The Launcher owns the table of processes; it outlives the core of the pool and tells the next one with
 // Live. Logs are a file for stdout and one for stderr a worker, made with the first byte and rotated;
-// the last TailSize bytes of stderr are kept in memory for errors.
+// the last TailSize bytes of stderr are kept in memory for errors. They outlive their worker, up to 1 GiB and a
+// thousand files in all; LogFiles lists them.
 //
 // # What blocks
 //

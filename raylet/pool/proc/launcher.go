@@ -63,6 +63,7 @@ type Launcher struct {
 	mu     sync.Mutex
 	procs  map[pool.WorkerID]*process // guarded by mu
 	closed bool                       // guarded by mu
+	names  names                      // guarded by mu
 }
 
 // New makes a launcher, and its thread.
@@ -88,7 +89,11 @@ func New(cfg Config) (*Launcher, error) {
 func (l *Launcher) thread() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	starts := 0
 	for p := range l.jobs {
+		if starts++; starts%pruneEvery == 1 && l.cfg.LogDir != "" {
+			prune(l.cfg.LogDir, func(w pool.WorkerID) bool { return l.find(w) != nil }, maxDeadFiles, maxDeadBytes)
+		}
 		err := p.start()
 		p.closeFile()
 		if err != nil {
@@ -155,6 +160,9 @@ func (l *Launcher) Registered(w pool.WorkerID, c ids.ClientID) {
 		p.client = c
 		p.mu.Unlock()
 	}
+	l.mu.Lock()
+	l.names.note(c, w)
+	l.mu.Unlock()
 }
 
 // Draining notes that the worker was told to exit, for Live.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mobula/internal/errs"
+	"mobula/internal/state"
+)
+
+func (a *app) logs() *cobra.Command {
+	var r state.LogsRequest
+	c := &cobra.Command{
+		Use: "logs [TASK|WORKER]", Short: "Show what worker processes wrote, also those that are gone", Args: cobra.MaximumNArgs(1),
+		Long: `Logs shows the end of what a worker process wrote to its standard output and error: of a
+worker as mobula list workers shows it, or of its log, worker/NUMBER. Of a task it shows the
+lines that name it, whichever workers ran it: what slog logs with the task's context does.
+Without an argument it lists the logs there are. They outlive their worker; the oldest are
+removed beyond 1 GiB.`,
+		Example: `  mobula logs
+  mobula logs worker/3 --bytes 1048576
+  mobula logs 0000000107e4d77f385327457f149543`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if r.Bytes <= 0 || r.Bytes > state.MaxLogBytes {
+				return errs.New(errs.CodeInvalid, "--bytes %d: want 1 to %d", r.Bytes, state.MaxLogBytes)
+			}
+			if len(args) > 0 {
+				r.ID = args[0]
+			}
+			l, err := request[state.Logs](a, state.MethodLogs, r)
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				if r.ID == "" {
+					a.logTable(w, l.Streams)
+				} else {
+					logText(w, l.Streams)
+				}
+			})
+		},
+	}
+	c.Flags().Int64VarP(&r.Bytes, "bytes", "b", state.DefaultLogBytes, "of each output, at most; the end is shown")
+	return c
+}
+
+func (a *app) logTable(w io.Writer, streams []state.LogStream) {
+	var data [][]string
+	for _, s := range streams {
+		data = append(data, []string{s.Worker, s.Stream, size(uint64(s.Size)), a.since(s.Changed), s.Path})
+	}
+	rows(w, []string{"WORKER", "STREAM", "SIZE", "CHANGED", "FILE"}, "SIZE CHANGED", data)
+}
+
+// logText prints what was written as it was, but for what would move a terminal's cursor.
+func logText(w io.Writer, streams []state.LogStream) {
+	for _, s := range streams {
+		fmt.Fprintf(w, "== %s %s %s\n", s.Worker, s.Stream, s.Path)
+		if s.Omitted > 0 {
+			fmt.Fprintf(w, "== %s before this are left out\n", size(uint64(s.Omitted)))
+		}
+		text := strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+				return '?'
+			}
+			return r
+		}, s.Text)
+		fmt.Fprint(w, text)
+		if !strings.HasSuffix(text, "\n") {
+			fmt.Fprintln(w)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package proc
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+)
+
+// The bounds of the logs of workers that are gone.
+const (
+	maxDeadFiles = 1000    // files of LogDir
+	maxDeadBytes = 1 << 30 // in all of them
+	pruneEvery   = 50      // starts
+	maxNames     = 10_000  // workers that are remembered by their client
+)
+
+// LogFile is a file that a worker's output went to.
+type LogFile struct {
+	Worker  pool.WorkerID
+	Stream  string // "out" or "err"
+	Path    string
+	Size    int64
+	Changed time.Time
+	Current bool // written to while the worker lives; the others are older parts
+}
+
+// LogFiles lists the files in a directory of logs, the oldest first; a directory that is
+// not there has none.
+func LogFiles(dir string) []LogFile {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []LogFile
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), "worker-")
+		stream := strings.TrimPrefix(filepath.Ext(name), ".")
+		if !ok || stream != "out" && stream != "err" {
+			continue
+		}
+		name = strings.TrimSuffix(name, "."+stream)
+		number, _, part := strings.Cut(name, "-")
+		w, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // removed meanwhile
+		}
+		out = append(out, LogFile{Worker: pool.WorkerID(w), Stream: stream, Path: filepath.Join(dir, e.Name()), Size: info.Size(), Changed: info.ModTime(), Current: !part})
+	}
+	slices.SortStableFunc(out, func(a, b LogFile) int {
+		return cmp.Or(a.Changed.Compare(b.Changed), cmp.Compare(a.Path, b.Path))
+	})
+	return out
+}
+
+// prune removes the oldest logs of workers that are gone, beyond their bounds.
+func prune(dir string, alive func(pool.WorkerID) bool, files int, bytes int64) {
+	dead := slices.DeleteFunc(LogFiles(dir), func(f LogFile) bool { return alive(f.Worker) })
+	for i := len(dead) - 1; i >= 0; i-- { // the newest stay
+		files--
+		if bytes -= dead[i].Size; files < 0 || bytes < 0 {
+			_ = os.Remove(dead[i].Path) // tried again at the next prune
+		}
+	}
+}
+
+// names remembers which worker a client was, after its death too: the newest maxNames.
+type names struct {
+	of    map[ids.ClientID]pool.WorkerID
+	order []ids.ClientID
+}
+
+func (n *names) note(c ids.ClientID, w pool.WorkerID) {
+	if n.of == nil {
+		n.of = make(map[ids.ClientID]pool.WorkerID)
+	}
+	if _, ok := n.of[c]; !ok {
+		n.order = append(n.order, c)
+	}
+	n.of[c] = w
+	if len(n.order) > maxNames {
+		delete(n.of, n.order[0])
+		n.order = n.order[1:]
+	}
+}
+
+// WorkerOf gives the worker that a client is or was.
+func (l *Launcher) WorkerOf(c ids.ClientID) (pool.WorkerID, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, ok := l.names.of[c]
+	return w, ok
+}
