@@ -12,6 +12,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/link"
 	"mobula/internal/registry"
+	"mobula/internal/state"
 	"mobula/objectstore/segment"
 	"mobula/wire"
 )
@@ -52,7 +53,11 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
 		Holdings: func(h *wire.Holdings) { e.Holdings(h) }}
-	c := client.New(cc)
+	var c *client.Client
+	cc.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
+		return c.Request(ctx, method, body)
+	})
+	c = client.New(cc)
 	cfg := Config{Client: c, Memory: mapping}
 	for _, o := range opts {
 		o(&cfg)

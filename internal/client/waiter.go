@@ -163,7 +163,7 @@ func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.
 		late := !n.storedAt.IsZero() && now.Sub(n.storedAt) >= c.cfg.FetchTimeout
 		s.mu.Unlock()
 		if late {
-			return errs.New(errs.CodeFetchTimedOut, "object %v (%d bytes) is stored, but its bytes did not come within %v: is its node or disk stuck?", n.h.id, r.Size, c.cfg.FetchTimeout)
+			return errs.New(errs.CodeFetchTimedOut, "object %v (%d bytes) is stored, but its bytes did not come within %v: is its node or disk stuck? %s", n.h.id, r.Size, c.cfg.FetchTimeout, c.explain(ctx, n.h.id))
 		}
 	}
 	if count == 0 {
@@ -171,16 +171,24 @@ func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.
 	}
 	_ = c.Send(probes...) // where the connection is gone, the wait fails by itself
 	attrs := []any{"waited", now.Sub(begun).Round(time.Second).String(), "missing", count, "objects", missing}
-	if c.cfg.Explain != nil {
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		attrs = append(attrs, "why", c.cfg.Explain(short, missing[0]))
-		cancel()
+	if why := c.explain(ctx, missing[0]); why != "" {
+		attrs = append(attrs, "why", why)
 	}
 	c.log.Warn("a get waits long", attrs...)
 	return nil
 }
 
 // unlink takes the nodes that are not done off their handles and withdraws Gets that
+// explain asks why an object is not there, for a moment.
+func (c *Client) explain(ctx context.Context, id ids.ObjectID) string {
+	if c.cfg.Explain == nil {
+		return ""
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return c.cfg.Explain(short, id)
+}
+
 // nobody waits for any more.
 func (c *Client) unlink(nodes []waitNode) {
 	var withdraw []wire.Msg

@@ -45,7 +45,8 @@ type Config struct {
 	MemoryMinFree   uint64  // bytes; of a large machine, work is ended only below that much free; default 3 GiB, ^0: off
 	MemoryThreshold float64 // of the machine or cgroup, above which the memory monitor ends work; default 0.95, as Ray's
 
-	TraceRatio   float64 // share of tasks without a traced caller that are traced; default 0.01, negative: none
+	TraceRatio   float64       // share of tasks without a traced caller that are traced; default 0.01, negative: none
+	WarnAfter    time.Duration // a get that waits longer logs why; default 60 s
 	Namespace    string
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s

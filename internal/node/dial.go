@@ -12,6 +12,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/link"
 	"mobula/internal/registry"
+	"mobula/internal/state"
 	"mobula/wire"
 )
 
@@ -22,6 +23,7 @@ func (n *Node) Name() string { return n.cfg.Name }
 type DialConfig struct {
 	Namespace string
 	Logger    *slog.Logger
+	WarnAfter time.Duration // a get that waits longer logs why; default 60 s, as Ray's fetch_warn_timeout
 }
 
 // rejoinTimeout is how long a driver looks for its node after the connection broke: a
@@ -62,6 +64,10 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
 	d.Client = client.New(client.Config{
 		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
+		WarnAfter: cfg.WarnAfter,
+		Explain: state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
+			return d.Request(ctx, method, body)
+		}),
 	})
 	go d.read(l)
 	return d, nil
@@ -121,4 +127,15 @@ func (d *Driver) Close(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// newClient is one in this process.
+func (n *Node) newClient(cfg client.Config) *client.Client {
+	var c *client.Client
+	cfg.Memory, cfg.Log, cfg.WarnAfter = n.memory, n.cfg.Logger, n.cfg.WarnAfter
+	cfg.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
+		return c.Request(ctx, method, body)
+	})
+	c = client.New(cfg)
+	return c
 }

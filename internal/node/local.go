@@ -39,7 +39,7 @@ func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, er
 	out := &local{}
 	s.outlet = out
 	w := n.welcomeFor(s, namespace)
-	c := client.New(client.Config{Port: &localPort{n, s}, Welcome: w, Memory: n.memory, Log: n.cfg.Logger, Sample: sampler(w, n.cfg.Logger)})
+	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger)})
 	out.deliver = c.Deliver
 	if err := n.join(s); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (n *Node) startExecutor(job ids.JobID) (ids.ClientID, error) {
 	out := &local{}
 	s.outlet = out
 	var exec *worker.Executor
-	c := client.New(client.Config{
-		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace), Memory: n.memory, Log: n.cfg.Logger,
+	c := n.newClient(client.Config{
+		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace),
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
 	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger, Context: telemetry.Hook})

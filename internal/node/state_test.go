@@ -242,7 +242,7 @@ func TestExplanations(t *testing.T) {
 	}) {
 		t.Errorf("the object: %+v", o)
 	}
-	if line := explainLine(t.Context(), c.Request, first.ID()); !strings.Contains(line, "its task") || !strings.Contains(line, "runs on embedded worker") {
+	if line := state.Explainer(c.Request)(t.Context(), first.ID()); !strings.Contains(line, "its task") || !strings.Contains(line, "runs on embedded worker") {
 		t.Errorf("a get that waits says %q", line)
 	}
 	open()
