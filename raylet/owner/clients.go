@@ -73,15 +73,7 @@ func (c *Core) dropHandles(cl *clientRec) {
 		return
 	}
 	c.eachObject(func(o *objRec) {
-		if o.waits != nil {
-			gets := o.waits.gets[:0]
-			for _, g := range o.waits.gets {
-				if g.client != cl {
-					gets = append(gets, g)
-				}
-			}
-			o.waits.gets = gets
-		}
+		o.ungetAll(cl)
 		c.takeHandle(cl, o)
 	})
 }

@@ -275,6 +275,9 @@ func (c *Core) resolve(o *objRec, res *wire.Result, ev object.Event) {
 	if ev == object.SetInline {
 		c.budget.add(o)
 	}
+	if fetch, ok := o.takeGet(); ok {
+		c.answer(o.holder, o, fetch)
+	}
 	if w := o.waits; w != nil {
 		o.waits = nil
 		for _, g := range w.gets {

@@ -21,11 +21,40 @@ func (c *Core) get(cl *clientRec, id ids.ObjectID, fetch bool) {
 		return
 	}
 	if o.state == object.Pending {
-		w := c.waitsOf(o)
-		w.gets = append(w.gets, getWait{cl, fetch})
+		c.waitGet(cl, o, fetch)
 		return
 	}
 	c.answer(cl, o, fetch)
+}
+
+// waitGet notes a get of an object that is not resolved.
+func (c *Core) waitGet(cl *clientRec, o *objRec, fetch bool) {
+	if o.holder == cl && o.flags&objGet == 0 {
+		o.flags |= objGet
+		if fetch {
+			o.flags |= objGetFetch
+		}
+		return
+	}
+	w := c.waitsOf(o)
+	w.gets = append(w.gets, getWait{cl, fetch})
+}
+
+// takeGet takes the get of the first holder back, and is false if it has none.
+func (o *objRec) takeGet() (fetch, ok bool) {
+	fetch, ok = o.flags&objGetFetch != 0, o.flags&objGet != 0
+	o.flags &^= objGet | objGetFetch
+	return fetch, ok
+}
+
+// ungetAll takes a client's gets of an object back.
+func (o *objRec) ungetAll(cl *clientRec) {
+	if o.holder == cl {
+		o.takeGet()
+	}
+	if o.waits != nil {
+		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
+	}
 }
 
 // answer tells a client of a resolved object. A stored one that is to be fetched goes by way
@@ -49,9 +78,7 @@ func (c *Core) unget(cl *clientRec, id ids.ObjectID) {
 	if o == nil {
 		return
 	}
-	if o.waits != nil {
-		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
-	}
+	o.ungetAll(cl)
 	if o.state == object.Stored {
 		c.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
 	}

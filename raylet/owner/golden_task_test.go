@@ -351,3 +351,50 @@ func TestALongQueueDoesNotHoldUpAnotherClass(t *testing.T) {
 		t.Errorf("runs %+v", x)
 	}
 }
+
+// A get is answered once to whoever asked, however often, whatever became of the handle meanwhile.
+func TestGetsAreAnsweredOnceEach(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(s *script, id ids.ObjectID)
+		want   map[ids.ClientID]int
+	}{
+		"of its holder":        {func(s *script, id ids.ObjectID) { s.from(driver, &wire.Get{ID: id}) }, map[ids.ClientID]int{driver: 1}},
+		"of its holder, twice": {func(s *script, id ids.ObjectID) { s.from(driver, &wire.Get{ID: id}, &wire.Get{ID: id, Fetch: true}) }, map[ids.ClientID]int{driver: 2}},
+		"of its holder and one who holds none": {func(s *script, id ids.ObjectID) {
+			s.from(driver, &wire.Get{ID: id})
+			s.from(worker2, &wire.Get{ID: id})
+		}, map[ids.ClientID]int{driver: 1, worker2: 1}},
+		"withdrawn": {func(s *script, id ids.ObjectID) {
+			s.from(driver, &wire.Get{ID: id}, &wire.Get{ID: id}, &wire.Unget{ID: id})
+		}, nil},
+		"withdrawn and made again": {func(s *script, id ids.ObjectID) {
+			s.from(driver, &wire.Get{ID: id}, &wire.Unget{ID: id}, &wire.Get{ID: id})
+		}, map[ids.ClientID]int{driver: 1}},
+		"of a holder that released": {func(s *script, id ids.ObjectID) {
+			s.from(driver, &wire.Get{ID: id, Fetch: true}, &wire.Release{IDs: []ids.ObjectID{id}})
+		}, map[ids.ClientID]int{driver: 1}},
+		"of a holder that released to another": {func(s *script, id ids.ObjectID) {
+			s.from(worker2, &wire.AddRef{ID: id})
+			s.from(driver, &wire.Get{ID: id}, &wire.Release{IDs: []ids.ObjectID{id}})
+		}, map[ids.ClientID]int{driver: 1}},
+		"of a holder that is gone": {func(s *script, id ids.ObjectID) {
+			s.from(worker2, &wire.AddRef{ID: id}, &wire.Get{ID: id})
+			s.from(driver, &wire.Get{ID: id})
+			s.step(ClientGone{Client: worker2})
+		}, map[ids.ClientID]int{driver: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, Config{})
+			spec := s.submit(simple)
+			l := s.grant(worker)
+			run := s.executed(worker)
+			c.before(s, spec.ID.Return(0))
+			s.done(worker, l, run, inline("x"))
+			for _, cl := range []ids.ClientID{driver, worker, worker2} {
+				if n := len(sent[*wire.Resolved](s, cl)); n != c.want[cl] {
+					t.Errorf("%d answers to client %d, want %d", n, cl, c.want[cl])
+				}
+			}
+		})
+	}
+}

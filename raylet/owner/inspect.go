@@ -78,6 +78,9 @@ func (o *objRec) view() ObjectView {
 	if o.waits != nil {
 		v.Waiting = len(o.waits.tasks) + len(o.waits.gets)
 	}
+	if o.flags&objGet != 0 {
+		v.Waiting++
+	}
 	if o.res != nil {
 		v.Size, v.Err = o.res.Size, o.res.Err
 	}

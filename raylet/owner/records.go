@@ -42,12 +42,14 @@ const (
 	objHandedOut                      // an item that a reader was given
 	objLogged                         // a record of its own is in the log
 	objPacked                         // the store has it through Pack: the log has the bytes too
+	objGet                            // its first holder waits for it: most gets, which so need no waits
+	objGetFetch                       // and asked to fetch
 )
 
 // held tells whether the value is needed.
 func (o *objRec) held() bool { return o.holder != nil || o.tasks+o.objs > 0 }
 
-// waits are those that wait for an object. They are used again.
+// waits are those that wait for an object, but for a get of its first holder. They are used again.
 type waits struct {
 	tasks []taskWait
 	gets  []getWait

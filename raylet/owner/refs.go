@@ -33,7 +33,11 @@ func (c *Core) giveHandle(cl *clientRec, o *objRec) {
 func (c *Core) takeHandle(cl *clientRec, o *objRec) bool {
 	switch {
 	case o.holder == cl:
+		fetch, waits := o.takeGet()
 		o.holder = nil
+		if waits {
+			c.waitGet(cl, o, fetch) // as one who holds nothing
+		}
 		if o.more != nil {
 			m := *o.more
 			o.holder = m[len(m)-1]

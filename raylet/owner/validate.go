@@ -200,13 +200,16 @@ func (v *validator) object(o *objRec) error {
 		return fmt.Errorf("object %v counts %d tasks, %d objects, %d lineage; there are %d, %d, %d",
 			o.id, o.tasks, o.objs, o.lineage, v.tasks[o.id], v.objs[o.id], v.lineage[o.id])
 	}
+	if o.flags&objGet != 0 && o.holder == nil {
+		return fmt.Errorf("object %v: its first holder waits for it, and there is none", o.id)
+	}
 	if c.object(o.id) != o {
 		return fmt.Errorf("object %v is not found by its id", o.id)
 	}
 	if o.state.Resolved() != (o.res != nil) {
 		return fmt.Errorf("object %v is %v, has a result: %v", o.id, o.state, o.res != nil)
 	}
-	if o.state != object.Pending && o.waits != nil {
+	if o.state != object.Pending && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
 	if c.pause == nil && !o.held() {
