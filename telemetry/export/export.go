@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -36,6 +37,7 @@ type Config struct {
 type Exporter struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	idle     func() // closes idle connections; nil: there are none
 }
 
 // New makes what the environment asks for: nil, and no error, where that is nothing.
@@ -52,15 +54,25 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 		return nil, err
 	}
 	var exp sdktrace.SpanExporter
+	var idle func()
 	if p == grpcProtocol {
 		exp, err = otlptracegrpc.New(ctx)
 	} else {
-		exp, err = otlptracehttp.New(ctx)
+		var c *http.Client
+		if c, err = httpClient(cfg.Getenv); err != nil {
+			return nil, err
+		}
+		idle = c.CloseIdleConnections
+		exp, err = otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(c))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trace exporter %s: %w", p, err)
 	}
-	return newExporter(ctx, cfg, sampler, exp)
+	e, err := newExporter(ctx, cfg, sampler, exp)
+	if err == nil {
+		e.idle = idle
+	}
+	return e, err
 }
 
 func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp sdktrace.SpanExporter) (*Exporter, error) {
@@ -101,5 +113,11 @@ func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
 // Flush sends what is queued.
 func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
 
-// Shutdown sends what is queued and ends the exporter.
-func (e *Exporter) Shutdown(ctx context.Context) error { return e.provider.Shutdown(ctx) }
+// Shutdown sends what is queued and ends the exporter, its connections too.
+func (e *Exporter) Shutdown(ctx context.Context) error {
+	err := e.provider.Shutdown(ctx)
+	if e.idle != nil {
+		e.idle()
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package export
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobula/internal/errs"
+)
+
+// defaultTimeout of one export is OpenTelemetry's.
+const defaultTimeout = 10 * time.Second
+
+// httpClient is one of our own, with the variables that the SDK would read for its own: the
+// SDK's is the process', and nobody can close its idle connections.
+func httpClient(getenv func(string) string) (*http.Client, error) {
+	get := func(name string) string { // what is said of traces goes first
+		if v := strings.TrimSpace(getenv("OTEL_EXPORTER_OTLP_TRACES_" + name)); v != "" {
+			return v
+		}
+		return strings.TrimSpace(getenv("OTEL_EXPORTER_OTLP_" + name))
+	}
+	tr := http.DefaultTransport.(*http.Transport).Clone()
+	tr.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	c := &http.Client{Transport: tr, Timeout: defaultTimeout}
+	if v := get("TIMEOUT"); v != "" {
+		ms, err := strconv.ParseUint(v, 10, 31)
+		if err != nil || ms == 0 {
+			return nil, errs.New(errs.CodeInvalid, "OTEL_EXPORTER_OTLP_TIMEOUT: %q: want milliseconds, more than 0; no spans are exported", v)
+		}
+		c.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	if path := get("CERTIFICATE"); path != "" {
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, errs.New(errs.CodeInvalid, "OTEL_EXPORTER_OTLP_CERTIFICATE: %v; no spans are exported", err)
+		}
+		tr.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !tr.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errs.New(errs.CodeInvalid, "OTEL_EXPORTER_OTLP_CERTIFICATE: no certificate in %q; no spans are exported", path)
+		}
+	}
+	if cert, key := get("CLIENT_CERTIFICATE"), get("CLIENT_KEY"); cert != "" && key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, errs.New(errs.CodeInvalid, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _KEY: %v; no spans are exported", err)
+		}
+		tr.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
