@@ -37,6 +37,7 @@ func (b *budget) add(o *objRec) {
 	n := sizeOf(o.res)
 	b.inline += n
 	if n >= packMin && len(o.res.Value.Refs) == 0 {
+		o.flags |= objCold
 		b.cold = append(b.cold, o)
 	}
 }

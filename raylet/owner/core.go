@@ -72,6 +72,8 @@ type Core struct {
 	creditors   []*clientRec
 	keyBuf      []byte
 
+	reaped       []*taskRec // in this step
+	tasksFree    []*taskRec
 	waitsFree    []*waits
 	resolvedFree []wire.Resolved
 	lastLease    *leaseRec
@@ -129,6 +131,7 @@ func (c *Core) begin(now int64) {
 	c.cookies = c.cookies[:0]
 	clear(c.changes)
 	c.changes = c.changes[:0]
+	c.recycleTasks()
 }
 
 func (c *Core) handle(ev Event) {
@@ -164,7 +167,10 @@ func (c *Core) fromClient(ev FromClient) {
 	if cl == nil {
 		return
 	}
-	for _, m := range ev.Msgs {
+	for i, m := range ev.Msgs {
+		if i%warmAhead == 0 {
+			c.warmMessages(ev.Msgs[i:])
+		}
 		c.message(cl, m)
 	}
 }
@@ -178,7 +184,10 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	case *wire.Get:
 		c.get(cl, m.ID, m.Fetch)
 	case *wire.Release:
-		for _, id := range m.IDs {
+		for i, id := range m.IDs {
+			if i%warmAhead == 0 {
+				c.tasks.warm(m.IDs[i:])
+			}
 			c.release(cl, id)
 		}
 	case *wire.AddRef:

@@ -44,6 +44,7 @@ const (
 	objPacked                         // the store has it through Pack: the log has the bytes too
 	objGet                            // its first holder waits for it: most gets, which so need no waits
 	objGetFetch                       // and asked to fetch
+	objCold                           // was in the list of values to be packed, and may be still
 )
 
 // held tells whether the value is needed.

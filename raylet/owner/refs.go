@@ -257,6 +257,7 @@ func (c *Core) reap(t *taskRec) {
 	c.dropLineage(t)
 	c.byState[t.state]--
 	c.tasks.remove(&t.ret0.id)
+	c.reaped = append(c.reaped, t)
 	if t.isCreation() {
 		delete(c.actors, t.actor.id)
 	}

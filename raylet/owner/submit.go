@@ -49,7 +49,8 @@ func (c *Core) refuse(spec *wire.TaskSpec) *errs.Error {
 
 // newTask makes the record of a task and enters it where it belongs.
 func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
-	t := &taskRec{spec: spec, nret: spec.Opts.NumReturns, since: c.now}
+	t := c.taskRecord()
+	t.spec, t.nret, t.since = spec, spec.Opts.NumReturns, c.now
 	t.ret0.id.Task = spec.ID
 	t.ret0.rec = t
 	if spec.Kind == wire.TaskActorCreate || t.nret > maxReturns {

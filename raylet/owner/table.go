@@ -15,6 +15,8 @@ type table struct {
 	bits  uint8
 	n     int
 	gone  int // removed since the last resize
+
+	warmed uint64 // of no meaning: what warm reads goes somewhere
 }
 
 // slot has the hash beside the record, so that a probe reads no record but the one it is for.

@@ -15,7 +15,7 @@ import (
 func (c *Core) Validate() error {
 	v := &validator{c: c, tasks: make(map[ids.ObjectID]uint32), objs: make(map[ids.ObjectID]uint32), lineage: make(map[ids.ObjectID]uint32),
 		handles: make(map[*clientRec]int), onLane: make(map[*taskRec]int)}
-	for _, check := range []func() error{v.leases, v.countTasks, v.countObjects, v.objects, v.clients, v.lineageList, v.collections} {
+	for _, check := range []func() error{v.leases, v.countTasks, v.countObjects, v.objects, v.clients, v.lineageList, v.collections, v.recycled} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -309,11 +309,4 @@ func (v *validator) collections() error {
 		}
 	}
 	return nil
-}
-
-// all is a table of tasks as a map.
-func (t *table) all() map[ids.TaskID]*taskRec {
-	out := make(map[ids.TaskID]*taskRec, t.n)
-	t.each(func(o *objRec) { out[o.id.Task] = o.rec })
-	return out
 }
