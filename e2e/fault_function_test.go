@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/client"
 	"mobula/internal/node"
 )
 
@@ -103,14 +104,50 @@ func TestFaultFunctionEndsItsProcess(t *testing.T) {
 
 // A function that never returns ends with its deadline, and its slot goes to others.
 func TestFaultFunctionNeverReturns(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
-		_, err := deaf.Go(ctx, mobula.Timeout(50*time.Millisecond)).Get(ctx)
-		wantErr(t, "a function that never returns", err, mobula.ErrDeadline)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is not context.DeadlineExceeded", err)
-		}
-		works(t, ctx)
-	})
+	ctx, cancel := limit(t)
+	defer cancel()
+	_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true})
+	isLate(t, ctx)
+	works(t, ctx)
+}
+
+func isLate(t *testing.T, ctx context.Context) {
+	t.Helper()
+	_, err := deaf.Go(ctx, mobula.Timeout(50*time.Millisecond)).Get(ctx)
+	wantErr(t, "a function that never returns", err, mobula.ErrDeadline)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v is not context.DeadlineExceeded", err)
+	}
+}
+
+// In a goroutine of the program nothing can end it: the node closes without it, in bounded time, says
+// so, and leaves it the memory that it may read.
+func TestFaultGoroutineNeverReturns(t *testing.T) {
+	never = make(chan struct{})
+	defer close(never)
+	ctx, cancel := limit(t)
+	defer cancel()
+	n, err := node.Start(ctx, node.Config{Dir: tempDir(t), CPUs: 1, StoreBytes: 16 << 20, Logger: quiet(), CloseTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := n.Attach(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx = client.WithTask(ctx, c.Root())
+	isLate(t, ctx)
+	works(t, ctx)
+	if err := c.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	wantErr(t, "close", n.Close(ctx), mobula.ErrShutdown, "still run though their context has ended")
+	if ctx.Err() != nil {
+		t.Error("it did not end before the test's own time was over")
+	}
+	if _, err := os.Stat(n.Address()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the rest is not closed: %v", err)
+	}
 }
 
 // The memory monitor ends a process above what it asked for, and says so; the node goes on.

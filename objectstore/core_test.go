@@ -269,6 +269,34 @@ func TestOutOfDiskIsAnErrorInBoundedTime(t *testing.T) {
 	}
 }
 
+// What is deleted makes room on a full disk: the next create does not wait for the pause to end.
+func TestADiskThatWasFullIsTriedWhenItHasRoom(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	w.put(1, put(1), 12*mib)
+	m := w.put2(1, put(2), 12*mib) // spills the first
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 12*mib)
+	w.settle(int64(time.Second))
+	w.failing = true
+	for i := range 8 { // the pauses get long
+		r := w.create(1, put(3+i), 0, 8*mib, ids.TaskID{})
+		w.settle(int64(4 * time.Second))
+		if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrOutOfDisk) {
+			t.Fatalf("with a full disk: %+v", m)
+		}
+	}
+	w.create(1, put(20), 0, 8*mib, ids.TaskID{}) // tries, and starts another pause
+	w.settle(int64(100 * time.Millisecond))
+	w.failing = false
+	w.step(Free{[]ids.ObjectID{put(1)}})
+	r := w.create(1, put(21), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(100 * time.Millisecond)) // clients are asked to collect first
+	if m := w.created[r]; m == nil || m.Err != nil {
+		t.Fatalf("after an object on it was freed: %+v", m)
+	}
+}
+
 func TestNoMemoryIsAnError(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))
 	w.join(1)

@@ -95,6 +95,7 @@ func (c *Core) destroy(o *object) {
 	c.clearSlot(o.slot)
 	if o.spilled {
 		c.emit(SpillRemove{locs(o.loc)})
+		c.disk.retryAt = 0 // a disk that was full has room again
 	}
 	if o.resident {
 		c.giveBack(o.block, o.file, o.size, o.path)

@@ -1,0 +1,300 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"mobula"
+	"mobula/internal/node"
+)
+
+// hoarder has objects four times the store, so that most are in spill files: every other one was put,
+// the rest are results of tasks.
+type hoarder struct {
+	refs []mobula.Ref[[]float64]
+}
+
+const hoardEach = mib / 2
+
+func hoard(t *testing.T, ctx context.Context, n int) *hoarder {
+	t.Helper()
+	h := &hoarder{}
+	for i := range n {
+		if i%2 == 1 {
+			h.refs = append(h.refs, fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(float64(i))))
+			continue
+		}
+		ref, err := mobula.Put(ctx, array(hoardEach, float64(i)))
+		if err != nil {
+			t.Fatalf("put %d: %v", i, err)
+		}
+		h.refs = append(h.refs, ref)
+	}
+	if _, rest, err := mobula.Wait(ctx, h.refs, n); err != nil || len(rest) > 0 {
+		t.Fatalf("%d are not made: %v", len(rest), err)
+	}
+	return h
+}
+
+// seen is what a look at every object found.
+type seen struct{ lost, noDisk int }
+
+// check looks at every object while something is wrong with the disk: a result is there or is made again, a
+// put may be lost, what is spilled may have to wait for the disk; nothing holds anything else.
+func (h *hoarder) check(t *testing.T, ctx context.Context) (s seen) {
+	t.Helper()
+	for i, ref := range h.refs {
+		xs, err := ref.Get(ctx)
+		switch {
+		case err == nil && holds(xs, hoardEach, float64(i)):
+		case err == nil:
+			t.Fatalf("object %d holds %d elements, or wrong ones", i, len(xs))
+		case i%2 == 0 && errors.Is(err, mobula.ErrObjectLost):
+			s.lost++
+		case errors.Is(err, mobula.ErrOutOfDisk):
+			s.noDisk++
+		default:
+			t.Fatalf("object %d: %v", i, err)
+		}
+	}
+	return s
+}
+
+// whole fails unless every object is there.
+func (h *hoarder) whole(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if s := h.check(t, ctx); s != (seen{}) {
+		t.Errorf("of %d objects %d are lost, %d wait for the disk", len(h.refs), s.lost, s.noDisk)
+	}
+}
+
+func (h *hoarder) release() {
+	for _, r := range h.refs {
+		r.Release()
+	}
+	h.refs = nil
+}
+
+// spillFiles lists the files with spilled objects below a directory.
+func spillFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	for _, f := range filesOf(dir) {
+		if strings.HasSuffix(f, ".spill") {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("nothing is spilled to %s: %v", dir, filesOf(dir))
+	}
+	return out
+}
+
+// What lies on disk is damaged while the node runs: results are made again, puts say that they
+// are lost, what comes after is spilled as before.
+func TestFaultSpilledCopiesAreDamaged(t *testing.T) {
+	for what, damage := range map[string]func(path string) error{
+		"truncated": func(path string) error { return os.Truncate(path, 200<<10) },
+		"emptied":   func(path string) error { return os.Truncate(path, 0) },
+		"removed":   os.Remove,
+		"flipped":   func(path string) error { return flip(path, 300<<10) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib}, func(t *testing.T, ctx context.Context, n *node.Node) {
+				h := hoard(t, ctx, 128)
+				files := spillFiles(t, filepath.Dir(n.Address()))
+				for _, f := range files {
+					if err := damage(f); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := h.check(t, ctx)
+				lost, s := got.lost, ownerStats(t, ctx, n)
+				if lost == 0 || s.Reconstructed == 0 || got.noDisk > 0 {
+					t.Errorf("of %d files: %d puts lost, %d results made again; want some of each", len(files), lost, s.Reconstructed)
+				}
+				if what == "flipped" && lost+int(s.Reconstructed) > len(files) {
+					t.Errorf("%d puts lost, %d results made again, for a byte in each of %d files", lost, s.Reconstructed, len(files))
+				}
+				h.release()
+				hoard(t, ctx, 64).whole(t, ctx)
+			})
+		})
+	}
+}
+
+// flip changes one bit of a file.
+func flip(path string, at int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	var b [1]byte
+	if _, err = f.ReadAt(b[:], at); err == nil {
+		b[0] ^= 0x10
+		_, err = f.WriteAt(b[:], at)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// The node's directory goes away under it: it makes another. The user's own it does not make, it may
+// be where a disk is to be mounted; it is used again when it is there.
+func TestFaultSpillDirectoryGone(t *testing.T) {
+	root := tempDir(t)
+	for what, gone := range map[string]func() error{
+		"the node's": func() error {
+			all, err := os.ReadDir(root)
+			if err != nil || len(all) == 0 {
+				return fmt.Errorf("%d sessions in %s: %w", len(all), root, err)
+			}
+			return os.RemoveAll(filepath.Join(root, all[0].Name()))
+		},
+		"the user's": func() error { return os.RemoveAll(root) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{root}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+				h := hoard(t, ctx, 128)
+				if err := gone(); err != nil {
+					t.Fatal(err)
+				}
+				if what == "the user's" {
+					_, full := untilFull(t, ctx, 64)
+					wantErr(t, "a put", full, mobula.ErrOutOfDisk, root, "gone")
+					if err := os.Mkdir(root, 0o700); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var s seen
+				eventually(t, ctx, "the directory is used again", func() bool {
+					s = h.check(t, ctx)
+					return s.noDisk == 0
+				})
+				if s.lost == 0 {
+					t.Error("no put is lost although all files are gone")
+				}
+				h.release()
+				hoard(t, ctx, 64).whole(t, ctx)
+			})
+		})
+	}
+}
+
+// A directory that cannot be had is said at the start, by name.
+func TestFaultSpillDirectoryCannotBeMade(t *testing.T) {
+	file := filepath.Join(tempDir(t), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(file, "spill")
+	c, err := mobula.Start(t.Context(), mobula.WithStore(16*mib), mobula.WithDir(tempDir(t)), mobula.WithSpill(dir), mobula.WithLogger(quiet()))
+	if err == nil {
+		_ = c.Close(t.Context()) // it is not wanted
+		t.Fatal("the runtime started")
+	}
+	if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not a directory") {
+		t.Errorf("the error names neither the directory nor what is wrong: %v", err)
+	}
+	made := filepath.Join(tempDir(t), "a", "b")
+	c, err = mobula.Start(t.Context(), mobula.WithStore(16*mib), mobula.WithDir(tempDir(t)), mobula.WithSpill(made), mobula.WithLogger(quiet()))
+	if err != nil {
+		t.Fatalf("a directory that is only missing: %v", err)
+	}
+	ctx := c.Context(t.Context())
+	hoard(t, ctx, 64).whole(t, ctx)
+	if err := c.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// untilFull puts objects until there is no room left; all of them are still there.
+func untilFull(t *testing.T, ctx context.Context, most int) (h *hoarder, full error) {
+	t.Helper()
+	h = &hoarder{}
+	for i := range most {
+		ref, err := mobula.Put(ctx, array(hoardEach, float64(i)))
+		if err != nil {
+			return h, err
+		}
+		h.refs = append(h.refs, ref)
+	}
+	return h, nil
+}
+
+// The disk is full: a put says so, nothing is lost, and it goes on when something was released.
+func TestFaultSpillDirectoryFull(t *testing.T) {
+	if !inMounts(t) {
+		return
+	}
+	dir := tmpfs(t, "24m")
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, n *node.Node) {
+		h, full := untilFull(t, ctx, 128)
+		wantErr(t, "a full disk", full, mobula.ErrOutOfDisk, dir)
+		if n := len(h.refs) * hoardEach / mib; n < 24 || n > 40 {
+			t.Errorf("%d MiB went into 16 MiB of memory and 24 MiB of disk", n)
+		}
+		works(t, ctx)
+		if s := h.check(t, ctx); s.lost > 0 || s.noDisk == len(h.refs) {
+			t.Errorf("of %d objects %d are lost, %d wait for the disk", len(h.refs), s.lost, s.noDisk)
+		}
+		_, err := fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(1.0)).Get(ctx)
+		wantErr(t, "a result on a full disk", err, mobula.ErrOutOfDisk, dir)
+		for _, r := range h.refs[len(h.refs)-8:] { // of those in memory
+			r.Release()
+		}
+		h.refs = h.refs[:len(h.refs)-8]
+		eventually(t, ctx, "the room of some is the others'", func() bool { return h.check(t, ctx) == seen{} })
+		h.release()
+		eventually(t, ctx, "all are freed", func() bool {
+			s, err := n.StoreStats(ctx)
+			return err == nil && s.Objects == 0
+		})
+		again, err := untilFull(t, ctx, 64)
+		if err != nil {
+			t.Errorf("after all was released: %v", err)
+		}
+		again.whole(t, ctx)
+		again.release()
+	})
+}
+
+// The disk turns read-only, as Linux does after an error: what is on it can be read where there is
+// room, new objects fail in bounded time, and when it is writable again they do not.
+func TestFaultSpillDirectoryReadOnly(t *testing.T) {
+	if !inMounts(t) {
+		return
+	}
+	dir := tmpfs(t, "128m")
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		h := hoard(t, ctx, 64)
+		eventually(t, ctx, "the disk is read-only", func() bool {
+			err := remount(t, dir, unix.MS_RDONLY)
+			if err != nil && !errors.Is(err, unix.EBUSY) { // busy: a file is being written
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+		more, full := untilFull(t, ctx, 64)
+		wantErr(t, "a read-only disk", full, mobula.ErrOutOfDisk, dir)
+		for _, x := range []*hoarder{h, more} {
+			if s := x.check(t, ctx); s.lost > 0 || s.noDisk > 0 && s.noDisk == len(x.refs) {
+				t.Errorf("of %d objects %d are lost, %d wait for the disk", len(x.refs), s.lost, s.noDisk)
+			}
+		}
+		if err := remount(t, dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, ctx, "it is used again", func() bool { return h.check(t, ctx) == seen{} && more.check(t, ctx) == seen{} })
+		again := hoard(t, ctx, 64)
+		again.whole(t, ctx)
+		h.release()
+		more.release()
+		again.release()
+	})
+}
