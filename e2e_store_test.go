@@ -155,7 +155,7 @@ func TestO8LoopsLeaveNothing(t *testing.T) {
 		eventually(t, "the store and the owner are empty", func() bool {
 			k, held := objectsOf(ctx, t, n)
 			all, err := n.OwnerStats(ctx)
-			return k == 0 && held == 0 && err == nil && len(all) == 1 && all[0].Gauges.Objects == 0 && all[0].Gauges.Tasks == 0
+			return k == 0 && held == 0 && err == nil && len(all) == 1 && all[0].Objects == 0 && all[0].Tasks == 0
 		})
 	})
 }

@@ -110,9 +110,9 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Registered:
 		c.onRegistered(now, ev)
 	case StartFailed:
-		c.onStartFailed(now, ev)
+		c.onStartFailed(ev)
 	case Exited:
-		c.onExited(now, ev)
+		c.onExited(ev)
 	case Disconnected:
 		if w := c.byClient[ev.Client]; w != nil && !w.virtual && w.state != Draining {
 			w.lost = true
@@ -149,7 +149,7 @@ func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 func (c *Core) onSched(now int64, e sched.Effect) {
 	switch e := e.(type) {
 	case sched.NeedWorker:
-		c.need(now, e)
+		c.need(e)
 	case sched.ReleaseWorker:
 		c.release(now, e.Lease)
 	case sched.AdoptLease:

@@ -23,7 +23,7 @@ func (e Exit) String() string {
 	return s
 }
 
-func (c *Core) onStartFailed(now int64, ev StartFailed) {
+func (c *Core) onStartFailed(ev StartFailed) {
 	w := c.workers[ev.Worker]
 	if w == nil {
 		return
@@ -35,7 +35,7 @@ func (c *Core) onStartFailed(now int64, ev StartFailed) {
 }
 
 // onExited takes a worker out of the table and ends or moves on what depended on it.
-func (c *Core) onExited(now int64, ev Exited) {
+func (c *Core) onExited(ev Exited) {
 	w := c.workers[ev.Worker]
 	if w == nil {
 		return

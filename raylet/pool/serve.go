@@ -11,7 +11,7 @@ import (
 )
 
 // need seats a lease, at once or when a worker is ready.
-func (c *Core) need(now int64, n sched.NeedWorker) {
+func (c *Core) need(n sched.NeedWorker) {
 	j := c.jobs[n.Job]
 	if j == nil || c.stopped {
 		c.noWorker(n.Lease, errs.New(errs.CodeShutdown, "job %d has ended", n.Job))

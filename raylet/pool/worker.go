@@ -222,6 +222,6 @@ func (c *Core) onExpired(now int64, ev expired) {
 	case !w.killed:
 		c.kill(w, nil)
 	default: // the kernel keeps what was killed: go on without it
-		c.onExited(now, Exited{Worker: w.id, Exit: Exit{PID: int(w.pid), Signal: "killed"}})
+		c.onExited(Exited{Worker: w.id, Exit: Exit{PID: int(w.pid), Signal: "killed"}})
 	}
 }

@@ -58,7 +58,7 @@ func (p *process) start() error {
 	p.pid = p.cmd.Process.Pid
 	if fd >= 0 {
 		if err := unix.SetNonblock(fd, true); err != nil {
-			unix.Close(fd)
+			_ = unix.Close(fd) // cmd.Wait waits without it
 		} else {
 			p.fd = os.NewFile(uintptr(fd), "pidfd")
 		}
@@ -78,12 +78,12 @@ func (p *process) wait() pool.Exit {
 	pid := p.cmd.Process.Pid
 	p.awaitExit()
 	p.mu.Lock()
-	unix.Kill(-pid, unix.SIGKILL) // while its zombie keeps the number from being used again
+	_ = unix.Kill(-pid, unix.SIGKILL) // while its zombie keeps the number from being used again
 	p.pid = 0
 	p.mu.Unlock()
-	p.cmd.Wait() // how it ended is in ProcessState
+	_ = p.cmd.Wait() // how it ended is in ProcessState
 	if p.fd != nil {
-		p.fd.Close()
+		_ = p.fd.Close() // only ever polled
 	}
 	p.closeStreams()
 	e := pool.Exit{PID: pid, Tail: p.err.Tail()}
@@ -105,7 +105,7 @@ func (p *process) awaitExit() {
 	if err != nil {
 		return
 	}
-	conn.Read(func(fd uintptr) bool {
+	_ = conn.Read(func(fd uintptr) bool {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)
 		return n > 0 || err != nil && err != unix.EINTR
@@ -117,7 +117,7 @@ func (p *process) kill() {
 	defer p.mu.Unlock()
 	p.doomed = true
 	if p.pid > 0 {
-		unix.Kill(-p.pid, unix.SIGKILL)
+		_ = unix.Kill(-p.pid, unix.SIGKILL) // gone already: its exit tells
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *process) terminate() {
 	defer p.mu.Unlock()
 	p.draining = true
 	if p.pid > 0 {
-		unix.Kill(p.pid, unix.SIGTERM)
+		_ = unix.Kill(p.pid, unix.SIGTERM) // likewise
 	}
 }
 
@@ -187,6 +187,6 @@ func (s *stream) Tail() string {
 
 func (s *stream) Close() {
 	if s.log != nil {
-		s.log.Close()
+		_ = s.log.Close() // what could not be written is lost, as before
 	}
 }
