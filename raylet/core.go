@@ -17,14 +17,20 @@ type Event any
 // Effect is one of the types below.
 type Effect any
 
-// What the node runs, beside ToWorker and After.
+// What the node runs, beside ToWorker and After, each as its package describes it.
 type (
-	ToOwner      = sched.ToOwner
+	// ToOwner is the scheduler's.
+	ToOwner = sched.ToOwner
+	// StartProcess is the pool's.
 	StartProcess = pool.StartProcess
-	KillProcess  = pool.KillProcess
-	Terminate    = pool.Terminate
-	Admit        = pool.Admit
-	Refuse       = pool.Refuse
+	// KillProcess is the pool's.
+	KillProcess = pool.KillProcess
+	// Terminate is the pool's.
+	Terminate = pool.Terminate
+	// Admit is the pool's.
+	Admit = pool.Admit
+	// Refuse is the pool's.
+	Refuse = pool.Refuse
 )
 
 // ToWorker is a message to a worker process.

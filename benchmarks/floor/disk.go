@@ -47,13 +47,13 @@ func (d Disk) withDefaults() (Disk, error) {
 // DiskWrite writes the files anew for each sample, GiB/s. Blocks are reserved as a spiller does (fallocate), inside
 // the time. A buffered sample without Drop ends when the bytes are in the page cache.
 func DiskWrite(ctx context.Context, d Disk) ([]float64, error) {
-	return d.measure(ctx, func(r *diskRun) (time.Duration, error) { return r.write(ctx) })
+	return d.measure(func(r *diskRun) (time.Duration, error) { return r.write(ctx) })
 }
 
 // DiskRead writes the files once and reads them for each sample, GiB/s.
 func DiskRead(ctx context.Context, d Disk) ([]float64, error) {
 	first := true
-	return d.measure(ctx, func(r *diskRun) (time.Duration, error) {
+	return d.measure(func(r *diskRun) (time.Duration, error) {
 		if first {
 			if _, err := r.write(ctx); err != nil {
 				return 0, err
@@ -71,7 +71,7 @@ func DiskRead(ctx context.Context, d Disk) ([]float64, error) {
 	})
 }
 
-func (d Disk) measure(ctx context.Context, once func(*diskRun) (time.Duration, error)) (_ []float64, err error) {
+func (d Disk) measure(once func(*diskRun) (time.Duration, error)) (_ []float64, err error) {
 	if d, err = d.withDefaults(); err != nil {
 		return nil, err
 	}

@@ -244,7 +244,7 @@ func (s *spilling) report(ctx context.Context, samples, back, warm, single, task
 	if err != nil {
 		return nil, err
 	}
-	d.Bytes, d.Cold = aligned(int64(s.spillObject)*int64(len(s.refs))), true
+	d.Bytes, d.Cold = aligned(s.spillObject*int64(len(s.refs))), true
 	c, err := floor.DiskRead(ctx, d)
 	if err != nil {
 		return nil, err

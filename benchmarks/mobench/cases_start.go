@@ -14,7 +14,7 @@ const idleLimit = 60 * mib
 // its processes, and what the segment has beside them.
 func idle(ctx context.Context, b *bench) (*report, error) {
 	var last usage
-	s, err := b.measure(ctx, func(ctx context.Context, _ int) (_ float64, err error) {
+	s, err := b.measure(ctx, func(_ context.Context, _ int) (_ float64, err error) {
 		c, err := startChild(role{Kind: "idle", Mode: b.mode, Dir: b.dir})
 		if err != nil {
 			return 0, err
@@ -42,7 +42,7 @@ func idle(ctx context.Context, b *bench) (*report, error) {
 
 // coldStart is the time from the start of a process until it has a task's result.
 func coldStart(ctx context.Context, b *bench) (*report, error) {
-	s, err := b.measure(ctx, func(ctx context.Context, _ int) (_ float64, err error) {
+	s, err := b.measure(ctx, func(_ context.Context, _ int) (_ float64, err error) {
 		begun := time.Now()
 		c, err := startChild(role{Kind: "cold", Mode: b.mode, Dir: b.dir})
 		if err != nil {

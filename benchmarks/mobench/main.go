@@ -150,7 +150,7 @@ func run(ctx context.Context, o options, p params, out, progress io.Writer) (err
 		for _, mode := range o.modes {
 			b := &bench{params: p, mode: mode, runs: o.runs, dir: o.dir, sink: sink, log: func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) }}
 			r := runCase(ctx, c, b, o.timeout)
-			failed = failed || r.err != nil || r.report != nil && r.report.failed != ""
+			failed = failed || r.err != nil || r.report != nil && r.failed != ""
 			results = append(results, r)
 			if o.json {
 				if err := json.NewEncoder(out).Encode(r); err != nil {

@@ -27,7 +27,7 @@ func TestFilters(t *testing.T) {
 		{"error=", true}, {"error!=", false}, {"kind=owner restarts=2", true}, {"kind=owner restarts=1", false},
 	} {
 		var fs []Filter
-		for _, s := range strings.Fields(c.filters) {
+		for s := range strings.FieldsSeq(c.filters) {
 			f, err := ParseFilter(s)
 			if err != nil || f.String() != s {
 				t.Fatalf("%q reads as %q, %v", s, f, err)

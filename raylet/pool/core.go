@@ -104,9 +104,9 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case FromSched:
 		c.onSched(now, ev.Effect)
 	case JobStarted:
-		c.onJobStarted(now, ev)
+		c.onJobStarted(ev)
 	case JobEnded:
-		c.onJobEnded(now, ev.Job)
+		c.onJobEnded(ev.Job)
 	case Registered:
 		c.onRegistered(now, ev)
 	case StartFailed:
@@ -119,7 +119,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 			c.kill(w, nil)
 		}
 	case Drain:
-		c.onDrain(now, ev.DrainWorker)
+		c.onDrain(ev.DrainWorker)
 	case Kill:
 		if w := c.byClient[ev.Worker]; w != nil && !w.virtual {
 			w.peak = ev.Peak
@@ -130,14 +130,14 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Stop:
 		c.onStop()
 	case expired:
-		c.onExpired(now, ev)
+		c.onExpired(ev)
 	case idleTick:
 		c.ticking = false
 		c.retireIdle(now)
 	default:
 		panic(fmt.Sprintf("pool: unknown event %T", ev)) // a fault of the program: supervision reports it
 	}
-	c.startQueued(now)
+	c.startQueued()
 	return c.out
 }
 
@@ -159,7 +159,7 @@ func (c *Core) onSched(now int64, e sched.Effect) {
 	}
 }
 
-func (c *Core) onJobStarted(now int64, ev JobStarted) {
+func (c *Core) onJobStarted(ev JobStarted) {
 	if c.stopped || c.jobs[ev.Job] != nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (c *Core) virtual(j *job, s sched.Slot, client ids.ClientID) *worker {
 	return w
 }
 
-func (c *Core) onJobEnded(now int64, id ids.JobID) {
+func (c *Core) onJobEnded(id ids.JobID) {
 	j := c.jobs[id]
 	if j == nil {
 		return

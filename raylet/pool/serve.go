@@ -101,7 +101,7 @@ func (c *Core) remove(w *worker) {
 }
 
 // startQueued starts what is planned, as many at once as allowed.
-func (c *Core) startQueued(now int64) {
+func (c *Core) startQueued() {
 	for len(c.queue) > 0 && c.starting < c.cfg.Starts && !c.stopped {
 		w := c.queue[0]
 		c.queue = slices.Delete(c.queue, 0, 1)
@@ -176,7 +176,7 @@ func (c *Core) drained(w *worker) {
 	}
 }
 
-func (c *Core) onDrain(now int64, ev sched.DrainWorker) {
+func (c *Core) onDrain(ev sched.DrainWorker) {
 	w := c.byClient[ev.Worker]
 	if w == nil {
 		return

@@ -210,7 +210,7 @@ func (c *Core) retire(w *worker) {
 	}
 }
 
-func (c *Core) onExpired(now int64, ev expired) {
+func (c *Core) onExpired(ev expired) {
 	w := c.workers[ev.worker]
 	if w == nil || w.seq != ev.seq {
 		return

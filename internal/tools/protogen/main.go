@@ -75,7 +75,7 @@ func generate(root string) ([]byte, error) {
 	}
 	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{schema},
-		Parameter:      proto.String("paths=source_relative"),
+		Parameter:      new("paths=source_relative"),
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{fd},
 	})
 	if err != nil {
