@@ -13,16 +13,15 @@ import (
 
 	"mobula/internal/config"
 	"mobula/internal/errs"
+	"mobula/internal/node"
 )
 
 // detach starts this command again, in a session of its own, and returns when the node is up.
 func (a *app) detach(cfg *config.Config) error {
 	// Said here, the reason is on the terminal and not in a log.
-	unlock, err := lockDir(cfg.Dir)
-	if err != nil {
+	if err := node.CheckDir(cfg.Dir); err != nil {
 		return err
 	}
-	unlock()
 	if cfg.Log.File == "" {
 		cfg.Log.File = filepath.Join(cfg.Dir, "logs", "node.log")
 	}

@@ -80,11 +80,6 @@ in this order of precedence; mobula config lists them all.`,
 
 // serve runs the node until it is to end.
 func (a *app) serve(cfg *config.Config) (err error) {
-	unlock, err := lockDir(cfg.Dir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
 		return err
@@ -117,25 +112,6 @@ func (a *app) serve(cfg *config.Config) (err error) {
 	}
 	log.Info("node has stopped")
 	return err
-}
-
-// lockDir keeps two nodes out of one directory, from before the second looks into it.
-func lockDir(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "node.lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close() // nothing was written
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errs.New(errs.CodeNodeRunning, "a node runs in %s: stop it with mobula stop, or give this one another --dir", dir)
-		}
-		return nil, errs.New(errs.CodeInvalid, "node directory %q cannot be locked: %v", dir, err)
-	}
-	return func() { _ = f.Close() }, nil // which unlocks
 }
 
 func (a *app) stop() *cobra.Command {

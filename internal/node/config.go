@@ -121,24 +121,22 @@ func (c Config) validate() error {
 	return errors.Join(all...)
 }
 
-// sessionDir makes the node's own directory, which only its user may enter.
-func (c Config) sessionDir() (string, error) {
-	if c.Dir != "" {
-		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-			return "", errs.New(errs.CodeInvalid, "node directory %q: %v", c.Dir, err)
-		}
-		return c.Dir, nil
-	}
+// freshDir makes a directory that only the user may enter.
+func freshDir() (string, error) {
 	root := filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()))
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return "", errs.New(errs.CodeInvalid, "node directory %q: %v; set TMPDIR or the directory", root, err)
 	}
 	cleanDead(root)
-	return os.MkdirTemp(root, fmt.Sprintf("node-%d-", os.Getpid()))
+	dir, err := os.MkdirTemp(root, fmt.Sprintf("node-%d-", os.Getpid()))
+	if err != nil {
+		return "", errs.New(errs.CodeInvalid, "node directory: %v; set TMPDIR or the directory", err)
+	}
+	return dir, nil
 }
 
 // cleanDead removes what embedded nodes left that were killed: directories named after
-// a process that is gone.
+// a process that is gone, and whose lock nobody has (the process may be one of another container).
 func cleanDead(root string) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -146,11 +144,12 @@ func cleanDead(root string) {
 	}
 	for _, e := range entries {
 		var pid int
-		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() {
+		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() || exists(fmt.Sprintf("/proc/%d", pid)) {
 			continue
 		}
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); errors.Is(err, os.ErrNotExist) {
+		if l, err := lockDir(filepath.Join(root, e.Name())); err == nil {
 			_ = os.RemoveAll(filepath.Join(root, e.Name())) // the next start tries again
+			_ = l.Close()                                   // with the lock's file
 		}
 	}
 }

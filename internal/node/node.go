@@ -27,7 +27,8 @@ import (
 type Node struct {
 	cfg    Config
 	dir    string
-	own    bool // the directory is ours to remove
+	lock   *os.File     // by which the directory is ours
+	tidy   func() error // removes from it what is not to stay; nil: all is
 	epoch  uint64
 	secret []byte // of the tokens
 
@@ -75,19 +76,19 @@ type closer interface {
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, (&Node{cfg: cfg}).release())
 	}
 	n := &Node{
-		cfg: cfg, own: cfg.Dir == "" || !cfg.Keep, epoch: uint64(time.Now().UnixNano()),
+		cfg: cfg, epoch: uint64(time.Now().UnixNano()),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival),
 	}
-	if n.dir, err = cfg.sessionDir(); err != nil {
-		return nil, err
+	if err = n.claim(); err != nil {
+		return nil, errors.Join(err, n.release())
 	}
 	n.clients.last = ids.ClientID(n.epoch) // above every id of an earlier life
 	n.lastJob = firstJob(n.dir)
 	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
-		return nil, err
+		return nil, errors.Join(err, n.release())
 	}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.limited = &limited{log: cfg.Logger, every: 10 * time.Second}
@@ -160,13 +161,7 @@ func (n *Node) close(ctx context.Context) error {
 	stuck := n.stuck
 	n.mu.Unlock()
 	all = append(all, stuck, n.closeStore(stuck == nil))
-	if n.own {
-		all = append(all, os.RemoveAll(n.dir))
-	}
-	if n.cfg.closeLog != nil {
-		all = append(all, n.cfg.closeLog())
-	}
-	return errors.Join(all...)
+	return errors.Join(append(all, n.release())...)
 }
 
 func (n *Node) toSched(ev sched.Event)         { _ = n.raylet.Post(ev) } // stopped: nobody waits any more

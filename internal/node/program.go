@@ -51,9 +51,12 @@ func (n *Node) dropProgram(job ids.JobID) {
 	delete(n.programs, job)
 }
 
+// secretName is the file of a kept node's secret.
+const secretName = "secret"
+
 // secretOf gives the node's secret; a kept node's is in its directory.
 func secretOf(dir string, keep bool) ([]byte, error) {
-	path := filepath.Join(dir, "secret")
+	path := filepath.Join(dir, secretName)
 	if keep {
 		if b, err := os.ReadFile(path); err == nil && len(b) == 32 {
 			return b, nil

@@ -90,6 +90,9 @@ func (n *Node) cold(s *session, m *wire.Request) {
 		}
 		o.mu.Unlock()
 		reply(s, m, out, err)
+		if m.Method == state.MethodStop && err == nil {
+			n.passStop() // once it is answered: what stops closes the connections
+		}
 	})
 }
 
@@ -147,21 +150,25 @@ func (n *Node) ping(context.Context, empty) (state.Pong, error) {
 	return state.Pong{Node: n.cfg.Name, PID: os.Getpid(), Time: time.Now().UnixNano()}, nil
 }
 
-// stopNode passes the wish on to whoever runs the node.
+// stopNode agrees to end, if whoever runs the node listens to that.
 func (n *Node) stopNode(_ context.Context, r state.StopRequest) (state.Stopping, error) {
-	c := n.obs.stop.Load()
-	if c == nil {
+	if n.obs.stop.Load() == nil {
 		return state.Stopping{}, errs.New(errs.CodePermission, "node %s is part of a program, process %d: end that", n.cfg.Name, os.Getpid())
 	}
+	n.cfg.Logger.Info("the node was asked to stop", "reason", r.Reason)
+	return state.Stopping{Node: n.cfg.Name, PID: os.Getpid()}, nil
+}
+
+// passStop tells whoever runs the node, once.
+func (n *Node) passStop() {
+	c := *n.obs.stop.Load()
 	n.obs.mu.Lock()
 	defer n.obs.mu.Unlock()
 	select {
-	case <-*c:
+	case <-c:
 	default:
-		n.cfg.Logger.Info("the node was asked to stop", "reason", r.Reason)
-		close(*c)
+		close(c)
 	}
-	return state.Stopping{Node: n.cfg.Name, PID: os.Getpid()}, nil
 }
 
 func (n *Node) metricsText(context.Context, empty) (state.Text, error) {

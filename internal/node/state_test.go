@@ -23,7 +23,13 @@ import (
 	"mobula/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdEnv); dir != "" {
+		hold(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // gate lets the tasks "state/wait" end.
 var gate = make(chan chan struct{}, 1)

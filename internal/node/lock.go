@@ -1,0 +1,160 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+)
+
+// lockName is the file by whose lock a node has its directory. It tells the process.
+const lockName = "node.lock"
+
+// CheckDir tells whether a node could have the directory, with the error that Start would give.
+func CheckDir(dir string) error {
+	l, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// lockDir makes the directory and keeps every other node out of it, until the file is
+// closed or the process has ended.
+func lockDir(dir string) (*os.File, error) {
+	invalid := func(err error) error { return errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err) }
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, invalid(err)
+	}
+	path := filepath.Join(dir, lockName)
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			err = taken(dir, f)
+		case err != nil:
+			err = invalid(err)
+		case !isAt(f, path): // whose node has just ended and removed it
+			_ = f.Close()
+			continue
+		default:
+			if err = errors.Join(f.Truncate(0), writePID(f)); err == nil {
+				return f, nil
+			}
+			err = invalid(err)
+		}
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+}
+
+func writePID(f *os.File) error {
+	_, err := f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
+	return err
+}
+
+// taken is the error of a directory that another node has.
+func taken(dir string, lock *os.File) error {
+	var b [20]byte
+	n, _ := lock.ReadAt(b[:], 0) // it ends before
+	who := "another process"
+	if pid, err := strconv.Atoi(string(bytes.TrimSpace(b[:n]))); err == nil {
+		if who = fmt.Sprintf("process %d", pid); pid == os.Getpid() {
+			who = fmt.Sprintf("this process (%d)", pid)
+		}
+	}
+	return errs.New(errs.CodeNodeRunning, "a node of %s runs in %s: give this one another directory (WithDir, MOBULA_DIR, --dir), or stop that one; "+
+		"mobula stop --address %s does where it runs by itself", who, dir, dir)
+}
+
+func isAt(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// ownNames is all that a node makes in its directory.
+var ownNames = []string{SocketName, "gcs", "owner", "jobs", "logs", "events", "spill"}
+
+// claim has the node take a directory: the one it is told, or a fresh one.
+func (n *Node) claim() (err error) {
+	if n.cfg.Dir == "" {
+		if n.dir, err = freshDir(); err != nil {
+			return err
+		}
+		n.tidy = func() error { return os.RemoveAll(n.dir) }
+		n.lock, err = lockDir(n.dir)
+		return err
+	}
+	n.dir = n.cfg.Dir
+	_, err = os.Stat(n.dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	_, err = os.Stat(filepath.Join(n.dir, lockName))
+	killed := err == nil
+	if n.lock, err = lockDir(n.dir); err != nil || n.cfg.Keep {
+		return err
+	}
+	return n.claimForProgram(made, killed)
+}
+
+// claimForProgram is for a node inside a program: it leaves the directory as it found it. What a
+// killed one left goes first.
+func (n *Node) claimForProgram(made, killed bool) error {
+	if exists(filepath.Join(n.dir, secretName)) {
+		return errs.New(errs.CodeInvalid, "node directory %q keeps the state of a node that mobula start runs, which a node inside a program would end: give this one another", n.dir)
+	}
+	var all []error
+	ours := slices.DeleteFunc(slices.Clone(ownNames), func(name string) bool {
+		path := filepath.Join(n.dir, name)
+		if killed {
+			all = append(all, os.RemoveAll(path))
+		}
+		return exists(path) // it is somebody else's
+	})
+	n.tidy = func() error {
+		var all []error
+		for _, name := range append(ours, lockName) {
+			all = append(all, os.RemoveAll(filepath.Join(n.dir, name)))
+		}
+		if made {
+			_ = os.Remove(n.dir) // somebody may have put something there
+		}
+		return errors.Join(all...)
+	}
+	return errors.Join(all...)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// release lets the next node have the directory.
+func (n *Node) release() error {
+	var all []error
+	if n.tidy != nil && n.lock != nil {
+		all = append(all, n.tidy())
+	}
+	if n.lock != nil {
+		all = append(all, n.lock.Close())
+	}
+	if n.cfg.closeLog != nil {
+		all = append(all, n.cfg.closeLog())
+	}
+	return errors.Join(all...)
+}
