@@ -32,8 +32,8 @@ func (l *Log) next(size int) (*segment, error) {
 	if best >= 0 {
 		s := l.spares[best]
 		l.spares = slices.Delete(l.spares, best, best+1)
-		if err := s.reuse(filepath.Join(l.dir, segmentName(l.last+1)), l.last+1); err == nil {
-			return s, nil
+		if again, err := s.reuse(filepath.Join(l.dir, segmentName(l.last+1)), l.last+1); err == nil {
+			return again, nil
 		}
 		_ = l.discard(s) // a new one does as well
 	}
@@ -129,14 +129,15 @@ func (s *segment) retire() error {
 	return nil
 }
 
-// reuse makes a retired segment one of the log. Its old records are of another number and so are not
+// reuse makes a segment of the log out of a retired one, of which nothing but the memory and the file
+// are taken: lists may still name the old one. Its old records are of another number and so are not
 // valid; a file gets its name once its header is written.
-func (s *segment) reuse(path string, seq uint32) error {
+func (s *segment) reuse(path string, seq uint32) (*segment, error) {
 	mem, ready := s.mem, s.ready
 	if mem == nil {
 		var err error
 		if mem, err = unix.Mmap(int(s.file.Fd()), 0, s.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-			return err
+			return nil, err
 		}
 		s.mem, ready = mem, 0
 	}
@@ -144,9 +145,8 @@ func (s *segment) reuse(path string, seq uint32) error {
 	putHeader(mem, seq)
 	if s.linked {
 		if err := os.Rename(s.path, path); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	*s = segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize}
-	return nil
+	return &segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize}, nil
 }
