@@ -20,12 +20,13 @@ func (c *Core) client(id ids.ClientID) *clientRec {
 func (c *Core) addClient(id ids.ClientID, role wire.Role) *clientRec {
 	cl := &clientRec{id: id, role: role}
 	c.clients[id] = cl
+	c.lastClient = nil
 	return cl
 }
 
 func (c *Core) clientJoined(ev ClientJoined) {
 	cl := c.clients[ev.Client]
-	if cl == nil {
+	if cl == nil || cl.gone && len(cl.leases) == 0 { // of one that is gone, the handles are being taken
 		cl = c.addClient(ev.Client, ev.Role)
 	}
 	if cl.joined {
@@ -33,6 +34,7 @@ func (c *Core) clientJoined(ev ClientJoined) {
 	}
 	cl.joined, cl.role = true, ev.Role
 	if ev.Role == wire.RoleDriver {
+		c.sweepAll() // of the last driver: what this one submits is not to be cancelled
 		c.drivers++
 		c.orphan = c.ended
 	}
@@ -51,31 +53,34 @@ func (c *Core) clientGone(ev ClientGone) {
 	if cl.lostErr == nil {
 		cl.lostErr = ev.Err
 	}
-	c.dropHandles(cl)
-	c.leaveStreams(cl)
-	c.callerGone()
-	c.foreignWorkerGone(cl)
 	if cl.role == wire.RoleDriver && cl.joined {
 		if c.drivers--; c.drivers == 0 && c.pause == nil {
 			c.endJob(ev.Err)
 		}
 	}
+	if !c.ended { // else what it holds goes with the job
+		c.startSweep(cl)
+	}
+	c.callerGone()
+	c.foreignWorkerGone(cl)
 	if len(cl.leases) > 0 {
 		c.workerLost(cl)
 	}
 	c.maybeForget(cl)
 }
 
-// dropHandles takes every handle a client has. It looks at every object: clients end
-// seldom, and a set of handles for each would cost every task.
+// dropHandles takes every handle a client has, at once: of one that says what it holds. One that
+// is gone is swept. Either looks at every object: clients end seldom, and a set of handles for
+// each would cost every task.
 func (c *Core) dropHandles(cl *clientRec) {
-	if cl.handles == 0 {
-		return
+	if cl.handles > 0 {
+		c.eachObject(func(o *objRec) { c.dropHandle(cl, o) })
 	}
-	c.eachObject(func(o *objRec) {
-		o.ungetAll(cl)
-		c.takeHandle(cl, o)
-	})
+}
+
+func (c *Core) dropHandle(cl *clientRec, o *objRec) {
+	o.ungetAll(cl)
+	c.takeHandle(cl, o)
 }
 
 // eachObject calls f for every object there is a record of.
@@ -104,7 +109,9 @@ func (c *Core) maybeForget(cl *clientRec) {
 			c.timers.remove(cl.settle)
 			cl.settle = nil
 		}
-		delete(c.clients, cl.id)
+		if c.clients[cl.id] == cl {
+			delete(c.clients, cl.id)
+		}
 		if c.lastClient == cl {
 			c.lastClient = nil
 		}

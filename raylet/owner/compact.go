@@ -88,7 +88,7 @@ func (c *Core) FreeTombs(below uint64) []uint64 {
 
 // logForget records what the step forgot.
 func (c *Core) logForget() {
-	if c.cfg.VolatileLog {
+	if c.cfg.VolatileLog || c.ended {
 		return
 	}
 	at := len(c.logbuf)

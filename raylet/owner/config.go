@@ -53,6 +53,8 @@ type Config struct {
 
 	// Transitions turns the Transitions effect on.
 	Transitions bool
+
+	sweepPart int // records that a sweep looks at in one step
 }
 
 func (c Config) withDefaults() Config {
@@ -79,6 +81,9 @@ func (c Config) withDefaults() Config {
 	defTime(&c.MaxOOMBackoff, time.Minute)
 	if c.MaxPipeline == 0 {
 		c.MaxPipeline = 256
+	}
+	if c.sweepPart == 0 {
+		c.sweepPart = sweepPart
 	}
 	if c.ActorWindow == 0 {
 		c.ActorWindow = 512

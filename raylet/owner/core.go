@@ -72,6 +72,9 @@ type Core struct {
 	creditors   []*clientRec
 	keyBuf      []byte
 
+	sweeps       []*sweep // under way, one after another
+	sweeping     *timer   // of the next slice
+	sweepBuf     []*objRec
 	reaped       []*taskRec // in this step
 	tasksFree    []*taskRec
 	waitsFree    []*waits
@@ -306,7 +309,7 @@ func (c *Core) flushFreed() {
 		c.logForget()
 		c.forgot = c.forgot[:0]
 	}
-	if len(c.cookies) > 0 {
+	if len(c.cookies) > 0 && !c.ended {
 		c.effects = append(c.effects, Effect{Kind: LogFree, Cookies: &c.cookies})
 	}
 	c.flushFrees()

@@ -32,7 +32,7 @@ func (c *Core) dispatchAll() {
 // pipeline takes, and no more than an even share, so that none idles beside a long queue.
 // A pipeline that is nearly full is left to run down a little, so that pushes stay batched.
 func (c *Core) dispatch(k *classRec) {
-	if k.ready.n == 0 || len(k.leases) == 0 {
+	if k.ready.n == 0 || len(k.leases) == 0 || c.ended || c.cancelling() {
 		return
 	}
 	depth := c.depth(k)
@@ -174,6 +174,9 @@ func (k *classRec) measured(ns int64) {
 // changed from or to nothing, doubled or halved.
 func (c *Core) want(k *classRec) {
 	n := k.ready.n
+	if c.ended || c.cancelling() {
+		n = 0
+	}
 	if n == k.told || n != 0 && k.told != 0 && n < 2*k.told && 2*n > k.told {
 		return
 	}

@@ -93,9 +93,15 @@ func (c *Core) toRegistry(m any) {
 	c.effects = append(c.effects, Effect{Kind: ToRegistry, Msg: m})
 }
 
-// logged takes what was appended to the log buffer since start as a record of this step.
+// logged takes what was appended to the log buffer since start as a record of this step. The
+// log of a job that has ended is removed with it: nothing more is written or freed there, and a
+// core that is rebuilt from it ends the job again.
 func (c *Core) logged(start int, cookie *uint64) {
 	b := c.logbuf
+	if c.ended {
+		c.logbuf = b[:start]
+		return
+	}
 	c.logs = append(c.logs, LogRecord{b[start:len(b):len(b)], cookie})
 }
 

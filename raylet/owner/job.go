@@ -1,6 +1,9 @@
 package owner
 
 import (
+	"maps"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
@@ -24,12 +27,23 @@ func (c *Core) endJob(err *errs.Error) {
 			c.killActorWith(a, why)
 		}
 	}
-	kept := make(map[ids.TaskID]bool)
-	c.tasks.eachTask(func(t *taskRec) {
-		if !t.state.Terminal() && !c.detached(t, kept) {
+	c.ended = c.detachedActors() == 0
+	c.cancelPushed()
+	c.startSweep(nil)
+}
+
+// cancelPushed ends what workers have, so that they are free at once; what waits is swept.
+func (c *Core) cancelPushed() {
+	var pushed []*taskRec
+	for _, id := range slices.Sorted(maps.Keys(c.leases)) {
+		pushed = append(append(pushed, c.leases[id].lane.all()...), c.leases[id].fetching...)
+	}
+	known := make(map[ids.TaskID]bool)
+	for _, t := range pushed {
+		if !t.state.Terminal() && (c.ended || !c.detached(t, known)) {
 			c.cancelTask(t, true)
 		}
-	})
+	}
 }
 
 // detached tells whether a task belongs to a detached actor: it is a call of one, creates
@@ -65,6 +79,10 @@ func (c *Core) maybeEnded() {
 		return
 	}
 	c.ended = true
+	c.sweeps = slices.DeleteFunc(c.sweeps, func(s *sweep) bool { return s.client != nil }) // what they hold goes with the job
+	if len(c.sweeps) > 0 {
+		return
+	}
 	for _, l := range c.leases {
 		if l.state != lease.Ended && l.load() > 0 {
 			return

@@ -293,17 +293,8 @@ func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
 	s.eachItem(c.unholdItem)
 }
 
-// leaveStreams takes a client that is gone out of every stream.
-func (c *Core) leaveStreams(cl *clientRec) {
-	if c.streams == 0 {
-		return
-	}
-	c.tasks.eachTask(func(t *taskRec) {
-		if t.nret == wire.Streaming && slices.Contains(t.x.stream.readers, cl) {
-			c.leaveStream(t, cl)
-		}
-	})
-}
+// reads tells whether a client is among a stream's readers.
+func (s *streamRec) reads(cl *clientRec) bool { return slices.Contains(s.readers, cl) }
 
 func (c *Core) touchStream(t *taskRec) {
 	s := t.x.stream

@@ -14,6 +14,7 @@ const (
 	timerOrder                         // a caller's next call is missing
 	timerPack                          // packs that were not answered
 	timerResync                        // clients that do not say what they hold
+	timerSweep                         // the next slice of a sweep
 )
 
 // timer is an entry of the heap. The shell knows one time only: the earliest.
@@ -123,6 +124,10 @@ func (c *Core) tick() {
 			c.packOver()
 		case timerResync:
 			c.resyncOver()
+		case timerSweep:
+			c.sweeping = nil
+			c.sweepSlice()
+			return // the rest of what is due in a step of its own
 		}
 	}
 }

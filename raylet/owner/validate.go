@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"slices"
 
 	"mobula/internal/ids"
 	"mobula/raylet/owner/lease"
@@ -240,7 +241,7 @@ func (v *validator) clients() error {
 		if cl.handles != v.handles[cl] {
 			return fmt.Errorf("client %v counts %d handles, holds %d", cl.id, cl.handles, v.handles[cl])
 		}
-		if cl.gone && cl.handles > 0 {
+		if cl.gone && cl.handles > 0 && !v.c.ended && !slices.ContainsFunc(v.c.sweeps, func(s *sweep) bool { return s.client == cl }) {
 			return fmt.Errorf("client %v is gone and holds %d handles", cl.id, cl.handles)
 		}
 	}
