@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"mobula/internal/client"
@@ -81,7 +82,7 @@ func run(ctx context.Context, body func(ctx context.Context, c *Cluster) error, 
 	if addr := os.Getenv(envAddress); addr != "" {
 		c, err = Connect(ctx, addr)
 	} else {
-		c, err = Start(ctx, opts...)
+		c, err = Start(ctx, slices.Concat([]StartOption{WithWorkerOutput(os.Stderr)}, opts)...)
 	}
 	if err != nil {
 		return err

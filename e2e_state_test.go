@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -139,4 +141,36 @@ func TestV11LogsOutliveTheirWorker(t *testing.T) {
 	if _, err := c.Logs(ctx, "", -1); !errors.Is(err, mobula.ErrInvalid) {
 		t.Errorf("of -1 bytes: %v", err)
 	}
+}
+
+// shared is a buffer that workers write to while a test reads it.
+type shared struct {
+	mu sync.Mutex
+	b  strings.Builder // guarded by mu
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// What tasks print in worker processes is seen by the program that asked for it.
+func TestV11WorkersOutputIsMirrored(t *testing.T) {
+	var out shared
+	ctx := mobulatest.Context(t, mobula.WithCPUs(1), mobula.WithProcesses(), mobula.WithWorkerOutput(&out))
+	get(ctx, t, e2eTalk.Go(ctx, mobula.V(filepath.Join(t.TempDir(), "a")), mobula.V(1)), 2)
+	line := regexp.MustCompile(`(?m)^\(worker/(\d+)\) printed by try ([12])$`)
+	eventually(t, "both tries are heard", func() bool { return len(line.FindAllString(out.String(), -1)) == 2 })
+	got := line.FindAllStringSubmatch(out.String(), -1)
+	if got[0][2] != "1" || got[1][2] != "2" || got[0][1] == got[1][1] {
+		t.Errorf("the lines %q", got)
+	}
+	eventually(t, "standard error too", func() bool { return strings.Count(out.String(), `msg="this is try"`) == 2 })
 }

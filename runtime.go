@@ -19,6 +19,7 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
+	ncfg.WorkerOutput = cfg.output
 	n, err := node.Start(ctx, ncfg)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package mobula
 
 import (
+	"io"
 	"log/slog"
 
 	"mobula/internal/errs"
@@ -24,6 +25,7 @@ type startConfig struct {
 	processes bool
 	namespace string
 	log       *slog.Logger
+	output    io.Writer
 }
 
 type connectConfig struct {
@@ -106,6 +108,13 @@ func WithNamespace(name string) StartOption {
 // WithLogger sets where the node logs. Default: as the log settings say, if any is said, else slog.Default().
 func WithLogger(l *slog.Logger) StartOption {
 	return func(c *startConfig) error { c.log = l; return nil }
+}
+
+// WithWorkerOutput sets who takes what worker processes write to their standard output and error, line by
+// line, each with its worker's name before it. A writer that blocks holds up the workers that
+// write. Default: nobody; Main's is the program's standard error. Logs has the rest.
+func WithWorkerOutput(w io.Writer) StartOption {
+	return func(c *startConfig) error { c.output = w; return nil }
 }
 
 // ConnectNamespace sets the namespace of actor names. Default: "default".

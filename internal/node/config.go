@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -51,6 +52,7 @@ type Config struct {
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s
 	Logger       *slog.Logger
+	WorkerOutput io.Writer // takes what worker processes write, beside their logs; nil: the logs alone
 	Faults       *actors.Faults
 
 	closeLog func() error // of a Logger that is the node's own; nil: it is not

@@ -20,6 +20,7 @@ func (n *Node) startProcesses() error {
 		Exe: n.cfg.Executable, Args: n.cfg.Args, Env: append(os.Environ(), n.cfg.Env...),
 		Program: n.executable,
 		Socket:  n.Address(),
+		Mirror:  n.cfg.WorkerOutput,
 		LogDir:  filepath.Join(n.dir, "logs"),
 		Post:    func(ev pool.Event) { _ = n.raylet.Post(ev) }, // stopped: the launcher is closed next
 	})

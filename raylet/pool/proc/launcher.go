@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -50,6 +51,9 @@ type Config struct {
 	LogDir  string // empty: output is dropped but for the tail
 	LogMB   int    // of one file
 	Logs    int    // files kept a stream, the current one included
+	// Mirror takes what workers write too, line by line, each with its worker's name before it; nil: nobody
+	// does. One that blocks holds up the workers that write.
+	Mirror io.Writer
 	// Post takes StartFailed and Exited. It must not block, and is called from several goroutines.
 	Post func(pool.Event)
 }
@@ -57,6 +61,7 @@ type Config struct {
 // Launcher starts and watches processes. It is safe for concurrent use.
 type Launcher struct {
 	cfg   Config
+	all   *mirror       // nil: nobody wants it
 	jobs  chan *process // to the thread that forks
 	watch sync.WaitGroup
 
@@ -80,6 +85,9 @@ func New(cfg Config) (*Launcher, error) {
 	}
 	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
 	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process)}
+	if cfg.Mirror != nil {
+		l.all = &mirror{out: cfg.Mirror}
+	}
 	l.watch.Go(l.thread)
 	return l, nil
 }
@@ -111,7 +119,7 @@ func (l *Launcher) thread() {
 
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
-	p := &process{spec: s, cfg: &l.cfg, env: l.environ(s), exe: l.cfg.Exe, args: l.cfg.Args}
+	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: l.environ(s), exe: l.cfg.Exe, args: l.cfg.Args}
 	if l.cfg.Program != nil {
 		file, args, err := l.cfg.Program(s.Job)
 		if err != nil {

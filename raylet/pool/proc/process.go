@@ -23,6 +23,7 @@ type process struct {
 	args []string
 	spec pool.StartProcess
 	cfg  *Config
+	all  *mirror
 	env  []string
 	cmd  *exec.Cmd
 	fd   *os.File // pidfd
@@ -132,6 +133,9 @@ func (p *process) terminate() {
 
 func (p *process) stream(name string) *stream {
 	s := &stream{}
+	if p.all != nil {
+		s.lines = &lines{to: p.all, prefix: "(worker/" + p.spec.Worker.String() + ") "}
+	}
 	if p.cfg.LogDir != "" {
 		s.log = &timberjack.Logger{
 			Filename: filepath.Join(p.cfg.LogDir, "worker-"+p.spec.Worker.String()+"."+name),
@@ -148,7 +152,8 @@ func (p *process) closeStreams() {
 
 // stream takes what a process writes: into a log that rotates, and its end into memory.
 type stream struct {
-	log *timberjack.Logger
+	log   *timberjack.Logger
+	lines *lines
 
 	mu   sync.Mutex
 	tail []byte // guarded by mu
@@ -165,6 +170,7 @@ func (s *stream) Write(b []byte) (int, error) {
 			rest = rest[n:]
 		}
 	}
+	s.lines.write(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(b) >= TailSize {
@@ -186,6 +192,7 @@ func (s *stream) Tail() string {
 }
 
 func (s *stream) Close() {
+	s.lines.end()
 	if s.log != nil {
 		_ = s.log.Close() // what could not be written is lost, as before
 	}
