@@ -2,6 +2,7 @@ package mobula
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -105,7 +106,7 @@ func WorkerMain() bool {
 	idle.on.Store(true) // a driver decides by itself when to collect
 	is, err := engine.worker(context.Background())
 	idle.on.Store(false)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrDisconnected) { // the node is gone, or going: its log says why
 		fmt.Fprintln(os.Stderr, "mobula worker:", err)
 	}
 	return is

@@ -3,7 +3,7 @@
 //
 //	go run ./samples/counter -calls 2000 -kill-every 250
 //
-// The actor owns its count and the file it is saved in, and saves before it answers: a call
-// that is made again after a crash is known by its number. A call blocks while the actor
+// The actor owns its count and the journal it is written to, before each answer: a call that is
+// made again after a crash is known by its number, and gets the answer it had. A call blocks while the actor
 // restarts; its error would be ErrActorDied once the restarts are used up.
 package main

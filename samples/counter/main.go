@@ -1,62 +1,61 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"mobula"
 )
 
-// Counter counts, and saves what it promised before it answers.
+// Counter counts, and writes each answer to a journal before it gives it.
 type Counter struct {
-	path  string
-	state state
+	journal *os.File
+	answers []int // of each call that was counted, by its number
 }
 
-type state struct {
-	Value int
-	Last  int // number of the last call that was counted
-}
-
-// NewCounter constructs the actor, the first time and after each crash: the state is in the file.
+// NewCounter constructs the actor, the first time and after each crash: its state is the journal.
 func NewCounter(_ context.Context, path string) (*Counter, error) {
-	c := &Counter{path: path}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return c, json.Unmarshal(data, &c.state)
+	c := &Counter{journal: f}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: answer %d: %w", path, len(c.answers)+1, err), f.Close())
+		}
+		c.answers = append(c.answers, n)
+	}
+	return c, lines.Err()
 }
 
-// Add counts a call by its number. A call in flight when the process died is made again, so one
-// that was counted already is only answered.
+// Add counts a call by its number. All calls in flight when the process died are made again, in
+// their order; one that was counted already gets the answer it had.
 func (c *Counter) Add(_ context.Context, call, by int) (int, error) {
-	if call <= c.state.Last {
-		return c.state.Value, nil
+	switch done := len(c.answers); {
+	case call <= done:
+		return c.answers[call-1], nil
+	case call > done+1:
+		return 0, fmt.Errorf("call %d comes before call %d", call, done+1)
 	}
-	next := state{Value: c.state.Value + by, Last: call}
-	data, err := json.Marshal(next)
-	if err != nil {
+	sum := by
+	if call > 1 {
+		sum += c.answers[call-2]
+	}
+	if _, err := fmt.Fprintln(c.journal, sum); err != nil {
 		return 0, err
 	}
-	if err := os.WriteFile(c.path+".new", data, 0o600); err != nil {
-		return 0, err
-	}
-	if err := os.Rename(c.path+".new", c.path); err != nil {
-		return 0, err
-	}
-	c.state = next
-	return next.Value, nil
+	c.answers = append(c.answers, sum)
+	return sum, nil
 }
 
 // PID names the process that the actor lives in.
@@ -83,7 +82,7 @@ func main() {
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory
 		start := time.Now()
-		r, err := run(ctx, filepath.Join(dir, "state"), *calls, *every)
+		r, err := run(ctx, filepath.Join(dir, "journal"), *calls, *every)
 		if err != nil {
 			return err
 		}
