@@ -68,6 +68,7 @@ func (t *names) claim(job ids.JobID, m owner.ClaimName) {
 }
 
 func (t *names) release(m owner.ReleaseName) {
+	t.publish(owner.ActorAt{Actor: m.Actor, State: actor.Dead, Err: m.Err})
 	t.mu.Lock()
 	opts := cmp.Or(m.Opts, t.names[m.Actor])
 	delete(t.names, m.Actor)
@@ -123,13 +124,18 @@ func (t *names) locate(job ids.JobID, m owner.LocateActor) {
 	at, known := t.at[m.Actor]
 	if !known && t.n.jobs.get(m.Actor.Job()) == nil {
 		delete(t.seek, m.Actor)
-		at = owner.ActorAt{Actor: m.Actor, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "actor %v: its job has ended", m.Actor)}
-		known = true
+		at, known = gone(m.Actor), true
 	}
 	t.mu.Unlock()
 	if known {
 		t.tell(job, at)
+	} else {
+		t.n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: m}) // it is on its way up, or dead
 	}
+}
+
+func gone(id ids.ActorID) owner.ActorAt {
+	return owner.ActorAt{Actor: id, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "actor %v: its job has ended", id)}
 }
 
 func (t *names) tell(job ids.JobID, at owner.ActorAt) {
@@ -139,12 +145,25 @@ func (t *names) tell(job ids.JobID, at owner.ActorAt) {
 	t.n.jobs.post(job, owner.FromRegistry{Msg: at})
 }
 
-// forget drops what a job that ended wanted to hear.
+// forget drops what a job that ended wanted to hear, and tells who asked for its actors. The job is
+// out of the table already.
 func (t *names) forget(job ids.JobID) {
+	var dead []ids.ActorID
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, jobs := range t.seek {
+	for id, jobs := range t.seek {
 		delete(jobs, job)
+		if id.Job() == job {
+			dead = append(dead, id)
+		}
+	}
+	for id := range t.at {
+		if id.Job() == job {
+			dead = append(dead, id)
+		}
+	}
+	t.mu.Unlock()
+	for _, id := range dead {
+		t.publish(gone(id))
 	}
 }
 

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -322,6 +323,37 @@ func TestActorOfAnotherJobIsKilledByItsOwner(t *testing.T) {
 	own.step(FromRegistry{KillRequested{Actor: ids.ActorID(spec.ID)}})
 	if len(sent[*wire.StopActor](own, worker)) != 1 {
 		t.Error("the owner does not do what another job asked")
+	}
+}
+
+// Another job asks for an actor that the registry does not know: the one that is dead, was never
+// there, or cannot be found is said to be; one that comes is not.
+func TestWhoAsksForAnActorThatWillNotComeIsTold(t *testing.T) {
+	s := newScript(t, Config{})
+	asked := func(id ids.ActorID) []PublishActor {
+		s.step(FromRegistry{LocateActor{Actor: id}})
+		return told[PublishActor](s)
+	}
+	none := ids.ActorID(ids.Derive(s.root, 77))
+	if at := asked(none); len(at) != 1 || at[0].At.Actor != none || at[0].At.State != actor.Dead {
+		t.Errorf("one that was never there: %+v", at)
+	}
+	plain, _ := s.spawn(counter, worker)
+	if at := asked(ids.ActorID(plain.ID)); len(at) != 1 || at[0].At.State != actor.Dead || !errors.Is(at[0].At.Err, errs.ErrInvalid) {
+		t.Errorf("one without a name: %+v", at)
+	}
+	named := s.create(&wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "d", Detached: true})
+	id := ids.ActorID(named.ID)
+	if at := asked(id); len(at) != 0 {
+		t.Errorf("one whose name is being claimed: %+v", at)
+	}
+	s.step(FromRegistry{NameClaimed{Actor: id}})
+	if at := asked(id); len(at) != 0 {
+		t.Errorf("one that is being created: %+v", at)
+	}
+	s.step(FromRegistry{KillRequested{Actor: id}})
+	if at := asked(id); len(at) != 1 || at[0].At.State != actor.Dead {
+		t.Errorf("one that was killed: %+v", at)
 	}
 }
 

@@ -19,7 +19,25 @@ func (c *Core) fromRegistry(m any) {
 		c.actorAt(m)
 	case KillRequested:
 		c.killActor(m.Actor, m.Restart)
+	case LocateActor:
+		c.sought(m.Actor)
 	}
+}
+
+// sought answers another job that asks for an actor of this one which the registry does not know:
+// one that will not come.
+func (c *Core) sought(id ids.ActorID) {
+	at := ActorAt{Actor: id, State: actor.Dead}
+	switch a := c.actors[id]; {
+	case a == nil:
+	case a.over():
+		at.Err = a.cause
+	case a.claimed || a.state == actor.Claiming:
+		return // it is published when it is up
+	default:
+		at.Err = errs.New(errs.CodeInvalid, "actor %v has no name: only named actors can be called from other jobs", id)
+	}
+	c.toRegistry(PublishActor{at})
 }
 
 func (c *Core) nameClaimed(m NameClaimed) {

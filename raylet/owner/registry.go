@@ -26,7 +26,8 @@ type ReleaseName struct {
 type PublishActor struct{ At ActorAt }
 
 // LocateActor asks for an actor of another job; ActorAt answers, at once and whenever the
-// actor moves. Done withdraws it.
+// actor moves. Done withdraws it. The registry passes it on to the actor's own job where it
+// does not know the actor; PublishActor answers if the actor is dead.
 type LocateActor struct {
 	Actor ids.ActorID
 	Done  bool
