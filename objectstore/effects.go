@@ -27,11 +27,11 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 	case ToOwner:
 		s.o.ToOwner(e.Job, e.Msg)
 	case WriteRecord:
-		if err := s.o.Memory.Index.Write(e.Slot, &e.Record); err != nil {
-			s.log.Warn("object store index: a record is missing, its object would not survive a restart", "object", e.Record.ID, "err", err)
+		if err := s.unwritten.write(s.o.Memory.Index, e.Slot, &e.Record); err != nil {
+			s.log.Warn("object store index: a record is missing, its object would not survive the node's process", "object", e.Record.ID, "err", err)
 		}
 	case ClearRecord:
-		if err := s.o.Memory.Index.Clear(e.Slot); err != nil {
+		if err := s.unwritten.clear(s.o.Memory.Index, e.Slot); err != nil {
 			s.log.Warn("object store index: a record stays", "slot", e.Slot, "err", err)
 		}
 	case SpillWrite:

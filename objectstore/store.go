@@ -56,16 +56,17 @@ type Store struct {
 	log     *slog.Logger
 
 	// What follows outlives the core and is used on the actor's goroutine only.
-	core     *Core
-	epoch    uint64
-	notes    notebook
-	files    files
-	now      int64
-	disarm   func()
-	removals []spill.Location // until spill storage is ready
-	ready    bool             // it is
-	recovery chan struct{}    // closed when the last Recover has returned
-	io       sync.WaitGroup   // work on the segment under way: reserving, spilling, reading
+	core      *Core
+	epoch     uint64
+	notes     notebook
+	unwritten unwritten
+	files     files
+	now       int64
+	disarm    func()
+	removals  []spill.Location // until spill storage is ready
+	ready     bool             // it is
+	recovery  chan struct{}    // closed when the last Recover has returned
+	io        sync.WaitGroup   // work on the segment under way: reserving, spilling, reading
 }
 
 // Open starts a store. What a killed node left in the memory is taken over.
@@ -80,7 +81,7 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{o: o, mapping: m, log: o.Logger, recovery: make(chan struct{})}
+	s := &Store{o: o, mapping: m, log: o.Logger, recovery: make(chan struct{}), unwritten: make(unwritten)}
 	close(s.recovery)
 	s.files.open = make(map[uint32]*os.File)
 	if s.log == nil {
@@ -156,7 +157,7 @@ func (t timed) Step(now int64, ev Event) []Effect {
 // build makes the core: empty, or from the index and the notes.
 func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
 	s.epoch++
-	entries := s.o.Memory.Index.Replay()
+	entries := s.unwritten.over(s.o.Memory.Index.Replay())
 	if n := s.o.Memory.Index.Torn(); n > 0 {
 		s.log.Warn("object store index: damaged records were passed over", "count", n)
 	}

@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"mobula/internal/client"
@@ -36,7 +38,9 @@ type Driver struct {
 	address string
 	hello   wire.Hello
 
-	links []*link.Link // every one ever opened: values may be mapped in each
+	mu     sync.Mutex
+	links  []*link.Link // guarded by mu: every one ever opened: values may be mapped in each
+	closed bool         // guarded by mu: links are being closed
 }
 
 // DefaultAddress is the socket of the node that `mobula start` starts for this user.
@@ -60,7 +64,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	if err != nil {
 		return nil, err
 	}
-	d.links = append(d.links, l)
+	d.links = []*link.Link{l}
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
 	d.Client = client.New(client.Config{
 		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
@@ -98,7 +102,9 @@ func (d *Driver) rejoin(ctx context.Context, cause error) (client.Session, error
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		l, err := link.Dial(ctx, d.address, d.hello)
 		if err == nil {
-			d.links = append(d.links, l)
+			if !d.keep(l) {
+				return client.Session{}, errors.Join(cause, l.Close())
+			}
 			return client.Session{Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Serve: func() { d.read(l) }}, nil
 		}
 		if final(err) {
@@ -118,10 +124,24 @@ func final(err error) bool {
 	return ok && e.Code != errs.CodeNoNode && e.Code != errs.CodeDisconnected && e.Code != errs.CodeShutdown
 }
 
+// keep notes a link for Close, unless that has begun.
+func (d *Driver) keep(l *link.Link) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.links = append(d.links, l)
+	}
+	return !d.closed
+}
+
 // Close leaves the node: the job ends.
 func (d *Driver) Close(ctx context.Context) error {
 	err := d.Client.Close(ctx)
-	for _, l := range d.links {
+	d.mu.Lock()
+	links := d.links
+	d.links, d.closed = nil, true
+	d.mu.Unlock()
+	for _, l := range links {
 		if e := l.Close(); err == nil {
 			err = e
 		}

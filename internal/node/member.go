@@ -77,8 +77,12 @@ func (n *Node) startMember(s *session) error {
 	if s.role == wire.RoleWorker {
 		parent, kind = n.rayletSup, "worker"
 	}
+	name := fmt.Sprintf("%s/%d", kind, uint64(s.id)-n.epoch)
+	if s.nth > 0 {
+		name += fmt.Sprintf(".%d", s.nth) // the one before may still wait for the process
+	}
 	ref, err := actors.Spawn(parent, actors.Spec[memberEvent, memberEffect]{
-		Kind: kind, Name: fmt.Sprintf("%s/%d", kind, uint64(s.id)-n.epoch),
+		Kind: kind, Name: name,
 		New: func(actors.Start) (actors.Core[memberEvent, memberEffect], []memberEvent, error) {
 			if s.hasLeft() { // what was told is not told again: the session knows
 				return &memberCore{}, []memberEvent{eventLeft}, nil
@@ -110,7 +114,15 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			_ = self.Post(eventExited) // stopped: the node ends
 		})
 	case dropPins:
-		n.toStore(objectstore.ClientGone{Client: s.id})
+		n.mu.Lock()
+		heir := n.returns[s.id] > s.nth // the client is back: the pins are its new session's
+		if !heir {
+			delete(n.returns, s.id)
+		}
+		n.mu.Unlock()
+		if !heir {
+			n.toStore(objectstore.ClientGone{Client: s.id})
+		}
 	case stopMember:
 		self.BeginStop()
 	}

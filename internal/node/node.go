@@ -64,6 +64,7 @@ type Node struct {
 	programs map[ids.JobID]program     // guarded by mu: what the jobs' workers run
 	locals   map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
 	arrivals map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
+	returns  map[ids.ClientID]int      // guarded by mu: how often a driver has come back
 	stuck    error                     // guarded by mu: what in this process would not end
 }
 
@@ -80,7 +81,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, epoch: uint64(time.Now().UnixNano()),
-		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival),
+		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.ClientID]int),
 	}
 	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())
@@ -129,12 +130,12 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
-	if n.socket != nil {
-		n.socket.close()
-	}
 	for _, s := range n.clients.all() {
 		s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)})
 		s.Flush()
+	}
+	if n.socket != nil {
+		n.socket.close()
 	}
 	var all []error
 	n.mu.Lock()

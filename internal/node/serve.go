@@ -124,7 +124,12 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 		n.leave(old, errs.New(errs.CodeShutdown, "the client connected again"))
 		<-old.told // its owner must not take the new session's messages for the old one's
 	}
-	return makeSession(h.Client, wire.RoleDriver, h.Job, p.PID), nil
+	s := makeSession(h.Client, wire.RoleDriver, h.Job, p.PID)
+	n.mu.Lock()
+	n.returns[h.Client]++
+	s.nth = n.returns[h.Client]
+	n.mu.Unlock()
+	return s, nil
 }
 
 // arrival is a worker whose registration the pool has yet to judge.

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/link"
+)
+
+// A driver that is closed while it looks for its node again leaves no connection and no mapping
+// behind, whoever was first.
+func TestCloseWhileTheDriverRejoins(t *testing.T) {
+	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
+	for i := range 20 {
+		d, err := Dial(t.Context(), filepath.Join(n.dir, SocketName), DialConfig{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := d.links[0]
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = first.Conn.Close() }) // the driver's reader ends, and it dials again
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * 50 * time.Microsecond) // not to wait: to be at another point each time
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			_ = d.Close(ctx) // of a connection that is closed already it says so
+		})
+		wg.Wait()
+		late, err := link.Dial(t.Context(), d.address, d.hello)
+		if errors.Is(err, errs.ErrOwnerDied) {
+			continue // the job is over, as it should be
+		}
+		if err != nil {
+			t.Fatalf("neither let in nor told that the job is over: %v", err)
+		}
+		if d.keep(late) {
+			t.Error("a driver that is closed keeps a new connection, which nobody closes")
+		}
+		if err := late.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a session that is over says of its client does not touch the one that came after it.
+func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
+	n, c := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
+	h := putLarge(t, c, 1<<20)
+	got, err := c.Get1(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Release()
+	old := n.clients.get(c.ID())
+	n.mu.Lock()
+	n.returns[c.ID()] = 1 // it is back
+	n.mu.Unlock()
+	n.doMember(old, old.ref, dropPins)
+	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned == 0 {
+		t.Errorf("the old session's end took the new one's pins: %+v, %v", s, err)
+	}
+	back := &session{id: c.ID(), nth: 1}
+	n.doMember(back, old.ref, dropPins)
+	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned != 0 {
+		t.Errorf("the last session's end leaves pins: %+v, %v", s, err)
+	}
+}
