@@ -208,6 +208,9 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
 			out.open(c)
 			err = n.receive(s, c)
 		}
+		if errors.Is(err, errs.ErrProtocol) {
+			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
+		}
 		n.leave(s, departure(s, err))
 	}}
 }

@@ -1,0 +1,309 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobula"
+	"mobula/internal/node"
+	"mobula/internal/state"
+	"mobula/wire"
+)
+
+// helloOf is what a client of the role says first, as bytes.
+func helloOf(t *testing.T, ctx context.Context, role wire.Role) []byte {
+	t.Helper()
+	path := filepath.Join(tempDir(t), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialled := make(chan error, 1)
+	go func() {
+		_, _, _, err := wire.Dial(ctx, path, wire.Hello{Role: role, PID: int32(os.Getpid())}, wire.Config{})
+		dialled <- err
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(c, head); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, binary.LittleEndian.Uint32(head[4:]))
+	if _, err := io.ReadFull(c, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-dialled; err == nil {
+		t.Fatal("a node that says nothing was taken for one")
+	}
+	return append(head, body...)
+}
+
+// frameOf is a frame that announces so many bytes and has those of body.
+func frameOf(size uint32, body string) []byte {
+	b := append([]byte("Mb\x01\x00"), binary.LittleEndian.AppendUint32(nil, size)...)
+	return append(b, body...)
+}
+
+// raw opens a connection on which the test itself says what it likes.
+func raw(t *testing.T, ctx context.Context, address string) net.Conn {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(ctx, "unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // the node may have closed it
+	if at, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// lastWords is all that the node says until it closes the connection.
+func lastWords(t *testing.T, c net.Conn) string {
+	t.Helper()
+	all, err := io.ReadAll(c)
+	if err != nil && !isErr(err, syscall.ECONNRESET) { // it closed with something unread
+		t.Errorf("the node does not close the connection: %v", err)
+	}
+	return string(all)
+}
+
+// busy runs tasks until the function it gives is called, which tells how they did.
+func busy(t *testing.T, ctx context.Context) (stop func()) {
+	t.Helper()
+	l := &load{t: t, ctx: ctx}
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			if err := l.small(50); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() { close(end); wg.Wait() })
+}
+
+// Clients that break the protocol, before and after they are let in, are told and dropped, each
+// alone; tasks run on beside them, and nothing stays of them.
+func TestFaultFrames(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
+	hello := helloOf(t, ctx, wire.RoleDriver)
+	before := components(n)
+	stop := busy(t, ctx)
+	defer stop()
+	silent := raw(t, ctx, n.Address())
+	since := time.Now()
+	for what, bad := range map[string]struct {
+		say  []byte
+		word string
+	}{
+		"another protocol":    {[]byte("GET / HTTP/1.1\r\nHost: mobula\r\n\r\n"), "does not speak this protocol"},
+		"a frame of 4 GiB":    {frameOf(1<<32-1, "x"), "announces 4294967295 bytes"},
+		"a malformed message": {frameOf(8, "\x0a\x06\x08\xff\xff\xff\xff\xff"), "malformed Hello at byte 1 of 6"},
+	} {
+		for _, first := range [][]byte{nil, hello} { // before and after it was let in
+			c := raw(t, ctx, n.Address())
+			if _, err := c.Write(append(bytes.Clone(first), bad.say...)); err != nil {
+				t.Fatal(err)
+			}
+			if got := lastWords(t, c); !strings.Contains(got, bad.word) {
+				t.Errorf("%s after %d bytes of hello: the node says %q, want %q", what, len(first), got, bad.word)
+			}
+		}
+	}
+	for _, cut := range [][]byte{hello[:5], hello[:len(hello)-1], append(bytes.Clone(hello), frameOf(1000, "\x0a\x02")...), append(bytes.Clone(hello), "Mb"...)} {
+		c := raw(t, ctx, n.Address())
+		if _, err := c.Write(cut); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.(*net.UnixConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		lastWords(t, c) // the node closes its end too
+	}
+	if got := lastWords(t, silent); !strings.Contains(got, "said nothing for 5s") || time.Since(since) > 10*time.Second {
+		t.Errorf("to a client that says nothing the node says %q, after %v", got, time.Since(since))
+	}
+	stop()
+	eventually(t, ctx, "nothing stays of those clients", func() bool { return components(n) == before })
+	works(t, ctx)
+}
+
+// A thousand clients connect at once, ask, and are answered, beside a thousand that say nothing.
+func TestFaultThousandClients(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
+	stop := busy(t, ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		raw(t, ctx, n.Address())
+		wg.Go(func() {
+			if err := asks(ctx, n.Address(), uint64(i)); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	stop()
+	works(t, ctx)
+}
+
+// asks connects as a tool, asks how the node is, and leaves.
+func asks(ctx context.Context, address string, req uint64) error {
+	c, _, _, err := wire.Dial(ctx, address, wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { c.Fail(context.Cause(ctx)) })()
+	if err := c.Send(&wire.Request{Req: req, Method: state.MethodStatus}); err != nil {
+		return err
+	}
+	for {
+		batch, err := c.Recv()
+		if err != nil {
+			return err
+		}
+		for _, m := range batch {
+			if r, ok := m.(*wire.Reply); ok {
+				if r.Req != req || r.Err != nil || len(r.Body) == 0 {
+					return fmt.Errorf("answer %d of %d bytes: %w", r.Req, len(r.Body), r.Err)
+				}
+				return c.Close()
+			}
+		}
+	}
+}
+
+// A thousand drivers: each has a job and objects of its own, and all of it goes with them.
+func TestFaultManyDrivers(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 64 * mib})
+	before := components(n)
+	var wg sync.WaitGroup
+	for i := range size(100, 1000) {
+		wg.Go(func() {
+			c, err := mobula.Connect(ctx, n.Address(), mobula.ConnectLogger(quiet()))
+			if err != nil {
+				t.Errorf("driver %d: %v", i, err)
+				return
+			}
+			mine := c.Context(ctx)
+			ref, err := mobula.Put(mine, array(128<<10, float64(i)))
+			if err != nil {
+				t.Errorf("driver %d: %v", i, err)
+			} else if xs, err := ref.Get(mine); err != nil || !holds(xs, 128<<10, float64(i)) {
+				t.Errorf("driver %d: %d elements, %v", i, len(xs), err)
+			}
+			if err := c.Close(ctx); err != nil {
+				t.Errorf("driver %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, ctx, "nothing stays of the drivers", func() bool {
+		s, err := n.StoreStats(ctx)
+		return err == nil && s.Objects == 0 && components(n) == before
+	})
+	works(t, ctx)
+}
+
+// strangerEnv makes this binary one that connects to a node, without the library and with it,
+// and says what it hears.
+const strangerEnv = "MOBULA_E2E_STRANGER"
+
+func strangerMain() bool {
+	address := os.Getenv(strangerEnv)
+	if address == "" {
+		return false
+	}
+	ctx := context.Background()
+	c, err := net.Dial("unix", address)
+	if err == nil {
+		_, err = io.Copy(os.Stdout, c)
+	}
+	fmt.Println("\nraw:", err)
+	d, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	if err == nil {
+		err = d.Close(ctx)
+	}
+	fmt.Println("library:", isErr(err, mobula.ErrPermission), err)
+	return true
+}
+
+// Another user's process is refused by the node itself, even where the file system would let it in.
+func TestFaultAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can start a process of another user; package wire shows it with a peer of another number")
+		return
+	}
+	ctx, cancel := limit(t)
+	defer cancel()
+	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
+	place := tempDir(t)
+	exe := filepath.Join(place, "stranger")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(exe, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(place, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stranger := func() string {
+		cmd := exec.CommandContext(ctx, exe)
+		cmd.Dir, cmd.Env = "/", []string{strangerEnv + "=" + n.Address()}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if out := stranger(); !strings.Contains(out, "raw: dial unix") || strings.Contains(out, "library: false") {
+		t.Errorf("the directory lets another user in: %q", out)
+	}
+	for path, mode := range map[string]os.FileMode{filepath.Dir(n.Address()): 0o711, n.Address(): 0o666} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := stranger(); !strings.Contains(out, "serves user 0, the connection is user 65534's") || !strings.Contains(out, "library: true") {
+		t.Errorf("another user hears %q", out)
+	}
+	works(t, ctx)
+}
