@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/link"
+	"mobula/wire"
 )
 
 // A driver that is closed while it looks for its node again leaves no connection and no mapping
@@ -59,13 +60,13 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 	defer got.Release()
 	old := n.clients.get(c.ID())
 	n.mu.Lock()
-	n.returns[c.ID()] = 1 // it is back
+	n.returns[old.job] = 1 // it is back
 	n.mu.Unlock()
 	n.doMember(old, old.ref, dropPins)
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned == 0 {
 		t.Errorf("the old session's end took the new one's pins: %+v, %v", s, err)
 	}
-	back := &session{id: c.ID(), nth: 1}
+	back := &session{id: c.ID(), role: wire.RoleDriver, job: old.job, nth: 1}
 	n.doMember(back, old.ref, dropPins)
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned != 0 {
 		t.Errorf("the last session's end leaves pins: %+v, %v", s, err)

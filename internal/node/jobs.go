@@ -70,6 +70,7 @@ func (n *Node) startedJobs() []pool.JobStarted {
 func (n *Node) forgetJob(job ids.JobID) {
 	n.mu.Lock()
 	n.started = slices.DeleteFunc(n.started, func(j pool.JobStarted) bool { return j.Job == job })
+	delete(n.returns, job)
 	n.mu.Unlock()
 	n.dropProgram(job)
 }

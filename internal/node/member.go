@@ -115,10 +115,7 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 		})
 	case dropPins:
 		n.mu.Lock()
-		heir := n.returns[s.id] > s.nth // the client is back: the pins are its new session's
-		if !heir {
-			delete(n.returns, s.id)
-		}
+		heir := s.role == wire.RoleDriver && n.returns[s.job] > s.nth // the client is back: the pins are its new session's
 		n.mu.Unlock()
 		if !heir {
 			n.toStore(objectstore.ClientGone{Client: s.id})

@@ -58,14 +58,15 @@ type Node struct {
 	once sync.Once
 	err  error // of Close; written in once
 
-	mu       sync.Mutex
-	lastJob  ids.JobID                 // guarded by mu
-	started  []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
-	programs map[ids.JobID]program     // guarded by mu: what the jobs' workers run
-	locals   map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
-	arrivals map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
-	returns  map[ids.ClientID]int      // guarded by mu: how often a driver has come back
-	stuck    error                     // guarded by mu: what in this process would not end
+	mu         sync.Mutex
+	lastJob    ids.JobID                 // guarded by mu
+	started    []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
+	programs   map[ids.JobID]program     // guarded by mu: what the jobs' workers run
+	locals     map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
+	arrivals   map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
+	returns    map[ids.JobID]int         // guarded by mu: the last return of the job's driver
+	lastReturn int                       // guarded by mu: of any driver, counted
+	stuck      error                     // guarded by mu: what in this process would not end
 }
 
 type closer interface {
@@ -81,7 +82,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, epoch: uint64(time.Now().UnixNano()),
-		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.ClientID]int),
+		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
 	}
 	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())

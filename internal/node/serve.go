@@ -126,8 +126,9 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 	}
 	s := makeSession(h.Client, wire.RoleDriver, h.Job, p.PID)
 	n.mu.Lock()
-	n.returns[h.Client]++
-	s.nth = n.returns[h.Client]
+	n.lastReturn++
+	s.nth = n.lastReturn
+	n.returns[h.Job] = s.nth
 	n.mu.Unlock()
 	return s, nil
 }

@@ -17,7 +17,7 @@ type session struct {
 	job  ids.JobID
 	pid  int32
 	root ids.TaskID
-	nth  int // how often the client had come back before; immutable
+	nth  int                      // the number of the return that began it, 0: none; immutable
 	ref  *actors.Ref[memberEvent] // its component; nil for a tool
 	told chan struct{}            // closed when everyone knows that it is gone
 	once sync.Once                // of told
