@@ -44,6 +44,9 @@ func (n *Node) restoreJobs() error {
 			return err
 		}
 	}
+	for _, job := range n.jobs.unowned() {
+		n.toStore(objectstore.DropJob{Job: job})
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -232,6 +233,7 @@ func (o *ownerActor) flush() {
 type owners struct {
 	mu    sync.RWMutex
 	byJob map[ids.JobID]*ownerActor
+	early map[ids.JobID]owner.Event // what the store found of jobs whose owners are not there yet
 }
 
 func (t *owners) get(job ids.JobID) *ownerActor {
@@ -247,6 +249,40 @@ func (t *owners) put(o *ownerActor) {
 		t.byJob = make(map[ids.JobID]*ownerActor)
 	}
 	t.byJob[o.job] = o
+	if ev, ok := t.early[o.job]; ok {
+		delete(t.early, o.job)
+		_ = o.ref.Post(ev)
+	}
+}
+
+// keep takes an inventory of the store's for the owner that is to come: the store is there before
+// the owners of the jobs that an earlier life of the node has left. Nobody else would ever free
+// what it names.
+func (t *owners) keep(job ids.JobID, ev owner.Event) {
+	if m, ok := ev.(owner.FromStore); !ok {
+		return
+	} else if _, ok := m.Msg.(objectstore.Inventory); !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.byJob[job]; o != nil { // it has come meanwhile
+		_ = o.ref.Post(ev)
+		return
+	}
+	if t.early == nil {
+		t.early = make(map[ids.JobID]owner.Event)
+	}
+	t.early[job] = ev
+}
+
+// unowned gives the jobs of which the store has objects and nobody a log.
+func (t *owners) unowned() []ids.JobID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	jobs := slices.Collect(maps.Keys(t.early))
+	clear(t.early)
+	return jobs
 }
 
 func (t *owners) remove(job ids.JobID) *ownerActor {
@@ -271,5 +307,7 @@ func (t *owners) all() []*ownerActor {
 func (t *owners) post(job ids.JobID, ev owner.Event) {
 	if o := t.get(job); o != nil {
 		_ = o.ref.Post(ev)
+	} else {
+		t.keep(job, ev)
 	}
 }

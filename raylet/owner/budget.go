@@ -16,7 +16,7 @@ const (
 	packBatch = 4 << 20 // bytes asked for and not answered
 	packRetry = time.Second
 	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
-	pageBatch = 256  // specs read back at once; also those in a row that cannot go before it gives up
+	pageBatch = 256  // specs read back at once
 	recBytes  = 256  // of a task's record
 )
 
@@ -28,6 +28,7 @@ type budget struct {
 	asked   []*objRec // Pack is out
 	packing int64     // bytes of asked
 	timer   *timer
+	looked  uint64 // queued tasks that were looked at, whether their specs can go
 }
 
 func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value.Meta)) }
@@ -159,16 +160,26 @@ func (c *Core) pageOut() {
 	if k == nil {
 		return
 	}
-	left, stay := k.ready.n-pageKeep, 0
-	for t := k.ready.tail; t != nil && left > 0 && t.spec != nil && stay < pageBatch; t, left = t.prev, left-1 {
-		if !c.pageable(t) {
-			stay++
-			continue
-		}
-		c.budget.dropSpec(t.spec)
-		t.spec = nil
-		c.stats.PagedOut++
+	// Those behind were looked at before, when they came: what could not go then cannot now.
+	fresh := k.ready.pushed - k.looked
+	later := uint64(0)
+	left := k.ready.n - pageKeep
+	if left <= 0 {
+		return
 	}
+	for t := k.ready.tail; t != nil && left > 0 && fresh > 0; t, left, fresh = t.prev, left-1, fresh-1 {
+		c.budget.looked++
+		switch {
+		case t.spec == nil:
+		case c.pageable(t):
+			c.budget.dropSpec(t.spec)
+			t.spec = nil
+			c.stats.PagedOut++
+		case t.cookie == 0:
+			later++ // it came in this step: its record is not in the log yet
+		}
+	}
+	k.looked = k.ready.pushed - later
 }
 
 func (c *Core) pageable(t *taskRec) bool {

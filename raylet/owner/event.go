@@ -20,7 +20,7 @@ type FromClient struct {
 type FromStore struct{ Msg any }
 
 // FromSched is a message of the scheduler: sched.Granted, Reclaim, Revoked, Resumed,
-// Infeasible or Resync, by value.
+// Infeasible, Feasible or Resync, by value.
 type FromSched struct{ Msg any }
 
 // FromRegistry answers a ToRegistry: NameClaimed or ActorAt, by value.

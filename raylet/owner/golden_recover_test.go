@@ -3,6 +3,7 @@ package owner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,6 +170,36 @@ func TestRestartedStore(t *testing.T) {
 	if p := told[objectstore.PinForGet](s); len(p) != 1 || p[0].Client != driver {
 		t.Errorf("its get is asked again: %+v", p)
 	}
+}
+
+// What a store that was rebuilt has and its owner has no use for is freed: of objects that are
+// gone, that failed, and of values that the owner has itself and does not know to be packed.
+func TestARestartedStoreKeepsNothingThatNobodyFrees(t *testing.T) {
+	s := newScript(t, Config{})
+	stored := s.makeStored(simple).ID.Return(0)
+	pending := s.submit(simple).ID.Return(0)
+	inlined, packing := s.root.Put(1), s.root.Put(2)
+	s.from(driver, &wire.PutValue{ID: inlined, Value: wire.Value{Data: []byte("x")}}, &wire.PutValue{ID: packing, Value: wire.Value{Data: []byte("y")}})
+	s.c.object(packing).flags |= objPacking
+	failed := s.submit(simple)
+	s.from(driver, &wire.Cancel{Task: failed.ID})
+	dropped := s.submit(simple)
+	s.from(driver, &wire.Cancel{Task: dropped.ID}, &wire.Release{IDs: []ids.ObjectID{dropped.ID.Return(0)}})
+	unknown := s.root.Put(99)
+	inv := objectstore.Inventory{Job: 1}
+	for _, id := range []ids.ObjectID{stored, pending, inlined, packing, failed.ID.Return(0), dropped.ID.Return(0), unknown} {
+		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: 1})
+	}
+	s.step(FromStore{inv})
+	f := told[objectstore.Free](s)
+	want := []ids.ObjectID{inlined, failed.ID.Return(0), dropped.ID.Return(0), unknown}
+	if len(f) != 1 || !slices.Equal(f[0].IDs, want) {
+		t.Errorf("freed %+v, want %v", f, want)
+	}
+	if d := told[objectstore.DropAttempt](s); len(d) != 1 || d[0].ID != pending {
+		t.Errorf("dropped %+v, want the attempt at what is being made", d)
+	}
+	s.c.object(packing).flags &^= objPacking
 }
 
 // A scheduler that was rebuilt is told every lease and want.

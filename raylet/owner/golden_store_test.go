@@ -233,3 +233,29 @@ func TestQueuedSpecsArePagedOut(t *testing.T) {
 		t.Errorf("%d of 1501 tasks ran", ran)
 	}
 }
+
+// Over budget, each queued task is looked at when it has come and not in every step again, whether its
+// spec can go or not.
+func TestPagingLooksAtATaskTwiceAtMost(t *testing.T) {
+	s := newScript(t, Config{InlineBudget: 64 << 10})
+	s.from(driver, &wire.PutValue{ID: s.root.Put(1), Value: wire.Value{Data: []byte("x")}})
+	const n = 3000
+	for i := range n {
+		arg := wire.Arg{Value: wire.Value{Data: make([]byte, 1000)}}
+		if i%3 != 0 {
+			arg.Value.Refs = []ids.ObjectID{s.root.Put(1)} // it stays
+		}
+		spec := s.spec(simple, arg)
+		s.c.Step(s.now, FromClient{driver, []wire.Msg{&wire.Submit{Spec: spec}}})
+		s.c.tasks.task(spec.ID).cookie = uint64(i + 1) // as the log does when the step is over
+	}
+	if s.c.budget.looked > 2*n {
+		t.Errorf("%d tasks were looked at %d times", n, s.c.budget.looked)
+	}
+	if out := s.c.stats.PagedOut; out < (n-pageKeep)/3-100 || out > n/3 {
+		t.Errorf("%d specs went, a third of %d may", out, n-pageKeep)
+	}
+	if err := s.c.Validate(); err != nil {
+		t.Error(err)
+	}
+}

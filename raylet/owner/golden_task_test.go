@@ -122,6 +122,35 @@ func TestInfeasible(t *testing.T) {
 	s.wantError(a.ID.Return(0), errs.CodeUnschedulable)
 	b := s.submit(simple)
 	s.wantError(b.ID.Return(0), errs.CodeUnschedulable)
+
+	s.step(FromSched{sched.Feasible{Key: sched.ClassKey{Job: 1, Class: k.id}}})
+	d := s.submit(simple)
+	if w := told[sched.Want](s); len(w) != 1 || w[0].Backlog != 1 {
+		t.Fatalf("when the node can run it, it wants %+v", w)
+	}
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("x"))
+	if r := s.result(d.ID.Return(0)); string(r.Result.Value.Data) != "x" {
+		t.Errorf("it gives %+v", r.Result)
+	}
+}
+
+// That no worker could be started fails what waited; the next task tries again.
+func TestNoWorkerCouldBeStarted(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.submit(simple)
+	k := s.c.classOf(wire.TaskNormal, simple)
+	s.step(FromSched{sched.Infeasible{Key: sched.ClassKey{Job: 1, Class: k.id}, Err: errs.New(errs.CodeRuntimeSetup, "exec: no such file")}})
+	s.wantError(a.ID.Return(0), errs.CodeRuntimeSetup)
+	b := s.submit(simple)
+	if w := told[sched.Want](s); len(w) != 1 || w[0].Backlog != 1 {
+		t.Fatalf("the next task's want is %+v", w)
+	}
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("x"))
+	if r := s.result(b.ID.Return(0)); string(r.Result.Value.Data) != "x" {
+		t.Errorf("it gives %+v", r.Result)
+	}
 }
 
 func TestCancel(t *testing.T) {

@@ -29,6 +29,12 @@ func (c *Core) fromSched(m any) {
 		if k := c.classes.byID[m.Key.Class]; k != nil {
 			c.infeasible(k, m.Err)
 		}
+	case sched.Feasible:
+		if k := c.classes.byID[m.Key.Class]; k != nil {
+			k.infeasible = nil
+			k.told = 0 // the scheduler has forgotten it
+			c.touch(k)
+		}
 	case sched.Resync:
 		c.schedResync(m.Epoch)
 	}
@@ -311,9 +317,12 @@ func (c *Core) goOn(l *leaseRec, t *taskRec) {
 	c.toClient(l.worker, &wire.Resume{Task: t.id()})
 }
 
-// infeasible fails what waits in a class that the node can never run.
+// infeasible fails what waits in a class that the node can never run, and what comes until it is
+// Feasible. That no worker could be started says nothing of the next one.
 func (c *Core) infeasible(k *classRec, err *errs.Error) {
-	k.infeasible = err
+	if err == nil || err.Code != errs.CodeRuntimeSetup {
+		k.infeasible = err
+	}
 	k.told = 0
 	for k.ready.head != nil {
 		t := k.ready.head

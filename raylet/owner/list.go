@@ -7,6 +7,7 @@ import "mobula/internal/ids"
 type taskList struct {
 	head, tail *taskRec
 	n          int
+	pushed     uint64 // at the back, ever
 }
 
 func (l *taskList) pushBack(t *taskRec) {
@@ -18,6 +19,7 @@ func (l *taskList) pushBack(t *taskRec) {
 	}
 	l.tail = t
 	l.n++
+	l.pushed++
 }
 
 func (l *taskList) pushFront(t *taskRec) {

@@ -206,6 +206,7 @@ type classRec struct {
 	kind       wire.TaskKind
 	opts       *wire.TaskOptions
 	ready      taskList
+	looked     uint64 // of ready.pushed, how far pageOut has looked
 	leases     []*leaseRec
 	next       int   // of leases, where the next round begins
 	told       int   // the last Want

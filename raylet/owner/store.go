@@ -77,8 +77,10 @@ func (c *Core) inventory(m objectstore.Inventory) {
 	for i := range m.Objects {
 		s := &m.Objects[i]
 		switch o := c.object(s.ID); {
-		case o == nil || o.state == object.Freed || o.flags&objStray != 0:
+		case o == nil || o.state == object.Freed || o.state == object.Failed:
 			free = append(free, s.ID)
+		case o.state == object.Inline && o.flags&objPacking == 0, o.state == object.Pending && c.unpacking(o):
+			free = append(free, s.ID) // packed, and nobody told: the value is here, and its end would not be told there
 		case o.state == object.Pending:
 			c.toStore(objectstore.DropAttempt{ID: s.ID, Attempt: s.Attempt})
 		}
@@ -96,6 +98,16 @@ func (c *Core) inventory(m objectstore.Inventory) {
 			c.toClient(cl, &wire.Resync{Component: wire.ComponentOwner})
 		}
 	}
+}
+
+// unpacking tells whether an object's value is on its way back from the log.
+func (c *Core) unpacking(o *objRec) bool {
+	for _, f := range c.fetches {
+		if f.obj == o {
+			return true
+		}
+	}
+	return false
 }
 
 // pinAgain repeats a PinArgs that the store has forgotten.

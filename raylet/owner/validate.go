@@ -217,23 +217,14 @@ func (v *validator) object(o *objRec) error {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
-		if o.rec == nil && o.lineage == 0 && !c.fetching(o) {
+		if o.rec == nil && o.lineage == 0 && !c.unpacking(o) {
 			return fmt.Errorf("object %v has no reference and is still there", o.id)
 		}
 	}
-	if t := o.rec; t != nil && o.state == object.Pending && t.state.Terminal() && t.nret != wire.Streaming && !c.fetching(o) {
+	if t := o.rec; t != nil && o.state == object.Pending && t.state.Terminal() && t.nret != wire.Streaming && !c.unpacking(o) {
 		return fmt.Errorf("object %v is %v and its task %v", o.id, o.state, t.state)
 	}
 	return nil
-}
-
-func (c *Core) fetching(o *objRec) bool {
-	for _, f := range c.fetches {
-		if f.obj == o {
-			return true
-		}
-	}
-	return false
 }
 
 func (v *validator) clients() error {
