@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/raylet/memmon"
 	"mobula/telemetry"
 	"mobula/wire"
 )
@@ -158,22 +158,9 @@ func cleanDead(root string) {
 
 // machineMemory is the machine's memory in bytes, or the cgroup's limit where that is less.
 func machineMemory() uint64 {
-	total := uint64(4 << 30) // where /proc cannot be read: assume little
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		var kib uint64
-		if n, _ := fmt.Sscanf(string(data), "MemTotal: %d kB", &kib); n == 1 {
-			total = kib << 10
-		}
-	}
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		var limit uint64
-		if n, _ := fmt.Sscanf(strings.TrimSpace(string(data)), "%d", &limit); n == 1 && limit > 0 {
-			total = min(total, limit)
-		}
+	total, err := (&memmon.Sampler{FS: os.DirFS("/")}).Total()
+	if err != nil {
+		return 4 << 30 // where /proc cannot be read: assume little
 	}
 	return total
 }

@@ -33,12 +33,37 @@ func (s *Sampler) Node() (used, limit uint64, source string, err error) {
 	return used, limit, source, nil
 }
 
+// Total is the memory that there is at most, in bytes: the machine's, or the least limit of the
+// process' cgroup (v2 or v1) and of those above it.
+func (s *Sampler) Total() (uint64, error) {
+	info, err := s.fields("proc/meminfo", ":")
+	if err != nil {
+		return 0, err
+	}
+	total := info["MemTotal"] << 10
+	if total == 0 {
+		return 0, fmt.Errorf("proc/meminfo has no MemTotal")
+	}
+	s.levels(func(_, limit uint64) { total = min(total, limit) })
+	return total, nil
+}
+
 // cgroup gives what is used of the process' cgroup; page cache that could be dropped is not used. The
 // limit that counts is the narrowest on the way up.
 func (s *Sampler) cgroup() (used, limit uint64, ok bool) {
+	s.levels(func(u, l uint64) {
+		if !ok || float64(u)/float64(l) > float64(used)/float64(limit) {
+			used, limit, ok = u, l, true
+		}
+	})
+	return used, limit, ok
+}
+
+// levels calls f for each cgroup on the way up that has a limit.
+func (s *Sampler) levels(f func(used, limit uint64)) {
 	raw, err := fs.ReadFile(s.FS, "proc/self/cgroup")
 	if err != nil {
-		return 0, 0, false
+		return
 	}
 	for line := range strings.Lines(string(raw)) {
 		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -58,8 +83,8 @@ func (s *Sampler) cgroup() (used, limit uint64, ok bool) {
 			if dir != "" {
 				at += "/" + dir
 			}
-			if l, u, found := s.level(at, cur, most, inactive); found && (!ok || float64(u)/float64(l) > float64(used)/float64(limit)) {
-				used, limit, ok = u, l, true
+			if l, u, found := s.level(at, cur, most, inactive); found {
+				f(u, l)
 			}
 			if dir == "" {
 				break
@@ -67,7 +92,6 @@ func (s *Sampler) cgroup() (used, limit uint64, ok bool) {
 			dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)]
 		}
 	}
-	return used, limit, ok
 }
 
 // level reads one directory of the cgroup tree; it is found only where it has a limit.

@@ -19,14 +19,15 @@ func TestNodeMemoryIsTheNarrowest(t *testing.T) {
 		files       fstest.MapFS
 		used, limit uint64
 		source      string
+		total       uint64
 	}{
-		{"no cgroup", fstest.MapFS{}, 4194304 * k, 16777216 * k, "node"},
+		{"no cgroup", fstest.MapFS{}, 4194304 * k, 16777216 * k, "node", 16777216 * k},
 		{"v2 without a limit", fstest.MapFS{
 			"proc/self/cgroup":                file("0::/a\n"),
 			"sys/fs/cgroup/a/memory.max":      file("max\n"),
 			"sys/fs/cgroup/a/memory.current":  file("5\n"),
 			"sys/fs/cgroup/memory.controller": file(""),
-		}, 4194304 * k, 16777216 * k, "node"},
+		}, 4194304 * k, 16777216 * k, "node", 16777216 * k},
 		{"v2 limit of a parent, page cache not counted", fstest.MapFS{
 			"proc/self/cgroup":                file("0::/a/b\n"),
 			"sys/fs/cgroup/a/b/memory.max":    file("max\n"),
@@ -34,12 +35,12 @@ func TestNodeMemoryIsTheNarrowest(t *testing.T) {
 			"sys/fs/cgroup/a/memory.current":  file("900\n"),
 			"sys/fs/cgroup/a/memory.stat":     file("anon 5\ninactive_file 300\n"),
 			"sys/fs/cgroup/memory.controller": file(""),
-		}, 600, 1000, "cgroup"},
+		}, 600, 1000, "cgroup", 1000},
 		{"v2 with room to spare", fstest.MapFS{
 			"proc/self/cgroup":               file("0::/a\n"),
 			"sys/fs/cgroup/a/memory.max":     file("1000\n"),
 			"sys/fs/cgroup/a/memory.current": file("10\n"),
-		}, 4194304 * k, 16777216 * k, "node"},
+		}, 4194304 * k, 16777216 * k, "node", 1000},
 		{"v1", fstest.MapFS{
 			"proc/self/cgroup": file("5:cpuset:/\n4:memory:/c\n"),
 			"sys/fs/cgroup/memory/c/memory.limit_in_bytes":  file("1000\n"),
@@ -48,17 +49,38 @@ func TestNodeMemoryIsTheNarrowest(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":    file("9223372036854771712\n"),
 			"sys/fs/cgroup/memory/memory.usage_in_bytes":    file("1\n"),
 			"sys/fs/cgroup/memory/c/unrelated/memory.limit": file("1\n"),
-		}, 900, 1000, "cgroup"},
+		}, 900, 1000, "cgroup", 1000},
+		{"v1 in a container, which sees its own cgroup as the root", fstest.MapFS{
+			"proc/self/cgroup":                           file("4:memory:/docker/0123\n0::/docker/0123\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("2000\n"),
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": file("1000\n"),
+		}, 1000, 2000, "cgroup", 2000},
+		{"v2 in a container", fstest.MapFS{
+			"proc/self/cgroup":             file("0::/\n"),
+			"sys/fs/cgroup/memory.max":     file("3000\n"),
+			"sys/fs/cgroup/memory.current": file("2900\n"),
+		}, 2900, 3000, "cgroup", 3000},
+		{"a limit above the machine's memory", fstest.MapFS{
+			"proc/self/cgroup":             file("0::/\n"),
+			"sys/fs/cgroup/memory.max":     file("99999999999999\n"),
+			"sys/fs/cgroup/memory.current": file("2900\n"),
+		}, 4194304 * k, 16777216 * k, "node", 16777216 * k},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = file(meminfo)
 			used, limit, source, err := (&Sampler{FS: c.files}).Node()
 			if err != nil || used != c.used || limit != c.limit || source != c.source {
-				t.Fatalf("%d of %d (%s), %v", used, limit, source, err)
+				t.Errorf("%d of %d (%s), %v", used, limit, source, err)
+			}
+			if total, err := (&Sampler{FS: c.files}).Total(); err != nil || total != c.total {
+				t.Errorf("in all %d, %v, want %d", total, err, c.total)
 			}
 		})
 	}
 	if _, _, _, err := (&Sampler{FS: fstest.MapFS{"proc/meminfo": file("MemFree: 3 kB\n")}}).Node(); err == nil {
+		t.Error("a meminfo without a total is believed")
+	}
+	if _, err := (&Sampler{FS: fstest.MapFS{"proc/meminfo": file("MemFree: 3 kB\n")}}).Total(); err == nil {
 		t.Error("a meminfo without a total is believed")
 	}
 }
