@@ -139,3 +139,51 @@ func TestSpareFilesOfAKilledNodeAreDeleted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A segment that dies under a replay and is written again is another one to it: what is appended
+// meanwhile does not turn up in its place.
+func TestReplayGoesPastASegmentThatIsWrittenAgain(t *testing.T) {
+	l := mustOpen(t, t.TempDir(), Options{MinSegment: 8 << 10, MaxSegment: 8 << 10, Unlink: true})
+	defer l.Close()
+	var old []uint64
+	for l.Stats().Segments < 4 {
+		c, err := l.Append(make([]byte, 1000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		old = append(old, c)
+	}
+	segment := func(c uint64) uint32 { return uint32(c >> 32) }
+	var got []uint64
+	if err := l.Replay(func(c uint64, _ []byte) bool {
+		if got = append(got, c); len(got) == 1 { // the second dies, and is the fifth
+			for _, c := range old {
+				if segment(c) == 2 {
+					if err := l.Free(c); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for fresh := uint64(0); segment(fresh) < 5; {
+				var err error
+				if fresh, err = l.Append([]byte("new")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.spares) != 0 {
+		t.Fatal("the segment was not written again: the case is not what it is meant to be")
+	}
+	if !slices.IsSorted(got) {
+		t.Errorf("records are given in the order %x", got)
+	}
+	for _, c := range got {
+		if s := segment(c); s == 2 || s == 5 {
+			t.Errorf("record %x is given", c)
+		}
+	}
+}
