@@ -4,6 +4,10 @@ BIN      := bin
 PKGS     ?= ./...
 TIMEOUT  ?= 8m
 
+# Of the stress tests; the time bounds one package.
+STRESS_COUNT ?= 5
+STRESS_TIME  ?= 30m
+
 # Of the demo; every combination finishes, only the time differs.
 SIZE       ?= 2GiB
 STORE      ?= 512MiB
@@ -34,8 +38,8 @@ test: ## vet, build, all tests (needs only Go and make)
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
 
-stress: ## the fault tests again and again
-	CGO_ENABLED=0 $(GO) test -count 20 -timeout 2h -run 'Fault|Crash|Kill|Chaos|Stress' $(PKGS)
+stress: ## the fault tests, full size, STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
+	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count $(STRESS_COUNT) -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress' $(PKGS)
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)

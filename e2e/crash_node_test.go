@@ -87,7 +87,7 @@ func TestNodeIsKilled(t *testing.T) {
 }
 
 // Two nodes of one directory: one of them has it, the other says why it does not start.
-func TestTwoNodesAtOnce(t *testing.T) {
+func TestFaultTwoNodesAtOnce(t *testing.T) {
 	ctx, cancel := limit(t)
 	defer cancel()
 	cfg := nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t)}

@@ -52,7 +52,7 @@ func TestWorkersAreKilled(t *testing.T) {
 
 // One task that kills its process each time is the only one to fail: those that ran beside it
 // were not to blame.
-func TestOnlyTheCulpritIsCharged(t *testing.T) {
+func TestFaultOnlyTheCulpritIsCharged(t *testing.T) {
 	ctx, cancel := limit(t)
 	defer cancel()
 	_, ctx = startNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 64 << 20, Processes: true})

@@ -104,6 +104,7 @@ func TestFaultFunctionEndsItsProcess(t *testing.T) {
 
 // A function that never returns ends with its deadline, and its slot goes to others.
 func TestFaultFunctionNeverReturns(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ctx, cancel := limit(t)
 	defer cancel()
 	_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true})
@@ -123,6 +124,7 @@ func isLate(t *testing.T, ctx context.Context) {
 // In a goroutine of the program nothing can end it: the node closes without it, in bounded time, says
 // so, and leaves it the memory that it may read.
 func TestFaultGoroutineNeverReturns(t *testing.T) {
+	t.Parallel() // it mostly waits
 	never = make(chan struct{})
 	defer close(never)
 	ctx, cancel := limit(t)

@@ -147,6 +147,7 @@ func flip(path string, at int64) error {
 // The node's directory goes away under it: it makes another. The user's own it does not make, it may
 // be where a disk is to be mounted; it is used again when it is there.
 func TestFaultSpillDirectoryGone(t *testing.T) {
+	t.Parallel() // it mostly waits
 	root := tempDir(t)
 	for what, gone := range map[string]func() error{
 		"the node's": func() error {
@@ -229,6 +230,7 @@ func untilFull(t *testing.T, ctx context.Context, most int) (h *hoarder, full er
 
 // The disk is full: a put says so, nothing is lost, and it goes on when something was released.
 func TestFaultSpillDirectoryFull(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if !inMounts(t) {
 		return
 	}
@@ -267,6 +269,7 @@ func TestFaultSpillDirectoryFull(t *testing.T) {
 // The disk turns read-only, as Linux does after an error: what is on it can be read where there is
 // room, new objects fail in bounded time, and when it is writable again they do not.
 func TestFaultSpillDirectoryReadOnly(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if !inMounts(t) {
 		return
 	}

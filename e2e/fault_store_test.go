@@ -126,6 +126,7 @@ func TestFaultTwoTasksThatNeedEachOthersRoom(t *testing.T) {
 // A driver keeps views of all it puts: beyond the store they are in files on disk, beyond
 // that budget it is told, and it goes on when it closes them.
 func TestFaultDriverWhoseViewsFillTheStore(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, where := range []string{"beside the node", "in another process"} {
 		t.Run(where, func(t *testing.T) {
 			ctx, cancel := limit(t)

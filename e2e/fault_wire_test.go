@@ -114,6 +114,7 @@ func busy(t *testing.T, ctx context.Context) (stop func()) {
 // Clients that break the protocol, before and after they are let in, are told and dropped, each
 // alone; tasks run on beside them, and nothing stays of them.
 func TestFaultFrames(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ctx, cancel := limit(t)
 	defer cancel()
 	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
