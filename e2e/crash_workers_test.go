@@ -94,7 +94,7 @@ func ownerStats(t *testing.T, ctx context.Context, n *node.Node) node.OwnerStats
 		sum.ActorRestarts += s.ActorRestarts
 		sum.OOMKills += s.OOMKills
 		sum.Tasks += s.Tasks
-		sum.Gauges.Objects += s.Gauges.Objects
+		sum.Objects += s.Objects
 	}
 	return sum
 }

@@ -234,12 +234,16 @@ func TestFaultUnknownFunction(t *testing.T) {
 // A worker whose registry differs is not let in; the tasks say so, at once, and the driver
 // goes on.
 func TestFaultRegistryMismatch(t *testing.T) {
-	for odd, word := range map[string]string{"missing": "not in the worker", "signature": "another signature"} {
+	for odd, word := range map[string]string{"missing": "not in the worker", "signature": "another signature", "beside the node": "not in the worker"} {
 		t.Run(odd, func(t *testing.T) {
 			ctx, cancel := limit(t)
 			defer cancel()
-			p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{oddEnv + "=" + odd}})
-			_, ctx = connect(t, ctx, p)
+			if odd == "beside the node" {
+				_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Env: []string{oddEnv + "=missing"}})
+			} else {
+				p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{oddEnv + "=" + odd}})
+				_, ctx = connect(t, ctx, p)
+			}
 			_, err := twoFaced.Go(ctx, mobula.V(1)).Get(ctx)
 			wantErr(t, "a function of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
 			a, err := counterType.Spawn(ctx, mobula.V(1))

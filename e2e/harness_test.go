@@ -116,11 +116,6 @@ func eventually(t *testing.T, ctx context.Context, what string, cond func() bool
 	}
 }
 
-// soon is a context for what should take no time.
-func soon(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, 10*time.Second)
-}
-
 // workersOf lists the worker processes of the node that listens at the address.
 func workersOf(address string) []int {
 	procs, err := filepath.Glob("/proc/[0-9]*/environ")
