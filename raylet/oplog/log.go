@@ -165,12 +165,13 @@ func (l *Log) rotate(n int) error {
 		size *= 2
 	}
 	page := os.Getpagesize()
-	size = max(min(size, l.opt.MaxSegment), headerSize+span(n))
+	need := headerSize + span(n)
+	size = max(min(size, l.opt.MaxSegment), need)
 	size = (size + page - 1) / page * page
 	if l.last == ^uint32(0) {
 		return errs.New(errs.CodeInvalid, "owner log %s: segment numbers are used up", l.dir)
 	}
-	s, err := l.next(size)
+	s, err := l.next(size, need)
 	if err != nil {
 		return err
 	}

@@ -20,12 +20,12 @@ const spareSuffix = ".spare"
 
 func isSpare(name string) bool { return strings.HasSuffix(name, spareSuffix) }
 
-// next makes the next segment: out of the smallest spare one that is large enough, in plain memory,
-// or a file.
-func (l *Log) next(size int) (*segment, error) {
+// next makes the next segment, to be of size and to hold need bytes at least: out of the largest spare
+// one, in plain memory, or a file. A log that grows so uses up what is there first, of whatever size.
+func (l *Log) next(size, need int) (*segment, error) {
 	best := -1
 	for i, s := range l.spares {
-		if s.size >= size && (best < 0 || s.size < l.spares[best].size) {
+		if s.size >= need && (best < 0 || s.size > l.spares[best].size) {
 			best = i
 		}
 	}

@@ -78,6 +78,23 @@ func TestABurstWritesTheSegmentsOfTheOneBefore(t *testing.T) {
 	}
 }
 
+// A burst whose segments grew with it is written again by the next without a fresh one.
+func TestGrownSegmentsAreWrittenAgain(t *testing.T) {
+	l := mustOpen(t, t.TempDir(), Options{MinSegment: 64 << 10, MaxSegment: 1 << 20, Unlink: true})
+	defer l.Close()
+	burst(t, l, 20_000)
+	before := l.plain
+	if len(l.spares) < 5 || l.spares[0].size == l.spares[len(l.spares)-1].size {
+		t.Fatalf("%d spare segments of one size: the case is not what it is meant to be", len(l.spares))
+	}
+	for range 5 {
+		burst(t, l, 12_000)
+	}
+	if l.plain != before || len(l.segs) != 1 {
+		t.Errorf("%d bytes of memory after one burst, %d after six; %d segments are left", before, l.plain, len(l.segs))
+	}
+}
+
 // Memory is used up to its bound, files hold the rest, and both are given back.
 func TestMemoryOfALogIsBounded(t *testing.T) {
 	dir := t.TempDir()
