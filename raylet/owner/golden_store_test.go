@@ -109,9 +109,14 @@ func TestWhatCannotBeMadeAgainSaysWhy(t *testing.T) {
 	s.step(FromStore{objectstore.Lost{ID: put, Client: driver, Err: errs.New(errs.CodeObjectLost, "checksum")}})
 	s.wantError(put, errs.CodeObjectLost)
 
+	often := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1, MaxRetries: 3}) // the class's options are its
 	once := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1})
 	s.step(FromStore{objectstore.Lost{ID: once.ID.Return(0)}})
 	s.wantError(once.ID.Return(0), errs.CodeReconstructionFailed)
+	s.step(FromStore{objectstore.Lost{ID: often.ID.Return(0)}})
+	if s.state(often) != task.PendingNode {
+		t.Errorf("one that may run again is %v", s.state(often))
+	}
 
 	small := newScript(t, Config{MaxLineageBytes: 1})
 	a := small.makeStored(simple)

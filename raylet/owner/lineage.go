@@ -18,6 +18,9 @@ func (c *Core) keepLineage(t *taskRec) {
 		return // it runs again when the actor restarts
 	}
 	if t.spec == nil || !c.reproducible(t) {
+		if t.spec != nil && t.spec.Opts.MaxRetries == 0 { // the class's options, which stay, may be another call's
+			t.flags |= taskOnce
+		}
 		c.dropSpec(t)
 		return
 	}
@@ -125,7 +128,7 @@ func (c *Core) cannotRemake(o *objRec) *errs.Error {
 	case t.isCall() || t.isCreation():
 	case t.state == task.Failed || t.state == task.Cancelled:
 		why = "its task " + t.state.String()
-	case t.options().MaxRetries == 0:
+	case t.flags&taskOnce != 0:
 		why = "its task has MaxRetries 0"
 	case t.flags&taskLineage == 0:
 		return c.unknown(o.id)

@@ -110,6 +110,7 @@ const (
 	taskReaped                          // no longer in the table
 	taskWaitsName                       // a creation whose name is being claimed
 	taskEnded                           // a record of its end is in the log
+	taskOnce                            // it ended, and has no retries that could make its results again
 )
 
 // extra is what few tasks have.
