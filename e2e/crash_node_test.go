@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/internal/node"
 )
 
 // connect joins a node process as a driver.
@@ -140,12 +142,12 @@ func TestDriverIsKilled(t *testing.T) {
 	eventually(t, ctx, "the driver's workers are gone", func() bool { return len(workersOf(p.address)) == 0 })
 	c, ctx := connect(t, ctx, p)
 	storeEmpties(t, ctx, c)
-	eventually(t, ctx, "its files are gone", func() bool { return len(filesOf(cfg.Dir, "owner", "1")) == 0 && len(spilled(cfg.Dir)) == 0 })
+	eventually(t, ctx, "its files are gone", func() bool { return len(filesOf(cfg.Dir, "owner", "1")) == 0 && len(spilled(cfg.Dir, "spill")) == 0 })
 }
 
 // What a killed node left is cleaned when a node is started again: the segment that nobody
 // has, workers, spill files of jobs that are over.
-func TestLeftoversOfAKilledNode(t *testing.T) {
+func TestFaultLeftoversOfAKilledNode(t *testing.T) {
 	ctx, cancel := limit(t)
 	defer cancel()
 	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
@@ -158,7 +160,45 @@ func TestLeftoversOfAKilledNode(t *testing.T) {
 	eventually(t, ctx, "the workers of before are gone", func() bool { return len(workersOf(p.address)) == 0 })
 	c, ctx := connect(t, ctx, p)
 	storeEmpties(t, ctx, c)
-	eventually(t, ctx, "spill files are gone", func() bool { return len(spilled(cfg.Dir)) == 0 })
+	eventually(t, ctx, "spill files are gone", func() bool { return len(spilled(cfg.Dir, "spill")) == 0 })
+}
+
+// A program with a node inside is killed: its workers go with it, and the next node of the user clears
+// away what lies in directories.
+func TestFaultLeftoversOfAKilledProgram(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	temp, spill := tempDir(t), tempDir(t)
+	t.Setenv("TMPDIR", temp)
+	d := launchDriver(t, inside+spill, "hoard")
+	sockets, err := filepath.Glob(filepath.Join(temp, "*", "node-*", node.SocketName))
+	if err != nil || len(sockets) != 1 {
+		t.Fatalf("sockets %v, %v", sockets, err)
+	}
+	dir := filepath.Dir(sockets[0])
+	spillFiles(t, spill)
+	if len(workersOf(sockets[0])) == 0 {
+		t.Error("it has no workers")
+	}
+	d.kill(t)
+	eventually(t, ctx, "its workers are gone", func() bool { return len(workersOf(sockets[0])) == 0 })
+	c, err := mobula.Start(ctx, mobula.WithStore(8*mib), mobula.WithSpill(spill), mobula.WithLogger(quiet()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+	if files := spilled(spill); len(files) > 0 {
+		t.Errorf("spill files are still there: %v", files)
+	}
+	works(t, c.Context(ctx))
+	if err := c.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if left := filesOf(temp); len(left) > 0 {
+		t.Errorf("the program that ended in order left %v", left)
+	}
 }
 
 // storeEmpties waits until the node's store has nothing any more, in memory or spilled.
@@ -185,10 +225,10 @@ func filesOf(elem ...string) []string {
 	return files
 }
 
-// spilled lists the spill files of a node that keeps them in its own directory.
-func spilled(dir string) []string {
+// spilled lists the spill files below a directory.
+func spilled(elem ...string) []string {
 	var files []string
-	for _, f := range filesOf(dir, "spill") {
+	for _, f := range filesOf(elem...) {
 		if st, err := os.Stat(f); err == nil && st.Size() > 0 && filepath.Base(f) != "lock" {
 			files = append(files, fmt.Sprintf("%s (%d)", f, st.Size()))
 		}

@@ -19,6 +19,9 @@ import (
 // environment. It says "ready" when it has done it, and then waits to be killed.
 const driverEnv = "MOBULA_E2E_DRIVER"
 
+// inside, and a spill directory, stand for an address where the driver is to have a node of its own.
+const inside = "inside:"
+
 var driverBodies = map[string]func(ctx context.Context) error{
 	// hoard fills the store twice over and runs a task that does not end.
 	"hoard": func(ctx context.Context) error {
@@ -75,7 +78,13 @@ func driverMain() bool {
 		return false
 	}
 	ctx := context.Background()
-	c, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	var c *mobula.Cluster
+	var err error
+	if dir, ok := strings.CutPrefix(address, inside); ok {
+		c, err = mobula.Start(ctx, mobula.WithStore(8*mib), mobula.WithSpill(dir), mobula.WithProcesses(), mobula.WithLogger(quiet()))
+	} else {
+		c, err = mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	}
 	if err == nil {
 		err = driverBodies[what](c.Context(ctx))
 	}
