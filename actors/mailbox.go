@@ -44,6 +44,7 @@ type mailbox[E any] struct {
 	n          *node
 	bound      int
 	runFn      func() // m.run, made once
+	hereFn     func() // m.runHere
 	dispatcher actor.Dispatcher
 	thread     *thread // nil: a goroutine of the pool for each turn
 	invoker    actor.MessageInvoker
@@ -80,7 +81,7 @@ type waiter[E any] struct {
 
 func newMailbox[E any](n *node, bound int, ownThread bool) *mailbox[E] {
 	m := &mailbox[E]{n: n, bound: bound, dispatcher: &n.sys.pool}
-	m.runFn = m.run
+	m.runFn, m.hereFn = m.run, m.runHere
 	if ownThread {
 		m.thread = newThread()
 		m.dispatcher = m.thread
@@ -171,22 +172,22 @@ func (m *mailbox[E]) send(ctx context.Context, ev E) error {
 	return context.Cause(ctx)
 }
 
-// sendRun is send that steps the event itself where the component is idle.
-func (m *mailbox[E]) sendRun(ctx context.Context, ev E) error {
+// sendTurn is send that, where the component is idle, gives the turn for the event to
+// the caller.
+func (m *mailbox[E]) sendTurn(ctx context.Context, ev E) (turn func(), err error) {
 	m.mu.Lock()
 	if m.scheduled || m.suspended || m.closed || m.thread != nil {
 		m.mu.Unlock()
-		return m.send(ctx, ev)
+		return nil, m.send(ctx, ev)
 	}
 	if ctx.Err() != nil {
 		m.mu.Unlock()
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	m.queue = append(m.queue, ev) // idle: it was empty, and nobody waits for room
 	m.scheduled = true
 	m.mu.Unlock()
-	m.runHere()
-	return nil
+	return m.hereFn, nil
 }
 
 // admit moves waiting senders' events into the queue while there is room. mu is held.

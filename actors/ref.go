@@ -40,7 +40,20 @@ func (r *Ref[E]) Send(ctx context.Context, ev E) error { return r.m.send(ctx, ev
 // goroutine before SendRun returns. What comes meanwhile is left to the component's own
 // turn. The caller must hold no lock that an effect takes, and lose nothing by a core
 // that calls runtime.Goexit but its goroutine.
-func (r *Ref[E]) SendRun(ctx context.Context, ev E) error { return r.m.sendRun(ctx, ev) }
+func (r *Ref[E]) SendRun(ctx context.Context, ev E) error {
+	turn, err := r.m.sendTurn(ctx, ev)
+	if turn != nil {
+		turn()
+	}
+	return err
+}
+
+// SendTurn is SendRun in two parts: the event is queued, and where the component is idle turn is
+// what SendRun would then do. The caller must call it once, and soon: until it does, the
+// component does nothing. It is nil where there is nothing to do.
+func (r *Ref[E]) SendTurn(ctx context.Context, ev E) (turn func(), err error) {
+	return r.m.sendTurn(ctx, ev)
+}
 
 // After posts the event after d, beyond the bound if need be. The timer ends with the
 // component; armed through the self that Do is given, it ends with that core.

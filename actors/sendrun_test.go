@@ -170,3 +170,31 @@ func TestSendRunAmongOthers(t *testing.T) {
 		}
 	}
 }
+
+// Until the caller takes the turn nothing is stepped, and others only queue.
+func TestSendTurnLeavesTheTurnToTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Config{})
+		rec := newRecording()
+		r := spawn(t, s, scriptSpec("c", rec))
+		synctest.Wait()
+		turn, err := r.SendTurn(t.Context(), ev{id: 1})
+		if err != nil || turn == nil {
+			t.Fatalf("an idle component gave %v, %v", turn != nil, err)
+		}
+		post(t, r, ev{id: 2})
+		if second, err := r.SendTurn(t.Context(), ev{id: 3}); err != nil || second != nil {
+			t.Errorf("one whose turn is taken gave %v, %v", second != nil, err)
+		}
+		synctest.Wait()
+		want(t, "stepped before the turn", rec.ids(), nil)
+		turn()
+		want(t, "stepped in the turn", rec.ids(), []int{1, 2, 3})
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if turn, err := r.SendTurn(over, ev{id: 4}); err == nil || turn != nil {
+			t.Errorf("with a context that is over: %v, %v", turn != nil, err)
+		}
+		stopTree(t, s)
+	})
+}

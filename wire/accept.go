@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"mobula/internal/errs"
 )
 
@@ -32,31 +34,53 @@ type Handshake func(h *Hello, p Peer) (*Session, error)
 func (l *Listener) Serve(decide Handshake) error {
 	pause := time.Duration(0)
 	for {
-		uc, err := l.ul.AcceptUnix()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			// Out of descriptors, most likely: those that are connected go on, and
-			// this one waits in the socket's queue.
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			select {
-			case <-time.After(pause):
-			case <-l.done:
-			}
+		err := l.accept(decide)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err == nil:
+			pause = 0
 			continue
 		}
-		pause = 0
-		l.start(uc, decide)
+		// Out of descriptors, most likely: those that are connected go on, and this one
+		// waits in the socket's queue.
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		select {
+		case <-time.After(pause):
+		case <-l.done:
+		}
 	}
 }
 
-func (l *Listener) start(uc *net.UnixConn, decide Handshake) {
-	c, err := newConn(uc, l.cfg, false)
-	if err != nil {
-		_ = uc.Close() // dead before it began
-		return
+// accept starts the next connection. One for which there are no descriptors left is kept
+// for the next call.
+func (l *Listener) accept(decide Handshake) (err error) {
+	uc := l.kept
+	if l.kept = nil; uc == nil {
+		if uc, err = l.ul.AcceptUnix(); err != nil {
+			return err
+		}
 	}
+	c, err := newConn(uc, l.cfg, false)
+	if err == nil {
+		l.start(c, decide)
+		return nil
+	}
+	scarce := errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+	select {
+	case <-l.done:
+		scarce = false
+	default:
+	}
+	if scarce {
+		l.kept = uc
+		return err
+	}
+	_ = uc.Close() // dead before it began
+	return nil
+}
+
+func (l *Listener) start(c *Conn, decide Handshake) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -128,7 +152,7 @@ func (c *Conn) hello() (*Hello, error) {
 
 // first waits for one message, for Config.HandshakeTimeout.
 func (c *Conn) first(ctx context.Context) (Msg, error) {
-	if err := c.uc.SetReadDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
+	if err := c.sock.set.SetReadDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // ended before, its deadline was overwritten
@@ -144,7 +168,7 @@ func (c *Conn) first(ctx context.Context) (Msg, error) {
 	if len(batch) > 1 {
 		c.rx.early = batch[1:]
 	}
-	return batch[0], c.uc.SetReadDeadline(time.Time{})
+	return batch[0], c.sock.set.SetReadDeadline(time.Time{})
 }
 
 // refuse tells the other side why and ends the connection.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,8 +43,7 @@ func setDefault[T ~int | ~int64](v *T, d T) {
 // safe for concurrent use; one goroutine at a time receives. An idle connection holds no
 // buffers and no goroutine of its own.
 type Conn struct {
-	uc      *net.UnixConn
-	raw     syscall.RawConn
+	sock    *sock
 	cfg     Config
 	peer    Peer
 	version uint32 // agreed
@@ -80,17 +78,17 @@ type Conn struct {
 // epoch is the zero of lastWrite: a monotonic reading is cheaper than a whole time.
 var epoch = time.Now()
 
-// newConn takes over uc. files: descriptors are accepted from the other side.
+// newConn takes over uc, unless there is an error. files: descriptors are accepted from the other side.
 func newConn(uc *net.UnixConn, cfg Config, files bool) (*Conn, error) {
-	raw, err := uc.SyscallConn()
+	peer, err := peerOf(uc)
 	if err != nil {
 		return nil, err
 	}
-	peer, err := peerOf(raw)
+	s, err := newSock(uc)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{uc: uc, raw: raw, cfg: cfg.withDefaults(), peer: peer, version: Version}
+	c := &Conn{sock: s, cfg: cfg.withDefaults(), peer: peer, version: Version}
 	c.lastWrite = -int64(time.Hour)
 	c.tryFn, c.waitFn = c.try, c.wait
 	c.rx.init(c, files)
@@ -171,7 +169,7 @@ func (c *Conn) Fail(err error) {
 		c.finish()
 	}
 	c.mu.Unlock()
-	_ = c.uc.Close() // the reason of the failure is err
+	_ = c.sock.Close() // the reason of the failure is err
 }
 
 // discard closes the files of messages that were written, or never will be.
@@ -213,14 +211,12 @@ func (c *Conn) failure() error {
 func (c *Conn) disconnected(op string, err error) error {
 	var coded *errs.Error
 	switch {
-	case errors.As(err, &coded), err == io.EOF:
+	case errors.As(err, &coded):
 		return err
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case c.failure() != nil:
+		return c.failure()
+	case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded):
 		return err
-	case errors.Is(err, net.ErrClosed):
-		if f := c.failure(); f != nil {
-			return f
-		}
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
 		return errs.New(errs.CodeDisconnected, "process %d closed the connection or died (%s: %v)", c.peer.PID, op, err)
 	}

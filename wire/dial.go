@@ -84,7 +84,7 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 		h.Version, h.MinVersion = Version, MinVersion
 	}
 	// The end of ctx makes the read below fail at once.
-	stop := context.AfterFunc(ctx, func() { _ = c.uc.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.sock.set.SetReadDeadline(time.Unix(1, 0)) })
 	if err := c.sayHello(h); err != nil {
 		stop()
 		return nil, nil, err
@@ -124,12 +124,9 @@ func (c *Conn) sayHello(h *Hello) error {
 	if err := o.add(h, nil); err != nil {
 		return err
 	}
-	if err := c.uc.SetWriteDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
-		return err
-	}
-	_, err := c.uc.Write(o.parts(nil)[0].data)
+	err := c.sock.writeAll(o.parts(nil)[0].data, c.cfg.HandshakeTimeout)
 	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 		return c.disconnected("hello", err)
 	}
-	return c.uc.SetWriteDeadline(time.Time{})
+	return nil
 }

@@ -25,7 +25,8 @@
 //
 // # Blocking and state
 //
-// Conn owns its socket and the messages not yet written; nothing else is kept. Send
+// Conn owns its socket, an epoll set through which the runtime's poller watches it for
+// bytes alone, and the messages not yet written; nothing else is kept. Send
 // waits while more than Config.SoftBacklog is unwritten, TrySend never does, Recv waits
 // for a message; Close, Fail, or the end of the other process ends every wait. A
 // connection whose other side reads nothing for Config.WriteTimeout fails. Listener owns

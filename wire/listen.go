@@ -28,6 +28,7 @@ type Listener struct {
 	ul   *net.UnixListener
 	uid  uint32        // the only user served
 	done chan struct{} // closed by Close
+	kept *net.UnixConn // accepted, but out of descriptors; Serve's
 
 	mu     sync.Mutex // guards what follows
 	conns  map[*Conn]struct{}

@@ -477,10 +477,10 @@ func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bad.uc.Write(c.say); err != nil {
+		if err := bad.sock.writeAll(c.say, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		bad.uc.Close()
+		bad.sock.Close()
 		wantErr(t, <-ended, errs.ErrProtocol, c.word, "frame ")
 		bad.Fail(io.EOF)
 	}

@@ -132,7 +132,7 @@ func (x *receiver) release() {
 // more reads once, into the large frame if there is one.
 func (x *receiver) more() error {
 	x.got, x.err = 0, nil
-	if err := x.conn.raw.Read(x.fn); err != nil {
+	if err := x.conn.sock.raw.Read(x.fn); err != nil {
 		return err
 	}
 	if x.err != nil {
@@ -159,11 +159,11 @@ func (x *receiver) ended() error {
 	return io.EOF
 }
 
-// read is called by the poller, with the descriptor, whenever it may be readable.
-func (x *receiver) read(fd uintptr) bool {
-	dst := x.room()
+// read is called by the poller whenever there may be bytes.
+func (x *receiver) read(uintptr) bool {
+	s := x.conn.sock
 	for {
-		n, files, err := x.rcv.recv(fd, dst)
+		n, files, err := x.rcv.recv(uintptr(s.fd), x.room())
 		switch err {
 		case nil:
 			x.files = append(x.files, files...)

@@ -214,7 +214,7 @@ func (c *Conn) direct() error {
 		if !c.take() {
 			return nil
 		}
-		if err := c.raw.Write(c.tryFn); err != nil || c.sndErr != nil {
+		if err := c.sock.write(c.tryFn); err != nil || c.sndErr != nil {
 			return c.broken(err)
 		}
 		if len(c.rest) > 0 {
@@ -259,23 +259,9 @@ func (c *Conn) finishSlow() {
 // slow writes the batch under way to its end. It fails the connection when the other
 // side takes nothing for Config.WriteTimeout.
 func (c *Conn) slow() bool {
-	waited := false
 	for len(c.rest) > 0 {
-		err := c.raw.Write(c.tryFn)
-		if err == nil && c.sndErr == nil && len(c.rest) > 0 {
-			waited = true
-			if err = c.uc.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout)); err == nil {
-				err = c.raw.Write(c.waitFn)
-			}
-		}
-		if err != nil || c.sndErr != nil {
+		if err := c.sock.write(c.waitFn); err != nil || c.sndErr != nil {
 			_ = c.broken(err) // the next send returns it
-			return false
-		}
-	}
-	if waited {
-		if err := c.uc.SetWriteDeadline(time.Time{}); err != nil {
-			_ = c.broken(err)
 			return false
 		}
 	}
@@ -301,9 +287,9 @@ func (c *Conn) broken(err error) error {
 }
 
 // try writes what the socket takes; it never waits.
-func (c *Conn) try(fd uintptr) bool {
+func (c *Conn) try(uintptr) bool {
 	for len(c.rest) > 0 {
-		n, err := c.snd.send(fd, c.rest)
+		n, err := c.snd.send(uintptr(c.sock.fd), c.rest)
 		switch err {
 		case nil:
 		case unix.EINTR:
@@ -319,15 +305,33 @@ func (c *Conn) try(fd uintptr) bool {
 	return true
 }
 
-// wait is try that waits until the socket takes something.
-func (c *Conn) wait(fd uintptr) bool {
-	before := len(c.rest)
-	var first int
-	if before > 0 {
-		first = len(c.rest[0].data)
+// wait is try that waits, for Config.WriteTimeout, until the socket takes something.
+func (c *Conn) wait(uintptr) bool {
+	var until time.Time
+	for {
+		before := c.left()
+		c.try(0)
+		if c.sndErr != nil || c.left() < before {
+			return true
+		}
+		now := time.Now()
+		if until.IsZero() {
+			until = now.Add(c.cfg.WriteTimeout)
+		}
+		if !now.Before(until) {
+			c.sndErr = os.ErrDeadlineExceeded
+			return true
+		}
+		c.sock.awaitRoom(until.Sub(now))
 	}
-	c.try(fd)
-	return c.sndErr != nil || len(c.rest) < before || len(c.rest[0].data) < first
+}
+
+// left is the number of bytes of the batch under way that are not written.
+func (c *Conn) left() (n int) {
+	for i := range c.rest {
+		n += len(c.rest[i].data)
+	}
+	return n
 }
 
 // advance drops n written bytes from the parts that are left.

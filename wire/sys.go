@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net"
 	"os"
 	"syscall"
 	"unsafe"
@@ -150,7 +151,11 @@ type Peer struct {
 	UID, GID uint32
 }
 
-func peerOf(rc syscall.RawConn) (Peer, error) {
+func peerOf(uc *net.UnixConn) (Peer, error) {
+	rc, err := uc.SyscallConn()
+	if err != nil {
+		return Peer{}, err
+	}
 	var cred *unix.Ucred
 	var credErr error
 	if err := rc.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {

@@ -29,6 +29,7 @@ const (
 // Blocked says that a goroutine of the task begins to wait. The first gives back the CPU
 // and what is queued behind the task.
 func (cl *call) Blocked() {
+	cl.lane.e.reader.handOver() // what it waits for has to be read
 	b := &cl.block
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,6 +20,7 @@ type call struct {
 	received  int64
 	started   int64
 	abandoned bool // guarded by lane.mu
+	borrowed  bool // the reader runs it
 	block     blocking
 }
 
@@ -27,11 +28,12 @@ func (cl *call) id() ids.TaskID { return cl.tc.Task }
 
 // runner is one goroutine of a lane with what it reuses between tasks.
 type runner struct {
-	lane *lane
-	call *call // the one under way
-	task wire.ExecTask
-	gone bool  // its call was abandoned: another runner took its place
-	now  int64 // when the last call ended; 0: not known
+	lane    *lane
+	call    *call // the one under way
+	task    wire.ExecTask
+	borrows bool  // it is the reader's
+	gone    bool  // its call was abandoned: another runner took its place
+	now     int64 // when the last call ended; 0: not known
 
 	opts   *wire.TaskOptions // of the last task, and its function
 	fn     *registry.Function
@@ -65,7 +67,7 @@ func (r *runner) run() {
 
 // begin makes the call of the next task. The lane's mu is held.
 func (r *runner) begin(it *item) {
-	cl := &call{lane: r.lane, lease: it.lease, received: it.received}
+	cl := &call{lane: r.lane, lease: it.lease, received: it.received, borrowed: r.borrows}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = r.lane.e.c, it.t.Spec.ID, it.t.Attempt
 	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
 	cl.tc.Blocker = cl

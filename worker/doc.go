@@ -14,7 +14,9 @@
 //
 // # What blocks
 //
-// Deliver never does. A runner blocks in the user's function. A task that waits in a Get
+// Deliver never does. In a worker process its caller, the reader, then runs a task that
+// came alone on a lane of short ones itself, and hands reading over to another goroutine when the
+// task waits or takes long. A runner blocks in the user's function. A task that waits in a Get
 // or for a stream's consumer is reported as Blocked, gives back what is queued behind it,
 // and goes on only after Resume.
 //

@@ -21,6 +21,7 @@ type Executor struct {
 	c      *client.Client
 	log    *slog.Logger
 	inline int
+	reader *reader // of a worker process; nil: Deliver's caller runs nothing
 
 	mu      sync.Mutex
 	lanes   map[ids.LeaseID]*lane  // guarded by mu
@@ -229,6 +230,16 @@ func (e *Executor) spawn(f func()) bool {
 		f()
 	}()
 	return true
+}
+
+// enter counts a goroutine that runs a task, until work.Done; false after Close.
+func (e *Executor) enter() bool {
+	e.life.Lock()
+	defer e.life.Unlock()
+	if !e.over {
+		e.work.Add(1)
+	}
+	return !e.over
 }
 
 // Close cancels what runs, drops what waits, stops the actors and waits for every

@@ -36,7 +36,7 @@ func newPeer(t testing.TB, cfg Config) *peer {
 	p := &peer{t: t, more: make(chan struct{}), arena: make([]byte, 1<<20), limit: 1 << 20, funcs: map[string]*registry.Function{}}
 	p.c = client.New(client.Config{Port: p, Memory: p, Log: slog.New(slog.DiscardHandler),
 		Welcome:  &wire.Welcome{Client: 5, Job: 9, Root: ids.RootTask(9, 5), InlineMax: 1024},
-		Holdings: func(h *wire.Holdings) { p.e.Holdings(h) }})
+		Holdings: func(h *wire.Holdings) { p.e.Holdings(h) }, Waits: func() { p.e.reader.handOver() }})
 	cfg.Client, cfg.Memory = p.c, p
 	cfg.Lookup = func(name string) (*registry.Function, bool) {
 		p.mu.Lock()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"sync"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -31,6 +32,8 @@ type lane struct {
 	surplus int           // guarded by mu: parked runners that are to end
 	closed  bool          // guarded by mu
 	held    bool          // guarded by mu: an actor that is not created yet
+	quick   int           // guarded by mu: short calls in a row
+	lent    *runner       // guarded by mu: the reader's, for the place of a parked goroutine
 	blocked bool          // guarded by mu: of a lease whose task waits, and has given its CPU back
 	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody asks
 }
@@ -70,6 +73,11 @@ func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
 		l.queue = append(l.queue, item{tasks[i], lease, now})
 	}
 	l.idle, l.surplus = 0, 0
+	if rd := l.e.reader; rd != nil && rd.borrowed == nil {
+		if rd.borrowed = l.lendLocked(); rd.borrowed != nil {
+			return true
+		}
+	}
 	l.startLocked(len(tasks))
 	return true
 }
@@ -111,6 +119,15 @@ func (l *lane) next(r *runner) bool {
 			continue
 		}
 		if r.gone { // whoever abandoned its call has taken it off the count
+			l.mu.Unlock()
+			return false
+		}
+		if r.borrows && (l.closed || l.head == len(l.queue)) {
+			if l.closed {
+				l.wake <- struct{}{} // whose place it is, ends it
+			} else {
+				l.parked++
+			}
 			l.mu.Unlock()
 			return false
 		}
@@ -188,6 +205,7 @@ func (l *lane) ended(cl *call, d *wire.Done, keep any) bool {
 	if cl.abandoned {
 		return false
 	}
+	l.tookLocked(time.Duration(d.Times.Ended - d.Times.Started))
 	l.done = append(l.done, d)
 	if keep != nil {
 		l.keep = append(l.keep, keep)
@@ -277,10 +295,15 @@ func cancelled(task ids.TaskID) *errs.Error {
 func (l *lane) abandonLocked(cl *call) {
 	cl.abandoned = true
 	l.dropCall(cl)
-	l.runners--
 	now := l.e.cfg.Now()
 	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()),
 		Times: wire.Times{Received: cl.received, Started: cl.started, Ended: now}})
+	if cl.borrowed { // whose place it was takes it again
+		l.lent = nil
+		l.wake <- struct{}{}
+		return
+	}
+	l.runners--
 	l.startLocked(1) // it sends the report
 }
 

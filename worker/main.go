@@ -52,7 +52,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segment.Mapping, opts []Option) (quiet bool, err error) {
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
-		Holdings: func(h *wire.Holdings) { e.Holdings(h) }}
+		Holdings: func(h *wire.Holdings) { e.Holdings(h) }, Waits: func() { e.reader.handOver() }}
 	var c *client.Client
 	cc.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 		return c.Request(ctx, method, body)
@@ -63,15 +63,13 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 		o(&cfg)
 	}
 	e = New(cfg)
-	read := make(chan error, 1)
-	go func() {
-		read <- conn.Serve(func(batch []wire.Msg) error { e.Deliver(batch); return nil })
-	}()
+	e.reader = newReader(e, conn.Recv)
+	go e.reader.loop()
 	ended := false
 	select {
-	case err = <-read:
+	case <-e.reader.over:
 		ended = true
-		if err == nil {
+		if err = e.reader.err; err == nil {
 			err = errs.New(errs.CodeDisconnected, "the node closed the connection")
 		}
 		c.Disconnected(conn, err)
@@ -85,7 +83,7 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 	stuck := e.Close(short)
 	err = errors.Join(err, c.Close(short))
 	if !ended {
-		<-read // the connection is closed
+		<-e.reader.over // the connection is closed
 	}
 	if stuck != nil {
 		return false, errors.Join(err, errs.New(errs.CodeShutdown, "tasks still ran %v after their context had ended", leaveGrace))

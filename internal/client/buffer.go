@@ -108,6 +108,7 @@ func (c *Client) raced(q *creation, err error) error {
 }
 
 func (c *Client) awaitCreated(ctx context.Context, q *creation) (*wire.Created, error) {
+	c.waits()
 	warn := time.NewTimer(c.cfg.WarnAfter)
 	defer warn.Stop()
 	for waited := c.cfg.WarnAfter; ; waited += c.cfg.WarnAfter {

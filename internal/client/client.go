@@ -36,6 +36,10 @@ type Config struct {
 	// caller's, whatever it is.
 	Sample func(parent wire.TraceContext, task ids.TaskID) wire.TraceContext
 
+	// Waits is called when a goroutine begins to wait for an answer: the one that calls Deliver
+	// must not be that goroutine. It does not block. May be nil.
+	Waits func()
+
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
 }
@@ -183,6 +187,12 @@ func (c *Client) kill(cause error) {
 		c.end()
 		c.rel.close()
 	})
+}
+
+func (c *Client) waits() {
+	if c.cfg.Waits != nil {
+		c.cfg.Waits()
+	}
 }
 
 // start runs f as one of the client's own goroutines, unless it is closing.

@@ -75,6 +75,7 @@ func (c *Client) admit(ctx context.Context, tc *TaskContext, n int64) error {
 	if c.credit.take(n) {
 		return nil
 	}
+	c.waits()
 	if tc.Blocker != nil {
 		tc.Blocker.Blocked()
 		defer tc.Blocker.Unblocked(ctx)

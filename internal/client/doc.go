@@ -21,6 +21,10 @@
 // the port, which blocks for backpressure. A waiting goroutine of a task is reported
 // through TaskContext.Blocker.
 //
+// Where each submit is followed by its wait, submit and wait are sent in one piece: a
+// submit is kept back for at most a millisecond, and everything else that is sent takes it along.
+// Inside the node's process the waiter does the node's work on its question (TurnPort).
+//
 // # Errors
 //
 // An object's own error comes as the *errs.Error it was resolved with. ErrGetTimeout: the

@@ -155,13 +155,13 @@ func (c *Client) ask(gets []wire.Get) error {
 	case 0:
 		return nil
 	case 1:
-		return c.send(&gets[0])
+		return c.sendWait([]wire.Msg{&gets[0]})
 	}
 	msgs := make([]wire.Msg, len(gets))
 	for i := range gets {
 		msgs[i] = &gets[i]
 	}
-	return c.Send(msgs...)
+	return c.sendWait(msgs)
 }
 
 // collectNodes turns finished nodes into values, or gives their pins back if the wait

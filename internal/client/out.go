@@ -13,6 +13,10 @@ type outbox struct {
 	mu   sync.Mutex
 	port Port        // guarded by mu; nil while the connection is down
 	one  [1]wire.Msg // guarded by mu: scratch
+	hold hold
+
+	waiting bool   // guarded by mu: what is sent now is a wait
+	turn    func() // guarded by mu: the node's work that it leaves to the waiter
 
 	// Only where the client can reconnect.
 	replay  bool
@@ -44,7 +48,37 @@ func (c *Client) sendLocked(msgs []wire.Msg) error {
 	return c.writeLocked(msgs)
 }
 
+// sendWait sends the questions of somebody who is about to wait, and does the node's work
+// on them where the node leaves it to us.
+func (c *Client) sendWait(msgs []wire.Msg) error {
+	c.out.mu.Lock()
+	c.out.hold.waits()
+	c.out.waiting = true
+	err := c.sendLocked(msgs)
+	turn := c.out.turn
+	c.out.waiting, c.out.turn = false, nil
+	c.out.mu.Unlock()
+	if turn != nil {
+		turn()
+	}
+	return err
+}
+
+// writeLocked hands messages to the port, after what was kept back.
 func (c *Client) writeLocked(msgs []wire.Msg) error {
+	h := &c.out.hold
+	if len(h.msgs) == 0 {
+		return c.putLocked(msgs)
+	}
+	all := append(h.msgs, msgs...)
+	h.msgs = nil
+	err := c.putLocked(all)
+	clear(all)
+	h.msgs = all[:0]
+	return err
+}
+
+func (c *Client) putLocked(msgs []wire.Msg) error {
 	if len(msgs) == 0 {
 		return nil
 	}
@@ -64,7 +98,7 @@ func (c *Client) writeLocked(msgs []wire.Msg) error {
 		}
 		return nil
 	}
-	if err := c.out.port.Send(msgs...); err != nil {
+	if err := c.out.toPort(msgs); err != nil {
 		go c.Disconnected(c.out.port, err)
 		c.out.port = nil
 		if c.out.replay {
@@ -78,6 +112,17 @@ func (c *Client) writeLocked(msgs []wire.Msg) error {
 		return gone(err)
 	}
 	return nil
+}
+
+func (o *outbox) toPort(msgs []wire.Msg) error {
+	if p, ok := o.port.(TurnPort); ok && o.waiting {
+		turn, err := p.SendTurn(msgs...)
+		if turn != nil {
+			o.turn = turn
+		}
+		return err
+	}
+	return o.port.Send(msgs...)
 }
 
 // redeclared tells whether m need not be kept while the connection is down: what it

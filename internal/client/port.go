@@ -15,6 +15,14 @@ type Port interface {
 	Close() error
 }
 
+// TurnPort is a Port inside the node's process. Whoever is about to wait sends by it: turn,
+// where it is not nil, is the node's work on the messages, which the caller does once it
+// holds no lock. Nobody is woken for it.
+type TurnPort interface {
+	Port
+	SendTurn(msgs ...wire.Msg) (turn func(), err error)
+}
+
 // Memory finds the bytes of an extent. objectstore.Mapping implements it.
 type Memory interface {
 	// Map gives the extent's bytes: mapped read-only, or writable for an extent that was

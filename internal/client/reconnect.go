@@ -82,6 +82,10 @@ func (c *Client) rejoin(cause error) {
 // replayLocked says everything again that the node may not know: holdings first, then
 // what was sent last and may not have arrived, then what was never sent.
 func (c *Client) replayLocked() {
+	for _, m := range c.out.hold.msgs {
+		c.out.unacked.add(m)
+	}
+	c.out.hold.msgs = nil
 	c.declareLocked(wire.ComponentOwner, 0)
 	c.declareLocked(wire.ComponentStore, 0)
 	again := c.out.unacked.list()

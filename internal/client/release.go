@@ -67,6 +67,7 @@ func (c *Client) Flush() {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.flushLocked()
+	_ = c.writeLocked(nil) // what was kept back; a dead connection says so elsewhere
 }
 
 // flushLocked empties the queue. The outbox's lock is held, so that whoever takes a new

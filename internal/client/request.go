@@ -32,6 +32,7 @@ func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byt
 		c.requests.take(q.m.Req)
 		return nil, err
 	}
+	c.waits()
 	select {
 	case r := <-q.ch:
 		if r.Err != nil {

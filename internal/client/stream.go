@@ -73,6 +73,7 @@ func (c *Client) awaitItem(ctx context.Context, w *itemWait) error {
 		return nil
 	default:
 	}
+	c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
 		tc.Blocker.Blocked()
 		defer tc.Blocker.Unblocked(ctx)

@@ -32,7 +32,7 @@ func (c *Client) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, er
 	if spec.Kind == wire.TaskActorCall && spec.Seq == 0 {
 		err = c.submitInOrder(ctx, spec)
 	} else {
-		err = c.send(&wire.Submit{Spec: spec})
+		err = c.submit(&wire.Submit{Spec: spec})
 	}
 	if err != nil {
 		for _, h := range hs {
@@ -48,7 +48,7 @@ func (c *Client) submitInOrder(ctx context.Context, spec *wire.TaskSpec) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	spec.Seq = o.seq + 1
-	if err := c.send(&wire.Submit{Spec: spec}); err != nil {
+	if err := c.submit(&wire.Submit{Spec: spec}); err != nil {
 		return err
 	}
 	o.seq++

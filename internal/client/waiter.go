@@ -92,6 +92,7 @@ func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 		return nil
 	default:
 	}
+	c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
 		tc.Blocker.Blocked()
 		defer tc.Blocker.Unblocked(ctx)

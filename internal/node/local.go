@@ -21,6 +21,11 @@ type localPort struct {
 
 func (p *localPort) Send(msgs ...wire.Msg) error { return p.n.route(p.n.life, p.s, msgs, false) }
 
+// SendTurn implements client.TurnPort.
+func (p *localPort) SendTurn(msgs ...wire.Msg) (turn func(), err error) {
+	return p.n.pass(p.n.life, p.s, msgs, false, true)
+}
+
 func (p *localPort) Close() error {
 	p.n.leave(p.s, errs.New(errs.CodeShutdown, "the client was closed"))
 	return nil

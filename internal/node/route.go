@@ -10,8 +10,18 @@ import (
 )
 
 // route passes a client's batch on, in order for each who gets part of it. It reports
-// backpressure by waiting, and ctx's end. It keeps msgs if own.
+// backpressure by waiting, and ctx's end. It keeps msgs if own, and then, if they are few
+// and the owner is idle, the owner's turn runs here.
 func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool) error {
+	turn, err := n.pass(ctx, s, msgs, own, own)
+	if turn != nil {
+		turn()
+	}
+	return err
+}
+
+// pass is route that may leave the owner's turn to the caller: with offer, who must call it.
+func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
 	// The usual batch is all for the client's own owner: it goes on as it is.
 	i := 0
 	for i < len(msgs) && n.forOwner(s, msgs[i]) {
@@ -21,7 +31,10 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 		if !own {
 			msgs = append([]wire.Msg(nil), msgs...)
 		}
-		return n.sendOwner(ctx, s, s.job, msgs)
+		if o := n.jobs.get(s.job); offer && o != nil && len(msgs) <= few {
+			return o.ref.SendTurn(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
+		}
+		return nil, n.sendOwner(ctx, s, s.job, msgs)
 	}
 	var run []wire.Msg
 	flush := func() error {
@@ -38,17 +51,17 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 			continue
 		}
 		if err := flush(); err != nil {
-			return err
+			return nil, err
 		}
 		if err := n.routeOther(ctx, s, m); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return flush()
+	return nil, flush()
 }
 
-// few messages are stepped by the goroutine that read them, if the owner is idle: the
-// answer is what the client waits for. Of more the owner makes a batch with those that follow.
+// few messages are stepped by the goroutine that brings them, if the owner is idle: the
+// answer is what somebody waits for. Of more the owner makes a batch with those that follow.
 const few = 4
 
 func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
@@ -60,11 +73,7 @@ func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []
 		}
 		return nil // else nobody waits for an answer any more
 	}
-	ev := owner.FromClient{Client: s.id, Msgs: msgs}
-	if len(msgs) <= few && !s.local() {
-		return o.ref.SendRun(ctx, ev)
-	}
-	return o.ref.Send(ctx, ev)
+	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 }
 
 // forOwner tells whether a message is for the owner of the client's own job.

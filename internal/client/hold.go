@@ -1,0 +1,107 @@
+package client
+
+import (
+	"sync/atomic"
+	"time"
+
+	"mobula/wire"
+)
+
+// hold keeps a submit back, where the process submits a task and then waits for it, again
+// and again: submit and wait go in one piece, and the node is woken once for both. The next
+// message of any kind takes the submit along; if there is none, holdTick passes at most.
+type hold struct {
+	msgs  []wire.Msg // one, or none; guarded by outbox.mu
+	pairs int        // in a row, each a submit and then a wait; guarded by outbox.mu
+	since int        // submits since the last wait; guarded by outbox.mu
+	late  bool       // the wait did not come in time; guarded by outbox.mu
+
+	count   atomic.Uint64 // of submits kept back
+	ticking atomic.Bool   // the goroutine runs that lets late ones go
+}
+
+const (
+	holdAfter = 8                // pairs in a row, before a submit is kept back
+	holdTick  = time.Millisecond // the longest that one is
+	holdCalm  = 100              // ticks without one, after which the goroutine ends
+)
+
+// submit sends a task, or keeps it for its wait.
+func (c *Client) submit(m *wire.Submit) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hold.since++
+	if o.hold.since == 1 && o.hold.pairs >= holdAfter && o.port != nil && c.tick() {
+		o.hold.msgs = append(o.hold.msgs, m)
+		return nil
+	}
+	o.one[0] = m
+	err := c.sendLocked(o.one[:])
+	o.one[0] = nil
+	return err
+}
+
+// waits learns from a wait that is about to be sent. The outbox's lock is held.
+func (h *hold) waits() {
+	switch {
+	case h.since != 1 || h.late:
+		h.pairs = 0
+	case h.pairs < holdAfter:
+		h.pairs++
+	}
+	h.since, h.late = 0, false
+}
+
+// tick counts a submit that is to be kept back and sees to it that it will not stay; false
+// when the client is closing.
+func (c *Client) tick() bool {
+	h := &c.out.hold
+	h.count.Add(1)
+	if h.ticking.Load() || !h.ticking.CompareAndSwap(false, true) {
+		return true
+	}
+	if c.start(c.ticker) {
+		return true
+	}
+	h.ticking.Store(false)
+	return false
+}
+
+func (c *Client) ticker() {
+	h := &c.out.hold
+	t := time.NewTicker(holdTick)
+	defer t.Stop()
+	for last, calm := h.count.Load(), 0; ; {
+		select {
+		case <-c.dead:
+			return
+		case <-t.C:
+		}
+		n := h.count.Load()
+		if n != last {
+			last, calm = n, 0
+		} else {
+			calm++
+		}
+		c.letGo()
+		if calm < holdCalm {
+			continue
+		}
+		h.ticking.Store(false)
+		if h.count.Load() == last || !h.ticking.CompareAndSwap(false, true) {
+			return
+		}
+		calm = 0
+	}
+}
+
+// letGo sends what is kept back.
+func (c *Client) letGo() {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if len(c.out.hold.msgs) > 0 {
+		c.out.hold.late = true
+		_ = c.writeLocked(nil) // where the connection is gone, every use of its handles says so
+	}
+}
