@@ -4,8 +4,8 @@
 // # Who owns what
 //
 // Core owns all decisions and books: which bytes are whose, pins, seals, who waits. It is
-// pure: Step takes an event and returns effects. Store is the shell around it: an actor on a thread of
-// its own that carries effects out. The segment, the index, the mapping and the
+// pure: Step takes an event and returns effects. Store is the shell around it: an actor
+// that carries effects out. The segment, the index, the mapping and the
 // fallback files belong to the Store, not to the core, and outlive a panic of it: a new
 // core is rebuilt from the index, what was remembered, and what clients declare. Clients own
 // nothing in the segment; they are granted extents to write, and pins to read.

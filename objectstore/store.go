@@ -88,7 +88,7 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ref, err = actors.Spawn(parent, actors.Spec[Event, Effect]{
-		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy, Thread: true,
+		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy,
 	})
 	if err != nil {
 		return nil, errors.Join(err, m.Close())

@@ -165,7 +165,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.ToClient:
 		o.toClient(e.Client, e.Wire)
 	case owner.ToStore:
-		o.n.toStore(e.Msg.(objectstore.Event))
+		o.toStore(e.Msg.(objectstore.Event))
 	case owner.ToSched:
 		o.n.toSched(e.Msg.(sched.Event))
 	case owner.ToRegistry:
@@ -205,6 +205,16 @@ func (o *ownerActor) append(r *owner.LogRecord) {
 	if r.Cookie != nil {
 		*r.Cookie = cookie
 	}
+}
+
+// toStore passes an event on. A get's pin, which somebody waits for, is stepped here if the store is
+// idle: a switch between threads less, which is most of what a get costs.
+func (o *ownerActor) toStore(ev objectstore.Event) {
+	if _, ok := ev.(objectstore.PinForGet); ok {
+		_ = o.n.store.Ref().SendRun(o.n.life, ev) // stopped: nobody waits any more
+		return
+	}
+	o.n.toStore(ev)
 }
 
 // toClient queues a message. The last session is remembered: most batches go to one.
