@@ -145,6 +145,28 @@ func TestDriverIsKilled(t *testing.T) {
 	eventually(t, ctx, "its files are gone", func() bool { return len(filesOf(cfg.Dir, "owner", "1")) == 0 && len(spilled(cfg.Dir, "spill")) == 0 })
 }
 
+// A node that is stopped in order ends its jobs, and leaves no memory behind.
+func TestFaultStoppedNodeLeavesNoMemory(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 * mib, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	c, ctx := connect(t, ctx, p)
+	ref, err := mobula.Put(ctx, array(mib, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(filesOf(cfg.StoreDir)) == 0 {
+		t.Fatal("the store is somewhere else")
+	}
+	ref.Release()
+	storeEmpties(t, ctx, c)
+	p.stop(t)
+	if left := filesOf(cfg.StoreDir); len(left) > 0 {
+		t.Errorf("the node left %v", left)
+	}
+}
+
 // What a killed node left is cleaned when a node is started again: the segment that nobody
 // has, workers, spill files of jobs that are over.
 func TestFaultLeftoversOfAKilledNode(t *testing.T) {

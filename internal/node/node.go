@@ -149,6 +149,7 @@ func (n *Node) close(ctx context.Context) error {
 	if n.procs != nil {
 		all = append(all, n.procs.Close(ctx))
 	}
+	keep := n.cfg.Keep && !n.isEmpty(ctx)
 	all = append(all, n.sys.StopTree(ctx))
 	n.end()
 	n.gcs.wait()
@@ -162,7 +163,7 @@ func (n *Node) close(ctx context.Context) error {
 	n.mu.Lock()
 	stuck := n.stuck
 	n.mu.Unlock()
-	all = append(all, stuck, n.closeStore(stuck == nil))
+	all = append(all, stuck, n.closeStore(stuck == nil, keep))
 	return errors.Join(append(all, n.release())...)
 }
 

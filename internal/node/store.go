@@ -114,15 +114,24 @@ func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
 	s.Flush()
 }
 
+// isEmpty tells whether the store has nothing that a next life of the node could want.
+func (n *Node) isEmpty(ctx context.Context) bool {
+	if n.store == nil {
+		return false // whatever is there, this life has not looked at it
+	}
+	s, err := n.store.Stats(ctx)
+	return err == nil && s.Objects == 0 && s.ObjectsSpilled == 0
+}
+
 // closeStore ends what outlives the store's actor. The segment stays mapped where something in this
 // process may read it still: to pull it away would end the process.
-func (n *Node) closeStore(unmap bool) error {
+func (n *Node) closeStore(unmap, keep bool) error {
 	var all []error
 	if n.memory != nil && unmap {
 		all = append(all, n.memory.Close())
 	}
 	if n.shm != nil {
-		all = append(all, n.shm.Close(!n.cfg.Keep))
+		all = append(all, n.shm.Close(!keep))
 	}
 	return errors.Join(all...)
 }
