@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -11,12 +12,13 @@ import (
 )
 
 func TestLogs(t *testing.T) {
-	var asked state.LogsRequest
+	var last atomic.Pointer[state.LogsRequest] // of what was asked
 	addr := fakeNode(t, map[string]any{state.MethodLogs: func(body []byte) any {
-		asked = state.LogsRequest{}
+		var asked state.LogsRequest
 		if err := cbor.Unmarshal(body, &asked); err != nil {
 			t.Error(err)
 		}
+		last.Store(&asked)
 		if asked.ID == "" {
 			return state.Logs{Streams: []state.LogStream{
 				{Worker: "worker/3", Stream: "err", Path: "/n/logs/worker-3.err", Size: 5 << 20, Changed: at},
@@ -29,13 +31,13 @@ func TestLogs(t *testing.T) {
 		}}
 	}})
 	code, out, errOut := command(t, nil, "logs", "--address", addr)
-	if code != exitDone || errOut != "" || asked != (state.LogsRequest{Bytes: state.DefaultLogBytes}) {
-		t.Errorf("exit %d, %s, asked %+v", code, errOut, asked)
+	if code != exitDone || errOut != "" || *last.Load() != (state.LogsRequest{Bytes: state.DefaultLogBytes}) {
+		t.Errorf("exit %d, %s, asked %+v", code, errOut, *last.Load())
 	}
 	golden(t, "logs", out)
 	code, out, _ = command(t, nil, "logs", "worker/3", "-b", "3000", "--address", addr)
-	if code != exitDone || asked != (state.LogsRequest{ID: "worker/3", Bytes: 3000}) {
-		t.Errorf("exit %d, asked %+v", code, asked)
+	if code != exitDone || *last.Load() != (state.LogsRequest{ID: "worker/3", Bytes: 3000}) {
+		t.Errorf("exit %d, asked %+v", code, *last.Load())
 	}
 	golden(t, "logs-of", out)
 	code, out, _ = command(t, nil, "logs", taskID, "--json", "--address", addr)

@@ -186,7 +186,7 @@ func eachLine(ctx context.Context, path string, f func(line []byte)) error {
 	if err != nil {
 		return errs.New(errs.CodeInvalid, "a worker's log: %v", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // only read
 	for r, n := bufio.NewReaderSize(file, 64<<10), 0; ; n++ {
 		line, err := r.ReadSlice('\n')
 		f(line)
@@ -212,7 +212,7 @@ func readEnd(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeInvalid, "a worker's log: %v", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	if err == nil {
 		_, err = f.Seek(max(0, info.Size()-most), io.SeekStart)
