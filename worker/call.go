@@ -72,6 +72,7 @@ func (r *runner) begin(it *item) {
 	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
 	cl.tc.Blocker = cl
 	cl.ctx.base, cl.ctx.tc = r.lane.e.cfg.Base, &cl.tc
+	cl.ctx.deadline = it.t.Spec.Deadline
 	r.call, r.task = cl, it.t
 }
 
@@ -192,13 +193,8 @@ func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error
 	if fn.Kind != spec.Kind {
 		return errs.New(errs.CodeRegistryMismatch, "function %q is registered as another kind here (%d) than in the caller (%d): run the same binary everywhere", fn.Name, fn.Kind, spec.Kind)
 	}
-	if spec.Deadline != 0 {
-		if r.now >= spec.Deadline {
-			return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
-		}
-		cl.ctx.mu.Lock()
-		cl.ctx.stdLocked(spec.Deadline)
-		cl.ctx.mu.Unlock()
+	if spec.Deadline != 0 && r.now >= spec.Deadline {
+		return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
 	}
 	if a := r.lane.actor; a != nil {
 		r.arg.Instance = a.instance

@@ -11,6 +11,7 @@ import (
 // failed makes the report of an error that a function returned: a cancelled task's is
 // that it was cancelled, any other is the task's failure with its chain of causes.
 func (r *runner) failed(err error) *errs.Error {
+	_ = r.call.ctx.Err() // sees a deadline that nobody asked for
 	cause := r.call.ctx.cause()
 	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + err.Error()}
 	out.Cause = []*errs.Error{errs.From(err)}

@@ -10,12 +10,14 @@ import (
 	"mobula/internal/errs"
 )
 
-// taskCtx is a task's context. A standard cancellable context is made behind it only when
-// somebody asks for Done or derives from it, or when the task is cancelled; most short
-// tasks never do.
+// taskCtx is a task's context. A standard cancellable context, and the timer of a
+// deadline, is made behind it only when somebody asks for Done or derives from it, when
+// the task is cancelled, or when it is seen that the deadline has passed; most short tasks
+// never do.
 type taskCtx struct {
-	base context.Context
-	tc   *client.TaskContext
+	base     context.Context
+	tc       *client.TaskContext
+	deadline int64 // Unix nanoseconds; 0: none
 
 	inner atomic.Pointer[innerCtx]
 	mu    sync.Mutex // makes inner
@@ -37,18 +39,13 @@ func (t *taskCtx) std() *innerCtx {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stdLocked(0)
-}
-
-// stdLocked makes the standard context, with a deadline in Unix nanoseconds unless 0.
-func (t *taskCtx) stdLocked(deadline int64) *innerCtx {
 	if in := t.inner.Load(); in != nil {
 		return in
 	}
 	in := new(innerCtx)
 	in.Context, in.cancel = context.WithCancelCause(t.base)
-	if deadline != 0 {
-		in.Context, in.stop = context.WithDeadlineCause(in.Context, time.Unix(0, deadline),
+	if t.deadline != 0 {
+		in.Context, in.stop = context.WithDeadlineCause(in.Context, time.Unix(0, t.deadline),
 			&errs.Error{Code: errs.CodeDeadline, Msg: "the task's deadline passed while it ran", Task: t.tc.Task.String()})
 	}
 	if t.ended {
@@ -66,7 +63,11 @@ func (t *taskCtx) Deadline() (time.Time, bool) {
 	if in := t.inner.Load(); in != nil {
 		return in.Deadline()
 	}
-	return t.base.Deadline()
+	at, ok := t.base.Deadline()
+	if own := time.Unix(0, t.deadline); t.deadline != 0 && (!ok || own.Before(at)) {
+		return own, true
+	}
+	return at, ok
 }
 
 // Err tells whether the context is over.
@@ -74,7 +75,10 @@ func (t *taskCtx) Err() error {
 	if in := t.inner.Load(); in != nil {
 		return in.Err()
 	}
-	return t.base.Err()
+	if err := t.base.Err(); err != nil || t.deadline == 0 || time.Now().UnixNano() < t.deadline {
+		return err
+	}
+	return t.std().Err()
 }
 
 // Value answers with the task, else as the base does. Behind it stands the standard

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/registry"
+	"mobula/wire"
+)
+
+// A deadline costs nothing until somebody asks for it, and holds all the same.
+func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(time.Second)
+		fresh := func() *taskCtx {
+			return &taskCtx{base: context.Background(), tc: &client.TaskContext{}, deadline: at.UnixNano()}
+		}
+		asked, derived, looked := fresh(), fresh(), fresh()
+		for _, c := range []*taskCtx{asked, derived, looked} {
+			if d, ok := c.Deadline(); !ok || !d.Equal(at) || c.Err() != nil || c.Value(client.TaskKey) != c.tc {
+				t.Errorf("deadline %v, %v; err %v", d, ok, c.Err())
+			}
+			if c.inner.Load() != nil {
+				t.Fatal("a context was made that nobody asked for")
+			}
+		}
+		done := asked.Done()
+		child, cancel := context.WithCancel(derived)
+		defer cancel()
+		time.Sleep(time.Second) // the bubble's clock
+		<-done
+		<-child.Done()
+		for _, c := range []*taskCtx{asked, derived, looked} {
+			if c.Err() != context.DeadlineExceeded || !errors.Is(context.Cause(c), errs.ErrDeadline) {
+				t.Errorf("after the deadline: %v because of %v", c.Err(), context.Cause(c))
+			}
+			c.end()
+		}
+
+		sooner, stop := context.WithDeadline(context.Background(), time.Now().Add(time.Minute))
+		defer stop()
+		c := &taskCtx{base: sooner, tc: &client.TaskContext{}, deadline: time.Now().Add(time.Hour).UnixNano()}
+		if d, ok := c.Deadline(); !ok || time.Until(d) != time.Minute {
+			t.Errorf("the earlier of two deadlines is not told: %v", time.Until(d))
+		}
+	})
+}
+
+// A task that fails after its deadline, and never looked at its context, failed for it.
+func TestErrorAfterTheDeadlineIsTheDeadlines(t *testing.T) {
+	p := newPeer(t, Config{})
+	at := time.Now().Add(30 * time.Millisecond)
+	task := p.task(p.handle("late", wire.TaskNormal, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
+		<-time.After(time.Until(at) + time.Millisecond)
+		return nil, nil, errors.New("too slow")
+	}))
+	task.Spec.Deadline = at.UnixNano()
+	p.exec(1, task)
+	if d := p.done(task.Spec.ID); d.Err == nil || d.Err.Code != errs.CodeDeadline {
+		t.Errorf("got %v", d.Err)
+	}
+}
