@@ -77,6 +77,12 @@ func flip(path string, at int64) error {
 	return errors.Join(err, f.Close())
 }
 
+// vanish removes a directory at once, whatever is being written to it.
+func vanish(dir string) error {
+	gone := dir + ".gone"
+	return errors.Join(os.Rename(dir, gone), os.RemoveAll(gone))
+}
+
 // The node's directory goes away under it: it makes another. The user's own it does not make, it may
 // be where a disk is to be mounted; it is used again when it is there.
 func TestFaultSpillDirectoryGone(t *testing.T) {
@@ -88,9 +94,9 @@ func TestFaultSpillDirectoryGone(t *testing.T) {
 			if err != nil || len(all) == 0 {
 				return fmt.Errorf("%d sessions in %s: %w", len(all), root, err)
 			}
-			return os.RemoveAll(filepath.Join(root, all[0].Name()))
+			return vanish(filepath.Join(root, all[0].Name()))
 		},
-		"the user's": func() error { return os.RemoveAll(root) },
+		"the user's": func() error { return vanish(root) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{root}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
