@@ -119,7 +119,7 @@ func TestModel(t *testing.T) {
 					known[r.cookie] = true
 				}
 				var dead []uint64
-				if err := l.Replay(func(c uint64, rec []byte) bool {
+				if err := l.Replay(func(c uint64, _ []byte) bool {
 					if !known[c] {
 						dead = append(dead, c)
 					}

@@ -46,9 +46,7 @@ func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
 	}
 	s := &segment{seq: seq, file: f, path: path, linked: true, size: size, scanned: true, end: headerSize}
 	fail := func(err error) (*segment, error) {
-		f.Close()
-		os.Remove(path)
-		return nil, diskError(err, path, size)
+		return nil, errors.Join(diskError(err, path, size), f.Close(), os.Remove(path))
 	}
 	if err := allocate(f, size); err != nil {
 		return fail(err)
@@ -59,8 +57,7 @@ func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
 	putHeader(s.mem, seq)
 	if unlink {
 		if err := os.Remove(path); err != nil {
-			unix.Munmap(s.mem)
-			return fail(err)
+			return fail(errors.Join(err, unix.Munmap(s.mem)))
 		}
 		s.linked = false
 	}
@@ -141,8 +138,7 @@ func open(path string, seq uint32) (*segment, error) {
 	}
 	st, err := f.Stat()
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("owner log: %w", err)
+		return nil, fmt.Errorf("owner log: %w", errors.Join(err, f.Close()))
 	}
 	return &segment{seq: seq, file: f, path: path, linked: true, size: int(st.Size())}, nil
 }
@@ -171,9 +167,8 @@ func (s *segment) view(f func(b []byte) error) error {
 	if err != nil {
 		return fmt.Errorf("owner log %s: mmap: %w", s.path, err)
 	}
-	unix.Madvise(b, unix.MADV_SEQUENTIAL) // advice only
-	defer unix.Munmap(b)
-	return f(b)
+	_ = unix.Madvise(b, unix.MADV_SEQUENTIAL) // advice only
+	return errors.Join(f(b), unix.Munmap(b))
 }
 
 // check scans a segment of an earlier process once, to know its end and its number of records.

@@ -75,7 +75,7 @@ func (c *Core) argsReady(t *taskRec) {
 	if t.spec != nil {
 		for i := range t.spec.Args {
 			if id := t.spec.Args[i].Ref; !id.IsZero() {
-				if err, passed := c.argError(t, c.ensure(id)); err != nil {
+				if err, passed := c.argError(c.ensure(id)); err != nil {
 					c.failByArg(t, err, passed)
 					return
 				}
@@ -119,7 +119,7 @@ func (c *Core) touch(k *classRec) {
 
 // argError gives the error that stands for an argument, and whether it came from an
 // argument itself and so names the place already.
-func (c *Core) argError(t *taskRec, o *objRec) (err *errs.Error, passed bool) {
+func (c *Core) argError(o *objRec) (err *errs.Error, passed bool) {
 	switch o.state {
 	case object.Failed:
 		return o.res.Err, o.flags&objArgErr != 0

@@ -125,7 +125,11 @@ func BenchmarkTask(b *testing.B) {
 	const batch, round = 256, 64
 	w := newBenchWorld(2)
 	b.ReportAllocs()
-	for i := 0; i < b.N; i += batch * round {
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue // of a round that is over
+		}
+		left = batch * round
 		b.StopTimer()
 		var subs, gets [round][]wire.Msg
 		var rel [round][]ids.ObjectID
@@ -158,7 +162,7 @@ func BenchmarkTask(b *testing.B) {
 func BenchmarkTaskSync(b *testing.B) {
 	w := newBenchWorld(1)
 	b.ReportAllocs()
-	for range b.N {
+	for b.Loop() {
 		m := w.specs(1)
 		id := m[0].(*wire.Submit).Spec.ID.Return(0)
 		w.step(FromClient{benchDriver, []wire.Msg{m[0], &wire.Get{ID: id, Fetch: true}}})
@@ -171,7 +175,7 @@ func BenchmarkTaskSync(b *testing.B) {
 // BenchmarkQueued reports the memory of a queued task besides its spec.
 func BenchmarkQueued(b *testing.B) {
 	const n = 200_000
-	for range b.N {
+	for b.Loop() {
 		w := newBenchWorld(0)
 		msgs := w.specs(n)
 		var before, after runtime.MemStats
@@ -198,7 +202,11 @@ func BenchmarkCall(b *testing.B) {
 	w.runWorker()
 	opts, seq := &wire.TaskOptions{Func: "bench/method", NumReturns: 1}, uint64(0)
 	b.ReportAllocs()
-	for i := 0; i < b.N; i += batch {
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue // of a batch that is over
+		}
+		left = batch
 		msgs, rel := make([]wire.Msg, 0, 2*batch), make([]ids.ObjectID, 0, batch)
 		for range batch {
 			seq++

@@ -305,7 +305,7 @@ func (c *Core) moveObject(o *objRec, ev object.Event) {
 
 // doneUnplaced finds the task of a Done that came while leases are not known yet.
 func (c *Core) doneUnplaced(d *wire.Done) *taskRec {
-	t := c.tasks.task(ids.TaskID(d.Task))
+	t := c.tasks.task(d.Task)
 	if t == nil || t.state.Terminal() || t.lease != nil || t.flags&taskWaitsName != 0 || d.Err != nil && d.Err.Code == errs.CodeCancelled && t.flags&taskCancelled == 0 {
 		return nil // of an attempt that was given up
 	}

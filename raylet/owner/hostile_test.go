@@ -128,7 +128,7 @@ func (h *hostile) rebuild() *Core {
 	return c
 }
 
-func (h *hostile) n(max int, what string) int { return rapid.IntRange(0, max-1).Draw(h.rt, what) }
+func (h *hostile) n(below int, what string) int { return rapid.IntRange(0, below-1).Draw(h.rt, what) }
 
 func (h *hostile) see(e *Effect) {
 	switch m := e.Msg.(type) {

@@ -35,7 +35,7 @@ var inspectOpts = &wire.TaskOptions{Func: "f", NumReturns: 1}
 func TestAScanSeesWhatStaysOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, root := inspected(t)
-		stay, go_ := map[ids.ObjectID]bool{}, []ids.ObjectID{}
+		stay, goes := map[ids.ObjectID]bool{}, []ids.ObjectID{}
 		n := uint64(0)
 		add := func() ids.ObjectID {
 			n++
@@ -50,7 +50,7 @@ func TestAScanSeesWhatStaysOnce(t *testing.T) {
 			if id := add(); rapid.Bool().Draw(rt, "stays") || !id.IsPut() {
 				stay[id] = true
 			} else {
-				go_ = append(go_, id)
+				goes = append(goes, id)
 			}
 		}
 		s := c.ScanObjects(rapid.IntRange(1, 40).Draw(rt, "part"))
@@ -59,9 +59,9 @@ func TestAScanSeesWhatStaysOnce(t *testing.T) {
 		for s.NextObjects(func(v ObjectView) { seen[v.ID]++ }) {
 			for range rapid.IntRange(0, 5).Draw(rt, "meanwhile") {
 				add()
-				if len(go_) > 0 {
-					c.Step(int64(n), FromClient{Client: 1, Msgs: []wire.Msg{&wire.Release{IDs: go_[:1]}}})
-					go_ = go_[1:]
+				if len(goes) > 0 {
+					c.Step(int64(n), FromClient{Client: 1, Msgs: []wire.Msg{&wire.Release{IDs: goes[:1]}}})
+					goes = goes[1:]
 				}
 			}
 		}
@@ -149,8 +149,7 @@ func BenchmarkScanPart(b *testing.B) {
 	}
 	s := c.ScanTasks(1000)
 	defer func() { s.Stop() }()
-	b.ResetTimer()
-	for range b.N {
+	for b.Loop() {
 		if !s.NextTasks(func(*ids.TaskID, task.State) bool { return false }, func(TaskView) {}) {
 			s.Stop()
 			s = c.ScanTasks(1000)

@@ -35,10 +35,10 @@ func (l *taskList) pushFront(t *taskRec) {
 
 // insertAfter puts t behind p, which is in the list; a nil p means the front.
 func (l *taskList) insertAfter(p, t *taskRec) {
-	switch {
-	case p == nil:
+	switch p {
+	case nil:
 		l.pushFront(t)
-	case p == l.tail:
+	case l.tail:
 		l.pushBack(t)
 	default:
 		t.in, t.prev, t.next = l, p, p.next

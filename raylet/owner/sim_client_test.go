@@ -39,7 +39,6 @@ type simLane struct {
 type simRun struct {
 	wire.ExecTask
 	kids      []ids.ObjectID
-	sum       []uint64
 	item      uint32
 	acked     uint32
 	blocked   bool

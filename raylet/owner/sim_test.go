@@ -150,11 +150,11 @@ func (d *simDriver) dropOne() {
 
 // simPlan is what a run does to the world.
 type simPlan struct {
-	acts                       int
-	deaths, losses, cancels    float64
-	crash                      float64
-	budget                     int64
-	streams, kids, fails, gets bool
+	acts                    int
+	deaths, losses, cancels float64
+	crash                   float64
+	budget                  int64
+	kids, fails, gets       bool
 }
 
 func (p simPlan) run(t *testing.T, seed uint64) {
@@ -206,7 +206,7 @@ func (p simPlan) harm(w *simWorld, d *simDriver) {
 	}
 	if w.rng.Float64() < p.cancels {
 		d.cancelOne()
-		w.spreadFailures(d)
+		w.spreadFailures()
 	}
 }
 
@@ -214,13 +214,13 @@ func (p simPlan) harm(w *simWorld, d *simDriver) {
 func (d *simDriver) finish() {
 	w := d.w
 	w.t.Helper()
-	w.spreadFailures(d)
+	w.spreadFailures()
 	for range 3 { // references found in values are got in turn
 		for _, id := range slices.SortedFunc(maps.Keys(d.handles), cmpObject) {
 			d.get(id)
 		}
 		w.settle()
-		w.spreadFailures(d)
+		w.spreadFailures()
 	}
 	for id := range d.handles {
 		got, ok := d.got[id]
@@ -236,7 +236,7 @@ func (d *simDriver) finish() {
 }
 
 // spreadFailures lets what depends on what may fail, fail: every live task's returns.
-func (w *simWorld) spreadFailures(d *simDriver) {
+func (w *simWorld) spreadFailures() {
 	for again := true; again; {
 		again = false
 		for _, e := range w.deps {

@@ -76,7 +76,7 @@ func (v *validator) countTasks() error {
 		if n := v.live(t); n != t.live {
 			return fmt.Errorf("task %v counts %d live returns, there are %d", id, t.live, n)
 		}
-		if t.state.Terminal() && t.live == 0 && !(t.isCreation() && !t.actor.over()) && c.pause == nil {
+		if t.state.Terminal() && t.live == 0 && (!t.isCreation() || t.actor.over()) && c.pause == nil {
 			return fmt.Errorf("task %v has ended, nothing refers to it, and it is still there", id)
 		}
 		if t.spec == nil {

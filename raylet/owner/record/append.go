@@ -92,12 +92,14 @@ func begin(b []byte, kind recordKind, seq uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(kind)), seq)
 }
 
+// AppendOptions writes options under the number that submissions refer to them by; opts is of EncodeOptions.
 func AppendOptions(b []byte, seq uint64, no uint32, opts []byte) []byte {
 	b = begin(b, recOptions, seq)
 	b = putUint(b, 1, uint64(no))
 	return putBytes(b, 2, opts)
 }
 
+// EncodeOptions writes options: equal ones give equal bytes.
 func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putString(b, 1, o.Func)
 	b = putInt(b, 2, int64(o.NumReturns))
@@ -133,6 +135,7 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	return putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
 }
 
+// AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record.
 func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte {
 	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
@@ -201,6 +204,7 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 	return shut(b, at)
 }
 
+// AppendDone writes a task's end: its results, or its error.
 func AppendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
 	b = begin(b, recDone, seq)
 	b = putTask(b, 1, d.Task)
@@ -216,6 +220,7 @@ func AppendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
 	return appendError(b, 6, d.Err, 0)
 }
 
+// AppendObject writes an object that is not resolved by its task's end: a put, an early seal, a stream's item.
 func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
 	b = begin(b, recObject, seq)
 	b = putObject(b, 1, id)
@@ -225,6 +230,7 @@ func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire
 	return shut(b, at)
 }
 
+// AppendRetry writes that an attempt was charged, or is being cancelled.
 func AppendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, cancelled bool) []byte {
 	b = begin(b, recRetry, seq)
 	b = putTask(b, 1, id)
@@ -233,6 +239,7 @@ func AppendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, can
 	return putBool(b, 4, cancelled)
 }
 
+// AppendForget writes what nothing refers to any more; an Index of WholeTask stands for a task with its returns.
 func AppendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
 	b = begin(b, recForget, seq)
 	for _, id := range list {
@@ -241,6 +248,7 @@ func AppendForget(b []byte, seq uint64, list []ids.ObjectID) []byte {
 	return b
 }
 
+// AppendActor writes where an actor stands.
 func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	b = begin(b, recActor, seq)
 	b = putTask(b, 1, ids.TaskID(r.Actor))
@@ -253,12 +261,14 @@ func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	return appendError(b, 8, r.Err, 0)
 }
 
+// AppendPacked writes that a value lies in the store too.
 func AppendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
 	b = begin(b, recPacked, seq)
 	b = putObject(b, 1, id)
 	return putUint(b, 2, size)
 }
 
+// AppendClosed writes that nobody reads a stream any more.
 func AppendClosed(b []byte, seq uint64, id ids.TaskID) []byte {
 	return putTask(begin(b, recClosed, seq), 1, id)
 }

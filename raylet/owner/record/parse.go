@@ -141,7 +141,7 @@ func parseDone(b []byte) (*Done, error) {
 		}
 		return err
 	})
-	if err == nil && !(r.State == task.Finished && r.Done.Err == nil || r.State == task.Failed && r.Done.Err != nil) {
+	if err == nil && (r.State != task.Finished && r.State != task.Failed || (r.State == task.Failed) != (r.Done.Err != nil)) {
 		err = fmt.Errorf("a task cannot end as %v", r.State)
 	}
 	return r, err
