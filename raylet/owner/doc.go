@@ -17,6 +17,10 @@
 // refers to a return its value is dropped, and when nothing may need the task to run again,
 // its record (lineage.go).
 //
+// Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
+// again (recycle.go), and what concerns every record there is goes in slices, a step each
+// (sweep.go): no step is longer for what a client leaves behind.
+//
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
 // of several, none is charged and each runs again isolated (deaths.go). A lost stored
 // object is made again by its task (lineage.go, store.go). The core itself may be thrown
