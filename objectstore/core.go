@@ -43,7 +43,6 @@ type Core struct {
 
 	spills, restores, reserving, fallbacks int
 	reservingCreates                       int
-	aheadBusy                              bool
 	spillingBytes                          uint64
 	grantBytes                             uint64 // blocks and files granted, unsealed
 	pinnedBytes                            uint64

@@ -116,9 +116,10 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 			return false
 		}
 	}
-	if idList, ok := []ids.ObjectID{e.ID}, true; e.Packed {
-		idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size)
-		if !ok {
+	if e.Packed {
+		var idList []ids.ObjectID
+		var ok bool
+		if idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size); !ok {
 			c.giveUpReplay(o)
 			return false
 		}

@@ -220,9 +220,7 @@ func (c *Core) Why(id ids.ObjectID) []string {
 			out = append(out, fmt.Sprintf("pinned %d times by client %v", p.n, p.client))
 		}
 	}
-	for _, t := range c.tasksWith(o) {
-		out = append(out, t)
-	}
+	out = append(out, c.tasksWith(o)...)
 	if o.quarantine {
 		for _, old := range c.OldClients() {
 			out = append(out, fmt.Sprintf("kept until client %v (process %d) of before the restart says what it holds", old.Client, old.PID))

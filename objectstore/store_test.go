@@ -37,7 +37,6 @@ type rig struct {
 	mem     *Memory
 	spiller *spill.Spiller
 	store   *Store
-	dir     string
 
 	mu      sync.Mutex
 	clients map[ids.ClientID]*user // guarded by mu

@@ -22,7 +22,7 @@ value that a node started now would have, and where it comes from. A flag goes b
 environment, that before the file, that before the default.`,
 		Example: `  mobula config
   MOBULA_STORE_SIZE=2GiB mobula config --config node.yaml`,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			cfg, err := config.Load(config.Input{File: file, Environ: a.environ})
 			if err != nil {
 				return err

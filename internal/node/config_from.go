@@ -79,7 +79,7 @@ func logConfig(l config.Log) logs.Config {
 	return logs.Config{Level: l.Level, Format: l.Format, File: l.File, Size: int64(l.Size), Files: l.Files}
 }
 
-// NewLogger is the log that a configuration describes; close ends its file.
-func NewLogger(c *config.Config) (log *slog.Logger, close func() error, err error) {
+// NewLogger is the log that a configuration describes; end closes its file.
+func NewLogger(c *config.Config) (log *slog.Logger, end func() error, err error) {
 	return logs.New(logConfig(c.Log))
 }

@@ -32,7 +32,7 @@ func (p *localPort) Close() error {
 }
 
 // Attach joins this process' program as the driver of a new job.
-func (n *Node) Attach(ctx context.Context, namespace string) (*client.Client, error) {
+func (n *Node) Attach(_ context.Context, namespace string) (*client.Client, error) {
 	if namespace == "" {
 		namespace = n.cfg.Namespace
 	}

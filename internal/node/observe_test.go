@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ import (
 func init() {
 	registry.Register(&registry.Function{Name: "observe/work", Invoke: func(_ context.Context, c *registry.Call) ([]registry.Output, any, error) {
 		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
+			runtime.Gosched()
 		}
 		return []registry.Output{{Inline: c.Inputs[0].Value.Data[:1:1], Size: 1}}, nil, nil
 	}})
@@ -253,7 +255,7 @@ func TestTheStoresOwnSpillsAndRestoresAreSeen(t *testing.T) {
 		}
 	}
 	n.sys.Faults.Inject(actors.Fault{Kind: "objectstore", Nth: 1, Action: actors.PanicMidStep})
-	until(t, c, state.MethodObjects, state.Query{}, func(p state.Page[state.Object]) bool { return n.sys.Restarts()["objectstore"] == 1 })
+	until(t, c, state.MethodObjects, state.Query{}, func(state.Page[state.Object]) bool { return n.sys.Restarts()["objectstore"] == 1 })
 	n.obs.mu.Lock()
 	n.obs.storeAt = time.Time{} // the next look is a new one
 	n.obs.mu.Unlock()

@@ -243,7 +243,7 @@ func awaitExit(ctx context.Context, pid int32, d time.Duration) {
 	if err != nil {
 		return // it is gone already
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // only waited on
 	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if k, err := unix.Poll(fds, 100); k > 0 || err != nil && !errors.Is(err, unix.EINTR) {

@@ -37,7 +37,7 @@ func (n *Node) memoryReport(ctx context.Context, q state.Query) (m state.Memory,
 	if q.Cursor != "" {
 		after = new(owner.ObjectView)
 		var id string
-		if _, err := fmt.Sscanf(q.Cursor, "%d/%s", &after.Size, &id); err == nil {
+		if _, err = fmt.Sscanf(q.Cursor, "%d/%s", &after.Size, &id); err == nil {
 			after.ID, err = ids.ParseObject(id)
 		}
 		if err != nil || after.ID.IsZero() {

@@ -203,7 +203,7 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 		Limit: st.Limit, Held: st.Held, Backed: st.Backed, Sealed: st.Sealed, Writing: st.Granted, Pinned: st.Pinned, Args: st.Args,
 		Spilled: st.Spilled, Fallback: st.FallbackBytes, Objects: st.Objects, InMemory: st.ObjectsInMemory, OnlySpilled: st.ObjectsSpilled,
 		Waiting: st.WaitingCreates, WaitingArgs: st.WaitingArgs, Restoring: st.WaitingRestores + st.RestoresUnderWay,
-		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Counters.Lost,
+		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Lost,
 		Spills: st.Spills, Restores: st.Restores,
 	}
 	disk := n.spiller.Stats()

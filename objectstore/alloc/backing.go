@@ -53,21 +53,21 @@ func (a *Allocator) Cold(size uint64) (Range, bool) {
 	return out, out.Size > 0
 }
 
-// Release picks warm memory to give back, at most max bytes, largest runs first, and keeps keep
+// Release picks warm memory to give back, at most most bytes, largest runs first, and keeps keep
 // bytes warm. What it returns is not backed from now on: the caller punches it out.
-func (a *Allocator) Release(keep, max uint64) []Range {
+func (a *Allocator) Release(keep, most uint64) []Range {
 	var out []Range
-	for max >= Page && a.warm.total >= keep+Page {
+	for most >= Page && a.warm.total >= keep+Page {
 		k, ok := a.warm.bySize.floor(^uint64(0), ^uint64(0))
 		if !ok {
 			break
 		}
-		n := min(k.a, max, a.warm.total-keep) &^ (Page - 1)
+		n := min(k.a, most, a.warm.total-keep) &^ (Page - 1)
 		r := Range{k.b + k.a - n, n} // the upper end: low offsets are reused first
 		a.warm.carve(r)
 		a.backed.carve(r)
 		out = append(out, r)
-		max -= n
+		most -= n
 	}
 	return out
 }

@@ -89,13 +89,6 @@ func (s *runs) disjoint(r Range) bool {
 	return !ok || k.Off >= r.End()
 }
 
-// overlap counts the bytes of r that are in the set.
-func (s *runs) overlap(r Range) uint64 {
-	var n uint64
-	s.each(r, func(p Range) { n += p.Size })
-	return n
-}
-
 // each calls f for the parts of r that are in the set, in order.
 func (s *runs) each(r Range, f func(Range)) {
 	for r.Size > 0 {

@@ -51,7 +51,7 @@ func (t *tree) insert(at, i uint32) uint32 {
 	case n[i].prio > n[at].prio:
 		n[i].left, n[i].right = t.split(at, n[i].key)
 		return i
-	case n[i].key.less(n[at].key):
+	case n[i].less(n[at].key):
 		n[at].left = t.insert(n[at].left, i)
 	default:
 		n[at].right = t.insert(n[at].right, i)
@@ -65,7 +65,7 @@ func (t *tree) split(at uint32, k key) (lo, hi uint32) {
 		return 0, 0
 	}
 	n := t.nodes
-	if n[at].key.less(k) {
+	if n[at].less(k) {
 		n[at].right, hi = t.split(n[at].right, k)
 		return at, hi
 	}
@@ -130,7 +130,7 @@ func (t *tree) ceil(a, b uint64) (found key, ok bool) {
 	k := key{a, b}
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
-		if n.key.less(k) {
+		if n.less(k) {
 			at = n.right
 		} else {
 			found, ok, at = n.key, true, n.left

@@ -91,7 +91,7 @@ func fill(dst, src []byte) (bool, error) {
 	if e != 0 {
 		return false, nil
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }() // it has done its work
 	api := uffdAPIArg{api: uffdAPI}
 	if !ioctl(fd, ioctlUffdAPI, unsafe.Pointer(&api)) {
 		return false, nil
@@ -116,11 +116,11 @@ func fillPart(fd uintptr, dst, src []byte) error {
 		c := uffdCopyArg{dst: address(dst), src: address(src), len: uint64(len(dst))}
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, fd, ioctlUffdCopy, uintptr(unsafe.Pointer(&c)))
 		n := max(int(c.copied), 0)
-		switch {
-		case e == 0:
+		switch e {
+		case 0:
 			n = len(dst)
-		case e == unix.EAGAIN || e == unix.EINTR:
-		case e == unix.EEXIST: // reserved after all, as all of it is then
+		case unix.EAGAIN, unix.EINTR:
+		case unix.EEXIST: // reserved after all, as all of it is then
 			n = len(dst)
 			copy(dst, src)
 		default:

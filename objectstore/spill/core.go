@@ -196,9 +196,11 @@ func (c *core) full(now int64, why error) {
 // pump starts what can start. Reads and deletes wait for nothing but a place: a write that
 // waits for room never holds up the read or the delete that would give it.
 func (c *core) pump(now int64) {
-	for len(c.running[remove]) < 1 && c.startNext(now, remove) {
+	for more := true; more && len(c.running[remove]) < 1; {
+		more = c.startNext(now, remove)
 	}
-	for len(c.running[read]) < c.cfg.Readers && c.startNext(now, read) {
+	for more := true; more && len(c.running[read]) < c.cfg.Readers; {
+		more = c.startNext(now, read)
 	}
 	for c.queue[write].len() > 0 {
 		if c.health == Failed {

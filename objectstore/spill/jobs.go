@@ -62,11 +62,11 @@ func (s *Spiller) route(j *job) {
 		t := s.targets[n]
 		j.target, j.file = n, t.nextFile
 		t.nextFile++
-		if err := s.post(j); err == nil {
+		err := s.post(j)
+		if err == nil {
 			return
-		} else {
-			s.refused(j, err)
 		}
+		s.refused(j, err)
 	}
 }
 

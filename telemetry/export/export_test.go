@@ -46,7 +46,7 @@ func TestWhatTheEnvironmentAsksFor(t *testing.T) {
 		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "", `"http/json"`},
 	} {
 		env := map[string]string{}
-		for _, kv := range strings.Fields(c.env) {
+		for kv := range strings.FieldsSeq(c.env) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
@@ -65,9 +65,9 @@ func TestWithoutAnExporterThereIsNothing(t *testing.T) {
 }
 
 // start makes an exporter to a collector, both ended by the test.
-func start(t *testing.T, make func() (*collector.Collector, error), proto string, cfg Config) (*Exporter, *collector.Collector) {
+func start(t *testing.T, open func() (*collector.Collector, error), proto string, cfg Config) (*Exporter, *collector.Collector) {
 	t.Helper()
-	c, err := make()
+	c, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func start(t *testing.T, make func() (*collector.Collector, error), proto string
 // The spans of a 1 ms task with a restored argument, at a collector: one trace, no overlap,
 // with the restore, and summing to the task's time.
 func TestATasksSpansAtACollector(t *testing.T) {
-	for name, make := range map[string]func() (*collector.Collector, error){"grpc": collector.GRPC, "http/protobuf": collector.HTTP} {
+	for name, open := range map[string]func() (*collector.Collector, error){"grpc": collector.GRPC, "http/protobuf": collector.HTTP} {
 		t.Run(name, func(t *testing.T) {
-			e, c := start(t, make, name, Config{Node: "n1", Version: "v9", Ratio: 0.01})
+			e, c := start(t, open, name, Config{Node: "n1", Version: "v9", Ratio: 0.01})
 			at := time.Now().UnixNano()
 			s := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(1, 2), 3), Opts: &wire.TaskOptions{Func: "f"}, Submitted: at}
 			s.Trace = telemetry.NewSampler(1).Decide(wire.TraceContext{}, s.ID)

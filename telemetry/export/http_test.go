@@ -21,9 +21,9 @@ import (
 
 // After Shutdown no connection is left, though the collector is still there.
 func TestShutdownLeavesNoConnection(t *testing.T) {
-	for name, make := range map[string]func() (*collector.Collector, error){"grpc": collector.GRPC, "http/protobuf": collector.HTTP} {
+	for name, open := range map[string]func() (*collector.Collector, error){"grpc": collector.GRPC, "http/protobuf": collector.HTTP} {
 		t.Run(name, func(t *testing.T) {
-			c, err := make()
+			c, err := open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestVariablesOfTheHTTPClient(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/cert OTEL_EXPORTER_OTLP_CLIENT_KEY=/no/key", 0, "/no/cert"},
 	} {
 		env := map[string]string{}
-		for _, kv := range strings.Fields(c.env) {
+		for kv := range strings.FieldsSeq(c.env) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}

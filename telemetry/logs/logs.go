@@ -21,9 +21,9 @@ type Config struct {
 	Files  int    // full ones that are kept; default 5, as Ray's
 }
 
-// New makes a logger; close ends its file.
-func New(cfg Config) (log *slog.Logger, close func() error, err error) {
-	out, close := io.Writer(os.Stderr), func() error { return nil }
+// New makes a logger; end closes its file.
+func New(cfg Config) (log *slog.Logger, end func() error, err error) {
+	out, end := io.Writer(os.Stderr), func() error { return nil }
 	if cfg.File != "" {
 		if cfg.Size <= 0 {
 			cfg.Size = 100_000_000
@@ -32,13 +32,13 @@ func New(cfg Config) (log *slog.Logger, close func() error, err error) {
 			cfg.Files = 5
 		}
 		w := rotate.New(cfg.File, cfg.Size, cfg.Files)
-		out, close = w, w.Close
+		out, end = w, w.Close
 	}
 	h, err := newHandler(out, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	return slog.New(h), close, nil
+	return slog.New(h), end, nil
 }
 
 func newHandler(out io.Writer, cfg Config) (slog.Handler, error) {

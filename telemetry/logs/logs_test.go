@@ -78,7 +78,7 @@ func TestConforms(t *testing.T) {
 	}
 	if err := slogtest.TestHandler(h, func() []map[string]any {
 		var all []map[string]any
-		for _, line := range bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n")) {
+		for line := range bytes.SplitSeq(bytes.TrimSpace(out.Bytes()), []byte("\n")) {
 			var m map[string]any
 			if err := json.Unmarshal(line, &m); err != nil {
 				t.Fatal(err)

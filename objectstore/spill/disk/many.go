@@ -14,7 +14,7 @@ import (
 )
 
 // ReadMany implements storage.Storage with one system call.
-func (s *Store) ReadMany(ctx context.Context, file uint64, parts []storage.Part) error {
+func (s *Store) ReadMany(_ context.Context, file uint64, parts []storage.Part) error {
 	err := s.readMany(file, parts)
 	if errors.Is(err, unix.EINVAL) && s.direct.CompareAndSwap(true, false) {
 		err = s.readMany(file, parts)
@@ -28,7 +28,7 @@ func (s *Store) readMany(file uint64, parts []storage.Part) error {
 	if err != nil {
 		return typed(err, "open spill file")
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	v := vector{bounce: s.bufs.Get()}
 	defer s.bufs.Put(v.bounce)
 	for i := range parts {

@@ -29,7 +29,7 @@ func (s *Store) read(ctx context.Context, file uint64, off uint64, dst []byte) (
 	if err != nil {
 		return 0, typed(err, "open spill file")
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	r := reader{fd: int(f.Fd()), direct: direct, bufs: s.bufs}
 	if !direct && len(dst) > format.BatchBytes {
 		_ = unix.Fadvise(r.fd, int64(off), int64(len(dst)), unix.FADV_SEQUENTIAL)

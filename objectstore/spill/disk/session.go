@@ -65,9 +65,9 @@ func (s *Store) acquire() error {
 
 // lock opens and locks a lock file. It is os.ErrNotExist if the file was removed before the lock
 // was had, storage.ErrInUse if another process has it.
-func lock(path string, make bool) (*os.File, error) {
+func lock(path string, create bool) (*os.File, error) {
 	flags := os.O_RDONLY | unix.O_CLOEXEC // no writer: the disk may be remounted read-only under it
-	if make {
+	if create {
 		flags |= os.O_CREATE
 	}
 	f, err := os.OpenFile(path, flags, 0o600)

@@ -177,7 +177,7 @@ func damage(t *testing.T, sub Subject, s storage.Storage, bufs *storage.Buffers)
 	if _, _, err := storage.Index(context.Background(), s, 3); !errors.Is(err, storage.ErrCorrupt) {
 		t.Errorf("index of a truncated file: got %v, want ErrCorrupt", err)
 	}
-	sub.Damage(t, s, 3, func(p []byte) []byte { return nil })
+	sub.Damage(t, s, 3, func([]byte) []byte { return nil })
 	if _, err := s.Read(context.Background(), 3, 0, make([]byte, 8)); !errors.Is(err, storage.ErrCorrupt) {
 		t.Errorf("read of an empty file: got %v, want ErrCorrupt", err)
 	}
