@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -29,7 +28,8 @@ func TestPostRefusesAtTwiceTheBound(t *testing.T) {
 	s := system(t, Config{})
 	r, rec, open := gated(t, s, 4)
 	n := 1 // in hand
-	for ; r.Post(ev{id: n}) == nil; n++ {
+	for r.Post(ev{id: n}) == nil {
+		n++
 	}
 	if n != 8 {
 		t.Errorf("%d messages were taken, want 8", n)
@@ -286,7 +286,7 @@ func TestUntypedMessagesAreRefused(t *testing.T) {
 	s := system(t, Config{})
 	rec := newRecording()
 	r := spawn(t, s, scriptSpec("a", rec))
-	s.as.Root.Send(r.m.n.pid, fmt.Sprint("not an event"))
+	s.as.Root.Send(r.m.n.pid, "not an event")
 	barrier(t, r)
 	want(t, "stepped", rec.ids(), []int{-1})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -112,9 +113,7 @@ func (s *System) Restarts() map[string]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make(map[string]uint64, len(s.restarts))
-	for k, v := range s.restarts {
-		out[k] = v
-	}
+	maps.Copy(out, s.restarts)
 	return out
 }
 

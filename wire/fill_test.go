@@ -225,7 +225,7 @@ func toPB(t testing.TB, v reflect.Value, m protoreflect.Message) {
 			continue
 		}
 		if fd.Message() != nil {
-			if f.Kind() == reflect.Pointer && f.IsNil() || f.Kind() == reflect.Struct && f.IsZero() && name != "Result" && !(name == "Value" && v.Type() == reflect.TypeFor[Arg]() && v.Field(0).IsZero()) {
+			if f.Kind() == reflect.Pointer && f.IsNil() || f.Kind() == reflect.Struct && f.IsZero() && name != "Result" && (name != "Value" || v.Type() != reflect.TypeFor[Arg]() || !v.Field(0).IsZero()) {
 				continue
 			}
 			toPB(t, reflect.Indirect(f), m.Mutable(fd).Message())

@@ -25,7 +25,7 @@ func socketPath(t testing.TB) string {
 
 // accept is a handshake that welcomes everybody and runs f with the connection.
 func accept(f func(c *Conn)) Handshake {
-	return func(h *Hello, p Peer) (*Session, error) {
+	return func(h *Hello, _ Peer) (*Session, error) {
 		return &Session{Welcome: &Welcome{Node: "n1", Job: h.Job + 1}, Run: func(c *Conn, err error) {
 			if err == nil && f != nil {
 				f(c)
@@ -533,7 +533,7 @@ func TestCloseEndsEverySession(t *testing.T) {
 
 func TestWelcomeThatCannotBeSentIsUndone(t *testing.T) {
 	undone := make(chan error, 1)
-	l := listen(t, Config{}, func(h *Hello, p Peer) (*Session, error) {
+	l := listen(t, Config{}, func(*Hello, Peer) (*Session, error) {
 		return &Session{Welcome: &Welcome{Root: ids.RootTask(1, 1), Token: make([]byte, MaxFrame)}, Run: func(_ *Conn, err error) { undone <- err }}, nil
 	})
 	_, _, _, err := dial(t, l, Hello{})

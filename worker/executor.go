@@ -119,7 +119,8 @@ func (e *Executor) exec(m *wire.Exec, now int64) {
 
 // pushLease queues tasks on a lease's lane; one that was swept just now is made again.
 func (e *Executor) pushLease(lease ids.LeaseID, tasks []wire.ExecTask, now int64) {
-	for !e.lane(lease).push(lease, tasks, now) {
+	for pushed := false; !pushed; {
+		pushed = e.lane(lease).push(lease, tasks, now)
 	}
 }
 
@@ -224,11 +225,7 @@ func (e *Executor) spawn(f func()) bool {
 	if e.over {
 		return false
 	}
-	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
-		f()
-	}()
+	e.work.Go(f)
 	return true
 }
 

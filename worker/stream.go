@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/wire"
 )
@@ -130,7 +129,7 @@ func (s *stream) room() (uint32, error) {
 
 func (s *stream) freeLocked(limit uint32) (bool, error) {
 	if s.closed {
-		return false, errs.New(errs.CodeInvalid, "an item was emitted after the function of %v had returned", ids.TaskID(s.spec.ID))
+		return false, errs.New(errs.CodeInvalid, "an item was emitted after the function of %v had returned", s.spec.ID)
 	}
 	return limit == 0 || s.items < s.consumed+limit, nil
 }

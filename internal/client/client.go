@@ -202,11 +202,7 @@ func (c *Client) start(f func()) bool {
 	if c.Err() != nil {
 		return false
 	}
-	c.tasks.Add(1)
-	go func() {
-		defer c.tasks.Done()
-		f()
-	}()
+	c.tasks.Go(f)
 	return true
 }
 

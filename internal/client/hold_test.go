@@ -69,7 +69,7 @@ func (l *ledger) want(t *testing.T, when string, want ...[]wire.Kind) {
 	}
 }
 
-func newLedger(t *testing.T, cfg Config) (*Client, *ledger) {
+func newLedger(cfg Config) (*Client, *ledger) {
 	l := &ledger{}
 	cfg.Port, cfg.Log = l, slog.New(slog.DiscardHandler)
 	cfg.Welcome = &wire.Welcome{Client: 3, Job: 7, Root: ids.RootTask(7, 1), InlineMax: 1024}
@@ -110,7 +110,7 @@ func (l *ledger) learn(t *testing.T) {
 
 func TestSubmitAndItsWaitGoTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, l := newLedger(t, Config{})
+		c, l := newLedger(Config{})
 		l.pair(t)
 		l.want(t, "a first pair", submitOnly, getOnly)
 		l.learn(t)
@@ -137,7 +137,7 @@ func TestSubmitAndItsWaitGoTogether(t *testing.T) {
 
 func TestSubmitIsNotKeptLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, l := newLedger(t, Config{})
+		c, l := newLedger(Config{})
 		l.learn(t)
 		l.submit(t)
 		l.want(t, "at once")
@@ -181,7 +181,7 @@ func TestSubmitIsNotKeptLong(t *testing.T) {
 func TestKeptSubmitOutlivesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &ledger{}
-		c, l := newLedger(t, Config{Reconnect: func(context.Context, error) (Session, error) { return Session{Port: next}, nil }})
+		c, l := newLedger(Config{Reconnect: func(context.Context, error) (Session, error) { return Session{Port: next}, nil }})
 		next.c = c
 		l.learn(t)
 		h := l.submit(t)

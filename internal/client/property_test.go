@@ -42,17 +42,17 @@ func TestHoldingsMatchTheNode(t *testing.T) {
 					}
 				}
 			},
-			"retain": func(rt *rapid.T) {
+			"retain": func(*rapid.T) {
 				if len(users) > 0 {
 					users = append(users, users[pick()].Retain())
 				}
 			},
-			"bind": func(rt *rapid.T) {
+			"bind": func(*rapid.T) {
 				if len(users) > 0 {
 					users = append(users, f.c.Bind(users[pick()].ID()))
 				}
 			},
-			"release": func(rt *rapid.T) {
+			"release": func(*rapid.T) {
 				if len(users) > 0 {
 					i := pick()
 					users[i].Release()
@@ -60,7 +60,7 @@ func TestHoldingsMatchTheNode(t *testing.T) {
 					users = users[:len(users)-1]
 				}
 			},
-			"rebind": func(rt *rapid.T) { // the last user goes, and a new one comes at once
+			"rebind": func(*rapid.T) { // the last user goes, and a new one comes at once
 				if len(users) > 0 {
 					i := pick()
 					id := users[i].ID()
