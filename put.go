@@ -49,16 +49,19 @@ func putEncoded(ctx context.Context, tc *client.TaskContext, e *codec.Encoded) (
 
 // seal writes a large value into the segment, once.
 func seal(ctx context.Context, c *client.Client, id ids.ObjectID, e *codec.Encoded) (*client.Handle, error) {
+	if e.Fill == nil {
+		b, err := c.CreateFrom(ctx, id, e.Inline)
+		if err != nil {
+			return nil, err
+		}
+		return b.Seal(e.Meta, e.Refs)
+	}
 	b, err := c.Create(ctx, id, uint64(e.Size))
 	if err != nil {
 		return nil, err
 	}
 	if !b.Exists() {
-		if e.Fill != nil {
-			e.Fill(b.Bytes())
-		} else {
-			copy(b.Bytes(), e.Inline)
-		}
+		e.Fill(b.Bytes())
 	}
 	return b.Seal(e.Meta, e.Refs)
 }

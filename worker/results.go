@@ -65,23 +65,24 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 		return nil
 	}
 	res.Kind = wire.ResultStored
-	return r.store(ctx, id, uint64(o.Size), o, func(dst []byte) {
-		if o.Inline != nil {
-			copy(dst, o.Inline)
-		} else {
-			o.Fill(dst)
-		}
-	})
-}
-
-func (r *runner) store(ctx context.Context, id ids.ObjectID, size uint64, o *registry.Output, fill func([]byte)) error {
-	b, err := r.lane.e.c.Create(ctx, id, size)
+	if o.Inline != nil {
+		return r.store(ctx, id, o, o.Inline)
+	}
+	b, err := r.lane.e.c.Create(ctx, id, uint64(o.Size))
 	if err != nil {
 		return err
 	}
-	r.made = append(r.made, b) // aborted if fill panics
+	r.made = append(r.made, b) // aborted if Fill panics
 	if !b.Exists() {
-		fill(b.Bytes())
+		o.Fill(b.Bytes())
+	}
+	return b.SealReturn(o.Meta, o.Refs)
+}
+
+func (r *runner) store(ctx context.Context, id ids.ObjectID, o *registry.Output, data []byte) error {
+	b, err := r.lane.e.c.CreateFrom(ctx, id, data)
+	if err != nil {
+		return err
 	}
 	return b.SealReturn(o.Meta, o.Refs)
 }
@@ -98,7 +99,7 @@ func (r *runner) buffered(ctx context.Context, o *registry.Output, id ids.Object
 		return errs.New(errs.CodeInvalid, "the buffer returned was sealed or aborted before")
 	}
 	defer b.Abort()
-	return r.store(ctx, id, b.Size(), o, func(dst []byte) { copy(dst, src) })
+	return r.store(ctx, id, o, src)
 }
 
 var _ client.Blocker = (*call)(nil)

@@ -53,8 +53,50 @@ type creation struct {
 // ends the wish is withdrawn. Errors: ErrObjectTooLarge, ErrStoreFull, ErrOutOfDisk from
 // the store, the cause of ctx, ErrShutdown, ErrOwnerDied.
 func (c *Client) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buffer, error) {
-	if err := c.Err(); err != nil {
+	b, e, err := c.allocate(ctx, id, size)
+	if err != nil || b.exists {
+		return b, err
+	}
+	if b.data, err = c.mem().Map(e, true); err != nil {
+		b.Abort()
 		return nil, err
+	}
+	b.data = b.data[:size:size]
+	return b, nil
+}
+
+// Writer is a Memory that knows a faster way than a copy to what Map gives: several
+// threads, or pages made with the bytes in them.
+type Writer interface {
+	Write(e wire.Extent, src []byte) error
+}
+
+// CreateFrom is Create of an object that holds src, which is written when it returns. All that is
+// left to do with the buffer is to seal or abort it.
+func (c *Client) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*Buffer, error) {
+	m, ok := c.mem().(Writer)
+	if !ok {
+		b, err := c.Create(ctx, id, uint64(len(src)))
+		if err == nil && !b.exists {
+			copy(b.data, src)
+		}
+		return b, err
+	}
+	b, e, err := c.allocate(ctx, id, uint64(len(src)))
+	if err != nil || b.exists {
+		return b, err
+	}
+	if err := m.Write(e, src); err != nil {
+		b.Abort()
+		return nil, err
+	}
+	return b, nil
+}
+
+// allocate asks the store for an extent.
+func (c *Client) allocate(ctx context.Context, id ids.ObjectID, size uint64) (b *Buffer, e wire.Extent, err error) {
+	if err := c.Err(); err != nil {
+		return nil, e, err
 	}
 	m := &wire.Create{Req: c.req.Add(1), ID: id, Size: size}
 	if tc := FromContext(ctx); tc != nil && tc.Client == c && tc.Spec != nil {
@@ -67,7 +109,7 @@ func (c *Client) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buf
 	}
 	if err := c.send(m); err != nil {
 		c.creates.take(m.Req)
-		return nil, err
+		return nil, e, err
 	}
 	a, err := c.awaitCreated(ctx, q)
 	if err != nil {
@@ -75,24 +117,17 @@ func (c *Client) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buf
 			err = c.raced(q, err)
 		}
 		_ = c.send(&wire.Abort{ID: id, Attempt: m.Attempt}) // a dead connection holds nothing
-		return nil, err
+		return nil, e, err
 	}
 	if a.Err != nil {
-		return nil, a.Err
+		return nil, e, a.Err
 	}
-	b := &Buffer{c: c, id: id, attempt: m.Attempt, size: size, exists: a.Exists}
-	if a.Exists {
-		return b, nil
-	}
-	if b.data, err = c.mem().Map(a.Extent, true); err == nil && uint64(len(b.data)) < size {
-		err = errs.New(errs.CodeProtocol, "object %v: asked for %d bytes, the extent has %d", id, size, len(b.data))
-	}
-	if err != nil {
+	b = &Buffer{c: c, id: id, attempt: m.Attempt, size: size, exists: a.Exists}
+	if !a.Exists && a.Extent.Size < size {
 		b.Abort()
-		return nil, err
+		return nil, e, errs.New(errs.CodeProtocol, "object %v: asked for %d bytes, the extent has %d", id, size, a.Extent.Size)
 	}
-	b.data = b.data[:size:size]
-	return b, nil
+	return b, a.Extent, nil
 }
 
 // raced keeps the store's own error if it came together with the end of the wait.

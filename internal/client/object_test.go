@@ -38,6 +38,44 @@ func TestLargePutIsSealedAndReadInPlace(t *testing.T) {
 	d.Release()
 }
 
+// writerMemory is a memory that writes extents itself, or fails to.
+type writerMemory struct {
+	*fakeNode
+	wrote  int
+	broken error
+}
+
+func (m *writerMemory) Write(e wire.Extent, src []byte) error {
+	if m.broken != nil {
+		return m.broken
+	}
+	m.wrote += copy(m.arena[e.Off:e.Off+e.Size], src)
+	return nil
+}
+
+func TestCreateFromLeavesTheWritingToTheMemory(t *testing.T) {
+	f := newFake(t, Config{})
+	w := &writerMemory{fakeNode: f}
+	f.c.memory.Store(new(Memory(w)))
+	data := make([]byte, fakeInline+1)
+	data[fakeInline] = 7
+	h, err := f.c.Put(t.Context(), wire.Value{Data: data})
+	if err != nil || w.wrote != len(data) {
+		t.Fatalf("%d bytes were written, %v", w.wrote, err)
+	}
+	if d, err := f.c.Get1(t.Context(), h); err != nil || d.Value.Data[fakeInline] != 7 {
+		t.Fatalf("got %v, %v", d, err)
+	}
+	if b, err := f.c.CreateFrom(t.Context(), h.ID(), data); err != nil || !b.Exists() || w.wrote != len(data) {
+		t.Errorf("an object that exists was written again: %d bytes, %v", w.wrote, err)
+	}
+	w.broken = errors.New("no memory")
+	if _, err := f.c.Put(t.Context(), wire.Value{Data: data}); !errors.Is(err, w.broken) {
+		t.Errorf("got %v", err)
+	}
+	f.until("the extent is given back", func() bool { return f.count(wire.KindAbort) == 1 })
+}
+
 func TestBufferEndsOnce(t *testing.T) {
 	f := newFake(t, Config{})
 	id := f.c.Root().NextPut()

@@ -44,12 +44,9 @@ func (c *Client) Put(ctx context.Context, v wire.Value) (*Handle, error) {
 }
 
 func (c *Client) putLarge(ctx context.Context, id ids.ObjectID, v wire.Value) (*Handle, error) {
-	b, err := c.Create(ctx, id, uint64(len(v.Data)))
+	b, err := c.CreateFrom(ctx, id, v.Data)
 	if err != nil {
 		return nil, err
-	}
-	if !b.Exists() {
-		copy(b.Bytes(), v.Data)
 	}
 	return b.Seal(v.Meta, v.Refs)
 }

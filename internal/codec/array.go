@@ -20,7 +20,7 @@ func (p *Plan) raw(from unsafe.Pointer, n int, scratch []byte, inline int) Encod
 		e.Inline = append(scratch, src...)
 		return e
 	}
-	e.Fill = func(dst []byte) { copy(dst, src) }
+	e.Inline = src
 	return e
 }
 

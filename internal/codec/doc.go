@@ -12,7 +12,7 @@
 // lock. Nothing blocks and no state is kept between calls.
 //
 // Sizes are known before anything is written, so a large value is written once,
-// straight into the segment (Encoded.Fill). CBOR alone is encoded on the heap first.
+// straight into the segment. CBOR alone is encoded on the heap first.
 //
 // Errors: errs.ErrNotEncodable names the type and the path to the part at fault
 // (Job.Done: chan struct {}); errs.ErrNotDecodable names the type that was

@@ -21,8 +21,10 @@ type Encoded struct {
 	Size int // bytes of the data
 	Refs []ids.ObjectID
 
-	Inline []byte           // the data, if it is small or had to be made on the heap
-	Fill   func(dst []byte) // else: writes exactly Size bytes; it reads the value, which must not change until then
+	// Inline is the data, if it is small or had to be made on the heap; of a large value that is laid out raw, the
+	// value's own memory, which must not change until it is written.
+	Inline []byte
+	Fill   func(dst []byte) // else: writes exactly Size bytes; it reads the value likewise
 }
 
 // Value is an Encoded whose data is Inline, as a message carries it.
