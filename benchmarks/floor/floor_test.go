@@ -88,8 +88,11 @@ func TestMemory(t *testing.T) {
 		m := Memory{Bytes: 1<<20 + 64, Threads: threads, Repeats: 2}
 		s, err := Memcpy(context.Background(), m)
 		valid(t, s, err, 2)
-		s, err = Sum(context.Background(), m)
-		valid(t, s, err, 2)
+		v, sum, err := SumShares([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, threads, 2)
+		valid(t, []float64{v}, err, 1)
+		if sum != 66 {
+			t.Errorf("%d threads: the sum is %g, want 66", threads, sum)
+		}
 		for _, reserve := range []bool{false, true} {
 			s, err = FirstTouch(context.Background(), m, reserve)
 			valid(t, s, err, 2)
@@ -177,7 +180,7 @@ func TestParametersAreChecked(t *testing.T) {
 	ctx := context.Background()
 	for name, f := range map[string]func() error{
 		"memcpy":  func() error { _, err := Memcpy(ctx, Memory{Bytes: -1}); return err },
-		"sum":     func() error { _, err := Sum(ctx, Memory{Bytes: 12}); return err },
+		"sum":     func() error { _, _, err := SumShares(nil, 0, 1); return err },
 		"touch":   func() error { _, err := FirstTouch(ctx, Memory{Threads: -1}, false); return err },
 		"ping":    func() error { _, err := PingPong(ctx, Messages{Bytes: maxMessage + 1}); return err },
 		"write":   func() error { _, err := DiskWrite(ctx, Disk{FileBytes: 1}); return err },

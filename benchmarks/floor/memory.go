@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,42 +53,23 @@ func Memcpy(ctx context.Context, m Memory) ([]float64, error) {
 	})
 }
 
-// Sum adds up Bytes of float64, GiB/s. One pass is made before the first sample.
-func Sum(ctx context.Context, m Memory) ([]float64, error) {
-	m, err := m.withDefaults()
-	if err != nil {
-		return nil, err
+// SumShares splits values among the threads; each adds up its share, passes times. It gives the time that took, in seconds,
+// and the sum of values. (Threads that each go over all of it at one pace would read half of it from each other's cache.)
+func SumShares(values []float64, threads, passes int) (seconds, sum float64, err error) {
+	if err := positive("threads", int64(threads), "passes", int64(passes)); err != nil {
+		return 0, 0, err
 	}
-	if m.Bytes%8 != 0 {
-		return nil, fmt.Errorf("floor: Bytes is %d, want a multiple of 8", m.Bytes)
-	}
-	raw, err := anonymous(m.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	defer syscall.Munmap(raw)
-	values := unsafe.Slice((*float64)(unsafe.Pointer(&raw[0])), m.Bytes/8)
-	for i := range values {
-		values[i] = 1
-	}
-	sums := make([]float64, m.Threads)
-	samples, err := repeat(ctx, m, func() float64 {
-		return rate(m.Bytes, parallel(m.Threads, func(part int) {
-			from, to := share(m.Bytes/8, 8, part, m.Threads)
-			sums[part] = SumFloat64(values[from:to])
-		}))
+	sums := make([]float64, threads)
+	took := parallel(threads, func(part int) {
+		from, to := share(int64(len(values)), 8, part, threads)
+		for range passes {
+			sums[part] += SumFloat64(values[from:to])
+		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	total := 0.0
 	for _, s := range sums {
-		total += s
+		sum += s / float64(passes)
 	}
-	if total != float64(len(values)) {
-		return nil, fmt.Errorf("floor: the sum of %d ones is %g", len(values), total)
-	}
-	return samples, nil
+	return took.Seconds(), sum, nil
 }
 
 // SumFloat64 adds with eight accumulators, so that no addition waits for the one before it.
