@@ -187,6 +187,25 @@ func TestTwoTasksThatEachNeedTheOthersRoom(t *testing.T) {
 	}
 }
 
+func TestTasksThatShareALargeArgumentRunTogether(t *testing.T) {
+	const limit = 100 * mib
+	w := newWorld(t, testConfig(limit))
+	w.join(1, 11, 12, 13)
+	w.put(1, put(1), limit*80/100) // more than the share of running tasks
+	w.put(1, put(2), limit*5/100)
+	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1)}})
+	w.step(PinArgs{Job: 1, Task: task(2), Worker: 12, IDs: []ids.ObjectID{put(1)}})
+	w.step(PinArgs{Job: 1, Task: task(3), Worker: 13, IDs: []ids.ObjectID{put(1), put(2)}})
+	if len(w.argsOK) != 2 {
+		t.Fatalf("%d of the two tasks that need the one object got it, and the one that needs more", len(w.argsOK))
+	}
+	w.step(UnpinArgs{Task: task(1)})
+	w.step(UnpinArgs{Task: task(2)})
+	if _, ok := w.argsOK[NoteKey{Task: task(3)}]; !ok {
+		t.Fatal("the task that needs more does not run alone")
+	}
+}
+
 func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))
 	w.join(1)
