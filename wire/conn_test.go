@@ -186,13 +186,13 @@ func TestServeEndsWithItsHandlersError(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := errors.New("mine")
-	if err := b.Serve(func([]Msg) error { return mine }); err != mine {
+	if err := new(Lender).Serve(b, func([]Msg) error { return mine }); err != mine {
 		t.Fatalf("got %v", err)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Serve(func([]Msg) error { return mine }); err != nil {
+	if err := new(Lender).Serve(b, func([]Msg) error { return mine }); err != io.EOF {
 		t.Fatalf("a clean end is %v", err)
 	}
 }

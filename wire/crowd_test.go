@@ -12,7 +12,7 @@ import (
 
 func TestAThousandClientsAtOnce(t *testing.T) {
 	l := listen(t, Config{}, accept(func(c *Conn) {
-		_ = c.Serve(func(batch []Msg) error { return c.TrySend(batch...) })
+		_ = new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) })
 	}))
 	const n = 1000
 	conns := make([]*Conn, n)

@@ -75,7 +75,7 @@ func TestHandshakeHandsOverSegmentAndStream(t *testing.T) {
 				t.Errorf("the welcome was not sent: %v", err)
 				return
 			}
-			if err := c.Serve(func(batch []Msg) error { return c.TrySend(batch...) }); err != nil {
+			if err := new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) }); err != io.EOF {
 				t.Errorf("the session ended with %v", err)
 			}
 		}}, nil
@@ -459,7 +459,7 @@ func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
 
 func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 	ended := make(chan error, 3)
-	l := listen(t, Config{}, accept(func(c *Conn) { ended <- c.Serve(func([]Msg) error { return nil }) }))
+	l := listen(t, Config{}, accept(func(c *Conn) { ended <- new(Lender).Serve(c, func([]Msg) error { return nil }) }))
 	honest, _, _, err := dial(t, l, Hello{})
 	if err != nil {
 		t.Fatal(err)

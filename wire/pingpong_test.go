@@ -49,7 +49,7 @@ func echoConn(path string) error {
 	if err != nil {
 		return err
 	}
-	err = c.Serve(func(batch []Msg) error { return c.TrySend(batch...) })
+	err = new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) })
 	c.Close()
 	return err
 }

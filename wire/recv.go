@@ -39,6 +39,9 @@ type receiver struct {
 	fail   error  // reported once the messages before it are
 	last   int    // messages of the last batch: a hint
 
+	hot  hot
+	soon bool // a read that finds nothing for hotWait returns
+
 	conn *Conn
 	rcv  recver
 	fn   func(fd uintptr) bool
@@ -48,6 +51,7 @@ type receiver struct {
 
 func (x *receiver) init(c *Conn, files bool) {
 	x.conn, x.limit, x.fn = c, MaxFrame, x.read
+	x.hot.may = files // it was dialled
 	if files {
 		x.rcv.ctrl = make([]byte, unix.CmsgSpace(4*maxFiles))
 	}
@@ -77,6 +81,7 @@ func (c *Conn) Recv() ([]Msg, error) {
 		if len(batch) > 0 {
 			x.shed()
 			x.last = len(batch)
+			x.hot.came(len(batch))
 			c.recvMsgs.Add(uint64(len(batch)))
 			return batch, nil
 		}
@@ -88,24 +93,19 @@ func (c *Conn) Recv() ([]Msg, error) {
 			x.release()
 			return nil, x.fail
 		}
+		if x.soon && x.got < 0 {
+			return nil, nil
+		}
 	}
 }
 
-// Serve calls handle with each batch until the connection ends, and returns why: nil for
-// a clean end by the other side. An error of handle ends it too. It closes nothing.
-func (c *Conn) Serve(handle func(batch []Msg) error) error {
-	for {
-		batch, err := c.Recv()
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := handle(batch); err != nil {
-			return err
-		}
-	}
+// recvSoon is Recv that returns nothing when nothing came for hotWait or, of a connection that is
+// not hot, when nothing is there.
+func (c *Conn) recvSoon() ([]Msg, error) {
+	c.rx.soon = true
+	batch, err := c.Recv()
+	c.rx.soon = false
+	return batch, err
 }
 
 // shed gives an empty buffer back: nothing is held between two messages.
@@ -118,6 +118,7 @@ func (x *receiver) shed() {
 
 // release gives back what an ended connection holds.
 func (x *receiver) release() {
+	x.hot.leave()
 	closeFiles(x.files)
 	if x.welcome != nil {
 		_ = x.welcome.Close() // nobody took it
@@ -138,8 +139,10 @@ func (x *receiver) more() error {
 	if x.err != nil {
 		return x.err
 	}
-	x.conn.recvBytes.Add(uint64(x.got))
-	if x.got == 0 {
+	switch {
+	case x.got > 0:
+		x.conn.recvBytes.Add(uint64(x.got))
+	case x.got == 0:
 		return x.ended()
 	}
 	return nil
@@ -162,8 +165,16 @@ func (x *receiver) ended() error {
 // read is called by the poller whenever there may be bytes.
 func (x *receiver) read(uintptr) bool {
 	s := x.conn.sock
+	if x.hot.heap {
+		if x.err = x.hot.cool(s); x.err != nil {
+			return true
+		}
+	}
+	if x.hot.on {
+		x.hot.turn()
+	}
 	for {
-		n, files, err := x.rcv.recv(uintptr(s.fd), x.room())
+		n, files, err := x.rcv.recv(uintptr(s.fd), x.room(), x.hot.on)
 		switch err {
 		case nil:
 			x.files = append(x.files, files...)
@@ -172,10 +183,24 @@ func (x *receiver) read(uintptr) bool {
 			}
 			x.got = n
 			x.put(n)
+			x.hot.waited(s)
 			return true
 		case unix.EINTR:
 		case unix.EAGAIN:
+			if x.hot.on {
+				if x.err = x.hot.cool(s); x.err != nil {
+					return true
+				}
+				if !x.soon {
+					continue // the poller is told only of what comes from now on
+				}
+			}
 			x.shed()
+			if x.soon {
+				x.got = -1
+				return true
+			}
+			x.hot.since = now()
 			return false
 		default:
 			if _, ok := err.(unix.Errno); ok {

@@ -20,9 +20,13 @@ type sock struct {
 	set *os.File // the epoll set; its locks guard fd against being closed in use
 	raw syscall.RawConn
 
+	epoll int // the set's descriptor
+
 	closing sync.Once
 	closed  error
 }
+
+const readable = unix.EPOLLIN | unix.EPOLLRDHUP
 
 // newSock takes over uc; not on an error.
 func newSock(uc *net.UnixConn) (*sock, error) {
@@ -38,7 +42,7 @@ func newSock(uc *net.UnixConn) (*sock, error) {
 	if sysErr != nil {
 		return nil, os.NewSyscallError("dup", sysErr)
 	}
-	if err := s.watch(); err != nil {
+	if err := s.open(); err != nil {
 		_ = unix.Close(s.fd) // err says more
 		return nil, err
 	}
@@ -46,12 +50,16 @@ func newSock(uc *net.UnixConn) (*sock, error) {
 	return s, nil
 }
 
-func (s *sock) watch() error {
+// open makes the epoll set.
+func (s *sock) open() error {
+	if err := limitWaits(s.fd); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create", err)
 	}
-	err = unix.EpollCtl(set, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP})
+	err = unix.EpollCtl(set, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Events: readable})
 	if err == nil {
 		err = unix.SetNonblock(set, true) // else os would not use the poller
 	}
@@ -59,9 +67,19 @@ func (s *sock) watch() error {
 		_ = unix.Close(set) // err says more
 		return os.NewSyscallError("epoll_ctl", err)
 	}
+	s.epoll = set
 	s.set = os.NewFile(uintptr(set), "socket")
 	s.raw, err = s.set.SyscallConn()
 	return err
+}
+
+// watch has the poller told, or not, when there is something to read.
+func (s *sock) watch(on bool) error {
+	var e unix.EpollEvent
+	if on {
+		e.Events = readable
+	}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, s.fd, &e))
 }
 
 // Close ends every wait and closes the socket when nobody uses it any more.

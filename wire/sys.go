@@ -62,8 +62,9 @@ type recver struct {
 }
 
 // recv reads into b and returns the files that came with the bytes. More descriptors than
-// fit, or any where they are refused, are an error, and none of them stays open.
-func (r *recver) recv(fd uintptr, b []byte) (int, []*os.File, error) {
+// fit, or any where they are refused, are an error, and none of them stays open. Unless it
+// may wait it fails with EAGAIN where there is nothing.
+func (r *recver) recv(fd uintptr, b []byte, wait bool) (int, []*os.File, error) {
 	r.iov.Base = unsafe.SliceData(b)
 	r.iov.SetLen(len(b))
 	r.hdr = unix.Msghdr{Iov: &r.iov}
@@ -72,7 +73,11 @@ func (r *recver) recv(fd uintptr, b []byte) (int, []*os.File, error) {
 		r.hdr.Control = &r.ctrl[0]
 		r.hdr.SetControllen(len(r.ctrl))
 	}
-	n, _, errno := syscall.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+	flags := uintptr(unix.MSG_CMSG_CLOEXEC)
+	if !wait {
+		flags |= unix.MSG_DONTWAIT
+	}
+	n, _, errno := syscall.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), flags)
 	r.iov.Base = nil
 	if errno != 0 {
 		return 0, nil, errno

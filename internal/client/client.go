@@ -40,12 +40,15 @@ type Config struct {
 	// must not be that goroutine. It does not block. May be nil.
 	Waits func()
 
+	// Lender has connections that a goroutine which waits for an answer may read itself. May be nil.
+	Lender *wire.Lender
+
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
 }
 
 // Client is one process' side of the conversation with its node. All methods are safe
-// for concurrent use, except Deliver, which one goroutine calls.
+// for concurrent use, except Deliver, which one goroutine at a time calls.
 type Client struct {
 	cfg    Config
 	log    *slog.Logger

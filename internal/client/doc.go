@@ -23,7 +23,8 @@
 //
 // Where each submit is followed by its wait, submit and wait are sent in one piece: a
 // submit is kept back for at most a millisecond, and everything else that is sent takes it along.
-// Inside the node's process the waiter does the node's work on its question (TurnPort).
+// Inside the node's process the waiter does the node's work on its question (TurnPort). Where
+// the answers go to one waiter only, it reads them itself (Config.Lender).
 //
 // # Errors
 //

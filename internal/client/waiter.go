@@ -100,7 +100,16 @@ func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 	return c.park(ctx, w, nodes)
 }
 
+// Woken tells that a token is there.
+func (w *waiter) Woken() bool { return len(w.ch) > 0 }
+
 func (c *Client) park(ctx context.Context, w *waiter, nodes []waitNode) error {
+	if l := c.cfg.Lender; l != nil {
+		if l.Read(ctx, w) {
+			return nil
+		}
+		defer l.Woken()
+	}
 	var begun time.Time // read only when the wait is long
 	w.timer.Reset(c.cfg.WarnAfter)
 	for {

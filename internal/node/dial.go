@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -37,6 +38,7 @@ type Driver struct {
 	*client.Client
 	address string
 	hello   wire.Hello
+	lender  wire.Lender
 
 	mu     sync.Mutex
 	links  []*link.Link // guarded by mu: every one ever opened: values may be mapped in each
@@ -68,7 +70,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
 	d.Client = client.New(client.Config{
 		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
-		WarnAfter: cfg.WarnAfter,
+		WarnAfter: cfg.WarnAfter, Lender: &d.lender,
 		Explain: state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 			return d.Request(ctx, method, body)
 		}),
@@ -85,8 +87,8 @@ func (p port) Close() error                { return p.c.Close() }
 
 // read serves one connection to its end.
 func (d *Driver) read(l *link.Link) {
-	err := l.Conn.Serve(func(batch []wire.Msg) error { d.Deliver(batch); return nil })
-	if err == nil {
+	err := d.lender.Serve(l.Conn, func(batch []wire.Msg) error { d.Deliver(batch); return nil })
+	if err == io.EOF {
 		err = errs.New(errs.CodeDisconnected, "node %s closed the connection", l.Welcome.Node)
 	}
 	d.Disconnected(port{l.Conn}, err)

@@ -44,7 +44,7 @@ func (n *Node) Attach(_ context.Context, namespace string) (*client.Client, erro
 	out := &local{}
 	s.outlet = out
 	w := n.welcomeFor(s, namespace)
-	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger)})
+	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger), Lender: &n.lender})
 	out.deliver = c.Deliver
 	if err := n.join(s); err != nil {
 		return nil, err

@@ -48,6 +48,7 @@ type Node struct {
 	names     *names
 	socket    *server
 	limited   *limited
+	lender    wire.Lender // of the workers' connections, to drivers in this process
 	obs       observer
 	leases    leaseMark
 	workers   workerMark

@@ -218,15 +218,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
 
 // receive passes on what a client says until it says no more.
 func (n *Node) receive(s *session, c *wire.Conn) error {
-	for {
-		batch, err := c.Recv()
-		if err != nil {
-			return err
-		}
-		if err := n.route(n.life, s, batch, true); err != nil {
-			return err
-		}
-	}
+	return n.lender.Serve(c, func(batch []wire.Msg) error { return n.route(n.life, s, batch, true) })
 }
 
 // departure says why a client went, for those who waited for it.
