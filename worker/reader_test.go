@@ -160,6 +160,7 @@ func TestReaderIsRelievedWhenItsTaskWaits(t *testing.T) {
 	}))
 	feed(&wire.Exec{Lease: 1, Tasks: []wire.ExecTask{waits}})
 	await(p, "Get", func(log []wire.Msg) (*wire.Get, bool) { g := of[*wire.Get](log); return nil, len(g) == 1 })
+	await(p, "Blocked", func(log []wire.Msg) (*wire.Blocked, bool) { b := of[*wire.Blocked](log); return nil, len(b) == 1 })
 	feed(&wire.Resolved{ID: id, Fetch: true, Result: wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: []byte("it")}, Size: 2}})
 	await(p, "Unblocked", func(log []wire.Msg) (*wire.Unblocked, bool) { u := of[*wire.Unblocked](log); return nil, len(u) == 1 })
 	feed(&wire.Resume{Task: waits.Spec.ID})

@@ -19,7 +19,8 @@
 // each ends by the answer, by its context, or by the death of the client. Submit and Put
 // wait for credit, once the node has granted any. Everything else only hands messages to
 // the port, which blocks for backpressure. A waiting goroutine of a task is reported
-// through TaskContext.Blocker.
+// through TaskContext.Blocker: at once if the task has called another, else after a
+// millisecond, since what it fetches is most often there.
 //
 // Where each submit is followed by its wait, submit and wait are sent in one piece: a
 // submit is kept back for at most a millisecond, and everything else that is sent takes it along.

@@ -284,6 +284,39 @@ func TestBlockerIsToldOnlyOfRealWaits(t *testing.T) {
 	}
 }
 
+// A task that fetches what is there keeps its CPU; one that waits long, or for a task of its own, gives it back.
+func TestABriefWaitIsNotReported(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		called bool
+		takes  time.Duration
+		want   string
+	}{
+		{"brief", false, blockedAfter / 2, ""},
+		{"long", false, 2 * blockedAfter, "blocked unblocked"},
+		{"for what it may have called", true, blockedAfter / 2, "blocked unblocked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, Config{})
+				r := new(recorder)
+				tc := &TaskContext{Client: f.c, Task: f.c.Root().NextTask(), Blocker: r}
+				if c.called {
+					tc.NextTask()
+				}
+				_, hs := f.submit(plain)
+				time.AfterFunc(c.takes, func() { f.resolveInline(hs[0].ID(), "y") })
+				if _, err := f.c.Get1(WithTask(t.Context(), tc), hs[0]); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(r.s, " "); got != c.want {
+					t.Errorf("told of %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestStuckGetWarnsAndStoredFetchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logLines)

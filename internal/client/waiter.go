@@ -94,10 +94,31 @@ func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 	}
 	c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
+		if tc.calls.Load() == 0 && c.briefly(ctx, w) {
+			return nil
+		}
 		tc.Blocker.Blocked()
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	return c.park(ctx, w, nodes)
+}
+
+// blockedAfter is how long a task that has called nothing waits before it gives its CPU back. What
+// it waits for is most often there and only has to be fetched, which takes less than to give the CPU back and to
+// get it again. Who has called a task waits for that one: it may need the CPU.
+const blockedAfter = time.Millisecond
+
+// briefly waits for so long; false if w was not woken.
+func (c *Client) briefly(ctx context.Context, w *waiter) bool {
+	w.timer.Reset(blockedAfter)
+	select {
+	case <-w.ch:
+		return true
+	case <-w.timer.C:
+	case <-ctx.Done():
+	case <-c.dead:
+	}
+	return w.Woken()
 }
 
 // Woken tells that a token is there.
