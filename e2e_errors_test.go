@@ -95,3 +95,15 @@ func TestNodesAreFoundOrSaidNotToBe(t *testing.T) {
 	ctx := c.Context(t.Context())
 	get(ctx, t, e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0)), 3) // it is none the worse
 }
+
+// A program whose main does not serve as a worker is told so, and starts no further programs.
+func TestAWorkerThatBecomesNone(t *testing.T) {
+	t.Setenv("MOBULA_WORKER_SOCKET", "/tmp/none")
+	_, started := mobula.Start(t.Context())
+	_, joined := mobula.Connect(t.Context(), "")
+	for _, err := range []error{started, joined} {
+		if !errors.Is(err, mobula.ErrRuntimeSetup) || !strings.Contains(err.Error(), "mobula.WorkerMain()") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

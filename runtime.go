@@ -15,6 +15,9 @@ var engine runtimeEngine = nodeEngine{}
 type nodeEngine struct{}
 
 func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) {
+	if err := node.NoWorker(); err != nil {
+		return nil, err
+	}
 	ncfg, tel, err := node.LoadConfig(cfg.settings(), cfg.log)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,9 @@ func anys(texts []string) []any {
 }
 
 func (nodeEngine) connect(ctx context.Context, address string, cfg connectConfig) (*Cluster, error) {
+	if err := node.NoWorker(); err != nil {
+		return nil, err
+	}
 	d, err := node.Dial(ctx, address, node.DialConfig{Namespace: cfg.namespace, Logger: cfg.log})
 	if err != nil {
 		return nil, err

@@ -169,7 +169,7 @@ func (c *Conn) Fail(err error) {
 		c.finish()
 	}
 	c.mu.Unlock()
-	c.rx.hot.leave() // perhaps nobody reads any more
+	c.rx.hot.leave()   // perhaps nobody reads any more
 	_ = c.sock.Close() // the reason of the failure is err
 }
 

@@ -5,11 +5,21 @@ import (
 	"os"
 	"time"
 
+	"mobula/internal/errs"
 	"mobula/worker"
 )
 
 // exportGrace bounds the export of a worker's last spans.
 const exportGrace = 2 * time.Second
+
+// NoWorker is an error where this process was started as a worker and has not become one: a program that
+// starts or joins a node instead would start programs without end.
+func NoWorker() error {
+	if _, is, _ := worker.FromEnv(os.Getenv); is {
+		return errs.New(errs.CodeRuntimeSetup, "this process was started as a worker, but got to start or join a node: its main must use mobula.Main, or begin with `if mobula.WorkerMain() { return }`")
+	}
+	return nil
+}
 
 // Worker serves as a worker if this process was started as one.
 func Worker(ctx context.Context) (bool, error) {
