@@ -72,6 +72,8 @@ type Conn struct {
 
 	rx receiver
 
+	gone atomic.Bool // a write or read has found that the other side has closed
+
 	sentMsgs, sentBytes, recvMsgs, recvBytes atomic.Uint64
 }
 
@@ -97,6 +99,9 @@ func newConn(uc *net.UnixConn, cfg Config, files bool) (*Conn, error) {
 
 // Peer is the process at the other end.
 func (c *Conn) Peer() Peer { return c.peer }
+
+// Gone tells that the connection failed because the other side had closed it or died.
+func (c *Conn) Gone() bool { return c.gone.Load() }
 
 // Version is the protocol version that both sides agreed on.
 func (c *Conn) Version() uint32 { return c.version }
@@ -219,6 +224,7 @@ func (c *Conn) disconnected(op string, err error) error {
 	case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		c.gone.Store(true)
 		return errs.New(errs.CodeDisconnected, "process %d closed the connection or died (%s: %v)", c.peer.PID, op, err)
 	}
 	return errs.New(errs.CodeDisconnected, "connection to process %d: %v", c.peer.PID, fmt.Errorf("%s: %w", op, err))

@@ -83,7 +83,14 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 type port struct{ c *wire.Conn }
 
 func (p port) Send(msgs ...wire.Msg) error { return p.c.Send(msgs...) }
-func (p port) Close() error                { return p.c.Close() }
+
+// Close says the last of what there is to say; a node that has gone meanwhile needs not hear it.
+func (p port) Close() error {
+	if err := p.c.Close(); !p.c.Gone() {
+		return err
+	}
+	return nil
+}
 
 // read serves one connection to its end.
 func (d *Driver) read(l *link.Link) {

@@ -72,3 +72,22 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 		t.Errorf("the last session's end leaves pins: %+v, %v", s, err)
 	}
 }
+
+// A node that has gone need not be told that its driver leaves.
+func TestLeavingANodeThatHasGone(t *testing.T) {
+	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
+	l, err := link.Dial(t.Context(), filepath.Join(n.dir, SocketName), wire.Hello{Role: wire.RoleTool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.clients.get(l.Welcome.Client).Close()
+	for end := time.Now().Add(10 * time.Second); !l.Conn.Gone(); { // nobody reads: a write finds out
+		if _ = l.Conn.Send(&wire.Drain{}); time.Now().After(end) {
+			t.Fatal("a write does not find out that the node has gone")
+		}
+	}
+	if err := (port{l.Conn}).Close(); err != nil {
+		t.Errorf("leaving gave %v", err)
+	}
+	_ = l.Close() // of a connection that is closed already it says so
+}
