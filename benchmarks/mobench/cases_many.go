@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"mobula"
@@ -135,6 +136,7 @@ func queue1m(ctx context.Context, b *bench) (*report, error) {
 				return 0, err
 			}
 			defer g.remove()
+			debug.FreeOSMemory() // what the run before used is not this one's
 			cl.did(len(g.refs) + b.queue)
 			begun := time.Now()
 			refs := echoes(ctx, b.queue)
@@ -151,7 +153,13 @@ func queue1m(ctx context.Context, b *bench) (*report, error) {
 			if u := mem.stop(); u.total() > peak.total() {
 				peak = u
 			}
-			return t, numbered(got, 0, err)
+			if err := numbered(got, 0, err); err != nil {
+				return 0, err
+			}
+			for _, r := range refs {
+				r.Release()
+			}
+			return t, cl.settle(ctx)
 		})
 		r := &report{unit: "s", samples: s}
 		r.addSamples("submit_s", submitted)
