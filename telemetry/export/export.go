@@ -11,8 +11,11 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"mobula/telemetry"
@@ -36,7 +39,8 @@ type Config struct {
 // Exporter sends spans.
 type Exporter struct {
 	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
+	batches  sdktrace.SpanProcessor // the provider's
+	resource *resource.Resource
 	idle     func() // closes idle connections; nil: there are none
 }
 
@@ -89,21 +93,31 @@ func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp
 	if err != nil && res == nil {
 		return nil, fmt.Errorf("trace resource: %w", err)
 	}
-	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exp), sdktrace.WithResource(res),
-		sdktrace.WithIDGenerator(generator{}), sdktrace.WithSampler(decider{sampler, cfg.InTask}))
-	return &Exporter{provider: tp, tracer: tp.Tracer("mobula")}, nil
+	batches := sdktrace.NewBatchSpanProcessor(exp)
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(batches), sdktrace.WithResource(res),
+		sdktrace.WithSampler(decider{sampler, cfg.InTask}))
+	return &Exporter{provider: tp, batches: batches, resource: res}, nil
 }
 
-// Emit exports a span that is over.
+// Emit exports a span that is over. It is handed over as it is: to start and end one with a tracer, which
+// has to be ready for anything in between, costs several times as much.
 func (e *Exporter) Emit(s *telemetry.Span) {
-	parent := wire.TraceContext{TraceID: s.TraceID, SpanID: s.Parent, Flags: 1}
-	ctx := telemetry.WithTrace(withIDs(context.Background(), s.TraceID, s.ID), parent)
-	_, span := e.tracer.Start(ctx, s.Name, trace.WithTimestamp(time.Unix(0, s.Start)), trace.WithAttributes(s.Attrs...))
-	if s.Err != nil {
-		span.RecordError(s.Err, trace.WithTimestamp(time.Unix(0, s.End)))
-		span.SetStatus(codes.Error, s.Err.Error())
+	out := tracetest.SpanStub{
+		Name:        s.Name,
+		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ID, TraceFlags: trace.FlagsSampled}),
+		SpanKind:    trace.SpanKindInternal,
+		StartTime:   time.Unix(0, s.Start), EndTime: time.Unix(0, s.End),
+		Attributes: s.Attrs, Resource: e.resource, InstrumentationScope: instrumentation.Scope{Name: "mobula"},
 	}
-	span.End(trace.WithTimestamp(time.Unix(0, s.End)))
+	if s.Parent != [8]byte{} {
+		out.Parent = trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.Parent, TraceFlags: trace.FlagsSampled, Remote: true})
+	}
+	if s.Err != nil {
+		out.Status = sdktrace.Status{Code: codes.Error, Description: s.Err.Error()}
+		out.Events = []sdktrace.Event{{Name: semconv.ExceptionEventName, Time: out.EndTime, Attributes: []attribute.KeyValue{
+			semconv.ExceptionType(fmt.Sprintf("%T", s.Err)), semconv.ExceptionMessage(s.Err.Error())}}}
+	}
+	e.batches.OnEnd(out.Snapshot())
 }
 
 // Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process

@@ -225,17 +225,3 @@ func TestSpansOfTheProgramFollowTheirTask(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestNewIDsAreRandomAndValid(t *testing.T) {
-	odd := 0
-	for range 1000 {
-		tid, sid := generator{}.NewIDs(context.Background())
-		if !tid.IsValid() || !sid.IsValid() {
-			t.Fatal("an id of zeros")
-		}
-		odd += int(tid[8] & 1)
-	}
-	if odd < 400 || odd > 600 {
-		t.Errorf("%d of 1000 ids have an odd byte: they would be sampled unevenly", odd)
-	}
-}

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"go.opentelemetry.io/otel/attribute"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner"
@@ -218,16 +220,17 @@ func (r *record) spans(out []telemetry.Span, ch *owner.Transition) []telemetry.S
 		if s.phase == telemetry.PhaseRun && !ran[s.attempt] {
 			n, ran[s.attempt] = s.attempt, true // the worker knows no more than that
 		}
-		out = r.phase(out, top.ID, s, n, to)
+		out = r.phase(out, top.ID, top.Attrs[0], s, n, to)
 	}
 	return out
 }
 
-// phase adds the span of a segment, and below a run those of the gets it was blocked in.
-func (r *record) phase(out []telemetry.Span, parent [8]byte, s segment, n uint32, end int64) []telemetry.Span {
+// phase adds the span of a segment, and below a run those of the gets it was blocked in. It names its task; what
+// else there is to know of that, its parent says.
+func (r *record) phase(out []telemetry.Span, parent [8]byte, id attribute.KeyValue, s segment, n uint32, end int64) []telemetry.Span {
 	sp := telemetry.Span{
 		TraceID: r.trace, ID: telemetry.SpanOf(r.id, n, s.phase), Parent: parent, Name: s.phase.String(), Start: s.start, End: end,
-		Attrs: append(r.attrs(), telemetry.AttrAttempt.Int64(int64(s.attempt))),
+		Attrs: append(make([]attribute.KeyValue, 0, 3), id, telemetry.AttrAttempt.Int64(int64(s.attempt))),
 	}
 	if s.worker != 0 {
 		sp.Attrs = append(sp.Attrs, telemetry.AttrWorker.String(s.worker.String()))
