@@ -35,11 +35,20 @@ func Dial(ctx context.Context, path string, h wire.Hello) (*Link, error) {
 	return l, nil
 }
 
-// Close ends the connection, what was sent before it written, and unmaps the segment.
+// Close ends the connection, see Leave, and unmaps the segment.
 func (l *Link) Close() error {
-	err := l.Conn.Close()
+	err := l.Leave()
 	if l.Memory != nil {
 		err = errors.Join(err, l.Memory.Close())
 	}
 	return err
+}
+
+// Leave ends the connection, what was sent before it written. A node that has gone meanwhile
+// need not hear the rest: that is no error. The segment stays mapped.
+func (l *Link) Leave() error {
+	if err := l.Conn.Close(); !l.Conn.Gone() {
+		return err
+	}
+	return nil
 }

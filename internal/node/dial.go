@@ -69,7 +69,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	d.links = []*link.Link{l}
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
 	d.Client = client.New(client.Config{
-		Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
+		Port: port{l}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
 		WarnAfter: cfg.WarnAfter, Lender: &d.lender,
 		Explain: state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 			return d.Request(ctx, method, body)
@@ -80,17 +80,10 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 }
 
 // port is a connection as the client sees it.
-type port struct{ c *wire.Conn }
+type port struct{ l *link.Link }
 
-func (p port) Send(msgs ...wire.Msg) error { return p.c.Send(msgs...) }
-
-// Close says the last of what there is to say; a node that has gone meanwhile needs not hear it.
-func (p port) Close() error {
-	if err := p.c.Close(); !p.c.Gone() {
-		return err
-	}
-	return nil
-}
+func (p port) Send(msgs ...wire.Msg) error { return p.l.Conn.Send(msgs...) }
+func (p port) Close() error                { return p.l.Leave() }
 
 // read serves one connection to its end.
 func (d *Driver) read(l *link.Link) {
@@ -98,7 +91,7 @@ func (d *Driver) read(l *link.Link) {
 	if err == io.EOF {
 		err = errs.New(errs.CodeDisconnected, "node %s closed the connection", l.Welcome.Node)
 	}
-	d.Disconnected(port{l.Conn}, err)
+	d.Disconnected(port{l}, err)
 }
 
 // rejoin looks for the node again, under the same job.
@@ -114,7 +107,7 @@ func (d *Driver) rejoin(ctx context.Context, cause error) (client.Session, error
 			if !d.keep(l) {
 				return client.Session{}, errors.Join(cause, l.Close())
 			}
-			return client.Session{Port: port{l.Conn}, Welcome: l.Welcome, Memory: l.Memory, Serve: func() { d.read(l) }}, nil
+			return client.Session{Port: port{l}, Welcome: l.Welcome, Memory: l.Memory, Serve: func() { d.read(l) }}, nil
 		}
 		if final(err) {
 			return client.Session{}, err
