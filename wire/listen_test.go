@@ -356,7 +356,8 @@ func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		version, minVersion, want uint32
 	}{
-		{1, 1, 1}, {2, 1, 1}, {9, 0, 1}, {2, 2, 0}, {0, 0, 0},
+		{Version, MinVersion, Version}, {Version + 1, MinVersion, Version}, {Version + 1, Version, Version},
+		{MinVersion, MinVersion, MinVersion}, {99, 0, Version}, {Version + 1, Version + 1, 0}, {0, 0, 0},
 	} {
 		got, err := agree(c.version, c.minVersion)
 		if got != c.want || (err == nil) != (c.want != 0) {
@@ -369,8 +370,13 @@ func TestVersions(t *testing.T) {
 		t.Fatalf("a client of the next version is welcomed with %+v, %v", w, err)
 	}
 	c.Close()
+	c, w, _, err = dial(t, l, Hello{Version: MinVersion, MinVersion: MinVersion})
+	if err != nil || w.Version != MinVersion || c.Version() != MinVersion {
+		t.Fatalf("a client of the oldest version is welcomed with %+v, %v", w, err)
+	}
+	c.Close()
 	_, _, _, err = dial(t, l, Hello{Version: Version + 2, MinVersion: Version + 1})
-	wantErr(t, err, errs.ErrVersion, "2 to 3", "1 to 1")
+	wantErr(t, err, errs.ErrVersion, fmt.Sprintf("%d to %d", Version+1, Version+2), fmt.Sprintf("%d to %d", MinVersion, Version))
 }
 
 func TestRegistryMismatchReachesTheClient(t *testing.T) {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -65,11 +66,16 @@ func record(t *testing.T) {
 		m := fullest(k)
 		p := newPB(t, k)
 		toPB(t, reflect.ValueOf(m).Elem(), p)
-		text, err := protojson.MarshalOptions{Multiline: true}.Marshal(p.Interface())
+		text, err := protojson.Marshal(p.Interface())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(recorded(Version, k, ".json"), append(text, '\n'), 0o644); err != nil {
+		var lines bytes.Buffer
+		if err := json.Indent(&lines, text, "", "  "); err != nil { // protojson's own spaces vary by build
+			t.Fatal(err)
+		}
+		lines.WriteByte('\n')
+		if err := os.WriteFile(recorded(Version, k, ".json"), lines.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(recorded(Version, k, ".frame"), rawFrame(t, m), 0o644); err != nil {

@@ -146,7 +146,7 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 1         // of the protocol this build speaks
+	Version    = 2         // of the protocol this build speaks
 	MinVersion = 1         // the oldest it still understands
 	MaxFrame   = 64 << 20  // bytes of one frame's payload
 	MaxMeta    = 4 << 10   // bytes of a value's Meta

@@ -53,4 +53,4 @@ func Build() string {
 }
 
 // Release is the version under development.
-const Release = "0.1.0"
+const Release = "0.2.0"
