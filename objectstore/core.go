@@ -25,6 +25,7 @@ type Core struct {
 	packing  map[ids.ObjectID]*packing
 	sets     map[ids.TaskID][]*argSet
 	argWait  []*argSet
+	ahead    []ids.ObjectID              // to be read when nobody asks for anything else
 	idle     map[ids.TaskID]bool         // tasks that wait in a get
 	creating map[ids.TaskID]int          // tasks' waiting creates
 	clients  map[ids.ClientID]uint32     // and the slot of its record
@@ -159,6 +160,8 @@ func (c *Core) handle(ev Event) {
 		c.pinArgs(e, false)
 	case heldArgs:
 		c.pinArgs(e.PinArgs, true)
+	case ReadAhead:
+		c.readAhead(e.IDs)
 	case UnpinArgs:
 		c.unpinArgs(e.Task, e.Attempt)
 	case ArgsIdle:

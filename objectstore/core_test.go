@@ -206,6 +206,64 @@ func TestTasksThatShareALargeArgumentRunTogether(t *testing.T) {
 	}
 }
 
+// What a task needs that comes next is read while nobody asks for anything, into free memory
+// only, and its task then does not wait.
+func TestReadAhead(t *testing.T) {
+	const limit = 100 * mib
+	cfg := testConfig(limit)
+	cfg.MaxRestores = 3
+	w := newWorld(t, cfg)
+	w.join(1)
+	for i := range 16 { // more than the threshold: the first are spilled
+		w.put(1, put(i), limit/10)
+		w.settle(int64(time.Second))
+	}
+	for i := 8; i < 16; i++ {
+		w.step(Free{[]ids.ObjectID{put(i)}})
+	}
+	spilled := func(i int) bool { r := w.c.objs[put(i)]; return !r.o.resident }
+	if !spilled(0) || !spilled(1) || !spilled(2) {
+		t.Fatal("the oldest objects are in memory")
+	}
+	w.step(ReadAhead{[]ids.ObjectID{put(0), put(1), put(2), put(99)}})
+	if n := w.c.restores; n != 2 {
+		t.Fatalf("%d reads under way, want 2: one is for who waits", n)
+	}
+	w.settle(int64(time.Second))
+	if s := w.c.Stats(); spilled(0) || spilled(1) || spilled(2) || s.ReadAhead != 3 || s.Restores != 3 || s.Pinned != 0 {
+		t.Fatalf("read ahead: %+v", s)
+	}
+	w.step(PinArgs{Job: 1, Task: task(1), Worker: 1, IDs: []ids.ObjectID{put(0), put(1), put(2)}})
+	if _, ok := w.argsOK[NoteKey{Task: task(1)}]; !ok {
+		t.Fatal("the task waits for what was read")
+	}
+	w.step(UnpinArgs{Task: task(1)})
+	written := w.c.counts.SpilledBytes
+	for i := 20; i < 23; i++ { // of 40 MiB that are free, and the copies
+		w.put(1, put(i), limit/10)
+	}
+	if got := w.c.counts; w.c.alloc.Held()+limit/10 > limit && got.Evictions == 0 || got.SpilledBytes != written {
+		t.Errorf("copies read ahead stay while others need their memory: %+v", got)
+	}
+	for i := 23; i < 40; i++ {
+		w.put(1, put(i), limit/10)
+		w.settle(int64(time.Second))
+		w.step(PinForGet{Client: 1, ID: put(i)})
+		if w.c.pinnedBytes >= limit*8/10 {
+			break
+		}
+	}
+	w.settle(int64(time.Second))
+	n := w.c.counts.ReadAhead
+	for i := range 8 {
+		w.step(ReadAhead{[]ids.ObjectID{put(i)}})
+		w.settle(int64(time.Second))
+	}
+	if got := w.c.counts; got.ReadAhead != n || len(w.c.ahead) != 0 {
+		t.Errorf("%d read ahead into a full store, %d held", got.ReadAhead-n, w.c.alloc.Held())
+	}
+}
+
 func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))
 	w.join(1)

@@ -81,6 +81,9 @@ type PinArgs struct {
 	IDs     []ids.ObjectID
 }
 
+// ReadAhead is advice: a task that runs soon has these stored arguments. It is not answered.
+type ReadAhead struct{ IDs []ids.ObjectID }
+
 // UnpinArgs drops the pins of an attempt, or withdraws a PinArgs that waits.
 type UnpinArgs struct {
 	Task    ids.TaskID
@@ -164,6 +167,7 @@ func (Pack) storeEvent()         {}
 func (PinForGet) storeEvent()    {}
 func (UnpinForGet) storeEvent()  {}
 func (PinArgs) storeEvent()      {}
+func (ReadAhead) storeEvent()    {}
 func (UnpinArgs) storeEvent()    {}
 func (ArgsIdle) storeEvent()     {}
 func (Free) storeEvent()         {}

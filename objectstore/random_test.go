@@ -254,6 +254,12 @@ func (x *chaos) askArgs() {
 	}
 	if len(list) > 0 {
 		c := x.client()
+		if x.rnd.Intn(2) == 0 {
+			x.step(ReadAhead{IDs: list})
+		}
+		if x.rnd.Intn(4) == 0 {
+			return
+		}
 		x.argsReq[k] = c
 		x.step(PinArgs{Job: 1, Task: k.Task, Attempt: k.Attempt, Worker: c, IDs: list})
 	}

@@ -18,6 +18,7 @@ func (c *Core) pump() {
 	}
 	c.trim()
 	c.warmth()
+	c.pumpAhead()
 }
 
 // senior is the head that has waited longest, with the lane's handicap; nil if none waits that

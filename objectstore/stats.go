@@ -16,6 +16,7 @@ type Counters struct {
 	Spills, SpillErrors           uint64 // writes
 	SpilledObjects, SpilledBytes  uint64
 	Restores, RestoredBytes, Lost uint64
+	ReadAhead                     uint64 // of Restores, begun before anybody asked
 	Evictions                     uint64 // of copies: no write
 	Fallbacks, GaveUp, Collects   uint64
 }

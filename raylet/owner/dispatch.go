@@ -1,6 +1,9 @@
 package owner
 
 import (
+	"slices"
+
+	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -14,6 +17,7 @@ func (c *Core) dispatchAll() {
 		k := c.dirtyClass[i]
 		k.dirty = false
 		c.dispatch(k)
+		c.readAhead(k)
 		c.want(k)
 	}
 	clear(c.dirtyClass)
@@ -60,6 +64,29 @@ func (c *Core) dispatch(k *classRec) {
 			continue
 		}
 		c.fill(k, l, min(depth-load, share))
+	}
+}
+
+// readAhead advises the store of the stored arguments of the tasks that come next, one a lease, while those
+// before them run. Where tasks are short they are pushed ahead, and their arguments are in memory
+// most of the time.
+func (c *Core) readAhead(k *classRec) {
+	if k.ready.n == 0 || !k.known || c.depth(k) > 1 || c.ended {
+		return
+	}
+	t := k.ready.head
+	for range k.leases {
+		if t == nil {
+			return
+		}
+		if t.spec != nil && !slices.Contains(k.ahead, t.id()) && c.argsOf(t) == argsStored {
+			if len(k.ahead) > 2*len(k.leases) {
+				k.ahead = slices.Delete(k.ahead, 0, len(k.leases))
+			}
+			k.ahead = append(k.ahead, t.id())
+			c.toStore(objectstore.ReadAhead{IDs: c.storedArgs(t)})
+		}
+		t = t.next
 	}
 }
 

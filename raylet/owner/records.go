@@ -214,8 +214,9 @@ type classRec struct {
 	runNs      int64 // mean run time; meaningful where known
 	known      bool
 	dirty      bool
-	solo       bool // one task a process
-	live       int  // tasks that have not ended
+	solo       bool         // one task a process
+	live       int          // tasks that have not ended
+	ahead      []ids.TaskID // whose arguments were named to the store, the latest
 	infeasible *errs.Error
 }
 

@@ -1,0 +1,43 @@
+package objectstore
+
+import "mobula/internal/ids"
+
+// maxAhead bounds the objects that are noted for reading ahead.
+const maxAhead = 4096
+
+// readAhead notes objects that a task which runs soon will ask for. Those that are spilled are read while
+// nobody asks for anything else, into memory that is free: so a worker does not wait for the disk
+// between two tasks. Nothing is pinned or promised. What is read is a copy that goes when its memory is needed.
+func (c *Core) readAhead(want []ids.ObjectID) {
+	for _, id := range want {
+		if r, ok := c.objs[id]; ok && !r.o.resident && len(c.ahead) < maxAhead {
+			c.ahead = append(c.ahead, id)
+		}
+	}
+}
+
+// pumpAhead starts such reads. One slot of the reads is left to those that somebody waits for, and a tenth of
+// the store to creates.
+func (c *Core) pumpAhead() {
+	for len(c.ahead) > 0 && c.restores+1 < c.cfg.MaxRestores && !c.recovering && c.senior() == nil {
+		id := c.ahead[0]
+		c.ahead = c.ahead[1:]
+		o := c.objs[id].o
+		if o == nil || o.resident || o.restore != nil || o.gone {
+			continue // it was freed, or somebody asked for it
+		}
+		if c.alloc.Held()+o.footprint()+c.alloc.Limit()/10 > c.alloc.Limit() {
+			c.ahead = nil // who needs them reads them
+			return
+		}
+		b, ok := c.alloc.Alloc(o.size, true)
+		if !ok {
+			c.ahead = nil
+			return
+		}
+		o.restore = &demand{lane: laneArgs, need: o.size, o: o, block: b}
+		c.settle(o)
+		c.read(o.restore)
+		c.counts.ReadAhead++
+	}
+}
