@@ -257,11 +257,35 @@ func (d *Decoder) hello(b []byte) Msg {
 			m.Namespace = c.string()
 		case 9<<3 | wtVarint:
 			m.Client = ids.ClientID(c.varint())
+		case 10<<3 | wtBytes:
+			m.Program = d.program(c.bytes())
 		default:
 			c.skip()
 		}
 	}
 	return m
+}
+
+func (d *Decoder) program(b []byte) *Program {
+	p := new(Program)
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			p.Language = c.string()
+		case 2<<3 | wtBytes:
+			p.Version = c.string()
+		case 3<<3 | wtBytes:
+			p.Args = append(p.Args, c.string())
+		case 4<<3 | wtVarint:
+			p.Single = c.bool()
+		case 5<<3 | wtVarint:
+			p.Template = c.bool()
+		default:
+			c.skip()
+		}
+	}
+	return p
 }
 
 func (d *Decoder) welcome(b []byte) Msg {
@@ -291,6 +315,8 @@ func (d *Decoder) welcome(b []byte) Msg {
 			m.Slots = c.sint32()
 		case 11<<3 | wtVarint:
 			m.TraceMillionths = c.sint32()
+		case 12<<3 | wtBytes:
+			m.JobDir = c.string()
 		default:
 			c.skip()
 		}

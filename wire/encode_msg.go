@@ -149,6 +149,21 @@ func (e *encoder) hello(m *Hello) {
 	}
 	e.string(8, m.Namespace)
 	e.uint(9, uint64(m.Client))
+	if m.Program != nil {
+		at, ext := e.open(10)
+		e.program(m.Program)
+		e.close(at, ext)
+	}
+}
+
+func (e *encoder) program(p *Program) {
+	e.string(1, p.Language)
+	e.string(2, p.Version)
+	for _, a := range p.Args {
+		e.text(3, a)
+	}
+	e.bool(4, p.Single)
+	e.bool(5, p.Template)
 }
 
 func (e *encoder) welcome(m *Welcome) {
@@ -163,6 +178,7 @@ func (e *encoder) welcome(m *Welcome) {
 	e.string(9, m.Namespace)
 	e.sint(10, int64(m.Slots))
 	e.sint(11, int64(m.TraceMillionths))
+	e.string(12, m.JobDir)
 }
 
 func (e *encoder) done(m *Done) {

@@ -76,6 +76,19 @@ type Hello struct {
 	Functions           []FuncInfo
 	Namespace           string
 	Client              ids.ClientID // of a client that comes back after the node restarted
+	Program             *Program     // of a driver: what its workers run; nil: the driver's own executable
+}
+
+// Program is what the workers of a driver run that is not a Go program: it registers no
+// functions, and its workers find them in the job's directory.
+type Program struct {
+	Language string // as "python"
+	Version  string // of the language; workers of another refuse to run
+	Args     []string
+	Single   bool // a worker has one lease at a time: a task, or an actor
+	// Template says that Args start a template, which forks the job's workers when asked
+	// (package raylet/pool/proc).
+	Template bool
 }
 
 // FuncInfo names a registered function, actor type or method and a hash of its
@@ -100,6 +113,9 @@ type Welcome struct {
 	// TraceMillionths is the share of tasks without a traced caller that are traced, in
 	// millionths; 0: the driver's own default, negative: none.
 	TraceMillionths int32
+	// JobDir is the job's directory on the node: what its processes share by file, such as the
+	// functions of a language that ships code. It goes with the job.
+	JobDir string
 }
 
 // Bye refuses or ends a connection and says why.

@@ -25,6 +25,7 @@ type jobFile struct {
 	Args      []string        `json:"args"`
 	Functions []wire.FuncInfo `json:"functions"`
 	Namespace string          `json:"namespace,omitempty"`
+	Said      *wire.Program   `json:"program,omitempty"`
 }
 
 func (n *Node) jobPath(job ids.JobID) string {
@@ -33,13 +34,13 @@ func (n *Node) jobPath(job ids.JobID) string {
 
 // noteDriver writes a job's file, whole or not at all. Where it cannot, the job runs, and
 // would not be found by the node's next life.
-func (n *Node) noteDriver(s *session, functions []wire.FuncInfo, namespace string) {
+func (n *Node) noteDriver(s *session, h *wire.Hello, namespace string) {
 	if !n.cfg.Keep {
 		return
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
 	if err == nil {
-		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), functions, namespace}
+		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program}
 		err = writeWhole(n.jobPath(s.job), f)
 	}
 	if err != nil {
@@ -61,11 +62,33 @@ func writeWhole(path string, v any) error {
 	return os.Rename(path+".new", path)
 }
 
+// jobDir is what the job's processes share by file; whoever writes there first makes it.
+func (n *Node) jobDir(job ids.JobID) string { return filepath.Join(n.dir, "jobs", job.String()) }
+
+// dropDriver forgets a job's driver, and what its processes shared.
 func (n *Node) dropDriver(job ids.JobID) error {
-	if err := os.Remove(n.jobPath(job)); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := os.Remove(n.jobPath(job))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return nil
+	return errors.Join(err, os.RemoveAll(n.jobDir(job)))
+}
+
+// sweepJobDirs removes what processes of jobs shared that have not come back with the node.
+func (n *Node) sweepJobDirs() {
+	entries, err := os.ReadDir(filepath.Join(n.dir, "jobs"))
+	if err != nil {
+		return // there is none
+	}
+	for _, e := range entries {
+		job, err := strconv.ParseUint(e.Name(), 10, 32)
+		if err != nil || !e.IsDir() || n.jobs.get(ids.JobID(job)) != nil {
+			continue
+		}
+		if err := os.RemoveAll(n.jobDir(ids.JobID(job))); err != nil {
+			n.limited.warn("what a dead job's processes shared could not be removed", "job", job, "err", err)
+		}
+	}
 }
 
 // driverOf reads a job's file.
@@ -109,7 +132,7 @@ func (n *Node) recall(o *ownerActor) {
 	f, ok := n.driverOf(o.job)
 	if ok {
 		if exe, err := os.Open(f.Exe); err == nil {
-			n.setProgram(o.job, program{exe: exe, args: f.Args, functions: f.Functions, namespace: f.Namespace})
+			n.setProgram(o.job, program{exe: exe, args: f.Args, said: f.Said, functions: f.Functions, namespace: f.Namespace})
 		}
 	}
 	n.work.Go(func() {

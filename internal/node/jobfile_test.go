@@ -3,6 +3,7 @@ package node
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -13,13 +14,18 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	n := &Node{cfg: Config{Keep: true}, dir: t.TempDir()}
 	s := &session{id: 9, job: 3, pid: int32(os.Getpid())}
 	functions := []wire.FuncInfo{{Name: "f", Signature: 7}}
-	n.noteDriver(s, functions, "ns")
+	said := &wire.Program{Language: "python", Version: "3.11", Args: []string{"python3", "-c", ""}, Single: true, Template: true}
+	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said}, "ns")
 	f, ok := n.driverOf(3)
-	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) {
+	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) {
 		t.Fatalf("read back %+v, %v", f, ok)
 	}
 	if exe, err := os.Executable(); err != nil || f.Exe != exe {
 		t.Errorf("executable %q, want %q (%v)", f.Exe, exe, err)
+	}
+	shared := filepath.Join(n.jobDir(3), "functions")
+	if err := os.MkdirAll(shared, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	f.Started++
 	if f.alive() {
@@ -30,6 +36,9 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	}
 	if _, ok := n.driverOf(3); ok {
 		t.Error("the file of an ended job is still there")
+	}
+	if exists(n.jobDir(3)) {
+		t.Error("what the processes of an ended job shared is still there")
 	}
 	if err := n.dropDriver(3); err != nil {
 		t.Errorf("dropped twice: %v", err)

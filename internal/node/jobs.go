@@ -40,13 +40,14 @@ func (n *Node) restoreJobs() error {
 		}
 		n.jobs.put(o)
 		n.recall(o)
-		if err := n.startJob(pool.JobStarted{Job: job}); err != nil {
+		if err := n.startJob(pool.JobStarted{Job: job, Single: n.programOf(job).single()}); err != nil {
 			return err
 		}
 	}
 	for _, job := range n.jobs.unowned() {
 		n.toStore(objectstore.DropJob{Job: job})
 	}
+	n.sweepJobDirs()
 	return nil
 }
 
@@ -118,6 +119,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.forgetJob(job)
 	n.sayOver(job)
 	_ = n.raylet.Post(pool.JobEnded{Job: job})
+	n.procs.EndJob(job)
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)
 	n.ask(gcs.Remove{Bucket: gcs.Jobs, Key: job.String()}, func(gcs.Reply) {})
@@ -147,7 +149,7 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 	return &wire.Welcome{
 		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
-		TraceMillionths: n.cfg.traceMillionths(),
+		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job),
 	}
 }
 

@@ -27,20 +27,23 @@ func (n *Node) startProcesses() error {
 	return err
 }
 
-// executable is what a job's workers run: the driver's program, by a descriptor of the
-// caller's, or this program where the driver is in this process.
-func (n *Node) executable(job ids.JobID) (*os.File, []string, error) {
+// executable is what a job's workers run: what its driver said; else the driver's program, by a
+// descriptor of the caller's; or this program where the driver is in this process.
+func (n *Node) executable(job ids.JobID) (proc.Program, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
 	p := n.programs[job]
+	if p.said != nil {
+		return proc.Program{Exe: p.said.Args[0], Args: p.said.Args[1:], Template: p.said.Template}, nil
+	}
 	if p.exe == nil {
-		return nil, nil, nil
+		return proc.Program{}, nil
 	}
 	fd, err := unix.FcntlInt(p.exe.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, err
+		return proc.Program{}, err
 	}
-	return os.NewFile(uintptr(fd), p.exe.Name()), p.args, nil
+	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args}, nil
 }
 
 // Build is the version of this binary: the module's, or the release under development.

@@ -16,13 +16,17 @@ import (
 )
 
 // program is what a job's workers run: the driver's executable, held open so that it
-// stays the same when its file is replaced.
+// stays the same when its file is replaced, or what the driver said.
 type program struct {
 	exe       *os.File // nil: the node's own
 	args      []string
+	said      *wire.Program // nil: exe
 	functions []wire.FuncInfo
 	namespace string // of actor names, for whom names none
 }
+
+// single tells whether a worker has one lease at a time.
+func (p program) single() bool { return p.said != nil && p.said.Single }
 
 func (n *Node) setProgram(job ids.JobID, p program) {
 	n.mu.Lock()

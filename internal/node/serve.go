@@ -75,6 +75,9 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 }
 
 func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+	if h.Program != nil && len(h.Program.Args) == 0 {
+		return nil, errs.New(errs.CodeInvalid, "the driver (process %d) says that its workers are %s programs, and not which: Program.Args is empty", p.PID, h.Program.Language)
+	}
 	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", p.PID))
 	if err != nil {
 		return nil, errs.New(errs.CodeRuntimeSetup, "the driver's executable, which its workers run too, cannot be opened: %v", err)
@@ -93,15 +96,15 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	out := &socket{}
 	s.outlet = out
 	namespace := cmp.Or(h.Namespace, n.cfg.Namespace)
-	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), functions: h.Functions, namespace: namespace})
-	n.noteDriver(s, h.Functions, namespace)
+	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), said: h.Program, functions: h.Functions, namespace: namespace})
+	n.noteDriver(s, h, namespace)
 	if err := n.join(s); err != nil {
 		return nil, err
 	}
 	if o := n.jobs.get(s.job); o != nil {
 		o.resume()
 	}
-	if err := n.startJob(pool.JobStarted{Job: s.job}); err != nil {
+	if err := n.startJob(pool.JobStarted{Job: s.job, Single: n.programOf(s.job).single()}); err != nil {
 		return nil, err
 	}
 	n.announceJob(s.job, p.PID, namespace)

@@ -66,6 +66,7 @@ type job struct {
 	id            ids.JobID
 	tasks, actors *worker // virtual ones, where slots are in the driver's process
 	isolate       bool
+	single        bool // no hosts: any lease in any worker, one at a time
 	groups        map[groupKey]*group
 }
 
@@ -163,7 +164,7 @@ func (c *Core) onJobStarted(ev JobStarted) {
 	if c.stopped || c.jobs[ev.Job] != nil {
 		return
 	}
-	j := &job{id: ev.Job, isolate: ev.Isolate, groups: make(map[groupKey]*group)}
+	j := &job{id: ev.Job, isolate: ev.Isolate, single: ev.Single, groups: make(map[groupKey]*group)}
 	c.jobs[ev.Job] = j
 	if ev.Tasks != 0 || ev.Actors != 0 {
 		j.tasks = c.virtual(j, sched.SlotTask, ev.Tasks)
@@ -171,7 +172,7 @@ func (c *Core) onJobStarted(ev JobStarted) {
 		return
 	}
 	if !ev.Restored {
-		c.enqueue(c.group(j, sched.NeedWorker{Slot: sched.SlotTask}))
+		c.enqueue(c.groupFor(j, sched.NeedWorker{Slot: sched.SlotTask}))
 	}
 }
 

@@ -4,7 +4,8 @@
 // not isolated, a lane a lease), the job's actor host (all its actors that are not isolated; never
 // together with tasks), or isolated (one function, used again by the next lease of that function, or
 // one actor, used once). Where slots are goroutines of the driver (embedded), the two hosts are
-// virtual: always ready, never started or killed.
+// virtual: always ready, never started or killed. A job whose workers have one lease at a time (JobStarted.Single:
+// a language without threads to share) has no hosts: its tasks' workers serve any function.
 //
 // Core is a pure state machine; package proc beside it starts and watches the processes. One actor
 // drives the core together with the scheduler (package raylet).

@@ -28,6 +28,7 @@ type JobStarted struct {
 	Job           ids.JobID
 	Tasks, Actors ids.ClientID
 	Isolate       bool
+	Single        bool // a worker has one lease at a time, whatever its function, or one actor
 	Restored      bool // after a restart of the core: start nothing ahead of need
 }
 

@@ -50,6 +50,43 @@ func TestHostIsStartedAheadAndShared(t *testing.T) {
 	}
 }
 
+// Where a worker has one lease at a time there are no hosts: the next lease of any function has the
+// process, an actor has one of its own, and an isolated function still shares with nobody.
+func TestOneLeaseAWorker(t *testing.T) {
+	w := newWorld(t, Config{CPUs: 4})
+	w.step(JobStarted{Job: 1, Single: true})
+	if w.started != 1 || w.procs[1].Slot != own || w.procs[1].Func != "" || w.procs[1].Actor {
+		t.Fatalf("%d started ahead: %+v", w.started, w.procs[1])
+	}
+	f, g := w.need(1, tasks, "f"), w.need(1, tasks, "g")
+	a := w.need(1, actors, "A")
+	i := w.need(1, own, "f")
+	w.up()
+	if w.started != 4 {
+		t.Fatalf("%d started, want 4", w.started)
+	}
+	seen := make(map[ids.ClientID]bool)
+	for _, l := range []ids.LeaseID{f, g, a, i} {
+		if c := w.ready[l]; c == 0 || seen[c] {
+			t.Fatalf("lease %d is in client %d", l, c)
+		}
+		seen[w.ready[l]] = true
+	}
+	free := w.ready[f]
+	w.release(f)
+	if h := w.need(1, tasks, "h"); w.ready[h] != free {
+		t.Fatalf("the next function has client %d, want %d", w.ready[h], free)
+	}
+	gone := w.byClient(w.ready[a])
+	w.release(a)
+	if !gone.drain {
+		t.Error("the process of an ended actor does not end")
+	}
+	if b := w.need(1, actors, "A"); w.ready[b] != 0 {
+		t.Error("an actor is in a process that was used before")
+	}
+}
+
 func TestStartsAreBounded(t *testing.T) {
 	w := newWorld(t, Config{CPUs: 2})
 	w.step(JobStarted{Job: 1, Restored: true})

@@ -24,13 +24,21 @@ func (c *Core) need(n sched.NeedWorker) {
 }
 
 // groupFor is the group of a lease; where slots are in the driver's process, isolated ones too
-// unless processes are asked for.
+// unless processes are asked for. Where a worker has one lease at a time, its tasks are those of
+// an isolated function that has no name.
 func (c *Core) groupFor(j *job, n sched.NeedWorker) *group {
 	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate {
 		if n.Actor {
 			return j.actors.group
 		}
 		return j.tasks.group
+	}
+	if j.single {
+		n.Actor = n.Actor || n.Slot == sched.SlotActor
+		if n.Slot == sched.SlotTask {
+			n.Func, n.Memory = "", 0
+		}
+		n.Slot = sched.SlotOwn
 	}
 	return c.group(j, n)
 }

@@ -70,6 +70,8 @@ func (w *worker) String() string {
 		return fmt.Sprintf("worker %d (%s of job %d, pid %d)", w.id, k.slot, w.group.job.id, w.pid)
 	case k.actor != 0:
 		return fmt.Sprintf("worker %d (isolated actor %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
+	case k.fn == "":
+		return fmt.Sprintf("worker %d (of job %d, pid %d)", w.id, w.group.job.id, w.pid)
 	}
 	return fmt.Sprintf("worker %d (isolated %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
 }
@@ -77,7 +79,7 @@ func (w *worker) String() string {
 // groupKey tells which leases a worker may serve.
 type groupKey struct {
 	slot   sched.Slot
-	fn     string      // of an isolated worker
+	fn     string      // of an isolated worker; empty: any
 	memory int64       // of an isolated worker
 	actor  ids.LeaseID // of an isolated actor: its own lease
 }

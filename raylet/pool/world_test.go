@@ -154,7 +154,13 @@ func (w *world) validate() {
 			if s.worker != k || w.c.seats[l] != s {
 				w.t.Fatalf("lease %d is misplaced", l)
 			}
-			if n := w.needs[l]; n.Slot != k.group.key.slot || n.Job != k.group.job.id {
+			slot := func(n sched.NeedWorker) sched.Slot {
+				if w.c.jobs[n.Job] != nil && w.c.jobs[n.Job].single {
+					return sched.SlotOwn
+				}
+				return n.Slot
+			}
+			if n := w.needs[l]; slot(n) != k.group.key.slot || n.Job != k.group.job.id {
 				w.t.Fatalf("lease %+v sits in a %v of job %d", n, k.group.key.slot, k.group.job.id)
 			}
 		}

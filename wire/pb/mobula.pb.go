@@ -1558,6 +1558,7 @@ type Hello struct {
 	Functions     []*FuncInfo            `protobuf:"bytes,7,rep,name=functions,proto3" json:"functions,omitempty"`
 	Namespace     string                 `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Client        uint64                 `protobuf:"varint,9,opt,name=client,proto3" json:"client,omitempty"`
+	Program       *Program               `protobuf:"bytes,10,opt,name=program,proto3" json:"program,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1655,6 +1656,89 @@ func (x *Hello) GetClient() uint64 {
 	return 0
 }
 
+func (x *Hello) GetProgram() *Program {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+type Program struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Language      string                 `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Args          []string               `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
+	Single        bool                   `protobuf:"varint,4,opt,name=single,proto3" json:"single,omitempty"`
+	Template      bool                   `protobuf:"varint,5,opt,name=template,proto3" json:"template,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Program) Reset() {
+	*x = Program{}
+	mi := &file_mobula_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Program) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Program) ProtoMessage() {}
+
+func (x *Program) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Program.ProtoReflect.Descriptor instead.
+func (*Program) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Program) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *Program) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Program) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Program) GetSingle() bool {
+	if x != nil {
+		return x.Single
+	}
+	return false
+}
+
+func (x *Program) GetTemplate() bool {
+	if x != nil {
+		return x.Template
+	}
+	return false
+}
+
 type Welcome struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -1668,13 +1752,14 @@ type Welcome struct {
 	Namespace       string                 `protobuf:"bytes,9,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Slots           int32                  `protobuf:"zigzag32,10,opt,name=slots,proto3" json:"slots,omitempty"`
 	TraceMillionths int32                  `protobuf:"zigzag32,11,opt,name=trace_millionths,json=traceMillionths,proto3" json:"trace_millionths,omitempty"`
+	JobDir          string                 `protobuf:"bytes,12,opt,name=job_dir,json=jobDir,proto3" json:"job_dir,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_mobula_proto_msgTypes[15]
+	mi := &file_mobula_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1771,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[15]
+	mi := &file_mobula_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1784,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{15}
+	return file_mobula_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Welcome) GetVersion() uint32 {
@@ -1779,6 +1864,13 @@ func (x *Welcome) GetTraceMillionths() int32 {
 	return 0
 }
 
+func (x *Welcome) GetJobDir() string {
+	if x != nil {
+		return x.JobDir
+	}
+	return ""
+}
+
 type Bye struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Err           *Error                 `protobuf:"bytes,1,opt,name=err,proto3" json:"err,omitempty"`
@@ -1788,7 +1880,7 @@ type Bye struct {
 
 func (x *Bye) Reset() {
 	*x = Bye{}
-	mi := &file_mobula_proto_msgTypes[16]
+	mi := &file_mobula_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1892,7 @@ func (x *Bye) String() string {
 func (*Bye) ProtoMessage() {}
 
 func (x *Bye) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[16]
+	mi := &file_mobula_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1905,7 @@ func (x *Bye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bye.ProtoReflect.Descriptor instead.
 func (*Bye) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{16}
+	return file_mobula_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Bye) GetErr() *Error {
@@ -1832,7 +1924,7 @@ type Submit struct {
 
 func (x *Submit) Reset() {
 	*x = Submit{}
-	mi := &file_mobula_proto_msgTypes[17]
+	mi := &file_mobula_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1936,7 @@ func (x *Submit) String() string {
 func (*Submit) ProtoMessage() {}
 
 func (x *Submit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[17]
+	mi := &file_mobula_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1949,7 @@ func (x *Submit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submit.ProtoReflect.Descriptor instead.
 func (*Submit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{17}
+	return file_mobula_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Submit) GetSpec() *TaskSpec {
@@ -1877,7 +1969,7 @@ type PutValue struct {
 
 func (x *PutValue) Reset() {
 	*x = PutValue{}
-	mi := &file_mobula_proto_msgTypes[18]
+	mi := &file_mobula_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1981,7 @@ func (x *PutValue) String() string {
 func (*PutValue) ProtoMessage() {}
 
 func (x *PutValue) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[18]
+	mi := &file_mobula_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1994,7 @@ func (x *PutValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutValue.ProtoReflect.Descriptor instead.
 func (*PutValue) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{18}
+	return file_mobula_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutValue) GetId() []byte {
@@ -1931,7 +2023,7 @@ type Seal struct {
 
 func (x *Seal) Reset() {
 	*x = Seal{}
-	mi := &file_mobula_proto_msgTypes[19]
+	mi := &file_mobula_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2035,7 @@ func (x *Seal) String() string {
 func (*Seal) ProtoMessage() {}
 
 func (x *Seal) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[19]
+	mi := &file_mobula_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2048,7 @@ func (x *Seal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seal.ProtoReflect.Descriptor instead.
 func (*Seal) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{19}
+	return file_mobula_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Seal) GetId() []byte {
@@ -1997,7 +2089,7 @@ type Get struct {
 
 func (x *Get) Reset() {
 	*x = Get{}
-	mi := &file_mobula_proto_msgTypes[20]
+	mi := &file_mobula_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2101,7 @@ func (x *Get) String() string {
 func (*Get) ProtoMessage() {}
 
 func (x *Get) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[20]
+	mi := &file_mobula_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2114,7 @@ func (x *Get) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Get.ProtoReflect.Descriptor instead.
 func (*Get) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{20}
+	return file_mobula_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Get) GetId() []byte {
@@ -2048,7 +2140,7 @@ type Unget struct {
 
 func (x *Unget) Reset() {
 	*x = Unget{}
-	mi := &file_mobula_proto_msgTypes[21]
+	mi := &file_mobula_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2152,7 @@ func (x *Unget) String() string {
 func (*Unget) ProtoMessage() {}
 
 func (x *Unget) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[21]
+	mi := &file_mobula_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2165,7 @@ func (x *Unget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unget.ProtoReflect.Descriptor instead.
 func (*Unget) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{21}
+	return file_mobula_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Unget) GetId() []byte {
@@ -2092,7 +2184,7 @@ type AddRef struct {
 
 func (x *AddRef) Reset() {
 	*x = AddRef{}
-	mi := &file_mobula_proto_msgTypes[22]
+	mi := &file_mobula_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2196,7 @@ func (x *AddRef) String() string {
 func (*AddRef) ProtoMessage() {}
 
 func (x *AddRef) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[22]
+	mi := &file_mobula_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2209,7 @@ func (x *AddRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddRef.ProtoReflect.Descriptor instead.
 func (*AddRef) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{22}
+	return file_mobula_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AddRef) GetId() []byte {
@@ -2136,7 +2228,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_mobula_proto_msgTypes[23]
+	mi := &file_mobula_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2240,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[23]
+	mi := &file_mobula_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2253,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{23}
+	return file_mobula_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Release) GetIds() [][]byte {
@@ -2182,7 +2274,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_mobula_proto_msgTypes[24]
+	mi := &file_mobula_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2286,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[24]
+	mi := &file_mobula_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2299,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{24}
+	return file_mobula_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Cancel) GetTask() []byte {
@@ -2241,7 +2333,7 @@ type KillActor struct {
 
 func (x *KillActor) Reset() {
 	*x = KillActor{}
-	mi := &file_mobula_proto_msgTypes[25]
+	mi := &file_mobula_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2345,7 @@ func (x *KillActor) String() string {
 func (*KillActor) ProtoMessage() {}
 
 func (x *KillActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[25]
+	mi := &file_mobula_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2358,7 @@ func (x *KillActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillActor.ProtoReflect.Descriptor instead.
 func (*KillActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{25}
+	return file_mobula_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KillActor) GetActor() []byte {
@@ -2295,7 +2387,7 @@ type Resolved struct {
 
 func (x *Resolved) Reset() {
 	*x = Resolved{}
-	mi := &file_mobula_proto_msgTypes[26]
+	mi := &file_mobula_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2399,7 @@ func (x *Resolved) String() string {
 func (*Resolved) ProtoMessage() {}
 
 func (x *Resolved) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[26]
+	mi := &file_mobula_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2412,7 @@ func (x *Resolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolved.ProtoReflect.Descriptor instead.
 func (*Resolved) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{26}
+	return file_mobula_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Resolved) GetId() []byte {
@@ -2361,7 +2453,7 @@ type StreamNext struct {
 
 func (x *StreamNext) Reset() {
 	*x = StreamNext{}
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2465,7 @@ func (x *StreamNext) String() string {
 func (*StreamNext) ProtoMessage() {}
 
 func (x *StreamNext) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2478,7 @@ func (x *StreamNext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamNext.ProtoReflect.Descriptor instead.
 func (*StreamNext) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{27}
+	return file_mobula_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StreamNext) GetTask() []byte {
@@ -2416,7 +2508,7 @@ type Create struct {
 
 func (x *Create) Reset() {
 	*x = Create{}
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2520,7 @@ func (x *Create) String() string {
 func (*Create) ProtoMessage() {}
 
 func (x *Create) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2533,7 @@ func (x *Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Create.ProtoReflect.Descriptor instead.
 func (*Create) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{28}
+	return file_mobula_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Create) GetReq() uint64 {
@@ -2492,7 +2584,7 @@ type Created struct {
 
 func (x *Created) Reset() {
 	*x = Created{}
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2596,7 @@ func (x *Created) String() string {
 func (*Created) ProtoMessage() {}
 
 func (x *Created) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2609,7 @@ func (x *Created) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Created.ProtoReflect.Descriptor instead.
 func (*Created) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{29}
+	return file_mobula_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Created) GetReq() uint64 {
@@ -2565,7 +2657,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2669,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2682,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{30}
+	return file_mobula_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Abort) GetId() []byte {
@@ -2617,7 +2709,7 @@ type Unpin struct {
 
 func (x *Unpin) Reset() {
 	*x = Unpin{}
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2721,7 @@ func (x *Unpin) String() string {
 func (*Unpin) ProtoMessage() {}
 
 func (x *Unpin) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2734,7 @@ func (x *Unpin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unpin.ProtoReflect.Descriptor instead.
 func (*Unpin) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{31}
+	return file_mobula_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Unpin) GetId() []byte {
@@ -2670,7 +2762,7 @@ type MapFile struct {
 
 func (x *MapFile) Reset() {
 	*x = MapFile{}
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2774,7 @@ func (x *MapFile) String() string {
 func (*MapFile) ProtoMessage() {}
 
 func (x *MapFile) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2787,7 @@ func (x *MapFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapFile.ProtoReflect.Descriptor instead.
 func (*MapFile) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{32}
+	return file_mobula_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MapFile) GetFile() uint32 {
@@ -2727,7 +2819,7 @@ type Collect struct {
 
 func (x *Collect) Reset() {
 	*x = Collect{}
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2831,7 @@ func (x *Collect) String() string {
 func (*Collect) ProtoMessage() {}
 
 func (x *Collect) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2844,7 @@ func (x *Collect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collect.ProtoReflect.Descriptor instead.
 func (*Collect) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{33}
+	return file_mobula_proto_rawDescGZIP(), []int{34}
 }
 
 type Credit struct {
@@ -2764,7 +2856,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2868,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2881,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{34}
+	return file_mobula_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Credit) GetBytes() int64 {
@@ -2809,7 +2901,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2913,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2926,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{35}
+	return file_mobula_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Exec) GetLease() uint64 {
@@ -2861,7 +2953,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2965,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2978,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{36}
+	return file_mobula_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CancelTask) GetTask() []byte {
@@ -2912,7 +3004,7 @@ type StopActor struct {
 
 func (x *StopActor) Reset() {
 	*x = StopActor{}
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +3016,7 @@ func (x *StopActor) String() string {
 func (*StopActor) ProtoMessage() {}
 
 func (x *StopActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3029,7 @@ func (x *StopActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopActor.ProtoReflect.Descriptor instead.
 func (*StopActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{37}
+	return file_mobula_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StopActor) GetActor() []byte {
@@ -2955,7 +3047,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3059,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3072,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{38}
+	return file_mobula_proto_rawDescGZIP(), []int{39}
 }
 
 type Resume struct {
@@ -2992,7 +3084,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3096,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3109,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{39}
+	return file_mobula_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Resume) GetTask() []byte {
@@ -3037,7 +3129,7 @@ type StreamAck struct {
 
 func (x *StreamAck) Reset() {
 	*x = StreamAck{}
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3141,7 @@ func (x *StreamAck) String() string {
 func (*StreamAck) ProtoMessage() {}
 
 func (x *StreamAck) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3154,7 @@ func (x *StreamAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAck.ProtoReflect.Descriptor instead.
 func (*StreamAck) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{40}
+	return file_mobula_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StreamAck) GetTask() []byte {
@@ -3090,7 +3182,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3194,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3207,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{41}
+	return file_mobula_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Times) GetReceived() int64 {
@@ -3154,7 +3246,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3258,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3271,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{42}
+	return file_mobula_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Done) GetTask() []byte {
@@ -3243,7 +3335,7 @@ type StreamItem struct {
 
 func (x *StreamItem) Reset() {
 	*x = StreamItem{}
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3347,7 @@ func (x *StreamItem) String() string {
 func (*StreamItem) ProtoMessage() {}
 
 func (x *StreamItem) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3360,7 @@ func (x *StreamItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamItem.ProtoReflect.Descriptor instead.
 func (*StreamItem) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{43}
+	return file_mobula_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StreamItem) GetTask() []byte {
@@ -3310,7 +3402,7 @@ type Blocked struct {
 
 func (x *Blocked) Reset() {
 	*x = Blocked{}
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3414,7 @@ func (x *Blocked) String() string {
 func (*Blocked) ProtoMessage() {}
 
 func (x *Blocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3427,7 @@ func (x *Blocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocked.ProtoReflect.Descriptor instead.
 func (*Blocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{44}
+	return file_mobula_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Blocked) GetTask() []byte {
@@ -3369,7 +3461,7 @@ type Unblocked struct {
 
 func (x *Unblocked) Reset() {
 	*x = Unblocked{}
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3473,7 @@ func (x *Unblocked) String() string {
 func (*Unblocked) ProtoMessage() {}
 
 func (x *Unblocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3486,7 @@ func (x *Unblocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unblocked.ProtoReflect.Descriptor instead.
 func (*Unblocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{45}
+	return file_mobula_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Unblocked) GetTask() []byte {
@@ -3422,7 +3514,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3526,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3539,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{46}
+	return file_mobula_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Stats) GetHeapBytes() uint64 {
@@ -3483,7 +3575,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3587,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3600,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{47}
+	return file_mobula_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Request) GetReq() uint64 {
@@ -3550,7 +3642,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3654,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3667,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{48}
+	return file_mobula_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Reply) GetReq() uint64 {
@@ -3609,7 +3701,7 @@ type Resync struct {
 
 func (x *Resync) Reset() {
 	*x = Resync{}
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3713,7 @@ func (x *Resync) String() string {
 func (*Resync) ProtoMessage() {}
 
 func (x *Resync) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3726,7 @@ func (x *Resync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resync.ProtoReflect.Descriptor instead.
 func (*Resync) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{49}
+	return file_mobula_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Resync) GetComponent() Component {
@@ -3667,7 +3759,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +3771,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +3784,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{50}
+	return file_mobula_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Holdings) GetComponent() Component {
@@ -3762,7 +3854,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3866,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3879,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{51}
+	return file_mobula_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Attempt) GetTask() []byte {
@@ -3940,7 +4032,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04args\x18\x03 \x03(\v2\x13.mobula.v1.ArgValueR\x04args\"<\n" +
 	"\bFuncInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\x8a\x02\n" +
+	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xb8\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vmin_version\x18\x02 \x01(\rR\n" +
@@ -3951,7 +4043,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x121\n" +
 	"\tfunctions\x18\a \x03(\v2\x13.mobula.v1.FuncInfoR\tfunctions\x12\x1c\n" +
 	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06client\x18\t \x01(\x04R\x06client\"\xac\x02\n" +
+	"\x06client\x18\t \x01(\x04R\x06client\x12,\n" +
+	"\aprogram\x18\n" +
+	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\"\x87\x01\n" +
+	"\aProgram\x12\x1a\n" +
+	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04args\x18\x03 \x03(\tR\x04args\x12\x16\n" +
+	"\x06single\x18\x04 \x01(\bR\x06single\x12\x1a\n" +
+	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xc5\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -3965,7 +4065,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\tnamespace\x18\t \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05slots\x18\n" +
 	" \x01(\x11R\x05slots\x12)\n" +
-	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\")\n" +
+	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\x12\x17\n" +
+	"\ajob_dir\x18\f \x01(\tR\x06jobDir\")\n" +
 	"\x03Bye\x12\"\n" +
 	"\x03err\x18\x01 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x06Submit\x12'\n" +
@@ -4133,7 +4234,7 @@ func file_mobula_proto_rawDescGZIP() []byte {
 }
 
 var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(TaskKind)(0),            // 1: mobula.v1.TaskKind
@@ -4154,81 +4255,82 @@ var file_mobula_proto_goTypes = []any{
 	(*ExecTask)(nil),         // 16: mobula.v1.ExecTask
 	(*FuncInfo)(nil),         // 17: mobula.v1.FuncInfo
 	(*Hello)(nil),            // 18: mobula.v1.Hello
-	(*Welcome)(nil),          // 19: mobula.v1.Welcome
-	(*Bye)(nil),              // 20: mobula.v1.Bye
-	(*Submit)(nil),           // 21: mobula.v1.Submit
-	(*PutValue)(nil),         // 22: mobula.v1.PutValue
-	(*Seal)(nil),             // 23: mobula.v1.Seal
-	(*Get)(nil),              // 24: mobula.v1.Get
-	(*Unget)(nil),            // 25: mobula.v1.Unget
-	(*AddRef)(nil),           // 26: mobula.v1.AddRef
-	(*Release)(nil),          // 27: mobula.v1.Release
-	(*Cancel)(nil),           // 28: mobula.v1.Cancel
-	(*KillActor)(nil),        // 29: mobula.v1.KillActor
-	(*Resolved)(nil),         // 30: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 31: mobula.v1.StreamNext
-	(*Create)(nil),           // 32: mobula.v1.Create
-	(*Created)(nil),          // 33: mobula.v1.Created
-	(*Abort)(nil),            // 34: mobula.v1.Abort
-	(*Unpin)(nil),            // 35: mobula.v1.Unpin
-	(*MapFile)(nil),          // 36: mobula.v1.MapFile
-	(*Collect)(nil),          // 37: mobula.v1.Collect
-	(*Credit)(nil),           // 38: mobula.v1.Credit
-	(*Exec)(nil),             // 39: mobula.v1.Exec
-	(*CancelTask)(nil),       // 40: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 41: mobula.v1.StopActor
-	(*Drain)(nil),            // 42: mobula.v1.Drain
-	(*Resume)(nil),           // 43: mobula.v1.Resume
-	(*StreamAck)(nil),        // 44: mobula.v1.StreamAck
-	(*Times)(nil),            // 45: mobula.v1.Times
-	(*Done)(nil),             // 46: mobula.v1.Done
-	(*StreamItem)(nil),       // 47: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 48: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 49: mobula.v1.Unblocked
-	(*Stats)(nil),            // 50: mobula.v1.Stats
-	(*Request)(nil),          // 51: mobula.v1.Request
-	(*Reply)(nil),            // 52: mobula.v1.Reply
-	(*Resync)(nil),           // 53: mobula.v1.Resync
-	(*Holdings)(nil),         // 54: mobula.v1.Holdings
-	(*Attempt)(nil),          // 55: mobula.v1.Attempt
+	(*Program)(nil),          // 19: mobula.v1.Program
+	(*Welcome)(nil),          // 20: mobula.v1.Welcome
+	(*Bye)(nil),              // 21: mobula.v1.Bye
+	(*Submit)(nil),           // 22: mobula.v1.Submit
+	(*PutValue)(nil),         // 23: mobula.v1.PutValue
+	(*Seal)(nil),             // 24: mobula.v1.Seal
+	(*Get)(nil),              // 25: mobula.v1.Get
+	(*Unget)(nil),            // 26: mobula.v1.Unget
+	(*AddRef)(nil),           // 27: mobula.v1.AddRef
+	(*Release)(nil),          // 28: mobula.v1.Release
+	(*Cancel)(nil),           // 29: mobula.v1.Cancel
+	(*KillActor)(nil),        // 30: mobula.v1.KillActor
+	(*Resolved)(nil),         // 31: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 32: mobula.v1.StreamNext
+	(*Create)(nil),           // 33: mobula.v1.Create
+	(*Created)(nil),          // 34: mobula.v1.Created
+	(*Abort)(nil),            // 35: mobula.v1.Abort
+	(*Unpin)(nil),            // 36: mobula.v1.Unpin
+	(*MapFile)(nil),          // 37: mobula.v1.MapFile
+	(*Collect)(nil),          // 38: mobula.v1.Collect
+	(*Credit)(nil),           // 39: mobula.v1.Credit
+	(*Exec)(nil),             // 40: mobula.v1.Exec
+	(*CancelTask)(nil),       // 41: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 42: mobula.v1.StopActor
+	(*Drain)(nil),            // 43: mobula.v1.Drain
+	(*Resume)(nil),           // 44: mobula.v1.Resume
+	(*StreamAck)(nil),        // 45: mobula.v1.StreamAck
+	(*Times)(nil),            // 46: mobula.v1.Times
+	(*Done)(nil),             // 47: mobula.v1.Done
+	(*StreamItem)(nil),       // 48: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 49: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 50: mobula.v1.Unblocked
+	(*Stats)(nil),            // 51: mobula.v1.Stats
+	(*Request)(nil),          // 52: mobula.v1.Request
+	(*Reply)(nil),            // 53: mobula.v1.Reply
+	(*Resync)(nil),           // 54: mobula.v1.Resync
+	(*Holdings)(nil),         // 55: mobula.v1.Holdings
+	(*Attempt)(nil),          // 56: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
 	18, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	19, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	20, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	21, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	22, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	23, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	24, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	25, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	26, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	27, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	28, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	29, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	30, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	32, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	33, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	34, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	35, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	36, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	39, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	40, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	41, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	42, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	46, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	47, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	44, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	48, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	49, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	43, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	50, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	51, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	52, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	53, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	54, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	38, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	37, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	31, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	20, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	21, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	22, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	23, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	24, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	25, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	26, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	27, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	28, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	29, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	30, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	31, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	33, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	34, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	35, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	36, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	37, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	40, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	41, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	42, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	43, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	47, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	48, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	45, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	49, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	50, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	44, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	51, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	52, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	53, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	54, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	55, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	39, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	38, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	32, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
 	0,  // 36: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
 	5,  // 37: mobula.v1.Result.value:type_name -> mobula.v1.Value
 	8,  // 38: mobula.v1.Result.err:type_name -> mobula.v1.Error
@@ -4246,32 +4348,33 @@ var file_mobula_proto_depIdxs = []int32{
 	15, // 50: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
 	2,  // 51: mobula.v1.Hello.role:type_name -> mobula.v1.Role
 	17, // 52: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	8,  // 53: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	14, // 54: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	5,  // 55: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	5,  // 56: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	7,  // 57: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	6,  // 58: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	6,  // 59: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	8,  // 60: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	16, // 61: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	7,  // 62: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	8,  // 63: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	45, // 64: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	7,  // 65: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	9,  // 66: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	8,  // 67: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	3,  // 68: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	3,  // 69: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	24, // 70: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	31, // 71: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	55, // 72: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	35, // 73: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	19, // 53: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	8,  // 54: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	14, // 55: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	5,  // 56: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	5,  // 57: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	7,  // 58: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	6,  // 59: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	6,  // 60: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	8,  // 61: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	16, // 62: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	7,  // 63: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	8,  // 64: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	46, // 65: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	7,  // 66: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	9,  // 67: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	8,  // 68: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	3,  // 69: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	3,  // 70: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	25, // 71: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	32, // 72: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	56, // 73: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	36, // 74: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -4285,7 +4388,7 @@ func file_mobula_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -42,9 +42,8 @@ const (
 type Config struct {
 	Exe  string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
 	Args []string // without the program; nil: this process' own
-	// Program gives the executable, which the launcher closes, and the arguments of a job's workers; nil, or no
-	// file: Exe and Args.
-	Program func(ids.JobID) (exe *os.File, args []string, err error)
+	// Program gives what a job's workers run; nil, or the zero Program: Exe and Args.
+	Program func(ids.JobID) (Program, error)
 	Env     []string // nil: this process' own
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
@@ -58,6 +57,14 @@ type Config struct {
 	Post func(pool.Event)
 }
 
+// Program is what the workers of a job run.
+type Program struct {
+	File     *os.File // the executable, which the launcher closes; nil: Exe
+	Exe      string   // its path, or name to look for in PATH
+	Args     []string
+	Template bool // it is a template, which forks the workers
+}
+
 // Launcher starts and watches processes. It is safe for concurrent use.
 type Launcher struct {
 	cfg   Config
@@ -65,10 +72,11 @@ type Launcher struct {
 	jobs  chan *process // to the thread that forks
 	watch sync.WaitGroup
 
-	mu     sync.Mutex
-	procs  map[pool.WorkerID]*process // guarded by mu
-	closed bool                       // guarded by mu
-	names  names                      // guarded by mu
+	mu        sync.Mutex
+	procs     map[pool.WorkerID]*process // guarded by mu
+	templates map[ids.JobID]*template    // guarded by mu
+	closed    bool                       // guarded by mu
+	names     names                      // guarded by mu
 }
 
 // New makes a launcher, and its thread.
@@ -84,7 +92,7 @@ func New(cfg Config) (*Launcher, error) {
 		cfg.Env = os.Environ()
 	}
 	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
-	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process)}
+	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process), templates: make(map[ids.JobID]*template)}
 	if cfg.Mirror != nil {
 		l.all = &mirror{out: cfg.Mirror}
 	}
@@ -102,7 +110,7 @@ func (l *Launcher) thread() {
 		if starts++; starts%pruneEvery == 1 && l.cfg.LogDir != "" {
 			prune(l.cfg.LogDir, func(w pool.WorkerID) bool { return l.find(w) != nil }, maxDeadFiles, maxDeadBytes)
 		}
-		err := p.start()
+		err := l.begin(p)
 		p.closeFile()
 		if err != nil {
 			l.forget(p)
@@ -110,25 +118,36 @@ func (l *Launcher) thread() {
 			continue
 		}
 		l.watch.Go(func() {
-			exit := p.wait()
+			exit, err := p.wait()
 			l.forget(p)
+			if err != nil {
+				l.cfg.Post(pool.StartFailed{Worker: p.spec.Worker, Err: err})
+				return
+			}
 			l.cfg.Post(pool.Exited{Worker: p.spec.Worker, Exit: exit})
 		})
 	}
 }
 
+// begin starts a worker, through its job's template if it has one.
+func (l *Launcher) begin(p *process) error {
+	if !p.template {
+		return p.start(nil)
+	}
+	t, err := l.template(p.spec.Job, p.exe, p.args)
+	if err != nil {
+		return err
+	}
+	return p.start(t)
+}
+
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
-	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: l.environ(s), exe: l.cfg.Exe, args: l.cfg.Args}
-	if l.cfg.Program != nil {
-		file, args, err := l.cfg.Program(s.Job)
-		if err != nil {
-			go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the program of job %v: %w", s.Job, err)})
-			return
-		}
-		if file != nil {
-			p.file, p.exe, p.args = file, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), args
-		}
+	own := l.ownEnviron(s)
+	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: append(l.clean(), own...), own: own, exe: l.cfg.Exe, args: l.cfg.Args}
+	if err := p.choose(); err != nil {
+		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the program of job %v: %w", s.Job, err)})
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,6 +234,9 @@ func (l *Launcher) Close(ctx context.Context) error {
 		l.closed = true
 		close(l.jobs)
 	}
+	for _, t := range l.templates {
+		_ = t.conn.Close() // it ends
+	}
 	for _, p := range l.procs {
 		p.kill()
 	}
@@ -229,17 +251,21 @@ func (l *Launcher) Close(ctx context.Context) error {
 	}
 }
 
-// environ is the worker's environment: this one's, without what tells a worker what it is.
-func (l *Launcher) environ(s pool.StartProcess) []string {
-	env := slices.DeleteFunc(slices.Clone(l.cfg.Env), func(kv string) bool { return strings.HasPrefix(kv, envPrefix) })
+// clean is this process' environment, without what tells a worker what it is.
+func (l *Launcher) clean() []string {
+	return slices.DeleteFunc(slices.Clone(l.cfg.Env), func(kv string) bool { return strings.HasPrefix(kv, envPrefix) })
+}
+
+// ownEnviron is what tells a worker what it is.
+func (l *Launcher) ownEnviron(s pool.StartProcess) []string {
 	kind := map[sched.Slot]string{sched.SlotTask: "tasks", sched.SlotActor: "actors", sched.SlotOwn: "isolated"}[s.Slot]
-	env = append(env,
-		EnvSocket+"="+l.cfg.Socket,
-		EnvToken+"="+hex.EncodeToString(s.Token),
-		EnvID+"="+s.Worker.String(),
-		EnvJob+"="+s.Job.String(),
-		EnvKind+"="+kind,
-	)
+	env := []string{
+		EnvSocket + "=" + l.cfg.Socket,
+		EnvToken + "=" + hex.EncodeToString(s.Token),
+		EnvID + "=" + s.Worker.String(),
+		EnvJob + "=" + s.Job.String(),
+		EnvKind + "=" + kind,
+	}
 	if s.Func != "" {
 		env = append(env, EnvFunc+"="+s.Func)
 	}

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 	switch life := os.Getenv("PROC_TEST"); {
 	case life == "node":
 		node()
+	case strings.HasPrefix(life, "template-"):
+		asTemplate(strings.TrimPrefix(life, "template-"))
 	case life != "":
 		worker(life)
 	}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,17 +19,20 @@ import (
 
 // process is one worker process.
 type process struct {
-	exe  string
-	file *os.File // what exe names, where it is a descriptor
-	args []string
-	spec pool.StartProcess
-	cfg  *Config
-	all  *mirror
-	env  []string
-	cmd  *exec.Cmd
-	fd   *os.File // pidfd
-	out  *stream
-	err  *stream
+	exe      string
+	file     *os.File // what exe names, where it is a descriptor
+	args     []string
+	spec     pool.StartProcess
+	cfg      *Config
+	all      *mirror
+	env      []string
+	cmd      *exec.Cmd
+	fd       *os.File // pidfd
+	out      *stream
+	err      *stream
+	template bool     // exe is one, which forks it
+	own      []string // of env, what tells this worker from another of its job
+	*forking          // nil: the launcher starts it by itself
 
 	mu       sync.Mutex
 	pid      int // guarded by mu; 0 before it started and once it is reaped
@@ -37,12 +41,36 @@ type process struct {
 	draining bool
 }
 
-// start forks. It runs on the launcher's thread.
-func (p *process) start() error {
+// choose finds what the process runs: what its job's program says, else the launcher's own.
+func (p *process) choose() error {
+	if p.cfg.Program == nil {
+		return nil
+	}
+	g, err := p.cfg.Program(p.spec.Job)
+	switch {
+	case err != nil:
+		return err
+	case g.File != nil:
+		p.file, p.exe, p.args = g.File, fmt.Sprintf("/proc/self/fd/%d", g.File.Fd()), g.Args
+	case g.Exe != "":
+		if p.exe, err = exec.LookPath(g.Exe); err != nil {
+			return err
+		}
+		p.args = g.Args
+	}
+	p.template = g.Template
+	return nil
+}
+
+// start forks, or asks the template to. It runs on the launcher's thread.
+func (p *process) start(t *template) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.doomed {
 		return errors.New("killed before it was started")
+	}
+	if t != nil {
+		return p.startFork(t)
 	}
 	fd := -1
 	p.out, p.err = p.stream("out"), p.stream("err")
@@ -74,8 +102,14 @@ func (p *process) closeFile() {
 	}
 }
 
-// wait returns once the process is gone, with all its group, and is reaped.
-func (p *process) wait() pool.Exit {
+// wait returns once the process is gone, with all its group, and is reaped. An error says that
+// it never was.
+func (p *process) wait() (pool.Exit, error) {
+	if p.forking != nil {
+		e, err := p.waitFork()
+		e.Tail = p.err.Tail()
+		return e, err
+	}
 	pid := p.cmd.Process.Pid
 	p.awaitExit()
 	p.mu.Lock()
@@ -93,7 +127,7 @@ func (p *process) wait() pool.Exit {
 	} else {
 		e.Status = p.cmd.ProcessState.ExitCode()
 	}
-	return e
+	return e, nil
 }
 
 // awaitExit parks on the pidfd: a goroutine, and no thread as wait4 would take. Without a pidfd it

@@ -1,0 +1,98 @@
+package proc
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/raylet/pool"
+)
+
+// forking is what a process that a template forks has beside what every process has.
+type forking struct {
+	from  *template
+	fork  *fork
+	pipes []*os.File // what is read of the worker's output
+	read  chan struct{}
+}
+
+// startFork asks the template for the worker; what comes of it, waitFork tells.
+func (p *process) startFork(t *template) error {
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, outR.Close(), outW.Close())
+	}
+	p.out, p.err = p.stream("out"), p.stream("err")
+	f, err := t.ask(p.spec.Worker, p.own, outW, errW)
+	err = errors.Join(err, outW.Close(), errW.Close())
+	if err != nil {
+		p.closeStreams()
+		return errors.Join(err, outR.Close(), errR.Close())
+	}
+	p.forking = &forking{from: t, fork: f, pipes: []*os.File{outR, errR}, read: make(chan struct{}, 2)}
+	for i, to := range []*stream{p.out, p.err} {
+		go func() {
+			_, _ = io.Copy(to, p.forking.pipes[i]) // a stream takes everything; the end of reading is the end
+			p.forking.read <- struct{}{}
+		}()
+	}
+	return nil
+}
+
+// waitFork is wait for a worker that a template forks; an error: there was none.
+func (p *process) waitFork() (pool.Exit, error) {
+	defer p.endFork()
+	f := p.forking.fork
+	var pid int
+	select {
+	case pid = <-f.forked:
+	case <-p.forking.from.gone:
+		return pool.Exit{}, p.forking.from.why()
+	}
+	if pid == 0 {
+		return pool.Exit{}, f.err
+	}
+	p.mu.Lock()
+	p.pid = pid
+	if p.doomed {
+		_ = unix.Kill(-pid, unix.SIGKILL) // gone already: its exit tells
+	}
+	p.mu.Unlock()
+	var e pool.Exit
+	select {
+	case e = <-f.exited:
+	case <-p.forking.from.gone: // with which the kernel has killed the worker, but maybe not its children
+		_ = unix.Kill(-pid, unix.SIGKILL)
+		e = pool.Exit{PID: pid, Signal: unix.SIGKILL.String()}
+		select {
+		case e = <-f.exited:
+		default:
+		}
+	}
+	p.mu.Lock()
+	p.pid = 0
+	p.mu.Unlock()
+	return e, nil
+}
+
+// endFork reads what the worker wrote to the end; a grandchild outside the group may hold the
+// pipes, and is not waited for.
+func (p *process) endFork() {
+	for _, f := range p.forking.pipes {
+		_ = f.SetReadDeadline(time.Now().Add(time.Second)) // pipes have deadlines
+	}
+	for range p.forking.pipes {
+		<-p.forking.read
+	}
+	for _, f := range p.forking.pipes {
+		_ = f.Close() // only read
+	}
+	p.closeStreams()
+}

@@ -1,0 +1,248 @@
+package proc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/pool"
+)
+
+// EnvTemplate is the number of the descriptor over which a template is asked for workers.
+const EnvTemplate = "MOBULA_TEMPLATE_FD"
+
+const (
+	templateFD    = 3
+	templateGrace = 2 * time.Second // for a template to end once nobody asks it for more
+	maxDatagram   = 64 << 10
+)
+
+// A template is a process that has loaded what the workers of its job need, and forks them: a
+// worker is there in milliseconds where its language takes long to start. Each datagram either way is a
+// JSON object over a socket that keeps their bounds:
+//
+//	to it    {"op":"fork","id":N,"env":{...}} with two descriptors, for stdout and stderr
+//	from it  {"op":"forked","id":N,"pid":P} or {"op":"failed","id":N,"error":"..."}
+//	         {"op":"exited","id":N,"pid":P,"status":S,"signal":"KILL"}
+//
+// A worker is in a process group of its own, and is killed by the kernel when the template ends. The template kills
+// what is left of the group before it reaps the worker, so that the number is not another's by then. It ends
+// when the socket is closed.
+type template struct {
+	job  ids.JobID
+	cmd  *exec.Cmd
+	conn *net.UnixConn
+	err  *stream
+	out  *stream
+	gone chan struct{} // closed once nothing more comes from it
+
+	mu     sync.Mutex
+	forks  map[pool.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
+	ending bool                    // guarded by mu: it ends with the last of them
+}
+
+// fork is a worker that a template was asked for.
+type fork struct {
+	forked chan int       // capacity 1: its pid; 0: it failed, see err
+	exited chan pool.Exit // capacity 1
+	err    error
+}
+
+type toTemplate struct {
+	Op  string            `json:"op"`
+	ID  pool.WorkerID     `json:"id"`
+	Env map[string]string `json:"env"`
+}
+
+type fromTemplate struct {
+	Op     string        `json:"op"`
+	ID     pool.WorkerID `json:"id"`
+	PID    int           `json:"pid"`
+	Status int           `json:"status"`
+	Signal string        `json:"signal"`
+	Error  string        `json:"error"`
+}
+
+// template gives the job's template, started if there is none that lives. It runs on the
+// launcher's thread, with which the template dies.
+func (l *Launcher) template(job ids.JobID, exe string, args []string) (*template, error) {
+	l.mu.Lock()
+	t, closed := l.templates[job], l.closed
+	l.mu.Unlock()
+	if closed {
+		return nil, errs.New(errs.CodeShutdown, "the node is stopping")
+	}
+	if t != nil && !t.ended() {
+		return t, nil
+	}
+	t, err := l.startTemplate(job, exe, args)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		_ = t.conn.Close() // it ends
+		return nil, errs.New(errs.CodeShutdown, "the node is stopping")
+	}
+	l.templates[job] = t
+	return t, nil
+}
+
+func (l *Launcher) startTemplate(job ids.JobID, exe string, args []string) (*template, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "template")
+	defer func() { _ = theirs.Close() }() // the process has it, or never will
+	ours := os.NewFile(uintptr(fds[0]), "template")
+	c, err := net.FileConn(ours)
+	if err := errors.Join(err, ours.Close()); err != nil {
+		return nil, err
+	}
+	t := &template{job: job, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[pool.WorkerID]*fork)}
+	if l.all != nil {
+		prefix := "(template/" + job.String() + ") "
+		t.out.lines, t.err.lines = &lines{to: l.all, prefix: prefix}, &lines{to: l.all, prefix: prefix}
+	}
+	t.cmd = &exec.Cmd{
+		Path: exe, Args: append([]string{exe}, args...), Dir: l.cfg.Dir, Env: append(l.clean(), fmt.Sprintf("%s=%d", EnvTemplate, templateFD)),
+		Stdout: t.out, Stderr: t.err, ExtraFiles: []*os.File{theirs}, WaitDelay: time.Second,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if err := t.cmd.Start(); err != nil {
+		_ = t.conn.Close() // err is the reason
+		return nil, err
+	}
+	l.watch.Go(t.read)
+	return t, nil
+}
+
+// read takes what the template says until it ends, and reaps it.
+func (t *template) read() {
+	buf := make([]byte, maxDatagram)
+	for {
+		n, err := t.conn.Read(buf)
+		if err != nil || n == 0 {
+			break
+		}
+		var m fromTemplate
+		if json.Unmarshal(buf[:n], &m) == nil {
+			t.heard(m)
+		}
+	}
+	_ = t.conn.Close() // nothing more is asked
+	overdue := time.AfterFunc(templateGrace, func() { _ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) })
+	_ = t.cmd.Wait() // why it ended is in what it wrote
+	overdue.Stop()
+	t.out.Close()
+	t.err.Close()
+	close(t.gone)
+}
+
+func (t *template) heard(m fromTemplate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.forks[m.ID]
+	if f == nil {
+		return
+	}
+	switch m.Op {
+	case "forked":
+		put(f.forked, m.PID)
+	case "failed":
+		f.err = errors.New(m.Error)
+		put(f.forked, 0)
+		delete(t.forks, m.ID)
+	case "exited":
+		e := pool.Exit{PID: m.PID, Status: m.Status}
+		if m.Signal != "" {
+			e.Signal = strings.ToLower(strings.TrimPrefix(m.Signal, "SIG"))
+			if s := unix.SignalNum("SIG" + strings.ToUpper(e.Signal)); s != 0 {
+				e.Signal = s.String()
+			}
+		}
+		put(f.exited, e)
+		delete(t.forks, m.ID)
+	}
+	t.endIfDone()
+}
+
+// endIfDone ends a template that is no longer wanted with its last worker. The lock is held.
+func (t *template) endIfDone() {
+	if t.ending && len(t.forks) == 0 {
+		_ = t.conn.Close() // what it says after that is of nobody
+	}
+}
+
+// put gives v to who waits; what is said twice counts once.
+func put[T any](c chan T, v T) {
+	select {
+	case c <- v:
+	default:
+	}
+}
+
+func (t *template) ended() bool {
+	select {
+	case <-t.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// why it is gone, for a worker that it was to start.
+func (t *template) why() error {
+	return fmt.Errorf("the template process of job %v (pid %d) ended (%v): %s", t.job, t.cmd.Process.Pid, t.cmd.ProcessState, t.err.Tail())
+}
+
+// ask asks for a worker, which writes to the two files.
+func (t *template) ask(w pool.WorkerID, env []string, out, err *os.File) (*fork, error) {
+	m := toTemplate{Op: "fork", ID: w, Env: make(map[string]string)}
+	for _, kv := range env {
+		k, v, _ := strings.Cut(kv, "=")
+		m.Env[k] = v
+	}
+	data, e := json.Marshal(m)
+	if e != nil {
+		return nil, e
+	}
+	f := &fork{forked: make(chan int, 1), exited: make(chan pool.Exit, 1)}
+	t.mu.Lock()
+	t.forks[w] = f
+	t.mu.Unlock()
+	if e := t.conn.SetWriteDeadline(time.Now().Add(templateGrace)); e != nil {
+		return nil, e
+	}
+	if _, _, e := t.conn.WriteMsgUnix(data, unix.UnixRights(int(out.Fd()), int(err.Fd())), nil); e != nil {
+		return nil, fmt.Errorf("the template process of job %v (pid %d) cannot be asked for a worker: %w: %s", t.job, t.cmd.Process.Pid, e, t.err.Tail())
+	}
+	return f, nil
+}
+
+// EndJob ends the job's template once its workers are gone, which the pool sees to.
+func (l *Launcher) EndJob(job ids.JobID) {
+	l.mu.Lock()
+	t := l.templates[job]
+	delete(l.templates, job)
+	l.mu.Unlock()
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.ending = true
+		t.endIfDone()
+	}
+}
