@@ -36,11 +36,11 @@ func (p *process) startFork(t *template) error {
 		p.closeStreams()
 		return errors.Join(err, outR.Close(), errR.Close())
 	}
-	p.forking = &forking{from: t, fork: f, pipes: []*os.File{outR, errR}, read: make(chan struct{}, 2)}
+	p.asked = &forking{from: t, fork: f, pipes: []*os.File{outR, errR}, read: make(chan struct{}, 2)}
 	for i, to := range []*stream{p.out, p.err} {
 		go func() {
-			_, _ = io.Copy(to, p.forking.pipes[i]) // a stream takes everything; the end of reading is the end
-			p.forking.read <- struct{}{}
+			_, _ = io.Copy(to, p.asked.pipes[i]) // a stream takes everything; the end of reading is the end
+			p.asked.read <- struct{}{}
 		}()
 	}
 	return nil
@@ -49,12 +49,12 @@ func (p *process) startFork(t *template) error {
 // waitFork is wait for a worker that a template forks; an error: there was none.
 func (p *process) waitFork() (pool.Exit, error) {
 	defer p.endFork()
-	f := p.forking.fork
+	f := p.asked.fork
 	var pid int
 	select {
 	case pid = <-f.forked:
-	case <-p.forking.from.gone:
-		return pool.Exit{}, p.forking.from.why()
+	case <-p.asked.from.gone:
+		return pool.Exit{}, p.asked.from.why()
 	}
 	if pid == 0 {
 		return pool.Exit{}, f.err
@@ -68,7 +68,7 @@ func (p *process) waitFork() (pool.Exit, error) {
 	var e pool.Exit
 	select {
 	case e = <-f.exited:
-	case <-p.forking.from.gone: // with which the kernel has killed the worker, but maybe not its children
+	case <-p.asked.from.gone: // with which the kernel has killed the worker, but maybe not its children
 		_ = unix.Kill(-pid, unix.SIGKILL)
 		e = pool.Exit{PID: pid, Signal: unix.SIGKILL.String()}
 		select {
@@ -85,13 +85,13 @@ func (p *process) waitFork() (pool.Exit, error) {
 // endFork reads what the worker wrote to the end; a grandchild outside the group may hold the
 // pipes, and is not waited for.
 func (p *process) endFork() {
-	for _, f := range p.forking.pipes {
+	for _, f := range p.asked.pipes {
 		_ = f.SetReadDeadline(time.Now().Add(time.Second)) // pipes have deadlines
 	}
-	for range p.forking.pipes {
-		<-p.forking.read
+	for range p.asked.pipes {
+		<-p.asked.read
 	}
-	for _, f := range p.forking.pipes {
+	for _, f := range p.asked.pipes {
 		_ = f.Close() // only read
 	}
 	p.closeStreams()

@@ -32,7 +32,7 @@ type process struct {
 	err      *stream
 	template bool     // exe is one, which forks it
 	own      []string // of env, what tells this worker from another of its job
-	*forking          // nil: the launcher starts it by itself
+	asked    *forking // of a template; nil: the launcher starts it by itself
 
 	mu       sync.Mutex
 	pid      int // guarded by mu; 0 before it started and once it is reaped
@@ -105,7 +105,7 @@ func (p *process) closeFile() {
 // wait returns once the process is gone, with all its group, and is reaped. An error says that
 // it never was.
 func (p *process) wait() (pool.Exit, error) {
-	if p.forking != nil {
+	if p.asked != nil {
 		e, err := p.waitFork()
 		e.Tail = p.err.Tail()
 		return e, err

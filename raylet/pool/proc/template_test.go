@@ -51,10 +51,10 @@ func asTemplate(life string) {
 		cms, _ := unix.ParseSocketControlMessage(oob[:k])
 		fds, _ := unix.ParseUnixRights(&cms[0])
 		out, errOut := os.NewFile(uintptr(fds[0]), "out"), os.NewFile(uintptr(fds[1]), "err")
-		switch {
-		case m.ID == 13:
+		switch m.ID {
+		case 13:
 			say(fromTemplate{Op: "failed", ID: m.ID, Error: "no luck"})
-		case m.ID == 99:
+		case 99:
 			os.Exit(5)
 		default:
 			cmd := exec.Command("/proc/self/exe")
