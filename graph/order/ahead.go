@@ -1,0 +1,80 @@
+package order
+
+// ahead remembers ways: paths forward from a task that is ready to one that lacks more than
+// that, their end. They wait until enough of them have come to the same end, or until the critical
+// path comes there.
+//
+// Ways that fork share what lies before the fork: each step knows the one before.
+type ahead struct {
+	steps []step
+	ways  map[int32][]way // by their end
+	inner []bool          // lies on a way that was followed, and is not its end
+}
+
+type step struct{ task, before int32 } // before: of steps; -1: the first
+
+// way is known by its last step.
+type way struct {
+	last   int32
+	joined bool // made of several: what comes after a task need not depend on it
+}
+
+func newAhead(n int32) ahead {
+	return ahead{ways: make(map[int32][]way), inner: make([]bool, n)}
+}
+
+func (a *ahead) knows(end int32) bool {
+	_, ok := a.ways[end]
+	return ok
+}
+
+// forget gives the ways to an end and keeps them no longer.
+func (a *ahead) forget(end int32) []way {
+	ways := a.ways[end]
+	delete(a.ways, end)
+	return ways
+}
+
+// begin starts a way. While none is known, the steps of earlier ones are of no use.
+func (a *ahead) begin(v int32) way {
+	if len(a.ways) == 0 {
+		a.steps = a.steps[:0]
+	}
+	return a.extend(way{last: -1}, v)
+}
+
+// extend gives the way that goes one step further.
+func (a *ahead) extend(w way, v int32) way {
+	a.steps = append(a.steps, step{v, w.last})
+	return way{int32(len(a.steps) - 1), w.joined}
+}
+
+func (a *ahead) end(w way) int32 { return a.steps[w.last].task }
+
+// short says if the way has one task.
+func (a *ahead) short(w way) bool { return a.steps[w.last].before < 0 }
+
+// gate is the task before the end, by which the way comes to it.
+func (a *ahead) gate(w way) int32 { return a.steps[a.steps[w.last].before].task }
+
+// join puts ways one after another.
+func (a *ahead) join(ways []way) way {
+	out := ways[0]
+	var tasks []int32
+	for _, w := range ways[1:] {
+		tasks = a.appendBack(tasks[:0], w)
+		for i := len(tasks) - 1; i >= 0; i-- {
+			out = a.extend(out, tasks[i])
+		}
+		out.joined = true
+	}
+	return out
+}
+
+// appendBack appends the tasks of a way, the end first.
+func (a *ahead) appendBack(to []int32, w way) []int32 {
+	for s := w.last; s >= 0; s = a.steps[s].before {
+		to = append(to, a.steps[s].task)
+	}
+	return to
+}

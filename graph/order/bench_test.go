@@ -1,0 +1,226 @@
+package order
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// The shapes that are measured, each of about n tasks.
+var shapes = []struct {
+	name string
+	make func(n int) Tasks
+}{
+	{"reduction", reduction},
+	{"shuffle", shuffle},
+	{"stencil", stencil},
+	{"pipelines", pipelines},
+	{"product", product},
+	{"broadcast", broadcast},
+	{"cumulated", cumulated},
+	{"chain", chain},
+	{"splitters", splitters},
+	{"layers", layers},
+}
+
+type builder struct{ Tasks }
+
+func (b *builder) add(name string, deps ...int32) int32 {
+	b.Tasks = append(b.Tasks, Task{Name: name, Deps: deps})
+	return int32(len(b.Tasks) - 1)
+}
+
+func key(name string, i ...any) string {
+	s := "('" + name + "-8c7dd922ad47494fc02c388e12c00eac'"
+	for _, x := range i {
+		s += fmt.Sprint(", ", x)
+	}
+	return s + ")"
+}
+
+// reduction loads parts, works on each and adds them up, four by four.
+func reduction(n int) Tasks {
+	var b builder
+	var level []int32
+	for i := range n * 3 / 7 {
+		level = append(level, b.add(key("work", i), b.add(key("load", i))))
+	}
+	for depth := 0; len(level) > 1; depth++ {
+		var next []int32
+		for i := 0; i < len(level); i += 4 {
+			next = append(next, b.add(key("sum", depth, i/4), level[i:min(i+4, len(level))]...))
+		}
+		level = next
+	}
+	return b.Tasks
+}
+
+// shuffle takes each part apart and puts the pieces together anew.
+func shuffle(n int) Tasks {
+	var b builder
+	p := 1
+	for p*p+3*p < n {
+		p++
+	}
+	whole := make([]int32, p)
+	for i := range whole {
+		whole[i] = b.add(key("group", i), b.add(key("load", i)))
+	}
+	for j := range p {
+		pieces := make([]int32, p)
+		for i := range pieces {
+			pieces[i] = b.add(key("piece", i, j), whole[i])
+		}
+		b.add(key("join", j), pieces...)
+	}
+	return b.Tasks
+}
+
+// stencil has rows of a thousand, each task of which takes three of the row before.
+func stencil(n int) Tasks {
+	var b builder
+	const width = 1000
+	for t := range max(n/width, 2) {
+		for i := range int32(width) {
+			var deps []int32
+			if t > 0 {
+				row := int32(t-1) * width
+				deps = []int32{row + max(i-1, 0), row + i, row + min(i+1, width-1)}
+			}
+			b.add(key("step", t, i), deps...)
+		}
+	}
+	return b.Tasks
+}
+
+// pipelines load, work and store, each on its own.
+func pipelines(n int) Tasks {
+	var b builder
+	for i := range n / 3 {
+		b.add(key("store", i), b.add(key("work", i), b.add(key("load", i))))
+	}
+	return b.Tasks
+}
+
+// product multiplies two matrices of blocks.
+func product(n int) Tasks {
+	var b builder
+	p := 1
+	for p*p*p+3*p*p < n {
+		p++
+	}
+	left, right := make([]int32, p*p), make([]int32, p*p)
+	for i := range left {
+		left[i], right[i] = b.add(key("left", i/p, i%p)), b.add(key("right", i/p, i%p))
+	}
+	for i := range p {
+		for j := range p {
+			var parts []int32
+			for k := range p {
+				parts = append(parts, b.add(key("dot", i, j, k), left[i*p+k], right[k*p+j]))
+			}
+			b.add(key("sum", i, j), parts...)
+		}
+	}
+	return b.Tasks
+}
+
+// broadcast is a pipeline each of whose parts takes one table too.
+func broadcast(n int) Tasks {
+	var b builder
+	table := b.add(key("table"))
+	for i := range n / 2 {
+		b.add(key("merge", i), table, b.add(key("load", i)))
+	}
+	return b.Tasks
+}
+
+// cumulated adds up all parts so far, and keeps each sum.
+func cumulated(n int) Tasks {
+	var b builder
+	sum := b.add(key("sum", 0), b.add(key("load", 0)))
+	for i := range n / 3 {
+		sum = b.add(key("sum", i+1), sum, b.add(key("load", i+1)))
+		b.add(key("keep", i+1), sum)
+	}
+	return b.Tasks
+}
+
+func chain(n int) Tasks {
+	var b builder
+	at := b.add(key("step", 0))
+	for i := range n - 1 {
+		at = b.add(key("step", i+1), at)
+	}
+	return b.Tasks
+}
+
+// splitters is a chain of which each part is kept.
+func splitters(n int) Tasks {
+	var b builder
+	at := b.add(key("step", 0))
+	for i := range n / 2 {
+		b.add(key("keep", i), at)
+		at = b.add(key("step", i+1), at)
+	}
+	return b.Tasks
+}
+
+// layers has two tasks a layer, each of which takes both of the one before.
+func layers(n int) Tasks {
+	var b builder
+	var one, two int32
+	for i := range n / 2 {
+		if i == 0 {
+			one, two = b.add(key("one", i)), b.add(key("two", i))
+		} else {
+			one, two = b.add(key("one", i), one, two), b.add(key("two", i), one, two)
+		}
+	}
+	return b.Tasks
+}
+
+// scattered tasks take two of those before, any two. Nothing about them can be said in short.
+func scattered(n int) Tasks {
+	var b builder
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range n {
+		if i < n/10 {
+			b.add(key("load", i))
+		} else {
+			b.add(key("work", i), rng.Int32N(int32(i)), rng.Int32N(int32(i)))
+		}
+	}
+	return b.Tasks
+}
+
+func BenchmarkOfScattered(b *testing.B) {
+	for _, n := range []int{100_000, 400_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g := scattered(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Of(g); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	for _, shape := range shapes {
+		for _, n := range []int{100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d", shape.name, n), func(b *testing.B) {
+				g := shape.make(n)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := Of(g); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(g)), "ns/task")
+			})
+		}
+	}
+}

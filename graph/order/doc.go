@@ -1,0 +1,40 @@
+// Package order gives every task of a graph a static priority: the place it would have if one
+// worker ran them all, one after another, holding as few results as it can. A scheduler breaks
+// ties with it among the tasks that are ready.
+//
+// The algorithm is that of dask.order, of the Dask project (BSD 3-clause), as of release 2026.8.0;
+// the words and the code are ours. It goes in phases, a file each:
+//
+//	index.go      tasks are numbered by name, edges kept both ways
+//	trim.go       data within tasks and lists of results are set aside: they are not run
+//	weigh.go      how much lies below each task; a cycle is found here
+//	reach.go      how many roots lie below each task, which leaves lie above each root
+//	rank.go       what is compared when one of several tasks is to be picked
+//	target.go     which leaf to finish next
+//	walk.go       the path to that leaf, and what it takes to walk it
+//	runnable.go   what has become ready beside the path: run now, or remembered
+//
+// A root is a task without dependencies, a leaf one that nobody depends on.
+//
+// # Sameness
+//
+// Where dask goes through a set, in no order that it would promise, this package goes by name.
+// So the result depends on names, kinds and edges alone, not on the numbers that the tasks
+// have, as long as no two names are equal; and it is one of those that dask may give. The
+// recordings in testdata hold the package to it, priority by priority. In two places it is not
+// dask's: see Of.
+//
+// # Costs
+//
+// About linear in tasks and edges. What is not is the sets of roots and leaves that tasks
+// reach, which are kept as runs of neighbours: one run or a few for trees, shuffles, stencils
+// and products, as many as there are roots for tasks that depend at random. No recursion
+// goes deeper than the logarithm of the number of tasks.
+//
+// # State, blocking, errors
+//
+// Of is a pure function: it keeps nothing, blocks on nothing and may be called from many
+// goroutines, on different graphs. It gives errs.ErrInvalid for a cycle, which it names, for a
+// dependency that is no task of the graph, for a result from outside with dependencies, and for
+// a graph beyond MaxTasks or MaxEdges.
+package order

@@ -1,0 +1,119 @@
+package order
+
+import (
+	"math"
+
+	"mobula/internal/errs"
+)
+
+// Bounds of a graph: its numbers are 32 bits wide.
+const (
+	MaxTasks = 1 << 28
+	MaxEdges = math.MaxInt32
+)
+
+// Kind says what stands at a place of the graph.
+type Kind uint8
+
+const (
+	// Run is a task that is run.
+	Run Kind = iota
+	// Plain is a value within the graph, or a mere list of other results: nothing is run for it.
+	Plain
+	// Outside is a result that is there already, or comes from another graph. It has no
+	// dependencies and gets no priority, but what takes it is ordered with it in mind.
+	Outside
+)
+
+// None is the priority of what has none.
+const None = -1
+
+// Graph is what Of orders: the tasks 0 to Len()-1.
+type Graph interface {
+	Len() int
+	// Deps gives the tasks whose results task i takes. One that is given twice counts once. The
+	// slice is read before the next call and not kept.
+	Deps(i int) []int32
+	// Name breaks ties, by its bytes. dask's keys have it by Python's str. Of equal names, the
+	// task with the lower number comes first.
+	Name(i int) string
+	Kind(i int) Kind
+}
+
+// Task is a task of a Tasks.
+type Task struct {
+	Name string
+	Deps []int32
+	Kind Kind
+}
+
+// Tasks is a Graph.
+type Tasks []Task
+
+// Len implements Graph.
+func (t Tasks) Len() int { return len(t) }
+
+// Deps implements Graph.
+func (t Tasks) Deps(i int) []int32 { return t[i].Deps }
+
+// Name implements Graph.
+func (t Tasks) Name(i int) string { return t[i].Name }
+
+// Kind implements Graph.
+func (t Tasks) Kind(i int) Kind { return t[i].Kind }
+
+// Of gives the priority of each task, 0 first; each number below the count of tasks is given
+// once, results from outside left out, which have None. A task comes after its dependencies.
+//
+// dask numbers lists of results at the end of the graph from the highest number down in steps
+// of two, so that two things have one number; here the step is one. And values that only such
+// lists take, on which dask fails, come just before the lists.
+func Of(g Graph) ([]int32, error) {
+	w, d, err := prepare(g)
+	if err != nil || w == nil {
+		return nil, err
+	}
+	w.run()
+	return number(d, w), nil
+}
+
+// prepare does all but the walk.
+func prepare(g Graph) (*walker, *dag, error) {
+	n := g.Len()
+	if n == 0 {
+		return nil, nil, nil
+	}
+	if n > MaxTasks {
+		return nil, nil, errs.New(errs.CodeInvalid, "a graph of %d tasks cannot be ordered: %d is the most; order parts of it", n, MaxTasks)
+	}
+	d, err := index(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.trim()
+	below, sorted, err := d.weigh(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := reach(d, sorted)
+	rk := &ranking{deps: &d.deps, below: below, roots: r.roots, fanout: r.fanout}
+	return newWalker(d, rk, newTargets(d, rk, r)), d, nil
+}
+
+// number turns the walk's places into priorities under the numbers the caller knows.
+func number(d *dag, w *walker) []int32 {
+	for _, v := range d.data { // whatever only lists take
+		w.placeData(v)
+	}
+	for i, v := range d.lists {
+		w.prio[v] = w.runs - 1 - int32(i)
+	}
+	out := make([]int32, len(w.prio))
+	for v, p := range w.prio {
+		if d.kind[v] == Outside {
+			p = None
+		}
+		out[d.given[v]] = p
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+package order
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ranking says which of several tasks comes first. By what is below: fewer tasks, fewer
+// dependencies, fewer roots, then roots that more depend on, and at last by name.
+type ranking struct {
+	deps   *edges
+	below  *weights
+	roots  []int32
+	fanout []int32
+}
+
+func (r *ranking) compare(a, b int32) int {
+	if c := r.below.compare(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(r.deps.count(a), r.deps.count(b)),
+		cmp.Compare(r.roots[a], r.roots[b]),
+		cmp.Compare(r.fanout[b], r.fanout[a]),
+		cmp.Compare(a, b),
+	)
+}
+
+func (r *ranking) sort(tasks []int32) { slices.SortFunc(tasks, r.compare) }
+
+func (r *ranking) last(tasks []int32) int32 { return slices.MaxFunc(tasks, r.compare) }

@@ -1,0 +1,115 @@
+package order
+
+import "slices"
+
+// reached is what tasks know of the graph's far ends.
+type reached struct {
+	roots  []int32 // how many roots lie below each task; 0 for a root
+	fanout []int32 // the most dependents that one of those roots has
+
+	// Leaves that are no roots have places, related ones close together, and so have roots that
+	// are no leaves. -1: neither.
+	place  []int32
+	leaves int      // how many have a place
+	above  [][]span // by a root's place: the places of the leaves above it
+}
+
+// reach looks from each task down to the roots, and from each root up to the leaves. sorted has
+// the tasks in an order in which each comes after its dependencies.
+func reach(d *dag, sorted []int32) *reached {
+	n := d.len()
+	r := &reached{
+		roots:  make([]int32, n),
+		fanout: make([]int32, n),
+	}
+	for _, v := range sorted {
+		deps := d.deps.of(v)
+		if len(deps) == 0 {
+			r.fanout[v] = d.users.count(v)
+		}
+		for _, dep := range deps {
+			r.fanout[v] = max(r.fanout[v], r.fanout[dep])
+		}
+	}
+	r.place = make([]int32, n)
+	for v := range r.place {
+		r.place[v] = -1
+	}
+	roots := d.farEnds(&d.deps, &d.users, r.place)
+	ends(sorted, &d.deps, &d.users, r.place, func(v int32, s []span) {
+		r.roots[v] = setSize(s)
+	})
+	r.leaves = d.farEnds(&d.users, &d.deps, r.place)
+	r.above = make([][]span, roots)
+	slices.Reverse(sorted)
+	ends(sorted, &d.users, &d.deps, r.place, func(v int32, s []span) {
+		if d.deps.count(v) == 0 {
+			r.above[r.place[v]] = s
+		}
+	})
+	slices.Reverse(sorted)
+	return r
+}
+
+// farEnds numbers the tasks that have no edges toward and some away, as they are met on the way
+// toward, depth first, from each of the tasks at the other end; and gives their count. So the ends
+// below one task of a tree get neighbouring numbers, and so, by and large, do those of other graphs.
+func (d *dag) farEnds(toward, away *edges, place []int32) (count int) {
+	n := d.len()
+	seen := make([]bool, n)
+	var stack []int32
+	for start := range n {
+		if away.count(start) > 0 || toward.count(start) == 0 {
+			continue
+		}
+		stack = append(stack, start)
+		for len(stack) > 0 {
+			v := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			next := toward.of(v)
+			if len(next) == 0 {
+				place[v] = int32(count)
+				count++
+			}
+			for i := len(next) - 1; i >= 0; i-- {
+				if !seen[next[i]] {
+					stack = append(stack, next[i])
+				}
+			}
+		}
+	}
+	return count
+}
+
+// ends gives to each the set of ends of a task, for every task that is no end itself. sorted has the
+// tasks so that what is toward the ends comes first. A set is forgotten when all have used it.
+func ends(sorted []int32, toward, away *edges, place []int32, each func(v int32, s []span)) {
+	n := len(place)
+	sets := make([][]span, n)
+	left := make([]int32, n) // who will still use it
+	var p spans
+	for _, v := range sorted {
+		next := toward.of(v)
+		left[v] = away.count(v)
+		if len(next) == 0 {
+			if left[v] > 0 {
+				sets[v] = p.one(place[v])
+			}
+			continue
+		}
+		s := p.union(sets, next)
+		each(v, s)
+		if left[v] > 0 {
+			sets[v] = s
+		}
+		for _, w := range next {
+			if left[w]--; left[w] == 0 {
+				sets[w] = nil
+			}
+		}
+	}
+}

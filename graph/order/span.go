@@ -1,0 +1,76 @@
+package order
+
+import "slices"
+
+// span is a run of numbers, lo up to but not including hi.
+type span struct{ lo, hi int32 }
+
+// A set is the runs of its numbers, in order, with gaps between them. Sets are not changed
+// once made, so several tasks may have the same.
+
+func setSize(s []span) (n int32) {
+	for _, r := range s {
+		n += r.hi - r.lo
+	}
+	return n
+}
+
+// spans unites sets. What it gives lies in blocks, which the collector frees when all sets in one
+// are forgotten.
+type spans struct {
+	block   []span
+	scratch []span
+}
+
+const blockSpans = 1024
+
+// one gives the set of one number.
+func (p *spans) one(x int32) []span { return p.keep([]span{{x, x + 1}}) }
+
+func (p *spans) keep(s []span) []span {
+	if len(s) > blockSpans/4 {
+		return slices.Clone(s)
+	}
+	if cap(p.block)-len(p.block) < len(s) {
+		p.block = make([]span, 0, blockSpans)
+	}
+	at := len(p.block)
+	p.block = append(p.block, s...)
+	return p.block[at:len(p.block):len(p.block)]
+}
+
+// union gives the union of the sets of some tasks, of which there is one at least; one of theirs
+// if it has all.
+func (p *spans) union(sets [][]span, of []int32) []span {
+	first := sets[of[0]]
+	last := first
+	all := append(p.scratch[:0], first...)
+	for _, v := range of[1:] {
+		if s := sets[v]; !same(s, last) && !same(s, first) {
+			all = append(all, s...)
+			last = s
+		}
+	}
+	p.scratch = all
+	if len(all) == len(first) {
+		return first
+	}
+	slices.SortFunc(all, func(a, b span) int { return int(a.lo - b.lo) })
+	out := all[:1]
+	for _, r := range all[1:] {
+		if end := &out[len(out)-1]; r.lo <= end.hi {
+			end.hi = max(end.hi, r.hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	for _, v := range of {
+		if slices.Equal(out, sets[v]) {
+			return sets[v]
+		}
+	}
+	return p.keep(out)
+}
+
+// same says if two sets are one slice.
+func same(a, b []span) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
