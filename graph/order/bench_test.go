@@ -31,11 +31,11 @@ func (b *builder) add(name string, deps ...int32) int32 {
 }
 
 func key(name string, i ...any) string {
-	s := "('" + name + "-8c7dd922ad47494fc02c388e12c00eac'"
+	s := fmt.Appendf(nil, "('%s-8c7dd922ad47494fc02c388e12c00eac'", name)
 	for _, x := range i {
-		s += fmt.Sprint(", ", x)
+		s = fmt.Appendf(s, ", %v", x)
 	}
-	return s + ")"
+	return string(append(s, ')'))
 }
 
 // reduction loads parts, works on each and adds them up, four by four.
@@ -135,13 +135,21 @@ func broadcast(n int) Tasks {
 	return b.Tasks
 }
 
-// cumulated adds up all parts so far, and keeps each sum.
+// cumulated adds up all parts so far in each of a hundred columns, and keeps each sum.
 func cumulated(n int) Tasks {
 	var b builder
-	sum := b.add(key("sum", 0), b.add(key("load", 0)))
-	for i := range n / 3 {
-		sum = b.add(key("sum", i+1), sum, b.add(key("load", i+1)))
-		b.add(key("keep", i+1), sum)
+	const columns = 100
+	var sums [columns]int32
+	for row := range n / (3 * columns) {
+		for c := range sums {
+			part := b.add(key("load", row, c))
+			if row == 0 {
+				sums[c] = part
+				continue
+			}
+			sums[c] = b.add(key("sum", row, c), sums[c], part)
+			b.add(key("keep", row, c), sums[c])
+		}
 	}
 	return b.Tasks
 }

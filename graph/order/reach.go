@@ -1,6 +1,9 @@
 package order
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // reached is what tasks know of the graph's far ends.
 type reached struct {
@@ -35,13 +38,13 @@ func reach(d *dag, sorted []int32) *reached {
 	for v := range r.place {
 		r.place[v] = -1
 	}
-	roots := d.farEnds(&d.deps, &d.users, r.place)
+	roots := d.farEnds(sorted, &d.deps, &d.users, r.place)
 	ends(sorted, &d.deps, &d.users, r.place, func(v int32, s []span) {
 		r.roots[v] = setSize(s)
 	})
-	r.leaves = d.farEnds(&d.users, &d.deps, r.place)
-	r.above = make([][]span, roots)
 	slices.Reverse(sorted)
+	r.leaves = d.farEnds(sorted, &d.users, &d.deps, r.place)
+	r.above = make([][]span, roots)
 	ends(sorted, &d.users, &d.deps, r.place, func(v int32, s []span) {
 		if d.deps.count(v) == 0 {
 			r.above[r.place[v]] = s
@@ -53,15 +56,27 @@ func reach(d *dag, sorted []int32) *reached {
 
 // farEnds numbers the tasks that have no edges toward and some away, as they are met on the way
 // toward, depth first, from each of the tasks at the other end; and gives their count. So the ends
-// below one task of a tree get neighbouring numbers, and so, by and large, do those of other graphs.
-func (d *dag) farEnds(toward, away *edges, place []int32) (count int) {
+// below one task of a tree get neighbouring numbers, and so, by and large, do those of other graphs:
+// longer ways go first, as shorter ones are often part of them. sorted has the tasks so that what is
+// toward the ends comes first.
+func (d *dag) farEnds(sorted []int32, toward, away *edges, place []int32) (count int) {
 	n := d.len()
+	height := make([]int32, n)
+	var starts []int32
+	for _, v := range sorted {
+		for _, w := range toward.of(v) {
+			height[v] = max(height[v], height[w]+1)
+		}
+		if away.count(v) == 0 && height[v] > 0 {
+			starts = append(starts, v)
+		}
+	}
+	slices.SortFunc(starts, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(height[b], height[a]), cmp.Compare(a, b))
+	})
 	seen := make([]bool, n)
 	var stack []int32
-	for start := range n {
-		if away.count(start) > 0 || toward.count(start) == 0 {
-			continue
-		}
+	for _, start := range starts {
 		stack = append(stack, start)
 		for len(stack) > 0 {
 			v := stack[len(stack)-1]

@@ -20,7 +20,7 @@ func (w *walker) runReady() {
 		for i := len(tasks) - 1; i >= 0; i-- {
 			switch v := tasks[i]; {
 			case w.isPlaced(v) || w.ahead.inner[v]:
-			case w.dag.users.count(v) == 0:
+			case w.g.users.count(v) == 0:
 				w.place(v)
 			default:
 				w.follow(v)
@@ -46,8 +46,8 @@ func (w *walker) followOne(b branch, branches []branch) []branch {
 	for {
 		v := a.end(b.way)
 		a.inner[v] = true
-		users := w.dag.users.of(v)
-		through := a.short(b.way) || w.dag.deps.count(v) == 1
+		users := w.g.users.of(v)
+		through := a.short(b.way) || w.g.deps.count(v) == 1
 		switch {
 		case len(users) == 0:
 			if w.need[v] <= 1 {
@@ -67,12 +67,11 @@ func (w *walker) followOne(b branch, branches []branch) []branch {
 	}
 }
 
-// fork adds a branch for each user that needs nothing else.
+// fork adds a branch for each user that needs nothing else. What lies below them is the same: they go by
+// name.
 func (w *walker) fork(b branch, users []int32, branches []branch) []branch {
-	w.some = append(w.some[:0], users...)
-	w.sort(w.some)
-	for _, u := range w.some {
-		if w.dag.deps.count(u) == 1 {
+	for _, u := range users {
+		if w.g.deps.count(u) == 1 {
 			branches = append(branches, branch{w.ahead.extend(b.way, u), b.forks + 1})
 		}
 	}

@@ -13,7 +13,7 @@ func (d *dag) trim() {
 		return
 	}
 	n := d.len()
-	t := trimmer{dag: d, deps: make([]int32, n), users: make([]int32, n)}
+	t := trimmer{d: d, deps: make([]int32, n), users: make([]int32, n)}
 	d.aside = make([]bool, n)
 	var ends, starts []int32
 	for v := range n {
@@ -44,20 +44,20 @@ func (d *dag) trim() {
 }
 
 type trimmer struct {
-	*dag
+	d           *dag
 	deps, users []int32 // how many are left
 }
 
 // removeLists removes those of the ends that are lists and gives the new ends.
 func (t *trimmer) removeLists(ends []int32) (next []int32) {
 	for _, v := range ends {
-		if t.kind[v] == Run || t.deps[v] <= 1 {
+		if t.d.kind[v] == Run || t.deps[v] <= 1 {
 			continue
 		}
-		t.aside[v] = true
-		t.lists = append(t.lists, v)
-		for _, dep := range t.dag.deps.of(v) {
-			if t.users[dep]--; t.users[dep] == 0 && !t.aside[dep] {
+		t.d.aside[v] = true
+		t.d.lists = append(t.d.lists, v)
+		for _, dep := range t.d.deps.of(v) {
+			if t.users[dep]--; t.users[dep] == 0 && !t.d.aside[dep] {
 				next = append(next, dep)
 			}
 		}
@@ -69,13 +69,13 @@ func (t *trimmer) removeLists(ends []int32) (next []int32) {
 // removeData removes those of the starts that several tasks take and gives the new starts.
 func (t *trimmer) removeData(starts []int32) (next []int32) {
 	for _, v := range starts {
-		if t.kind[v] == Run || t.users[v] <= 1 {
+		if t.d.kind[v] == Run || t.users[v] <= 1 {
 			continue
 		}
-		t.aside[v] = true
-		t.data = append(t.data, v)
-		for _, u := range t.dag.users.of(v) {
-			if t.deps[u]--; t.deps[u] == 0 && !t.aside[u] {
+		t.d.aside[v] = true
+		t.d.data = append(t.d.data, v)
+		for _, u := range t.d.users.of(v) {
+			if t.deps[u]--; t.deps[u] == 0 && !t.d.aside[u] {
 				next = append(next, u)
 			}
 		}

@@ -5,8 +5,8 @@ package order
 // tasks need is put on the path in front of them; what becomes ready beside the path
 // waits in ready, and is looked at when the walk has turned aside or the path is done.
 type walker struct {
-	*dag
-	*ranking
+	g       *dag
+	rank    *ranking
 	targets *targets
 
 	prio   []int32 // None: not placed
@@ -27,7 +27,7 @@ type walker struct {
 func newWalker(d *dag, rk *ranking, t *targets) *walker {
 	n := d.len()
 	w := &walker{
-		dag: d, ranking: rk, targets: t,
+		g: d, rank: rk, targets: t,
 		prio:  make([]int32, n),
 		need:  make([]int32, n),
 		begun: make([]bool, n),
@@ -59,8 +59,8 @@ func (w *walker) run() {
 // it lies what else the one above needs.
 func (w *walker) findPath(target int32) {
 	w.path = append(w.path, target)
-	for next := w.dag.deps.of(target); len(next) > 0; {
-		v := w.last(next)
+	for next := w.g.deps.of(target); len(next) > 0; {
+		v := w.rank.last(next)
 		w.path = append(w.path, v)
 		next = w.lacking(v)
 		w.path = append(w.path, next...)
@@ -70,7 +70,7 @@ func (w *walker) findPath(target int32) {
 // lacking gives the dependencies of v that are not placed, until it is called again.
 func (w *walker) lacking(v int32) []int32 {
 	w.some = w.some[:0]
-	for _, dep := range w.dag.deps.of(v) {
+	for _, dep := range w.g.deps.of(v) {
 		if !w.isPlaced(dep) {
 			w.some = append(w.some, dep)
 		}
@@ -105,7 +105,7 @@ func (w *walker) walkPath() {
 // reached. It gives how much of it is not known.
 func (w *walker) turnAside(v int32) (unknown int) {
 	lacking := w.lacking(v)
-	w.sort(lacking)
+	w.rank.sort(lacking)
 	var known []int32
 	for _, dep := range lacking {
 		if w.ahead.knows(dep) {
@@ -133,8 +133,8 @@ func (w *walker) place(v int32) {
 		}
 		w.placeData(v)
 		w.todo--
-		users := w.dag.users.of(v)
-		if w.dag.deps.count(v) == 0 && len(users) > 0 {
+		users := w.g.users.of(v)
+		if w.g.deps.count(v) == 0 && len(users) > 0 {
 			w.targets.placed(v)
 		}
 		v = w.free(users)
@@ -148,7 +148,7 @@ func (w *walker) free(users []int32) int32 {
 		w.need[u]--
 		if !w.begun[u] {
 			w.begun[u] = true
-			w.targets.begin(u, w.dag.users.count(u) == 0)
+			w.targets.begin(u, w.g.users.count(u) == 0)
 		}
 		if w.need[u] > 0 {
 			continue
@@ -175,7 +175,7 @@ func (w *walker) placeData(v int32) {
 		}
 		w.stack = w.stack[:len(w.stack)-1]
 		w.prio[v] = w.placed
-		if w.kind[v] != Outside {
+		if w.g.kind[v] != Outside {
 			w.placed++
 		}
 	}
@@ -183,12 +183,12 @@ func (w *walker) placeData(v int32) {
 
 // pushData puts the data that v takes, and that has no place yet, on the stack.
 func (w *walker) pushData(v int32) (some bool) {
-	if w.all == nil {
+	if w.g.all == nil {
 		return false
 	}
-	deps := w.all.of(v)
+	deps := w.g.all.of(v)
 	for i := len(deps) - 1; i >= 0; i-- {
-		if dep := deps[i]; w.aside[dep] && !w.isPlaced(dep) {
+		if dep := deps[i]; w.g.aside[dep] && !w.isPlaced(dep) {
 			w.stack = append(w.stack, dep)
 			some = true
 		}

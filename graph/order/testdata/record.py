@@ -188,7 +188,6 @@ def record(graph):
     lists = [i for i, n in enumerate(names) if n in stats and stats[n].critical_path == -1]
     if lists:
         graph["lists"] = sorted(lists, key=lambda i: -graph["order"][i])
-    graph["paths"] = max((s.critical_path for s in stats.values()), default=0)
     return None
 
 

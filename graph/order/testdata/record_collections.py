@@ -169,6 +169,21 @@ def iterated():
     return b
 
 
+@into(arrays)
+def rotated():
+    """The graph of dask's test_connected_roots_deduplication_mem_usage."""
+    x = da.ones((10_000, 100), chunks=(5_000, -1))
+    u, _, _ = da.linalg.svd_compressed(x, k=100, compute=False, seed=1)
+    r = np.eye(100)
+    for _ in range(2):
+        basis = u @ r
+        squared = basis * basis.conj()
+        turned = u.conj().T @ (squared * basis - (1e-4 * basis @ np.diag(np.sum(squared, axis=0))))
+        left, _, right = da.linalg.svd_compressed(turned, k=100, compute=False, seed=1)
+        r = left @ right
+    return u @ r
+
+
 def frame(n=8, rows=80):
     return dd.from_pandas(
         pd.DataFrame({"k": np.arange(rows) % 7, "v": np.arange(rows, dtype=float), "w": np.arange(rows)[::-1]}),

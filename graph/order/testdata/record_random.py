@@ -2,10 +2,10 @@
 
 
 def graphs(rng):
-    kinds = [uniform, layered, joined, tree, stencil, chained, overlaid]
-    for i in range(2100):
+    kinds = [uniform, layered, joined, tree, stencil, chained, overlaid, forked, forked]
+    for i in range(2700):
         make = kinds[i % len(kinds)]
-        n = rng.randint(1, 14) if i < 700 else rng.randint(5, 60) if i < 1960 else rng.randint(100, 400)
+        n = rng.randint(1, 14) if i < 700 else rng.randint(5, 60) if i < 2560 else rng.randint(100, 400)
         deps = make(rng, n)
         yield f"{make.__name__}-{i}", dress(rng, deps, flavour=i // len(kinds) % 4)
 
@@ -149,4 +149,43 @@ def overlaid(rng, n):
         out.append(set(range(part, part + roots)))
         for r in range(roots):
             out.append({r, part + roots} | ({part + r} if rng.random() < 0.5 else set()))
+    return out
+
+
+def forked(rng, n):
+    """Parts that fork and meet again, one within another, on a few roots."""
+    out = []
+    loose = []  # what others may take too
+
+    def add(*deps):
+        out.append(set(deps))
+        if rng.random() < 0.15:
+            loose.append(len(out) - 1)
+        return len(out) - 1
+
+    def part(below, depth):
+        at = add(below)
+        if depth == 0 or len(out) > n:
+            return at
+        arms = [part(at, depth - 1 - (rng.random() < 0.4)) if depth > 1 else add(at) for _ in range(rng.randint(2, 4))]
+        if rng.random() < 0.2:
+            arms.append(rng.choice(loose)) if loose else None
+        what = rng.random()
+        if what < 0.5:
+            return add(*arms)
+        if what < 0.7:
+            add(*arms)
+            return add(*arms)
+        if what < 0.85:
+            return add(arms[0], add(*arms[1:]))
+        return arms[-1]
+
+    tops = []
+    while len(out) < n:
+        root = add()
+        tops += [part(root, rng.randint(1, 4)) for _ in range(rng.randint(1, 3))]
+    if rng.random() < 0.7:
+        step = rng.randint(2, 5)
+        for i in range(0, len(tops), step):
+            add(*tops[i : i + step])
     return out
