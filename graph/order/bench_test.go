@@ -21,6 +21,8 @@ var shapes = []struct {
 	{"chain", chain},
 	{"splitters", splitters},
 	{"layers", layers},
+	{"wide", wide},
+	{"plane", plane},
 }
 
 type builder struct{ Tasks }
@@ -171,6 +173,43 @@ func splitters(n int) Tasks {
 		b.add(key("keep", i), at)
 		at = b.add(key("step", i+1), at)
 	}
+	return b.Tasks
+}
+
+// plane has squares of tasks, each of which takes nine of the square before.
+func plane(n int) Tasks {
+	var b builder
+	const steps = 20
+	side := 1
+	for side*side*steps < n {
+		side++
+	}
+	for t := range steps {
+		for x := range side {
+			for y := range side {
+				var deps []int32
+				for i := range 9 {
+					if x, y := x+i/3-1, y+i%3-1; t > 0 && x >= 0 && y >= 0 && x < side && y < side {
+						deps = append(deps, int32(((t-1)*side+x)*side+y))
+					}
+				}
+				b.add(key("step", t, x, y), deps...)
+			}
+		}
+	}
+	return b.Tasks
+}
+
+// wide keeps a result of each part and takes all parts in one task too.
+func wide(n int) Tasks {
+	var b builder
+	var all []int32
+	for i := range n / 3 {
+		part := b.add(key("work", i), b.add(key("load", i)))
+		b.add(key("keep", i), part)
+		all = append(all, part)
+	}
+	b.add(key("all"), all...)
 	return b.Tasks
 }
 

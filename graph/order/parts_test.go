@@ -241,6 +241,51 @@ func TestReachAsDefined(t *testing.T) {
 	})
 }
 
+func TestUnionAsDefined(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p spans
+		for range 3 { // what one leaves behind must not be seen by the next
+			top := rapid.SampledFrom([]int32{5, 70, 1000, 100_000}).Draw(t, "top")
+			base := rapid.Int32Range(0, 200).Draw(t, "base")
+			want := make(map[int32]bool)
+			sets := make([][]span, rapid.IntRange(1, 30).Draw(t, "sets"))
+			of := make([]int32, len(sets))
+			for i := range sets {
+				of[i] = int32(i)
+				lo := base
+				for range rapid.IntRange(1, 6).Draw(t, "runs") {
+					lo += rapid.Int32Range(1, top).Draw(t, "gap")
+					hi := lo + rapid.Int32Range(1, 200).Draw(t, "length")
+					sets[i] = append(sets[i], span{lo, hi})
+					for x := lo; x < hi; x++ {
+						want[x] = true
+					}
+					lo = hi
+				}
+			}
+			got := p.union(sets, of)
+			last := int32(-1)
+			for _, r := range got {
+				if r.lo <= last || r.hi <= r.lo {
+					t.Fatalf("the runs %v are not in order, or touch", got)
+				}
+				last = r.hi
+				for x := r.lo; x < r.hi; x++ {
+					if !want[x] {
+						t.Fatalf("%d is in %v, the union of %v", x, got, sets)
+					}
+				}
+			}
+			if int(setSize(got)) != len(want) {
+				t.Fatalf("%v is the union of %v", got, sets)
+			}
+			if slices.ContainsFunc(p.bits, func(w uint64) bool { return w != 0 }) {
+				t.Fatal("bits are left")
+			}
+		}
+	})
+}
+
 func TestTallyAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(t, "places")

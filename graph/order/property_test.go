@@ -197,7 +197,11 @@ func TestLargeGraphsTakeLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustBeOrder(t, g, got)
-		if b := (after.TotalAlloc - before.TotalAlloc) / uint64(len(g)); b > 450 {
+		most := uint64(400)
+		if shape.name == "plane" { // a hundred runs and more for a task: see the package's costs
+			most = 1000
+		}
+		if b := (after.TotalAlloc - before.TotalAlloc) / uint64(len(g)); b > most {
 			t.Errorf("%s: %d bytes a task", shape.name, b)
 		}
 	}

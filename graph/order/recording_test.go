@@ -122,7 +122,7 @@ func replay(t *testing.T, name string) []recorded {
 		}
 		if r.Settled {
 			settled++
-		} else if !slices.Contains(r.Held, nil) {
+		} else if len(r.Held) > 0 && !slices.Contains(r.Held, nil) {
 			ours += float64(mostHeld(g, got))
 			for _, n := range r.Held {
 				theirs += float64(*n) / float64(len(r.Held))

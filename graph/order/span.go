@@ -1,6 +1,9 @@
 package order
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // span is a run of numbers, lo up to but not including hi.
 type span struct{ lo, hi int32 }
@@ -20,6 +23,7 @@ func setSize(s []span) (n int32) {
 type spans struct {
 	block   []span
 	scratch []span
+	bits    []uint64 // scratch, all zero
 }
 
 const blockSpans = 1024
@@ -55,6 +59,24 @@ func (p *spans) union(sets [][]span, of []int32) []span {
 	if len(all) == len(first) {
 		return first
 	}
+	out := p.merge(all)
+	for _, v := range of {
+		if slices.Equal(out, sets[v]) {
+			return sets[v]
+		}
+	}
+	return p.keep(out)
+}
+
+// merge unites runs, in place: by sorting them, or where they are many and close, by painting them.
+func (p *spans) merge(all []span) []span {
+	lo, hi := all[0].lo, all[0].hi
+	for _, r := range all {
+		lo, hi = min(lo, r.lo), max(hi, r.hi)
+	}
+	if words := int(hi-lo)/64 + 1; len(all) > 32 && len(all)*bits.Len(uint(len(all))) > words {
+		return p.paint(all, lo, words+1)
+	}
 	slices.SortFunc(all, func(a, b span) int { return int(a.lo - b.lo) })
 	out := all[:1]
 	for _, r := range all[1:] {
@@ -64,12 +86,49 @@ func (p *spans) union(sets [][]span, of []int32) []span {
 			out = append(out, r)
 		}
 	}
-	for _, v := range of {
-		if slices.Equal(out, sets[v]) {
-			return sets[v]
+	return out
+}
+
+// paint unites runs, none of which lies below lo, by a bit for each number.
+func (p *spans) paint(all []span, lo int32, words int) []span {
+	if len(p.bits) < words {
+		p.bits = make([]uint64, words)
+	}
+	for _, r := range all {
+		first, last := (r.lo-lo)/64, (r.hi-1-lo)/64
+		head, tail := ^uint64(0)<<((r.lo-lo)%64), ^uint64(0)>>(63-(r.hi-1-lo)%64)
+		if first == last {
+			p.bits[first] |= head & tail
+			continue
+		}
+		p.bits[first] |= head
+		for w := first + 1; w < last; w++ {
+			p.bits[w] = ^uint64(0)
+		}
+		p.bits[last] |= tail
+	}
+	out := all[:0]
+	open := false // the last run goes on
+	for w, word := range p.bits[:words] {
+		p.bits[w] = 0
+		base := lo + int32(w)*64
+		for at := 0; at < 64; {
+			if open {
+				at += bits.TrailingZeros64(^(word >> at))
+				if at < 64 {
+					out[len(out)-1].hi = base + int32(at)
+					open = false
+				}
+			} else if rest := word >> at; rest != 0 {
+				at += bits.TrailingZeros64(rest)
+				out = append(out, span{lo: base + int32(at)})
+				open = true
+			} else {
+				break
+			}
 		}
 	}
-	return p.keep(out)
+	return out
 }
 
 // same says if two sets are one slice.
