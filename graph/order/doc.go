@@ -29,9 +29,9 @@
 // About linear in tasks and edges: a microsecond or two and 200 to 400 bytes a task. What is not
 // linear is the sets of roots and leaves that tasks reach. They are kept as runs of neighbours, and
 // forgotten when they have been used: one run or a few for trees, shuffles, sums so far and
-// products, some hundreds for neighbourhoods in the plane that have grown large, as many as there are
-// roots for tasks that depend on many others at random. No recursion goes deeper than the
-// logarithm of the number of tasks.
+// products, one a row for neighbourhoods in the plane, as many as there are roots for tasks that
+// depend on many others at random. No recursion goes deeper than the logarithm of the number of
+// tasks.
 //
 // # State, blocking, errors
 //

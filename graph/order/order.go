@@ -95,7 +95,7 @@ func prepare(g Graph) (*walker, *dag, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := reach(d, sorted)
+	r := reach(g, d, sorted)
 	rk := &ranking{deps: &d.deps, below: below, roots: r.roots, fanout: r.fanout}
 	return newWalker(d, rk, newTargets(d, rk, r)), d, nil
 }

@@ -27,7 +27,7 @@ func graphOf(text string) Tasks {
 	for line := range strings.SplitSeq(text, ";") {
 		name, deps, _ := strings.Cut(line, ":")
 		v := number(strings.TrimSpace(name))
-		for _, dep := range strings.Fields(deps) {
+		for dep := range strings.FieldsSeq(deps) {
 			d := number(dep)
 			g[v].Deps = append(g[v].Deps, d)
 		}
@@ -53,7 +53,7 @@ func partsOf(t interface{ Fatal(...any) }, g Tasks) parts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parts{g, d, below, sorted, reach(d, sorted)}
+	return parts{g, d, below, sorted, reach(g, d, sorted)}
 }
 
 func (p *parts) name(v int32) string { return p.g[p.d.given[v]].Name }
@@ -335,4 +335,19 @@ const none = 1 << 30
 
 func agree(got, want least) bool {
 	return got == want || got.lacks == nothing && want.lacks == nothing
+}
+
+func TestIndices(t *testing.T) {
+	for name, want := range map[string][3]uint32{
+		"":                {},
+		"x":               {},
+		"7":               {0, 0, 7},
+		"x10":             {0, 0, 10},
+		"('x-2e', 7, 12)": {2, 7, 12},
+		"1-2-3-4":         {2, 3, 4},
+	} {
+		if got := indices(name); got != want {
+			t.Errorf("%q has %v", name, got)
+		}
+	}
 }

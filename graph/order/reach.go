@@ -19,7 +19,7 @@ type reached struct {
 
 // reach looks from each task down to the roots, and from each root up to the leaves. sorted has
 // the tasks in an order in which each comes after its dependencies.
-func reach(d *dag, sorted []int32) *reached {
+func reach(g Graph, d *dag, sorted []int32) *reached {
 	n := d.len()
 	r := &reached{
 		roots:  make([]int32, n),
@@ -38,12 +38,12 @@ func reach(d *dag, sorted []int32) *reached {
 	for v := range r.place {
 		r.place[v] = -1
 	}
-	roots := d.farEnds(sorted, &d.deps, &d.users, r.place)
+	roots := d.farEnds(g, sorted, &d.deps, &d.users, r.place)
 	ends(sorted, &d.deps, &d.users, r.place, func(v int32, s []span) {
 		r.roots[v] = setSize(s)
 	})
 	slices.Reverse(sorted)
-	r.leaves = d.farEnds(sorted, &d.users, &d.deps, r.place)
+	r.leaves = d.farEnds(g, sorted, &d.users, &d.deps, r.place)
 	r.above = make([][]span, roots)
 	ends(sorted, &d.users, &d.deps, r.place, func(v int32, s []span) {
 		if d.deps.count(v) == 0 {
@@ -57,27 +57,31 @@ func reach(d *dag, sorted []int32) *reached {
 // farEnds numbers the tasks that have no edges toward and some away, as they are met on the way
 // toward, depth first, from each of the tasks at the other end; and gives their count. So the ends
 // below one task of a tree get neighbouring numbers, and so, by and large, do those of other graphs:
-// longer ways go first, as shorter ones are often part of them. sorted has the tasks so that what is
-// toward the ends comes first.
-func (d *dag) farEnds(sorted []int32, toward, away *edges, place []int32) (count int) {
+// longer ways go first, as shorter ones are often part of them, and then those that are neighbours by
+// their names. sorted has the tasks so that what is toward the ends comes first.
+func (d *dag) farEnds(g Graph, sorted []int32, toward, away *edges, place []int32) (count int) {
 	n := d.len()
 	height := make([]int32, n)
-	var starts []int32
+	many := 0
+	for v := range n {
+		if away.count(v) == 0 && toward.count(v) > 0 {
+			many++
+		}
+	}
+	starts := make([]start, 0, many)
 	for _, v := range sorted {
 		for _, w := range toward.of(v) {
 			height[v] = max(height[v], height[w]+1)
 		}
 		if away.count(v) == 0 && height[v] > 0 {
-			starts = append(starts, v)
+			starts = append(starts, start{v, height[v], indices(g.Name(int(d.given[v])))})
 		}
 	}
-	slices.SortFunc(starts, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(height[b], height[a]), cmp.Compare(a, b))
-	})
+	slices.SortFunc(starts, start.compare)
 	seen := make([]bool, n)
 	var stack []int32
-	for _, start := range starts {
-		stack = append(stack, start)
+	for _, s := range starts {
+		stack = append(stack, s.task)
 		for len(stack) > 0 {
 			v := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
@@ -98,6 +102,31 @@ func (d *dag) farEnds(sorted []int32, toward, away *edges, place []int32) (count
 		}
 	}
 	return count
+}
+
+// start is where a way to the ends begins.
+type start struct {
+	task, height int32
+	at           [3]uint32
+}
+
+func (a start) compare(b start) int {
+	return cmp.Or(cmp.Compare(b.height, a.height), slices.Compare(a.at[:], b.at[:]), cmp.Compare(a.task, b.task))
+}
+
+// indices gives the last numbers in a name: those of ('x-2e', 7, 12) are 2, 7 and 12.
+func indices(name string) (at [3]uint32) {
+	i := len(name) - 1
+	for k := len(at) - 1; k >= 0; k-- {
+		for i >= 0 && (name[i] < '0' || name[i] > '9') {
+			i--
+		}
+		for scale := uint32(1); i >= 0 && '0' <= name[i] && name[i] <= '9'; i-- {
+			at[k] += uint32(name[i]-'0') * scale
+			scale *= 10
+		}
+	}
+	return at
 }
 
 // ends gives to each the set of ends of a task, for every task that is no end itself. sorted has the
