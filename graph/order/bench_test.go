@@ -241,6 +241,22 @@ func scattered(n int) Tasks {
 	return b.Tasks
 }
 
+// entangled tasks take three of the layer before, any three.
+func entangled(n int) Tasks {
+	var b builder
+	rng := rand.New(rand.NewPCG(5, 6))
+	width := int32(n / 10)
+	for i := range int32(n) {
+		if layer := i / width * width; layer == 0 {
+			b.add(key("load", i))
+		} else {
+			before := layer - width
+			b.add(key("work", i), before+rng.Int32N(width), before+rng.Int32N(width), before+rng.Int32N(width))
+		}
+	}
+	return b.Tasks
+}
+
 func BenchmarkOfScattered(b *testing.B) {
 	for _, n := range []int{100_000, 400_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -21,8 +21,7 @@
 // Where dask goes through a set, in no order that it would promise, this package goes by name.
 // So the result depends on names, kinds and edges alone, not on the numbers that the tasks
 // have, as long as no two names are equal; and it is one of those that dask may give. The
-// recordings in testdata hold the package to it, priority by priority. In two places it is not
-// dask's: see Of.
+// recordings in testdata hold the package to it, priority by priority. Of says where it is not.
 //
 // # Costs
 //
@@ -30,8 +29,8 @@
 // linear is the sets of roots and leaves that tasks reach. They are kept as runs of neighbours, and
 // forgotten when they have been used: one run or a few for trees, shuffles, sums so far and
 // products, one a row for neighbourhoods in the plane, as many as there are roots for tasks that
-// depend on many others at random. No recursion goes deeper than the logarithm of the number of
-// tasks.
+// depend on many others at random. When those take too much memory they are kept roughly only. No
+// recursion goes deeper than the logarithm of the number of tasks.
 //
 // # State, blocking, errors
 //

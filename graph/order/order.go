@@ -68,8 +68,11 @@ func (t Tasks) Kind(i int) Kind { return t[i].Kind }
 // dask numbers lists of results at the end of the graph from the highest number down in steps
 // of two, so that two things have one number; here the step is one. And values that only such
 // lists take, on which dask fails, come just before the lists.
+//
+// Where exactness would take too much memory, comparisons are approximate: see maxBits and
+// maxRuns. The order is then still an order, though another one than dask's.
 func Of(g Graph) ([]int32, error) {
-	w, d, err := prepare(g)
+	w, d, err := prepare(g, maxRuns(g.Len()))
 	if err != nil || w == nil {
 		return nil, err
 	}
@@ -77,8 +80,11 @@ func Of(g Graph) ([]int32, error) {
 	return number(d, w), nil
 }
 
+// maxRuns is how many runs the sets of n tasks may have that are held at once: some 300 bytes a task.
+func maxRuns(n int) int { return 1<<20 + 32*n }
+
 // prepare does all but the walk.
-func prepare(g Graph) (*walker, *dag, error) {
+func prepare(g Graph, maxRuns int) (*walker, *dag, error) {
 	n := g.Len()
 	if n == 0 {
 		return nil, nil, nil
@@ -95,7 +101,7 @@ func prepare(g Graph) (*walker, *dag, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := reach(g, d, sorted)
+	r := reach(g, d, sorted, maxRuns)
 	rk := &ranking{deps: &d.deps, below: below, roots: r.roots, fanout: r.fanout}
 	return newWalker(d, rk, newTargets(d, rk, r)), d, nil
 }

@@ -53,7 +53,7 @@ func partsOf(t interface{ Fatal(...any) }, g Tasks) parts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parts{g, d, below, sorted, reach(g, d, sorted)}
+	return parts{g, d, below, sorted, reach(g, d, sorted, maxRuns(len(g)))}
 }
 
 func (p *parts) name(v int32) string { return p.g[p.d.given[v]].Name }
@@ -66,7 +66,8 @@ func (p *parts) far(down bool) map[string]string {
 		slices.Reverse(sorted)
 	}
 	out := make(map[string]string)
-	ends(sorted, toward, away, p.place, func(v int32, s []span) {
+	sets := spans{most: maxRuns(len(p.g))}
+	sets.ends(sorted, toward, away, p.place, func(v int32, s []span) bool {
 		var names []string
 		for w, at := range p.place {
 			if toward.count(int32(w)) == 0 && slices.ContainsFunc(s, func(r span) bool { return r.lo <= at && at < r.hi }) {
@@ -75,6 +76,7 @@ func (p *parts) far(down bool) map[string]string {
 		}
 		slices.Sort(names)
 		out[p.name(v)] = strings.Join(names, " ")
+		return false
 	})
 	return out
 }
@@ -136,10 +138,15 @@ func TestSetsTakeLittle(t *testing.T) {
 		}
 		p := partsOf(t, r.graph())
 		runs, tasks := 0, 0
-		ends(p.sorted, &p.d.deps, &p.d.users, p.place, func(_ int32, s []span) {
+		sets := spans{most: maxRuns(len(p.g))}
+		sets.ends(p.sorted, &p.d.deps, &p.d.users, p.place, func(_ int32, s []span) bool {
 			runs += len(s)
 			tasks++
+			return false
 		})
+		if sets.held != 0 || sets.coarse {
+			t.Errorf("%s: %d runs are in use at the end, too many at some time: %t", r.Of, sets.held, sets.coarse)
+		}
 		if runs > 3*tasks {
 			t.Errorf("%s: %d runs for %d tasks", r.Of, runs, tasks)
 		}
@@ -243,7 +250,7 @@ func TestReachAsDefined(t *testing.T) {
 
 func TestUnionAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var p spans
+		p := spans{most: maxRuns(0)}
 		for range 3 { // what one leaves behind must not be seen by the next
 			top := rapid.SampledFrom([]int32{5, 70, 1000, 100_000}).Draw(t, "top")
 			base := rapid.Int32Range(0, 200).Draw(t, "base")
@@ -263,7 +270,7 @@ func TestUnionAsDefined(t *testing.T) {
 					lo = hi
 				}
 			}
-			got := p.union(sets, of)
+			got, _ := p.union(sets, of)
 			last := int32(-1)
 			for _, r := range got {
 				if r.lo <= last || r.hi <= r.lo {

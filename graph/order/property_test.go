@@ -95,6 +95,49 @@ func TestAnyGraphIsOrdered(t *testing.T) {
 	})
 }
 
+// Sets that are not kept exactly lead to another order, but to one.
+func TestCoarseSetsGiveAnOrderToo(t *testing.T) {
+	others := 0
+	for n := 300; n < 3000; n += 100 {
+		for _, g := range []Tasks{entangled(n), scattered(n), plane(n)} {
+			w, d, err := prepare(g, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.run()
+			got := number(d, w)
+			mustBeOrder(t, g, got)
+			exact, err := Of(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.targets.coarse && !slices.Equal(got, exact) {
+				others++
+			}
+		}
+	}
+	if others < 20 {
+		t.Errorf("only %d orders are others", others)
+	}
+}
+
+// Tasks that depend on others at random have sets that nothing makes short.
+func TestEntangledGraphsTakeNoMore(t *testing.T) {
+	g := entangled(60_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w, d, err := prepare(g, maxRuns(len(g))/8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	runtime.ReadMemStats(&after)
+	mustBeOrder(t, g, number(d, w))
+	if b := (after.TotalAlloc - before.TotalAlloc) / uint64(len(g)); !w.targets.coarse || b > 2000 {
+		t.Errorf("coarse %t: %d bytes a task", w.targets.coarse, b)
+	}
+}
+
 // Lists of results come last, the first that is found to be at the end as the very last; values before who
 // takes them, and before the lists if only those do. dask fails on the latter.
 func TestListsAndValues(t *testing.T) {

@@ -15,11 +15,12 @@ type reached struct {
 	place  []int32
 	leaves int      // how many have a place
 	above  [][]span // by a root's place: the places of the leaves above it
+	coarse bool     // roots and above were too much to be kept exactly
 }
 
 // reach looks from each task down to the roots, and from each root up to the leaves. sorted has
 // the tasks in an order in which each comes after its dependencies.
-func reach(g Graph, d *dag, sorted []int32) *reached {
+func reach(g Graph, d *dag, sorted []int32, maxRuns int) *reached {
 	n := d.len()
 	r := &reached{
 		roots:  make([]int32, n),
@@ -39,17 +40,22 @@ func reach(g Graph, d *dag, sorted []int32) *reached {
 		r.place[v] = -1
 	}
 	roots := d.farEnds(g, sorted, &d.deps, &d.users, r.place)
-	ends(sorted, &d.deps, &d.users, r.place, func(v int32, s []span) {
+	p := spans{most: maxRuns}
+	p.ends(sorted, &d.deps, &d.users, r.place, func(v int32, s []span) (kept bool) {
 		r.roots[v] = setSize(s)
+		return false
 	})
 	slices.Reverse(sorted)
 	r.leaves = d.farEnds(g, sorted, &d.users, &d.deps, r.place)
 	r.above = make([][]span, roots)
-	ends(sorted, &d.users, &d.deps, r.place, func(v int32, s []span) {
-		if d.deps.count(v) == 0 {
+	p = spans{most: maxRuns, coarse: p.coarse}
+	p.ends(sorted, &d.users, &d.deps, r.place, func(v int32, s []span) (kept bool) {
+		if kept = d.deps.count(v) == 0; kept {
 			r.above[r.place[v]] = s
 		}
+		return kept
 	})
+	r.coarse = p.coarse
 	slices.Reverse(sorted)
 	return r
 }
@@ -130,12 +136,13 @@ func indices(name string) (at [3]uint32) {
 }
 
 // ends gives to each the set of ends of a task, for every task that is no end itself. sorted has the
-// tasks so that what is toward the ends comes first. A set is forgotten when all have used it.
-func ends(sorted []int32, toward, away *edges, place []int32, each func(v int32, s []span)) {
+// tasks so that what is toward the ends comes first. A set that is not kept is forgotten when all have
+// used it.
+func (p *spans) ends(sorted []int32, toward, away *edges, place []int32, each func(v int32, s []span) (kept bool)) {
 	n := len(place)
 	sets := make([][]span, n)
 	left := make([]int32, n) // who will still use it
-	var p spans
+	counted := make([]bool, n)
 	for _, v := range sorted {
 		next := toward.of(v)
 		left[v] = away.count(v)
@@ -145,15 +152,23 @@ func ends(sorted []int32, toward, away *edges, place []int32, each func(v int32,
 			}
 			continue
 		}
-		s := p.union(sets, next)
-		each(v, s)
+		s, fresh := p.union(sets, next)
+		kept := each(v, s)
 		if left[v] > 0 {
 			sets[v] = s
 		}
+		if fresh && (kept || left[v] > 0) {
+			p.held += len(s)
+			counted[v] = !kept
+		}
 		for _, w := range next {
-			if left[w]--; left[w] == 0 {
-				sets[w] = nil
+			if left[w]--; left[w] > 0 {
+				continue
 			}
+			if counted[w] {
+				p.held -= len(sets[w])
+			}
+			sets[w] = nil
 		}
 	}
 }

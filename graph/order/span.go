@@ -24,6 +24,9 @@ type spans struct {
 	block   []span
 	scratch []span
 	bits    []uint64 // scratch, all zero
+
+	held, most int  // runs that are in use, and how many may be
+	coarse     bool // there were more
 }
 
 const blockSpans = 1024
@@ -44,8 +47,9 @@ func (p *spans) keep(s []span) []span {
 }
 
 // union gives the union of the sets of some tasks, of which there is one at least; one of theirs
-// if it has all.
-func (p *spans) union(sets [][]span, of []int32) []span {
+// if it has all, else a fresh one. When too many runs are in use, that has more than the union:
+// gaps are filled until a few runs are left.
+func (p *spans) union(sets [][]span, of []int32) (s []span, fresh bool) {
 	first := sets[of[0]]
 	last := first
 	all := append(p.scratch[:0], first...)
@@ -57,15 +61,30 @@ func (p *spans) union(sets [][]span, of []int32) []span {
 	}
 	p.scratch = all
 	if len(all) == len(first) {
-		return first
+		return first, false
 	}
 	out := p.merge(all)
 	for _, v := range of {
 		if slices.Equal(out, sets[v]) {
-			return sets[v]
+			return sets[v], false
 		}
 	}
-	return p.keep(out)
+	if p.held > p.most {
+		p.coarse = true
+		out = coarsen(out)
+	}
+	return p.keep(out), true
+}
+
+const coarseRuns = 16
+
+func coarsen(s []span) []span {
+	each := (len(s) + coarseRuns - 1) / coarseRuns
+	out := s[:0]
+	for i := 0; i < len(s); i += each {
+		out = append(out, span{s[i].lo, s[min(i+each, len(s))-1].hi})
+	}
+	return out
 }
 
 // merge unites runs, in place: by sorting them, or where they are many and close, by painting them.

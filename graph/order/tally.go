@@ -109,7 +109,7 @@ func (t *tally) lowerRange(i, lo, hi int32, s span) {
 	}
 	if s.lo <= lo && hi <= s.hi {
 		t.take(i, 1)
-		t.drop(i, lo, hi)
+		t.dropRange(i, lo, hi)
 		return
 	}
 	mid := (lo + hi) / 2
@@ -120,8 +120,8 @@ func (t *tally) lowerRange(i, lo, hi int32, s span) {
 	t.pull(i, right)
 }
 
-// drop forgets who lacks nothing any more.
-func (t *tally) drop(i, lo, hi int32) {
+// dropRange forgets who lacks nothing any more.
+func (t *tally) dropRange(i, lo, hi int32) {
 	n := &t.nodes[i]
 	if n.all.lacks > 0 {
 		return
@@ -133,26 +133,33 @@ func (t *tally) drop(i, lo, hi int32) {
 	mid := (lo + hi) / 2
 	right := i + 2*(mid-lo)
 	t.push(i, right)
-	t.drop(i+1, lo, mid)
-	t.drop(right, mid, hi)
+	t.dropRange(i+1, lo, mid)
+	t.dropRange(right, mid, hi)
 	t.pull(i, right)
 }
 
 // begin notes that the leaf at a place is begun.
-func (t *tally) begin(place int32) { t.beginRange(0, 0, t.size, place) }
+func (t *tally) begin(place int32) {
+	t.change(0, 0, t.size, place, func(n *tallyNode) { n.begun = n.all })
+}
 
-func (t *tally) beginRange(i, lo, hi, place int32) {
+// drop forgets the leaf at a place.
+func (t *tally) drop(place int32) {
+	t.change(0, 0, t.size, place, func(n *tallyNode) { n.all.lacks, n.begun.lacks = nothing, nothing })
+}
+
+func (t *tally) change(i, lo, hi, place int32, how func(*tallyNode)) {
 	if hi-lo == 1 {
-		t.nodes[i].begun = t.nodes[i].all
+		how(&t.nodes[i])
 		return
 	}
 	mid := (lo + hi) / 2
 	right := i + 2*(mid-lo)
 	t.push(i, right)
 	if place < mid {
-		t.beginRange(i+1, lo, mid, place)
+		t.change(i+1, lo, mid, place, how)
 	} else {
-		t.beginRange(right, mid, hi, place)
+		t.change(right, mid, hi, place, how)
 	}
 	t.pull(i, right)
 }

@@ -11,11 +11,12 @@ type targets struct {
 	place  []int32
 	above  [][]span
 	lack   tally
-	begun  int // tasks, beyond leaves too, that have a dependency placed and are not placed
+	coarse bool // what leaves lack is not exact
+	begun  int  // tasks, beyond leaves too, that have a dependency placed and are not placed
 }
 
 func newTargets(d *dag, rk *ranking, r *reached) *targets {
-	t := &targets{place: r.place, above: r.above}
+	t := &targets{place: r.place, above: r.above, coarse: r.coarse}
 	var roots []int32
 	for v := range d.len() {
 		if !d.walked(v) {
@@ -88,8 +89,16 @@ func (t *targets) begin(v int32, leaf bool) {
 	}
 }
 
-// placed notes that a root is placed that is no leaf.
-func (t *targets) placed(root int32) {
+// finish notes that a leaf is placed that is no root. It lacks nothing then, and is known to, unless
+// that is not exact.
+func (t *targets) finish(leaf int32) {
+	if t.coarse {
+		t.lack.drop(t.place[leaf])
+	}
+}
+
+// load notes that a root is placed that is no leaf.
+func (t *targets) load(root int32) {
 	for _, s := range t.above[t.place[root]] {
 		t.lack.lower(s)
 	}

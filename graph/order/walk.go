@@ -134,8 +134,11 @@ func (w *walker) place(v int32) {
 		w.placeData(v)
 		w.todo--
 		users := w.g.users.of(v)
-		if w.g.deps.count(v) == 0 && len(users) > 0 {
-			w.targets.placed(v)
+		switch root, leaf := w.g.deps.count(v) == 0, len(users) == 0; {
+		case root && !leaf:
+			w.targets.load(v)
+		case leaf && !root:
+			w.targets.finish(v)
 		}
 		v = w.free(users)
 	}

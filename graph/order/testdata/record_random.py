@@ -8,6 +8,8 @@ def graphs(rng):
         n = rng.randint(1, 14) if i < 700 else rng.randint(5, 60) if i < 2560 else rng.randint(100, 400)
         deps = make(rng, n)
         yield f"{make.__name__}-{i}", dress(rng, deps, flavour=i // len(kinds) % 4)
+    for i in range(20):
+        yield f"deep-{i}", dress(rng, deep(rng), flavour=0)
 
 
 def dress(rng, deps, flavour):
@@ -149,6 +151,19 @@ def overlaid(rng, n):
         out.append(set(range(part, part + roots)))
         for r in range(roots):
             out.append({r, part + roots} | ({part + r} if rng.random() < 0.5 else set()))
+    return out
+
+
+def deep(rng):
+    """Dense layers, so many that the count of ways to a root is beyond a word."""
+    width = rng.randint(2, 4)
+    out = [set() for _ in range(width)]
+    for layer in range(rng.randint(70, 100)):
+        start = layer * width
+        most = rng.randint(width - 1, width)
+        out += [set(rng.sample(range(start, start + width), most)) | {start + c} for c in range(width)]
+        if rng.random() < 0.1:
+            out[-1].add(rng.randrange(width))
     return out
 
 
