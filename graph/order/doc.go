@@ -9,10 +9,13 @@
 //	trim.go       data within tasks and lists of results are set aside: they are not run
 //	weigh.go      how much lies below each task; a cycle is found here
 //	reach.go      how many roots lie below each task, which leaves lie above each root
+//	span.go       the sets of those
 //	rank.go       what is compared when one of several tasks is to be picked
 //	target.go     which leaf to finish next
+//	tally.go      how many roots each leaf lacks yet
 //	walk.go       the path to that leaf, and what it takes to walk it
 //	runnable.go   what has become ready beside the path: run now, or remembered
+//	ahead.go      what is remembered
 //
 // A root is a task without dependencies, a leaf one that nobody depends on.
 //

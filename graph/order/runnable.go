@@ -29,7 +29,7 @@ func (w *walker) runReady() {
 	}
 }
 
-// follow goes forward from v, along all branches, the shorter ones first.
+// follow goes forward from v, along all branches, those first that were found first.
 func (w *walker) follow(v int32) {
 	branches := []branch{{way: w.ahead.begin(v)}}
 	for len(branches) > 0 {

@@ -1,10 +1,10 @@
 """Records what dask.order gives, for the tests of package order. Run by hand:
 
-    python3 -m venv /tmp/v
-    /tmp/v/bin/pip install -r graph/order/testdata/requirements.txt
-    /tmp/v/bin/python graph/order/testdata/record.py
+    python3 -m venv venv
+    venv/bin/pip install -r graph/order/testdata/requirements.txt
+    venv/bin/python graph/order/testdata/record.py
 
-It writes, beside itself:
+with Python 3.11 or later, in some minutes. It writes, beside itself:
 
     suite.jsonl.gz        every call of order() that dask's tests/test_order.py makes
     suite-tests.json      every test of that file: its outcome and how many calls it made
