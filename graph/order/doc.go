@@ -28,12 +28,13 @@
 //
 // # Costs
 //
-// About linear in tasks and edges: a microsecond or two and 200 to 400 bytes a task. What is not
-// linear is the sets of roots and leaves that tasks reach. They are kept as runs of neighbours, and
-// forgotten when they have been used: one run or a few for trees, shuffles, sums so far and
-// products, one a row for neighbourhoods in the plane, as many as there are roots for tasks that
-// depend on many others at random. When those take too much memory they are kept roughly only. No
-// recursion goes deeper than the logarithm of the number of tasks.
+// About linear in tasks and edges: a microsecond or two and 200 to 500 bytes a task, counting all
+// that is ever allocated. What is not linear is the sets of roots and leaves that tasks reach.
+// They are kept as runs of neighbours, and forgotten when they have been used: one run or a few for
+// trees, shuffles, sums so far and products, one a row for neighbourhoods in the plane (some five
+// microseconds and 800 bytes a task), as many as there are roots for tasks that depend on many
+// others at random. When those take too much memory they are kept roughly only. No recursion goes
+// deeper than the logarithm of the number of tasks.
 //
 // # State, blocking, errors
 //
