@@ -1,0 +1,131 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MissingError names a dependency that is in no graph.
+type MissingError struct {
+	Key string // what is missing
+	By  string // the key of the task that depends on it, or "" where it is wanted
+}
+
+func (e *MissingError) Error() string {
+	if e.By == "" {
+		return fmt.Sprintf("graph: %q is wanted and not in the graph", e.Key)
+	}
+	return fmt.Sprintf("graph: %q depends on %q, which is not in the graph", e.By, e.Key)
+}
+
+// CycleError gives a path of keys, each depending on the next, that ends where it begins.
+type CycleError struct{ Path []string }
+
+func (e *CycleError) Error() string {
+	path := e.Path
+	if len(path) > 12 {
+		path = slices.Concat(path[:6], []string{fmt.Sprintf("... (%d more)", len(path)-11)}, path[len(path)-5:])
+	}
+	return "graph: a cycle: " + strings.Join(path, " -> ")
+}
+
+// DuplicateError names a key that two tasks have.
+type DuplicateError struct{ Key string }
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("graph: two tasks have the key %q", e.Key)
+}
+
+// Named is a task whose dependencies are named by key.
+type Named struct {
+	Task  // Deps is not looked at
+	Needs []string
+}
+
+// Resolve turns names into indices.
+func Resolve(named []Named) ([]Task, error) {
+	index := make(map[string]int32, len(named))
+	for i := range named {
+		if _, ok := index[named[i].Key]; ok {
+			return nil, &DuplicateError{Key: named[i].Key}
+		}
+		index[named[i].Key] = int32(i)
+	}
+	out := make([]Task, len(named))
+	for i := range named {
+		out[i] = named[i].Task
+		out[i].Deps = make([]int32, len(named[i].Needs))
+		for j, k := range named[i].Needs {
+			d, ok := index[k]
+			if !ok {
+				return nil, &MissingError{Key: k, By: named[i].Key}
+			}
+			out[i].Deps[j] = d
+		}
+	}
+	return out, nil
+}
+
+func (g *Graph) check(order []int32) error {
+	n := int32(len(g.tasks))
+	if order != nil && len(order) != len(g.tasks) {
+		return fmt.Errorf("graph: an order of %d for %d tasks", len(order), n)
+	}
+	for i := range g.tasks {
+		for _, d := range g.tasks[i].Deps {
+			if d < 0 || d >= n {
+				return &MissingError{Key: fmt.Sprintf("task %d", d), By: g.tasks[i].Key}
+			}
+		}
+	}
+	for _, w := range g.wanted {
+		if w < 0 || w >= n {
+			return &MissingError{Key: fmt.Sprintf("task %d", w)}
+		}
+	}
+	return nil
+}
+
+// cycle gives the keys along a cycle, or nil. What can be taken away from the roots up is in none;
+// from any task that is left, going down within what is left comes round.
+func (g *Graph) cycle() []string {
+	n := len(g.tasks)
+	waits := make([]int32, n)
+	stack := make([]int32, 0, n)
+	for i := range int32(n) {
+		if waits[i] = int32(len(g.deps.of(i))); waits[i] == 0 {
+			stack = append(stack, i)
+		}
+	}
+	gone := 0
+	for len(stack) > 0 {
+		t := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		gone++
+		for _, u := range g.up.of(t) {
+			if waits[u]--; waits[u] == 0 {
+				stack = append(stack, u)
+			}
+		}
+	}
+	if gone == n {
+		return nil
+	}
+	at := int32(slices.IndexFunc(waits, func(w int32) bool { return w > 0 }))
+	seen := make(map[int32]int)
+	var path []string
+	for {
+		if from, ok := seen[at]; ok {
+			return append(path[from:], g.tasks[at].Key)
+		}
+		seen[at] = len(path)
+		path = append(path, g.tasks[at].Key)
+		for _, d := range g.deps.of(at) {
+			if waits[d] > 0 {
+				at = d
+				break
+			}
+		}
+	}
+}
