@@ -1,0 +1,93 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Policy says how root tasks come to workers.
+type Policy uint8
+
+// The policies.
+const (
+	// Both withholds root tasks and runs related ones on one worker.
+	Both Policy = iota
+	// Withhold sends a root task to the least busy worker once that has a slot for it, as Dask does today.
+	Withhold
+	// CoAssign sends all root tasks at once, in runs of neighbours, as Dask does where its
+	// worker-saturation is inf.
+	CoAssign
+)
+
+// String names the policy.
+func (p Policy) String() string {
+	switch p {
+	case Both:
+		return "both"
+	case Withhold:
+		return "withhold"
+	case CoAssign:
+		return "co-assign"
+	}
+	return "invalid"
+}
+
+// Defaults; the first two are Dask's.
+const (
+	DefaultSaturation      = 1.1
+	DefaultAllowedFailures = 3
+	DefaultStealInterval   = time.Second
+	DefaultBandwidth       = 100 << 20 // bytes a second, as long as nothing is known
+	defaultDuration        = int64(500 * time.Millisecond)
+)
+
+// Config configures a Core.
+type Config struct {
+	Policy Policy
+	// Saturation is Dask's worker-saturation: a worker has max(ceil(Saturation*threads), 1) slots for
+	// root tasks, less what it processes. Inf turns withholding off.
+	Saturation float64
+	// AllowedFailures is how many workers may die while they run a task; one more, and it fails.
+	AllowedFailures int
+	// StealInterval is how often the shell should Tick; below 0 nothing is stolen.
+	StealInterval time.Duration
+	// Bandwidth between workers, bytes a second, to weigh moves against waiting.
+	Bandwidth float64
+	// Budget bounds the bytes that results hold in the cluster before more root tasks are let in; 0:
+	// derived from the graph, from sizes seen and from what workers say they may hold. It never
+	// keeps a root task from running where nothing else runs.
+	Budget int64
+}
+
+// DefaultConfig gives what New takes where nothing is said.
+func DefaultConfig() Config {
+	return Config{
+		Saturation:      DefaultSaturation,
+		AllowedFailures: DefaultAllowedFailures,
+		StealInterval:   DefaultStealInterval,
+		Bandwidth:       DefaultBandwidth,
+	}
+}
+
+// Validate says everything that is wrong.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Policy > CoAssign {
+		errs = append(errs, fmt.Errorf("graph: policy %d is not one of them", c.Policy))
+	}
+	if c.Saturation < 0 || math.IsNaN(c.Saturation) {
+		errs = append(errs, fmt.Errorf("graph: saturation %v: give 0 or more, or Inf", c.Saturation))
+	}
+	if c.AllowedFailures < 0 {
+		errs = append(errs, fmt.Errorf("graph: allowed failures %d: give 0 or more", c.AllowedFailures))
+	}
+	if !(c.Bandwidth > 0) {
+		errs = append(errs, fmt.Errorf("graph: bandwidth %v: give more than 0", c.Bandwidth))
+	}
+	if c.Budget < 0 {
+		errs = append(errs, fmt.Errorf("graph: budget %d: give 0 or more", c.Budget))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,67 @@
+package graph
+
+import "math"
+
+// share is how many roots there are for a worker, if each thread has as many.
+func (h *homes) share(c *Core, w *worker) int32 {
+	return int32(max(len(h.roots)*w.threads/max(c.threads, 1), 1))
+}
+
+// room is what a worker may hold of roots' families at once: as much as the tasks it has slots for are
+// likely to hold.
+func (h *homes) room(c *Core, w *worker) float64 {
+	return max(math.Ceil(min(c.cfg.Saturation, 2)*float64(w.threads)), 1) * c.mean() * (1 + h.fanIn)
+}
+
+// family says where a block should end that begins with the first root of b: the cogroup of that root.
+//
+// Walking along the line, front is what the block has made and a later root needs. It is in the worker's memory
+// then, and where the block ends it is what may have to be moved. A block ends where nothing would
+// have to be moved. Failing that it ends where the least has to be moved a root, of the places before front
+// has become too much for the worker to hold or the block more than its share. What is too much
+// grows with the logarithm of the block's length. A tree's front does no more, and so a subtree can
+// have a worker to itself; of roots that all wait for each other several workers take a few each.
+func (h *homes) family(c *Core, w *worker, b *block) int32 {
+	start := b.start
+	limit := min(b.end, start+h.share(c, w))
+	room := h.room(c, w)
+	if h.ends == nil {
+		h.ends = make([]float64, len(h.roots))
+	}
+	defer func() {
+		for _, q := range h.used {
+			h.ends[q] = 0
+		}
+		h.used = h.used[:0]
+	}()
+	front, top, base := 0.0, 0.0, int32(1)
+	best, cost := start+1, math.Inf(1)
+	for p := start; p < limit; p++ {
+		for _, t := range h.made.of(p) {
+			if h.last[t] > p {
+				size := c.size(t)
+				front += size
+				h.ends[h.last[t]] += size
+				h.used = append(h.used, h.last[t])
+			}
+		}
+		front -= h.ends[p]
+		n := p + 1 - start
+		if front <= room*nothing {
+			return p + 1
+		}
+		top = max(top, front)
+		if top <= room {
+			base = n
+		} else if top > room*(1+math.Log2(float64(n)/float64(base))/2) {
+			break
+		}
+		if x := front / float64(n); x <= cost {
+			best, cost = p+1, x
+		}
+	}
+	return best
+}
+
+// nothing is the part of a worker's room that does not matter.
+const nothing = 1.0 / 64

@@ -1,0 +1,259 @@
+package graph
+
+import (
+	"slices"
+)
+
+// homes withholds root tasks and keeps related ones together: workers claim the line of roots block
+// by block (family), and a block's roots run on the worker whose home it is. A home is soft: a worker for which
+// nothing is left takes half of what another has.
+type homes struct {
+	*line
+	ready  bitset // positions of roots that are withheld
+	nready int
+	blocks []*block // those in which a root is withheld, in order
+	extra  rankHeap // roots that are not on the line
+	fanIn  float64  // inputs of a task, on average
+	round  int
+
+	ends []float64 // scratch of family: by position, what is needed until there
+	used []int32   // and where it is not 0
+}
+
+// block is a run of the line.
+type block struct {
+	start, end int32
+	owner      *worker // nil: nobody's yet
+}
+
+// homeState is what a worker has of the line.
+type homeState struct {
+	blocks []*block
+	dry    int // the round in which nothing was found for it
+}
+
+func newHomes(g *Graph) *homes {
+	l := newLine(g)
+	return &homes{line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
+}
+
+func (h *homes) push(c *Core, t int32) {
+	p := h.at[t]
+	if p == none || h.roots[p] != t {
+		h.extra.push(c.g.rank[t])
+		return
+	}
+	if h.ready.has(p) {
+		return
+	}
+	h.ready.set(p)
+	h.nready++
+	i := h.after(p)
+	if i > 0 {
+		b := h.blocks[i-1]
+		if p < b.end {
+			return
+		}
+		if b.owner == nil && p == b.end && (i == len(h.blocks) || p < h.blocks[i].start) {
+			b.end++
+			return
+		}
+	}
+	h.blocks = slices.Insert(h.blocks, i, &block{start: p, end: p + 1})
+}
+
+// after gives the index of the first block that begins after a position.
+func (h *homes) after(p int32) int {
+	i, _ := slices.BinarySearchFunc(h.blocks, p+1, func(b *block, p int32) int { return int(b.start - p) })
+	return i
+}
+
+// first gives the position of the first root withheld in a block, or none. What is not withheld any
+// more, though it is marked, is forgotten on the way.
+func (h *homes) first(c *Core, b *block) int32 {
+	for {
+		p := h.ready.next(b.start, b.end)
+		if p == none || c.tasks[h.roots[p]].state == Queued {
+			b.start = max(p, b.start)
+			return p
+		}
+		h.unmark(p)
+	}
+}
+
+func (h *homes) unmark(p int32) {
+	h.ready.clear(p)
+	h.nready--
+}
+
+// remove takes a block that has no roots left from the list, and from its owner's.
+func (h *homes) remove(b *block) {
+	is := func(o *block) bool { return o == b }
+	h.blocks = slices.DeleteFunc(h.blocks, is)
+	if b.owner != nil {
+		b.owner.home.blocks = slices.DeleteFunc(b.owner.home.blocks, is)
+	}
+}
+
+func (h *homes) gone(w *worker) {
+	for _, b := range w.home.blocks {
+		b.owner = nil
+	}
+	w.home = homeState{}
+}
+
+func (h *homes) settle(c *Core) {
+	h.round++
+	for h.nready > 0 || len(h.extra) > 0 {
+		w := h.admitted(c)
+		if w == nil {
+			return
+		}
+		if t := h.next(c, w); t != none {
+			c.assign(t, w)
+		} else {
+			w.home.dry = h.round
+		}
+	}
+}
+
+// admitted is the open worker with the fewest tasks a thread of those that may take a root now.
+func (h *homes) admitted(c *Core) *worker {
+	if c.overBudget() {
+		return nil
+	}
+	return c.leastFull(func(w *worker) bool { return w.home.dry != h.round && h.admits(c, w) })
+}
+
+// admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads are
+// there to hide the way to the scheduler and back. They are not for a worker that holds much,
+// unless the cluster has held more before: then it costs nothing.
+func (h *homes) admits(c *Core, w *worker) bool {
+	n := len(w.procs) - w.long
+	if n < w.threads {
+		return true
+	}
+	if c.all.n == 0 {
+		return false
+	}
+	more := c.mean()
+	return float64(w.bytes)+float64(n+1)*more <= 2*h.room(c, w) ||
+		float64(c.inMemory)+float64(c.count[Processing]+1)*more <= belowPeak*float64(c.peak)
+}
+
+// belowPeak is the part of the most that was held up to which holding more costs nothing.
+const belowPeak = 0.9
+
+// next takes the root that a worker should run now.
+func (h *homes) next(c *Core, w *worker) int32 {
+	for {
+		if p := h.own(c, w); p != none {
+			h.unmark(p)
+			return h.roots[p]
+		}
+		if !h.claim(c, w) && !h.help(c, w) {
+			break
+		}
+	}
+	for len(h.extra) > 0 {
+		if t := c.g.byRank[h.extra.pop()]; c.tasks[t].state == Queued {
+			return t
+		}
+	}
+	return none
+}
+
+// own gives the first root of a worker's own blocks.
+func (h *homes) own(c *Core, w *worker) int32 {
+	best := none
+	for i := len(w.home.blocks) - 1; i >= 0; i-- {
+		b := w.home.blocks[i]
+		switch p := h.first(c, b); {
+		case p == none:
+			h.remove(b)
+		case best == none || p < best:
+			best = p
+		}
+	}
+	return best
+}
+
+// claim makes the next block that is nobody's a worker's own.
+func (h *homes) claim(c *Core, w *worker) bool {
+	for i := 0; i < len(h.blocks); i++ {
+		b := h.blocks[i]
+		if b.owner != nil {
+			continue
+		}
+		if h.first(c, b) == none {
+			h.remove(b)
+			i--
+			continue
+		}
+		if end := h.family(c, w, b); end < b.end {
+			h.split(i, end)
+		}
+		h.give(b, w)
+		return true
+	}
+	return false
+}
+
+func (h *homes) give(b *block, w *worker) {
+	b.owner = w
+	w.home.blocks = append(w.home.blocks, b)
+}
+
+// split makes two blocks of one, the second from p on and nobody's.
+func (h *homes) split(i int, p int32) *block {
+	b := h.blocks[i]
+	rest := &block{start: p, end: b.end}
+	b.end = p
+	h.blocks = slices.Insert(h.blocks, i+1, rest)
+	return rest
+}
+
+// help takes for a worker that has none left the second half of what another has left most of,
+// where that saves more time than it costs in moves.
+func (h *homes) help(c *Core, w *worker) bool {
+	at, most := -1, 0
+	for i, b := range h.blocks {
+		if b.owner == nil || b.owner == w || h.first(c, b) == none {
+			continue
+		}
+		if n := h.ready.count(b.start, b.end); n > most && h.worthHelp(c, b.owner, n) {
+			at, most = i, n
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	b := h.blocks[at]
+	if most > 1 {
+		h.give(h.split(at, h.nth(b, most/2)), w)
+		return true
+	}
+	b.owner.home.blocks = slices.DeleteFunc(b.owner.home.blocks, func(o *block) bool { return o == b })
+	h.give(b, w)
+	return true
+}
+
+// nth gives the position of a block's root number n of those that are withheld.
+func (h *homes) nth(b *block, n int) int32 {
+	p := b.start
+	for ; n > 0; n-- {
+		p = h.ready.next(p+1, b.end)
+	}
+	return p
+}
+
+// worthHelp weighs the time until a worker comes to the second half of n roots against that to move what
+// they are likely to meet.
+func (h *homes) worthHelp(c *Core, owner *worker, n int) bool {
+	if owner.paused {
+		return true
+	}
+	perRoot := float64(len(h.at)) / float64(len(h.roots)) * float64(c.meanDuration())
+	wait := (float64(owner.work) + float64(n)*perRoot/2) / float64(owner.threads)
+	return wait/1e9 > 2*c.mean()*(1+h.fanIn)/c.cfg.Bandwidth
+}

@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// line is the graph's root tasks laid out so that those whose results meet are neighbours. It depends
+// on the graph and its order alone.
+type line struct {
+	roots []int32 // by position
+	at    []int32 // position of each task; of what is no root, the last root that it needs
+	last  []int32 // of each task, the position from which on its result is not needed any more
+	made  csr     // the tasks at each position
+}
+
+// wide is the fan-out above which a result is taken for one that everybody needs: it relates nothing.
+const wide = 32
+
+func newLine(g *Graph) *line {
+	n := g.Len()
+	l := &line{at: make([]int32, n)}
+	topo := g.topological()
+	join := make([]int32, n) // rank of the first task that brings the result together with another's
+	for i := n - 1; i >= 0; i-- {
+		t := topo[i]
+		join[t] = int32(n)
+		for _, u := range g.up.of(t) {
+			j := join[u]
+			if g.joins(u) {
+				j = g.rank[u]
+			}
+			join[t] = min(join[t], j)
+		}
+	}
+	for _, t := range topo {
+		if g.mayBeRoot(t) {
+			l.roots = append(l.roots, t)
+		}
+	}
+	slices.SortFunc(l.roots, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(join[a], join[b]), cmp.Compare(g.rank[a], g.rank[b]))
+	})
+	for i := range l.at {
+		l.at[i] = none
+	}
+	for p, t := range l.roots {
+		l.at[t] = int32(p)
+	}
+	for _, t := range topo {
+		if l.at[t] == none {
+			for _, d := range g.deps.of(t) {
+				l.at[t] = max(l.at[t], l.at[d])
+			}
+		}
+	}
+	l.index(g)
+	return l
+}
+
+// index finds what is made at each position, and until where it is needed. At a position
+// everything runs that needs no later root.
+func (l *line) index(g *Graph) {
+	l.last = make([]int32, len(l.at))
+	l.made = csr{off: make([]int32, len(l.roots)+1), list: make([]int32, len(l.at))}
+	for t, p := range l.at {
+		l.last[t] = p
+		for _, u := range g.up.of(int32(t)) {
+			l.last[t] = max(l.last[t], l.at[u])
+		}
+		l.made.off[p+1]++
+	}
+	for i := range l.roots {
+		l.made.off[i+1] += l.made.off[i]
+	}
+	next := slices.Clone(l.made.off)
+	for t, p := range l.at {
+		l.made.list[next[p]] = int32(t)
+		next[p]++
+	}
+}
+
+// joins tells whether a task brings several results together, what everybody needs left out.
+func (g *Graph) joins(t int32) bool {
+	n := 0
+	for _, d := range g.deps.of(t) {
+		if len(g.up.of(d)) <= wide {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// mayBeRoot tells whether a task is a root task in some cluster.
+func (g *Graph) mayBeRoot(t int32) bool {
+	if g.tasks[t].Ann.restricts() {
+		return false
+	}
+	if len(g.deps.of(t)) == 0 || g.tasks[t].Producer {
+		return true
+	}
+	x := &g.groups[g.group[t]]
+	return x.size > 2 && x.deps < bigDeps && x.depTasks < bigDeps
+}
+
+// topological gives the tasks so that each comes after what it depends on.
+func (g *Graph) topological() []int32 {
+	n := g.Len()
+	waits := make([]int32, n)
+	out := make([]int32, 0, n)
+	for _, t := range g.byRank {
+		if waits[t] = int32(len(g.deps.of(t))); waits[t] == 0 {
+			out = append(out, t)
+		}
+	}
+	for i := 0; i < len(out); i++ {
+		for _, u := range g.up.of(out[i]) {
+			if waits[u]--; waits[u] == 0 {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// bitset is a set of positions.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func (b bitset) set(i int32)      { b[i>>6] |= 1 << (i & 63) }
+func (b bitset) clear(i int32)    { b[i>>6] &^= 1 << (i & 63) }
+func (b bitset) has(i int32) bool { return b[i>>6]&(1<<(i&63)) != 0 }
+
+// next gives the first member in [from, to), or none.
+func (b bitset) next(from, to int32) int32 {
+	for from < to {
+		w := b[from>>6] >> (from & 63)
+		if w != 0 {
+			if i := from + int32(bits.TrailingZeros64(w)); i < to {
+				return i
+			}
+			return none
+		}
+		from = (from>>6 + 1) << 6
+	}
+	return none
+}
+
+// count counts the members in [from, to).
+func (b bitset) count(from, to int32) int {
+	n := 0
+	for i := b.next(from, to); i != none; i = b.next(i+1, to) {
+		if i&63 == 0 && i+64 <= to {
+			n += bits.OnesCount64(b[i>>6])
+			i += 63
+			continue
+		}
+		n++
+	}
+	return n
+}

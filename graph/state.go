@@ -1,0 +1,81 @@
+package graph
+
+// State is where a task stands. The names are Dask's.
+type State uint8
+
+// The states.
+const (
+	Released   State = iota // not needed now, or not any more; it can be made
+	Waiting                 // needed; some input is not in memory
+	NoWorker                // its inputs are there; no worker that may run it is
+	Queued                  // a root task whose inputs are there, withheld until a worker has a slot for it
+	Processing              // sent to a worker
+	Memory                  // its result is on at least one worker
+	Erred                   // it failed, or something that it needs did
+	Forgotten               // nobody will ever need it again
+	numStates
+)
+
+var stateNames = [numStates]string{"released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten"}
+
+// String names the state.
+func (s State) String() string {
+	if s < numStates {
+		return stateNames[s]
+	}
+	return "invalid"
+}
+
+// active tells whether the task holds on to its inputs: it is needed and not made yet.
+func (s State) active() bool { return s >= Waiting && s <= Processing }
+
+// move is what moves a task.
+type move uint8
+
+const (
+	onNeed   move = iota // someone needs its result
+	onStrand             // ready, and no worker may run it
+	onHold               // ready, and withheld
+	onAssign             // given to a worker
+	onUnmeet             // an input was lost, or its worker was: its inputs are looked at anew
+	onFinish             // done
+	onDrop               // nobody needs it now
+	onFail
+	onForget
+	numMoves
+)
+
+var moveNames = [numMoves]string{"need", "strand", "hold", "assign", "unmeet", "finish", "drop", "fail", "forget"}
+
+func (m move) String() string {
+	if m < numMoves {
+		return moveNames[m]
+	}
+	return "invalid"
+}
+
+// illegal marks what the table has not; it is no state.
+const illegal = numStates
+
+// table is the machine. A result that is lost goes memory -> released (drop) -> waiting (need).
+var table = func() (t [numStates][numMoves]State) {
+	for s := range t {
+		for m := range t[s] {
+			t[s][m] = illegal
+		}
+	}
+	t[Released][onNeed] = Waiting
+	t[Released][onFail] = Erred
+	t[Released][onForget] = Forgotten
+	for _, s := range []State{Waiting, NoWorker, Queued} {
+		t[s][onStrand], t[s][onHold], t[s][onAssign], t[s][onUnmeet] = NoWorker, Queued, Processing, Waiting
+		t[s][onDrop], t[s][onFail] = Released, Erred
+	}
+	t[Processing] = [numMoves]State{
+		onNeed: illegal, onStrand: illegal, onHold: illegal, onAssign: illegal, onForget: illegal,
+		onUnmeet: Waiting, onFinish: Memory, onDrop: Released, onFail: Erred,
+	}
+	t[Memory][onDrop] = Released
+	t[Erred][onForget] = Forgotten
+	return t
+}()

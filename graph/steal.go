@@ -1,0 +1,147 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	maxStealTries = 16 // tasks of a victim looked at for one idle thread
+)
+
+// steal asks loaded workers for tasks that idle ones can end sooner. A worker gives back only
+// what it has not begun; the task is placed where it was meant to go once Recalled says so.
+func (c *Core) steal() {
+	if c.cfg.StealInterval < 0 || !c.started {
+		return
+	}
+	var idle, full []*worker
+	for _, w := range c.live {
+		switch n := len(w.procs) - w.long; {
+		case n < w.threads && !w.paused:
+			idle = append(idle, w)
+		case n > w.threads || w.paused && n > 0:
+			full = append(full, w)
+		}
+	}
+	if len(idle) == 0 || len(full) == 0 {
+		return
+	}
+	slices.SortStableFunc(full, func(a, b *worker) int {
+		return cmp.Compare(b.work*int64(a.threads), a.work*int64(b.threads))
+	})
+	slices.SortStableFunc(idle, func(a, b *worker) int { return cmp.Compare(len(a.procs)*b.threads, len(b.procs)*a.threads) })
+	free := make([]int, len(idle))
+	for i, w := range idle {
+		free[i] = w.threads - (len(w.procs) - w.long)
+	}
+	for _, v := range full {
+		if c.stealFrom(v, idle, free) {
+			return
+		}
+	}
+}
+
+// stealFrom takes the last in order from a victim, for as many threads as are idle; it tells
+// whether none is left.
+func (c *Core) stealFrom(v *worker, idle []*worker, free []int) bool {
+	spare := len(v.procs) - v.long - v.threads
+	if v.paused {
+		spare = len(v.procs) - v.long
+	}
+	total := 0
+	for _, n := range free {
+		total += n
+	}
+	if total == 0 {
+		return true
+	}
+	picks := c.stealable(v, min(spare, total)*2+maxStealTries)
+	wait := v.work / int64(v.threads)
+	for _, t := range picks {
+		if spare <= 0 {
+			break
+		}
+		i := c.thief(t, v, idle, free, wait)
+		if i < 0 {
+			continue
+		}
+		x := &c.tasks[t]
+		x.flags |= isRecalled
+		free[i]--
+		spare--
+		wait -= x.est / int64(v.threads)
+		c.emit(Recall{Task: t, Attempt: x.attempt, Worker: v.id})
+	}
+	return false
+}
+
+// stealable gives up to n tasks of a worker that may go elsewhere, the last in order first.
+func (c *Core) stealable(v *worker, n int) []int32 {
+	var out []int32
+	for _, t := range v.procs {
+		if x := &c.tasks[t]; x.flags&(isLong|isRecalled) == 0 {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int { return cmp.Compare(c.g.rank[b], c.g.rank[a]) })
+	return out[:min(n, len(out))]
+}
+
+// thief picks the idle worker on which t costs the least to move, if it would end sooner there than where it waits.
+func (c *Core) thief(t int32, v *worker, idle []*worker, free []int, wait int64) int {
+	best, low := -1, int64(0)
+	restricted := c.g.tasks[t].Ann.restricts()
+	for i, w := range idle {
+		if free[i] <= 0 || restricted && !slices.Contains(c.valid(t), w) {
+			continue
+		}
+		if cost := int64(float64(c.missing(t, w)) / c.cfg.Bandwidth * 1e9); best < 0 || cost < low {
+			best, low = i, cost
+		}
+	}
+	if best < 0 || !v.paused && low >= wait {
+		return -1
+	}
+	return best
+}
+
+func (c *Core) onRecalled(ev Recalled) {
+	x := c.attempt(ev.Task, ev.Attempt)
+	w := c.worker(ev.Worker)
+	if x == nil || w == nil || x.worker != w.index {
+		return
+	}
+	x.flags &^= isRecalled
+	if !ev.OK {
+		return
+	}
+	to := c.idlest(ev.Task, w)
+	if to == nil {
+		to = w // it goes back, under a new attempt
+	} else {
+		c.counters.Stolen++
+	}
+	c.leave(ev.Task)
+	c.to(ev.Task, onUnmeet)
+	x.waits = 0
+	c.assign(ev.Task, to)
+}
+
+// idlest is the worker with an idle thread where t costs the least to move.
+func (c *Core) idlest(t int32, not *worker) *worker {
+	var idle []*worker
+	ws := c.live
+	if c.g.tasks[t].Ann.restricts() {
+		ws = c.valid(t)
+	}
+	for _, w := range ws {
+		if w != not && !w.paused && len(w.procs)-w.long < w.threads {
+			idle = append(idle, w)
+		}
+	}
+	if len(idle) == 0 {
+		return nil
+	}
+	return c.best(t, idle)
+}
