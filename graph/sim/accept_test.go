@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mobula/graph"
+)
+
+var workloads = []string{"anom_mean", "basic_sum", "double_diff", "vorticity", "dataframe_align"}
+
+const threads = 2 // of each worker, as in the benchmarks' cluster
+
+func load(t testing.TB, name string) *Workload {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "testdata", name+".json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func mustRun(t testing.TB, cfg Config) *Report {
+	t.Helper()
+	r, err := Run(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Failures) > 0 {
+		t.Fatalf("failures: %v", r.Failures)
+	}
+	return r
+}
+
+// TestRecordedWorkloads is what withholding together with co-assignment is for: on each of the graphs
+// by which Dask's withholding was judged it holds no more than withholding alone and moves no more
+// than co-assignment alone, and is not bought with time.
+func TestRecordedWorkloads(t *testing.T) {
+	for _, name := range workloads {
+		w := load(t, name)
+		for _, n := range []int{2, 4, 48} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("%s/%d/%d", name, n, seed), func(t *testing.T) { compare(t, w, n, seed) })
+			}
+		}
+	}
+}
+
+func compare(t *testing.T, w *Workload, workers int, seed uint64) {
+	by := make(map[graph.Policy]*Report)
+	for _, p := range []graph.Policy{graph.Withhold, graph.CoAssign, graph.Both} {
+		cfg := w.Config(p, workers, threads)
+		cfg.Seed = seed
+		r := mustRun(t, cfg)
+		by[p] = r
+		t.Logf("| %s | %d | %v | %.2f | %.2f | %.2f | %.1f |", w.Name, workers, p, gib(r.Peak), gib(r.PeakWorker), gib(r.Moved), r.Makespan.Seconds())
+	}
+	both, hold, co := by[graph.Both], by[graph.Withhold], by[graph.CoAssign]
+	if both.Peak > hold.Peak {
+		t.Errorf("holds %.2f GiB, withholding alone %.2f GiB", gib(both.Peak), gib(hold.Peak))
+	}
+	if both.Moved > co.Moved {
+		t.Errorf("moves %.2f GiB, co-assignment alone %.2f GiB", gib(both.Moved), gib(co.Moved))
+	}
+	if both.Makespan > hold.Makespan*115/100 {
+		t.Errorf("takes %v, withholding alone %v", both.Makespan, hold.Makespan)
+	}
+}
+
+func gib(n int64) float64 { return float64(n) / (1 << 30) }

@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"time"
+
+	"mobula/graph"
+)
+
+// kind is what an event of the simulation is.
+type kind uint8
+
+const (
+	evTick kind = iota
+	evSample
+	evFault
+	evCore // a message reaches the core; the rest reach a worker or happen there
+	evRun
+	evFetch
+	evFlow   // a copy's bytes begin to arrive
+	evArrive // and are there
+	evEnd    // a task ends
+	evStop
+	evRecall
+	evFree
+)
+
+func (k kind) isWork() bool { return k >= evCore }
+
+// event is one entry of the queue.
+type event struct {
+	at, seq int64
+	kind    kind
+	worker  int32
+	task    int32
+	n       int32 // attempt, or a fetch's source
+	rank    int32
+	fetch   int64 // a fetch's number, or a task's duration
+	msg     graph.Event
+}
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// queue is a heap of events, the earliest first; events of one time keep their order.
+type queue []event
+
+func (q *queue) push(e event) {
+	*q = append(*q, e)
+	s := *q
+	for i := len(s) - 1; i > 0; {
+		p := (i - 1) / 2
+		if s[p].before(&s[i]) {
+			return
+		}
+		s[p], s[i] = s[i], s[p]
+		i = p
+	}
+}
+
+func (q *queue) pop() event {
+	s := *q
+	top, n := s[0], len(s)-1
+	s[0] = s[n]
+	s[n] = event{}
+	s = s[:n]
+	*q = s
+	for i := 0; ; {
+		l := 2*i + 1
+		if l >= n {
+			return top
+		}
+		if l+1 < n && s[l+1].before(&s[l]) {
+			l++
+		}
+		if s[i].before(&s[l]) {
+			return top
+		}
+		s[i], s[l] = s[l], s[i]
+		i = l
+	}
+}
+
+// ready is a task that could begin.
+type ready struct{ rank, task int32 }
+
+// readyHeap is a heap of tasks, the lowest rank first.
+type readyHeap []ready
+
+func (h *readyHeap) push(rank, task int32) {
+	*h = append(*h, ready{rank, task})
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		p := (i - 1) / 2
+		if s[p].rank <= s[i].rank {
+			return
+		}
+		s[p], s[i] = s[i], s[p]
+		i = p
+	}
+}
+
+func (h *readyHeap) pop() ready {
+	s := *h
+	top, n := s[0], len(s)-1
+	s[0] = s[n]
+	s = s[:n]
+	*h = s
+	for i := 0; ; {
+		l := 2*i + 1
+		if l >= n {
+			return top
+		}
+		if l+1 < n && s[l+1].rank < s[l].rank {
+			l++
+		}
+		if s[i].rank <= s[l].rank {
+			return top
+		}
+		s[i], s[l] = s[l], s[i]
+		i = l
+	}
+}
+
+// duration is how long a task runs: what the workload says, longer or shorter by its seed.
+func (r *run) duration(t int32) time.Duration {
+	d := r.cfg.Duration(t)
+	if r.cfg.Jitter > 0 {
+		u := float64(mix(r.cfg.Seed^uint64(t)*0x9e3779b97f4a7c15)>>11) / (1 << 53)
+		d += time.Duration(float64(d) * r.cfg.Jitter * (2*u - 1))
+	}
+	return max(d, time.Microsecond)
+}
+
+// mix is the finaliser of splitmix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
