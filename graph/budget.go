@@ -1,5 +1,7 @@
 package graph
 
+import "math"
+
 // budgetPart is the part of what workers say they may hold that results should take before more
 // root tasks are let in. Dask's workers begin to write to disk at as much.
 const budgetPart = 0.6
@@ -16,10 +18,15 @@ func (c *Core) budget() int64 {
 }
 
 // overBudget tells whether one more root would be too much, what is being processed taken as
-// large as results are on average. With nothing processed a root always runs: a budget makes a graph
+// large as results are on average. With nothing processed a root runs all the same: a budget makes a graph
 // slower, never stand still.
 func (c *Core) overBudget() bool {
 	b := c.budget()
-	busy := c.count[Processing] - c.seceded
-	return b > 0 && busy > 0 && float64(c.inMemory)+float64(busy+1)*c.mean() > float64(b)
+	return b > 0 && !c.unlimited() && float64(c.inMemory)+float64(c.busy()+1)*c.mean() > float64(b)
 }
+
+// busy is how many tasks are processed and have not seceded.
+func (c *Core) busy() int { return c.count[Processing] - c.seceded }
+
+// unlimited tells whether withholding is turned off.
+func (c *Core) unlimited() bool { return math.IsInf(c.cfg.Saturation, 1) }

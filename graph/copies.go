@@ -150,6 +150,12 @@ func (c *Core) onFetchFailed(ev FetchFailed) {
 		return
 	}
 	if i := c.copyAt(ev.Task, from.index); i != none && c.copies[i].from == none {
+		for _, u := range c.g.up.of(ev.Task) {
+			if y := &c.tasks[u]; y.state == Processing && y.worker == from.index {
+				c.withdraw(u)
+				c.again(u)
+			}
+		}
 		c.removeCopy(ev.Task, from.index)
 		c.emit(Free{Task: ev.Task, Workers: []WorkerID{from.id}})
 	}

@@ -68,7 +68,9 @@ type Core struct {
 	inMemory int64
 	peak     int64 // the most that it was
 	count    [numStates]int
-	seceded  int // of the tasks processing
+	seceded  int     // of the tasks processing
+	stole    int64   // when work was stolen last
+	ended    *worker // where a task ended in this step
 	turn     int
 	started  bool
 	said     bool
@@ -78,6 +80,8 @@ type Core struct {
 
 // rootQueue holds root tasks that are withheld, one kind a policy.
 type rootQueue interface {
+	// takes tells whether a root task is to be withheld.
+	takes(t int32) bool
 	// push takes a root task that has become ready.
 	push(c *Core, t int32)
 	// settle assigns what may run now.
@@ -163,6 +167,10 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	c.placeFresh()
 	if c.started {
 		c.roots.settle(c)
+		if c.ended != nil {
+			c.stealIfIdle(c.ended)
+			c.ended = nil
+		}
 		if c.left == 0 && !c.said {
 			c.said = true
 			c.emit(Finished{})
@@ -347,6 +355,7 @@ func (c *Core) onDone(ev Done) {
 		return
 	}
 	c.counters.Done++
+	c.ended = w
 	c.leave(ev.Task)
 	c.to(ev.Task, onFinish)
 	x.bytes = max(ev.Bytes, 0)

@@ -10,7 +10,11 @@ func (h *homes) share(c *Core, w *worker) int32 {
 // room is what a worker may hold of roots' families at once: as much as the tasks it has slots for are
 // likely to hold.
 func (h *homes) room(c *Core, w *worker) float64 {
-	return max(math.Ceil(min(c.cfg.Saturation, 2)*float64(w.threads)), 1) * c.mean() * (1 + h.fanIn)
+	room := max(math.Ceil(min(c.cfg.Saturation, 2)*float64(w.threads)), 1) * c.mean() * (1 + h.fanIn)
+	if b := c.budget(); b > 0 && c.all.n > 0 {
+		room = min(room, float64(b)*float64(w.threads)/float64(c.threads))
+	}
+	return room
 }
 
 // family says where a block should end that begins with the first root of b: the cogroup of that root.
@@ -22,21 +26,36 @@ func (h *homes) room(c *Core, w *worker) float64 {
 // grows with the logarithm of the block's length. A tree's front does no more, and so a subtree can
 // have a worker to itself; of roots that all wait for each other several workers take a few each.
 func (h *homes) family(c *Core, w *worker, b *block) int32 {
-	start := b.start
-	limit := min(b.end, start+h.share(c, w))
 	room := h.room(c, w)
+	top, base := 0.0, int32(1)
+	best, cost := b.start+1, math.Inf(1)
+	h.walk(c, b.start, min(b.end, b.start+h.share(c, w)), func(p int32, front float64) bool {
+		n := p + 1 - b.start
+		if front <= room*nothing {
+			best = p + 1
+			return false
+		}
+		if top = max(top, front); top <= room {
+			base = n
+		} else if top > room*(1+math.Log2(float64(n)/float64(base))/2) {
+			return false
+		}
+		if x := front / float64(n); x <= cost {
+			best, cost = p+1, x
+		}
+		return true
+	})
+	return best
+}
+
+// walk goes along the line from start until end, or until see says no. see is told front: what is made from
+// start up to and with p, and needed later.
+func (h *homes) walk(c *Core, start, end int32, see func(p int32, front float64) bool) {
 	if h.ends == nil {
 		h.ends = make([]float64, len(h.roots))
 	}
-	defer func() {
-		for _, q := range h.used {
-			h.ends[q] = 0
-		}
-		h.used = h.used[:0]
-	}()
-	front, top, base := 0.0, 0.0, int32(1)
-	best, cost := start+1, math.Inf(1)
-	for p := start; p < limit; p++ {
+	front := 0.0
+	for p := start; p < end; p++ {
 		for _, t := range h.made.of(p) {
 			if h.last[t] > p {
 				size := c.size(t)
@@ -46,21 +65,14 @@ func (h *homes) family(c *Core, w *worker, b *block) int32 {
 			}
 		}
 		front -= h.ends[p]
-		n := p + 1 - start
-		if front <= room*nothing {
-			return p + 1
-		}
-		top = max(top, front)
-		if top <= room {
-			base = n
-		} else if top > room*(1+math.Log2(float64(n)/float64(base))/2) {
+		if !see(p, front) {
 			break
 		}
-		if x := front / float64(n); x <= cost {
-			best, cost = p+1, x
-		}
 	}
-	return best
+	for _, q := range h.used {
+		h.ends[q] = 0
+	}
+	h.used = h.used[:0]
 }
 
 // nothing is the part of a worker's room that does not matter.

@@ -12,24 +12,25 @@ type homes struct {
 	ready  bitset // positions of roots that are withheld
 	nready int
 	blocks []*block // those in which a root is withheld, in order
-	extra  rankHeap // roots that are not on the line
 	fanIn  float64  // inputs of a task, on average
 	round  int
 
-	ends []float64 // scratch of family: by position, what is needed until there
+	ends []float64 // scratch of walk: by position, what is needed until there
 	used []int32   // and where it is not 0
 }
 
 // block is a run of the line.
 type block struct {
-	start, end int32
+	begin      int32   // where it was claimed from
+	start, end int32   // the roots that are left
 	owner      *worker // nil: nobody's yet
 }
 
 // homeState is what a worker has of the line.
 type homeState struct {
 	blocks []*block
-	dry    int // the round in which nothing was found for it
+	dry    int   // the round in which nothing was found for it
+	tried  int64 // when it last looked for whom to help
 }
 
 func newHomes(g *Graph) *homes {
@@ -37,12 +38,10 @@ func newHomes(g *Graph) *homes {
 	return &homes{line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
 }
 
-func (h *homes) push(c *Core, t int32) {
+func (h *homes) takes(t int32) bool { p := h.at[t]; return p != none && h.roots[p] == t }
+
+func (h *homes) push(_ *Core, t int32) {
 	p := h.at[t]
-	if p == none || h.roots[p] != t {
-		h.extra.push(c.g.rank[t])
-		return
-	}
 	if h.ready.has(p) {
 		return
 	}
@@ -104,8 +103,12 @@ func (h *homes) gone(w *worker) {
 
 func (h *homes) settle(c *Core) {
 	h.round++
-	for h.nready > 0 || len(h.extra) > 0 {
-		w := h.admitted(c)
+	for h.nready > 0 {
+		if c.overBudget() {
+			h.lone(c)
+			return
+		}
+		w := c.leastFull(func(w *worker) bool { return w.home.dry != h.round && h.admits(c, w) })
 		if w == nil {
 			return
 		}
@@ -117,12 +120,29 @@ func (h *homes) settle(c *Core) {
 	}
 }
 
-// admitted is the open worker with the fewest tasks a thread of those that may take a root now.
-func (h *homes) admitted(c *Core) *worker {
-	if c.overBudget() {
-		return nil
+// lone sends one root where the budget is used up and nothing runs: the first in line, since
+// what lies before it is what waits for it.
+func (h *homes) lone(c *Core) {
+	if c.busy() > 0 {
+		return
 	}
-	return c.leastFull(func(w *worker) bool { return w.home.dry != h.round && h.admits(c, w) })
+	for len(h.blocks) > 0 {
+		b := h.blocks[0]
+		p := h.first(c, b)
+		if p == none {
+			h.remove(b)
+			continue
+		}
+		w := b.owner
+		if w == nil || c.slots(w) <= 0 {
+			w = c.leastFull(nil)
+		}
+		if w != nil {
+			h.unmark(p)
+			c.assign(h.roots[p], w)
+		}
+		return
+	}
 }
 
 // admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads are
@@ -130,7 +150,7 @@ func (h *homes) admitted(c *Core) *worker {
 // unless the cluster has held more before: then it costs nothing.
 func (h *homes) admits(c *Core, w *worker) bool {
 	n := len(w.procs) - w.long
-	if n < w.threads {
+	if n < w.threads || c.unlimited() {
 		return true
 	}
 	if c.all.n == 0 {
@@ -152,15 +172,9 @@ func (h *homes) next(c *Core, w *worker) int32 {
 			return h.roots[p]
 		}
 		if !h.claim(c, w) && !h.help(c, w) {
-			break
+			return none
 		}
 	}
-	for len(h.extra) > 0 {
-		if t := c.g.byRank[h.extra.pop()]; c.tasks[t].state == Queued {
-			return t
-		}
-	}
-	return none
 }
 
 // own gives the first root of a worker's own blocks.
@@ -200,7 +214,7 @@ func (h *homes) claim(c *Core, w *worker) bool {
 }
 
 func (h *homes) give(b *block, w *worker) {
-	b.owner = w
+	b.owner, b.begin = w, b.start
 	w.home.blocks = append(w.home.blocks, b)
 }
 
@@ -211,49 +225,4 @@ func (h *homes) split(i int, p int32) *block {
 	b.end = p
 	h.blocks = slices.Insert(h.blocks, i+1, rest)
 	return rest
-}
-
-// help takes for a worker that has none left the second half of what another has left most of,
-// where that saves more time than it costs in moves.
-func (h *homes) help(c *Core, w *worker) bool {
-	at, most := -1, 0
-	for i, b := range h.blocks {
-		if b.owner == nil || b.owner == w || h.first(c, b) == none {
-			continue
-		}
-		if n := h.ready.count(b.start, b.end); n > most && h.worthHelp(c, b.owner, n) {
-			at, most = i, n
-		}
-	}
-	if at < 0 {
-		return false
-	}
-	b := h.blocks[at]
-	if most > 1 {
-		h.give(h.split(at, h.nth(b, most/2)), w)
-		return true
-	}
-	b.owner.home.blocks = slices.DeleteFunc(b.owner.home.blocks, func(o *block) bool { return o == b })
-	h.give(b, w)
-	return true
-}
-
-// nth gives the position of a block's root number n of those that are withheld.
-func (h *homes) nth(b *block, n int) int32 {
-	p := b.start
-	for ; n > 0; n-- {
-		p = h.ready.next(p+1, b.end)
-	}
-	return p
-}
-
-// worthHelp weighs the time until a worker comes to the second half of n roots against that to move what
-// they are likely to meet.
-func (h *homes) worthHelp(c *Core, owner *worker, n int) bool {
-	if owner.paused {
-		return true
-	}
-	perRoot := float64(len(h.at)) / float64(len(h.roots)) * float64(c.meanDuration())
-	wait := (float64(owner.work) + float64(n)*perRoot/2) / float64(owner.threads)
-	return wait/1e9 > 2*c.mean()*(1+h.fanIn)/c.cfg.Bandwidth
 }

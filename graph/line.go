@@ -10,7 +10,7 @@ import (
 // on the graph and its order alone.
 type line struct {
 	roots []int32 // by position
-	at    []int32 // position of each task; of what is no root, the last root that it needs
+	at    []int32 // position of each task; of what is no root, the last root that it needs; none where it needs none
 	last  []int32 // of each task, the position from which on its result is not needed any more
 	made  csr     // the tasks at each position
 }
@@ -69,15 +69,19 @@ func (l *line) index(g *Graph) {
 		for _, u := range g.up.of(int32(t)) {
 			l.last[t] = max(l.last[t], l.at[u])
 		}
-		l.made.off[p+1]++
+		if p != none {
+			l.made.off[p+1]++
+		}
 	}
 	for i := range l.roots {
 		l.made.off[i+1] += l.made.off[i]
 	}
 	next := slices.Clone(l.made.off)
 	for t, p := range l.at {
-		l.made.list[next[p]] = int32(t)
-		next[p]++
+		if p != none {
+			l.made.list[next[p]] = int32(t)
+			next[p]++
+		}
 	}
 }
 
@@ -92,7 +96,8 @@ func (g *Graph) joins(t int32) bool {
 	return n > 1
 }
 
-// mayBeRoot tells whether a task is a root task in some cluster.
+// mayBeRoot tells whether a task is a root task in some cluster. Of those that only the heuristic knows it
+// takes what is many more than they depend on: the rest is as well off with what it depends on.
 func (g *Graph) mayBeRoot(t int32) bool {
 	if g.tasks[t].Ann.restricts() {
 		return false
@@ -101,7 +106,7 @@ func (g *Graph) mayBeRoot(t int32) bool {
 		return true
 	}
 	x := &g.groups[g.group[t]]
-	return x.size > 2 && x.deps < bigDeps && x.depTasks < bigDeps
+	return x.deps < bigDeps && x.depTasks < bigDeps && int64(x.size) > 2*x.depTasks
 }
 
 // topological gives the tasks so that each comes after what it depends on.

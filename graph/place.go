@@ -72,7 +72,7 @@ func (c *Core) duration(t int32) int64 {
 
 // place gives a ready task a worker, or keeps it until there is one for it.
 func (c *Core) place(t int32) {
-	if c.isRoot(t) && len(c.live) > 0 {
+	if len(c.live) > 0 && c.isRoot(t) && c.roots.takes(t) {
 		c.to(t, onHold)
 		c.roots.push(c, t)
 		return
@@ -227,6 +227,7 @@ func (c *Core) assign(t int32, w *worker) {
 // Dask does.
 type plainQueue struct{ heap rankHeap }
 
+func (q *plainQueue) takes(int32) bool      { return true }
 func (q *plainQueue) push(c *Core, t int32) { q.heap.push(c.g.rank[t]) }
 func (q *plainQueue) gone(*worker)          {}
 
@@ -282,6 +283,7 @@ func newBatches(g *Graph) *batches {
 	return b
 }
 
+func (b *batches) takes(int32) bool      { return true }
 func (b *batches) push(_ *Core, t int32) { b.ready = append(b.ready, t) }
 func (b *batches) gone(*worker)          {}
 

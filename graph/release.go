@@ -75,8 +75,6 @@ func (c *Core) forget(t int32) {
 func (c *Core) lose(t int32) {
 	x := &c.tasks[t]
 	c.counters.Lost++
-	c.free(t) // copies that were on their way
-	c.to(t, onDrop)
 	for _, u := range c.g.up.of(t) {
 		y := &c.tasks[u]
 		switch y.state {
@@ -88,6 +86,8 @@ func (c *Core) lose(t int32) {
 			y.waits = 1
 		}
 	}
+	c.free(t) // copies that were on their way
+	c.to(t, onDrop)
 	if x.flags&isWanted != 0 {
 		c.left++
 		c.said = false

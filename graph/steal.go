@@ -3,11 +3,21 @@ package graph
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 const (
-	maxStealTries = 16 // tasks of a victim looked at for one idle thread
+	maxStealTries = 16                            // tasks of a victim looked at more than there are idle threads
+	stealsATick   = 50                            // at most so often work is stolen between two ticks, when threads fall idle
+	stealLatency  = int64(100 * time.Millisecond) // what a theft costs besides moves; Dask counts as much
 )
+
+// stealIfIdle steals where a worker has run dry.
+func (c *Core) stealIfIdle(w *worker) {
+	if len(w.procs)-w.long < w.threads && c.now-c.stole >= int64(c.cfg.StealInterval)/stealsATick {
+		c.steal()
+	}
+}
 
 // steal asks loaded workers for tasks that idle ones can end sooner. A worker gives back only
 // what it has not begun; the task is placed where it was meant to go once Recalled says so.
@@ -15,6 +25,7 @@ func (c *Core) steal() {
 	if c.cfg.StealInterval < 0 || !c.started {
 		return
 	}
+	c.stole = c.now
 	var idle, full []*worker
 	for _, w := range c.live {
 		switch n := len(w.procs) - w.long; {
@@ -57,20 +68,22 @@ func (c *Core) stealFrom(v *worker, idle []*worker, free []int) bool {
 		return true
 	}
 	picks := c.stealable(v, min(spare, total)*2+maxStealTries)
-	wait := v.work / int64(v.threads)
+	work := v.work
 	for _, t := range picks {
 		if spare <= 0 {
 			break
 		}
+		x := &c.tasks[t]
+		// What runs there is half done, on average.
+		wait := (work-x.est)/int64(v.threads) - v.work/int64(2*len(v.procs))
 		i := c.thief(t, v, idle, free, wait)
 		if i < 0 {
 			continue
 		}
-		x := &c.tasks[t]
 		x.flags |= isRecalled
 		free[i]--
 		spare--
-		wait -= x.est / int64(v.threads)
+		work -= x.est
 		c.emit(Recall{Task: t, Attempt: x.attempt, Worker: v.id})
 	}
 	return false
@@ -88,7 +101,8 @@ func (c *Core) stealable(v *worker, n int) []int32 {
 	return out[:min(n, len(out))]
 }
 
-// thief picks the idle worker on which t costs the least to move, if it would end sooner there than where it waits.
+// thief picks the idle worker on which t costs the least to move. It is worth it where t waits longer than
+// it takes to move its inputs there and its result to where it was meant to be, twice over.
 func (c *Core) thief(t int32, v *worker, idle []*worker, free []int, wait int64) int {
 	best, low := -1, int64(0)
 	restricted := c.g.tasks[t].Ann.restricts()
@@ -96,7 +110,8 @@ func (c *Core) thief(t int32, v *worker, idle []*worker, free []int, wait int64)
 		if free[i] <= 0 || restricted && !slices.Contains(c.valid(t), w) {
 			continue
 		}
-		if cost := int64(float64(c.missing(t, w)) / c.cfg.Bandwidth * 1e9); best < 0 || cost < low {
+		cost := stealLatency + int64(2*(float64(c.missing(t, w))+c.size(t))/c.cfg.Bandwidth*1e9)
+		if best < 0 || cost < low {
 			best, low = i, cost
 		}
 	}

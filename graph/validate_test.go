@@ -143,7 +143,7 @@ func (c *Core) validateQueue(queued int) error {
 		return fmt.Errorf("%d roots are marked, %d in blocks", marked, n)
 	}
 	for i := range c.tasks {
-		if t := int32(i); c.tasks[t].state == Queued && h.at[t] != none && h.roots[h.at[t]] == t && !h.ready.has(h.at[t]) {
+		if t := int32(i); c.tasks[t].state == Queued && !h.ready.has(h.at[t]) {
 			return fmt.Errorf("%s is withheld and not marked", c.g.Key(t))
 		}
 	}

@@ -140,7 +140,7 @@ func (c *Core) slots(w *worker) int {
 	if w.paused {
 		return 0
 	}
-	if math.IsInf(c.cfg.Saturation, 1) {
+	if c.unlimited() {
 		return math.MaxInt
 	}
 	return max(int(math.Ceil(c.cfg.Saturation*float64(w.threads))), 1) - (len(w.procs) - w.long)
