@@ -84,3 +84,12 @@ func (b *builder) layer(name string, n int, needs func(i int) []string) []string
 	}
 	return keys
 }
+
+// keys gives the keys so far.
+func (b *builder) keys() []string {
+	var out []string
+	for i := range b.named {
+		out = append(out, b.named[i].Key)
+	}
+	return out
+}
