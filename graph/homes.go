@@ -17,6 +17,7 @@ type homes struct {
 
 	ends []float64 // scratch of walk: by position, what is needed until there
 	used []int32   // and where it is not 0
+	have []int64   // scratch of pull
 }
 
 // block is a run of the line.
@@ -24,6 +25,7 @@ type block struct {
 	begin      int32   // where it was claimed from
 	start, end int32   // the roots that are left
 	owner      *worker // nil: nobody's yet
+	cut        bool    // it is a family: related roots
 }
 
 // homeState is what a worker has of the line.
@@ -53,7 +55,7 @@ func (h *homes) push(_ *Core, t int32) {
 		if p < b.end {
 			return
 		}
-		if b.owner == nil && p == b.end && (i == len(h.blocks) || p < h.blocks[i].start) {
+		if b.owner == nil && !b.cut && p == b.end && (i == len(h.blocks) || p < h.blocks[i].start) {
 			b.end++
 			return
 		}
@@ -157,12 +159,14 @@ func (h *homes) admits(c *Core, w *worker) bool {
 		return false
 	}
 	more := c.mean()
-	return float64(w.bytes)+float64(n+1)*more <= 2*h.room(c, w) ||
+	return float64(w.bytes)+float64(n+1)*more <= extraRooms*h.room(c, w) ||
 		float64(c.inMemory)+float64(c.count[Processing]+1)*more <= belowPeak*float64(c.peak)
 }
 
-// belowPeak is the part of the most that was held up to which holding more costs nothing.
-const belowPeak = 0.9
+const (
+	extraRooms = 2    // how many rooms full a worker may be to be sent more than it has threads for
+	belowPeak  = 0.85 // the part of the most that was held up to which holding more costs nothing
+)
 
 // next takes the root that a worker should run now.
 func (h *homes) next(c *Core, w *worker) int32 {
@@ -192,9 +196,12 @@ func (h *homes) own(c *Core, w *worker) int32 {
 	return best
 }
 
-// claim makes the next block that is nobody's a worker's own.
+// claim makes a family that is nobody's a worker's own: of the first in line the one that it has most for.
 func (h *homes) claim(c *Core, w *worker) bool {
-	for i := 0; i < len(h.blocks); i++ {
+	var best *block
+	most := int64(0)
+	menu := len(c.live) + 1
+	for i := 0; i < len(h.blocks) && menu > 0; i++ {
 		b := h.blocks[i]
 		if b.owner != nil {
 			continue
@@ -204,13 +211,49 @@ func (h *homes) claim(c *Core, w *worker) bool {
 			i--
 			continue
 		}
-		if end := h.family(c, w, b); end < b.end {
-			h.split(i, end)
+		if !b.cut {
+			if end := h.family(c, w, b); end < b.end {
+				h.split(i, end)
+			}
+			b.cut = true
 		}
-		h.give(b, w)
-		return true
+		menu--
+		n := h.pull(c, w, b)
+		if best == nil || n > most {
+			best, most = b, n
+			most = max(most, 0)
+		}
 	}
-	return false
+	if best == nil {
+		return false
+	}
+	h.give(best, w)
+	return true
+}
+
+// pull is how much more a worker has of what a block's results will meet than any other has.
+func (h *homes) pull(c *Core, w *worker, b *block) int64 {
+	h.have = append(h.have[:0], make([]int64, len(c.workers))...)
+	for p := b.start; p < b.end; p++ {
+		for _, t := range h.made.of(p) {
+			if !c.tasks[t].state.active() {
+				continue
+			}
+			for _, d := range c.g.deps.of(t) {
+				y := &c.tasks[d]
+				for i := y.copies; i != none; i = c.copies[i].next {
+					h.have[c.copies[i].worker] += y.bytes
+				}
+			}
+		}
+	}
+	other := int64(0)
+	for i, n := range h.have {
+		if int32(i) != w.index {
+			other = max(other, n)
+		}
+	}
+	return h.have[w.index] - other
 }
 
 func (h *homes) give(b *block, w *worker) {

@@ -18,33 +18,47 @@ type line struct {
 // wide is the fan-out above which a result is taken for one that everybody needs: it relates nothing.
 const wide = 32
 
+// newLine lays the roots out in their order, or, where that keeps less waiting for other roots, by
+// where their results meet first: an order may put one collection after the other though they are added elementwise.
 func newLine(g *Graph) *line {
-	n := g.Len()
-	l := &line{at: make([]int32, n)}
 	topo := g.topological()
-	join := make([]int32, n) // rank of the first task that brings the result together with another's
-	for i := n - 1; i >= 0; i-- {
-		t := topo[i]
-		join[t] = int32(n)
+	join := g.meetings(topo)
+	byRank := layOut(g, topo, func(a, b int32) int { return cmp.Compare(g.rank[a], g.rank[b]) })
+	byJoin := layOut(g, topo, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(join[a], join[b]), cmp.Compare(g.rank[a], g.rank[b]))
+	})
+	if byJoin.waiting() < byRank.waiting() {
+		return byJoin
+	}
+	return byRank
+}
+
+// meetings gives of each task the rank of the first task that brings its result together with another's.
+func (g *Graph) meetings(topo []int32) []int32 {
+	join := make([]int32, len(topo))
+	for _, t := range slices.Backward(topo) {
+		join[t] = int32(len(topo))
 		for _, u := range g.up.of(t) {
-			j := join[u]
 			if g.joins(u) {
-				j = g.rank[u]
+				join[t] = min(join[t], g.rank[u])
+			} else {
+				join[t] = min(join[t], join[u])
 			}
-			join[t] = min(join[t], j)
 		}
 	}
+	return join
+}
+
+// layOut makes a line of the roots, sorted.
+func layOut(g *Graph, topo []int32, less func(a, b int32) int) *line {
+	l := &line{at: make([]int32, len(topo))}
 	for _, t := range topo {
+		l.at[t] = none
 		if g.mayBeRoot(t) {
 			l.roots = append(l.roots, t)
 		}
 	}
-	slices.SortFunc(l.roots, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(join[a], join[b]), cmp.Compare(g.rank[a], g.rank[b]))
-	})
-	for i := range l.at {
-		l.at[i] = none
-	}
+	slices.SortFunc(l.roots, less)
 	for p, t := range l.roots {
 		l.at[t] = int32(p)
 	}
@@ -57,6 +71,15 @@ func newLine(g *Graph) *line {
 	}
 	l.index(g)
 	return l
+}
+
+// waiting is for how many positions results wait, all together.
+func (l *line) waiting() int64 {
+	n := int64(0)
+	for t, p := range l.at {
+		n += int64(l.last[t] - p)
+	}
+	return n
 }
 
 // index finds what is made at each position, and until where it is needed. At a position

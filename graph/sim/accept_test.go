@@ -64,10 +64,10 @@ func compare(t *testing.T, w *Workload, workers int, seed uint64) {
 	}
 	both, hold, co := by[graph.Both], by[graph.Withhold], by[graph.CoAssign]
 	if both.Peak > hold.Peak {
-		t.Errorf("holds %.2f GiB, withholding alone %.2f GiB", gib(both.Peak), gib(hold.Peak))
+		t.Errorf("holds %d bytes, withholding alone %d", both.Peak, hold.Peak)
 	}
 	if both.Moved > co.Moved {
-		t.Errorf("moves %.2f GiB, co-assignment alone %.2f GiB", gib(both.Moved), gib(co.Moved))
+		t.Errorf("moves %d bytes, co-assignment alone %d", both.Moved, co.Moved)
 	}
 	if both.Makespan > hold.Makespan*115/100 {
 		t.Errorf("takes %v, withholding alone %v", both.Makespan, hold.Makespan)
