@@ -141,6 +141,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 			c.opened(w)
 			c.unstrand()
 		}
+	case Holds:
+		c.onHolds(ev)
 	case Done:
 		c.onDone(ev)
 	case Failure:
@@ -221,8 +223,29 @@ func (c *Core) onStart() {
 	c.started = true
 	c.want(c.g.wanted)
 	for i := range c.tasks {
-		c.forget(int32(i))
+		t := int32(i)
+		if x := &c.tasks[t]; x.state == Memory && x.users == 0 {
+			c.drop(t)
+		}
+		c.forget(t)
 	}
+}
+
+func (c *Core) onHolds(ev Holds) {
+	w := c.worker(ev.Worker)
+	if w == nil || c.copyAt(ev.Task, w.index) != none {
+		return
+	}
+	x := &c.tasks[ev.Task]
+	switch {
+	case c.started:
+		c.emit(Free{Task: ev.Task, Workers: []WorkerID{w.id}})
+		return
+	case x.state == Released:
+		c.to(ev.Task, onAdopt)
+		x.bytes = max(ev.Bytes, 0)
+	}
+	c.addCopy(ev.Task, w, none)
 }
 
 func (c *Core) onWant(ev Want) {

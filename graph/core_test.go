@@ -95,6 +95,33 @@ func TestALostResultIsMadeAgainWithWhatItNeeds(t *testing.T) {
 	}
 }
 
+func TestWhatWorkersHoldBeforeTheStartIsNotMadeAgain(t *testing.T) {
+	b := &builder{}
+	b.add("a")
+	b.add("b", "a")
+	b.add("c", "b")
+	b.want("c", "b")
+	w := newWorld(t, b.graph(t), DefaultConfig())
+	for _, id := range []WorkerID{w.join(1), w.join(1)} {
+		for _, k := range []string{"a", "b"} {
+			w.workers[id].store[w.key(k)] = true
+			w.step(Holds{Task: w.key(k), Worker: id, Bytes: 7})
+		}
+	}
+	w.kill(0, false)
+	w.step(Start{})
+	w.state("a", Released)
+	w.state("c", Processing)
+	if w.results[w.key("b")] != 1 || w.workers[1].store[w.key("a")] {
+		t.Errorf("results %v, stored %v", w.results, w.workers[1].store)
+	}
+	w.workers[1].store[w.key("a")] = true
+	w.step(Holds{Task: w.key("a"), Worker: 1, Bytes: 7}) // too late
+	if w.workers[1].store[w.key("a")] {
+		t.Error("a result that nobody needs is kept")
+	}
+}
+
 func TestATaskThatKillsWorkersFailsWithItsName(t *testing.T) {
 	for _, deaths := range []int{3, 4} {
 		b := &builder{}
@@ -268,7 +295,7 @@ func TestSecede(t *testing.T) {
 // TestRootish has Dask's threshold, and beyond it what its users found missing there: a mark comes first
 // (dask/distributed#8934), and what has no inputs is a root however few there are (#7273, #7274).
 func TestRootish(t *testing.T) {
-	sizes := func(threads, tasks, inputs, groups int) *builder {
+	sizes := func(tasks, inputs, groups int) *builder {
 		b := &builder{}
 		var in []string
 		for g := range groups {
@@ -292,7 +319,7 @@ func TestRootish(t *testing.T) {
 		{"five groups", 4, 99, 5, 5, false, false},
 		{"few with an input", 4, 8, 1, 1, false, false},
 	} {
-		b := sizes(c.threads, c.tasks, c.inputs, c.groups)
+		b := sizes(c.tasks, c.inputs, c.groups)
 		for p, want := range map[Policy]bool{Withhold: c.dask, Both: c.both} {
 			w := started(t, b, p, c.threads)
 			if got := w.c.isRoot(w.key("('group', 0)")); got != want {

@@ -32,6 +32,14 @@ type Pause struct{ Worker WorkerID }
 // Resume ends Pause.
 type Resume struct{ Worker WorkerID }
 
+// Holds says, before Start, that a worker has a task's result: from an earlier graph, or from before the
+// core was made anew. What is not needed of it is freed. Later it is too late, and the result is freed.
+type Holds struct {
+	Task   int32
+	Worker WorkerID
+	Bytes  int64
+}
+
 // Done says that an attempt has ended well and that its worker holds the result.
 type Done struct {
 	Task     int32
@@ -92,6 +100,7 @@ func (WorkerJoined) graphEvent() {}
 func (WorkerLeft) graphEvent()   {}
 func (Pause) graphEvent()        {}
 func (Resume) graphEvent()       {}
+func (Holds) graphEvent()        {}
 func (Done) graphEvent()         {}
 func (Failure) graphEvent()      {}
 func (Fetched) graphEvent()      {}

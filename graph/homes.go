@@ -17,7 +17,8 @@ type homes struct {
 
 	ends []float64 // scratch of walk: by position, what is needed until there
 	used []int32   // and where it is not 0
-	have []int64   // scratch of pull
+	have []int64   // scratch of pull: by worker, bytes
+	who  []int32   // and where it is not 0
 }
 
 // block is a run of the line.
@@ -196,11 +197,15 @@ func (h *homes) own(c *Core, w *worker) int32 {
 	return best
 }
 
-// claim makes a family that is nobody's a worker's own: of the first in line the one that it has most for.
+// maxMenu bounds the families that a worker chooses from.
+const maxMenu = 64
+
+// claim makes a family that is nobody's a worker's own: of the first in line the one for which it has
+// more than any other worker, and where it has no more for any the very first.
 func (h *homes) claim(c *Core, w *worker) bool {
 	var best *block
 	most := int64(0)
-	menu := len(c.live) + 1
+	menu := min(len(c.live)+1, maxMenu)
 	for i := 0; i < len(h.blocks) && menu > 0; i++ {
 		b := h.blocks[i]
 		if b.owner != nil {
@@ -220,8 +225,7 @@ func (h *homes) claim(c *Core, w *worker) bool {
 		menu--
 		n := h.pull(c, w, b)
 		if best == nil || n > most {
-			best, most = b, n
-			most = max(most, 0)
+			best, most = b, max(n, 0)
 		}
 	}
 	if best == nil {
@@ -233,27 +237,41 @@ func (h *homes) claim(c *Core, w *worker) bool {
 
 // pull is how much more a worker has of what a block's results will meet than any other has.
 func (h *homes) pull(c *Core, w *worker, b *block) int64 {
-	h.have = append(h.have[:0], make([]int64, len(c.workers))...)
 	for p := b.start; p < b.end; p++ {
 		for _, t := range h.made.of(p) {
-			if !c.tasks[t].state.active() {
-				continue
-			}
-			for _, d := range c.g.deps.of(t) {
-				y := &c.tasks[d]
-				for i := y.copies; i != none; i = c.copies[i].next {
-					h.have[c.copies[i].worker] += y.bytes
-				}
+			if c.tasks[t].state.active() {
+				h.countInputs(c, t)
 			}
 		}
 	}
-	other := int64(0)
-	for i, n := range h.have {
-		if int32(i) != w.index {
-			other = max(other, n)
+	own, other := int64(0), int64(0)
+	for _, i := range h.who {
+		if i == w.index {
+			own = h.have[i]
+		} else {
+			other = max(other, h.have[i])
+		}
+		h.have[i] = 0
+	}
+	h.who = h.who[:0]
+	return own - other
+}
+
+// countInputs adds what workers hold of a task's inputs.
+func (h *homes) countInputs(c *Core, t int32) {
+	if n := len(c.workers) - len(h.have); n > 0 {
+		h.have = append(h.have, make([]int64, n)...)
+	}
+	for _, d := range c.g.deps.of(t) {
+		y := &c.tasks[d]
+		for i := y.copies; i != none; i = c.copies[i].next {
+			at := c.copies[i].worker
+			if h.have[at] == 0 {
+				h.who = append(h.who, at)
+			}
+			h.have[at] += y.bytes
 		}
 	}
-	return h.have[w.index] - other
 }
 
 func (h *homes) give(b *block, w *worker) {

@@ -72,6 +72,7 @@ func TestProperties(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "workers") {
 			w.draw(t)
 		}
+		w.adopt(t)
 		w.step(Start{})
 		for range rapid.IntRange(0, 80).Draw(t, "steps") {
 			w.act(t, wanted)
@@ -85,6 +86,16 @@ func TestProperties(t *testing.T) {
 		w.finish()
 		w.check(wanted)
 	})
+}
+
+// adopt has workers hold some results from before the start.
+func (w *world) adopt(t *rapid.T) {
+	for _, id := range w.ids() {
+		for _, x := range rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(w.g.Len()-1)), 0, 2, rapid.ID[int32]).Draw(t, "held") {
+			w.workers[id].store[x] = true
+			w.step(Holds{Task: x, Worker: id, Bytes: 50})
+		}
+	}
 }
 
 func (w *world) draw(t *rapid.T) {
@@ -160,18 +171,20 @@ func (w *world) act(t *rapid.T, wanted map[int32]bool) {
 	}
 }
 
-// secede has a task of a worker secede or rejoin.
+// secede has the first task of a worker secede or rejoin.
 func (w *world) secede(t *rapid.T, id WorkerID) {
-	for _, x := range w.runnable(id) {
-		n := w.workers[id].tasks[x]
-		if rapid.Bool().Draw(t, "rejoin") {
-			w.step(Rejoined{Task: x, Attempt: n})
-		} else {
-			w.begin(id, x)
-			w.step(LongRunning{Task: x, Attempt: n})
-		}
+	ready := w.runnable(id)
+	if len(ready) == 0 {
 		return
 	}
+	x := ready[0]
+	n := w.workers[id].tasks[x]
+	if rapid.Bool().Draw(t, "rejoin") {
+		w.step(Rejoined{Task: x, Attempt: n})
+		return
+	}
+	w.begin(id, x)
+	w.step(LongRunning{Task: x, Attempt: n})
 }
 
 // late ends an attempt that was stopped, and loses a copy where one is on its way.

@@ -42,10 +42,11 @@ const (
 	onDrop               // nobody needs it now
 	onFail
 	onForget
+	onAdopt // a worker has its result from before
 	numMoves
 )
 
-var moveNames = [numMoves]string{"need", "strand", "hold", "assign", "unmeet", "finish", "drop", "fail", "forget"}
+var moveNames = [numMoves]string{"need", "strand", "hold", "assign", "unmeet", "finish", "drop", "fail", "forget", "adopt"}
 
 func (m move) String() string {
 	if m < numMoves {
@@ -67,12 +68,13 @@ var table = func() (t [numStates][numMoves]State) {
 	t[Released][onNeed] = Waiting
 	t[Released][onFail] = Erred
 	t[Released][onForget] = Forgotten
+	t[Released][onAdopt] = Memory
 	for _, s := range []State{Waiting, NoWorker, Queued} {
 		t[s][onStrand], t[s][onHold], t[s][onAssign], t[s][onUnmeet] = NoWorker, Queued, Processing, Waiting
 		t[s][onDrop], t[s][onFail] = Released, Erred
 	}
 	t[Processing] = [numMoves]State{
-		onNeed: illegal, onStrand: illegal, onHold: illegal, onAssign: illegal, onForget: illegal,
+		onNeed: illegal, onStrand: illegal, onHold: illegal, onAssign: illegal, onForget: illegal, onAdopt: illegal,
 		onUnmeet: Waiting, onFinish: Memory, onDrop: Released, onFail: Erred,
 	}
 	t[Memory][onDrop] = Released

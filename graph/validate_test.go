@@ -99,7 +99,7 @@ func (c *Core) validate() error {
 		if (x.state == Memory) != (there > 0) || x.state != Memory && x.copies != none {
 			return fmt.Errorf("%s is %v with %d copies", key, x.state, there)
 		}
-		if x.state == Memory && users == 0 && x.flags&isWanted == 0 {
+		if x.state == Memory && users == 0 && x.flags&isWanted == 0 && c.started {
 			return fmt.Errorf("%s is in memory and nobody needs it", key)
 		}
 		if x.state == Erred && x.blame == none {
@@ -116,11 +116,11 @@ func (c *Core) validate() error {
 				work[i], held[i], nheld[i], procs[i], long[i], sending[i], w.work, w.bytes, w.nholds, len(w.procs), w.long, w.sending)
 		}
 	}
-	return c.validateQueue(count[Queued])
+	return c.validateQueue()
 }
 
 // validateQueue checks that no root is withheld that nobody would ever send.
-func (c *Core) validateQueue(queued int) error {
+func (c *Core) validateQueue() error {
 	h, ok := c.roots.(*homes)
 	if !ok {
 		return nil

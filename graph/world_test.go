@@ -37,7 +37,6 @@ type fake struct {
 	coming map[int32]WorkerID
 	tasks  map[int32]int32 // attempts
 	begun  map[int32]bool
-	paused bool
 }
 
 func newWorld(t fataler, g *Graph, cfg Config) *world {
@@ -213,16 +212,16 @@ func (w *world) ids() []WorkerID { return slices.Sorted(maps.Keys(w.workers)) }
 
 // settleCopies lets everything arrive that is on its way.
 func (w *world) settleCopies() bool {
-	any := false
+	some := false
 	for _, id := range w.ids() {
 		for _, t := range slices.Sorted(maps.Keys(w.workers[id].coming)) {
 			if _, still := w.workers[id].coming[t]; still {
 				w.arrive(id, t)
-				any = true
+				some = true
 			}
 		}
 	}
-	return any
+	return some
 }
 
 // where gives the worker that a task was sent to, or -1.

@@ -125,7 +125,6 @@ type run struct {
 	faults   int // that have not happened
 	workers  []*vworker
 	total    int64
-	tries    map[int32]int
 	rep      Report
 	finished int64
 	done     bool
