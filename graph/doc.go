@@ -22,7 +22,7 @@
 // Tasks that make data from outside the graph are withheld (Config.Saturation): a worker is sent one
 // when it has a slot left by everything that uses what is there already. With the policy Both
 // they are also kept together. They are laid out on a line so that those whose results meet are
-// neighbours (line.go); a worker claims a stretch of it (family.go says how long) and is sent that stretch's
+// neighbours (line.go); a worker claims a stretch of it (family.go says how long, decision 0007 why) and is sent that stretch's
 // roots (homes.go). How much results take is learned as they come. Budgets, rooms and shares
 // decide when and where a root runs, never whether: with nothing else running one always does.
 //
