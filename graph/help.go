@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// helpPause is how long a worker waits that found nobody worth helping before it looks again.
+// helpPause is how long workers wait for which nothing was found before they look again whom to help.
 const helpPause = int64(10 * time.Millisecond)
 
 // help takes for a worker that has none left the end of another's block, where that saves more time
 // than it costs in moves.
 func (h *homes) help(c *Core, w *worker) bool {
-	if c.busy() > 0 && c.now-w.home.tried < helpPause {
+	if h.vain {
 		return false
 	}
 	at, cut, most := -1, none, int64(0)
@@ -24,7 +24,7 @@ func (h *homes) help(c *Core, w *worker) bool {
 		}
 	}
 	if at < 0 {
-		w.home.tried = c.now
+		h.vain = true
 		return false
 	}
 	b := h.blocks[at]

@@ -11,9 +11,12 @@ type homes struct {
 	*line
 	ready  bitset // positions of roots that are withheld
 	nready int
-	blocks []*block // those in which a root is withheld, in order
-	fanIn  float64  // inputs of a task, on average
-	round  int
+	blocks []*block  // those in which a root is withheld, in order
+	fanIn  float64   // inputs of a task, on average
+	dry    []*worker // with a slot and nothing found for them
+	looked int64     // when the last of them was
+	news   bool      // there may be something for them
+	vain   bool      // in this step nobody was found worth helping
 
 	ends []float64 // scratch of walk: by position, what is needed until there
 	used []int32   // and where it is not 0
@@ -32,8 +35,6 @@ type block struct {
 // homeState is what a worker has of the line.
 type homeState struct {
 	blocks []*block
-	dry    int   // the round in which nothing was found for it
-	tried  int64 // when it last looked for whom to help
 }
 
 func newHomes(g *Graph) *homes {
@@ -50,6 +51,7 @@ func (h *homes) push(_ *Core, t int32) {
 	}
 	h.ready.set(p)
 	h.nready++
+	h.news = true
 	i := h.after(p)
 	if i > 0 {
 		b := h.blocks[i-1]
@@ -102,23 +104,34 @@ func (h *homes) gone(w *worker) {
 		b.owner = nil
 	}
 	w.home = homeState{}
+	h.news = true
 }
 
 func (h *homes) settle(c *Core) {
-	h.round++
+	if len(h.dry) > 0 && (h.news || c.now-h.looked >= helpPause || c.busy() == 0) {
+		for _, w := range h.dry {
+			if c.workers[w.index] != nil {
+				c.opened(w)
+			}
+		}
+		h.dry = h.dry[:0]
+	}
+	h.news, h.vain = false, false
 	for h.nready > 0 {
 		if c.overBudget() {
 			h.lone(c)
 			return
 		}
-		w := c.leastFull(func(w *worker) bool { return w.home.dry != h.round && h.admits(c, w) })
+		w := c.leastFull(func(w *worker) bool { return h.admits(c, w) })
 		if w == nil {
 			return
 		}
 		if t := h.next(c, w); t != none {
 			c.assign(t, w)
 		} else {
-			w.home.dry = h.round
+			h.dry = append(h.dry, w)
+			h.looked = c.now
+			c.shut(w)
 		}
 	}
 }

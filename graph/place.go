@@ -155,18 +155,18 @@ func (c *Core) assign(t int32, w *worker) {
 	c.emit(Run{Task: t, Attempt: x.attempt, Worker: w.id, Rank: c.g.rank[t]})
 }
 
-// leastFull is the open worker with the fewest tasks a thread of those that admits lets pass, or nil. Those without a slot are not
+// leastFull is the open worker with the fewest tasks a thread of those that admits lets pass, or nil. Those that do not pass are not
 // open any more.
 func (c *Core) leastFull(admits func(*worker) bool) *worker {
 	var best *worker
 	keep := c.open[:0]
 	for _, w := range c.open {
-		if c.slots(w) <= 0 {
+		if c.slots(w) <= 0 || admits != nil && !admits(w) {
 			w.isOpen = false
 			continue
 		}
 		keep = append(keep, w)
-		if (best == nil || len(w.procs)*best.threads < len(best.procs)*w.threads) && (admits == nil || admits(w)) {
+		if best == nil || len(w.procs)*best.threads < len(best.procs)*w.threads {
 			best = w
 		}
 	}

@@ -135,6 +135,12 @@ func (c *Core) opened(w *worker) {
 	}
 }
 
+// shut takes a worker out of those that may have a slot, until something of its own ends.
+func (c *Core) shut(w *worker) {
+	w.isOpen = false
+	c.open = slices.DeleteFunc(c.open, func(o *worker) bool { return o == w })
+}
+
 // slots is how many more root tasks a worker may be sent.
 func (c *Core) slots(w *worker) int {
 	if w.paused {
