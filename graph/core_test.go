@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // started makes a world with workers of so many threads each, and starts it.
@@ -390,5 +391,11 @@ func TestPoliciesHaveNames(t *testing.T) {
 		if p.String() != want {
 			t.Errorf("%d is called %q", p, p.String())
 		}
+	}
+}
+
+func TestStateIsSmall(t *testing.T) {
+	if n := unsafe.Sizeof(task{}) + unsafe.Sizeof(replica{}); n > 96 {
+		t.Errorf("a task with its copy takes %d bytes", n)
 	}
 }

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -150,42 +149,4 @@ func (g *Graph) topological() []int32 {
 		}
 	}
 	return out
-}
-
-// bitset is a set of positions.
-type bitset []uint64
-
-func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
-
-func (b bitset) set(i int32)      { b[i>>6] |= 1 << (i & 63) }
-func (b bitset) clear(i int32)    { b[i>>6] &^= 1 << (i & 63) }
-func (b bitset) has(i int32) bool { return b[i>>6]&(1<<(i&63)) != 0 }
-
-// next gives the first member in [from, to), or none.
-func (b bitset) next(from, to int32) int32 {
-	for from < to {
-		w := b[from>>6] >> (from & 63)
-		if w != 0 {
-			if i := from + int32(bits.TrailingZeros64(w)); i < to {
-				return i
-			}
-			return none
-		}
-		from = (from>>6 + 1) << 6
-	}
-	return none
-}
-
-// count counts the members in [from, to).
-func (b bitset) count(from, to int32) int {
-	n := 0
-	for i := b.next(from, to); i != none; i = b.next(i+1, to) {
-		if i&63 == 0 && i+64 <= to {
-			n += bits.OnesCount64(b[i>>6])
-			i += 63
-			continue
-		}
-		n++
-	}
-	return n
 }

@@ -65,6 +65,7 @@ func drawConfig(t *rapid.T) Config {
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, drawGraph(t), drawConfig(t))
+		w.took = rapid.SampledFrom([]int64{1e6, 5e9}).Draw(t, "took")
 		wanted := make(map[int32]bool)
 		for _, x := range w.g.Wanted() {
 			wanted[x] = true

@@ -119,6 +119,15 @@ func (c *Core) validate() error {
 	return c.validateQueue()
 }
 
+// count counts the members in [from, to).
+func (b bitset) count(from, to int32) int {
+	n := 0
+	for i := b.next(from, to); i != none; i = b.next(i+1, to) {
+		n++
+	}
+	return n
+}
+
 // validateQueue checks that no root is withheld that nobody would ever send.
 func (c *Core) validateQueue() error {
 	h, ok := c.roots.(*homes)

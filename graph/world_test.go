@@ -28,6 +28,7 @@ type world struct {
 	stopped  []Stop // attempts that may still end
 	finished int
 	moved    int64
+	took     int64 // ns that every task takes
 	log      []string
 }
 
@@ -45,7 +46,7 @@ func newWorld(t fataler, g *Graph, cfg Config) *world {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	return &world{t: t, g: g, c: c, workers: make(map[WorkerID]*fake), results: make(map[int32]int), failures: make(map[int32]Failed)}
+	return &world{t: t, g: g, c: c, workers: make(map[WorkerID]*fake), results: make(map[int32]int), failures: make(map[int32]Failed), took: 1e6}
 }
 
 func (w *world) join(threads int) WorkerID {
@@ -175,7 +176,7 @@ func (w *world) done(id WorkerID, t int32, bytes int64) {
 	delete(x.tasks, t)
 	delete(x.begun, t)
 	x.store[t] = true
-	w.step(Done{Task: t, Attempt: n, Worker: id, Bytes: bytes, Duration: 1e6})
+	w.step(Done{Task: t, Attempt: n, Worker: id, Bytes: bytes, Duration: w.took})
 }
 
 func (w *world) fail(id WorkerID, t int32, retriable bool) {

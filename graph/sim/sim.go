@@ -106,6 +106,9 @@ func Run(cfg Config) (*Report, error) {
 		r.now = ev.at
 		r.handle(ev)
 	}
+	if r.err == nil {
+		r.err = r.leak()
+	}
 	if r.err != nil {
 		return nil, fmt.Errorf("sim: at %v: %w", time.Duration(r.now), r.err)
 	}
@@ -253,6 +256,22 @@ func (r *run) fault(f Fault) {
 		running := w.die()
 		r.step(graph.WorkerLeft{Worker: w.id, Killed: f.Kind == Kill, Running: running})
 	}
+}
+
+// leak names a result that is kept and not wanted, once everything is over.
+func (r *run) leak() error {
+	wanted := make(map[int32]bool)
+	for _, t := range r.cfg.Graph.Wanted() {
+		wanted[t] = true
+	}
+	for _, w := range r.workers {
+		for t := range w.store {
+			if !w.dead && !wanted[t] {
+				return fmt.Errorf("worker %d keeps %q, which nobody wants", w.id, r.cfg.Graph.Key(t))
+			}
+		}
+	}
+	return nil
 }
 
 func (r *run) leftovers() string {
