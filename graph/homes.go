@@ -178,8 +178,8 @@ func (h *homes) admits(c *Core, w *worker) bool {
 }
 
 const (
-	extraRooms = 2    // how many rooms full a worker may be to be sent more than it has threads for
-	belowPeak  = 0.85 // the part of the most that was held up to which holding more costs nothing
+	extraRooms = 2   // how many rooms full a worker may be to be sent more than it has threads for
+	belowPeak  = 0.8 // the part of the most that was held up to which holding more costs nothing
 )
 
 // next takes the root that a worker should run now.
