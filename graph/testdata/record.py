@@ -4,7 +4,8 @@
     v/bin/pip install dask[array,dataframe]==2026.8.0 xarray==2026.9.0 numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1
     v/bin/python record.py [directory]
 
-What is recorded beside this file was made with these versions.
+What is recorded beside this file was made with these versions. Keys hold random tokens, by which dask.order breaks ties: a
+recording made again is the same graph, in an order that may differ a little.
 
 The five computations are those of tests/benchmarks/test_array.py and test_dataframe.py of the repository
 coiled/benchmarks, by which withholding of root tasks was judged. Of each task it keeps: key, dependencies, group
