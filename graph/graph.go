@@ -78,6 +78,9 @@ func New(tasks []Task, order []int32, wanted []int32) (*Graph, error) {
 // Len is the number of tasks.
 func (g *Graph) Len() int { return len(g.tasks) }
 
+// Tasks gives the tasks as New was given them. The slice is the graph's.
+func (g *Graph) Tasks() []Task { return g.tasks }
+
 // Key gives a task's key.
 func (g *Graph) Key(t int32) string { return g.tasks[t].Key }
 
