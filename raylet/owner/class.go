@@ -114,7 +114,7 @@ func withMemory(rs []wire.Resource, bytes int64) []wire.Resource {
 // forgetClasses drops the classes that nothing uses.
 func (c *Core) forgetClasses() {
 	for id, k := range c.classes.byID {
-		if k.live == 0 && len(k.leases) == 0 && k.told == 0 && !k.dirty {
+		if k.live == 0 && len(k.leases) == 0 && !k.wants && !k.dirty {
 			delete(c.classes.byID, id)
 			delete(c.classes.byKey, k.key)
 		}

@@ -198,16 +198,17 @@ func (k *classRec) measured(ns int64) {
 }
 
 // want tells the scheduler how many tasks wait beyond the leases held, when the number
-// changed from or to nothing, doubled or halved.
+// changed from or to nothing, doubled or halved. That nothing waits it must be told, though it
+// has granted as many leases as were wanted: else it goes on granting.
 func (c *Core) want(k *classRec) {
 	n := k.ready.n
 	if c.ended || c.cancelling() {
 		n = 0
 	}
-	if n == k.told || n != 0 && k.told != 0 && n < 2*k.told && 2*n > k.told {
+	if n == 0 && !k.wants || n != 0 && k.told != 0 && n < 2*k.told && 2*n > k.told {
 		return
 	}
-	k.told = n
+	k.told, k.wants = n, n > 0
 	if n > 0 {
 		c.stats.LeaseRequests++
 	}

@@ -32,7 +32,7 @@ func (c *Core) fromSched(m any) {
 	case sched.Feasible:
 		if k := c.classes.byID[m.Key.Class]; k != nil {
 			k.infeasible = nil
-			k.told = 0 // the scheduler has forgotten it
+			k.told, k.wants = 0, false // the scheduler has forgotten it
 			c.touch(k)
 		}
 	case sched.Resync:
@@ -323,7 +323,7 @@ func (c *Core) infeasible(k *classRec, err *errs.Error) {
 	if err == nil || err.Code != errs.CodeRuntimeSetup {
 		k.infeasible = err
 	}
-	k.told = 0
+	k.told, k.wants = 0, false
 	for k.ready.head != nil {
 		t := k.ready.head
 		t.unlist()

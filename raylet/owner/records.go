@@ -210,7 +210,8 @@ type classRec struct {
 	looked     uint64 // of ready.pushed, how far pageOut has looked
 	leases     []*leaseRec
 	next       int   // of leases, where the next round begins
-	told       int   // the last Want
+	told       int   // the last Want, less the leases granted since
+	wants      bool  // the last Want was not 0
 	runNs      int64 // mean run time; meaningful where known
 	known      bool
 	dirty      bool

@@ -141,7 +141,7 @@ func (cl *simClient) receive() {
 	case *wire.CancelTask:
 		cl.cancelTask(m)
 	case *wire.StopActor:
-		delete(cl.actors, m.Actor)
+		cl.stopActor(m.Actor)
 	case *wire.Resume:
 		for _, l := range cl.lanes {
 			if l.run != nil && l.run.Spec.ID == m.Task && l.run.waiting() {
@@ -230,6 +230,34 @@ func (cl *simClient) declare(epoch uint64) {
 		h.Actors = append(h.Actors, id)
 	}
 	cl.send(h)
+}
+
+// stopActor ends an instance, and with it the calls that wait for it: the next instance may be in
+// this very process.
+func (cl *simClient) stopActor(id ids.ActorID) {
+	delete(cl.actors, id)
+	of := func(t wire.ExecTask) bool { return t.Spec.Kind == wire.TaskActorCall && t.Spec.Actor == id }
+	why := errs.New(errs.CodeActorDied, "actor %v was stopped", id)
+	for _, lease := range slices.Sorted(maps.Keys(cl.lanes)) {
+		l := cl.lanes[lease]
+		var stopped []wire.ExecTask
+		var rest []wire.ExecTask
+		for _, t := range l.queue {
+			if of(t) {
+				stopped = append(stopped, t)
+			} else {
+				rest = append(rest, t)
+			}
+		}
+		l.queue = rest
+		if l.run != nil && of(l.run.ExecTask) {
+			cl.letGo(l.run)
+			cl.done(l, l.run, nil, why)
+		}
+		for _, t := range stopped {
+			cl.send(&wire.Done{Task: t.Spec.ID, Attempt: t.Attempt, Lease: lease, Err: why})
+		}
+	}
 }
 
 func (cl *simClient) cancelTask(m *wire.CancelTask) {

@@ -74,9 +74,8 @@ func (s *simSched) grant() {
 	w.post("sched", FromSched{sched.Granted{Key: want.Key, Lease: l.id, Worker: l.worker.id}})
 	first := *want
 	s.wants = s.wants[1:]
-	if first.Backlog--; first.Backlog > 0 {
-		s.wants = append(s.wants, first)
-	}
+	first.Backlog = max(first.Backlog-1, 1) // until it is told that nothing is left
+	s.wants = append(s.wants, first)
 }
 
 func (s *simSched) handle(m any) {

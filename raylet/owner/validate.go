@@ -283,6 +283,9 @@ func (v *validator) collections() error {
 		if k.id != id || k.live != live {
 			return fmt.Errorf("class %d counts %d live tasks, there are %d", id, k.live, live)
 		}
+		if k.wants && !k.dirty && k.ready.n == 0 {
+			return fmt.Errorf("the scheduler was not told that nothing of class %d waits any more", id)
+		}
 	}
 	for _, a := range c.actors {
 		pending := 0
