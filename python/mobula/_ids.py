@@ -1,0 +1,86 @@
+"""Ids: tasks and actors are 16 bytes, objects 20 (the task and an index, big endian).
+
+The bytes themselves are the ids everywhere in this package; internal/ids in the Go code says what is in them.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import count
+from typing import Callable
+
+PUT_BIT = 1 << 31
+
+_K0, _K1, _K2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F
+_M = (1 << 64) - 1
+_TAIL = struct.Struct("<IQ")
+_PAIR = struct.Struct("<QQ")
+
+
+def deriver(parent: bytes) -> Callable[[int], bytes]:
+    """Gives the function that derives the id of the parent's n-th call."""
+    a, b = _PAIR.unpack(parent)
+    a0, b1, b2 = a ^ _K0, b ^ _K1, b ^ _K2
+    head = parent[:4]
+    pack = _TAIL.pack
+
+    def derive(n: int) -> bytes:
+        p = (a0 ^ n) * b1
+        q = (b2 ^ ((n << 32 | n >> 32) & _M)) * ((a0 + n) & _M)
+        x = (p >> 64) ^ (q & _M) ^ n
+        x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _M
+        x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _M
+        x ^= x >> 31
+        y = (p & _M) ^ (q >> 64) ^ b
+        y = ((y ^ y >> 30) * 0xBF58476D1CE4E5B9) & _M
+        y = ((y ^ y >> 27) * 0x94D049BB133111EB) & _M
+        y ^= y >> 31
+        return head + pack(x & 0xFFFFFFFF, y ^ ((x << 29 | x >> 35) & _M))
+
+    return derive
+
+
+def derive(parent: bytes, n: int) -> bytes:
+    """The id of the n-th call made by parent."""
+    return deriver(parent)(n)
+
+
+def root_task(job: int, nonce: int) -> bytes:
+    """The id of a driver's own, implicit task."""
+    return derive(job.to_bytes(4, "big") + bytes(12), nonce)
+
+
+_indices = [i.to_bytes(4, "big") for i in range(256)]
+
+
+def return_id(task: bytes, i: int) -> bytes:
+    return task + (_indices[i] if i < 256 else i.to_bytes(4, "big"))
+
+
+def put_id(task: bytes, n: int) -> bytes:
+    return task + (PUT_BIT | n).to_bytes(4, "big")
+
+
+def stream_id(task: bytes) -> bytes:
+    """Names the stream itself: releasing it gives up the items that were not taken."""
+    return task + (PUT_BIT - 1).to_bytes(4, "big")
+
+
+def is_put(obj: bytes) -> bool:
+    return obj[16] >= 0x80
+
+
+def job_of(id: bytes) -> int:
+    return int.from_bytes(id[:4], "big")
+
+
+def show_object(obj: bytes) -> str:
+    """As the command line shows it: TASK:INDEX, with p before the index of a put."""
+    index = int.from_bytes(obj[16:], "big")
+    if index & PUT_BIT:
+        return f"{obj[:16].hex()}:p{index & ~PUT_BIT}"
+    return f"{obj[:16].hex()}:{index}"
+
+
+__all__ = ["PUT_BIT", "count", "derive", "deriver", "is_put", "job_of", "put_id", "return_id", "root_task",
+           "show_object", "stream_id"]

@@ -1,0 +1,390 @@
+"""The messages on a task's path, written and read by hand: they follow codec.py to the byte.
+
+Encoders give a whole message, its kind before it. Decoders read from bytes, so that a slice is a copy.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple, Optional, Sequence
+
+from .codec import decode, read_varint, varint
+from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
+
+_TIMES = struct.Struct("<BBBqBqBq")
+_DEADLINE = struct.Struct("<Bq")
+
+
+def value_fields(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
+    """The fields of a Value."""
+    out = b"\x0a" + varint(len(meta)) + meta if meta else b""
+    if data:
+        out += b"\x12" + varint(len(data)) + data
+    for r in refs:
+        out += b"\x1a\x14" + r
+    return out
+
+
+def arg_value(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
+    """An argument in a TaskSpec that is a value."""
+    v = value_fields(meta, data, refs)
+    n = varint(len(v))
+    return b"\x2a" + varint(len(v) + 1 + len(n)) + b"\x12" + n + v
+
+
+def arg_ref(obj: bytes) -> bytes:
+    """An argument that is a reference."""
+    return b"\x2a\x16\x0a\x14" + obj
+
+
+def spec_head(parent: bytes) -> bytes:
+    """The field of the parent, the same for all calls of one task."""
+    return b"\x12\x10" + parent
+
+
+def spec_options(kind: int, options: bytes) -> bytes:
+    """Kind and options, the same for all calls of one handle."""
+    head = b"\x18" + varint(kind) if kind else b""
+    return head + b"\x22" + varint(len(options)) + options
+
+
+def submit(task: bytes, parent_field: bytes, options_field: bytes, args: bytes, tail: bytes = b"") -> bytes:
+    """A Submit; parent_field and options_field are prepared, tail is what spec_tail gives."""
+    n = 18 + len(parent_field) + len(options_field) + len(args) + len(tail)
+    ln = varint(n)
+    return b"".join((b"\x22", varint(n + 1 + len(ln)), b"\x0a", ln, b"\x0a\x10", task, parent_field, options_field, args, tail))
+
+
+def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, trace: bytes = b"", callsite: str = "") -> bytes:
+    """The fields behind the arguments; trace is its whole field."""
+    out = b"\x32\x10" + actor if actor else b""
+    if seq:
+        out += b"\x38" + varint(seq)
+    if deadline:
+        out += _DEADLINE.pack(0x41, deadline)
+    out += trace
+    if callsite:
+        raw = callsite.encode()
+        out += b"\x52" + varint(len(raw)) + raw
+    return out
+
+
+def get(obj: bytes, fetch: bool) -> bytes:
+    return b"\x3a\x18\x0a\x14" + obj + b"\x10\x01" if fetch else b"\x3a\x16\x0a\x14" + obj
+
+
+def unget(obj: bytes) -> bytes:
+    return b"\x42\x16\x0a\x14" + obj
+
+
+def add_ref(obj: bytes) -> bytes:
+    return b"\x4a\x16\x0a\x14" + obj
+
+
+def release(objs: Sequence[bytes]) -> bytes:
+    return b"\x52" + varint(22 * len(objs)) + b"\x0a\x14" + b"\x0a\x14".join(objs)
+
+
+def put_value(obj: bytes, meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
+    v = value_fields(meta, data, refs)
+    n = varint(len(v))
+    return b"\x2a" + varint(23 + len(n) + len(v)) + b"\x0a\x14" + obj + b"\x12" + n + v
+
+
+def unpin(obj: bytes, n: int) -> bytes:
+    c = varint(n)
+    return b"\x8a\x01" + varint(23 + len(c)) + b"\x0a\x14" + obj + b"\x10" + c
+
+
+def result_inline(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
+    """An inline Result as a field of Done."""
+    v = value_fields(meta, data, refs)
+    body = b"\x08\x01\x12" + varint(len(v)) + v if v else b"\x08\x01"
+    if data:
+        body += b"\x18" + varint(len(data))
+    return b"\x22" + varint(len(body)) + body
+
+
+def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
+    """A stored Result as a field of Done."""
+    v = value_fields(meta, b"", refs)
+    body = b"\x08\x02\x12" + varint(len(v)) + v + b"\x18" + varint(size)
+    return b"\x22" + varint(len(body)) + body
+
+
+def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, started: int, ended: int,
+         items: int = 0, err: bytes = b"") -> bytes:
+    """A Done; results are the fields that result_inline and result_stored give, err an encoded Error."""
+    body = b"\x0a\x10" + task
+    if attempt:
+        body += b"\x10" + varint(attempt)
+    if lease:
+        body += b"\x18" + varint(lease)
+    body += results
+    if items:
+        body += b"\x28" + varint(items)
+    if err:
+        body += b"\x32" + varint(len(err)) + err
+    body += _TIMES.pack(0x3A, 27, 0x09, received, 0x11, started, 0x19, ended)
+    return b"\xba\x01" + varint(len(body)) + body
+
+
+class Answer(NamedTuple):
+    """A Result as it is read."""
+
+    kind: int = 0
+    meta: bytes = b""
+    data: bytes = b""
+    refs: tuple[bytes, ...] = ()
+    size: int = 0
+    err: Optional[Error] = None
+
+
+_NONE = Answer()
+
+
+def _answer(b: bytes, i: int, end: int) -> Answer:
+    kind = size = 0
+    meta = data = b""
+    refs: tuple[bytes, ...] = ()
+    err = None
+    while i < end:
+        tag = b[i]
+        i += 1
+        if tag == 0x12 or tag == 0x22:
+            n = b[i]
+            i += 1
+            if n > 127:
+                n, i = read_varint(b, i - 1)
+            j = i + n
+            if tag == 0x22:
+                err = decode(Error, b, i, j)
+                i = j
+                continue
+            while i < j:
+                t = b[i]
+                n = b[i + 1]
+                i += 2
+                if n > 127:
+                    n, i = read_varint(b, i - 1)
+                if t == 0x0A:
+                    meta = b[i:i + n]
+                elif t == 0x12:
+                    data = b[i:i + n]
+                elif t == 0x1A:
+                    refs += (b[i:i + n],)
+                i += n
+        elif tag == 0x08:
+            kind = b[i]
+            i += 1
+        elif tag == 0x18:
+            size, i = read_varint(b, i)
+        else:
+            r: Result = decode(Result, b, i - 1, end)  # a field of a later version
+            v = r.value or Value(meta, data, list(refs))
+            return Answer(r.kind or kind, v.meta, v.data, tuple(v.refs), r.size or size, r.err or err)
+    return Answer(kind, meta, data, refs, size, err)
+
+
+def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[Extent]]:
+    """Reads a Resolved: id, fetch, result, extent."""
+    obj = b""
+    fetch = False
+    answer = _NONE
+    extent: Optional[Extent] = None
+    while i < end:
+        tag = b[i]
+        i += 1
+        if tag == 0x10:
+            fetch = b[i] != 0
+            i += 1
+            continue
+        n = b[i]
+        i += 1
+        if n > 127:
+            n, i = read_varint(b, i - 1)
+        if tag == 0x0A:
+            obj = b[i:i + n]
+        elif tag == 0x1A:
+            answer = _answer(b, i, i + n)
+        elif tag == 0x22:
+            extent = decode(Extent, b, i, i + n)
+        i += n
+    return obj, fetch, answer, extent
+
+
+class Argument(NamedTuple):
+    """An argument as the worker has it; extent is set where it lies in the segment."""
+
+    answer: Answer
+    extent: Optional[Extent] = None
+    ref: bytes = b""
+
+
+class Work(NamedTuple):
+    """One attempt at a task, as an Exec brings it."""
+
+    id: bytes
+    attempt: int
+    lease: int
+    parent: bytes
+    kind: int
+    options: TaskOptions
+    args: list[Argument]
+    actor: bytes
+    seq: int
+    deadline: int
+    trace: bytes  # the encoded field's body
+    received: int = 0
+
+
+_options: dict[bytes, TaskOptions] = {}
+
+
+def options_of(raw: bytes) -> TaskOptions:
+    """The options with this encoding, one object for all equal ones."""
+    o = _options.get(raw)
+    if o is None:
+        if len(_options) >= 512:
+            _options.clear()
+        o = _options[raw] = decode(TaskOptions, raw)
+    return o
+
+
+def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
+    """Reads an Exec."""
+    lease = 0
+    out: list[Work] = []
+    while i < end:
+        tag, i = read_varint(b, i)
+        n, i = read_varint(b, i)
+        if tag == 0x08:
+            lease = n
+        elif tag == 0x12:
+            out.append(_task(b, i, i + n, lease, received))
+            i += n
+        elif tag & 7 == 2:
+            i += n
+    return out
+
+
+def _task(b: bytes, i: int, end: int, lease: int, received: int) -> Work:
+    attempt = 0
+    task = parent = actor = trace = b""
+    kind = seq = deadline = 0
+    options: Optional[TaskOptions] = None
+    args: list[Argument] = []
+    while i < end:
+        tag = b[i]
+        i += 1
+        if tag == 0x10:
+            attempt, i = read_varint(b, i)
+            continue
+        n = b[i]
+        i += 1
+        if n > 127:
+            n, i = read_varint(b, i - 1)
+        j = i + n
+        if tag == 0x0A:
+            while i < j:
+                t = b[i]
+                i += 1
+                w = t & 7
+                if w == 2:
+                    n = b[i]
+                    i += 1
+                    if n > 127:
+                        n, i = read_varint(b, i - 1)
+                    if t == 0x2A:
+                        args.append(_arg(b, i, i + n))
+                    elif t == 0x0A:
+                        task = b[i:i + n]
+                    elif t == 0x12:
+                        parent = b[i:i + n]
+                    elif t == 0x22:
+                        options = options_of(b[i:i + n])
+                    elif t == 0x32:
+                        actor = b[i:i + n]
+                    elif t == 0x4A:
+                        trace = b[i:i + n]
+                    i += n
+                elif w == 0:
+                    v = b[i]
+                    i += 1
+                    if v > 127:
+                        v, i = read_varint(b, i - 1)
+                    if t == 0x18:
+                        kind = v
+                    elif t == 0x38:
+                        seq = v
+                else:
+                    if t == 0x41:
+                        deadline = int.from_bytes(b[i:i + 8], "little", signed=True)
+                    i += 8
+        elif tag == 0x1A:
+            _resolved_arg(b, i, j, args)
+        i = j
+    return Work(task, attempt, lease, parent, kind, options or TaskOptions(), args, actor, seq, deadline, trace, received)
+
+
+def _arg(b: bytes, i: int, end: int) -> Argument:
+    meta = data = ref = b""
+    refs: tuple[bytes, ...] = ()
+    while i < end:
+        tag = b[i]
+        n = b[i + 1]
+        i += 2
+        if n > 127:
+            n, i = read_varint(b, i - 1)
+        j = i + n
+        if tag == 0x0A:
+            ref = b[i:j]
+        elif tag == 0x12:
+            while i < j:
+                t = b[i]
+                n = b[i + 1]
+                i += 2
+                if n > 127:
+                    n, i = read_varint(b, i - 1)
+                if t == 0x0A:
+                    meta = b[i:i + n]
+                elif t == 0x12:
+                    data = b[i:i + n]
+                elif t == 0x1A:
+                    refs += (b[i:i + n],)
+                i += n
+        i = j
+    if ref:
+        return Argument(_NONE, None, ref)
+    return Argument(Answer(1, meta, data, refs, len(data)))
+
+
+def _resolved_arg(b: bytes, i: int, end: int, args: list[Argument]) -> None:
+    index = 0
+    answer = _NONE
+    extent: Optional[Extent] = None
+    while i < end:
+        tag = b[i]
+        i += 1
+        if tag == 0x08:
+            index, i = read_varint(b, i)
+            continue
+        n, i = read_varint(b, i)
+        if tag == 0x12:
+            answer = _answer(b, i, i + n)
+        elif tag == 0x1A:
+            extent = decode(Extent, b, i, i + n)
+        i += n
+    if index < len(args):
+        args[index] = Argument(answer, extent, args[index].ref)
+
+
+def trace_field(t: bytes) -> bytes:
+    """The trace of a task as a field of what it submits."""
+    return b"\x4a" + varint(len(t)) + t if t else b""
+
+
+__all__ = ["Answer", "Argument", "TraceContext", "Work", "add_ref", "arg_ref", "arg_value", "done", "exec_tasks", "get",
+           "options_of", "put_value", "release", "resolved", "result_inline", "result_stored", "spec_head", "spec_options",
+           "spec_tail", "submit", "trace_field", "unget", "unpin", "value_fields"]
+

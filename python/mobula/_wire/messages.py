@@ -1,0 +1,506 @@
+"""The messages of wire/mobula.proto as plain classes, with the table that their encoding follows.
+
+A field is (number, name, kind): u an unsigned varint, s a zigzag varint, b a bool, f 8 bytes signed, x 8 bytes
+unsigned, t text, y bytes; a class is a message inside, a * before it a list. Absent values are the zero of
+their kind, None for a message inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+# Roles.
+DRIVER, WORKER, TOOL = 1, 2, 3
+# Kinds of result.
+NONE, INLINE, STORED, ERROR = 0, 1, 2, 3
+# Kinds of task.
+TASK, ACTOR_CREATE, ACTOR_CALL = 0, 1, 2
+# Components.
+OWNER, STORE = 1, 2
+
+VERSION, MIN_VERSION = 2, 1
+MAX_FRAME = 64 << 20
+MAX_META = 4 << 10
+STREAMING = -1
+
+
+@dataclass(slots=True)
+class Value:
+    meta: bytes = b""
+    data: bytes = b""
+    refs: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Extent:
+    file: int = 0
+    off: int = 0
+    size: int = 0
+
+
+@dataclass(slots=True)
+class Error:
+    code: int = 0
+    msg: str = ""
+    name: str = ""
+    task: str = ""
+    stack: str = ""
+    cause: list["Error"] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Result:
+    kind: int = 0
+    value: Optional[Value] = None
+    size: int = 0
+    err: Optional[Error] = None
+
+
+@dataclass(slots=True)
+class TraceContext:
+    trace_id: bytes = b""
+    span_id: bytes = b""
+    flags: int = 0
+
+
+@dataclass(slots=True)
+class Resource:
+    name: str = ""
+    amount: int = 0
+
+
+@dataclass(slots=True)
+class ConcurrencyGroup:
+    name: str = ""
+    max: int = 0
+
+
+@dataclass(slots=True)
+class TaskOptions:
+    func: str = ""
+    num_returns: int = 0
+    resources: list[Resource] = field(default_factory=list)
+    max_retries: int = 0
+    retry_exceptions: bool = False
+    isolate: bool = False
+    backpressure: int = 0
+    spread: bool = False
+    label: str = ""
+    max_restarts: int = 0
+    max_task_retries: int = 0
+    max_concurrency: int = 0
+    groups: list[ConcurrencyGroup] = field(default_factory=list)
+    max_pending_calls: int = 0
+    namespace: str = ""
+    actor_name: str = ""
+    detached: bool = False
+    get_if_exists: bool = False
+    group: str = ""
+
+
+@dataclass(slots=True)
+class Arg:
+    ref: bytes = b""
+    value: Optional[Value] = None
+
+
+@dataclass(slots=True)
+class TaskSpec:
+    id: bytes = b""
+    parent: bytes = b""
+    kind: int = 0
+    opts: Optional[TaskOptions] = None
+    args: list[Arg] = field(default_factory=list)
+    actor: bytes = b""
+    seq: int = 0
+    deadline: int = 0
+    trace: Optional[TraceContext] = None
+    callsite: str = ""
+    submitted: int = 0
+
+
+@dataclass(slots=True)
+class ArgValue:
+    index: int = 0
+    result: Optional[Result] = None
+    extent: Optional[Extent] = None
+
+
+@dataclass(slots=True)
+class ExecTask:
+    spec: Optional[TaskSpec] = None
+    attempt: int = 0
+    args: list[ArgValue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FuncInfo:
+    name: str = ""
+    signature: int = 0
+
+
+@dataclass(slots=True)
+class Program:
+    language: str = ""
+    version: str = ""
+    args: list[str] = field(default_factory=list)
+    single: bool = False
+    template: bool = False
+
+
+@dataclass(slots=True)
+class Hello:
+    version: int = 0
+    min_version: int = 0
+    role: int = 0
+    pid: int = 0
+    job: int = 0
+    token: bytes = b""
+    functions: list[FuncInfo] = field(default_factory=list)
+    namespace: str = ""
+    client: int = 0
+    program: Optional[Program] = None
+
+
+@dataclass(slots=True)
+class Welcome:
+    version: int = 0
+    client: int = 0
+    node: str = ""
+    job: int = 0
+    root: bytes = b""
+    segment_size: int = 0
+    inline_max: int = 0
+    token: bytes = b""
+    namespace: str = ""
+    slots: int = 0
+    trace_millionths: int = 0
+    job_dir: str = ""
+
+
+@dataclass(slots=True)
+class Bye:
+    err: Optional[Error] = None
+
+
+@dataclass(slots=True)
+class Submit:
+    spec: Optional[TaskSpec] = None
+
+
+@dataclass(slots=True)
+class PutValue:
+    id: bytes = b""
+    value: Optional[Value] = None
+
+
+@dataclass(slots=True)
+class Seal:
+    id: bytes = b""
+    attempt: int = 0
+    size: int = 0
+    value: Optional[Value] = None
+
+
+@dataclass(slots=True)
+class Get:
+    id: bytes = b""
+    fetch: bool = False
+
+
+@dataclass(slots=True)
+class Unget:
+    id: bytes = b""
+
+
+@dataclass(slots=True)
+class AddRef:
+    id: bytes = b""
+
+
+@dataclass(slots=True)
+class Release:
+    ids: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Cancel:
+    task: bytes = b""
+    force: bool = False
+    recursive: bool = False
+
+
+@dataclass(slots=True)
+class KillActor:
+    actor: bytes = b""
+    restart: bool = False
+
+
+@dataclass(slots=True)
+class Resolved:
+    id: bytes = b""
+    fetch: bool = False
+    result: Optional[Result] = None
+    extent: Optional[Extent] = None
+
+
+@dataclass(slots=True)
+class StreamNext:
+    task: bytes = b""
+    index: int = 0
+
+
+@dataclass(slots=True)
+class Create:
+    req: int = 0
+    id: bytes = b""
+    attempt: int = 0
+    size: int = 0
+    task: bytes = b""
+
+
+@dataclass(slots=True)
+class Created:
+    req: int = 0
+    id: bytes = b""
+    extent: Optional[Extent] = None
+    exists: bool = False
+    err: Optional[Error] = None
+
+
+@dataclass(slots=True)
+class Abort:
+    id: bytes = b""
+    attempt: int = 0
+
+
+@dataclass(slots=True)
+class Unpin:
+    id: bytes = b""
+    n: int = 0
+
+
+@dataclass(slots=True)
+class MapFile:
+    file: int = 0
+    size: int = 0
+    path: bytes = b""
+
+
+@dataclass(slots=True)
+class Collect:
+    pass
+
+
+@dataclass(slots=True)
+class Credit:
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Exec:
+    lease: int = 0
+    tasks: list[ExecTask] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CancelTask:
+    task: bytes = b""
+    abandon: bool = False
+
+
+@dataclass(slots=True)
+class StopActor:
+    actor: bytes = b""
+
+
+@dataclass(slots=True)
+class Drain:
+    pass
+
+
+@dataclass(slots=True)
+class Resume:
+    task: bytes = b""
+
+
+@dataclass(slots=True)
+class StreamAck:
+    task: bytes = b""
+    consumed: int = 0
+
+
+@dataclass(slots=True)
+class Times:
+    received: int = 0
+    started: int = 0
+    ended: int = 0
+
+
+@dataclass(slots=True)
+class Done:
+    task: bytes = b""
+    attempt: int = 0
+    lease: int = 0
+    results: list[Result] = field(default_factory=list)
+    items: int = 0
+    err: Optional[Error] = None
+    times: Optional[Times] = None
+
+
+@dataclass(slots=True)
+class StreamItem:
+    task: bytes = b""
+    attempt: int = 0
+    index: int = 0
+    result: Optional[Result] = None
+
+
+@dataclass(slots=True)
+class Blocked:
+    task: bytes = b""
+    lease: int = 0
+    returned: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Unblocked:
+    task: bytes = b""
+    lease: int = 0
+
+
+@dataclass(slots=True)
+class Stats:
+    heap_bytes: int = 0
+    goroutines: int = 0
+    running: int = 0
+
+
+@dataclass(slots=True)
+class Request:
+    req: int = 0
+    method: str = ""
+    body: bytes = b""
+    trace: Optional[TraceContext] = None
+
+
+@dataclass(slots=True)
+class Reply:
+    req: int = 0
+    body: bytes = b""
+    err: Optional[Error] = None
+
+
+@dataclass(slots=True)
+class Resync:
+    component: int = 0
+    epoch: int = 0
+
+
+@dataclass(slots=True)
+class Attempt:
+    task: bytes = b""
+    attempt: int = 0
+    lease: int = 0
+
+
+@dataclass(slots=True)
+class Holdings:
+    component: int = 0
+    epoch: int = 0
+    handles: list[bytes] = field(default_factory=list)
+    gets: list[Get] = field(default_factory=list)
+    streams: list[StreamNext] = field(default_factory=list)
+    tasks: list[Attempt] = field(default_factory=list)
+    actors: list[bytes] = field(default_factory=list)
+    pins: list[Unpin] = field(default_factory=list)
+
+
+Message = Any
+
+# By the message's number in Frame, which is its kind.
+KINDS: dict[int, type[Any]] = dict(enumerate([
+    Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created,
+    Abort, Unpin, MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume,
+    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext], start=1))
+KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
+
+_TYPES: dict[type[Any], str] = {
+    Value: "y y *y",
+    Extent: "u u u",
+    Error: "u t t t t *Error",
+    Result: "u Value u Error",
+    TraceContext: "y y u",
+    Resource: "t s",
+    ConcurrencyGroup: "t s",
+    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t",
+    Arg: "y Value",
+    TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f",
+    ArgValue: "u Result Extent",
+    ExecTask: "TaskSpec u *ArgValue",
+    FuncInfo: "t x",
+    Program: "t t *t b b",
+    Hello: "u u u s u y *FuncInfo t u Program",
+    Welcome: "u u t u y u u y t s s t",
+    Bye: "Error",
+    Submit: "TaskSpec",
+    PutValue: "y Value",
+    Seal: "y u u Value",
+    Get: "y b",
+    Unget: "y",
+    AddRef: "y",
+    Release: "*y",
+    Cancel: "y b b",
+    KillActor: "y b",
+    Resolved: "y b Result Extent",
+    StreamNext: "y u",
+    Create: "u y u u y",
+    Created: "u y Extent b Error",
+    Abort: "y u",
+    Unpin: "y u",
+    MapFile: "u u y",
+    Collect: "",
+    Credit: "s",
+    Exec: "u *ExecTask",
+    CancelTask: "y b",
+    StopActor: "y",
+    Drain: "",
+    Resume: "y",
+    StreamAck: "y u",
+    Times: "f f f",
+    Done: "y u u *Result u Error Times",
+    StreamItem: "y u u Result",
+    Blocked: "y u *y",
+    Unblocked: "y u",
+    Stats: "u u u",
+    Request: "u t y TraceContext",
+    Reply: "u y Error",
+    Resync: "u u",
+    Attempt: "y u u",
+    Holdings: "u u *y *Get *StreamNext *Attempt *y *Unpin",
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Field:
+    number: int
+    name: str
+    kind: Union[str, type[Any]]
+    repeated: bool
+
+
+def _table() -> dict[type[Any], list[Field]]:
+    by_name = {c.__name__: c for c in _TYPES}
+    out: dict[type[Any], list[Field]] = {}
+    for cls, kinds in _TYPES.items():
+        fields = []
+        for number, (name, kind) in enumerate(zip(cls.__dataclass_fields__, kinds.split(), strict=True), start=1):
+            repeated = kind.startswith("*")
+            bare = kind.lstrip("*")
+            fields.append(Field(number, name, by_name.get(bare, bare), repeated))
+        out[cls] = fields
+    return out
+
+
+FIELDS = _table()

@@ -1,0 +1,325 @@
+"""The errors of Mobula: one tree under MobulaError, one class for each code of the wire.
+
+An error that came from the node or from a worker has the code's class, its message, and in
+``cause`` what it wraps. A task that raised gives a TaskError that is also an instance of the
+exception's own type, so ``except ValueError`` works across processes.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import Any, ClassVar, Optional
+
+
+class MobulaError(Exception):
+    """Any error of the runtime."""
+
+    code: ClassVar[int] = 0
+    text: ClassVar[str] = ""
+
+    def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
+                 causes: tuple["MobulaError", ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.name = name
+        self.task = task
+        self.stack = stack
+        self.causes = causes
+
+    def __str__(self) -> str:
+        text = type(self).text
+        if not self.message:
+            return text or type(self).__name__
+        if not text or text in self.message:
+            return self.message
+        return f"{text}: {self.message}"
+
+    def __reduce__(self) -> Any:
+        return _remake, (type(self), self.message, self.name, self.task, self.stack, self.causes)
+
+
+def _remake(cls: type[MobulaError], message: str, name: str, task: str, stack: str,
+            causes: tuple[MobulaError, ...]) -> MobulaError:
+    return cls(message, name=name, task=task, stack=stack, causes=causes)
+
+
+class TaskError(MobulaError):
+    """The task raised. ``cause`` is the exception itself, ``remote_traceback`` where it was raised."""
+
+    code = 1
+    text = "task failed"
+
+    cause: Optional[BaseException] = None
+    remote_traceback: str = ""
+
+    def __str__(self) -> str:
+        if self.remote_traceback:
+            return f"{self.message}\n{self.remote_traceback.rstrip()}"
+        return super().__str__()
+
+    def __reduce__(self) -> Any:
+        return _remake_task, (self.cause, self.remote_traceback, self.message, self.name, self.task)
+
+
+class WorkerCrashedError(MobulaError):
+    """The worker process died, and the retries are used up."""
+
+    code = 2
+    text = "worker process died"
+
+
+class ActorError(MobulaError):
+    """Something is wrong with the actor itself."""
+
+
+class ActorDiedError(ActorError):
+    """The actor is gone and will not come back."""
+
+    code = 3
+    text = "actor died"
+
+
+class ActorUnavailableError(ActorError):
+    """The actor is restarting; the call may be made again."""
+
+    code = 4
+    text = "actor unavailable"
+
+
+class ObjectTooLargeError(MobulaError):
+    code = 5
+    text = "object larger than the store"
+
+
+class StoreFullError(MobulaError):
+    code = 6
+    text = "object store full"
+
+
+class OutOfDiskError(MobulaError):
+    code = 7
+    text = "spill storage full"
+
+
+class OutOfMemoryError(MobulaError):
+    code = 8
+    text = "task killed by the memory monitor"
+
+
+class ObjectLostError(MobulaError):
+    """No copy of the object is left, and it cannot be made again."""
+
+    code = 9
+    text = "object lost"
+
+
+class ObjectFreedError(ObjectLostError):
+    code = 10
+    text = "object freed"
+
+
+class ReconstructionFailedError(ObjectLostError):
+    code = 11
+    text = "object could not be made again"
+
+
+class OwnerDiedError(ObjectLostError):
+    code = 12
+    text = "owner died"
+
+
+class FetchTimedOutError(ObjectLostError, TimeoutError):
+    code = 13
+    text = "object fetch timed out"
+
+
+class GetTimeoutError(MobulaError, TimeoutError):
+    """The time of a get or wait ran out; the references stay valid."""
+
+    code = 14
+    text = "get timed out"
+
+
+class TaskCancelledError(MobulaError, concurrent.futures.CancelledError):
+    """The task was cancelled."""
+
+    code = 15
+    text = "task cancelled"
+
+
+class UnschedulableError(MobulaError):
+    code = 16
+    text = "task can never be scheduled"
+
+
+class PendingCallsLimitError(MobulaError):
+    code = 17
+    text = "too many pending calls"
+
+
+class RuntimeSetupError(MobulaError):
+    code = 18
+    text = "worker could not be started"
+
+
+class UnknownFunctionError(MobulaError):
+    code = 19
+    text = "function not registered"
+
+
+class RegistryMismatchError(MobulaError):
+    code = 20
+    text = "driver and worker registries differ"
+
+
+class NotEncodableError(MobulaError, TypeError):
+    code = 21
+    text = "value cannot be encoded"
+
+
+class NotDecodableError(MobulaError, TypeError):
+    code = 22
+    text = "value cannot be decoded"
+
+
+class NameTakenError(MobulaError, ValueError):
+    code = 23
+    text = "actor name taken"
+
+
+class NotFoundError(MobulaError, ValueError):
+    code = 24
+    text = "not found"
+
+
+class ShutdownError(MobulaError):
+    code = 25
+    text = "runtime shut down"
+
+
+class ViewClosedError(MobulaError):
+    code = 26
+    text = "view used after close"
+
+
+class ProtocolError(MobulaError):
+    code = 27
+    text = "protocol violation"
+
+
+class PermissionDeniedError(MobulaError, PermissionError):
+    code = 28
+    text = "permission denied"
+
+
+class InvalidError(MobulaError, ValueError):
+    code = 29
+    text = "invalid argument"
+
+
+class DeadlineError(MobulaError, TimeoutError):
+    code = 30
+    text = "task ran past its deadline"
+
+
+class PanicError(MobulaError):
+    code = 31
+    text = "function panicked"
+
+
+class ReturnMismatchError(MobulaError):
+    code = 32
+    text = "attempts differ in what they returned"
+
+
+class SegmentUnavailableError(MobulaError):
+    code = 33
+    text = "shared memory cannot be reserved"
+
+
+class ComponentFailedError(MobulaError):
+    code = 34
+    text = "component failed beyond its restart policy"
+
+
+class UserError(MobulaError):
+    """A sentinel that a Go program registered; ``name`` is its name."""
+
+    code = 35
+
+
+class DisconnectedError(MobulaError, ConnectionError):
+    code = 36
+    text = "connection lost"
+
+
+class BacklogError(MobulaError):
+    code = 37
+    text = "the other side reads too slowly"
+
+
+class NoNodeError(MobulaError, ConnectionError):
+    code = 38
+    text = "no node is running there"
+
+
+class NodeRunningError(MobulaError):
+    code = 39
+    text = "a node is running there already"
+
+
+class VersionError(ProtocolError):
+    code = 40
+    text = "protocol versions do not overlap"
+
+
+def _all(cls: type[MobulaError]) -> list[type[MobulaError]]:
+    out = [cls]
+    for sub in cls.__subclasses__():
+        out += _all(sub)
+    return out
+
+
+BY_CODE: dict[int, type[MobulaError]] = {c.code: c for c in _all(MobulaError) if "code" in c.__dict__}
+
+_combined: dict[type[BaseException], type[TaskError]] = {}
+
+
+def task_error(cause: Optional[BaseException], traceback: str, message: str, name: str = "",
+               task: str = "", causes: tuple[MobulaError, ...] = ()) -> TaskError:
+    """Makes a TaskError that is also an instance of the cause's type, where such a class can be."""
+    cls: type[TaskError] = TaskError
+    err: Optional[TaskError] = None
+    if cause is not None and not isinstance(cause, TaskError):
+        cls = _class_for(type(cause))
+        try:
+            err = cls.__new__(cls)
+            MobulaError.__init__(err, message, name=name, task=task, causes=causes)
+            err.args = cause.args
+            for key, value in getattr(cause, "__dict__", {}).items():
+                err.__dict__.setdefault(key, value)
+        except Exception:
+            err = None  # a type that cannot be made like this: the plain error has it as its cause
+    if err is None:
+        err = TaskError(message, name=name, task=task, causes=causes)
+    err.cause = cause
+    err.remote_traceback = traceback
+    if cause is not None:
+        err.__cause__ = cause
+    return err
+
+
+def _class_for(cls: type[BaseException]) -> type[TaskError]:
+    made = _combined.get(cls)
+    if made is not None:
+        return made
+    try:
+        made = type(f"TaskError({cls.__name__})", (TaskError, cls), {"__module__": TaskError.__module__})
+    except TypeError:
+        made = TaskError  # the layouts conflict, or the type cannot be derived from
+    _combined[cls] = made
+    return made
+
+
+def _remake_task(cause: Optional[BaseException], traceback: str, message: str, name: str, task: str) -> TaskError:
+    return task_error(cause, traceback, message, name, task)
