@@ -19,7 +19,7 @@ class MobulaError(Exception):
 
     def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
                  causes: tuple["MobulaError", ...] = ()) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)
         self.message = message
         self.name = name
         self.task = task
@@ -293,7 +293,10 @@ def task_error(cause: Optional[BaseException], traceback: str, message: str, nam
     if cause is not None and not isinstance(cause, TaskError):
         cls = _class_for(type(cause))
         try:
-            err = cls.__new__(cls)
+            err = cls.__new__(cls, *cause.args)
+            init: Any = type(cause).__init__
+            if not hasattr(init, "__code__"):  # a built-in type keeps its fields itself
+                init(err, *cause.args)
             MobulaError.__init__(err, message, name=name, task=task, causes=causes)
             err.args = cause.args
             for key, value in getattr(cause, "__dict__", {}).items():

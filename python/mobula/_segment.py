@@ -1,0 +1,119 @@
+"""The node's shared memory as this process sees it.
+
+A file is mapped twice: read-only for views, where a write faults, and writable for what this process was granted and
+has not sealed. The read-only mapping is never unmapped while the process lives: arrays of the user's may lie in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import pickle
+import threading
+from typing import Any, Optional
+
+from ._wire.messages import Extent
+from .exceptions import ProtocolError, SegmentUnavailableError
+
+PAGE = mmap.PAGESIZE
+_COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+
+
+class _Area:
+    __slots__ = ("fd", "size", "read", "write", "address")
+
+    def __init__(self, fd: int, size: int) -> None:
+        have = os.fstat(fd).st_size
+        if size <= 0 or size > have:  # a page beyond the file's end would be a SIGBUS
+            raise ProtocolError(f"mapping of {size} bytes of a file of {have}")
+        self.fd = os.dup(fd)
+        self.size = size
+        at = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, self.fd, 0)
+        if at is None or at == ctypes.c_void_p(-1).value:
+            code = ctypes.get_errno()
+            os.close(self.fd)
+            raise SegmentUnavailableError(f"map {size} bytes read-only: {os.strerror(code)}")
+        self.read: int = at
+        self.write = mmap.mmap(self.fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.write))
+
+
+class Segment:
+    """The segment and the files announced beside it."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self._lock = threading.Lock()
+        self._areas: dict[int, _Area] = {}  # 0 is the segment
+        self.add(0, fd, size)
+
+    def add(self, file: int, fd: int, size: int) -> None:
+        """Maps a file; a number that is mapped already stays as it is."""
+        with self._lock:
+            if file not in self._areas:
+                self._areas[file] = _Area(fd, size)
+
+    def _find(self, e: Extent) -> _Area:
+        a = self._areas.get(e.file)
+        if a is None:
+            raise ProtocolError(f"extent in file {e.file}, which was not announced")
+        if e.off + e.size > a.size:
+            raise ProtocolError(f"extent [{e.off}, +{e.size}) outside the {a.size} bytes of file {e.file}")
+        return a
+
+    def view(self, e: Extent, size: int, owner: Any) -> memoryview:
+        """The first bytes of an extent, read-only. owner lives as long as the view or anything made of it."""
+        a = self._find(e)
+        if size > e.size:
+            raise ProtocolError(f"the extent has {e.size} bytes, the object {size}")
+        if size == 0:
+            return memoryview(b"")
+        # Everything that is made of a memoryview keeps its exporter alive, and this one its owner.
+        exporter: Any = (ctypes.c_char * size).from_address(a.read + e.off)
+        exporter.owner = owner
+        return pickle.PickleBuffer(memoryview(exporter).toreadonly()).raw()
+
+    def write(self, e: Extent, parts: list[tuple[int, Any]]) -> None:
+        """Writes buffers of bytes at offsets of an extent that was granted to this process."""
+        a = self._find(e)
+        if e.size >= _COLD_FROM and not self._resident(a, e):
+            # No memory is behind it yet. Writing through the file brings it, faster than by faults, and being short of
+            # memory is an error and not a signal.
+            for off, part in parts:
+                view = memoryview(part).cast("B") if memoryview(part).nbytes else memoryview(b"")
+                at = e.off + off
+                while view:
+                    try:
+                        n = os.pwrite(a.fd, view[: 64 << 20], at)
+                    except OSError as x:
+                        raise SegmentUnavailableError(f"write {len(view)} bytes: {x}") from None
+                    at += n
+                    view = view[n:]
+            return
+        with memoryview(a.write) as whole:
+            for off, part in parts:
+                at = e.off + off
+                view = memoryview(part)
+                if view.nbytes:
+                    whole[at:at + view.nbytes] = view.cast("B")
+
+    def _resident(self, a: _Area, e: Extent) -> bool:
+        """Whether the extent's first page has memory; the store grants all of an extent's pages or none."""
+        vec = ctypes.create_string_buffer(1)
+        at = (a.address + e.off) & ~(PAGE - 1)
+        return _libc.mincore(at, PAGE, vec) != 0 or vec.raw[0] & 1 != 0
+
+
+def open_segment(fd: Optional[int], size: int) -> Optional[Segment]:
+    """Maps the segment that came with a Welcome and closes the descriptor."""
+    if fd is None:
+        return None
+    try:
+        return Segment(fd, size)
+    finally:
+        os.close(fd)

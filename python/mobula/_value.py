@@ -1,0 +1,542 @@
+"""Values as bytes: a short Meta, which says how, and Data (package codec in the Go code).
+
+    None, bool, int, float      CBOR, as Go writes them
+    str                         its UTF-8 bytes
+    bytes                       raw bytes; Go's []byte
+    numpy arrays of numbers     raw, little endian, dense; Go's slices, and arrays in slices
+    anything else               pickle 5, its buffers behind it, aligned
+
+What is read from Go and is none of these is CBOR. Buffers are read in place and are read-only: an array that came out of
+the store is the store's own memory, pinned as long as anything views it.
+
+A pickled value's data is the pickle stream, then, from the next multiple of 8, offset and size of each buffer as two
+uint64, little endian, then the buffers, each at a multiple of 64, or of a page where it is large. Its Meta has codec 5 and, where
+there are buffers, two dimensions: the length of the stream and the number of buffers.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import threading
+from typing import Any, Callable, Optional, Union
+
+import cbor2
+import cloudpickle
+
+from ._wire.codec import from_wire, read_varint, varint
+from ._wire.messages import Error
+from .exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError, task_error
+
+ARRAY, TEXT, CBOR, PROTO, PICKLE = 1, 2, 3, 4, 5
+TAG_REF, TAG_ACTOR = 28015, 28016
+
+_ELEMS = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
+          10: "float32", 11: "float64", 12: "complex64", 13: "complex128"}
+_ELEM_OF = {v: k for k, v in _ELEMS.items()}
+_FORMATS = {1: "?", 2: "b", 3: "h", 4: "i", 5: "q", 6: "B", 7: "H", 8: "I", 9: "Q", 10: "f", 11: "d"}
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12: 8, 13: 16}
+
+PAGE_FROM = 1 << 20  # bytes of a buffer that begins on a page of its own
+_INDEX = struct.Struct("<QQ")
+
+
+def header(codec: int, elem: int = 0, dims: tuple[int, ...] = (), name: str = "") -> bytes:
+    """An encoded Meta."""
+    return bytes((1, codec, elem, len(dims))) + b"".join(map(varint, dims)) + name.encode()[:512]
+
+
+META_NIL = header(CBOR, name="nil")
+META_BOOL = header(CBOR, name="bool")
+META_INT = header(CBOR, name="int")
+META_BIG = header(CBOR, name="*big.Int")
+META_FLOAT = header(CBOR, name="float64")
+META_STR = header(TEXT, name="string")
+META_BYTES = header(ARRAY, 6)
+META_PICKLE = header(PICKLE, name="python")
+META_PLAIN = header(CBOR, name="plain")
+META_KWARGS = header(TEXT, name="kwargs")
+META_EXCEPTION = header(PICKLE, name="exception")
+
+
+class Encoded:
+    """A value ready to be sent or written: data if it is small, else the parts and where they go."""
+
+    __slots__ = ("meta", "data", "size", "parts", "refs")
+
+    def __init__(self, meta: bytes, data: Optional[bytes], size: int, parts: list[tuple[int, Any]], refs: list[bytes]) -> None:
+        self.meta = meta
+        self.data = data
+        self.size = size
+        self.parts = parts
+        self.refs = refs
+
+
+_NO_PARTS: list[tuple[int, Any]] = []
+_NO_REFS: list[bytes] = []
+
+
+class _Local(threading.local):
+    refs: Optional[list[bytes]] = None  # where references found while pickling go
+
+
+local = _Local()
+
+
+def found(id: bytes) -> None:
+    """A reference is being pickled."""
+    if local.refs is not None:
+        local.refs.append(id)
+
+
+# ---- encoding
+
+
+def _none(x: Any, inline: int) -> Encoded:
+    return Encoded(META_NIL, b"\xf6", 1, _NO_PARTS, _NO_REFS)
+
+
+def _bool(x: Any, inline: int) -> Encoded:
+    return Encoded(META_BOOL, b"\xf5" if x else b"\xf4", 1, _NO_PARTS, _NO_REFS)
+
+
+_F64 = struct.Struct(">Bd")
+_U64 = struct.Struct(">BQ")
+
+
+def _int(x: int, inline: int) -> Encoded:
+    n = x if x >= 0 else ~x
+    major = 0 if x >= 0 else 0x20
+    if n < 24:
+        data = bytes((major | n,))
+    elif n < 256:
+        data = bytes((major | 24, n))
+    elif n < 65536:
+        data = bytes((major | 25, n >> 8, n & 255))
+    elif n < 1 << 32:
+        data = bytes((major | 26,)) + n.to_bytes(4, "big")
+    elif n < 1 << 63:
+        data = _U64.pack(major | 27, n)
+    else:
+        data = cbor2.dumps(x)
+        return _flat(META_BIG, data, inline)
+    return Encoded(META_INT, data, len(data), _NO_PARTS, _NO_REFS)
+
+
+def _float(x: float, inline: int) -> Encoded:
+    return Encoded(META_FLOAT, _F64.pack(0xFB, x), 9, _NO_PARTS, _NO_REFS)
+
+
+def _flat(meta: bytes, data: Any, inline: int) -> Encoded:
+    n = len(data)
+    if n <= inline:
+        return Encoded(meta, data, n, _NO_PARTS, _NO_REFS)
+    return Encoded(meta, None, n, [(0, data)], _NO_REFS)
+
+
+def _str(x: str, inline: int) -> Encoded:
+    try:
+        return _flat(META_STR, x.encode(), inline)
+    except UnicodeEncodeError:
+        return _pickled(x, inline)  # lone surrogates are no UTF-8
+
+
+def _bytes(x: bytes, inline: int) -> Encoded:
+    return _flat(META_BYTES, x, inline)
+
+
+def _ndarray(x: Any, inline: int) -> Encoded:
+    dt = x.dtype
+    elem = _ELEM_OF.get(dt.name, 0)
+    shape = x.shape
+    if not elem or not dt.isnative or not 0 < len(shape) <= 8 or not x.flags.c_contiguous or (len(shape) > 1 and 0 in shape) or dt.metadata:
+        return _pickled(x, inline)
+    if len(shape) > 1:
+        meta = header(ARRAY, elem, shape)
+    else:
+        meta = header(ARRAY, elem, (), "ndarray" if elem == 6 else "")
+    if x.nbytes <= inline:
+        return Encoded(meta, x.tobytes(), x.nbytes, _NO_PARTS, _NO_REFS)
+    return Encoded(meta, None, x.nbytes, [(0, x.reshape(-1).view("u1"))], _NO_REFS)
+
+
+def _pickled(x: Any, inline: int) -> Encoded:
+    before = local.refs
+    refs: list[bytes] = []
+    buffers: list[pickle.PickleBuffer] = []
+    local.refs = refs
+    try:
+        data = _dumps(x, buffers, refs)
+    finally:
+        local.refs = before
+    if not refs:
+        refs = _NO_REFS
+    if not buffers:
+        n = len(data)
+        if n <= inline:
+            return Encoded(META_PICKLE, data, n, _NO_PARTS, refs)
+        return Encoded(META_PICKLE, None, n, [(0, data)], refs)
+    raws = [b.raw() for b in buffers]
+    meta = header(PICKLE, 0, (len(data), len(raws)), "python")
+    at = (len(data) + 7) & ~7
+    index = at
+    at += 16 * len(raws)
+    parts: list[tuple[int, Any]] = [(0, data)]
+    table = bytearray()
+    total = sum(r.nbytes for r in raws)
+    small = total + at + 64 * len(raws) <= inline
+    for r in raws:
+        n = r.nbytes
+        align = 16 if small else 4096 if n >= PAGE_FROM else 64
+        at = (at + align - 1) & -align
+        table += _INDEX.pack(at, n)
+        parts.append((at, r))
+        at += n
+    parts.append((index, bytes(table)))
+    if at > inline:
+        return Encoded(meta, None, at, parts, refs)
+    out = bytearray(at)
+    for off, part in parts:
+        out[off:off + len(part)] = part
+    return Encoded(meta, bytes(out), at, _NO_PARTS, refs)
+
+
+def _dumps(x: Any, buffers: list[pickle.PickleBuffer], refs: list[bytes]) -> bytes:
+    """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere."""
+    try:
+        data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+        if b"__main__" not in data:
+            return data
+    except MobulaError:
+        raise
+    except Exception:
+        pass  # cloudpickle knows more
+    buffers.clear()
+    refs.clear()
+    try:
+        raw: bytes = cloudpickle.dumps(x, 5, buffer_callback=buffers.append)
+        return raw
+    except MobulaError:
+        raise
+    except Exception as why:
+        path, culprit, why = _culprit(x, type(x).__name__, why, 0)
+        raise NotEncodableError(f"{path}: {_name(culprit)} cannot be pickled: {why}") from why
+
+
+def _name(x: Any) -> str:
+    text = repr(x) if not isinstance(x, type) else x.__qualname__
+    cls = type(x)
+    return f"{text[:100]} of type {cls.__module__}.{cls.__qualname__}"
+
+
+def _culprit(x: Any, path: str, why: Exception, depth: int) -> tuple[str, Any, Exception]:
+    """The smallest part of x that cannot be pickled, and the way to it."""
+    parts: list[tuple[str, Any]] = []
+    if depth < 8:
+        if isinstance(x, dict):
+            parts = [(f"{path}[{k!r}]", v) for k, v in list(x.items())[:1000]]
+        elif isinstance(x, (list, tuple, set, frozenset)):
+            parts = [(f"{path}[{i}]", v) for i, v in enumerate(list(x)[:1000])]
+        elif hasattr(x, "__closure__") and getattr(x, "__closure__", None):
+            names = x.__code__.co_freevars
+            for n, c in zip(names, x.__closure__):
+                try:
+                    parts.append((f"{path}.{n}", c.cell_contents))
+                except ValueError:
+                    pass  # an empty cell
+        if hasattr(x, "__globals__") and hasattr(x, "__code__"):
+            parts += [(f"{path}.{n}", x.__globals__[n]) for n in x.__code__.co_names if n in x.__globals__]
+        elif hasattr(x, "__dict__") and not isinstance(x, type) and type(x).__module__ != "builtins":
+            parts += [(f"{path}.{k}", v) for k, v in list(vars(x).items())]
+    for where, part in parts:
+        try:
+            cloudpickle.dumps(part, 5, buffer_callback=lambda b: None)
+        except RecursionError:
+            continue
+        except Exception as inner:
+            return _culprit(part, where, inner, depth + 1)
+    return path, x, why
+
+
+_ENCODERS: dict[type[Any], Callable[[Any, int], Encoded]] = {
+    type(None): _none, bool: _bool, int: _int, float: _float, str: _str, bytes: _bytes}
+
+
+def encode(x: Any, inline: int) -> Encoded:
+    """Lays a value out."""
+    f = _ENCODERS.get(type(x))
+    if f is None:
+        f = _learn(type(x))
+    return f(x, inline)
+
+
+def _learn(cls: type[Any]) -> Callable[[Any, int], Encoded]:
+    if cls.__module__ == "numpy" and cls.__qualname__ == "ndarray":
+        _ENCODERS[cls] = _ndarray
+        return _ndarray
+    return _pickled
+
+
+def encode_plain(x: Any, inline: int) -> Encoded:
+    """Lays plain data out as any language can read it: CBOR where there is no better way."""
+    f = _ENCODERS.get(type(x)) or _learn(type(x))
+    if f is not _pickled:
+        return f(x, inline)
+    refs: list[bytes] = []
+
+    def default(enc: Any, v: Any) -> None:
+        id, tag = getattr(v, "_mobula_ref", (None, 0))
+        if id is None:
+            if type(v).__module__ == "numpy" and hasattr(v, "tolist"):
+                enc.encode(v.tolist())
+                return
+            raise NotEncodableError(f"{_name(v)} is no plain data: only numbers, text, bytes, lists, dicts and references are the same in every language")
+        refs.append(id)
+        enc.encode(cbor2.CBORTag(tag, id))
+
+    try:
+        data = cbor2.dumps(x, default=default)
+    except NotEncodableError:
+        raise
+    except Exception as why:
+        raise NotEncodableError(f"{_name(x)}: {why}") from why
+    e = _flat(META_PLAIN, data, inline)
+    e.refs = refs
+    return e
+
+
+# ---- decoding
+
+Data = Union[bytes, memoryview]
+
+
+def _read_nil(data: Data) -> Any:
+    return None if data == b"\xf6" else _cbor(data)
+
+
+def _read_bool(data: Data) -> Any:
+    return data == b"\xf5" if data in (b"\xf4", b"\xf5") else _cbor(data)
+
+
+def _read_int(data: Data) -> Any:
+    n = len(data)
+    head = data[0]
+    if n == 1 and head < 24:
+        return head
+    if n == 9 and head == 0x1B or n == 5 and head == 0x1A or n == 3 and head == 0x19 or n == 2 and head == 0x18:
+        return int.from_bytes(data[1:], "big")
+    return _cbor(data)
+
+
+def _read_float(data: Data) -> Any:
+    if len(data) == 9 and data[0] == 0xFB:
+        return _F64.unpack(data)[1]
+    return _cbor(data)
+
+
+def _read_str(data: Data) -> str:
+    return str(data, "utf-8")
+
+
+def _read_bytes(data: Data) -> bytes:
+    return bytes(data)
+
+
+def _cbor(data: Data) -> Any:
+    return cbor2.loads(bytes(data), tag_hook=_tag)
+
+
+_bind: Callable[[bytes, int], Any] = lambda id, tag: (_ for _ in ()).throw(NotDecodableError("a reference outside any cluster"))
+
+
+def set_binder(f: Callable[[bytes, int], Any]) -> None:
+    """Says how references in CBOR become live."""
+    global _bind
+    _bind = f
+
+
+def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
+    if not isinstance(tag, cbor2.CBORTag):  # the decoder's place in the arguments differs by version
+        decoder, tag = tag, decoder
+    if tag.tag in (TAG_REF, TAG_ACTOR):
+        return _bind(bytes(tag.value), tag.tag)
+    return tag
+
+
+_DECODERS: dict[bytes, Callable[[Data], Any]] = {
+    META_NIL: _read_nil, META_BOOL: _read_bool, META_INT: _read_int, META_FLOAT: _read_float, META_STR: _read_str,
+    META_BYTES: _read_bytes, META_PICKLE: pickle.loads, header(CBOR, name="int64"): _read_int,
+}
+
+
+def decode(meta: bytes, data: Data) -> Any:
+    """Reads a value; buffers are views of data, read-only."""
+    f = _DECODERS.get(meta)
+    if f is not None:
+        return f(data)
+    return _decode(meta, data)
+
+
+def _decode(meta: bytes, data: Data) -> Any:
+    if not meta and not data:
+        return None  # of a Go function without a result, or an actor's creation
+    if len(meta) < 4:
+        raise NotDecodableError(f"value header of {len(meta)} bytes, want at least 4")
+    if meta[0] != 1:
+        raise NotDecodableError(f"value header version {meta[0]}, this build reads 1")
+    codec, elem, ndims = meta[1], meta[2], meta[3]
+    dims: list[int] = []
+    i = 4
+    try:
+        for _ in range(ndims):
+            d, i = read_varint(meta, i)
+            dims.append(d)
+    except IndexError:
+        raise NotDecodableError("value header ends inside its dimensions") from None
+    name = meta[i:].decode("utf-8", "replace")
+    if codec == ARRAY:
+        return _read_array(elem, dims, name, data)
+    if codec == TEXT:
+        return _read_str(data)
+    if codec == CBOR:
+        return _cbor(data)
+    if codec == PICKLE:
+        return _read_pickle(dims, data)
+    raise NotDecodableError(f"value is {name or 'of codec ' + str(codec)}, which Python cannot read")
+
+
+def _read_array(elem: int, dims: list[int], name: str, data: Data) -> Any:
+    kind = _ELEMS.get(elem)
+    if kind is None:
+        raise NotDecodableError(f"an array of unknown element type {elem}")
+    if len(data) % _SIZES[elem]:
+        raise NotDecodableError(f"{len(data)} bytes are no whole number of {kind}")
+    try:
+        import numpy as np
+    except ImportError:
+        if elem not in _FORMATS:
+            raise NotDecodableError(f"an array of {kind} needs numpy, which is not installed") from None
+        flat = memoryview(data).toreadonly()
+        n = len(data) // _SIZES[elem]
+        view = flat.cast("B").cast(_FORMATS[elem]) if n else memoryview(b"").cast(_FORMATS[elem])
+        if len(dims) > 1 and n:
+            shape = [d or n // _product(dims[1:]) for d in dims]
+            return flat.cast("B").cast(_FORMATS[elem], shape)
+        return view
+    a = np.frombuffer(data, dtype=kind) if len(data) else np.empty(0, dtype=kind)
+    if len(dims) > 1:
+        inner = _product(dims[1:])
+        shape = [dims[0] or (a.size // inner if inner else 0)] + dims[1:]
+        try:
+            a = a.reshape(shape)
+        except ValueError:
+            raise NotDecodableError(f"shape {shape} and {len(data)} bytes of {kind} disagree") from None
+    a.flags.writeable = False
+    return a
+
+
+def _product(dims: list[int]) -> int:
+    n = 1
+    for d in dims:
+        n *= d
+    return n
+
+
+def _read_pickle(dims: list[int], data: Data) -> Any:
+    if not dims:
+        return pickle.loads(data)
+    if len(dims) != 2:
+        raise NotDecodableError(f"a pickled value of {len(dims)} dimensions, want 0 or 2")
+    length, n = dims
+    view = memoryview(data).toreadonly()
+    at = (length + 7) & ~7
+    if at + 16 * n > len(view):
+        raise NotDecodableError(f"a pickled value of {len(view)} bytes, its index ends at {at + 16 * n}")
+    buffers = []
+    for off, size in _INDEX.iter_unpack(view[at:at + 16 * n]):
+        if off + size > len(view):
+            raise NotDecodableError(f"a pickled value of {len(view)} bytes, a buffer ends at {off + size}")
+        buffers.append(view[off:off + size])
+    return pickle.loads(view[:length], buffers=buffers)
+
+
+# ---- exceptions of tasks
+
+
+def encode_exception(x: BaseException, traceback: str) -> bytes:
+    """A task's exception for the way back; it travels as text in the error's stack, behind the traceback."""
+    import base64
+
+    for candidate in (x, _bare(x)):
+        if candidate is None:
+            continue
+        try:
+            refs: list[bytes] = []
+            buffers: list[pickle.PickleBuffer] = []
+            raw = _dumps(candidate, buffers, refs)
+            if not buffers and len(raw) < 40_000:
+                pickle.loads(raw)  # many a class of exception pickles and does not come back
+                return base64.b85encode(raw)
+        except Exception:
+            continue
+    return b""
+
+
+def _bare(x: BaseException) -> Optional[BaseException]:
+    """The exception without what hangs on it."""
+    try:
+        y = type(x)(*x.args)
+        return y
+    except Exception:
+        return None
+
+
+_MARK = "\n\x00mobula:exception:"
+
+
+def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
+    """The error that a task is reported with when its function raised x."""
+    text = f"{type(x).__name__}: {x}" if str(x) else type(x).__name__
+    e = Error(code=1, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
+    packed = encode_exception(x, traceback).decode()
+    room = (60 << 10) - len(packed)
+    raw = traceback.encode("utf-8", "replace")
+    if len(raw) > room:
+        traceback = "...\n" + raw[-room:].decode("utf-8", "ignore")
+    e.stack = traceback + (_MARK + packed if packed else "")
+    e.cause = [Error(msg=text[:8000])]
+    return e
+
+
+def task_failure(e: Optional[Error]) -> MobulaError:
+    """The exception that a failed object's error stands for."""
+    if e is None or e.code != TaskError.code:
+        return from_wire(e)
+    import base64
+
+    traceback, _, packed = e.stack.partition(_MARK)
+    cause: Optional[BaseException] = None
+    if packed:
+        try:
+            cause = pickle.loads(base64.b85decode(packed))
+        except Exception as x:
+            traceback += f"\n(the exception itself cannot be read here: {type(x).__name__}: {x})"
+    causes = tuple(from_wire(c) for c in e.cause)
+    if cause is None and len(e.cause) == 1 and e.cause[0].code:
+        cause = causes[0]
+    return task_error(cause, traceback, e.msg, e.name, e.task, causes)
+
+
+def pickler_for_functions(x: Any) -> bytes:
+    """A function or class by value, for the worker."""
+    buf = io.BytesIO()
+    try:
+        cloudpickle.CloudPickler(buf, 5).dump(x)
+    except Exception as why:
+        path, culprit, why = _culprit(x, getattr(x, "__qualname__", type(x).__name__), why, 0)
+        raise NotEncodableError(f"{path}: {_name(culprit)} cannot be pickled: {why}") from why
+    return buf.getvalue()
+
+
+__all__ = ["Encoded", "META_KWARGS", "decode", "encode", "encode_plain", "failure", "found", "local", "set_binder", "task_failure"]

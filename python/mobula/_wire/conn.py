@@ -1,0 +1,249 @@
+"""A connection to the node: frames over a Unix socket.
+
+Writing is for one thread at a time, which holds writing, and so is reading, by pump: it
+waits in poll, where an exception of a signal handler does no harm. Should one come between the read of bytes and the end of
+their handling, the stream cannot be trusted any more, and the connection fails (a driver then connects again).
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from typing import Callable, Optional
+
+from ..exceptions import (DisconnectedError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
+from . import codec
+from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
+
+HANDSHAKE_TIMEOUT = 5.0
+WRITE_TIMEOUT = 60
+_READ = 256 << 10
+_FDS = socket.CMSG_SPACE(16 * 4)
+
+# Takes a message: its kind, the frame's bytes, begin and end of the body in them, and a descriptor.
+Handler = Callable[[int, bytes, int, int, Optional[int]], None]
+
+
+class Conn:
+    def __init__(self, sock: socket.socket, pid: int) -> None:
+        self.sock = sock
+        self.pid = pid
+        self.writing = threading.Lock()
+        self.failed: Optional[MobulaError] = None
+        self._buf = bytearray(_READ)
+        self._view = memoryview(self._buf)
+        self._rest = b""
+        self._fds: deque[int] = deque()
+        self._busy = False
+        self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        self._poll2 = select.poll()
+        self._poll2.register(sock, select.POLLIN)
+        self._poll2.register(self.wake, select.POLLIN)
+
+    def fail(self, why: MobulaError) -> None:
+        """Ends the connection; the first reason counts."""
+        if self.failed is None:
+            self.failed = why
+            try:
+                self.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is dead already
+
+    def close(self) -> None:
+        """Gives the descriptors back. Nobody may use the connection any more."""
+        self.fail(DisconnectedError("the connection was closed"))
+        self.sock.close()
+        if self.wake >= 0:
+            os.close(self.wake)
+            self.wake = -1
+        while self._fds:
+            os.close(self._fds.popleft())
+
+    def write(self, chunks: list[bytes]) -> None:
+        """Writes encoded messages. The caller holds writing."""
+        size = 0
+        for c in chunks:
+            size += len(c)
+        if size <= codec.FRAME_TARGET:
+            data = codec.HEADER.pack(b"Mb", 1, 0, size) + b"".join(chunks)
+        else:
+            data = b"".join(codec.frames(chunks))
+        if self.failed is not None:
+            raise self.failed
+        try:
+            self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionError) as x:
+            self._gone("write", x)
+        except OSError as x:
+            if x.errno in (errno.EAGAIN, errno.EWOULDBLOCK):
+                self.fail(DisconnectedError(f"process {self.pid} has read nothing for {WRITE_TIMEOUT} s"))
+            self._gone("write", x)
+
+    def _gone(self, op: str, x: BaseException) -> None:
+        self.fail(DisconnectedError(f"process {self.pid} closed the connection or died ({op}: {x})"))
+        assert self.failed is not None
+        raise self.failed from None
+
+    def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False) -> bool:
+        """Waits for bytes, or for wake, and hands over the messages in them; false if there were none."""
+        if self.failed is not None:
+            raise self.failed
+        if self._busy:
+            self.fail(DisconnectedError("an exception cut off the handling of a message"))
+            raise DisconnectedError("an exception cut off the handling of a message")
+        events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
+        if not events:
+            return False
+        if wakeable:
+            if any(fd == self.wake for fd, _ in events):
+                try:
+                    os.eventfd_read(self.wake)
+                except OSError:
+                    pass
+            if all(fd == self.wake for fd, _ in events):
+                return False
+        self._busy = True
+        self._receive(handle)
+        self._busy = False
+        return True
+
+    def _receive(self, handle: Handler) -> None:
+        try:
+            n, anc, flags, _ = self.sock.recvmsg_into([self._buf], _FDS, socket.MSG_CMSG_CLOEXEC)
+        except OSError as x:
+            self._gone("read", x)
+            return
+        if anc:
+            for level, kind, data in anc:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    fds = array.array("i")
+                    fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+                    self._fds.extend(fds)
+        if n == 0:
+            self._gone("read", EOFError("end of stream"))
+        data = self._rest + self._view[:n] if self._rest else bytes(self._view[:n])
+        self._rest = b""
+        try:
+            i, end = 0, len(data)
+            while end - i >= codec.HEADER_SIZE:
+                fl, size = codec.header(data, i)
+                if end - i - codec.HEADER_SIZE < size:
+                    if size > _READ:
+                        data, i, end = self._large(data[i:], size), 0, size + codec.HEADER_SIZE
+                        continue
+                    break
+                i += codec.HEADER_SIZE
+                fd = None
+                if fl & codec.FLAG_FILE:
+                    if not self._fds:
+                        raise ProtocolError("a frame announces a descriptor that did not come")
+                    fd = self._fds.popleft()
+                for kind, j, k in codec.split(data, i, i + size):
+                    handle(kind, data, j, k, fd)
+                    fd = None
+                i += size
+            self._rest = data[i:]
+        except (IndexError, struct.error) as x:
+            bad = ProtocolError(f"a malformed message: {x!r}")
+            self.fail(bad)
+            raise bad from None
+        except ProtocolError as x:
+            self.fail(x)
+            raise
+
+    def _large(self, head: bytes, size: int) -> bytes:
+        """Reads the rest of a frame that is larger than the buffer."""
+        whole = bytearray(size + codec.HEADER_SIZE)
+        whole[: len(head)] = head
+        view, at = memoryview(whole), len(head)
+        while at < len(whole):
+            try:
+                n = self.sock.recv_into(view[at:])
+            except OSError as x:
+                self._gone("read", x)
+            if n == 0:
+                self._gone("read", EOFError("end of stream"))
+            at += n
+        return bytes(whole)
+
+
+def dial(path: str, hello: Hello, timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
+    """Connects and says hello. Gives the connection, the welcome, the segment's descriptor, and messages that came with it."""
+    if len(path.encode()) > 107:
+        raise codec.ProtocolError(f"socket path {path!r} has {len(path.encode())} bytes, Linux takes 107: choose a shorter directory")
+    sock = _connect(path, timeout)
+    try:
+        pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if uid != os.geteuid():
+            raise PermissionDeniedError(f"the node at {path} is user {uid}'s, this process is user {os.geteuid()}'s")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", WRITE_TIMEOUT, 0))
+        conn = Conn(sock, pid)
+    except BaseException:
+        sock.close()
+        raise
+    try:
+        if not hello.version:
+            hello.version, hello.min_version = VERSION, MIN_VERSION
+        try:
+            sock.sendall(codec.frame(hello))
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # a node that refuses before it has read anything has closed its end; what it said can still be read
+        first: list[tuple[int, bytes, Optional[int]]] = []
+
+        def take(kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
+            first.append((kind, b[i:j], fd))
+
+        until = time.monotonic() + timeout
+        while not first:
+            left = until - time.monotonic()
+            if left <= 0 or (not conn.pump(left, take) and time.monotonic() >= until):
+                raise ProtocolError(f"process {pid} said nothing for {timeout} s")
+        kind, body, fd = first[0]
+        if kind == KIND_OF[Bye]:
+            bye: Bye = codec.decode(Bye, body)
+            if bye.err is None:
+                raise ProtocolError(f"the node at {path} refused without a reason")
+            raise codec.from_wire(bye.err)
+        if kind != KIND_OF[Welcome]:
+            raise ProtocolError(f"the node at {path} answered Hello with a message of kind {kind}")
+        w: Welcome = codec.decode(Welcome, body)
+        if not MIN_VERSION <= w.version <= hello.version:
+            raise VersionError(f"the node at {path} chose version {w.version}, this build speaks {MIN_VERSION} to {VERSION}")
+        return conn, w, fd, [(k, b) for k, b, _ in first[1:]]
+    except BaseException:
+        conn.close()
+        raise
+
+
+def _connect(path: str, timeout: float) -> socket.socket:
+    until, pause = time.monotonic() + timeout, 0.001
+    while True:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            sock.connect(path)
+            return sock
+        except OSError as x:
+            sock.close()
+            if x.errno == errno.EAGAIN and time.monotonic() < until:  # the queue is full: many clients start at once
+                time.sleep(pause)
+                pause = min(2 * pause, 0.1)
+                continue
+            if x.errno == errno.ENOENT:
+                raise NoNodeError(f"there is no socket {path}: start one with mobula start") from None
+            if x.errno == errno.ECONNREFUSED:
+                raise NoNodeError(f"the node that made {path} is gone: start one with mobula start") from None
+            if x.errno in (errno.EACCES, errno.EPERM):
+                raise PermissionDeniedError(f"socket {path}: {x}") from None
+            raise DisconnectedError(f"socket {path}: {x}") from None
+
+
+__all__ = ["Conn", "dial"]

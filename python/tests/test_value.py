@@ -1,0 +1,155 @@
+"""Values: what goes in comes out, and Go reads what it can."""
+
+from __future__ import annotations
+
+import collections
+import pickle
+import threading
+from typing import Any
+
+import cbor2
+import numpy as np
+import pytest
+
+from mobula import _value as v
+from mobula.exceptions import NotDecodableError, NotEncodableError, TaskError
+
+INLINE = 100 << 10
+
+
+def flat(e: v.Encoded) -> bytes:
+    if e.data is not None:
+        assert len(e.data) == e.size
+        return e.data
+    out = bytearray(e.size)
+    for off, part in e.parts:
+        raw = bytes(memoryview(part).cast("B"))
+        out[off:off + len(raw)] = raw
+    return bytes(out)
+
+
+def trip(x: Any, inline: int = INLINE) -> Any:
+    e = v.encode(x, inline)
+    return v.decode(e.meta, flat(e))
+
+
+class Point:
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and other.x == self.x
+
+
+@pytest.mark.parametrize("x", [
+    None, True, False, 0, 1, 23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64, 2**200, -1, -24, -25, -256, -257,
+    -2**63, -2**63 - 1, 0.0, -1.5, 1e300, float("inf"), "", "text", "ÿ\U0001f600", "\ud800", "x" * 200_000, b"", b"abc", bytes(200_000),
+    (1, 2), [1, (2, {3})], {"a": 1, 2: (3,)}, {1, 2}, collections.OrderedDict(a=1), Point(3), bytearray(b"ab"), complex(1, 2), range(3)])
+def test_round_trip(x: Any) -> None:
+    for inline in (INLINE, 0):
+        got = trip(x, inline)
+        assert got == x and type(got) is type(x)
+
+
+def test_cbor_is_what_go_writes() -> None:
+    for x in (0, 23, 24, 500, 70_000, 2**40, -1, -500, -2**40, None, True, 1.5, 2**70):
+        assert cbor2.loads(flat(v.encode(x, INLINE))) == x
+        assert v.decode(v.header(v.CBOR, name="any"), cbor2.dumps(x)) == x
+    assert v.decode(v.META_FLOAT, cbor2.dumps(1.5, canonical=True)) == 1.5  # Go writes the shortest form
+    assert v.decode(v.META_FLOAT, b"\xf9\x3e\x00") == 1.5
+    assert v.decode(v.header(v.CBOR, name="map[string]int"), cbor2.dumps({"a": [1, b"x"]})) == {"a": [1, b"x"]}
+    e = v.encode_plain({"a": [1, 2.5, None, "t", b"b", np.int64(4)]}, INLINE)
+    assert cbor2.loads(flat(e)) == {"a": [1, 2.5, None, "t", b"b", 4]}
+    with pytest.raises(NotEncodableError, match="Point"):
+        v.encode_plain([Point(1)], INLINE)
+
+
+@pytest.mark.parametrize("kind", list(v._ELEMS.values()))
+@pytest.mark.parametrize("shape", [(0,), (5,), (3, 4), (2, 3, 4)])
+def test_arrays(kind: str, shape: tuple[int, ...]) -> None:
+    a = (np.arange(int(np.prod(shape))).reshape(shape) % 2).astype(kind)
+    e = v.encode(a, INLINE)
+    assert e.meta[1] == v.ARRAY and e.meta[3] == (len(shape) if len(shape) > 1 else 0) and flat(e) == a.tobytes()
+    got = trip(a, 0)
+    assert got.dtype == a.dtype and got.shape == shape and (got == a).all() and not got.flags.writeable
+
+
+def test_arrays_that_go_has_not() -> None:
+    for a in (np.array(3.0), np.asfortranarray(np.ones((3, 4))), np.ones(4, ">f8"), np.array(["a", "b"]), np.ones((0, 3)),
+              np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]), np.arange(10)[::2], np.array([object()], object)[:0],
+              np.array(["2020-01-01"], "M8[D]"), np.ma.masked_array([1, 2], [0, 1])):
+        got = trip(a)
+        assert got.dtype == a.dtype and got.shape == a.shape and type(got) is type(a) and np.array_equal(got, a)
+
+
+def test_what_go_wrote() -> None:
+    a = v.decode(v.header(v.ARRAY, 11), np.arange(3.0).tobytes())
+    assert a.dtype == np.float64 and list(a) == [0, 1, 2]
+    b = v.decode(v.header(v.ARRAY, 3, (0, 16)), np.arange(32, dtype="i2").tobytes())  # [][16]int16
+    assert b.shape == (2, 16)
+    assert v.decode(v.header(v.ARRAY, 6), b"raw") == b"raw"
+    assert v.decode(v.header(v.TEXT, name="app.Name"), b"x") == "x"
+    assert v.decode(b"", b"") is None
+
+
+def test_buffers_lie_aligned_behind_the_stream() -> None:
+    x = {"a": np.arange(100_000.0), "b": np.ones(300_000), "c": np.ones(7, "u1")}
+    e = v.encode(x, INLINE)
+    assert e.data is None and e.size > 3_000_000
+    at = {off: memoryview(p).nbytes for off, p in e.parts}
+    [small, large] = [next(o for o, n in at.items() if n == size) for size in (800_000, 2_400_000)]
+    assert small % 64 == 0 and large % 4096 == 0
+    got = v.decode(e.meta, flat(e))
+    assert (got["a"] == x["a"]).all() and not got["a"].flags.writeable and not got["c"].flags.writeable
+    small_one = trip({"c": np.arange(5)})
+    assert not small_one["c"].flags.writeable
+
+
+def test_what_cannot_be_pickled_is_named() -> None:
+    with pytest.raises(NotEncodableError, match=r"dict\['k'\]\[1\].*lock"):
+        v.encode({"k": [1, threading.Lock()]}, INLINE)
+    p = Point(1)
+    p.x = (i for i in ())  # type: ignore[assignment]
+    with pytest.raises(NotEncodableError, match=r"Point\.x.*generator"):
+        v.encode(p, INLINE)
+    lock = threading.Lock()
+    with pytest.raises(NotEncodableError, match=r"\.lock"):
+        v.pickler_for_functions(lambda: lock)
+
+
+def test_lambdas_and_classes_of_main_go_by_value() -> None:
+    assert trip(lambda x: x + 1)(2) == 3
+
+
+def test_malformed_values() -> None:
+    for meta, data in [(b"\x01", b""), (b"\x02\x01\x06\x00", b""), (b"\x01\x01\x63\x00", b""), (b"\x01\x01\x0b\x00", b"123"), (b"\x01\x01\x0b\x02\x80", b""),
+                       (b"\x01\x01\x0b\x02\x03\x03", bytes(16)), (b"\x01\x04\x00\x00x.Y", b""), (v.header(v.PICKLE, 0, (9000, 2)), b"abc"),
+                       (v.header(v.PICKLE, 0, (1,)), b"abc")]:
+        with pytest.raises(NotDecodableError):
+            v.decode(meta, data)
+
+
+class Odd(Exception):
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(f"{a} and {b}")
+        self.a = a
+
+
+def test_exceptions_of_tasks() -> None:
+    def through(x: BaseException) -> Any:
+        return v.task_failure(v.failure("f", "00", x, "Traceback: here"))
+
+    for x in (ValueError("bad", 3), KeyError("k"), OSError(2, "no"), UnicodeDecodeError("utf-8", b"x", 0, 1, "why"), StopIteration(4)):
+        got = through(x)
+        assert isinstance(got, TaskError) and isinstance(got, type(x)) and got.args == x.args
+        assert got.cause is not None and type(got.cause) is type(x) and "here" in str(got)
+        again = pickle.loads(pickle.dumps(got))
+        assert isinstance(again, type(x)) and again.remote_traceback == got.remote_traceback
+    got = through(Odd(1, 2))  # it cannot be unpickled: the text has to do
+    assert isinstance(got, TaskError) and "Odd: 1 and 2" in str(got)
+    inner = through(ValueError("deep"))
+    outer = through(inner)
+    assert isinstance(outer, TaskError) and isinstance(outer.cause, ValueError)
+    held = ValueError("x")
+    held.lock = threading.Lock()  # type: ignore[attr-defined]
+    assert isinstance(through(held), ValueError)
