@@ -21,6 +21,7 @@ import (
 // startFlags are those that are no settings.
 type startFlags struct {
 	detach bool
+	bound  bool // to the process that started it
 	config string
 }
 
@@ -65,21 +66,59 @@ in this order of precedence; mobula config lists them all.`,
 			if cfg.Dir == "" {
 				cfg.Dir = filepath.Dir(node.DefaultAddress())
 			}
+			if f.detach && f.bound {
+				return errs.New(errs.CodeInvalid, "--detach and --until-stdin-closes exclude each other")
+			}
 			if f.detach {
 				return a.detach(cfg)
 			}
-			return a.serve(cfg)
+			var left <-chan struct{}
+			if f.bound {
+				left = parentLeft(os.Stdin)
+			}
+			return a.serve(cfg, left)
 		},
 	}
 	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "run in the background")
+	c.Flags().BoolVar(&f.bound, "until-stdin-closes", false, "run until standard input ends or the process that started it is gone: for a program that has a node of its own")
 	c.Flags().StringVar(&f.config, "config", "", "configuration file (default: MOBULA_CONFIG, else mobula/config.yaml in the user's configuration directory)")
 	c.Flags().SortFlags = false
 	config.AddFlags(c.Flags())
 	return c
 }
 
-// serve runs the node until it is to end.
-func (a *app) serve(cfg *config.Config) (err error) {
+// orphanTick is how often a node looks whether the process that started it is still its parent: a child of that
+// process may hold the other end of the pipe open.
+const orphanTick = 500 * time.Millisecond
+
+// parentLeft is closed when in ends, or when the parent process is another.
+func parentLeft(in io.Reader) <-chan struct{} {
+	left, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // however it ends
+		close(ended)
+	}()
+	go func() {
+		defer close(left)
+		parent := os.Getppid()
+		tick := time.NewTicker(orphanTick)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				if os.Getppid() != parent {
+					return
+				}
+			}
+		}
+	}()
+	return left
+}
+
+// serve runs the node until it is to end, at the latest when left is closed.
+func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
 		return err
@@ -98,6 +137,8 @@ func (a *app) serve(cfg *config.Config) (err error) {
 			log.Info("node is up", "node", s.Node, "address", s.Address, "pid", s.PID)
 			select {
 			case <-stop:
+			case <-left:
+				log.Info("the process that started the node is gone")
 			case <-a.ctx.Done():
 				log.Info("node was interrupted")
 			}

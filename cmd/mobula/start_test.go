@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -134,5 +136,70 @@ func TestAnInterruptedNodeEnds(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A node of a program's own ends with the program: when its standard input does, or when its parent is gone although
+// somebody else holds the pipe.
+func TestANodeBoundToItsParentEnds(t *testing.T) {
+	for _, how := range []string{"stdin", "parent"} {
+		t.Run(how, func(t *testing.T) {
+			base, err := os.MkdirTemp("", "mobula-start")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(base) }) // it is only temporary
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The shell is the parent; what it starts in the background would have no standard input of its own accord.
+			cmd := exec.Command("/bin/sh", "-c", `exec 3<&0; "$0" "$@" <&3 & echo $!; wait`, exe,
+				"start", "--until-stdin-closes", "--json", "--dir", filepath.Join(base, "n"), "--store-size", "16MiB", "--store-dir", base)
+			cmd.Env = append(os.Environ(), childEnv+"=1", "MOBULA_CONFIG=/dev/null")
+			in, err := cmd.StdinPipe() // ours stays open when the shell is killed
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(out)
+			first, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(first))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if up, err := lines.ReadString('\n'); err != nil || !strings.Contains(up, "address") {
+				t.Fatalf("it says %q, %v", up, err)
+			}
+			if how == "stdin" {
+				err = in.Close()
+			} else {
+				err = cmd.Process.Kill()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if err := awaitEnd(ctx, pid, true); err != nil {
+				t.Error(err)
+			}
+			_ = cmd.Wait() // the shell's end says nothing
+		})
+	}
+}
+
+func TestANodeIsDetachedOrBound(t *testing.T) {
+	if code, _, errOut := command(t, nil, "start", "--detach", "--until-stdin-closes"); code != exitUsage || !strings.Contains(errOut, "exclude") {
+		t.Errorf("exit %d, %s", code, errOut)
 	}
 }

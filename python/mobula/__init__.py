@@ -1,0 +1,27 @@
+"""Mobula for Python: tasks, actors and shared-memory objects, by Ray's names.
+
+    import mobula
+
+    @mobula.remote
+    def add(a, b):
+        return a + b
+
+    with mobula.init():
+        print(mobula.get(add.remote(add.remote(1, 2), 3)))
+"""
+
+from . import exceptions
+from ._api import (ActorClass, ActorHandle, RemoteFunction, available_resources, cancel, cluster_resources, function, get, get_actor,
+                   get_runtime_context, init, is_initialized, kill, method, nodes, put, remote, shutdown, wait)
+from ._refs import ObjectRef, ObjectRefGenerator
+from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
+                         ObjectLostError, OwnerDiedError, PendingCallsLimitError, ShutdownError, TaskCancelledError, TaskError,
+                         WorkerCrashedError)
+
+__version__ = "0.3.0.dev0"
+
+__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "GetTimeoutError", "MobulaError",
+           "ObjectFreedError", "ObjectLostError", "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError",
+           "RemoteFunction", "ShutdownError", "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel",
+           "cluster_resources", "exceptions", "function", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill", "method",
+           "nodes", "put", "remote", "shutdown", "wait"]

@@ -1,0 +1,122 @@
+"""A node of the program's own: `mobula start` as a child that ends with its parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from typing import Any, Mapping, Optional
+
+from .exceptions import NoNodeError, RuntimeSetupError
+
+START_TIMEOUT = 30.0
+STOP_TIMEOUT = 10.0
+
+
+def binary() -> str:
+    """The mobula executable: MOBULA_BINARY, else beside the package, else on PATH."""
+    said = os.environ.get("MOBULA_BINARY")
+    if said:
+        if not os.access(said, os.X_OK):
+            raise NoNodeError(f"MOBULA_BINARY={said}: there is no executable file")
+        return said
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in (os.path.join(here, "bin", "mobula"), os.path.join(here, "mobula"), shutil.which("mobula") or ""):
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise NoNodeError("the mobula executable was not found beside the package or on PATH: say where it is in MOBULA_BINARY, or join a node by its address")
+
+
+def default_address() -> str:
+    """The socket of the node that `mobula start` starts for this user."""
+    return os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}", "default", "node.sock")
+
+
+def socket_of(address: str) -> str:
+    """The socket that an address names: itself, a directory with it, or "auto" for the user's own node."""
+    if address == "auto":
+        return default_address()
+    if os.path.isdir(address):
+        return os.path.join(address, "node.sock")
+    return address
+
+
+class Node:
+    """The node's process."""
+
+    def __init__(self, settings: Mapping[str, Any], logs: Optional[Any] = None) -> None:
+        self.pid = os.getpid()
+        root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
+        os.makedirs(root, 0o700, exist_ok=True)
+        self._temporary = "dir" not in settings
+        self.dir: str = settings.get("dir") or tempfile.mkdtemp(prefix="py-", dir=root)
+        args = [binary(), "start", "--json", "--until-stdin-closes", f"--dir={self.dir}"]
+        args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
+        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}  # it is no setting of the node's
+        # In a session of its own: an interrupt at the terminal is for the program, which then closes the node.
+        self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=env, start_new_session=True)
+        try:
+            self.address = self._started()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _started(self) -> str:
+        out = self.process.stdout
+        assert out is not None and self.process.stderr is not None
+        until = time.monotonic() + START_TIMEOUT
+        line = b""
+        while not line.endswith(b"\n"):
+            left = until - time.monotonic()
+            ready, _, _ = select.select([out], [], [], max(0, left))
+            if not ready:
+                raise RuntimeSetupError(f"the node was not up in {START_TIMEOUT:.0f} s")
+            part = os.read(out.fileno(), 4096)
+            if not part:
+                said = self.process.stderr.read().decode("utf-8", "replace").strip()
+                try:
+                    said = json.loads(said.splitlines()[-1])["error"]
+                except (ValueError, KeyError, IndexError):
+                    pass
+                raise RuntimeSetupError(f"the node did not start (exit {self.process.wait()}): {said}")
+            line += part
+        address: str = json.loads(line)["address"]
+        self._drain()
+        return address
+
+    def _drain(self) -> None:
+        """Lets what the node writes from now on go nowhere: its log is a file, if it has one."""
+        import threading
+
+        def copy(f: Any) -> None:
+            try:
+                while f.read1(65536):
+                    pass
+            except (OSError, ValueError):
+                pass  # it was closed
+
+        for f in (self.process.stdout, self.process.stderr):
+            threading.Thread(target=copy, args=(f,), daemon=True, name="mobula-node-output").start()
+
+    def stop(self) -> None:
+        """Ends the node; it is killed if it takes too long."""
+        if os.getpid() != self.pid:
+            return  # a forked child: the node is its parent's
+        p = self.process
+        assert p.stdin is not None
+        try:
+            p.stdin.close()
+        except OSError:
+            pass
+        try:
+            p.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+        if self._temporary:
+            shutil.rmtree(self.dir, ignore_errors=True)

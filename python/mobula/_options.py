@@ -1,0 +1,106 @@
+"""Options of tasks, actors and calls, by Ray's names, and what they are on the wire."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping
+
+from ._functions import count_returns
+from ._wire.messages import ConcurrencyGroup, Resource, TaskOptions
+from .exceptions import InvalidError
+
+_COMMON = {"num_cpus", "num_gpus", "memory", "resources", "name", "scheduling_strategy", "isolated", "timeout"}
+TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_backpressure_num_objects", "backpressure"}
+ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "namespace", "lifetime",
+                   "get_if_exists", "concurrency_groups"}
+CALL = {"num_returns", "name", "concurrency_group", "timeout", "_generator_backpressure_num_objects", "backpressure"}
+
+
+def check(given: Mapping[str, Any], known: set[str], what: str) -> None:
+    for k in given:
+        if k not in known:
+            raise InvalidError(f"{what} has no option {k!r}; it has {', '.join(sorted(x for x in known if not x.startswith('_')))}")
+
+
+def _whole(o: Mapping[str, Any], key: str, default: int, least: int) -> int:
+    v = o.get(key)
+    if v is None:
+        return default
+    if isinstance(v, bool) or not isinstance(v, int) or v < least or v >= 1 << 31:
+        raise InvalidError(f"{key}={v!r}: want a number from {least} on")
+    return v
+
+
+def _thousandths(name: str, x: Any) -> int:
+    if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 <= x < 1 << 50:
+        raise InvalidError(f"{name}={x!r}: want a number, 0 or more")
+    n = math.floor(x * 1000 + 0.5)
+    return n if n or not x else 1
+
+
+def _resources(o: Mapping[str, Any], actor: bool) -> list[Resource]:
+    """What is asked; empty is the default, one CPU for a task and none for an actor."""
+    if not any(o.get(k) is not None for k in ("num_cpus", "num_gpus", "memory", "resources")):
+        return []
+    out: dict[str, int] = {}
+    cpus = o.get("num_cpus")
+    if cpus is not None:
+        out["CPU"] = _thousandths("num_cpus", cpus)
+    elif not actor:
+        out["CPU"] = 1000
+    if o.get("num_gpus"):
+        out["GPU"] = _thousandths("num_gpus", o["num_gpus"])
+    if o.get("memory"):
+        out["memory"] = int(o["memory"])
+    for name, x in (o.get("resources") or {}).items():
+        if name in ("CPU", "GPU", "memory", ""):
+            raise InvalidError(f"resources[{name!r}]: use num_cpus, num_gpus or memory")
+        if x:
+            out[name] = _thousandths(name, x)
+    return [Resource(k, out[k]) for k in sorted(out)]
+
+
+def _spread(o: Mapping[str, Any]) -> bool:
+    s = o.get("scheduling_strategy")
+    if s not in (None, "DEFAULT", "SPREAD"):
+        raise InvalidError(f"scheduling_strategy={s!r}: want \"DEFAULT\" or \"SPREAD\"")
+    return s == "SPREAD"
+
+
+def _backpressure(o: Mapping[str, Any]) -> int:
+    key = "backpressure" if o.get("backpressure") is not None else "_generator_backpressure_num_objects"
+    return max(0, _whole(o, key, 0, -1))
+
+
+def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
+    """The options of a task."""
+    return TaskOptions(
+        func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), resources=_resources(o, False),
+        max_retries=_whole(o, "max_retries", 3, -1), retry_exceptions=bool(o.get("retry_exceptions")), isolate=bool(o.get("isolated")),
+        backpressure=_backpressure(o), spread=_spread(o), label=o.get("name") or "", max_concurrency=1, max_pending_calls=-1)
+
+
+def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> TaskOptions:
+    """The options of an actor's creation; concurrency is what its class has by default."""
+    lifetime = o.get("lifetime")
+    if lifetime not in (None, "detached", "non_detached"):
+        raise InvalidError(f"lifetime={lifetime!r}: want \"detached\" or None")
+    name = o.get("name") or ""
+    if lifetime == "detached" and not name:
+        raise InvalidError("a detached actor needs a name to be found by")
+    if o.get("get_if_exists") and not name:
+        raise InvalidError("get_if_exists needs a name to look for")
+    groups = [ConcurrencyGroup(k, _whole({k: n}, k, 1, 1)) for k, n in (o.get("concurrency_groups") or {}).items()]
+    return TaskOptions(
+        func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")), spread=_spread(o),
+        label="", max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
+        max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups, max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
+        namespace=(o.get("namespace") or namespace) if name else "", actor_name=name, detached=lifetime == "detached",
+        get_if_exists=bool(o.get("get_if_exists")))
+
+
+def call(func: str, o: Mapping[str, Any]) -> TaskOptions:
+    """The options of a method's call."""
+    return TaskOptions(func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), max_retries=3,
+                       backpressure=_backpressure(o), label=o.get("name") or "", max_concurrency=1, max_pending_calls=-1,
+                       group=o.get("concurrency_group") or "")

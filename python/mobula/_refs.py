@@ -1,0 +1,224 @@
+"""References: to objects, to the items of a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from typing import Any, AsyncIterator, Generator, Generic, Iterator, Optional, TypeVar
+
+from . import _ids, _runtime, _value
+from ._client import Client, Handle, Reading, answer_error
+from ._wire import codec
+from ._wire import messages as m
+from ._wire.hot import Answer
+from .exceptions import GetTimeoutError, MobulaError
+
+T = TypeVar("T")
+
+
+class ObjectRef(Generic[T]):
+    """Names an object: a task's result, now or later, or a value that was put.
+
+    It can be an argument, which is passed as its value, and lie inside values, where it stays a reference. The object lives as
+    long as a reference to it does. In a coroutine it can be awaited.
+    """
+
+    __slots__ = ("_h", "__weakref__")
+
+    def __init__(self, handle: Handle) -> None:
+        self._h = handle
+
+    def __del__(self) -> None:
+        try:
+            h = self._h
+        except AttributeError:
+            return  # it was never made
+        c = h.client
+        c._dropped.append(h)
+        if c.quiet:
+            c._arm()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectRef) and other._h.id == self._h.id
+
+    def __hash__(self) -> int:
+        return hash(self._h.id)
+
+    def __repr__(self) -> str:
+        return f"ObjectRef({_ids.show_object(self._h.id)})"
+
+    def hex(self) -> str:
+        return self._h.id.hex()
+
+    def binary(self) -> bytes:
+        return self._h.id
+
+    def task_id(self) -> str:
+        return self._h.id[:16].hex()
+
+    @property
+    def _mobula_ref(self) -> tuple[bytes, int]:
+        return self._h.id, _value.TAG_REF
+
+    def __reduce__(self) -> Any:
+        _value.found(self._h.id)
+        return restore_ref, (self._h.id,)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        loop = asyncio.get_running_loop()
+        c, h = self._h.client, self._h
+        fut: asyncio.Future[None] = loop.create_future()
+
+        def arrived() -> None:
+            try:
+                loop.call_soon_threadsafe(_settle, fut)
+            except RuntimeError:
+                pass  # the loop has ended, and with it who waited
+
+        c.when(h, arrived)
+        try:
+            yield from fut.__await__()
+        except BaseException:
+            if not fut.done() or fut.cancelled():
+                _give_back(c, h, arrived)
+            raise
+        return load_now(c, h)  # type: ignore[no-any-return]
+
+    def future(self) -> "concurrent.futures.Future[T]":
+        """A future of concurrent.futures with the object's value or error."""
+        fut: concurrent.futures.Future[T] = concurrent.futures.Future()
+        c, h = self._h.client, self._h
+
+        def arrived(ref: Any = self) -> None:
+            try:
+                value = load_now(c, h)
+            except BaseException as x:
+                if not fut.cancelled():
+                    fut.set_exception(x)
+                return
+            if not fut.cancelled():
+                fut.set_result(value)
+
+        c.when(h, arrived)
+        return fut
+
+
+def _settle(fut: "asyncio.Future[None]") -> None:
+    if not fut.done():
+        fut.set_result(None)
+
+
+def _give_back(c: Client, h: Handle, f: Any) -> None:
+    """Nobody wants the answer any more."""
+    with c._lock:
+        if h.callbacks and f in h.callbacks:
+            h.callbacks.remove(f)
+            if not h.callbacks:
+                h.callbacks = None
+            return
+    c.pinned(h)  # it came: the share of the pin goes at once
+
+
+def load_now(c: Client, h: Handle) -> Any:
+    """The value of an object that Client.when has said is there."""
+    reading = c.pinned(h)
+    c.check()
+    res = h.res
+    assert res is not None
+    return load(c, res, reading)
+
+
+def load(c: Client, res: Answer, reading: Optional[Reading]) -> Any:
+    """The value, or the error raised."""
+    if res.kind == m.INLINE:
+        return _value.decode(res.meta, res.data)
+    if res.kind == m.ERROR:
+        raise answer_error(res)
+    assert reading is not None
+    return _value.decode(res.meta, c.view(res, reading))
+
+
+def restore_ref(id: bytes) -> ObjectRef[Any]:
+    """The reference found in a value."""
+    return ObjectRef(_runtime.client().bind(id))
+
+
+class ObjectRefGenerator:
+    """The references to a stream's items, one after the other, as they are produced; also with async for.
+
+    A loop that is left early ends the task when the generator goes. An error of the task is raised where it ended the stream.
+    """
+
+    def __init__(self, client: Client, task: bytes) -> None:
+        self._client = client
+        self._task = task
+        self._next = 0
+        self._over = False
+
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+        return self
+
+    def __next__(self) -> ObjectRef[Any]:
+        return self.next(None)
+
+    def next(self, timeout: Optional[float] = None) -> ObjectRef[Any]:
+        """The next item's reference; StopIteration at the end, GetTimeoutError if it does not come in time: ask again."""
+        if self._over:
+            raise StopIteration
+        c = self._client
+        h = None
+        try:
+            h = c.next_item(self._task, self._next, timeout, _runtime.context(c))
+        except MobulaError as x:
+            self._over = not isinstance(x, GetTimeoutError)
+            raise
+        if h is None:
+            self._over = True
+            raise StopIteration
+        self._next += 1
+        return ObjectRef(h)
+
+    def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+        return self
+
+    async def __anext__(self) -> ObjectRef[Any]:
+        if self._over:
+            raise StopAsyncIteration
+        loop = asyncio.get_running_loop()
+        fut: asyncio.Future[Any] = loop.create_future()
+
+        def take(x: Any) -> None:
+            if not fut.done():
+                fut.set_result(x)
+            elif isinstance(x, Handle):
+                x.client._dropped.append(x)
+
+        self._client.when_item(self._task, self._next, lambda x: loop.call_soon_threadsafe(take, x))
+        got = await fut
+        if isinstance(got, Handle):
+            self._next += 1
+            return ObjectRef(got)
+        self._over = True
+        if got is None:
+            raise StopAsyncIteration
+        raise got
+
+    def task_id(self) -> str:
+        return self._task.hex()
+
+    def close(self) -> None:
+        """Ends the stream: a task that still produces is cancelled."""
+        if not self._over:
+            self._over = True
+            c = self._client
+            if c.dead is None:
+                c.send(codec.message(m.Cancel(self._task)))
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass  # the process is ending
+
+
+__all__ = ["ObjectRef", "ObjectRefGenerator", "load", "load_now", "restore_ref"]
