@@ -24,6 +24,7 @@ from .exceptions import GetTimeoutError, InvalidError, MobulaError, NotFoundErro
 _current = _runtime.current
 _state = _runtime.state
 _ZERO = bytes(4)
+LEARN_TIMEOUT = 60.0
 _starting = threading.RLock()
 
 
@@ -294,7 +295,7 @@ class ActorClass:
         task = tc.next_task()
         tail = hot.spec_tail(task, 0, _deadline(self._options.get("timeout")))
         ref: ObjectRef[Any] = _submit(c, tc, task, hot.spec_options(m.ACTOR_CREATE, codec.encode(o)), args, kwargs, 1, tail)
-        handle = ActorHandle(ref._h, self._target.name, sha, self._methods)
+        handle = ActorHandle(c.bind(ref._h.id), self._target.name, sha, self._methods)
         if o.actor_name:
             res, reading = c.fetch_one(ref._h, None, tc)
             if res.kind == m.ERROR:
@@ -309,7 +310,7 @@ class ActorClass:
 
 
 class ActorHandle:
-    """Names an actor. The actor ends when no handle on it is left; a detached one lives until it is killed."""
+    """Names an actor; made of a handle on its creation, whose share is then this one's. The actor ends when no handle on it is left; a detached one lives until it is killed."""
 
     _h: Handle
     _ref: "ObjectRef[Any]"
@@ -334,25 +335,15 @@ class ActorHandle:
             methods = self._learn()
         said = methods.get(name)
         if said is None:
-            if methods:
-                raise AttributeError(f"actor {self._name} has no method {name!r}")
-            said = (1, "")
+            raise AttributeError(f"actor {self._name} has no method {name!r}")
         made = ActorMethod(self, name, said[0], said[1], {})
         self.__dict__[name] = made
         return made
 
     def _learn(self) -> dict[str, tuple[int, str]]:
-        """Asks what methods the actor has: its creation resolved to that."""
-        c = self._h.client
-        table: Any = None
-        try:
-            res, reading = c.fetch_one(self._h, time.monotonic() + 10.0, _runtime.context(c))
-            table = load(c, res, reading)
-        except GetTimeoutError:
-            pass
-        found: dict[str, tuple[int, str]] = table if isinstance(table, dict) else {}
-        if found:
-            self.__dict__["_methods"] = found
+        """Asks the actor what methods it has, which who found it by name does not know."""
+        found: dict[str, tuple[int, str]] = get(ActorMethod(self, _functions.METHODS, 1, "", {}).remote(), timeout=LEARN_TIMEOUT)
+        self.__dict__["_methods"] = found
         return found
 
     def _id(self) -> bytes:

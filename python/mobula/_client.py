@@ -328,7 +328,7 @@ class Client:
             pass  # it is being closed
 
     def _keep(self) -> None:
-        calm, last, mine = 0, -1, False
+        calm, last, mine, handed = 0, -1, False, False
         while not self.closing:
             conn = self.conn
             if conn is None:
@@ -359,12 +359,16 @@ class Client:
                 mine = self._keeper_reads = False
                 self._role.release()
                 self._hand_over()
+                last = -1  # who was woken shall find it free
+                handed = True
             if self.out or self._dropped or self._unpins:
                 self.flush()
                 calm = 0
             else:
                 calm += 1
-            if not mine:
+            if handed:
+                handed = False
+            elif not mine:
                 uses = self._uses
                 if uses == last and self._role.acquire(False):
                     self._keeper_reads = mine = True

@@ -11,8 +11,8 @@ A worker reads a function once and keeps it.
 The arguments of a Python function are its positional ones, then its keyword ones in any order; if there are keyword ones, a last
 argument of the layout META_KWARGS holds their names, each ended by a zero byte. A reference as an argument is passed as its value.
 
-An actor's creation resolves to the pickled table of its methods (method_table): who finds the actor by name learns from
-it how its methods are called.
+Who has found an actor by its name does not know how its methods are called: the method METHODS, which every actor has, gives
+their table (method_table).
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def split_name(func: str) -> tuple[str, str]:
 
 # What @method says of a method; None: nothing.
 MARK = "__mobula_method__"
+
+METHODS = "__mobula_methods__"
 
 
 def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
