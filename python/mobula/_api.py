@@ -336,13 +336,13 @@ class ActorHandle:
         said = methods.get(name)
         if said is None:
             raise AttributeError(f"actor {self._name} has no method {name!r}")
-        made = ActorMethod(self, name, said[0], said[1], {})
+        made = ActorMethod(self._ref, self._name, self._sha, name, said[0], said[1], {})
         self.__dict__[name] = made
         return made
 
     def _learn(self) -> dict[str, tuple[int, str]]:
         """Asks the actor what methods it has, which who found it by name does not know."""
-        found: dict[str, tuple[int, str]] = get(ActorMethod(self, _functions.METHODS, 1, "", {}).remote(), timeout=LEARN_TIMEOUT)
+        found: dict[str, tuple[int, str]] = get(ActorMethod(self._ref, self._name, self._sha, _functions.METHODS, 1, "", {}).remote(), timeout=LEARN_TIMEOUT)
         self.__dict__["_methods"] = found
         return found
 
@@ -377,31 +377,33 @@ def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tu
 
 
 class ActorMethod:
-    """A method of an actor; it holds the actor."""
+    """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
 
-    __slots__ = ("_actor", "_name", "_returns", "_group", "_options", "_field", "_timeout")
+    __slots__ = ("_ref", "_class", "_sha", "_name", "_returns", "_group", "_options", "_field", "_timeout")
 
-    def __init__(self, actor: ActorHandle, name: str, returns: int, group: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, ref: "ObjectRef[Any]", cls: str, sha: str, name: str, returns: int, group: str, options: Mapping[str, Any]) -> None:
         _options.check(options, _options.CALL, f"method {name}")
-        self._actor = actor
+        self._ref = ref
+        self._class = cls
+        self._sha = sha
         self._name = name
         self._group = group
         self._options = options
         said: dict[str, Any] = {"num_returns": "streaming" if returns < 0 else returns, "concurrency_group": group, **options}
-        o = _options.call(f"py:{actor._name}.{name}:{actor._sha}", said)
+        o = _options.call(f"py:{cls}.{name}:{sha}", said)
         self._returns = o.num_returns
         self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
         self._timeout: Optional[float] = options.get("timeout")
 
     def options(self, **options: Any) -> "ActorMethod":
-        return ActorMethod(self._actor, self._name, self._returns, self._group, {**self._options, **options})
+        return ActorMethod(self._ref, self._class, self._sha, self._name, self._returns, self._group, {**self._options, **options})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the method. Calls of one caller run in their order."""
-        h = self._actor._h
+        h = self._ref._h
         c = h.client
         tc = _current.get()
         if tc is None or tc.client is not c:

@@ -130,7 +130,7 @@ def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
 
 def count_returns(n: Any) -> int:
     """num_returns as the wire has it."""
-    if n in ("streaming", "dynamic"):
+    if n in ("streaming", "dynamic", -1):
         return -1
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 1 << 20:
         raise InvalidError(f"num_returns={n!r}: want a number, or \"streaming\"")

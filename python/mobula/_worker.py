@@ -155,6 +155,7 @@ class Executor:
         self.acks: dict[bytes, Waiter] = {}
         self.actor: Optional[Actor] = None
         self.functions: dict[str, Callable[..., Any]] = {}
+        self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
         self.drain = False
         self.pending = 0
         self.idle = Waiter(1)
@@ -223,7 +224,10 @@ class Executor:
                     self._refuse(w, why)
                     return
         call = self.calls.get(c.task)
-        if call is None:
+        if call is None:  # it is about to start, or has ended
+            if len(self.cancels) > 1000:
+                self.cancels.clear()
+            self.cancels.add(c.task)
             return
         call.error = why
         if c.abandon and not call.abandoned:
@@ -375,6 +379,9 @@ class Executor:
             self.idle.done()
 
     def _perform(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[bytes, int]:
+        if self.cancels and work.id in self.cancels:
+            self.cancels.discard(work.id)
+            call.error = TaskCancelledError("", task=work.id.hex())
         if call.error is not None:
             raise call.error
         if work.deadline and call.started >= work.deadline:
@@ -456,7 +463,7 @@ class Executor:
     def _keep(self, holds: list[tuple[Argument, Hold]]) -> None:
         """Takes pins for what outlives its task, before the task's report gives the node's up."""
         for a, hold in holds:
-            if sys.getrefcount(hold) > 4:
+            if sys.getrefcount(hold) > 3:  # more than the list, this name and the call
                 client = self.client
                 ref: ObjectRef[Any] = ObjectRef(client.bind(a.ref))
                 try:
@@ -653,6 +660,9 @@ class Executor:
             self.idle.done()
 
     async def _perform_async(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[bytes, int]:
+        if self.cancels and work.id in self.cancels:
+            self.cancels.discard(work.id)
+            call.error = TaskCancelledError("", task=work.id.hex())
         if call.error is not None:
             raise call.error
         if work.deadline and call.started >= work.deadline:

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any, Iterator
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+import mobula  # noqa: E402
+from mininode import MiniNode  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def mini() -> Iterator[MiniNode]:
+    """A stub node, and this process as its driver."""
+    node = MiniNode()
+    try:
+        mobula.init(node.path)
+        yield node
+    finally:
+        mobula.shutdown()
+        node.close()
+
+
+@pytest.fixture(scope="session")
+def binary(tmp_path_factory: Any) -> str:
+    """The mobula executable: MOBULA_BINARY, or built from this source."""
+    said = os.environ.get("MOBULA_BINARY")
+    if said:
+        return said
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is neither MOBULA_BINARY nor go")
+    path = str(tmp_path_factory.mktemp("bin") / "mobula")
+    subprocess.run([go, "build", "-o", path, "./cmd/mobula"], cwd=ROOT, check=True, env={**os.environ, "CGO_ENABLED": "0"})
+    os.environ["MOBULA_BINARY"] = path
+    return path

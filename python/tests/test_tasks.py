@@ -1,0 +1,394 @@
+"""Drivers and workers together, through the template, over the stub node."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+
+import mobula
+from mininode import MiniNode
+from mobula import exceptions as x
+
+cloudpickle = pytest.importorskip("cloudpickle")
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers have no tests directory on their path
+
+
+@mobula.remote
+def add(a: Any, b: Any = 0) -> Any:
+    return a + b
+
+
+@mobula.remote
+def fails(what: Exception) -> None:
+    raise what
+
+
+@mobula.remote
+def fib(n: int) -> int:
+    if n < 2:
+        return n
+    return sum(mobula.get([fib.remote(n - 1), fib.remote(n - 2)]))
+
+
+@mobula.remote
+def count(n: int) -> Iterator[int]:
+    for i in range(n):
+        yield i
+
+
+@mobula.remote
+def sleep(t: float) -> float:
+    time.sleep(t)
+    return t
+
+
+@mobula.remote
+class Counter:
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+
+    def inc(self, by: int = 1) -> int:
+        self.n += by
+        return self.n
+
+    def keep(self, a: Any) -> float:
+        self.a = a[5:]
+        return float(a.sum())
+
+    def first(self) -> float:
+        return float(self.a[0])
+
+    def drop(self) -> None:
+        del self.a
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    @mobula.method(num_returns=2)
+    def two(self) -> tuple[int, int]:
+        return 1, 2
+
+    def stream(self, n: int) -> Iterator[int]:
+        yield from range(n)
+
+    def me(self) -> Any:
+        return mobula.get_runtime_context().current_actor
+
+
+def test_tasks(mini: MiniNode) -> None:
+    assert mobula.get(add.remote(1, b=2), timeout=20) == 3
+    assert mobula.get(add.remote(add.remote(1, 2), b=add.remote(3))) == 6
+    a, b, c = add.options(num_returns=3).remote((1, 2), (3,))
+    assert mobula.get([c, a, b]) == [3, 1, 2]
+    assert add.options(num_returns=0).remote(1, 2) is None
+    with pytest.raises(TypeError, match="remote"):
+        add(1, 2)  # type: ignore[operator]
+    with pytest.raises(x.ReturnMismatchError):
+        mobula.get(add.options(num_returns=2).remote((1,), (2, 3))[0])
+    assert mobula.get([add.remote(i, 1) for i in range(200)]) == list(range(1, 201))
+
+
+def test_errors(mini: MiniNode) -> None:
+    with pytest.raises(ValueError, match="bad") as e:
+        mobula.get(fails.remote(ValueError("bad", 7)), timeout=20)
+    assert isinstance(e.value, x.TaskError) and e.value.args == ("bad", 7) and "raise what" in str(e.value)
+    assert "_worker.py" not in e.value.remote_traceback
+    with pytest.raises(KeyError):
+        mobula.get(add.remote(fails.remote(KeyError("k")), 1))  # the cause of what could not run
+    with pytest.raises(x.NotEncodableError, match="lock"):
+        add.remote(threading.Lock())
+    with pytest.raises(TypeError) as t:
+        mobula.get(add.remote())
+    assert isinstance(t.value, x.TaskError)
+    with pytest.raises(x.NotEncodableError, match="generator"):
+        mobula.get(mobula.remote(lambda: (i for i in ())).remote())
+
+
+def test_stored_values(mini: MiniNode) -> None:
+    a = np.arange(200_000.0)
+    r = add.remote(a, mobula.put(a))
+    got = mobula.get(r, timeout=20)
+    assert (got == 2 * a).all() and not got.flags.writeable
+    d = mini.driver()
+    mini.until(lambda: d.pins.get(r._h.id) == 1)
+    tail = got[1:]
+    del got
+    time.sleep(0.02)
+    assert d.pins[r._h.id] == 1
+    del tail
+    mini.until(lambda: d.pins[r._h.id] == 0)
+    del r
+    mini.until(lambda: not d.handles)
+
+
+def test_an_argument_that_outlives_its_task(mini: MiniNode) -> None:
+    c = Counter.remote()
+    a = np.arange(100_000.0) + 1
+    assert mobula.get(c.keep.remote(a), timeout=20) == a.sum()
+    w = mini.workers()[0]
+    assert [n for k, n in w.pins.items() if len(k) == 20] == [1]  # it has a pin of its own
+    assert mobula.get(c.first.remote()) == 6
+    mobula.get(c.drop.remote())
+    mini.until(lambda: [n for k, n in w.pins.items() if len(k) == 20] == [0])
+    mini.until(lambda: not w.handles)
+
+
+def test_nested(mini: MiniNode) -> None:
+    assert mobula.get(fib.remote(7), timeout=60) == 13
+
+
+def test_references_inside_values(mini: MiniNode) -> None:
+    inner = mobula.put([1, 2])
+
+    @mobula.remote
+    def look(d: Any) -> Any:
+        assert isinstance(d["r"], mobula.ObjectRef)
+        return {"sum": sum(mobula.get(d["r"])), "again": d["r"], "mine": mobula.put(5)}
+
+    got = mobula.get(look.remote({"r": inner}), timeout=20)
+    assert got["sum"] == 3 and got["again"] == inner and mobula.get(got["mine"]) == 5
+    held = mobula.put({"x": inner})
+    id = inner._h.id
+    del inner, got
+    time.sleep(0.05)
+    assert mobula.get(mobula.get(held)["x"]) == [1, 2] and mini.objects[held._h.id][0].value.refs == [id]  # type: ignore[union-attr]
+
+
+def test_streams(mini: MiniNode) -> None:
+    gen = count.remote(5)
+    assert isinstance(gen, mobula.ObjectRefGenerator)
+    assert [mobula.get(r) for r in gen] == [0, 1, 2, 3, 4]
+    assert list(count.remote(0)) == []
+
+    @mobula.remote(num_returns="streaming", backpressure=2)
+    def slow() -> Iterator[Any]:
+        for _ in range(6):
+            yield time.monotonic()
+
+    g = slow.remote()
+    first = next(g)
+    time.sleep(0.2)
+    rest = [mobula.get(r) for r in g]
+    assert rest[-1] - mobula.get(first) > 0.15  # the producer waited for its consumer
+
+    @mobula.remote
+    def breaks() -> Iterator[Any]:
+        yield np.ones(50_000)
+        raise ValueError("in the middle")
+
+    g = breaks.remote()
+    assert mobula.get(next(g)).sum() == 50_000
+    with pytest.raises(ValueError, match="middle"):
+        next(g)
+    with pytest.raises(StopIteration):
+        next(g)
+
+    async def consume() -> list[int]:
+        return [await r async for r in count.remote(4)]
+
+    assert asyncio.run(consume()) == [0, 1, 2, 3]
+
+
+def test_cancel(mini: MiniNode) -> None:
+    @mobula.remote
+    def stubborn() -> str:
+        try:
+            while True:
+                time.sleep(0.01)
+        except Exception:
+            return "swallowed"
+
+    warm = [sleep.remote(0.0) for _ in range(2)]
+    mobula.get(warm, timeout=20)
+    for task in (sleep.remote(60), stubborn.remote()):
+        time.sleep(0.2)
+        begun = time.monotonic()
+        mobula.cancel(task)
+        with pytest.raises(x.TaskCancelledError):
+            mobula.get(task, timeout=10)
+        assert time.monotonic() - begun < 2
+
+    @mobula.remote
+    def waits() -> Any:
+        return mobula.get(sleep.remote(60))
+
+    task = waits.remote()
+    time.sleep(0.3)
+    mobula.cancel(task)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(task, timeout=10)
+    # The process goes on with other tasks.
+    assert mobula.get(add.remote(1, 1), timeout=10) == 2
+    long = sleep.remote(60)
+    time.sleep(0.2)
+    mobula.cancel(long, force=True)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(long, timeout=10)
+    mini.until(lambda: any(a["signal"] == "KILL" for a in mini.exited.values()))
+
+
+def test_deadline(mini: MiniNode) -> None:
+    mobula.get(sleep.remote(0), timeout=20)
+    with pytest.raises(x.DeadlineError):
+        mobula.get(sleep.options(timeout=-1).remote(0), timeout=10)
+
+
+def test_a_worker_that_dies(mini: MiniNode) -> None:
+    @mobula.remote
+    def dies() -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    with pytest.raises(x.WorkerCrashedError):
+        mobula.get(dies.remote(), timeout=20)
+    mini.until(lambda: any(a["signal"] == "SEGV" for a in mini.exited.values()))
+
+
+def test_actors(mini: MiniNode) -> None:
+    c = Counter.remote(10)
+    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=20) == list(range(11, 1011))
+    assert mobula.get(c.two.remote()) == [1, 2]
+    assert [mobula.get(r) for r in c.stream.remote(3)] == [0, 1, 2]
+    with pytest.raises(AttributeError, match="nothing"):
+        c.nothing
+    with pytest.raises(TypeError):
+        mobula.get(c.inc.remote("a"))
+    assert mobula.get(c.inc.remote()) == 1011
+    assert mobula.get(c.me.remote()) == c
+
+    @mobula.remote
+    def use(h: Any) -> Any:
+        return mobula.get(h.inc.remote(5))
+
+    assert mobula.get(use.remote(c)) == 1016
+    named = Counter.options(name="hits").remote(1)
+    found = mobula.get_actor("hits")
+    assert found == named and mobula.get(found.two.remote()) == [1, 2]
+    with pytest.raises(x.NameTakenError):
+        Counter.options(name="hits").remote()
+    assert Counter.options(name="hits", get_if_exists=True).remote() == named
+    with pytest.raises(x.NotFoundError):
+        mobula.get_actor("none")
+    mobula.kill(named)
+    with pytest.raises(x.ActorDiedError):
+        mobula.get(named.inc.remote(), timeout=10)
+    # Dropping the last handle ends the actor.
+    pid = mobula.get(c.pid.remote())
+    del c
+    mini.until(lambda: any(a["pid"] == pid for a in mini.exited.values()))
+
+
+def test_an_actor_whose_constructor_fails(mini: MiniNode) -> None:
+    c = Counter.remote(1, 2, 3)
+    with pytest.raises(x.ActorDiedError):
+        mobula.get(c.inc.remote(), timeout=20)
+
+
+def test_async_actors(mini: MiniNode) -> None:
+    @mobula.remote
+    class Async:
+        async def slow(self, v: int) -> int:
+            await asyncio.sleep(0.2)
+            return v
+
+        async def waits(self, d: Any) -> Any:
+            return await d["r"]
+
+        async def stream(self, n: int) -> Any:
+            for i in range(n):
+                yield i
+
+        async def fails(self) -> None:
+            raise KeyError("async")
+
+        def plain(self) -> str:
+            return mobula.get_runtime_context().task_id or ""
+
+        @mobula.method(concurrency_group="one")
+        async def alone(self, now: list[int]) -> None:
+            await asyncio.sleep(0.05)
+
+    a = Async.options(concurrency_groups={"one": 1}).remote()
+    mobula.get(a.slow.remote(0), timeout=20)
+    begun = time.monotonic()
+    assert mobula.get([a.slow.remote(i) for i in range(50)]) == list(range(50))
+    assert time.monotonic() - begun < 2
+    assert mobula.get(a.waits.remote({"r": mobula.put(7)})) == 7
+    assert [mobula.get(r) for r in a.stream.remote(3)] == [0, 1, 2]
+    with pytest.raises(KeyError):
+        mobula.get(a.fails.remote())
+    r = a.plain.remote()
+    assert mobula.get(r) == r.task_id()
+    begun = time.monotonic()
+    mobula.get([a.alone.remote([]) for _ in range(4)])
+    assert time.monotonic() - begun > 0.19
+    long = a.slow.remote(1)
+    mobula.cancel(long)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(long, timeout=10)
+    with pytest.raises(x.InvalidError, match="group"):
+        mobula.get(a.slow.options(concurrency_group="none").remote(1), timeout=10)
+
+
+def test_threaded_actors(mini: MiniNode) -> None:
+    @mobula.remote(max_concurrency=4)
+    class Threads:
+        def __init__(self) -> None:
+            self.now = self.most = 0
+            self.lock = threading.Lock()
+
+        def work(self) -> None:
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(0.1)
+            with self.lock:
+                self.now -= 1
+
+        def peak(self) -> int:
+            return self.most
+
+    t = Threads.remote()
+    mobula.get([t.work.remote() for _ in range(12)], timeout=20)
+    assert mobula.get(t.peak.remote()) == 4
+
+
+def test_runtime_context(mini: MiniNode) -> None:
+    @mobula.remote
+    def where() -> Any:
+        return mobula.get_runtime_context().get()
+
+    r = where.remote()
+    got = mobula.get(r, timeout=20)
+    assert got["task_id"] == r.task_id() and got["job_id"] == 1 and got["node_id"] == "mini" and got["actor_id"] is None
+    assert mobula.get_runtime_context().task_id is None
+
+
+def test_templates_answer_and_workers_go_with_them(mini: MiniNode) -> None:
+    mobula.get(sleep.remote(0), timeout=20)
+    mini.ask({"op": "nonsense", "id": 77, "env": {}}, [1, 2])
+    mini.until(lambda: any(a["op"] == "failed" and a["id"] == 77 for a in mini.answers))
+    [pid] = [a["pid"] for a in mini.answers if a["op"] == "forked"][:1]
+    assert os.getpgid(pid) == pid
+    assert mini.template is not None
+    mini.template.kill()
+    mini.template.wait()
+    until = time.monotonic() + 5
+    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat").read().split()[2] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    mini.template = None
+
+
+def test_a_worker_of_another_python_is_refused(capfd: Any) -> None:
+    from mobula import _worker
+
+    with pytest.raises(x.RuntimeSetupError, match="3.0"):
+        _worker.check_version({"version": "3.0"})
