@@ -171,7 +171,7 @@ def _submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Seque
             tail: bytes, plain: bool = False) -> Any:
     """Queues a task and gives what stands for its results."""
     if c.dead is not None:
-        raise c.dead
+        raise c.dead.again()
     packed, cost, large = encode_args(c, tc, args, kwargs, plain)
     if c.credit is not None:
         c.admit(cost, tc)
@@ -409,7 +409,7 @@ class ActorMethod:
         if tc is None or tc.client is not c:
             tc = c.root
         if c.dead is not None:
-            raise c.dead
+            raise c.dead.again()
         packed, cost, large = encode_args(c, tc, args, kwargs)
         if c.credit is not None:
             c.admit(cost, tc)

@@ -423,7 +423,7 @@ class Client:
         try:
             while w.left > 0:
                 if self.dead is not None:
-                    raise self.dead
+                    raise self.dead.again()
                 if tc is not None and tc.cancelled is not None:
                     x = tc.cancelled()
                     if x is not None:
@@ -653,7 +653,7 @@ class Client:
 
     def check(self) -> None:
         if self.dead is not None:
-            raise self.dead
+            raise self.dead.again()
 
     def fetch(self, hs: Sequence[Handle], timeout: Optional[float], tc: Optional[TaskContext]) -> list[tuple[Answer, Optional[Reading]]]:
         """What is known of objects, stored ones pinned, when all of them are there or one has failed."""
@@ -1017,6 +1017,7 @@ class Client:
 
     def _broken(self, conn: Conn, why: MobulaError) -> None:
         """A connection is over. Without reconnect, everything is."""
+        why = why.again()
         conn.fail(why)
         with self._lock:
             if self.conn is not conn:
@@ -1067,12 +1068,12 @@ class Client:
                 break
             except (NoNodeError, DisconnectedError, ShutdownError) as x:
                 if time.monotonic() > until:
-                    self.die(OwnerDiedError(f"node at {self.address}: not back after {REJOIN:.0f} s: {x}", causes=(x,)))
+                    self.die(OwnerDiedError(f"node at {self.address}: not back after {REJOIN:.0f} s: {x}", causes=(x.again(),)))
                     return
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
             except MobulaError as x:
-                self.die(x)
+                self.die(x.again())
                 return
         else:
             return
@@ -1111,22 +1112,27 @@ class Client:
         gc_handles = self.dead is None
         if gc_handles:
             self.flush()
+        conn = self.conn
         self.closing = True
         self.die(ShutdownError("the client was closed"))
-        conn = self.conn
         self._arm()
+        if conn is not None:
+            conn.fail(ShutdownError("the client was closed"))  # whoever reads it wakes up
         if self._keeper.is_alive() and threading.current_thread() is not self._keeper:
             self.closed.wait(2.0)
         if conn is not None:
             if self._role.acquire(timeout=2.0):
                 conn.close()
                 self._role.release()
-            else:
-                conn.fail(ShutdownError("the client was closed"))
         self.conn = None
+        if self.segment is not None:
+            try:
+                self.segment.close()
+            except BufferError:
+                pass  # somebody writes into it at this moment
 
     def failure(self, x: MobulaError) -> MobulaError:
-        return self.dead if self.dead is not None else x
+        return self.dead.again() if self.dead is not None else x
 
 
 def answer_error(res: Answer) -> MobulaError:

@@ -193,7 +193,10 @@ class ObjectRefGenerator:
             elif isinstance(x, Handle):
                 x.client._dropped.append(x)
 
-        self._client.when_item(self._task, self._next, lambda x: loop.call_soon_threadsafe(take, x))
+        def came(x: Any) -> None:
+            loop.call_soon_threadsafe(take, x)
+
+        self._client.when_item(self._task, self._next, came)
         got = await fut
         if isinstance(got, Handle):
             self._next += 1

@@ -102,6 +102,14 @@ class Segment:
                 if view.nbytes:
                     whole[at:at + view.nbytes] = view.cast("B")
 
+    def close(self) -> None:
+        """Gives up all but the read-only mappings: what the user has of them stays valid."""
+        with self._lock:
+            for a in self._areas.values():
+                a.write.close()
+                os.close(a.fd)
+            self._areas = {}
+
     def _resident(self, a: _Area, e: Extent) -> bool:
         """Whether the extent's first page has memory; the store grants all of an extent's pages or none."""
         vec = ctypes.create_string_buffer(1)

@@ -35,7 +35,7 @@ TAG_REF, TAG_ACTOR = 28015, 28016
 _ELEMS = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
           10: "float32", 11: "float64", 12: "complex64", 13: "complex128"}
 _ELEM_OF = {v: k for k, v in _ELEMS.items()}
-_FORMATS = {1: "?", 2: "b", 3: "h", 4: "i", 5: "q", 6: "B", 7: "H", 8: "I", 9: "Q", 10: "f", 11: "d"}
+_FORMATS: dict[int, Any] = {1: "?", 2: "b", 3: "h", 4: "i", 5: "q", 6: "B", 7: "H", 8: "I", 9: "Q", 10: "f", 11: "d"}
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12: 8, 13: 16}
 
 PAGE_FROM = 1 << 20  # bytes of a buffer that begins on a page of its own

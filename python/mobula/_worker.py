@@ -786,7 +786,7 @@ def serve() -> int:
         executor.run()
     except MobulaError as x:
         # With the node gone, or going, its log says why.
-        if x is not executor.client.dead or not isinstance(x, (OwnerDiedError, ShutdownError)):
+        if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
             traceback.print_exc()
     try:
         executor.client.close()

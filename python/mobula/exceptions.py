@@ -34,6 +34,10 @@ class MobulaError(Exception):
             return self.message
         return f"{text}: {self.message}"
 
+    def again(self) -> "MobulaError":
+        """A copy to raise: an error that is kept must not gather tracebacks, which keep frames and what is in them."""
+        return _remake(type(self), self.message, self.name, self.task, self.stack, self.causes)
+
     def __reduce__(self) -> Any:
         return _remake, (type(self), self.message, self.name, self.task, self.stack, self.causes)
 

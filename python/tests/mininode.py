@@ -207,6 +207,8 @@ class MiniNode:
         p.pins.setdefault(b"extent" + x.id, at)
 
     def _on_seal(self, p: Peer, x: m.Seal) -> None:
+        if x.id in self.objects:
+            return  # said again by a driver that came back
         at = p.pins.pop(b"extent" + x.id)
         p.handles.add(x.id)
         v = x.value or m.Value()
@@ -239,6 +241,8 @@ class MiniNode:
             p.handles = set(x.handles)
             for g in x.gets:
                 self._on_get(p, g)
+        else:
+            p.pins.update({u.id: u.n for u in x.pins})
 
     def _on_submit(self, p: Peer, x: m.Submit) -> None:
         s = x.spec

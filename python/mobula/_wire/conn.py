@@ -78,7 +78,7 @@ class Conn:
         else:
             data = b"".join(codec.frames(chunks))
         if self.failed is not None:
-            raise self.failed
+            raise self.failed.again()
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionError) as x:
@@ -91,12 +91,12 @@ class Conn:
     def _gone(self, op: str, x: BaseException) -> None:
         self.fail(DisconnectedError(f"process {self.pid} closed the connection or died ({op}: {x})"))
         assert self.failed is not None
-        raise self.failed from None
+        raise self.failed.again() from None
 
     def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False) -> bool:
         """Waits for bytes, or for wake, and hands over the messages in them; false if there were none."""
         if self.failed is not None:
-            raise self.failed
+            raise self.failed.again()
         if self._busy:
             self.fail(DisconnectedError("an exception cut off the handling of a message"))
             raise DisconnectedError("an exception cut off the handling of a message")
@@ -155,9 +155,9 @@ class Conn:
         except (IndexError, struct.error) as x:
             bad = ProtocolError(f"a malformed message: {x!r}")
             self.fail(bad)
-            raise bad from None
+            raise bad.again() from None
         except ProtocolError as x:
-            self.fail(x)
+            self.fail(x.again())
             raise
 
     def _large(self, head: bytes, size: int) -> bytes:
@@ -179,7 +179,7 @@ class Conn:
 def dial(path: str, hello: Hello, timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
     """Connects and says hello. Gives the connection, the welcome, the segment's descriptor, and messages that came with it."""
     if len(path.encode()) > 107:
-        raise codec.ProtocolError(f"socket path {path!r} has {len(path.encode())} bytes, Linux takes 107: choose a shorter directory")
+        raise ProtocolError(f"socket path {path!r} has {len(path.encode())} bytes, Linux takes 107: choose a shorter directory")
     sock = _connect(path, timeout)
     try:
         pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -1,0 +1,399 @@
+"""The client against the stub node, message by message."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mobula
+from mininode import MiniNode
+from mobula import _client, _runtime
+from mobula import _api
+from mobula import exceptions as x
+from mobula._wire import codec
+from mobula._wire import messages as m
+from mobula._wire.conn import dial
+
+
+def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
+    with node.lock:
+        return [g for g in node.driver().got if isinstance(g, which)]
+
+
+def unknown() -> Any:
+    """A reference to an object that nobody has made yet."""
+    c = _runtime.client()
+    return mobula.ObjectRef(c.bind(os.urandom(16) + bytes(4)))
+
+
+def test_put_get_release(mini: MiniNode) -> None:
+    refs = [mobula.put(i) for i in range(1000)]
+    assert mobula.get(refs) == list(range(1000))
+    assert mobula.get(refs[3]) == 3
+    assert not kinds(mini, m.Get)  # one's own small values need no trip
+    mini.until(lambda: len(mini.driver().handles) == 1000)
+    del refs
+    mini.until(lambda: not mini.driver().handles)
+    assert len(kinds(mini, m.Release)) < 50  # in batches
+    with pytest.raises(TypeError):
+        mobula.put(mobula.put(1))
+    with pytest.raises(TypeError):
+        mobula.get(3)
+    assert mobula.get([]) == []
+
+
+def test_large_values_are_pinned_while_they_are_viewed(mini: MiniNode) -> None:
+    a = np.arange(100_000.0)
+    ref = mobula.put({"a": a, "b": [1, 2]})
+    d = mini.driver()
+    got = mobula.get(ref)
+    again = mobula.get(ref)
+    assert (got["a"] == a).all() and not got["a"].flags.writeable
+    with pytest.raises(ValueError):
+        got["a"][0] = 1
+    mini.until(lambda: d.pins[ref._h.id] == 1)  # all readers share one pin
+    view = got["a"][10:].reshape(-1, 2)
+    del got, again
+    time.sleep(0.05)
+    assert d.pins[ref._h.id] == 1 and view[0, 0] == 10
+    mem = memoryview(view)
+    del view
+    time.sleep(0.05)
+    assert d.pins[ref._h.id] == 1 and mem[0, 0] == 10
+    mem.release()
+    del mem
+    mini.until(lambda: d.pins[ref._h.id] == 0)
+    assert mobula.get(ref)["b"] == [1, 2]  # and it can be had again
+    mini.until(lambda: d.pins[ref._h.id] == 0)
+    text = mobula.put("x" * 200_000)
+    assert mobula.get(text) == "x" * 200_000
+    mini.until(lambda: d.pins[text._h.id] == 0)
+    raw = mobula.put(bytes(200_000))
+    assert mobula.get(raw) == bytes(200_000)
+
+
+def test_a_create_that_fails(mini: MiniNode) -> None:
+    with pytest.raises(x.StoreFullError, match="full"):
+        mobula.put(np.ones(20 << 20))
+    mini.until(lambda: not mini.driver().handles)
+
+
+def test_wait_and_timeouts(mini: MiniNode) -> None:
+    known = [mobula.put(i) for i in range(3)]
+    never = unknown()
+    ready, rest = mobula.wait([never, *known], num_returns=2)
+    assert ready == known[:2] and rest == [never, known[2]]
+    begun = time.monotonic()
+    ready, rest = mobula.wait([never], timeout=0.1)
+    assert (ready, rest) == ([], [never]) and 0.09 < time.monotonic() - begun < 1
+    with pytest.raises(x.GetTimeoutError) as e:
+        mobula.get([never, known[0]], timeout=0.05)
+    assert isinstance(e.value, TimeoutError)
+    with pytest.raises(TimeoutError):
+        mobula.get(never, timeout=0)
+    mini.until(lambda: kinds(mini, m.Unget))
+    with mini.lock:
+        mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat(7)), 1))
+    assert mobula.get(never, timeout=5) == 7
+    with pytest.raises(ValueError):
+        mobula.wait(known, num_returns=4)
+    with pytest.raises(ValueError):
+        mobula.wait([known[0], known[0]])
+
+
+def _flat(v: Any) -> tuple[bytes, bytes]:
+    from mobula import _value
+
+    e = _value.encode(v, 1000)
+    assert e.data is not None
+    return e.meta, e.data
+
+
+def test_many_threads_wait_at_once(mini: MiniNode) -> None:
+    refs = [unknown() for _ in range(40)]
+    got: dict[int, Any] = {}
+
+    def wait(i: int) -> None:
+        got[i] = mobula.get(refs[i], timeout=20)
+
+    threads = [threading.Thread(target=wait, args=(i,)) for i in range(40)]
+    for t in threads:
+        t.start()
+    time.sleep(0.05)
+    for i in reversed(range(40)):
+        with mini.lock:
+            mini._resolve(refs[i]._h.id, m.Result(m.INLINE, m.Value(*_flat(i)), 1))
+        if i % 10 == 0:
+            time.sleep(0.01)
+    for t in threads:
+        t.join(20)
+    assert got == {i: i for i in range(40)}
+
+
+def test_await_and_futures(mini: MiniNode) -> None:
+    refs = [unknown() for _ in range(5)]
+    stored = mobula.put(np.ones(50_000))
+
+    def later() -> None:
+        time.sleep(0.1)
+        for i, r in enumerate(refs):
+            with mini.lock:
+                mini._resolve(r._h.id, m.Result(m.INLINE, m.Value(*_flat(i)), 1))
+
+    threading.Thread(target=later).start()
+
+    async def all_of_them() -> Any:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(refs[0], 0.01)
+        return await asyncio.gather(*refs, stored)
+
+    *values, array = asyncio.run(all_of_them())
+    assert values == [0, 1, 2, 3, 4] and array.sum() == 50_000
+    d = mini.driver()
+    mini.until(lambda: d.pins[stored._h.id] == 1)
+    del array
+    gc.collect()
+    mini.until(lambda: d.pins[stored._h.id] == 0)
+    assert stored.future().result(5).sum() == 50_000
+    one = unknown()
+    fut = one.future()
+    with mini.lock:
+        mini._resolve(one._h.id, m.Result(m.ERROR, err=m.Error(9, "gone")))
+    with pytest.raises(x.ObjectLostError):
+        fut.result(5)
+
+
+def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:
+    never = unknown()
+    for _ in range(20):
+        timer = threading.Timer(0.03, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            mobula.get(never, timeout=5)
+        timer.join()
+    with mini.lock:
+        mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat("there")), 1))
+    assert mobula.get(never, timeout=5) == "there"
+    refs = [mobula.put(i) for i in range(100)]
+    assert mobula.get(refs) == list(range(100))
+
+
+def test_requests(mini: MiniNode) -> None:
+    assert _api.request("echo", {"a": 1}) == {"a": 1}
+    with pytest.raises(x.InvalidError):
+        _api.request("nothing", None)
+    with pytest.raises(x.GetTimeoutError):
+        _api.request("silence", None, 0.05)
+
+
+def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
+    kept = [mobula.put(i) for i in range(50)]
+    big = mobula.put(np.ones(50_000))
+    held = mobula.get(big)
+    never = unknown()
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(mobula.get(never, timeout=20)))
+    t.start()
+    time.sleep(0.05)
+    old = mini.driver()
+    with mini.lock:
+        old.handles.clear()
+    mini.drop_all()
+    more = [mobula.put(i) for i in range(50)]  # while it is down
+    mini.until(lambda: mini.peers and mini.driver() is not old and len(mini.driver().handles) >= 102)
+    assert mini.driver().hello.client == old.id and mini.driver().hello.token == b"back"
+    owners = [h for h in kinds(mini, m.Holdings) if h.component == m.OWNER]
+    assert m.Get(never._h.id, True) in owners[-1].gets
+    stores = [h for h in kinds(mini, m.Holdings) if h.component == m.STORE]
+    assert stores[-1].pins == [m.Unpin(big._h.id, 1)]
+    with mini.lock:
+        assert all(r._h.id in mini.objects for r in more)
+        mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat(1)), 1))
+    t.join(20)
+    assert got == [1] and held.sum() == 50_000
+    assert mobula.get(kept + more) == list(range(50)) * 2
+    del kept, more, never, big, held
+    mini.until(lambda: not mini.driver().handles)
+
+
+def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_client, "REJOIN", 0.3)
+    never = unknown()
+    kept = mobula.put(5)
+    mini.server.close()
+    os.unlink(mini.path)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError) as e:
+        mobula.get(never, timeout=20)
+    assert isinstance(e.value, x.ObjectLostError)
+    with pytest.raises(x.OwnerDiedError):
+        mobula.put(1)
+    assert mobula.get(kept) == 5
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_resync_and_collect(mini: MiniNode) -> None:
+    ref = mobula.put(1)
+    mini.until(lambda: ref._h.id in mini.driver().handles)
+    mini.driver().send(m.Resync(m.OWNER, 9), m.Resync(m.STORE, 10))
+    mini.until(lambda: {(h.component, h.epoch) for h in kinds(mini, m.Holdings)} >= {(m.OWNER, 9), (m.STORE, 10)})
+    cycle: list[Any] = [mobula.put(2)]
+    cycle.append(cycle)
+    id = cycle[0]._h.id
+    mini.until(lambda: id in mini.driver().handles)
+    gc.disable()
+    try:
+        del cycle
+        time.sleep(0.05)
+        assert id in mini.driver().handles
+        mini.driver().send(m.Collect())
+        mini.until(lambda: id not in mini.driver().handles)
+    finally:
+        gc.enable()
+
+
+def test_credit_holds_back_who_sends_too_fast() -> None:
+    node = MiniNode(credit=10_000)
+    try:
+        mobula.init(node.path)
+        c = _runtime.client()
+        node.until(lambda: c.credit is not None or mobula.get(mobula.put(0)) == 1 or c.credit is not None)
+        refs = [mobula.put(bytes(5000)) for _ in range(50)]
+        assert mobula.get(refs) == [bytes(5000)] * 50
+        assert c.credit is not None and c.credit <= 10_000
+    finally:
+        mobula.shutdown()
+        node.close()
+
+
+def test_values_that_were_forgotten_are_asked_for_again(mini: MiniNode, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_client, "CACHE_BYTES", 100_000)
+    refs = [mobula.put(bytes([i]) * 10_000) for i in range(40)]
+    c = _runtime.client()
+    assert c.cache_used <= 110_000 and sum(r._h.res is None for r in refs) > 25
+    assert mobula.get(refs) == [bytes([i]) * 10_000 for i in range(40)]
+    assert kinds(mini, m.Get)
+    del refs
+    mini.until(lambda: not mini.driver().handles)
+    assert c.cache_used == 0
+
+
+def test_reference_twice(mini: MiniNode) -> None:
+    ref = mobula.put([1])
+    outer = mobula.put({"r": ref})
+    id = ref._h.id
+    a, b = mobula.get(outer)["r"], mobula.get(outer)["r"]
+    assert a == b == ref and hash(a) == hash(ref) and a._h is ref._h
+    del ref, a
+    time.sleep(0.05)
+    assert mobula.get(b) == [1] and id in mini.driver().handles
+    del b
+    mini.until(lambda: id not in mini.driver().handles)
+    assert not [g for g in kinds(mini, m.AddRef) if g.id == id]  # it always had a handle
+    c = mobula.get(outer)["r"]
+    mini.until(lambda: [g for g in kinds(mini, m.AddRef) if g.id == id])
+    assert mobula.get(c) == [1]
+
+
+def test_shutdown_and_init_again(mini: MiniNode) -> None:
+    ref = mobula.put(1)
+    with pytest.raises(x.InvalidError, match="before"):
+        mobula.init(mini.path)
+    mobula.init(mini.path, ignore_reinit_error=True)
+    never = unknown()
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            mobula.get(never, timeout=20)
+        except BaseException as e:
+            failed.append(e)
+
+    t = threading.Thread(target=wait)
+    t.start()
+    time.sleep(0.05)
+    before = len(os.listdir("/proc/self/fd"))
+    mobula.shutdown()
+    t.join(10)
+    assert isinstance(failed[0], x.ShutdownError)
+    assert not mobula.is_initialized()
+    assert mobula.get(ref) == 1  # it is here
+    with pytest.raises(x.ShutdownError):
+        mobula.get(never)
+    mobula.init(mini.path)
+    assert mobula.get(mobula.put(2)) == 2
+    for _ in range(5):
+        mobula.shutdown()
+        mobula.init(mini.path)
+    mini.until(lambda: len(os.listdir("/proc/self/fd")) <= before or mini.changed.wait(0.05) and False)
+    with pytest.raises(x.InvalidError, match="another connection"):
+        mobula.remote(lambda v: v).remote(ref)
+
+
+def test_refusals(tmp_path: Any) -> None:
+    with pytest.raises(x.NoNodeError, match="mobula start"):
+        dial(str(tmp_path / "none"), m.Hello())
+    with pytest.raises(x.ProtocolError, match="107"):
+        dial("/tmp/" + "x" * 200, m.Hello())
+    for n, (said, error) in enumerate([(codec.frame(m.Bye(m.Error(28, "you are not welcome"))), x.PermissionDeniedError), (b"HTTP/1.1 400", x.ProtocolError),
+                        (b"", x.DisconnectedError), (codec.frame(m.Welcome(version=9)), x.VersionError), (codec.frame(m.Drain()), x.ProtocolError)]):
+        path = str(tmp_path / f"s{n}")
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(path)
+        server.listen(1)
+
+        def answer(said: bytes = said, server: Any = server) -> None:
+            c, _ = server.accept()
+            if said:
+                c.recv(10_000)
+            c.sendall(said)
+            c.close()
+
+        t = threading.Thread(target=answer)
+        t.start()
+        with pytest.raises(error):
+            dial(path, m.Hello(role=m.DRIVER))
+        t.join()
+        server.close()
+
+
+def test_large_frames_in_pieces(tmp_path: Any) -> None:
+    """A frame larger than the reader's buffer, cut anywhere."""
+    path = str(tmp_path / "s")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    server.listen(1)
+    data = codec.frame(m.Welcome(version=2, client=1, job=1, root=bytes(16)))
+    stream = codec.frame(m.Reply(1, bytes(600_000))) + codec.frame(m.Reply(2, b"x"), m.Reply(3, bytes(300_000))) + codec.frame(m.Reply(4, b"y"))
+    done = threading.Event()
+
+    def serve() -> None:
+        c, _ = server.accept()
+        c.sendall(data)
+        at, size = 0, 1
+        while at < len(stream):
+            c.sendall(stream[at:at + size])
+            at, size = at + size, size * 3 % 70_001 + 1
+        done.wait(10)
+        c.close()
+
+    t = threading.Thread(target=serve)
+    t.start()
+    conn, _, _, early = dial(path, m.Hello())
+    got = [codec.decode(m.KINDS[k], b) for k, b in early]
+    while len(got) < 4:
+        conn.pump(5, lambda k, b, i, j, fd: got.append(codec.decode(m.KINDS[k], b, i, j)))
+    assert [(r.req, len(r.body)) for r in got] == [(1, 600_000), (2, 1), (3, 300_000), (4, 1)]
+    done.set()
+    t.join()
+    conn.close()
+    server.close()
