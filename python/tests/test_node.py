@@ -1,0 +1,220 @@
+"""The driver against the real node: what needs no worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+
+import mobula
+from mobula import _api, _runtime
+from mobula import exceptions as x
+
+
+@pytest.fixture
+def node(binary: str) -> Iterator[Any]:
+    with mobula.init(num_cpus=2, object_store_memory=64 << 20) as c:
+        yield c
+
+
+def objects() -> dict[str, Any]:
+    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
+
+
+def until(f: Any, timeout: float = 10.0) -> Any:
+    end = time.monotonic() + timeout
+    while True:
+        got = f()
+        if got:
+            return got
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def pins(id: str) -> int:
+    return int(objects()[id]["pins"])
+
+
+def name(ref: Any) -> str:
+    return str(ref)[len("ObjectRef("):-1]
+
+
+def test_objects(node: Any) -> None:
+    values: list[Any] = [1, "text", b"bytes", None, {"a": (1, 2)}, 2**80, 1.5, np.arange(10)]
+    refs = [mobula.put(v) for v in values]
+    assert [str(v) for v in mobula.get(refs)] == [str(v) for v in values]
+    until(lambda: len(objects()) == len(values))
+    del refs
+    until(lambda: not objects())
+
+
+def test_ten_thousand_puts_leave_nothing(node: Any) -> None:
+    for _ in range(5):
+        refs = [mobula.put(bytes(1000)) for _ in range(2000)]
+        assert mobula.get(refs)[1999] == bytes(1000)
+        del refs
+    until(lambda: not objects())
+
+
+def test_large_objects_are_pinned_while_they_are_viewed(node: Any) -> None:
+    a = np.arange(1_000_000.0)
+    ref = mobula.put(a)
+    got = mobula.get(ref)
+    assert (got == a).all() and not got.flags.writeable
+    assert until(lambda: pins(name(ref))) == 1
+    tail = got[1:]
+    del got
+    time.sleep(0.1)
+    assert pins(name(ref)) == 1
+    del tail
+    until(lambda: pins(name(ref)) == 0)
+    view = mobula.get(ref)
+    del ref  # a view outlives its reference
+    time.sleep(0.1)
+    assert view[-1] == 999_999
+    del view
+    until(lambda: not objects())
+    assert until(lambda: _api.request("node.status", None)["store"]["held"] == 0)
+
+
+def test_more_than_the_store_holds(node: Any) -> None:
+    refs = [mobula.put(np.full(1 << 20, i, dtype="u8")) for i in range(20)]  # 160 MiB through 64
+    for i, r in enumerate(refs):
+        assert mobula.get(r)[7] == i
+    assert sum(int(v[0]) for v in map(mobula.get, refs)) == 190
+    with pytest.raises(x.ObjectTooLargeError):
+        mobula.put(np.ones(20 << 20))
+    held = mobula.get(refs[:3])
+    assert [int(h[1]) for h in held] == [0, 1, 2]
+    del refs, held, r
+    until(lambda: not objects())
+
+
+def test_looking_around(node: Any) -> None:
+    [n] = mobula.nodes()
+    assert n["Alive"] and n["Resources"]["CPU"] == 2 and n["NodeID"] == node.node
+    assert mobula.cluster_resources()["CPU"] == 2 and mobula.available_resources()["CPU"] == 2
+    assert mobula.cluster_resources()["object_store_memory"] == 64 << 20
+    with pytest.raises(x.NotFoundError):
+        mobula.get_actor("nobody")
+    with pytest.raises(x.NotFoundError, match="no.such"):
+        _api.request("no.such", None)
+
+
+def test_threads_put_and_get(node: Any) -> None:
+    failed: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            rng = np.random.default_rng(seed)
+            refs = []
+            for i in range(60):
+                n = int(rng.integers(1, 60_000))
+                refs.append((mobula.put(np.full(n, i)), n, i))
+                r, n, i = refs[int(rng.integers(0, len(refs)))]
+                got = mobula.get(r, timeout=30)
+                assert got.size == n and got[0] == i and got[-1] == i
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not failed and not any(t.is_alive() for t in threads)
+    until(lambda: not objects())
+
+
+def test_several_drivers_share_a_node(node: Any) -> None:
+    program = ("import mobula, sys\n"
+               "with mobula.init(sys.argv[1]) as c:\n"
+               "    r = mobula.put([1, 2]); assert mobula.get(r) == [1, 2]\n"
+               "    print(c.job_id)\n")
+    jobs = {subprocess.run([sys.executable, "-c", program, node.address], check=True, capture_output=True, text=True).stdout for _ in range(2)}
+    assert len(jobs) == 2 and str(node.job_id) not in {j.strip() for j in jobs}
+
+
+def test_a_node_that_is_killed_and_started_again(binary: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="mob") as base:
+        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
+        args = [binary, "start", "--json", f"--dir={base}/n", "--store-size=64MiB", f"--store-dir={base}"]
+
+        def start() -> Any:
+            p = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+            assert p.stdout is not None
+            return p, json.loads(p.stdout.readline())["address"]
+
+        p, address = start()
+        try:
+            with mobula.init(address):
+                small = [mobula.put(i) for i in range(100)]
+                big = mobula.put(np.arange(100_000.0))
+                view = mobula.get(big)
+                until(lambda: len(objects()) == 101)
+                p.send_signal(signal.SIGKILL)
+                p.wait()
+                more = [mobula.put(i) for i in range(100)]  # while it is down
+                p, _ = start()
+                assert mobula.get(small + more) == list(range(100)) * 2
+                until(lambda: len(objects()) == 201)
+                assert view[-1] == 99_999 and mobula.get(big)[5] == 5
+                big2 = mobula.put(np.ones(100_000))
+                assert mobula.get(big2).sum() == 100_000
+                del small, more, big, view, big2
+                until(lambda: not objects())
+        finally:
+            p.send_signal(signal.SIGINT)
+            p.wait(20)
+            p.stdout.close()
+
+
+def test_the_node_ends_with_its_program(binary: str) -> None:
+    program = "import mobula, os, time; mobula.init(); print(mobula.nodes()[0]['PID'], flush=True); time.sleep(60)"
+    p = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert p.stdout is not None
+    pid = int(p.stdout.readline())
+    p.kill()
+    p.wait()
+    p.stdout.close()
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_what_keeps_a_node_from_starting(binary: str, monkeypatch: Any) -> None:
+    with pytest.raises(x.RuntimeSetupError, match="store"):
+        mobula.init(object_store_memory=1 << 60)
+    with pytest.raises(x.NoNodeError, match="mobula start"):
+        mobula.init("/tmp/there/is/none")
+    monkeypatch.setenv("MOBULA_BINARY", "/no/such/file")
+    with pytest.raises(x.NoNodeError, match="/no/such/file"):
+        mobula.init()
+    with pytest.raises(x.InvalidError, match="num_cpus"):
+        mobula.init("/tmp/x", num_cpus=1)
+    assert not mobula.is_initialized()
+
+
+def test_a_forked_child_has_no_connection(node: Any) -> None:
+    ref = mobula.put(1)
+    pid = os.fork()
+    if pid == 0:
+        ok = not mobula.is_initialized()
+        del ref
+        os._exit(0 if ok and _runtime.state.client is None else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert mobula.get(ref) == 1 and mobula.nodes()
+
+
+def test_functions_need_a_node_that_knows_them(node: Any) -> None:
+    if _runtime.client().welcome.job_dir:
+        pytest.skip("this node runs Python functions")
+    with pytest.raises(x.RuntimeSetupError, match="too old"):
+        mobula.remote(lambda: 1).remote()
