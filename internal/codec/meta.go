@@ -18,6 +18,9 @@ const (
 	Text
 	CBOR
 	Proto
+	// Pickle is a Python object; only Python reads it. The dimensions, where there are any, are the length of the
+	// pickle stream and the number of its buffers, which lie behind it (python/mobula/_value.py).
+	Pickle
 	FirstCustom ID = 32
 )
 
@@ -136,6 +139,8 @@ func (h Header) String() string {
 			b.WriteString("[" + strconv.FormatUint(d, 10) + "]")
 		}
 		return b.String() + h.Elem.String()
+	case h.Codec == Pickle:
+		return "a Python object"
 	case h.Name != "":
 		return h.Name
 	case h.Codec == Text:
