@@ -1,0 +1,284 @@
+"""Tasks and actors on the real node, with workers forked from the template."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from typing import Any, Iterator
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import mobula
+from mobula import _api, _runtime
+from mobula import exceptions as x
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture
+def node(binary: str) -> Iterator[Any]:
+    with mobula.init(num_cpus=2, object_store_memory=64 << 20) as c:
+        if not _runtime.client().welcome.job_dir:
+            pytest.skip("this node knows no programs of drivers")
+        yield c
+
+
+def until(f: Any, timeout: float = 15.0) -> Any:
+    end = time.monotonic() + timeout
+    while True:
+        got = f()
+        if got:
+            return got
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def rows(what: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _api.request("list." + what, {"limit": 10_000})["rows"]
+    return found
+
+
+@mobula.remote
+def add(a: Any, b: Any = 0) -> Any:
+    return a + b
+
+
+@mobula.remote
+def sleep(t: float) -> float:
+    time.sleep(t)
+    return t
+
+
+@mobula.remote
+def fib(n: int) -> int:
+    return n if n < 2 else sum(mobula.get([fib.remote(n - 1), fib.remote(n - 2)]))
+
+
+@mobula.remote
+def depth(n: int) -> int:
+    return 0 if n == 0 else 1 + int(mobula.get(depth.remote(n - 1)))
+
+
+@mobula.remote
+class Counter:
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+
+    def inc(self, by: int = 1) -> int:
+        self.n += by
+        return self.n
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def wait(self, t: float) -> None:
+        time.sleep(t)
+
+
+def test_tasks(node: Any) -> None:
+    assert mobula.get(add.remote(add.remote(1, 2), b=3), timeout=30) == 6
+    assert mobula.get([add.remote(i, i) for i in range(3000)]) == [2 * i for i in range(3000)]
+    a = np.arange(200_000.0)
+    assert (mobula.get(add.remote(mobula.put(a), a)) == 2 * a).all()
+    with pytest.raises(ZeroDivisionError) as e:
+        mobula.get(mobula.remote(lambda: 1 / 0).remote())
+    assert "ZeroDivisionError" in e.value.remote_traceback  # type: ignore[attr-defined]
+    x1, x2 = add.options(num_returns=2).remote((1,), (2,))
+    assert mobula.get([x2, x1]) == [2, 1]
+    del x1, x2, e
+    until(lambda: not rows("objects"))
+
+
+def test_functions_run_in_processes_that_are_used_again(node: Any) -> None:
+    pids = {mobula.get(mobula.remote(lambda: os.getpid()).remote(), timeout=30) for _ in range(6)}
+    assert len(pids) <= 2 and os.getpid() not in pids
+
+
+def test_a_thousand_references_in_one_value(node: Any) -> None:
+    refs = [mobula.put(i) for i in range(1000)]
+    total = mobula.remote(lambda rs: sum(mobula.get(rs)))
+    assert mobula.get(total.remote(refs), timeout=30) == 499_500
+    del refs
+    until(lambda: not rows("objects"))
+
+
+def test_nested_gets_do_not_starve(node: Any) -> None:
+    assert mobula.get(depth.remote(10), timeout=60) == 10
+    assert mobula.get(fib.remote(8), timeout=60) == 21
+
+
+def test_wait_gives_the_fastest(node: Any) -> None:
+    mobula.get([sleep.remote(0) for _ in range(4)])
+    slow, fast = sleep.remote(3), sleep.remote(0.05)
+    ready, rest = mobula.wait([slow, fast], timeout=10)
+    assert ready == [fast] and rest == [slow]
+    mobula.cancel(slow, force=True)
+
+
+def test_streams(node: Any) -> None:
+    @mobula.remote
+    def items(n: int) -> Iterator[Any]:
+        for i in range(n):
+            yield np.full(20_000, i) if i % 2 else i
+
+    assert [float(np.mean(mobula.get(r))) for r in items.remote(6)] == [0, 1, 2, 3, 4, 5]
+
+    @mobula.remote(num_returns="streaming", backpressure=2)
+    def ahead() -> Iterator[int]:
+        for i in range(10):
+            with open(path, "w") as f:
+                f.write(str(i))
+            yield i
+
+    path = f"/tmp/mobula-test-{os.getpid()}"
+    g = ahead.remote()
+    assert mobula.get(next(g)) == 0
+    time.sleep(0.3)
+    assert int(open(path).read()) <= 4
+    assert [mobula.get(r) for r in g] == list(range(1, 10))
+    os.unlink(path)
+
+
+def test_cancel(node: Any) -> None:
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    for force in (False, True):
+        running = sleep.remote(60)
+        until(lambda: any(t["state"] == "RUNNING" for t in rows("tasks")))
+        begun = time.monotonic()
+        mobula.cancel(running, force=force)
+        with pytest.raises(x.TaskCancelledError):
+            mobula.get(running, timeout=15)
+        assert time.monotonic() - begun < 5
+    assert mobula.get(add.remote(1, 1), timeout=30) == 2
+
+
+def test_crashes_are_retried(node: Any, tmp_path: Any) -> None:
+    mark = str(tmp_path / "mark")
+
+    @mobula.remote
+    def once() -> str:
+        if not os.path.exists(mark):
+            open(mark, "w").close()
+            os.abort()
+        return "second"
+
+    assert mobula.get(once.remote(), timeout=60) == "second"
+
+    @mobula.remote(max_retries=0)
+    def never() -> None:
+        os._exit(3)
+
+    with pytest.raises(x.WorkerCrashedError, match="3"):
+        mobula.get(never.remote(), timeout=60)
+    tries = str(tmp_path / "tries")
+
+    @mobula.remote(retry_exceptions=True, max_retries=2)
+    def flaky() -> int:
+        with open(tries, "a") as f:
+            f.write("x")
+        n = len(open(tries).read())
+        if n < 3:
+            raise ValueError(n)
+        return n
+
+    assert mobula.get(flaky.remote(), timeout=60) == 3
+
+
+def test_actors(node: Any) -> None:
+    c = Counter.remote(10)
+    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=30) == list(range(11, 1011))
+    pid = mobula.get(c.pid.remote())
+    named = Counter.options(name="hits", namespace="here").remote(5)
+    assert mobula.get(mobula.get_actor("hits", "here").inc.remote(), timeout=30) == 6
+    with pytest.raises(x.NameTakenError):
+        Counter.options(name="hits", namespace="here").remote()
+    assert Counter.options(name="hits", namespace="here", get_if_exists=True).remote() == named
+    mobula.kill(named)
+    with pytest.raises(x.ActorDiedError):
+        mobula.get(named.inc.remote(), timeout=15)
+    del c
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
+    with pytest.raises(x.ActorDiedError):
+        mobula.get(Counter.remote(1, 2, 3).inc.remote(), timeout=30)
+
+
+def test_an_actor_that_is_killed_comes_back(node: Any) -> None:
+    c = Counter.options(max_restarts=1, max_task_retries=1).remote(1)
+    assert mobula.get(c.inc.remote(), timeout=30) == 2
+    mobula.kill(c, no_restart=False)
+    assert mobula.get(c.inc.remote(), timeout=30) == 2
+    mobula.kill(c, no_restart=False)
+    with pytest.raises(x.ActorDiedError):
+        mobula.get(c.inc.remote(), timeout=30)
+
+
+def test_async_and_threaded_actors(node: Any) -> None:
+    @mobula.remote
+    class Async:
+        async def slow(self, v: Any) -> Any:
+            await asyncio.sleep(0.2)
+            return v
+
+    @mobula.remote(max_concurrency=4)
+    class Threads:
+        def slow(self, v: Any) -> Any:
+            time.sleep(0.2)
+            return v
+
+    for cls, calls in ((Async, 40), (Threads, 8)):
+        a = cls.remote()
+        mobula.get(a.slow.remote(0), timeout=30)
+        begun = time.monotonic()
+        assert mobula.get([a.slow.remote(i) for i in range(calls)], timeout=30) == list(range(calls))
+        assert time.monotonic() - begun < 1.5
+
+
+def test_handles_travel(node: Any) -> None:
+    c = Counter.remote()
+
+    @mobula.remote
+    def use(h: Any, n: int) -> Any:
+        return mobula.get([h.inc.remote() for _ in range(n)])[-1]
+
+    assert mobula.get([use.remote(c, 10), use.remote(c, 10)], timeout=30)[-1] <= 20
+    assert mobula.get(c.inc.remote()) == 21
+
+
+def test_the_job_leaves_nothing(binary: str) -> None:
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="mob") as base:
+        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
+        subprocess.run([binary, "start", "--detach", f"--dir={base}/n", "--store-size=64MiB", f"--store-dir={base}"], check=True, env=env, capture_output=True)
+        try:
+            program = ("import mobula, numpy as np, os, sys\n"
+                       "mobula.init(sys.argv[1])\n"
+                       "r = mobula.put(np.ones(100000)); f = mobula.remote(lambda a: os.getpid())\n"
+                       "print(mobula.get(f.remote(r)), flush=True)\n"
+                       "os._exit(0)\n")
+            out = subprocess.run([sys.executable, "-c", program, base + "/n"], check=True, capture_output=True, text=True)
+            until(lambda: not os.path.exists(f"/proc/{int(out.stdout)}"))
+            with mobula.init(base + "/n"):
+                until(lambda: _api.request("node.status", None)["store"]["held"] == 0)
+        finally:
+            subprocess.run([binary, "stop", "--address", base + "/n"], check=True, capture_output=True)
+
+
+def test_threads_of_the_driver(node: Any) -> None:
+    got: dict[int, Any] = {}
+
+    def work(i: int) -> None:
+        got[i] = mobula.get([add.remote(i, j) for j in range(100)], timeout=60)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert got == {i: [i + j for j in range(100)] for i in range(8)}
