@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from itertools import count
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import _ids
 from ._segment import Segment, open_segment
@@ -40,6 +40,7 @@ FLUSH_EVERY = 0.001
 REJOIN = 30.0
 WARN_AFTER = 60.0
 FETCH_TIMEOUT = 600.0
+_WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
 CACHE_BYTES = 64 << 20
 _REPLAY, _REPLAY_BYTES = 64 << 10, 64 << 20
 _FLUSH_AT = 256
@@ -307,7 +308,7 @@ class Client:
         h.res = None
 
     def _unpin(self, p: Pin) -> None:
-        self.out.append(hot.unpin(p.id, p.n))
+        self.send(hot.unpin(p.id, p.n))
         p.n = 0
         if self._pins.get(p.id) is p:
             del self._pins[p.id]
@@ -655,16 +656,35 @@ class Client:
         if self.dead is not None:
             raise self.dead.again()
 
-    def fetch(self, hs: Sequence[Handle], timeout: Optional[float], tc: Optional[TaskContext]) -> list[tuple[Answer, Optional[Reading]]]:
-        """What is known of objects, stored ones pinned, when all of them are there or one has failed."""
+    def fetch(self, hs: Sequence[Handle], timeout: Optional[float], tc: Optional[TaskContext]) -> Iterator[tuple[Answer, Optional[Reading]]]:
+        """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a time, so
+        that values which are copied out fit any store."""
         until = None if timeout is None else time.monotonic() + timeout
-        if len(hs) > 1:
-            # First only to know: values in messages come with that. Then the stored ones.
-            self._resolve(hs, len(hs), until, tc, False, True)
-        out: list[tuple[Answer, Optional[Reading]]] = []
-        for h in hs:
-            out.append(self.fetch_one(h, until, tc))
-        return out
+        self._resolve(hs, len(hs), until, tc, False, True)
+        most = min(_WINDOW, self.welcome.segment_size // 16)
+        i = 0
+        while i < len(hs):
+            size, j = 0, i
+            window: list[Handle] = []
+            while j < len(hs) and (j == i or size < most):
+                res = hs[j].res
+                if res is not None and res.kind == m.STORED:
+                    window.append(hs[j])
+                    size += res.size
+                j += 1
+            pins: dict[bytes, list[Pin]] = {}
+            if len(window) > 1:
+                for p in self._resolve(window, len(window), until, tc, True, True):
+                    pins.setdefault(p.id, []).append(p)
+            for h in hs[i:j]:
+                got = pins.get(h.id)
+                if got and h.res is not None:
+                    yield h.res, Reading(self, got.pop())
+                else:
+                    yield self.fetch_one(h, until, tc)
+            for rest in pins.values():
+                self._unpins.extend(rest)
+            i = j
 
     def fetch_one(self, h: Handle, until: Optional[float], tc: Optional[TaskContext]) -> tuple[Answer, Optional[Reading]]:
         res = h.res
@@ -761,7 +781,7 @@ class Client:
                     h.waiters = [x for x in h.waiters if x is not w] or None
                     if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
                         h.fetching = False
-                        self.out.append(hot.unget(h.id))
+                        self.send(hot.unget(h.id))
                     if h.refs <= 0:
                         h.refs += 1
                         self._dropped.append(h)
