@@ -11,7 +11,7 @@
 """
 
 from . import exceptions
-from ._api import (ActorClass, ActorHandle, RemoteFunction, available_resources, cancel, cluster_resources, function, get, get_actor,
+from ._api import (ActorClass, ActorHandle, RemoteFunction, available_resources, cancel, cluster_resources, get, get_actor,
                    get_runtime_context, init, is_initialized, kill, method, nodes, put, remote, shutdown, wait)
 from ._refs import ObjectRef, ObjectRefGenerator
 from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
@@ -23,5 +23,5 @@ __version__ = "0.3.0.dev0"
 __all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "GetTimeoutError", "MobulaError",
            "ObjectFreedError", "ObjectLostError", "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError",
            "RemoteFunction", "ShutdownError", "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel",
-           "cluster_resources", "exceptions", "function", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill", "method",
+           "cluster_resources", "exceptions", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill", "method",
            "nodes", "put", "remote", "shutdown", "wait"]

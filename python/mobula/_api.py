@@ -134,7 +134,7 @@ class Context:
 # ---- arguments
 
 
-def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any], plain: bool = False) -> tuple[bytes, int, list[Handle]]:
+def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, int, list[Handle]]:
     """The encoded arguments, what they cost, and handles to give up after the submit."""
     out: list[bytes] = []
     cost = 512
@@ -150,7 +150,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             out.append(hot.arg_ref(x._h.id))
             cost += 64
             continue
-        e = _value.encode_plain(x, inline) if plain else _value.encode(x, inline)
+        e = _value.encode(x, inline)
         if e.data is None:
             h = c.put_large(tc.next_put(), tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
             assert h is not None
@@ -168,11 +168,11 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
 
 
 def _submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-            tail: bytes, plain: bool = False) -> Any:
+            tail: bytes) -> Any:
     """Queues a task and gives what stands for its results."""
     if c.dead is not None:
         raise c.dead.again()
-    packed, cost, large = encode_args(c, tc, args, kwargs, plain)
+    packed, cost, large = encode_args(c, tc, args, kwargs)
     if c.credit is not None:
         c.admit(cost, tc)
     tc.called = True
@@ -686,30 +686,6 @@ def get_runtime_context() -> RuntimeContext:
     return RuntimeContext(c, _runtime.context(c))
 
 
-class RegisteredFunction:
-    """A function that another language's program has registered, by its name; its arguments are plain data."""
-
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        _options.check(options, _options.TASK, f"task {name}")
-        self._name = name
-        self._options = dict(options)
-        self._o = _options.task(name, options)
-        self._field = hot.spec_options(m.TASK, codec.encode(self._o))
-
-    def options(self, **options: Any) -> "RegisteredFunction":
-        return RegisteredFunction(self._name, {**self._options, **options})
-
-    def remote(self, *args: Any) -> Any:
-        c = _runtime.client()
-        tc = _runtime.context(c)
-        return _submit(c, tc, tc.next_task(), self._field, args, {}, self._o.num_returns, hot.spec_tail(deadline=_deadline(self._options.get("timeout"))), True)
-
-
-def function(name: str, **options: Any) -> RegisteredFunction:
-    """A function that is registered in the job's workers under a name."""
-    return RegisteredFunction(name, options)
-
-
 def _bind_cbor(id: bytes, tag: int) -> Any:
     c = _runtime.client()
     if tag == _value.TAG_ACTOR:
@@ -720,5 +696,5 @@ def _bind_cbor(id: bytes, tag: int) -> Any:
 _value.set_binder(_bind_cbor)
 
 __all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "MobulaError", "RemoteFunction", "RuntimeContext", "ShutdownError",
-           "available_resources", "cancel", "cluster_resources", "function", "get", "get_actor", "get_runtime_context", "init", "is_initialized",
+           "available_resources", "cancel", "cluster_resources", "get", "get_actor", "get_runtime_context", "init", "is_initialized",
            "kill", "method", "nodes", "put", "remote", "shutdown", "wait"]

@@ -116,6 +116,7 @@ class Pool:
         self.threads = 0
         self.idle = 0
         self.lock = threading.Lock()
+        self.closed = False
 
     def put(self, work: Work) -> None:
         with self.lock:
@@ -127,9 +128,17 @@ class Pool:
                 self.idle -= 1
         self.ready.release()
 
+    def close(self) -> None:
+        """Lets the threads end when their calls have."""
+        self.closed = True
+        for _ in range(self.threads):
+            self.ready.release()
+
     def _run(self) -> None:
         while True:
             self.ready.acquire()
+            if self.closed:
+                return
             try:
                 work = self.queue.popleft()
             except IndexError:
@@ -213,7 +222,7 @@ class Executor:
 
     def _cancel(self, b: bytes, i: int, j: int) -> None:
         c: m.CancelTask = codec.decode(m.CancelTask, b, i, j)
-        why = TaskCancelledError("", task=c.task.hex())
+        why: MobulaError = TaskCancelledError("", task=c.task.hex())
         queues = [self.queue]
         if self.actor is not None:
             queues += [p.queue for p in self.actor.pools.values()]
@@ -229,6 +238,8 @@ class Executor:
                 self.cancels.clear()
             self.cancels.add(c.task)
             return
+        if call.work.deadline and time.time_ns() >= call.work.deadline:
+            why = DeadlineError("the task's deadline passed while it ran", task=c.task.hex())
         call.error = why
         if c.abandon and not call.abandoned:
             call.abandoned = True
@@ -274,6 +285,13 @@ class Executor:
             if call.work.kind == m.ACTOR_CALL:
                 call.error = why
                 self._interrupt(call)
+        # The process may be another's next.
+        a.instance = None
+        a.functions.clear()
+        for p in a.pools.values():
+            p.close()
+        if a.loop is not None:
+            a.loop.call_soon_threadsafe(a.loop.call_later, 1.0, a.loop.stop)  # those that were cancelled report before
 
     def _end_actor(self, a: Actor, why: MobulaError) -> None:
         """Fails what waits for an actor."""
@@ -485,8 +503,6 @@ class Executor:
         name = work.options.func.split(":")[1] if ":" in work.options.func else work.options.func
         if call.error is not None and (isinstance(x, (TaskInterrupt, asyncio.CancelledError)) or x is call.error):
             e = codec.to_wire(call.error)
-        elif work.deadline and time.time_ns() >= work.deadline and isinstance(x, TaskInterrupt):
-            e = codec.to_wire(DeadlineError("the task's deadline passed while it ran"))
         elif isinstance(x, MobulaError) and x.__traceback__ is not None and _only_ours(x):
             e = codec.to_wire(x)
         else:

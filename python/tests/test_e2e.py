@@ -113,7 +113,7 @@ def test_nested_gets_do_not_starve(node: Any) -> None:
 
 
 def test_wait_gives_the_fastest(node: Any) -> None:
-    mobula.get([sleep.remote(0) for _ in range(4)])
+    mobula.get([add.remote(0) for _ in range(4)])  # workers; of sleep nothing is known, so none is queued behind another
     slow, fast = sleep.remote(3), sleep.remote(0.05)
     ready, rest = mobula.wait([slow, fast], timeout=10)
     assert ready == [fast] and rest == [slow]
@@ -155,6 +155,15 @@ def test_cancel(node: Any) -> None:
             mobula.get(running, timeout=15)
         assert time.monotonic() - begun < 5
     assert mobula.get(add.remote(1, 1), timeout=30) == 2
+
+
+def test_deadlines(node: Any) -> None:
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    begun = time.monotonic()
+    with pytest.raises(x.DeadlineError):
+        mobula.get(sleep.options(timeout=0.3).remote(30), timeout=20)
+    assert time.monotonic() - begun < 10
+    assert mobula.get(sleep.options(timeout=20).remote(0.01)) == 0.01
 
 
 def test_crashes_are_retried(node: Any, tmp_path: Any) -> None:
