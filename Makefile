@@ -17,7 +17,9 @@ WORKERS    ?= 2
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race stress fuzz lint bench cover generate clean
+PYTHON   ?= python3
+
+.PHONY: help build demo test python race stress fuzz lint bench cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -34,6 +36,9 @@ demo: ## sort generated data four times larger than the object store
 test: ## vet, build, all tests (needs only Go and make)
 	$(GO) vet $(PKGS)
 	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
+
+python: build ## the Python package: types and tests (needs mypy, pytest and numpy)
+	cd python && $(PYTHON) -m mypy && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(PYTHON) -m pytest -q
 
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
