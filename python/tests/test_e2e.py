@@ -279,6 +279,80 @@ def test_the_job_leaves_nothing(binary: str) -> None:
             subprocess.run([binary, "stop", "--address", base + "/n"], check=True, capture_output=True)
 
 
+@pytest.fixture
+def kept(binary: str) -> Iterator[Any]:
+    """A node that runs by itself, in a process that can be killed and started again."""
+    import json
+    import subprocess
+    import tempfile
+
+    class Kept:
+        def __init__(self, base: str) -> None:
+            self.base = base
+            self.start()
+
+        def start(self) -> None:
+            env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
+            args = [binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
+            self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+            assert self.process.stdout is not None
+            self.address = json.loads(self.process.stdout.readline())["address"]
+
+        def kill(self) -> None:
+            self.process.kill()
+            self.process.wait()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+
+    with tempfile.TemporaryDirectory(prefix="mob", ignore_cleanup_errors=True) as base:
+        k = Kept(base)
+        try:
+            yield k
+        finally:
+            mobula.shutdown()
+            k.kill()
+
+
+def test_a_node_that_is_killed_while_tasks_run(kept: Any) -> None:
+    with mobula.init(kept.address):
+        mobula.get(add.remote(1), timeout=30)
+        refs = [sleep.remote(0.01) for _ in range(200)]
+        chain = add.remote(refs[-1], add.remote(refs[-2], 1))
+        mobula.get(refs[20])
+        kept.kill()
+        kept.start()
+        assert mobula.get(refs, timeout=60) == [0.01] * 200
+        assert mobula.get(chain, timeout=30) == 1.02
+        assert mobula.get(add.remote(1, 2), timeout=30) == 3
+
+
+def test_a_detached_actor_outlives_its_driver(kept: Any) -> None:
+    with mobula.init(kept.address):
+        Counter.options(name="lives", lifetime="detached").remote(5)
+    with mobula.init(kept.address):
+        found = mobula.get_actor("lives")
+        assert mobula.get(found.inc.remote(), timeout=30) == 6
+        mobula.kill(found)
+        with pytest.raises(x.ActorError):  # of another job: that it is dead may be news here
+            mobula.get(found.inc.remote(), timeout=30)
+        until(lambda: not _named("lives"))
+
+
+def _named(name: str) -> bool:
+    try:
+        mobula.get_actor(name)
+    except x.NotFoundError:
+        return False
+    return True
+
+
+def test_workers_of_a_fresh_interpreter(kept: Any) -> None:
+    with mobula.init(kept.address, worker_processes="fresh"):
+        assert mobula.get(add.remote(1, 2), timeout=30) == 3
+        c = Counter.remote()
+        assert mobula.get([c.inc.remote() for _ in range(10)], timeout=30)[-1] == 10
+
+
 def test_threads_of_the_driver(node: Any) -> None:
     got: dict[int, Any] = {}
 
