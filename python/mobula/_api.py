@@ -242,7 +242,7 @@ class RemoteFunction:
             self._prepare(c)
         tc = _current.get()
         if tc is None or tc.client is not c:
-            tc = c.root
+            tc = c.fallback
         task = tc.derive(next(tc.calls))
         tail = hot.spec_tail(deadline=_deadline(self._timeout)) if self._timeout is not None else b""
         return _submit(c, tc, task, self._field, args, kwargs, self._returns, tail)
@@ -407,7 +407,7 @@ class ActorMethod:
         c = h.client
         tc = _current.get()
         if tc is None or tc.client is not c:
-            tc = c.root
+            tc = c.fallback
         if c.dead is not None:
             raise c.dead.again()
         packed, cost, large = encode_args(c, tc, args, kwargs)
@@ -479,7 +479,7 @@ def put(value: Any, *, portable: bool = False) -> "ObjectRef[Any]":
         c = _runtime.client()
     tc = _current.get()
     if tc is None or tc.client is not c:
-        tc = c.root
+        tc = c.fallback
     e = _value.encode_plain(value, c.inline) if portable else _value.encode(value, c.inline)
     id = tc.next_put()
     if e.data is not None:
@@ -502,6 +502,8 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
         if res is not None and res.kind == m.INLINE:
             return _value.decode(res.meta, res.data)
         tc = _current.get()
+        if tc is None:
+            tc = c.fallback
         res, reading = c.fetch_one(h, None if timeout is None else time.monotonic() + timeout, tc)
         return load(c, res, reading)
     if isinstance(refs, ObjectRefGenerator):
@@ -511,7 +513,7 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
         return []
     hs = _handles(refs, "get")
     c = hs[0].client
-    return [load(c, res, reading) for res, reading in c.fetch(hs, timeout, _current.get())]
+    return [load(c, res, reading) for res, reading in c.fetch(hs, timeout, _runtime.context(c))]
 
 
 def _handles(refs: Sequence[Any], what: str) -> list[Handle]:
@@ -538,7 +540,7 @@ def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Opt
             return [], []
         raise ValueError(f"wait: num_returns={num_returns} of {len(refs)} references")
     hs = _handles(refs, "wait")
-    hs[0].client.ready(hs, num_returns, timeout, _current.get())
+    hs[0].client.ready(hs, num_returns, timeout, _runtime.context(hs[0].client))
     ready: list[ObjectRef[Any]] = []
     rest: list[ObjectRef[Any]] = []
     for r in refs:

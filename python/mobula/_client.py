@@ -182,6 +182,8 @@ class Client:
         self.pid = os.getpid()
         hello.job, hello.client, hello.token = welcome.job, welcome.client, (welcome.token or hello.token)
         self.root = TaskContext(self, welcome.root)
+        # Whose code runs in a thread that no task has begun: in a worker the main thread's, since it may have begun the thread.
+        self.fallback = self.root
 
         self._lock = threading.RLock()
         self.out: deque[bytes] = deque()  # encoded messages; taken under the connection's writing lock

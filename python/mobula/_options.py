@@ -72,12 +72,18 @@ def _backpressure(o: Mapping[str, Any]) -> int:
     return max(0, _whole(o, key, 0, -1))
 
 
+def _label(func: str, o: Mapping[str, Any]) -> str:
+    """What lists and traces show: the name that was given, or the function's without its hash."""
+    name: str = o.get("name") or (func.split(":")[1] if func.count(":") == 2 else "")
+    return name
+
+
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
     return TaskOptions(
         func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), resources=_resources(o, False),
         max_retries=_whole(o, "max_retries", 3, -1), retry_exceptions=bool(o.get("retry_exceptions")), isolate=bool(o.get("isolated")),
-        backpressure=_backpressure(o), spread=_spread(o), label=o.get("name") or "", max_concurrency=1, max_pending_calls=-1)
+        backpressure=_backpressure(o), spread=_spread(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1)
 
 
 def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> TaskOptions:
@@ -93,7 +99,7 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
     groups = [ConcurrencyGroup(k, _whole({k: n}, k, 1, 1)) for k, n in (o.get("concurrency_groups") or {}).items()]
     return TaskOptions(
         func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")), spread=_spread(o),
-        label="", max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
+        label=func.split(":")[1] if func.count(":") == 2 else "", max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
         max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups, max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
         namespace=(o.get("namespace") or namespace) if name else "", actor_name=name, detached=lifetime == "detached",
         get_if_exists=bool(o.get("get_if_exists")))
@@ -102,5 +108,5 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
 def call(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a method's call."""
     return TaskOptions(func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), max_retries=3,
-                       backpressure=_backpressure(o), label=o.get("name") or "", max_concurrency=1, max_pending_calls=-1,
+                       backpressure=_backpressure(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1,
                        group=o.get("concurrency_group") or "")

@@ -39,7 +39,7 @@ def client() -> Client:
 
 def context(c: Client) -> TaskContext:
     tc = current.get()
-    return tc if tc is not None and tc.client is c else c.root
+    return tc if tc is not None and tc.client is c else c.fallback
 
 
 def _forked() -> None:

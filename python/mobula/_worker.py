@@ -63,6 +63,7 @@ class Call(TaskContext):
         self.error: Optional[MobulaError] = None  # why it was cancelled
         self.abandoned = False
         self.in_user = False
+        self.waiting = 0  # threads of it that wait
         self.future: Any = None  # of a coroutine
         self.started = 0
         self.cancelled = self._cancelled
@@ -362,7 +363,7 @@ class Executor:
         call = Call(self, work)
         self.calls[work.id] = call
         if main:
-            self.main = call
+            self.main = self.client.fallback = call
         token = _current.set(call)
         call.started = time.time_ns()
         holds: list[tuple[Argument, Hold]] = []
@@ -377,6 +378,7 @@ class Executor:
         call.in_user = False
         if main:
             self.main = None
+            self.client.fallback = self.client.root
         if holds:
             self._keep(holds)
         _current.reset(token)
@@ -520,6 +522,9 @@ class Executor:
     def blocked(self, call: Call) -> None:
         """The task begins to wait: its CPU, and what is queued behind it, is given back."""
         with self.client._lock:
+            call.waiting += 1
+            if call.waiting > 1:
+                return  # another thread of it waits already
             back: list[bytes] = []
             if call is self.main:
                 self.blocked_main = True
@@ -534,6 +539,9 @@ class Executor:
         """It goes on as soon as the node has a CPU for it."""
         w = Waiter(1)
         with self.client._lock:
+            call.waiting -= 1
+            if call.waiting > 0:
+                return
             self.resuming[call.work.id] = w
             self.client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
         try:

@@ -112,6 +112,24 @@ def test_nested_gets_do_not_starve(node: Any) -> None:
     assert mobula.get(fib.remote(8), timeout=60) == 21
 
 
+def test_threads_of_a_task_wait_as_the_task_does(node: Any) -> None:
+    @mobula.remote
+    def threads(n: int) -> int:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(4) as pool:
+            return sum(pool.map(lambda i: mobula.get(depth.remote(i % 3)), range(n)))
+
+    got = mobula.get([threads.remote(8) for _ in range(3)], timeout=60)
+    assert got == [7, 7, 7]
+
+
+def test_lists_show_names(node: Any) -> None:
+    r = add.remote(1)
+    assert mobula.get(r, timeout=30) == 1
+    assert [t["name"] for t in rows("tasks")] == ["test_e2e.add"]
+
+
 def test_wait_gives_the_fastest(node: Any) -> None:
     mobula.get([add.remote(0) for _ in range(4)])  # workers; of sleep nothing is known, so none is queued behind another
     slow, fast = sleep.remote(3), sleep.remote(0.05)
