@@ -19,7 +19,7 @@ from ._functions import Exported, count_returns
 from ._refs import ObjectRef, ObjectRefGenerator, load
 from ._wire import codec, hot
 from ._wire import messages as m
-from .exceptions import GetTimeoutError, InvalidError, MobulaError, NotFoundError, ShutdownError
+from .exceptions import InvalidError, MobulaError, NotFoundError, ShutdownError
 
 _current = _runtime.current
 _state = _runtime.state

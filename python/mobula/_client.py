@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -39,6 +40,8 @@ _CALM = 50  # ticks without work, after which the keeper sleeps until it is woke
 FLUSH_EVERY = 0.001
 REJOIN = 30.0
 WARN_AFTER = 60.0
+TRIP = 0.005  # the least that a get or wait waits
+FETCH_PATIENCE = 1.0  # the same for the bytes of an object that is known to be there
 FETCH_TIMEOUT = 600.0
 _WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
 CACHE_BYTES = 64 << 20
@@ -382,8 +385,6 @@ class Client:
         self.closed.set()
 
     def _nap(self, conn: Conn, timeout: Optional[float]) -> None:
-        import select
-
         if select.select([conn.wake], [], [], timeout)[0]:
             try:
                 os.eventfd_read(conn.wake)
@@ -715,6 +716,8 @@ class Client:
     def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool, strict: bool) -> list[Pin]:
         """Waits until n of the objects are known, or their bytes pinned if fetch."""
         self.check()
+        if until is not None:  # without any time what is there could never be had: the question takes a trip
+            until = max(until, time.monotonic() + (FETCH_PATIENCE if fetch and all(h.res is not None for h in hs) else TRIP))
         w = Waiter(n, fetch, strict)
         linked: list[Handle] = []
         out = self.out

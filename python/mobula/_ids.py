@@ -6,7 +6,6 @@ The bytes themselves are the ids everywhere in this package; internal/ids in the
 from __future__ import annotations
 
 import struct
-from itertools import count
 from typing import Callable
 
 PUT_BIT = 1 << 31
@@ -82,5 +81,5 @@ def show_object(obj: bytes) -> str:
     return f"{obj[:16].hex()}:{index}"
 
 
-__all__ = ["PUT_BIT", "count", "derive", "deriver", "is_put", "job_of", "put_id", "return_id", "root_task",
+__all__ = ["PUT_BIT", "derive", "deriver", "is_put", "job_of", "put_id", "return_id", "root_task",
            "show_object", "stream_id"]

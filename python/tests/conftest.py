@@ -11,8 +11,8 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-import mobula  # noqa: E402
-from mininode import MiniNode  # noqa: E402
+import mobula
+from mininode import MiniNode
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -104,6 +104,14 @@ def test_wait_and_timeouts(mini: MiniNode) -> None:
     with mini.lock:
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat(7)), 1))
     assert mobula.get(never, timeout=5) == 7
+    there = unknown()
+    with mini.lock:
+        mini._resolve(there._h.id, m.Result(m.INLINE, m.Value(*_flat(8)), 1))
+    polls = 0
+    while mobula.wait([there], timeout=0)[1]:  # what is there is had by polling too
+        polls += 1
+        assert polls < 100
+    assert mobula.get(mobula.put(np.ones(50_000)), timeout=0).sum() == 50_000
     with pytest.raises(ValueError):
         mobula.wait(known, num_returns=4)
     with pytest.raises(ValueError):
