@@ -31,7 +31,7 @@ from ._wire import messages as m
 from ._wire.conn import Conn, dial
 from ._wire.hot import Answer
 from .exceptions import (DisconnectedError, FetchTimedOutError, GetTimeoutError, MobulaError, NoNodeError, ObjectFreedError,
-                         OwnerDiedError, ProtocolError, ShutdownError, TaskCancelledError, VersionError)
+                         OwnerDiedError, ProtocolError, ShutdownError, VersionError)
 
 log = logging.getLogger("mobula")
 
@@ -1167,4 +1167,4 @@ def answer_error(res: Answer) -> MobulaError:
     return task_failure(res.err)
 
 
-__all__ = ["Client", "Handle", "Pin", "Reading", "Segment", "TaskCancelledError", "TaskContext", "Waiter", "answer_error"]
+__all__ = ["Client", "Handle", "Pin", "Reading", "Segment", "TaskContext", "Waiter", "answer_error"]
