@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -45,6 +46,20 @@ def socket_of(address: str) -> str:
     return address
 
 
+def _clean_dead(root: str) -> None:
+    """Removes what nodes of programs left that were killed: directories named after a process that is gone and whose lock nobody has."""
+    for entry in os.scandir(root):
+        pid = entry.name.removeprefix("node-").partition("-")[0]
+        if not entry.name.startswith("node-") or not pid.isdigit() or os.path.exists(f"/proc/{pid}"):
+            continue
+        try:
+            with open(os.path.join(entry.path, "node.lock"), "a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(entry.path, ignore_errors=True)
+        except OSError:
+            pass  # it lives, or another cleans up
+
+
 class Node:
     """The node's process."""
 
@@ -53,7 +68,9 @@ class Node:
         root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
         os.makedirs(root, 0o700, exist_ok=True)
         self._temporary = "dir" not in settings
-        self.dir: str = settings.get("dir") or tempfile.mkdtemp(prefix="py-", dir=root)
+        if self._temporary:
+            _clean_dead(root)
+        self.dir: str = settings.get("dir") or tempfile.mkdtemp(prefix=f"node-{self.pid}-", dir=root)
         args = [binary(), "start", "--json", "--until-stdin-closes", f"--dir={self.dir}"]
         args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
         env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}  # it is no setting of the node's

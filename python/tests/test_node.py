@@ -179,14 +179,19 @@ def test_a_node_that_is_killed_and_started_again(binary: str) -> None:
 
 
 def test_the_node_ends_with_its_program(binary: str) -> None:
+    root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
     program = "import mobula, os, time; mobula.init(); print(mobula.nodes()[0]['PID'], flush=True); time.sleep(60)"
     p = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert p.stdout is not None
     pid = int(p.stdout.readline())
+    [left] = [d for d in os.listdir(root) if d.startswith(f"node-{p.pid}-")]
     p.kill()
     p.wait()
     p.stdout.close()
     until(lambda: not os.path.exists(f"/proc/{pid}"))
+    mobula.init()
+    mobula.shutdown()
+    assert left not in os.listdir(root)  # the next one cleans up
 
 
 def test_what_keeps_a_node_from_starting(binary: str, monkeypatch: Any) -> None:
