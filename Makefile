@@ -14,12 +14,14 @@ STORE      ?= 512MiB
 PARTITIONS ?= 100
 WORKERS    ?= 2
 
+# The Python SDK: its virtual environment, made by make python.
+PYTHON ?= python3
+VENV   := .venv
+
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-PYTHON   ?= python3
-
-.PHONY: help build demo test python race stress fuzz lint bench cover generate clean
+.PHONY: help build demo test python pytest race stress fuzz lint bench cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -37,8 +39,15 @@ test: ## vet, build, all tests (needs only Go and make)
 	$(GO) vet $(PKGS)
 	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
 
-python: build ## the Python package: types and tests (needs mypy, pytest and numpy)
-	cd python && $(PYTHON) -m mypy && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(PYTHON) -m pytest -q
+python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later, and pip)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("make python: $(PYTHON) is Python %d.%d, 3.11 is the oldest that will do: name another with PYTHON=" % sys.version_info[:2])'
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e python
+
+pytest: python ## the Python SDK: types and tests
+	cd python && ../$(VENV)/bin/python -m mypy
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q
 
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
@@ -63,4 +72,4 @@ generate: ## generated code anew
 	$(GO) generate ./...
 
 clean: ## what was built
-	rm -rf $(BIN)
+	rm -rf $(BIN) $(VENV)

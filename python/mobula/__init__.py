@@ -18,7 +18,7 @@ from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, G
                          ObjectLostError, OwnerDiedError, PendingCallsLimitError, ShutdownError, TaskCancelledError, TaskError,
                          WorkerCrashedError)
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.2.0.dev0"
 
 __all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "GetTimeoutError", "MobulaError",
            "ObjectFreedError", "ObjectLostError", "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError",
