@@ -172,13 +172,16 @@ func TestC12ActorsRestart(t *testing.T) {
 	ctx := mobulatest.Context(t, mobula.WithProcesses(), mobula.WithCPUs(2))
 	a := spawn(ctx, t, 10, mobula.MaxRestarts(2), mobula.MaxTaskRetries(-1))
 	get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1)), 11)
-	for range 2 {
+	for _, idle := range []bool{false, true} {
 		before, err := tallyPID.Go(ctx, a).Get(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
+		}
+		if idle { // that counts too: there is nobody else who could have brought the process down
+			eventually(t, "the process is gone", func() bool { return syscall.Kill(before, 0) != nil })
 		}
 		get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1)), 11) // a new instance, and the call is retried
 		after, err := tallyPID.Go(ctx, a).Get(ctx)

@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -150,8 +152,9 @@ func (c *Core) useRestart(a *actorRec) bool {
 }
 
 // actorLost is the death of an actor's process with the calls that were on it. It is
-// charged a restart if one of them ran: an idle actor did not bring its process down.
-func (c *Core) actorLost(a *actorRec, calls []*taskRec, err *errs.Error) {
+// charged a restart if one of them ran, or no actor of the process did anything: one that was idle beside
+// others that were not did not bring their process down.
+func (c *Core) actorLost(a *actorRec, calls []*taskRec, busy bool, err *errs.Error) {
 	if a.over() {
 		for _, t := range calls {
 			c.callLost(a, t, err)
@@ -163,17 +166,17 @@ func (c *Core) actorLost(a *actorRec, calls []*taskRec, err *errs.Error) {
 		c.foreignLost(a, calls, err)
 		return
 	}
-	live := false
-	for _, t := range calls {
-		live = live || !t.state.Terminal()
-	}
-	if a.opts.MaxRestarts == 0 || live && !c.useRestart(a) {
+	charged := !busy || slices.ContainsFunc(calls, alive)
+	if a.opts.MaxRestarts == 0 || charged && !c.useRestart(a) {
 		c.die(a, c.actorDied(a, err))
 		c.returnCalls(a, calls, err)
 		return
 	}
 	c.restart(a, calls, err)
 }
+
+// alive tells whether a task on a lane has not ended.
+func alive(t *taskRec) bool { return !t.state.Terminal() }
 
 // restart runs an actor's creation again.
 func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error) {

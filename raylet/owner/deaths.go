@@ -60,6 +60,10 @@ func (c *Core) settleWorker(cl *clientRec) {
 	}
 	c.stats.WorkersLost++
 	err := cl.deathCause()
+	busy := false // an actor of the process had a call
+	for _, l := range cl.leases {
+		busy = busy || l.actor != nil && l.lane.contains(alive)
+	}
 	var started []*taskRec
 	for len(cl.leases) > 0 {
 		l := cl.leases[0]
@@ -69,7 +73,7 @@ func (c *Core) settleWorker(cl *clientRec) {
 			a := l.actor
 			calls := l.lane.drain()
 			c.endLease(l)
-			c.actorLost(a, calls, err)
+			c.actorLost(a, calls, busy, err)
 			continue
 		}
 		lane := l.lane.drain()

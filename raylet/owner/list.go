@@ -1,6 +1,10 @@
 package owner
 
-import "mobula/internal/ids"
+import (
+	"slices"
+
+	"mobula/internal/ids"
+)
 
 // taskList is an intrusive list: a task is in at most one, a queue of its class, of its
 // actor, of its caller, or the list of kept lineage.
@@ -111,6 +115,9 @@ func (f *fifo) take(id ids.TaskID) *taskRec {
 	}
 	return nil
 }
+
+// contains tells whether any task of the queue is so.
+func (f *fifo) contains(so func(*taskRec) bool) bool { return slices.ContainsFunc(f.q[f.h:], so) }
 
 // drain empties the queue and gives what was in it.
 func (f *fifo) drain() []*taskRec {

@@ -240,10 +240,9 @@ func (c *Core) reach(t *taskRec) {
 }
 
 func (c *Core) adoptLease(id ids.LeaseID, cl *clientRec, k *classRec) *leaseRec {
-	if l := c.leases[id]; l != nil {
+	if l := c.leases[id]; l != nil && l.actor == nil {
 		return l
-	}
-	if id == 0 || cl == nil {
+	} else if l != nil || id == 0 || cl == nil {
 		return nil
 	}
 	l := &leaseRec{id: id, worker: cl, class: k, state: lease.Active}
@@ -254,6 +253,9 @@ func (c *Core) adoptLease(id ids.LeaseID, cl *clientRec, k *classRec) *leaseRec 
 func (c *Core) adoptActor(cl *clientRec, a *actorRec) {
 	if a.lease != nil || a.logged == nil || a.state != actor.Alive || a.logged.Worker != cl.id {
 		return
+	}
+	if c.leases[a.logged.Lease] != nil {
+		return // the worker says that a task runs there: it does not have the actor
 	}
 	l := &leaseRec{id: a.logged.Lease, worker: cl, actor: a, state: lease.Actor}
 	c.addLease(l)
@@ -270,7 +272,7 @@ func (c *Core) reconcile() {
 		}
 		switch {
 		case a.state == actor.Alive && a.lease == nil:
-			c.actorLost(a, nil, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
+			c.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
 		case a.state == actor.Claiming:
 			c.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
 		}
