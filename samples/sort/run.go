@@ -58,7 +58,9 @@ func (s *sorter) prepare(ctx context.Context) error {
 		return fmt.Errorf("a partition: %w; ask for more partitions or a larger store", err)
 	}
 	room.Abort()
-	keys, err := Sample.Go(ctx, mobula.V(p.records), mobula.V(sampleSize)).Get(ctx)
+	sample := Sample.Go(ctx, mobula.V(p.records), mobula.V(sampleSize))
+	keys, err := sample.Get(ctx)
+	sample.Release() // at once: what lies about would be spilled with the data
 	if err != nil {
 		return err
 	}
