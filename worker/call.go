@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
@@ -18,9 +19,9 @@ type call struct {
 	lane      *lane
 	lease     ids.LeaseID
 	received  int64
-	started   int64
-	abandoned bool // guarded by lane.mu
-	borrowed  bool // the reader runs it
+	started   atomic.Int64 // read by who abandons the call
+	abandoned bool         // guarded by lane.mu
+	borrowed  bool         // the reader runs it
 	block     blocking
 }
 
@@ -88,7 +89,7 @@ func (r *runner) execute() {
 	if r.now < cl.received { // the runner was idle: the last end is not this begin
 		r.now = e.cfg.Now()
 	}
-	cl.started = r.now
+	cl.started.Store(r.now)
 	rep := new(report)
 	d := &rep.d
 	d.Task, d.Attempt, d.Lease = cl.id(), cl.tc.Attempt, cl.lease
@@ -128,7 +129,7 @@ func (r *runner) finish(d *wire.Done, keep any) {
 		d.Err.Task = cl.id().String()
 	}
 	r.now = e.cfg.Now()
-	d.Times = wire.Times{Received: cl.received, Started: cl.started, Ended: r.now}
+	d.Times = wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: r.now}
 	e.running.Add(-1)
 	cl.block.over(cl)
 	if !r.lane.ended(cl, d, keep) {

@@ -266,6 +266,22 @@ func TestAbandonReplacesTheGoroutine(t *testing.T) {
 	}
 }
 
+// A task may be abandoned at any moment of its life.
+func TestAbandonAtAnyMoment(t *testing.T) {
+	p := newPeer(t, Config{})
+	opts := p.handle("ok", wire.TaskNormal, ok)
+	for range 300 {
+		task := p.task(opts)
+		p.exec(1, task)
+		p.e.Deliver([]wire.Msg{&wire.CancelTask{Task: task.Spec.ID, Abandon: true}})
+		last := p.task(opts)
+		p.exec(1, last)
+		if d := p.done(last.Spec.ID); d.Err != nil {
+			t.Fatal(d.Err)
+		}
+	}
+}
+
 func opts2(p *peer) *wire.TaskOptions { return p.handle("ok2", wire.TaskNormal, ok) }
 
 func TestDeadline(t *testing.T) {

@@ -297,7 +297,7 @@ func (l *lane) abandonLocked(cl *call) {
 	l.dropCall(cl)
 	now := l.e.cfg.Now()
 	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()),
-		Times: wire.Times{Received: cl.received, Started: cl.started, Ended: now}})
+		Times: wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: now}})
 	if cl.borrowed { // whose place it was takes it again
 		l.lent = nil
 		l.wake <- struct{}{}
