@@ -167,12 +167,9 @@ func (t *template) heard(m fromTemplate) {
 		put(f.forked, 0)
 		delete(t.forks, m.ID)
 	case "exited":
-		e := pool.Exit{PID: m.PID, Status: m.Status}
-		if m.Signal != "" {
-			e.Signal = strings.ToLower(strings.TrimPrefix(m.Signal, "SIG"))
-			if s := unix.SignalNum("SIG" + strings.ToUpper(e.Signal)); s != 0 {
-				e.Signal = s.String()
-			}
+		e := pool.Exit{PID: m.PID, Status: m.Status, Signal: m.Signal}
+		if s := unix.SignalNum("SIG" + m.Signal); s != 0 {
+			e.Signal = s.String()
 		}
 		put(f.exited, e)
 		delete(t.forks, m.ID)
@@ -224,10 +221,15 @@ func (t *template) ask(w pool.WorkerID, env []string, out, err *os.File) (*fork,
 	t.mu.Lock()
 	t.forks[w] = f
 	t.mu.Unlock()
-	if e := t.conn.SetWriteDeadline(time.Now().Add(templateGrace)); e != nil {
-		return nil, e
+	e = t.conn.SetWriteDeadline(time.Now().Add(templateGrace))
+	if e == nil {
+		_, _, e = t.conn.WriteMsgUnix(data, unix.UnixRights(int(out.Fd()), int(err.Fd())), nil)
 	}
-	if _, _, e := t.conn.WriteMsgUnix(data, unix.UnixRights(int(out.Fd()), int(err.Fd())), nil); e != nil {
+	if e != nil {
+		t.mu.Lock()
+		delete(t.forks, w) // else the template would wait for its exit
+		t.endIfDone()
+		t.mu.Unlock()
 		return nil, fmt.Errorf("the template process of job %v (pid %d) cannot be asked for a worker: %w: %s", t.job, t.cmd.Process.Pid, e, t.err.Tail())
 	}
 	return f, nil

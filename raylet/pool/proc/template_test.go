@@ -203,3 +203,24 @@ func TestForkedWorkersAreKilledAndDieWithTheirTemplate(t *testing.T) {
 	l.Start(pool.StartProcess{Worker: 4, Job: 2}) // left for Close
 	started(l, 1)
 }
+
+// A worker that could not be asked for is not one that the template waits for.
+func TestAskingATemplateThatIsGone(t *testing.T) {
+	l, events, _ := forks(t, "env")
+	l.Start(pool.StartProcess{Worker: 1, Job: 1})
+	if e := next(t, events).(pool.Exited); e.Worker != 1 {
+		t.Fatalf("%+v", e)
+	}
+	l.mu.Lock()
+	tpl := l.templates[1]
+	l.mu.Unlock()
+	_ = tpl.conn.Close() // as when it dies just now
+	if _, err := tpl.ask(2, nil, os.Stdout, os.Stderr); err == nil || !strings.Contains(err.Error(), "cannot be asked for a worker") {
+		t.Errorf("asked: %v", err)
+	}
+	tpl.mu.Lock()
+	defer tpl.mu.Unlock()
+	if len(tpl.forks) != 0 {
+		t.Errorf("%d workers are waited for", len(tpl.forks))
+	}
+}
