@@ -3,30 +3,34 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"mobula/graph/internal/heap"
 )
 
 // The two policies of Dask, to compare with.
 
 // plainQueue withholds root tasks and sends the first in order to the least busy worker, as
 // Dask does.
-type plainQueue struct{ heap rankHeap }
+type plainQueue struct{ ranks []int32 } // a heap
 
 func (q *plainQueue) takes(int32) bool      { return true }
-func (q *plainQueue) push(c *Core, t int32) { q.heap.push(c.g.rank[t]) }
+func (q *plainQueue) push(c *Core, t int32) { heap.Push(&q.ranks, c.g.rank[t], lower) }
 func (q *plainQueue) gone(*worker)          {}
 
+func lower(a, b *int32) bool { return *a < *b }
+
 func (q *plainQueue) settle(c *Core) {
-	for len(q.heap) > 0 {
-		t := c.g.byRank[q.heap[0]]
+	for len(q.ranks) > 0 {
+		t := c.g.byRank[q.ranks[0]]
 		if c.tasks[t].state != Queued {
-			q.heap.pop()
+			heap.Pop(&q.ranks, lower)
 			continue
 		}
 		w := c.leastFull(nil)
 		if w == nil {
 			return
 		}
-		q.heap.pop()
+		heap.Pop(&q.ranks, lower)
 		c.assign(t, w)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mobula/graph"
+	"mobula/graph/internal/heap"
 )
 
 // kind is what an event of the simulation is.
@@ -43,82 +44,21 @@ func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.
 // queue is a heap of events, the earliest first; events of one time keep their order.
 type queue []event
 
-func (q *queue) push(e event) {
-	*q = append(*q, e)
-	s := *q
-	for i := len(s) - 1; i > 0; {
-		p := (i - 1) / 2
-		if s[p].before(&s[i]) {
-			return
-		}
-		s[p], s[i] = s[i], s[p]
-		i = p
-	}
-}
-
-func (q *queue) pop() event {
-	s := *q
-	top, n := s[0], len(s)-1
-	s[0] = s[n]
-	s[n] = event{}
-	s = s[:n]
-	*q = s
-	for i := 0; ; {
-		l := 2*i + 1
-		if l >= n {
-			return top
-		}
-		if l+1 < n && s[l+1].before(&s[l]) {
-			l++
-		}
-		if s[i].before(&s[l]) {
-			return top
-		}
-		s[i], s[l] = s[l], s[i]
-		i = l
-	}
-}
+func (q *queue) push(e event) { heap.Push((*[]event)(q), e, (*event).before) }
+func (q *queue) pop() event   { return heap.Pop((*[]event)(q), (*event).before) }
 
 // ready is a task that could begin.
 type ready struct{ rank, task int32 }
+
+func (r *ready) before(o *ready) bool { return r.rank < o.rank }
 
 // readyHeap is a heap of tasks, the lowest rank first.
 type readyHeap []ready
 
 func (h *readyHeap) push(rank, task int32) {
-	*h = append(*h, ready{rank, task})
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		p := (i - 1) / 2
-		if s[p].rank <= s[i].rank {
-			return
-		}
-		s[p], s[i] = s[i], s[p]
-		i = p
-	}
+	heap.Push((*[]ready)(h), ready{rank, task}, (*ready).before)
 }
-
-func (h *readyHeap) pop() ready {
-	s := *h
-	top, n := s[0], len(s)-1
-	s[0] = s[n]
-	s = s[:n]
-	*h = s
-	for i := 0; ; {
-		l := 2*i + 1
-		if l >= n {
-			return top
-		}
-		if l+1 < n && s[l+1].rank < s[l].rank {
-			l++
-		}
-		if s[i].rank <= s[l].rank {
-			return top
-		}
-		s[i], s[l] = s[l], s[i]
-		i = l
-	}
-}
+func (h *readyHeap) pop() ready { return heap.Pop((*[]ready)(h), (*ready).before) }
 
 // duration is how long a task runs: what the workload says, longer or shorter by its seed.
 func (r *run) duration(t int32) time.Duration {
