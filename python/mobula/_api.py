@@ -167,24 +167,33 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     return b"".join(out), cost, large
 
 
-def _submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-            tail: bytes) -> Any:
-    """Queues a task and gives what stands for its results."""
+def _pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, list[Handle]]:
+    """The arguments of a call, which may go out now, and what is to be let go once it has."""
     if c.dead is not None:
         raise c.dead.again()
     packed, cost, large = encode_args(c, tc, args, kwargs)
     if c.credit is not None:
         c.admit(cost, tc)
     tc.called = True
-    result: Any
+    return packed, large
+
+
+def _results(c: Client, task: bytes, returns: int) -> Any:
+    """What stands for the results of a task."""
     if returns == 1:
-        result = ObjectRef(c.adopt(task + _ZERO))
-    elif returns < 0:
-        result = ObjectRefGenerator(c, task)
-    elif returns == 0:
-        result = None
-    else:
-        result = [ObjectRef(c.adopt(_ids.return_id(task, i))) for i in range(returns)]
+        return ObjectRef(c.adopt(task + _ZERO))
+    if returns < 0:
+        return ObjectRefGenerator(c, task)
+    if returns == 0:
+        return None
+    return [ObjectRef(c.adopt(_ids.return_id(task, i))) for i in range(returns)]
+
+
+def _submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
+            tail: bytes) -> Any:
+    """Queues a task and gives what stands for its results."""
+    packed, large = _pack(c, tc, args, kwargs)
+    result = _results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + tc.trace if tc.trace else tail))
     c.maybe_flush()
     if large:
@@ -408,21 +417,10 @@ class ActorMethod:
         tc = _current.get()
         if tc is None or tc.client is not c:
             tc = c.fallback
-        if c.dead is not None:
-            raise c.dead.again()
-        packed, cost, large = encode_args(c, tc, args, kwargs)
-        if c.credit is not None:
-            c.admit(cost, tc)
-        tc.called = True
+        packed, large = _pack(c, tc, args, kwargs)
         actor = h.id[:16]
-        returns = self._returns
         task = tc.derive(next(tc.calls))
-        if returns == 1:
-            result: Any = ObjectRef(c.adopt(task + _ZERO))
-        elif returns < 0:
-            result = ObjectRefGenerator(c, task)
-        else:
-            result = [ObjectRef(c.adopt(_ids.return_id(task, i))) for i in range(returns)] if returns else None
+        result = _results(c, task, self._returns)
         deadline = _deadline(self._timeout) if self._timeout is not None else 0
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire

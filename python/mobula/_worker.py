@@ -398,7 +398,8 @@ class Executor:
         if self.drain:
             self.idle.done()
 
-    def _perform(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[bytes, int]:
+    def _begin(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[Any, list[Any], dict[str, Any]]:
+        """The function of a task that may still begin, and its arguments."""
         if self.cancels and work.id in self.cancels:
             self.cancels.discard(work.id)
             call.error = TaskCancelledError("", task=work.id.hex())
@@ -408,6 +409,10 @@ class Executor:
             raise DeadlineError("the task's deadline passed before it started")
         f = self._function(work)
         args, kwargs = self._arguments(work, holds)
+        return f, args, kwargs
+
+    def _perform(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[bytes, int]:
+        f, args, kwargs = self._begin(call, work, holds)
         n = work.options.num_returns
         value = _run(call, f, args, kwargs)
         del args, kwargs
@@ -684,15 +689,7 @@ class Executor:
             self.idle.done()
 
     async def _perform_async(self, call: Call, work: Work, holds: list[tuple[Argument, Hold]]) -> tuple[bytes, int]:
-        if self.cancels and work.id in self.cancels:
-            self.cancels.discard(work.id)
-            call.error = TaskCancelledError("", task=work.id.hex())
-        if call.error is not None:
-            raise call.error
-        if work.deadline and call.started >= work.deadline:
-            raise DeadlineError("the task's deadline passed before it started")
-        f = self._function(work)
-        args, kwargs = self._arguments(work, holds)
+        f, args, kwargs = self._begin(call, work, holds)
         value = f(*args, **kwargs)
         del args, kwargs
         if inspect.isawaitable(value):

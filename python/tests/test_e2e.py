@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import sys
 import threading
@@ -16,6 +17,9 @@ import pytest
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
+import waiting
+
+until = functools.partial(waiting.until, timeout=15.0)
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -26,16 +30,6 @@ def node(binary: str) -> Iterator[Any]:
         if not _runtime.client().welcome.job_dir:
             pytest.skip("this node knows no programs of drivers")
         yield c
-
-
-def until(f: Any, timeout: float = 15.0) -> Any:
-    end = time.monotonic() + timeout
-    while True:
-        got = f()
-        if got:
-            return got
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def rows(what: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ import pytest
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
+from waiting import until
 
 
 @pytest.fixture
@@ -28,16 +29,6 @@ def node(binary: str) -> Iterator[Any]:
 
 def objects() -> dict[str, Any]:
     return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
-
-
-def until(f: Any, timeout: float = 10.0) -> Any:
-    end = time.monotonic() + timeout
-    while True:
-        got = f()
-        if got:
-            return got
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def pins(id: str) -> int:

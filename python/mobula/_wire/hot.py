@@ -143,6 +143,26 @@ class Answer(NamedTuple):
 _NONE = Answer()
 
 
+def _value(b: bytes, i: int, end: int) -> tuple[bytes, bytes, tuple[bytes, ...]]:
+    """Reads a Value: meta, data, references."""
+    meta = data = b""
+    refs: tuple[bytes, ...] = ()
+    while i < end:
+        t = b[i]
+        n = b[i + 1]
+        i += 2
+        if n > 127:
+            n, i = read_varint(b, i - 1)
+        if t == 0x0A:
+            meta = b[i:i + n]
+        elif t == 0x12:
+            data = b[i:i + n]
+        elif t == 0x1A:
+            refs += (b[i:i + n],)
+        i += n
+    return meta, data, refs
+
+
 def _answer(b: bytes, i: int, end: int) -> Answer:
     kind = size = 0
     meta = data = b""
@@ -161,19 +181,8 @@ def _answer(b: bytes, i: int, end: int) -> Answer:
                 err = decode(Error, b, i, j)
                 i = j
                 continue
-            while i < j:
-                t = b[i]
-                n = b[i + 1]
-                i += 2
-                if n > 127:
-                    n, i = read_varint(b, i - 1)
-                if t == 0x0A:
-                    meta = b[i:i + n]
-                elif t == 0x12:
-                    data = b[i:i + n]
-                elif t == 0x1A:
-                    refs += (b[i:i + n],)
-                i += n
+            meta, data, refs = _value(b, i, j)
+            i = j
         elif tag == 0x08:
             kind = b[i]
             i += 1
@@ -340,19 +349,7 @@ def _arg(b: bytes, i: int, end: int) -> Argument:
         if tag == 0x0A:
             ref = b[i:j]
         elif tag == 0x12:
-            while i < j:
-                t = b[i]
-                n = b[i + 1]
-                i += 2
-                if n > 127:
-                    n, i = read_varint(b, i - 1)
-                if t == 0x0A:
-                    meta = b[i:i + n]
-                elif t == 0x12:
-                    data = b[i:i + n]
-                elif t == 0x1A:
-                    refs += (b[i:i + n],)
-                i += n
+            meta, data, refs = _value(b, i, j)
         i = j
     if ref:
         return Argument(_NONE, None, ref)
