@@ -1,6 +1,3 @@
-// Package heap is a binary heap of values, in which the one that comes before all others is at index 0.
-//
-// It holds no state of its own and nothing blocks; a heap is its owner's alone.
 package heap
 
 // Push adds x to the heap h, in which before tells which of two comes first.
