@@ -124,6 +124,8 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 			s.Callsite = c.text()
 		case 11<<3 | 1:
 			s.Submitted = int64(c.fixed64())
+		case 12<<3 | wtBytes:
+			s.Promises = c.numbers(s.Promises)
 		default:
 			c.skip()
 		}
@@ -131,6 +133,16 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 	if s.Opts == nil {
 		d.malformed(b[len(b):], "a task spec without options")
 	}
+}
+
+// numbers appends a packed list of uint32.
+func (c *cursor) numbers(s []uint32) []uint32 {
+	raw := c.bytes()
+	in := cursor{b: raw, d: c.d}
+	for in.i < len(in.b) && c.d.fail == nil {
+		*elem(c, &s) = in.uint32()
+	}
+	return s
 }
 
 // bytes2 appends an argument and returns it with its encoding.

@@ -77,6 +77,13 @@ func (e *encoder) spec(num uint64, s *TaskSpec) {
 	e.trace(9, &s.Trace)
 	e.string(10, s.Callsite)
 	e.fixed64(11, uint64(s.Submitted))
+	if len(s.Promises) > 0 {
+		at, ext := e.open(12)
+		for _, n := range s.Promises {
+			e.b = appendVarint(e.b, uint64(n))
+		}
+		e.close(at, ext)
+	}
 	e.close(at, ext)
 }
 

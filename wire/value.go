@@ -125,6 +125,10 @@ type TaskSpec struct {
 	Callsite string   // "file.go:12", sampled; may be empty
 
 	Submitted int64 // Unix nanoseconds of the call, where Trace is sampled; 0: not said
+
+	// Promises are the numbers of tasks that this one is to submit (ids.Derive): the client holds a
+	// handle on the first return of each from now on. What was not submitted when the task ends has failed.
+	Promises []uint32
 }
 
 // Caller is the task that made the call: calls of one caller to one actor are ordered.

@@ -35,6 +35,7 @@ type waitNode struct {
 	err   error
 
 	storedAt time.Time // when the waiter first saw that the object is stored
+	watcher  *Watcher  // who is told instead of w; nil: w
 }
 
 func (c *Client) waiter() *waiter {
@@ -78,6 +79,10 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 	n.res, n.pin, n.err = res, p, err
 	n.done = true
 	n.next = nil
+	if n.watcher != nil {
+		n.watcher.resolved(n.i, res)
+		return
+	}
 	failed := n.fetch && (err != nil || res.Kind == wire.ResultError)
 	if w.left.Add(-1) == 0 || failed {
 		w.signal()

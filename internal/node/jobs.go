@@ -55,13 +55,17 @@ func (n *Node) restoreJobs() error {
 func (n *Node) startJob(ev pool.JobStarted) error {
 	n.mu.Lock()
 	known := slices.ContainsFunc(n.started, func(j pool.JobStarted) bool { return j.Job == ev.Job })
-	if !known {
-		n.started = append(n.started, ev)
-	}
 	n.mu.Unlock()
 	if known {
 		return nil // it was restored, and its driver is back
 	}
+	var err error
+	if ev.System, err = n.startExecutor(ev.Job, n.systemFunction); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.started = append(n.started, ev)
+	n.mu.Unlock()
 	return n.raylet.Post(ev)
 }
 

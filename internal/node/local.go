@@ -7,6 +7,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/registry"
 	"mobula/raylet/pool"
 	"mobula/telemetry"
 	"mobula/wire"
@@ -62,10 +63,10 @@ func (n *Node) startSlots(job ids.JobID) error {
 	ev := pool.JobStarted{Job: job}
 	if !n.cfg.Processes {
 		var err error
-		if ev.Tasks, err = n.startExecutor(job); err != nil {
+		if ev.Tasks, err = n.startExecutor(job, nil); err != nil {
 			return err
 		}
-		if ev.Actors, err = n.startExecutor(job); err != nil {
+		if ev.Actors, err = n.startExecutor(job, nil); err != nil {
 			return err
 		}
 		ev.Isolate = n.socket != nil
@@ -73,9 +74,11 @@ func (n *Node) startSlots(job ids.JobID) error {
 	return n.startJob(ev)
 }
 
-// startExecutor runs an executor in this process and gives its client id.
-func (n *Node) startExecutor(job ids.JobID) (ids.ClientID, error) {
+// startExecutor runs an executor in this process and gives its client id; lookup finds its functions, nil: the
+// program's.
+func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Function, bool)) (ids.ClientID, error) {
 	s := n.newSession(wire.RoleWorker, job, int32(os.Getpid()))
+	s.system = lookup != nil
 	out := &local{}
 	s.outlet = out
 	var exec *worker.Executor
@@ -83,7 +86,7 @@ func (n *Node) startExecutor(job ids.JobID) (ids.ClientID, error) {
 		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace),
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
-	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Log: n.cfg.Logger, Context: telemetry.Hook})
+	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook})
 	out.deliver = exec.Deliver
 	if err := n.join(s); err != nil {
 		return 0, err

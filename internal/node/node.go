@@ -12,6 +12,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/registry"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
@@ -60,14 +61,15 @@ type Node struct {
 	err  error // of Close; written in once
 
 	mu         sync.Mutex
-	lastJob    ids.JobID                 // guarded by mu
-	started    []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
-	programs   map[ids.JobID]program     // guarded by mu: what the jobs' workers run
-	locals     map[ids.JobID][]closer    // guarded by mu: executors and clients in this process
-	arrivals   map[ids.ClientID]*arrival // guarded by mu: workers whose registration is not yet answered
-	returns    map[ids.JobID]int         // guarded by mu: the last return of the job's driver
-	lastReturn int                       // guarded by mu: of any driver, counted
-	stuck      error                     // guarded by mu: what in this process would not end
+	lastJob    ids.JobID                     // guarded by mu
+	system     map[string]*registry.Function // the node's own functions; immutable
+	started    []pool.JobStarted             // guarded by mu: the jobs as the raylet was told
+	programs   map[ids.JobID]program         // guarded by mu: what the jobs' workers run
+	locals     map[ids.JobID][]closer        // guarded by mu: executors and clients in this process
+	arrivals   map[ids.ClientID]*arrival     // guarded by mu: workers whose registration is not yet answered
+	returns    map[ids.JobID]int             // guarded by mu: the last return of the job's driver
+	lastReturn int                           // guarded by mu: of any driver, counted
+	stuck      error                         // guarded by mu: what in this process would not end
 }
 
 type closer interface {

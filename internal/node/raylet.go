@@ -24,6 +24,7 @@ func (n *Node) startRaylet() error {
 	if err := raylet.CheckResources(n.resources()); err != nil {
 		return err
 	}
+	n.startGraphs()
 	n.raylet, err = actors.Spawn(n.rayletSup, actors.Spec[raylet.Event, raylet.Effect]{
 		Kind: "scheduler", Name: "scheduler",
 		New:    n.buildRaylet,

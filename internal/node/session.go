@@ -12,15 +12,16 @@ import (
 
 // session is one client as the node knows it.
 type session struct {
-	id   ids.ClientID
-	role wire.Role
-	job  ids.JobID
-	pid  int32
-	root ids.TaskID
-	nth  int                      // the number of the return that began it, 0: none; immutable
-	ref  *actors.Ref[memberEvent] // its component; nil for a tool
-	told chan struct{}            // closed when everyone knows that it is gone
-	once sync.Once                // of told
+	id     ids.ClientID
+	role   wire.Role
+	job    ids.JobID
+	pid    int32
+	root   ids.TaskID
+	nth    int                      // the number of the return that began it, 0: none; immutable
+	ref    *actors.Ref[memberEvent] // its component; nil for a tool
+	system bool                     // it runs the node's own functions; immutable
+	told   chan struct{}            // closed when everyone knows that it is gone
+	once   sync.Once                // of told
 	outlet
 
 	mu   sync.Mutex

@@ -251,6 +251,9 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 	for _, s := range n.clients.all() {
 		if s.role == wire.RoleWorker && s.local() {
 			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Slot: "embedded", State: "ready"}
+			if s.system {
+				r.Slot = "system"
+			}
 			n.addReport(&r, s.id)
 			rows = append(rows, r)
 		}

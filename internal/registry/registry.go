@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"mobula/internal/client"
@@ -62,11 +63,18 @@ var table struct { // guarded by mu; written while packages initialise
 	byName map[string]*Function
 }
 
+// System begins the names of the functions that a node runs in its own process, whatever the job's program is: no
+// program registers one.
+const System = "mobula:"
+
 // Register adds f. It panics if f has no name or no Invoke, or if the name is taken:
 // two packages of one program claim it.
 func Register(f *Function) {
 	if f == nil || f.Name == "" || f.Invoke == nil {
 		panic("mobula: a registered function needs a name and a body")
+	}
+	if strings.HasPrefix(f.Name, System) {
+		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are the runtime's own; give it another", f.Name, System))
 	}
 	table.mu.Lock()
 	defer table.mu.Unlock()

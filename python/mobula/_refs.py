@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from typing import Any, AsyncIterator, Generator, Generic, Iterator, Optional, TypeVar
+import contextlib
+import threading
+from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _ids, _runtime, _value
 from ._client import Client, Handle, Reading, answer_error
@@ -138,9 +140,29 @@ def load(c: Client, res: Answer, reading: Optional[Reading]) -> Any:
     return _value.decode(res.meta, c.view(res, reading))
 
 
-def restore_ref(id: bytes) -> ObjectRef[Any]:
-    """The reference found in a value."""
+def restore_ref(id: bytes) -> Any:
+    """The reference found in a value, or what stands in for it just now."""
+    known = _standing.values
+    if known and id in known:
+        return known[id]
     return ObjectRef(_runtime.client().bind(id))
+
+
+class _Standing(threading.local):
+    values: Mapping[bytes, Any] = {}
+
+
+_standing = _Standing()
+
+
+@contextlib.contextmanager
+def resolving(values: Mapping[bytes, Any]) -> Iterator[None]:
+    """While it is open, this thread unpickles references as the values given for them."""
+    before, _standing.values = _standing.values, values
+    try:
+        yield
+    finally:
+        _standing.values = before
 
 
 class ObjectRefGenerator:

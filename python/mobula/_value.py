@@ -522,9 +522,10 @@ def task_failure(e: Optional[Error]) -> MobulaError:
             cause = pickle.loads(base64.b85decode(packed))
         except Exception as x:
             traceback += f"\n(the exception itself cannot be read here: {type(x).__name__}: {x})"
-    causes = tuple(from_wire(c) for c in e.cause)
-    if cause is None and len(e.cause) == 1 and e.cause[0].code:
-        cause = causes[0]
+    causes = tuple(task_failure(c) for c in e.cause)
+    if cause is None and len(causes) == 1 and e.cause[0].code:
+        inner = causes[0]
+        cause = inner.cause if isinstance(inner, TaskError) and inner.cause is not None else inner
     return task_error(cause, traceback, e.msg, e.name, e.task, causes)
 
 

@@ -159,6 +159,7 @@ func (c *Core) finish(t *taskRec, d *wire.Done) {
 	for i := range d.Results {
 		c.accepted(t.ret(uint32(i)), d, i)
 	}
+	c.breakPromises(t, nil)
 	c.over(t)
 }
 
@@ -233,6 +234,7 @@ func (c *Core) end(t *taskRec, ev task.Event, err *errs.Error) {
 	if t.isCreation() {
 		c.creationFailed(t.actor, err)
 	}
+	c.breakPromises(t, err)
 	c.over(t)
 }
 

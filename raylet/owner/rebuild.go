@@ -258,6 +258,7 @@ func (c *Core) buildTask(ti *taskImage) {
 		}
 	}
 	if ti.done != nil {
+		c.forgetPromises(t)
 		t.flags |= taskEnded
 		t.start = max(t.start, ti.done.Done.Attempt)
 	}

@@ -45,6 +45,7 @@ const (
 	objGet                            // its first holder waits for it: most gets, which so need no waits
 	objGetFetch                       // and asked to fetch
 	objCold                           // was in the list of values to be packed, and may be still
+	objPromised                       // a stray that a task is to make by submitting another
 )
 
 // held tells whether the value is needed.
@@ -124,6 +125,8 @@ type extra struct {
 	ooms    uint8
 	peak    uint64
 	err     *errs.Error // why it was requeued last, or ended
+
+	promises []uint32 // of its spec, kept where that is paged out
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }

@@ -178,6 +178,9 @@ func (c *Core) settleRefs() {
 func (c *Core) drop(o *objRec) {
 	switch o.state {
 	case object.Pending:
+		if o.flags&objPromised != 0 && o.waits == nil {
+			c.forgetObject(o) // its task will have a return like any other
+		}
 		return // looked at again when it is resolved
 	case object.Inline, object.Failed:
 		if o.lineage > 0 {

@@ -79,6 +79,7 @@ func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	if len(c.strays) > 0 {
 		c.adoptStrays(t)
 	}
+	c.promise(t)
 	t.state = task.PendingArgs
 	c.byState[t.state]++
 	if c.cfg.Transitions {
@@ -118,6 +119,7 @@ func (c *Core) accept(t *taskRec) {
 
 // giveReturns gives the client its handles on the returns.
 func (c *Core) giveReturns(cl *clientRec, t *taskRec) {
+	c.givePromises(cl, t)
 	if t.nret == wire.Streaming {
 		t.x.stream.join(cl)
 		return
@@ -149,6 +151,10 @@ func (c *Core) adoptStray(o, s *objRec) {
 	delete(c.strays, o.id)
 	o.holder, o.more, o.tasks, o.objs, o.lineage = s.holder, s.more, s.tasks, s.objs, s.lineage
 	s.holder, s.more, s.tasks, s.objs, s.lineage = nil, nil, 0, 0, 0
+	if s.flags&objPromised != 0 { // somebody may wait for it already
+		o.waits, s.waits = s.waits, nil
+		o.flags |= s.flags & (objGet | objGetFetch)
+	}
 }
 
 // stray gives the record of an object that is referred to but unknown.

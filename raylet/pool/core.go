@@ -65,6 +65,7 @@ type seat struct {
 type job struct {
 	id            ids.JobID
 	tasks, actors *worker // virtual ones, where slots are in the driver's process
+	system        *worker // virtual: the node's own functions
 	isolate       bool
 	single        bool // no hosts: any lease in any worker, one at a time
 	groups        map[groupKey]*group
@@ -166,9 +167,12 @@ func (c *Core) onJobStarted(ev JobStarted) {
 	}
 	j := &job{id: ev.Job, isolate: ev.Isolate, single: ev.Single, groups: make(map[groupKey]*group)}
 	c.jobs[ev.Job] = j
+	if ev.System != 0 {
+		j.system = c.virtual(j, groupKey{slot: sched.SlotTask, system: true}, ev.System)
+	}
 	if ev.Tasks != 0 || ev.Actors != 0 {
-		j.tasks = c.virtual(j, sched.SlotTask, ev.Tasks)
-		j.actors = c.virtual(j, sched.SlotActor, ev.Actors)
+		j.tasks = c.virtual(j, groupKey{slot: sched.SlotTask}, ev.Tasks)
+		j.actors = c.virtual(j, groupKey{slot: sched.SlotActor}, ev.Actors)
 		return
 	}
 	if !ev.Restored {
@@ -176,9 +180,9 @@ func (c *Core) onJobStarted(ev JobStarted) {
 	}
 }
 
-// virtual makes the worker that stands for slots in the driver's own process.
-func (c *Core) virtual(j *job, s sched.Slot, client ids.ClientID) *worker {
-	g := c.group(j, sched.NeedWorker{Slot: s})
+// virtual makes the worker that stands for slots in a process that the pool did not start.
+func (c *Core) virtual(j *job, k groupKey, client ids.ClientID) *worker {
+	g := j.group(k)
 	w := &worker{group: g, state: Ready, client: client, virtual: true, seats: make(map[ids.LeaseID]*seat)}
 	g.workers = append(g.workers, w)
 	c.byClient[client] = w

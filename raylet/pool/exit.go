@@ -111,7 +111,7 @@ func (c *Core) onLive(now int64, ev Live) {
 		return
 	}
 	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Actor: ev.Actor, Memory: ev.Memory}
-	g := c.group(j, n)
+	g := c.groupOf(j, n)
 	if ev.Actor { // which lease it has, AdoptLease says
 		g = &group{job: j, key: groupKey{slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
 		j.groups[g.key] = g

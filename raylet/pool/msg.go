@@ -27,6 +27,7 @@ type FromSched struct{ Effect sched.Effect }
 type JobStarted struct {
 	Job           ids.JobID
 	Tasks, Actors ids.ClientID
+	System        ids.ClientID // runs the node's own functions in its process; 0: nobody does
 	Isolate       bool
 	Single        bool // a worker has one lease at a time, whatever its function, or one actor
 	Restored      bool // after a restart of the core: start nothing ahead of need

@@ -3,10 +3,12 @@ package pool
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/registry"
 	"mobula/raylet/sched"
 )
 
@@ -27,6 +29,9 @@ func (c *Core) need(n sched.NeedWorker) {
 // unless processes are asked for. Where a worker has one lease at a time, its tasks are those of
 // an isolated function that has no name.
 func (c *Core) groupFor(j *job, n sched.NeedWorker) *group {
+	if j.system != nil && strings.HasPrefix(n.Func, registry.System) {
+		return j.system.group
+	}
 	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate {
 		if n.Actor {
 			return j.actors.group
@@ -40,7 +45,7 @@ func (c *Core) groupFor(j *job, n sched.NeedWorker) *group {
 		}
 		n.Slot = sched.SlotOwn
 	}
-	return c.group(j, n)
+	return c.groupOf(j, n)
 }
 
 // fill seats those that wait, and starts what is missing.

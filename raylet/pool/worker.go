@@ -82,6 +82,7 @@ type groupKey struct {
 	fn     string      // of an isolated worker; empty: any
 	memory int64       // of an isolated worker
 	actor  ids.LeaseID // of an isolated actor: its own lease
+	system bool        // the node's own functions
 }
 
 // group is the workers that serve the same leases, and those leases that wait for one.
@@ -124,16 +125,27 @@ func (g *group) free() *worker {
 func (j *job) sorted() []*group {
 	return slices.SortedFunc(maps.Values(j.groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn),
-			cmp.Compare(a.key.memory, b.key.memory), cmp.Compare(a.key.actor, b.key.actor))
+			cmp.Compare(a.key.memory, b.key.memory), cmp.Compare(a.key.actor, b.key.actor), ordered(a.key.system, b.key.system))
 	})
+}
+
+// ordered puts false before true.
+func ordered(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 func (c *Core) sortedWorkers() []*worker {
 	return slices.SortedFunc(maps.Values(c.workers), func(a, b *worker) int { return cmp.Compare(a.id, b.id) })
 }
 
-// group finds the group that serves a lease, or makes it.
-func (c *Core) group(j *job, n sched.NeedWorker) *group {
+// groupOf finds the group that serves a lease, or makes it.
+func (c *Core) groupOf(j *job, n sched.NeedWorker) *group {
 	k := groupKey{slot: n.Slot}
 	if n.Slot == sched.SlotOwn {
 		k.fn, k.memory = n.Func, n.Memory
@@ -141,6 +153,10 @@ func (c *Core) group(j *job, n sched.NeedWorker) *group {
 			k.actor = n.Lease
 		}
 	}
+	return j.group(k)
+}
+
+func (j *job) group(k groupKey) *group {
 	g := j.groups[k]
 	if g == nil {
 		g = &group{job: j, key: k}

@@ -1251,18 +1251,20 @@ func (x *Arg) GetValue() *Value {
 }
 
 type TaskSpec struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Parent        []byte                 `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	Kind          TaskKind               `protobuf:"varint,3,opt,name=kind,proto3,enum=mobula.v1.TaskKind" json:"kind,omitempty"`
-	Opts          *TaskOptions           `protobuf:"bytes,4,opt,name=opts,proto3" json:"opts,omitempty"` // required
-	Args          []*Arg                 `protobuf:"bytes,5,rep,name=args,proto3" json:"args,omitempty"`
-	Actor         []byte                 `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
-	Seq           uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
-	Deadline      int64                  `protobuf:"fixed64,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	Trace         *TraceContext          `protobuf:"bytes,9,opt,name=trace,proto3" json:"trace,omitempty"`
-	Callsite      string                 `protobuf:"bytes,10,opt,name=callsite,proto3" json:"callsite,omitempty"`
-	Submitted     int64                  `protobuf:"fixed64,11,opt,name=submitted,proto3" json:"submitted,omitempty"` // of the call, where trace is sampled
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Parent    []byte                 `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	Kind      TaskKind               `protobuf:"varint,3,opt,name=kind,proto3,enum=mobula.v1.TaskKind" json:"kind,omitempty"`
+	Opts      *TaskOptions           `protobuf:"bytes,4,opt,name=opts,proto3" json:"opts,omitempty"` // required
+	Args      []*Arg                 `protobuf:"bytes,5,rep,name=args,proto3" json:"args,omitempty"`
+	Actor     []byte                 `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
+	Seq       uint64                 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
+	Deadline  int64                  `protobuf:"fixed64,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Trace     *TraceContext          `protobuf:"bytes,9,opt,name=trace,proto3" json:"trace,omitempty"`
+	Callsite  string                 `protobuf:"bytes,10,opt,name=callsite,proto3" json:"callsite,omitempty"`
+	Submitted int64                  `protobuf:"fixed64,11,opt,name=submitted,proto3" json:"submitted,omitempty"` // of the call, where trace is sampled
+	// Numbers of tasks that this one is to submit, whose first returns the client holds from now on.
+	Promises      []uint32 `protobuf:"varint,12,rep,packed,name=promises,proto3" json:"promises,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,6 +1374,13 @@ func (x *TaskSpec) GetSubmitted() int64 {
 		return x.Submitted
 	}
 	return 0
+}
+
+func (x *TaskSpec) GetPromises() []uint32 {
+	if x != nil {
+		return x.Promises
+	}
+	return nil
 }
 
 // ArgValue is a reference argument resolved; index is into the spec's args.
@@ -4008,7 +4017,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05group\x18\x13 \x01(\tR\x05group\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xd8\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +
 	"\bTaskSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\fR\x06parent\x12'\n" +
@@ -4021,7 +4030,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05trace\x18\t \x01(\v2\x17.mobula.v1.TraceContextR\x05trace\x12\x1a\n" +
 	"\bcallsite\x18\n" +
 	" \x01(\tR\bcallsite\x12\x1c\n" +
-	"\tsubmitted\x18\v \x01(\x10R\tsubmitted\"v\n" +
+	"\tsubmitted\x18\v \x01(\x10R\tsubmitted\x12\x1a\n" +
+	"\bpromises\x18\f \x03(\rR\bpromises\"v\n" +
 	"\bArgValue\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12)\n" +
 	"\x06result\x18\x02 \x01(\v2\x11.mobula.v1.ResultR\x06result\x12)\n" +

@@ -70,7 +70,11 @@ def encode(m: Any) -> bytes:
     out: list[bytes] = []
     for f in FIELDS[cls]:
         v = getattr(m, f.name)
-        if f.repeated:
+        if f.repeated and f.kind == "u":
+            if v:
+                body = b"".join(map(varint, v))
+                out += (varint(f.number << 3 | 2), varint(len(body)), body)
+        elif f.repeated:
             for e in v:
                 _field(out, f.number, f.kind, e, True)
         elif cls is Arg and f.kind is Value:
@@ -122,6 +126,11 @@ def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> A
                 if f is not None:
                     if isinstance(f.kind, type):
                         v = decode(f.kind, b, i, j)
+                    elif f.kind == "u":  # packed
+                        while i < j:
+                            n, i = read_varint(b, i)
+                            getattr(m, f.name).append(n)
+                        continue
                     elif f.kind == "t":
                         v = b[i:j].decode("utf-8", "replace")
                     else:

@@ -69,6 +69,14 @@ def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, trace: bytes 
     return out
 
 
+def promises(numbers: Sequence[int]) -> bytes:
+    """The field of a spec that names tasks which it is to submit."""
+    if not numbers:
+        return b""
+    packed = b"".join(map(varint, numbers))
+    return b"\x62" + varint(len(packed)) + packed
+
+
 def get(obj: bytes, fetch: bool) -> bytes:
     return b"\x3a\x18\x0a\x14" + obj + b"\x10\x01" if fetch else b"\x3a\x16\x0a\x14" + obj
 

@@ -118,6 +118,7 @@ class TaskSpec:
     trace: Optional[TraceContext] = None
     callsite: str = ""
     submitted: int = 0
+    promises: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -436,7 +437,7 @@ _TYPES: dict[type[Any], str] = {
     ConcurrencyGroup: "t s",
     TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t",
     Arg: "y Value",
-    TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f",
+    TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f *u",
     ArgValue: "u Result Extent",
     ExecTask: "TaskSpec u *ArgValue",
     FuncInfo: "t x",

@@ -166,7 +166,15 @@ func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte 
 		b = putBytes(b, 11, s.Trace.SpanID[:])
 		b = putUint(b, 12, uint64(s.Trace.Flags))
 	}
-	return putString(b, 13, s.Callsite)
+	b = putString(b, 13, s.Callsite)
+	if len(s.Promises) == 0 {
+		return b
+	}
+	b, at := open(b, 14)
+	for _, n := range s.Promises {
+		b = protowire.AppendVarint(b, uint64(n))
+	}
+	return shut(b, at)
 }
 
 // appendValue writes a value as the fields 2 to 4 of the message around it.

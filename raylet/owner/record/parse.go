@@ -111,6 +111,8 @@ func parseSubmit(b []byte) (*Submit, error) {
 			s.Trace.Flags = byte(f.n)
 		case 13:
 			s.Callsite = string(f.b)
+		case 14:
+			s.Promises, err = f.numbers()
 		}
 		return err
 	})

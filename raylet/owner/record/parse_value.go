@@ -58,6 +58,18 @@ func (f field) task() (id ids.TaskID, err error) {
 	return ids.TaskID(f.b), nil
 }
 
+// numbers reads a packed list.
+func (f field) numbers() (out []uint32, err error) {
+	for b := f.b; len(b) > 0; {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		out, b = append(out, uint32(v)), b[n:]
+	}
+	return out, nil
+}
+
 func (f field) object() (id ids.ObjectID, err error) {
 	if len(f.b) != objectLen {
 		return id, fmt.Errorf("an object's id of %d bytes", len(f.b))

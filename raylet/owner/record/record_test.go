@@ -87,6 +87,9 @@ func (d draws) spec() *wire.TaskSpec {
 	if d.flag() {
 		s.Trace = wire.TraceContext{TraceID: [16]byte{1, 2}, SpanID: [8]byte{3}, Flags: 1}
 	}
+	for range rapid.IntRange(0, 2).Draw(d.T, "promises") {
+		s.Promises = append(s.Promises, rapid.Uint32().Draw(d.T, "promise"))
+	}
 	for range rapid.IntRange(0, 3).Draw(d.T, "args") {
 		if a := (wire.Arg{Value: d.value()}); d.flag() {
 			a.Ref = d.object()

@@ -1,0 +1,290 @@
+package run
+
+import (
+	"time"
+
+	"mobula/graph"
+	"mobula/graph/internal/heap"
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+// event is what the core steps on.
+type event interface{ runEvent() }
+
+// begin starts the graph, or goes on with it in a new core.
+type begin struct{}
+
+// resolved says that results are there; of a task with several, its first.
+type resolved struct{ of []client.Watched }
+
+// refused says that a task could not be submitted.
+type refused struct {
+	task int32
+	err  error
+}
+
+func (begin) runEvent()    {}
+func (resolved) runEvent() {}
+func (refused) runEvent()  {}
+
+// effect is what the core asks for, in order.
+type effect interface{ runEffect() }
+
+// submit gives a task to its owner.
+type submit struct{ task int32 }
+
+// release gives up a task's results.
+type release struct{ task int32 }
+
+// releasePart gives up one of them.
+type releasePart struct{ task, part int32 }
+
+// withdraw cancels a task and gives up its results.
+type withdraw struct{ task int32 }
+
+// pass fails tasks that were wanted and not submitted: each by the one before it.
+type pass struct{ chain []int32 }
+
+// tell puts an event on the graph's stream.
+type tell struct{ Event }
+
+// over ends the graph.
+type over struct{}
+
+func (submit) runEffect()      {}
+func (release) runEffect()     {}
+func (releasePart) runEffect() {}
+func (withdraw) runEffect()    {}
+func (pass) runEffect()        {}
+func (tell) runEffect()        {}
+func (over) runEffect()        {}
+
+// The node, as the graph's only worker.
+const node graph.WorkerID = 1
+
+// Of how many tasks are with the owner at once.
+const (
+	ahead     = 2                    // for each slot, at least: one runs, the next is there when it ends
+	lookahead = 2 * time.Millisecond // as many as end in this time
+	mostAhead = 1024
+)
+
+// core is the state machine: graph.Core, and before the owner a line in the graph's order.
+type core struct {
+	w       *work
+	g       *graph.Core
+	ledger  *ledger
+	threads int
+	begun   int64
+
+	line     []waiting       // a heap by rank
+	attempts []int32         // of each task, the one under way
+	queued   []bool          // in line
+	flying   int             // submitted and not resolved
+	gap      float64         // ns between two results, smoothed
+	last     int64           // when the last came
+	parts    map[int64]int32 // uses left of single results, by task and part
+	ran      uint64
+	failures int
+	peak     int64
+	news     Event
+	ended    bool
+	out      []effect
+}
+
+type waiting struct{ rank, task int32 }
+
+func sooner(a, b *waiting) bool { return a.rank < b.rank }
+
+func newCore(w *work, l *ledger, threads int, memory int64) (*core, error) {
+	cfg := graph.DefaultConfig()
+	cfg.Saturation = w.Saturation
+	cfg.StealInterval = -1
+	g, err := graph.NewCore(w.graph, cfg)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	n := w.graph.Len()
+	c := &core{w: w, g: g, ledger: l, threads: threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
+	c.g.Step(0, graph.WorkerJoined{Worker: node, Name: "node", Threads: threads, Memory: memory})
+	if w.parts != nil {
+		for t, deps := range w.deps {
+			for j, d := range deps {
+				if w.returns(d) > 1 {
+					c.parts[partKey(d, w.parts[t][j])]++
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+func partKey(t, part int32) int64 { return int64(t)<<32 | int64(part) }
+
+// Step implements actors.Core.
+func (c *core) Step(now int64, ev event) []effect {
+	clear(c.out)
+	c.out = c.out[:0]
+	switch ev := ev.(type) {
+	case begin:
+		c.begin(now)
+	case resolved:
+		c.heard(now, ev.of)
+	case refused:
+		c.failed(now, ev.task, ev.err)
+	}
+	c.let()
+	c.tellNews(now)
+	return c.out
+}
+
+func (c *core) emit(e effect) { c.out = append(c.out, e) }
+
+// begin takes over what an earlier core had made.
+func (c *core) begin(now int64) {
+	c.begun, c.last = now, now
+	for t := range c.ledger.tasks {
+		if e := &c.ledger.tasks[t]; e.state == made {
+			c.step(now, graph.Holds{Task: int32(t), Worker: node, Bytes: e.bytes})
+		}
+	}
+	c.step(now, graph.Start{})
+	for t := range c.ledger.tasks {
+		if e := &c.ledger.tasks[t]; e.state == failed {
+			c.failed(now, int32(t), e.failure)
+		}
+	}
+}
+
+// step passes an event on and turns what graph.Core asks for into effects.
+func (c *core) step(now int64, ev graph.Event) {
+	for _, e := range c.g.Step(now, ev) {
+		switch e := e.(type) {
+		case graph.Run:
+			c.attempts[e.Task] = e.Attempt
+			switch c.ledger.tasks[e.Task].state {
+			case sent: // by the core before this one: its result will come
+				c.flying++
+			case unsent:
+				c.queued[e.Task] = true
+				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
+			}
+		case graph.Stop:
+			if c.queued[e.Task] {
+				c.queued[e.Task] = false // it stays in line, and is passed over
+			} else {
+				c.flying--
+				c.emit(withdraw{e.Task})
+			}
+		case graph.Free:
+			c.emit(release{e.Task})
+		case graph.Failed:
+			c.emit(pass{e.Chain})
+		case graph.Finished:
+			c.ended = true
+		}
+	}
+	c.peak = max(c.peak, c.g.Bytes())
+}
+
+// heard takes results.
+func (c *core) heard(now int64, of []client.Watched) {
+	if n := len(of); n > 0 {
+		gap := float64(now-c.last) / float64(n)
+		c.last = now
+		if c.gap == 0 {
+			c.gap = gap
+		}
+		c.gap += (gap - c.gap) / 8
+	}
+	for _, x := range of {
+		t := int32(x.Token)
+		e := &c.ledger.tasks[t]
+		if e.state != sent {
+			continue // it was given up meanwhile
+		}
+		c.flying--
+		if x.Result.Kind == wire.ResultError {
+			e.state, e.failure = failed, x.Result.Err
+			if x.Result.Err == nil {
+				e.failure = errs.New(errs.CodeUnknown, "%q failed, and no reason was given", c.w.Keys[t])
+			}
+			c.failed(now, t, e.failure)
+			continue
+		}
+		e.state, e.bytes = made, int64(x.Result.Size)*int64(c.w.returns(t))
+		c.ran++
+		if c.w.Events {
+			c.news.Done = append(c.news.Done, t)
+		}
+		c.used(t)
+		c.step(now, graph.Done{Task: t, Attempt: c.attempts[t], Worker: node, Bytes: e.bytes})
+	}
+}
+
+// used counts that a task has taken its dependencies' single results.
+func (c *core) used(t int32) {
+	if c.w.parts == nil {
+		return
+	}
+	for j, d := range c.w.deps[t] {
+		if c.w.returns(d) == 1 {
+			continue
+		}
+		k := partKey(d, c.w.parts[t][j])
+		if c.parts[k]--; c.parts[k] == 0 {
+			delete(c.parts, k)
+			c.emit(releasePart{d, c.w.parts[t][j]})
+		}
+	}
+}
+
+func (c *core) failed(now int64, t int32, err error) {
+	c.failures++
+	if c.w.Events {
+		c.news.Failed = append(c.news.Failed, t)
+	}
+	c.step(now, graph.Failure{Task: t, Attempt: c.attempts[t], Worker: node, Err: err})
+}
+
+// let submits what comes first, as much as is worth having with the owner.
+func (c *core) let() {
+	for len(c.line) > 0 && c.flying < c.window() {
+		x := heap.Pop(&c.line, sooner)
+		if !c.queued[x.task] {
+			continue
+		}
+		c.queued[x.task] = false
+		c.flying++
+		if c.w.Events {
+			c.news.Started = append(c.news.Started, x.task)
+		}
+		c.emit(submit{x.task})
+	}
+}
+
+// window is how many tasks may be with the owner: two a slot, or, where tasks are so short that
+// telling takes as long, as many as end in a moment.
+func (c *core) window() int {
+	n := ahead * c.threads
+	if c.gap > 0 {
+		n = max(n, min(int(float64(lookahead)/c.gap), mostAhead))
+	}
+	return n
+}
+
+func (c *core) tellNews(now int64) {
+	if c.ended {
+		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: c.ran, Failed: c.failures, Peak: c.peak, Elapsed: now - c.begun}
+	}
+	if n := &c.news; len(n.Started)+len(n.Done)+len(n.Failed) > 0 || n.Summary != nil {
+		c.emit(tell{*n})
+		c.news = Event{}
+	}
+	if c.ended {
+		c.ended = false
+		c.emit(over{})
+	}
+}

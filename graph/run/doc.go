@@ -1,0 +1,30 @@
+// Package run runs task graphs on a node: the shell around package graph's scheduler.
+//
+// A graph is a task of its job, of the function Func, which the node runs in its own process. The driver
+// ships the graph once (Request): its shape, what each task is to be called with as bytes that
+// this package does not read, and references. The results it wants are promises of that task
+// (wire.TaskSpec.Promises): references from the moment of the submit, before the tasks that make them are there.
+//
+// # Who owns which state
+//
+// Core owns the graph.Core and the line of tasks that were let go and not submitted yet. Ledger owns the
+// handles of what was submitted; it outlives the core. One actor a graph (graph/N, below the raylet) drives the core; the
+// job's owner has the tasks themselves, their results, retries and lineage, as of any task.
+// A task's id follows from its number in the graph, so a graph that begins again (its core panicked, its attempt is
+// another one) finds what was made: nothing runs twice for it.
+//
+// # One worker
+//
+// The node is the graph's one worker: results lie in its store, whichever process made them. Of what the
+// graph.Core sends it, the tasks that come first in the graph's order are with the job's owner, few if tasks take
+// long, many if they are short; the rest stay in line here.
+//
+// # What blocks
+//
+// Run blocks until the graph has ended, its context ends or the client is gone. The actor blocks for credit alone.
+//
+// # Errors
+//
+// ErrInvalid for a request that contradicts itself; what graph.New says of a cycle or a missing key. A task's error is its
+// result's, as everywhere; who depends on it fails with it as an argument's error.
+package run

@@ -1,0 +1,53 @@
+package run
+
+import (
+	"mobula/internal/client"
+)
+
+// Ledger is what a graph has submitted: the handles that keep its results. It outlives the cores.
+type ledger struct {
+	tasks []entry
+}
+
+type entry struct {
+	handles []*client.Handle // nil: not submitted, or released
+	state   outcome
+	bytes   int64
+	failure error
+}
+
+type outcome uint8
+
+const (
+	unsent outcome = iota
+	sent
+	made
+	failed
+)
+
+func newLedger(n int) *ledger { return &ledger{tasks: make([]entry, n)} }
+
+// release gives up a task's results; what it is in is as if it had not been.
+func (l *ledger) release(t int32) {
+	e := &l.tasks[t]
+	for _, h := range e.handles {
+		if h != nil {
+			h.Release()
+		}
+	}
+	*e = entry{}
+}
+
+// releasePart gives up one of a task's results.
+func (l *ledger) releasePart(t, part int32) {
+	if hs := l.tasks[t].handles; int(part) < len(hs) && hs[part] != nil {
+		hs[part].Release()
+		hs[part] = nil
+	}
+}
+
+func (l *ledger) releaseAll() {
+	for t := range l.tasks {
+		l.release(int32(t))
+	}
+}

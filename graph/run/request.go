@@ -1,0 +1,306 @@
+package run
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"mobula/graph"
+	dask "mobula/graph/order"
+	"mobula/internal/errs"
+	"mobula/internal/registry"
+)
+
+// Func is the function of a graph's task. Its arguments are an encoded Request, as bytes, and a value that contains
+// references: the blobs, then the outer objects.
+const Func = registry.System + "graph"
+
+// Request is a graph as a driver ships it, in CBOR. Lists of numbers are little-endian int32.
+type Request struct {
+	Version  int      `cbor:"v"`
+	Func     string   `cbor:"func"` // what each task calls: with its payload, its dependencies' results, its outer objects
+	Keys     []string `cbor:"keys"`
+	Deps     []byte   `cbor:"deps"`    // tasks' numbers
+	DepCount []byte   `cbor:"ndeps"`   // a task
+	DepPart  []byte   `cbor:"parts"`   // beside Deps: which return of the dependency; empty: the first
+	Outer    []byte   `cbor:"outer"`   // indices of outer objects
+	OutCount []byte   `cbor:"nouter"`  // a task; empty: none
+	Blobs    []byte   `cbor:"blobs"`   // how many tasks' payloads each blob has
+	Length   []byte   `cbor:"length"`  // of each task's payload, in the order of the tasks; -1: its first outer object is it
+	Meta     []byte   `cbor:"meta"`    // the payloads' layout
+	Groups   []string `cbor:"groups"`  // names; empty: from the keys
+	GroupOf  []byte   `cbor:"group"`   // a task
+	Producer []byte   `cbor:"produce"` // a byte a task: it makes data from outside the graph; empty: none does
+	Notes    []Note   `cbor:"notes"`
+	NoteOf   []byte   `cbor:"note"`  // a task, -1: none; empty: none has one
+	Order    []byte   `cbor:"order"` // a task; empty: by package order
+	Wanted   []byte   `cbor:"wanted"`
+
+	Saturation float64 `cbor:"saturation"` // worker-saturation
+	Failures   int32   `cbor:"failures"`   // how many workers may die of a task: one more, and it fails
+	Events     bool    `cbor:"events"`     // tell of tasks as they are submitted and end (Event)
+}
+
+// Note is what is said of some tasks: annotations of the graph, and what their function gives.
+type Note struct {
+	Resources map[string]float64 `cbor:"resources"` // of the node, in units; "memory" in bytes
+	CPU       *float64           `cbor:"cpu"`       // nil: 1
+	Priority  int32              `cbor:"priority"`
+	Retries   int32              `cbor:"retries"` // of an error of its own
+	Returns   int32              `cbor:"returns"` // 0: 1
+	Workers   []string           `cbor:"workers"`
+	Others    bool               `cbor:"others"` // allow_other_workers
+}
+
+// Event is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.
+// It has the numbers of tasks that were submitted, that ended well and that failed since the last.
+type Event struct {
+	Started []int32  `cbor:"s"`
+	Done    []int32  `cbor:"d"`
+	Failed  []int32  `cbor:"f"`
+	Summary *Summary `cbor:"sum"` // in the last one
+}
+
+// Summary is how a graph ended.
+type Summary struct {
+	Tasks   int    `cbor:"tasks"`   // of the graph
+	Ran     uint64 `cbor:"ran"`     // that ended well
+	Failed  int    `cbor:"failed"`  // that failed of themselves
+	Peak    int64  `cbor:"peak"`    // bytes of results at once
+	Elapsed int64  `cbor:"elapsed"` // ns
+}
+
+// version of the request's layout.
+const version = 1
+
+// work is a request that was checked.
+type work struct {
+	*Request
+	graph  *graph.Graph
+	deps   [][]int32 // with repetitions, as payloads count them
+	parts  [][]int32 // beside deps; nil: all the first
+	outer  [][]int32
+	length []int32
+	blob   []int32 // of each task
+	offset []int64 // of each task's payload in its blob
+	noteOf []int32
+	nouter int // outer objects there must be
+	nblobs int
+	wanted []int32
+}
+
+func invalid(format string, args ...any) error {
+	return errs.New(errs.CodeInvalid, "graph: "+format, args...)
+}
+
+// parse reads a request and checks it against itself.
+func parse(b []byte) (*work, error) {
+	r := new(Request)
+	if err := cbor.Unmarshal(b, r); err != nil {
+		return nil, invalid("the request cannot be read: %v", err)
+	}
+	if r.Version != version {
+		return nil, invalid("the request's layout is %d, this node reads %d: use a driver and a node of one release", r.Version, version)
+	}
+	if math.IsNaN(r.Saturation) || r.Saturation < 0 {
+		return nil, invalid("worker-saturation is %v: give 0 or more, or inf", r.Saturation)
+	}
+	w := &work{Request: r}
+	n := len(r.Keys)
+	var err error
+	read := func(what string, b []byte, want int) []int32 {
+		v := numbers(b)
+		if err == nil && (len(b)%4 != 0 || want >= 0 && len(v) != want) {
+			err = invalid("%s has %d bytes, want 4 for each of %d", what, len(b), want)
+		}
+		return v
+	}
+	flat := read("deps", r.Deps, -1)
+	parts := []int32(nil)
+	if len(r.DepPart) > 0 {
+		parts = read("parts", r.DepPart, len(flat))
+	}
+	outer := read("outer", r.Outer, -1)
+	counts := read("ndeps", r.DepCount, n)
+	w.length = read("length", r.Length, n)
+	w.wanted = read("wanted", r.Wanted, -1)
+	blobs := read("blobs", r.Blobs, -1)
+	var outCounts, groupOf, order []int32
+	if len(r.OutCount) > 0 {
+		outCounts = read("nouter", r.OutCount, n)
+	}
+	if len(r.Groups) > 0 {
+		groupOf = read("group", r.GroupOf, n)
+	}
+	if len(r.NoteOf) > 0 {
+		w.noteOf = read("note", r.NoteOf, n)
+	}
+	if len(r.Order) > 0 {
+		order = read("order", r.Order, n)
+	}
+	if err == nil && len(r.Producer) > 0 && len(r.Producer) != n {
+		err = invalid("produce has %d bytes, want one for each of %d tasks", len(r.Producer), n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.deps, err = split("deps", flat, counts); err != nil {
+		return nil, err
+	}
+	if parts != nil {
+		if w.parts, err = split("parts", parts, counts); err != nil {
+			return nil, err
+		}
+	}
+	if outCounts != nil {
+		if w.outer, err = split("outer", outer, outCounts); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range outer {
+		if o < 0 {
+			return nil, invalid("outer object %d: numbers begin at 0", o)
+		}
+		w.nouter = max(w.nouter, int(o)+1)
+	}
+	if err := w.place(blobs); err != nil {
+		return nil, err
+	}
+	return w, w.build(groupOf, order)
+}
+
+// numbers reads little-endian int32s.
+func numbers(b []byte) []int32 {
+	out := make([]int32, len(b)/4)
+	for i := range out {
+		out[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
+}
+
+// split cuts a flat list into those of single tasks.
+func split(what string, flat, counts []int32) ([][]int32, error) {
+	out := make([][]int32, len(counts))
+	at := 0
+	for i, n := range counts {
+		if n < 0 || int(n) > len(flat)-at {
+			return nil, invalid("%s: task %d has %d, there are %d left", what, i, n, len(flat)-at)
+		}
+		out[i] = flat[at : at+int(n) : at+int(n)]
+		at += int(n)
+	}
+	if at != len(flat) {
+		return nil, invalid("%s: %d are nobody's", what, len(flat)-at)
+	}
+	return out, nil
+}
+
+// place finds where each payload lies.
+func (w *work) place(blobs []int32) error {
+	n := len(w.Keys)
+	w.nblobs = len(blobs)
+	w.blob, w.offset = make([]int32, n), make([]int64, n)
+	t := 0
+	for b, count := range blobs {
+		at := int64(0)
+		if count < 0 || int(count) > n-t {
+			return invalid("blob %d has %d payloads, there are %d left", b, count, n-t)
+		}
+		for range count {
+			w.blob[t], w.offset[t] = int32(b), at
+			if w.length[t] > 0 {
+				at += int64(w.length[t])
+			}
+			t++
+		}
+	}
+	if t != n {
+		return invalid("the payloads of %d tasks are in no blob", n-t)
+	}
+	for t, l := range w.length {
+		if l < -1 || l == -1 && (w.outer == nil || len(w.outer[t]) == 0) {
+			return invalid("%q: its payload has a length of %d and there is no outer object", w.Keys[t], l)
+		}
+	}
+	return nil
+}
+
+func (w *work) note(t int32) *Note {
+	if w.noteOf == nil || w.noteOf[t] < 0 {
+		return nil
+	}
+	return &w.Notes[w.noteOf[t]]
+}
+
+// build makes the graph.
+func (w *work) build(groupOf, order []int32) error {
+	n := len(w.Keys)
+	for t := range n {
+		if w.noteOf != nil && int(w.noteOf[t]) >= len(w.Notes) {
+			return invalid("%q has note %d, there are %d", w.Keys[t], w.noteOf[t], len(w.Notes))
+		}
+	}
+	tasks := make([]graph.Task, n)
+	for t := range tasks {
+		x := graph.Task{Key: w.Keys[t], Deps: w.deps[t], Producer: len(w.Producer) > 0 && w.Producer[t] != 0}
+		if groupOf != nil {
+			if g := groupOf[t]; g < 0 || int(g) >= len(w.Groups) {
+				return invalid("%q is of group %d, there are %d", x.Key, g, len(w.Groups))
+			}
+			x.Group = w.Groups[groupOf[t]]
+		}
+		if note := w.note(int32(t)); note != nil {
+			x.Priority = note.Priority
+			if note.Returns < 0 {
+				return invalid("%q gives %d results", x.Key, note.Returns)
+			}
+		}
+		tasks[t] = x
+		for j, d := range x.Deps {
+			if d < 0 || int(d) >= n {
+				return &graph.MissingError{Key: fmt.Sprintf("task %d", d), By: x.Key}
+			}
+			if w.parts != nil && (w.parts[t][j] < 0 || w.parts[t][j] >= w.returns(d)) {
+				return invalid("%q takes result %d of %q, which gives %d", x.Key, w.parts[t][j], w.Keys[d], w.returns(d))
+			}
+		}
+	}
+	if order == nil {
+		ranks, err := dask.Of(shape{w})
+		if err != nil { // graph.New says it better
+			if _, better := graph.New(tasks, nil, w.wanted); better != nil {
+				return better
+			}
+			return err
+		}
+		order = ranks
+	}
+	var err error
+	w.graph, err = graph.New(tasks, order, w.wanted)
+	return err
+}
+
+// shape is what the static order is made from.
+type shape struct{ *work }
+
+// Len implements order.Graph.
+func (s shape) Len() int { return len(s.Keys) }
+
+// Deps implements order.Graph.
+func (s shape) Deps(i int) []int32 { return s.deps[i] }
+
+// Name implements order.Graph.
+func (s shape) Name(i int) string { return s.Keys[i] }
+
+// Kind implements order.Graph.
+func (s shape) Kind(int) dask.Kind { return dask.Run }
+
+// returns is how many results a task gives.
+func (w *work) returns(t int32) int32 {
+	if note := w.note(t); note != nil && note.Returns > 0 {
+		return note.Returns
+	}
+	return 1
+}

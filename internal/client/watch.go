@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"sync"
+
+	"mobula/wire"
+)
+
+// Watcher hears when objects are resolved, of any number of them, without a goroutine each and without fetching
+// what is stored. Its methods are safe for concurrent use.
+type Watcher struct {
+	c *Client
+
+	mu    sync.Mutex
+	nodes map[int]*waitNode // guarded by mu: under way, by token
+	ready []Watched         // guarded by mu
+	ch    chan struct{}     // capacity 1: ready has become non-empty
+}
+
+// Watched is an object that was resolved: inline, stored or with an error.
+type Watched struct {
+	Token  int
+	Result *wire.Result
+}
+
+// NewWatcher makes a watcher.
+func (c *Client) NewWatcher() *Watcher {
+	return &Watcher{c: c, nodes: make(map[int]*waitNode), ch: make(chan struct{}, 1)}
+}
+
+// Submit is Client.Submit of a task that is no stream; its first return is watched, under a token that is not in use.
+func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([]*Handle, error) {
+	c := w.c
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	if c.credit.on.Load() {
+		if err := c.admit(ctx, c.task(ctx), wire.CostOfSpec(spec)); err != nil {
+			return nil, err
+		}
+	}
+	hs := c.returns(spec)
+	n := &waitNode{watcher: w, h: hs[0], i: token}
+	w.mu.Lock()
+	w.nodes[token] = n
+	w.mu.Unlock()
+	ask, err := c.link(n)
+	if err == nil {
+		msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: n.h.id}}
+		if !ask { // the task runs again, and this process knows the result already
+			msgs = msgs[:1]
+		}
+		err = c.Send(msgs...)
+	}
+	if err != nil {
+		w.Forget(token)
+		for _, h := range hs {
+			h.Release()
+		}
+		return nil, err
+	}
+	return hs, nil
+}
+
+// Forget ends the watch on an object; what was heard already is still given.
+func (w *Watcher) Forget(token int) {
+	w.mu.Lock()
+	n := w.nodes[token]
+	delete(w.nodes, token)
+	w.mu.Unlock()
+	if n == nil {
+		return
+	}
+	s := w.c.table.shard(n.h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := &n.h.wait; *p != nil; p = &(*p).next {
+		if *p == n {
+			*p = n.next
+			return
+		}
+	}
+}
+
+// Ready is signalled when Take has something to give.
+func (w *Watcher) Ready() <-chan struct{} { return w.ch }
+
+// Take appends what was resolved since the last call.
+func (w *Watcher) Take(buf []Watched) []Watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.ready {
+		delete(w.nodes, x.Token)
+	}
+	buf = append(buf, w.ready...)
+	clear(w.ready)
+	w.ready = w.ready[:0]
+	return buf
+}
+
+// resolved is told under the shard's lock.
+func (w *Watcher) resolved(token int, r *wire.Result) {
+	w.mu.Lock()
+	w.ready = append(w.ready, Watched{token, r})
+	first := len(w.ready) == 1
+	w.mu.Unlock()
+	if !first {
+		return
+	}
+	select {
+	case w.ch <- struct{}{}:
+	default:
+	}
+}

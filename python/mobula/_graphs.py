@@ -1,0 +1,222 @@
+"""Ships a task graph to the node, whose scheduler runs it (package graph/run in the Go code says what goes over).
+
+A graph is a task of this job. Its tasks' results have their names from the start: a reference to any of them is good from the
+submit on, whether its task has begun or not.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Mapping, Optional, Sequence
+
+import cbor2
+
+from . import _functions, _ids, _runtime, _value
+from ._client import Client, Handle, TaskContext
+from ._refs import ObjectRef, ObjectRefGenerator
+from ._wire import codec, hot
+from ._wire import messages as m
+from .exceptions import InvalidError
+
+FUNC = "mobula:graph"
+VERSION = 1
+BLOB = 8 << 20  # bytes of payloads that go in one object
+
+
+@dataclass
+class Note:
+    """What is said of some tasks; equal ones are shipped once."""
+
+    resources: Mapping[str, float] = field(default_factory=dict)
+    cpu: Optional[float] = None
+    priority: int = 0
+    retries: int = 0
+    returns: int = 1
+
+    def key(self) -> tuple[Any, ...]:
+        return tuple(sorted(self.resources.items())), self.cpu, self.priority, self.retries, self.returns
+
+
+class Builder:
+    """A graph as it is put together: tasks in any order, dependencies by number."""
+
+    def __init__(self, client: Client, function: _functions.Exported) -> None:
+        self._client = client
+        self._function = function
+        self._keys: list[str] = []
+        self._deps = array("i")
+        self._counts = array("i")
+        self._parts = array("i")
+        self._several = False
+        self._outer = array("i")
+        self._outer_counts = array("i")
+        self._lengths = array("i")
+        self._blob: list[bytes] = []
+        self._blob_bytes = 0
+        self._blob_tasks = 0
+        self._blobs: list[Handle] = []
+        self._blob_counts = array("i")
+        self._groups: dict[str, int] = {}
+        self._group_of = array("i")
+        self._producers = bytearray()
+        self._notes: dict[tuple[Any, ...], tuple[int, Note]] = {}
+        self._note_of = array("i")
+        self._objects: dict[bytes, int] = {}
+        self._held: list[Any] = []
+        self._tc = _runtime.context(client)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def outer(self, ref: "ObjectRef[Any]") -> int:
+        """The number of an object from outside the graph."""
+        n = self._objects.get(ref._h.id)
+        if n is None:
+            n = self._objects[ref._h.id] = len(self._objects)
+            self._held.append(ref)
+        return n
+
+    def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Iterable[int] = (), *, parts: Optional[Sequence[int]] = None,
+             producer: bool = False, note: Optional[Note] = None) -> int:
+        """Adds a task: it is called with the payload, the results of deps and the outer objects. Gives its number."""
+        self._keys.append(key)
+        self._deps.extend(deps)
+        self._counts.append(len(deps))
+        if parts is not None:
+            self._several = True
+            self._parts.extend(parts)
+        else:
+            self._parts.extend([0] * len(deps))
+        outer = list(outer)
+        if len(payload) > self._client.inline:
+            outer.insert(0, self.outer(self._put(payload)))
+            self._lengths.append(-1)
+        else:
+            self._lengths.append(len(payload))
+            self._blob.append(payload)
+            self._blob_bytes += len(payload)
+        self._blob_tasks += 1
+        if self._blob_bytes >= BLOB:
+            self._ship()
+        self._outer.extend(outer)
+        self._outer_counts.append(len(outer))
+        self._group_of.append(self._groups.setdefault(group, len(self._groups)))
+        self._producers.append(producer)
+        n = -1
+        if note is not None:
+            n, _ = self._notes.setdefault(note.key(), (len(self._notes), note))
+        self._note_of.append(n)
+        return len(self._keys) - 1
+
+    def _put(self, data: bytes, refs: Sequence[bytes] = ()) -> "ObjectRef[Any]":
+        return ObjectRef(put_bytes(self._client, self._tc, data, refs))
+
+    def _ship(self) -> None:
+        if self._blob_tasks:
+            self._held.append(ref := self._put(b"".join(self._blob)))
+            self._blobs.append(ref._h)
+            self._blob_counts.append(self._blob_tasks)
+            self._blob, self._blob_bytes, self._blob_tasks = [], 0, 0
+
+    def submit(self, wanted: Sequence[int], *, saturation: float, failures: int, events: bool, order: Optional[Sequence[int]] = None) -> "Graph":
+        """Ships the graph and starts it. The results of wanted can be referred to from now on."""
+        c, tc = self._client, self._tc
+        self._ship()
+        sha = self._function.publish(c.welcome.job_dir)
+        body = cbor2.dumps({
+            "v": VERSION, "func": f"py:{self._function.name}:{sha}", "keys": self._keys, "deps": self._deps.tobytes(), "ndeps": self._counts.tobytes(),
+            "parts": self._parts.tobytes() if self._several else b"", "outer": self._outer.tobytes(), "nouter": self._outer_counts.tobytes(),
+            "blobs": self._blob_counts.tobytes(), "length": self._lengths.tobytes(), "meta": _value.META_BYTES,
+            "groups": list(self._groups), "group": self._group_of.tobytes(), "produce": bytes(self._producers),
+            "notes": [{"resources": dict(n.resources), "cpu": n.cpu, "priority": n.priority, "retries": n.retries, "returns": n.returns}
+                      for _, n in self._notes.values()],
+            "note": self._note_of.tobytes() if self._notes else b"", "order": array("i", order).tobytes() if order is not None else b"",
+            "wanted": array("i", wanted).tobytes(), "saturation": float(saturation), "failures": failures, "events": events})
+        refs = [h.id for h in self._blobs] + list(self._objects)
+        task = tc.next_task()
+        if len(body) > c.inline:
+            self._held.append(request := self._put(body))
+            first = hot.arg_ref(request._h.id)
+        else:
+            first = hot.arg_value(_value.META_BYTES, body)
+        options = m.TaskOptions(func=FUNC, num_returns=-1 if events else 1, resources=[m.Resource("CPU", 0)], max_retries=3, label="graph", max_concurrency=1,
+                                max_pending_calls=-1)
+        c.check()
+        derive = _ids.deriver(task)
+        out = {n: ObjectRef(c.adopt(_ids.return_id(derive(n + 1), 0))) for n in wanted}
+        end = None if events else ObjectRef(c.adopt(_ids.return_id(task, 0)))
+        c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
+                                first + hot.arg_value(_value.META_BYTES, b"", refs), tc.trace + hot.promises([n + 1 for n in wanted])))
+        c.flush()
+        return Graph(c, task, out, end)
+
+
+def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = ()) -> Handle:
+    """An object of plain bytes."""
+    id = tc.next_put()
+    if len(data) <= c.inline:
+        return c.put_small(id, _value.META_BYTES, data, refs)
+    h = c.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", _value.META_BYTES, len(data), [(0, data)], refs, tc=tc)
+    assert h is not None
+    return h
+
+
+@dataclass
+class Event:
+    """Tasks, by number, that were started, that ended and that failed since the last; the last one has a summary."""
+
+    started: list[int]
+    done: list[int]
+    failed: list[int]
+    summary: Optional[dict[str, Any]]
+
+
+class Graph:
+    """A graph that was submitted."""
+
+    def __init__(self, client: Client, task: bytes, refs: dict[int, "ObjectRef[Any]"], end: "Optional[ObjectRef[Any]]") -> None:
+        self.client = client
+        self.task = task
+        self.refs = refs
+        self.end = end  # the summary's reference, of a graph without events
+        self._items = ObjectRefGenerator(client, task) if end is None else None
+        self._over = False
+
+    def events(self) -> Iterable[Event]:
+        """What happens, until the graph has ended; the error of the graph itself is raised."""
+        from ._api import get
+
+        if self._items is None:
+            raise InvalidError("the graph was submitted without events")
+        for ref in self._items:
+            e = cbor2.loads(get(ref))
+            self._over = e.get("sum") is not None
+            yield Event(e.get("s") or [], e.get("d") or [], e.get("f") or [], e.get("sum"))
+        self._over = True
+
+    def cancel(self) -> None:
+        """Stops the graph and what runs of it; results that are there stay."""
+        if not self._over and self.client.dead is None:
+            self._over = True
+            self.client.cancel(self.task, False, True)
+
+    def number_of(self, ref: "ObjectRef[Any]") -> Optional[int]:
+        for n, r in self.refs.items():
+            if r == ref:
+                return n
+        return None
+
+
+def check_saturation(x: Any) -> float:
+    """worker-saturation as Dask's configuration has it: a number from 0 on, or inf."""
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        raise InvalidError(f"worker-saturation is {x!r}: give a number from 0 on, or inf") from None
+    if not value >= 0:
+        raise InvalidError(f"worker-saturation is {x!r}: give a number from 0 on, or inf")
+    return value
+
+
+__all__ = ["Builder", "Event", "Graph", "Note", "check_saturation", "put_bytes"]

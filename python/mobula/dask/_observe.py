@@ -1,0 +1,3 @@
+from typing import Any
+def observed(p: Any, wanted: Any, kwargs: Any) -> Any:
+    return None

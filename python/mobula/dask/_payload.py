@@ -1,0 +1,183 @@
+"""One task of a Dask graph as bytes, and how a worker runs it.
+
+The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
+(two uint32, little endian), then the pickle of (node, keys of what it depends on, literals it takes along). Functions that cannot be found
+by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks have them.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import types
+from typing import Any, Hashable, Optional
+
+import cloudpickle
+from dask._task_spec import GraphNode
+
+from .. import _functions, _refs, _runtime, _value
+from .._graphs import Builder
+from .._refs import ObjectRef
+from ..exceptions import MobulaError, NotEncodableError
+
+_HEAD = struct.Struct("<II")
+LARGE = 64 << 10  # bytes of a buffer that is an object of its own
+META_BUFFER = _value.header(_value.ARRAY, 6, (), "ndarray")
+_SMALL = (int, float, complex, bool, type(None), str, bytes)
+
+
+def is_small(x: Any) -> bool:
+    """Whether a literal goes into the payloads of the tasks that take it."""
+    if isinstance(x, (str, bytes)):
+        return len(x) <= 1024
+    if type(x) is tuple:
+        return len(x) <= 8 and all(map(is_small, x))
+    return isinstance(x, _SMALL)
+
+
+class Writer:
+    """Writes the payloads of one graph."""
+
+    def __init__(self, builder: Builder, client: Any) -> None:
+        self._builder = builder
+        self._client = client
+        self._buffers: dict[tuple[int, int], int] = {}  # address and size -> outer object
+        self._keep: list[Any] = []
+        self._functions: dict[int, Any] = {}
+
+    def payload(self, node: GraphNode, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]]) -> tuple[bytes, list[int]]:
+        """The bytes, and the outer objects that go with them."""
+        buffers: list[int] = []
+        refs: list[bytes] = []
+        before, _value.local.refs = _value.local.refs, refs
+        try:
+            data = self._dump((node, keys, literals), buffers, refs)
+        finally:
+            _value.local.refs = before
+        outer = list(buffers)
+        for id in refs:
+            outer.append(self._builder.outer(ObjectRef(self._client.bind(id))))
+        return _HEAD.pack(len(buffers), len(refs)) + b"".join(refs) + data, outer
+
+    def _dump(self, x: Any, buffers: list[int], refs: list[bytes]) -> bytes:
+        out = io.BytesIO()
+        try:
+            _Pickler(out, self, buffers).dump(x)
+            data = out.getvalue()
+            if b"__main__" not in data:
+                return data
+        except MobulaError:
+            raise
+        except Exception:
+            pass  # cloudpickle knows more
+        buffers.clear()
+        refs.clear()
+        try:
+            data = cloudpickle.dumps(x, 5, buffer_callback=lambda b: self.buffer(b, buffers))
+        except MobulaError:
+            raise
+        except Exception as why:
+            node = x[0]
+            raise NotEncodableError(f"the task {node.key!r} cannot be pickled: {why}: {node!r}"[:2000]) from why
+        return bytes(data)
+
+    def buffer(self, b: pickle.PickleBuffer, buffers: list[int]) -> bool:
+        """True: the buffer stays in the pickle."""
+        try:
+            raw = b.raw()
+        except BufferError:
+            return True
+        if raw.nbytes < LARGE:
+            return True
+        import numpy as np
+
+        flat = np.frombuffer(raw, dtype=np.uint8)
+        where = (flat.ctypes.data, flat.nbytes)
+        n = self._buffers.get(where)
+        if n is None:
+            self._keep.append(flat)  # while it is here its address is nobody else's
+            tc = _runtime.context(self._client)
+            id = tc.next_put()
+            h = self._client.put_large(id, tc.attempt, tc.task if tc is not self._client.root else b"", META_BUFFER, flat.nbytes, [(0, raw)], [], tc=tc)
+            n = self._buffers[where] = self._builder.outer(ObjectRef(h))
+        buffers.append(n)
+        return False
+
+    def function(self, f: Any) -> str:
+        """Makes a function a file of the job; gives its hash."""
+        known = self._functions.get(id(f))
+        if known is None:
+            e = _functions.Exported(f)
+            known = self._functions[id(f)] = (e.publish(self._client.welcome.job_dir), f)
+        sha: str = known[0]
+        return sha
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, out: io.BytesIO, writer: Writer, buffers: list[int]) -> None:
+        super().__init__(out, 5, buffer_callback=lambda b: writer.buffer(b, buffers))
+        self._writer = writer
+
+    def reducer_override(self, x: Any) -> Any:
+        if type(x) is types.FunctionType and not _by_name(x):
+            return load_function, (self._writer.function(x),)
+        return NotImplemented
+
+
+def _by_name(f: types.FunctionType) -> bool:
+    """Whether a worker finds the function by its module and name."""
+    if f.__module__ == "__main__" or "<" in f.__qualname__:
+        return False
+    import sys
+
+    found: Any = sys.modules.get(f.__module__)
+    for part in f.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is f
+
+
+def load_function(sha: str) -> Any:
+    return _functions.load(_runtime.client().welcome.job_dir, sha)
+
+
+# ---- in a worker
+
+
+def run(payload: bytes, *values: Any) -> Any:
+    """Runs one task of a graph."""
+    node, data = load(payload, values)
+    settle()
+    return node(data)
+
+
+def load(payload: bytes, values: tuple[Any, ...]) -> tuple[GraphNode, dict[Hashable, Any]]:
+    """The task, and by key what it takes."""
+    nbuffers, nrefs = _HEAD.unpack_from(payload)
+    at = _HEAD.size + 20 * nrefs
+    first = len(values) - nbuffers - nrefs
+    inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
+    with _refs.resolving(inner):
+        node, keys, literals = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
+    data = dict(zip(keys, values))
+    if literals:
+        data.update(literals)
+    return node, data
+
+
+_settled = False
+
+
+def settle() -> None:
+    """Lets what a task computes with Dask run on the cluster too, in a process where nothing else was said."""
+    global _settled
+    if not _settled:
+        _settled = True
+        import dask
+
+        from ._get import get
+
+        if dask.config.get("scheduler", None) is None:
+            dask.config.set(scheduler=get)
+
+

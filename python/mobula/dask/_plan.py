@@ -1,0 +1,105 @@
+"""What of a Dask graph is to be run: nodes reached from the wanted keys, dependencies before dependents.
+
+A key stands for a task, for a value that is there (a literal of the graph), for an object of the cluster (a reference, of what was
+persisted), or, as an alias, for another key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Hashable, Iterable, Iterator
+
+from dask._task_spec import Alias, DataNode, GraphNode, convert_legacy_graph
+from dask.core import flatten
+
+from .._refs import ObjectRef
+
+Key = Hashable
+
+
+class Plan:
+    """A graph that was looked through."""
+
+    def __init__(self, nodes: dict[Key, GraphNode], given: dict[Key, ObjectRef[Any]]) -> None:
+        self.nodes = nodes
+        self.given = given  # keys that are objects of the cluster
+        self.literals: dict[Key, Any] = {}
+        self.tasks: list[Key] = []  # dependencies first
+        self._target: dict[Key, Key] = {}
+
+    def find(self, key: Key) -> Key:
+        """The key that an alias stands for in the end, or the key itself."""
+        return self._target.get(key, key)
+
+    def reach(self, keys: Iterable[Key]) -> None:
+        """Takes in what keys need. The stack is a depth-first walk: a key on the way down that is met again is a cycle."""
+        done: set[Key] = set()
+        for wanted in keys:
+            stack: list[tuple[Key, Iterator[Key]]] = []
+            path: dict[Key, None] = {}
+            self._enter(wanted, None, done, path, stack)
+            while stack:
+                key, deps = stack[-1]
+                for d in deps:
+                    if d in path:
+                        loop = list(path)
+                        loop = loop[loop.index(d):] + [d]
+                        raise RuntimeError("Cycle detected in Dask: " + " -> ".join(map(str, loop)))
+                    if d not in done:
+                        self._enter(d, key, done, path, stack)
+                        break
+                else:
+                    stack.pop()
+                    path.pop(key)
+                    done.add(key)
+                    self._leave(key)
+
+    def _enter(self, key: Key, by: Key, done: set[Key], path: dict[Key, None], stack: list[tuple[Key, Iterator[Key]]]) -> None:
+        if key in done:
+            return
+        if key in self.given:
+            done.add(key)
+            return
+        node = self.nodes.get(key)
+        if node is None:
+            where = f" that {by!r} depends on" if by is not None else ""
+            raise KeyError(f"the key {key!r}{where} is not in the graph")
+        if isinstance(node, DataNode):
+            done.add(key)
+            self.literals[key] = node.value
+            return
+        path[key] = None
+        stack.append((key, iter(node.dependencies)))
+
+    def _leave(self, key: Key) -> None:
+        node = self.nodes[key]
+        if isinstance(node, Alias):
+            self._target[key] = self.find(node.target)
+        else:
+            self.tasks.append(key)
+
+
+def flat_keys(keys: Any) -> list[Key]:
+    """The keys in nested lists of keys."""
+    return list(flatten(keys)) if isinstance(keys, list) else [keys]
+
+
+def plan(dsk: Any, keys: Any) -> Plan:
+    """Looks through a graph, of any of the forms that Dask gives a scheduler."""
+    if not isinstance(dsk, Mapping):
+        dsk = dsk.__dask_graph__()
+    dsk = dict(dsk)
+    given: dict[Key, ObjectRef[Any]] = {}
+    for k, v in dsk.items():
+        if type(v) is ObjectRef or isinstance(v, DataNode) and type(v.value) is ObjectRef:
+            given[k] = v if type(v) is ObjectRef else v.value
+    p = Plan(convert_legacy_graph(dsk), given)
+    p.reach(flat_keys(keys))
+    return p
+
+
+def nested(keys: Any, results: Mapping[Key, Any]) -> Any:
+    """The results in the shape of the keys, lists as tuples, as Dask's schedulers give them."""
+    if isinstance(keys, list):
+        return tuple(nested(k, results) for k in keys)
+    return results[keys]

@@ -1,0 +1,4 @@
+class Callback: pass
+class MobulaDaskCallback: pass
+class RayDaskCallback: pass
+ProgressBar = None
