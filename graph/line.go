@@ -35,10 +35,14 @@ func newLine(g *Graph) *line {
 // meetings gives of each task the rank of the first task that brings its result together with another's.
 func (g *Graph) meetings(topo []int32) []int32 {
 	join := make([]int32, len(topo))
+	joins := make([]bool, len(topo)) // once a task, not once an edge: a task may take everything
+	for _, t := range topo {
+		joins[t] = g.joins(t)
+	}
 	for _, t := range slices.Backward(topo) {
 		join[t] = int32(len(topo))
 		for _, u := range g.up.of(t) {
-			if g.joins(u) {
+			if joins[u] {
 				join[t] = min(join[t], g.rank[u])
 			} else {
 				join[t] = min(join[t], join[u])

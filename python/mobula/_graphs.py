@@ -17,7 +17,7 @@ from ._client import Client, Handle, TaskContext
 from ._refs import ObjectRef, ObjectRefGenerator
 from ._wire import codec, hot
 from ._wire import messages as m
-from .exceptions import InvalidError
+from .exceptions import InvalidError, MobulaError
 
 FUNC = "mobula:graph"
 VERSION = 1
@@ -65,6 +65,9 @@ class Builder:
         self._objects: dict[bytes, int] = {}
         self._held: list[Any] = []
         self._tc = _runtime.context(client)
+        self._task = self._tc.next_task()
+        self._derive = _ids.deriver(self._task)
+        self._refs: dict[int, ObjectRef[Any]] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -76,6 +79,13 @@ class Builder:
             n = self._objects[ref._h.id] = len(self._objects)
             self._held.append(ref)
         return n
+
+    def ref(self, n: int) -> "ObjectRef[Any]":
+        """The reference to a task's result. It is good once the graph was submitted with n among those wanted."""
+        r = self._refs.get(n)
+        if r is None:
+            r = self._refs[n] = ObjectRef(self._client.adopt(_ids.return_id(self._derive(n + 1), 0)))
+        return r
 
     def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Iterable[int] = (), *, parts: Optional[Sequence[int]] = None,
              producer: bool = False, note: Optional[Note] = None) -> int:
@@ -134,7 +144,7 @@ class Builder:
             "note": self._note_of.tobytes() if self._notes else b"", "order": array("i", order).tobytes() if order is not None else b"",
             "wanted": array("i", wanted).tobytes(), "saturation": float(saturation), "failures": failures, "events": events})
         refs = [h.id for h in self._blobs] + list(self._objects)
-        task = tc.next_task()
+        task = self._task
         if len(body) > c.inline:
             self._held.append(request := self._put(body))
             first = hot.arg_ref(request._h.id)
@@ -143,8 +153,7 @@ class Builder:
         options = m.TaskOptions(func=FUNC, num_returns=-1 if events else 1, resources=[m.Resource("CPU", 0)], max_retries=3, label="graph", max_concurrency=1,
                                 max_pending_calls=-1)
         c.check()
-        derive = _ids.deriver(task)
-        out = {n: ObjectRef(c.adopt(_ids.return_id(derive(n + 1), 0))) for n in wanted}
+        out = {n: self.ref(n) for n in wanted}
         end = None if events else ObjectRef(c.adopt(_ids.return_id(task, 0)))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
                                 first + hot.arg_value(_value.META_BYTES, b"", refs), tc.trace + hot.promises([n + 1 for n in wanted])))
@@ -182,6 +191,7 @@ class Graph:
         self.end = end  # the summary's reference, of a graph without events
         self._items = ObjectRefGenerator(client, task) if end is None else None
         self._over = False
+        self._summary: Optional[dict[str, Any]] = None
 
     def events(self) -> Iterable[Event]:
         """What happens, until the graph has ended; the error of the graph itself is raised."""
@@ -192,20 +202,26 @@ class Graph:
         for ref in self._items:
             e = cbor2.loads(get(ref))
             self._over = e.get("sum") is not None
+            self._summary = e.get("sum")
             yield Event(e.get("s") or [], e.get("d") or [], e.get("f") or [], e.get("sum"))
         self._over = True
+
+    def summary(self) -> Optional[dict[str, Any]]:
+        """How the graph ended: waits for that. None where it was stopped, or failed as a whole."""
+        from ._api import get
+
+        try:
+            if self.end is not None:
+                self._summary = cbor2.loads(get(self.end))
+        except MobulaError:
+            return None
+        return self._summary
 
     def cancel(self) -> None:
         """Stops the graph and what runs of it; results that are there stay."""
         if not self._over and self.client.dead is None:
             self._over = True
             self.client.cancel(self.task, False, True)
-
-    def number_of(self, ref: "ObjectRef[Any]") -> Optional[int]:
-        for n, r in self.refs.items():
-            if r == ref:
-                return n
-        return None
 
 
 def check_saturation(x: Any) -> float:

@@ -7,98 +7,11 @@ from typing import Any, Optional, Sequence
 
 import dask
 
-from .. import _functions, _runtime
 from .._api import get as fetch
-from .._client import Client
-from .._graphs import Builder, Graph, Note, check_saturation
-from .._refs import ObjectRef
-from ..exceptions import MobulaError, TaskError
-from . import _payload
-from ._plan import Key, Plan, flat_keys, nested, plan
-
-_runner = _functions.Exported(_payload.run)
-_ALLOWED_FAILURES = 3  # Dask's distributed.scheduler.allowed-failures
-
-
-class Shipped:
-    """A plan on its way: which of its keys are tasks of a graph on the node, and under which number."""
-
-    def __init__(self, p: Plan, graph: Optional[Graph], numbers: dict[Key, int]) -> None:
-        self.plan = p
-        self.graph = graph
-        self.numbers = numbers
-        self.keys = list(numbers)
-
-    def result(self, key: Key) -> Any:
-        """The literal, or the reference, that a wanted key stands for."""
-        key = self.plan.find(key)
-        if key in self.plan.given:
-            return self.plan.given[key]
-        n = self.numbers.get(key)
-        if n is None:
-            return self.plan.literals[key]
-        assert self.graph is not None
-        return self.graph.refs[n]
-
-
-def ship(p: Plan, wanted: Sequence[Key], *, everything: bool = False, events: bool = False, notes: Optional[dict[Key, Note]] = None) -> Shipped:
-    """Sends a plan to the node. everything: all results can be referred to, not only the wanted ones."""
-    client = _runtime.client()
-    builder = Builder(client, _runner)
-    writer = _payload.Writer(builder, client)
-    numbers: dict[Key, int] = {}
-    literals: dict[Key, int] = {}
-    nodes, find = p.nodes, p.find
-    for key in p.tasks:
-        node = nodes[key]
-        deps: list[int] = []
-        names: list[Key] = []
-        outer: list[int] = []
-        late: list[Key] = []
-        small: Optional[dict[Key, Any]] = None
-        for d in node.dependencies:
-            t = find(d)
-            n = numbers.get(t)
-            if n is not None:
-                names.append(d)
-                deps.append(n)
-            elif t in p.given:
-                late.append(d)
-                outer.append(builder.outer(p.given[t]))
-            elif _payload.is_small(value := p.literals[t]):
-                small = small or {}
-                small[d] = value
-            else:
-                o = literals.get(t)
-                if o is None:
-                    o = literals[t] = builder.outer(_put(client, value))
-                late.append(d)
-                outer.append(o)
-        data, more = writer.payload(node, tuple(names + late), small)
-        name = str(key)
-        numbers[key] = builder.task(name, _group(key), data, deps, outer + more, producer=bool(node.data_producer), note=notes.get(key) if notes else None)
-    if not numbers:
-        return Shipped(p, None, numbers)
-    if everything:
-        asked = list(range(len(numbers)))
-    else:
-        asked = sorted({numbers[t] for k in wanted if (t := find(k)) in numbers})
-    if not asked:
-        return Shipped(p, None, {})
-    saturation = check_saturation(dask.config.get("distributed.scheduler.worker-saturation", 1.1))
-    failures = int(dask.config.get("distributed.scheduler.allowed-failures", _ALLOWED_FAILURES))
-    return Shipped(p, builder.submit(asked, saturation=saturation, failures=failures, events=events), numbers)
-
-
-def _put(client: Client, value: Any) -> "ObjectRef[Any]":
-    from .._api import put
-
-    return put(value)
-
-
-def _group(key: Key) -> str:
-    """The name that Dask groups tasks under."""
-    return str(key[0]) if isinstance(key, tuple) and key else ""
+from ._annotations import notes_of
+from ._observe import observed
+from ._plan import Key, flat_keys, nested, plan
+from ._ship import collect, ship
 
 
 class Scheduler:
@@ -107,15 +20,15 @@ class Scheduler:
     __name__ = "mobula.dask.get"
 
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
-        """Computes keys of a graph: a key, or nested lists of keys. What is not known here of kwargs is for other schedulers."""
-        from ._observe import observed
-
+        """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks those of
+        mobula.dask.callbacks; others are for other schedulers."""
+        notes = notes_of(dsk)
+        watched, result = observed(dsk, keys, kwargs, notes)
+        if watched:
+            return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
-        watch = observed(p, wanted, kwargs)
-        if watch is not None:
-            return nested(keys, watch)
-        return nested(keys, collect(ship(p, wanted), wanted))
+        return nested(keys, collect(ship(p, wanted, notes=notes), wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
         """Starts what collections need and gives collections whose graphs hold references to the results."""
@@ -135,39 +48,8 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     """A scheduler that does not wait: results are references, of literals the literals."""
     p = plan(dsk, keys)
     wanted = flat_keys(keys)
-    s = ship(p, wanted)
+    s = ship(p, wanted, notes=notes_of(dsk))
     return nested(keys, {k: s.result(k) for k in wanted})
-
-
-def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
-    """Waits for what was asked. An error of a task is raised as it was raised there; what still runs is stopped."""
-    results = {k: s.result(k) for k in wanted}
-    asked = [(k, r) for k, r in results.items() if type(r) is ObjectRef]
-    try:
-        for (k, _), v in zip(asked, fetch([r for _, r in asked])):
-            results[k] = v
-    except BaseException as x:
-        if s.graph is not None:
-            s.graph.cancel()
-        if isinstance(x, MobulaError):
-            raise unwrapped(x)
-        raise
-    return results
-
-
-def unwrapped(x: MobulaError) -> BaseException:
-    """The exception of the task's own type, with the error that brought it as its cause."""
-    at: Optional[BaseException] = x
-    seen = 0
-    while isinstance(at, MobulaError) and seen < 1000:
-        seen += 1
-        inner = at.cause if isinstance(at, TaskError) else None
-        if inner is not None and not isinstance(inner, MobulaError):
-            inner.__cause__ = x
-            return inner
-        causes = getattr(at, "causes", ())
-        at = inner if inner is not None else causes[0] if causes else None
-    return x
 
 
 def get_sync(dsk: Any, keys: Any, **kwargs: Any) -> Any:

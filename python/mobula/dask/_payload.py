@@ -20,10 +20,12 @@ from .. import _functions, _refs, _runtime, _value
 from .._graphs import Builder
 from .._refs import ObjectRef
 from ..exceptions import MobulaError, NotEncodableError
+from . import _record
 
 _HEAD = struct.Struct("<II")
 LARGE = 64 << 10  # bytes of a buffer that is an object of its own
 META_BUFFER = _value.header(_value.ARRAY, 6, (), "ndarray")
+AROUND = "mobula.dask: callbacks around a task"  # the key under which a task that is watched takes them
 _SMALL = (int, float, complex, bool, type(None), str, bytes)
 
 
@@ -148,7 +150,22 @@ def run(payload: bytes, *values: Any) -> Any:
     """Runs one task of a graph."""
     node, data = load(payload, values)
     settle()
-    return node(data)
+    if _recorder.on:
+        return _recorded(node, data)
+    return _call(node, data)
+
+
+def _call(node: GraphNode, data: dict[Hashable, Any]) -> Any:
+    around = data.pop(AROUND, None)
+    if around is None:
+        return node(data)
+    taken = list(data.values())
+    states = [before(node.key, taken) if before is not None else None for before, _ in around]
+    result = node(data)
+    for (_, after), state in zip(around, states):
+        if after is not None:
+            after(node.key, result, state)
+    return result
 
 
 def load(payload: bytes, values: tuple[Any, ...]) -> tuple[GraphNode, dict[Hashable, Any]]:
@@ -165,14 +182,28 @@ def load(payload: bytes, values: tuple[Any, ...]) -> tuple[GraphNode, dict[Hasha
     return node, data
 
 
+def _recorded(node: GraphNode, data: dict[Hashable, Any]) -> Any:
+    tc = _runtime.current.get()
+    how = _record.FAILED
+    try:
+        result = _call(node, data)
+        how = _record.OK
+        return result
+    finally:
+        if tc is not None:
+            _recorder.note(tc.task, how)
+
+
 _settled = False
+_recorder = _record.Recorder("")
 
 
 def settle() -> None:
     """Lets what a task computes with Dask run on the cluster too, in a process where nothing else was said."""
-    global _settled
+    global _settled, _recorder
     if not _settled:
         _settled = True
+        _recorder = _record.Recorder(_runtime.client().welcome.job_dir)
         import dask
 
         from ._get import get

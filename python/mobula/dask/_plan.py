@@ -84,16 +84,23 @@ def flat_keys(keys: Any) -> list[Key]:
     return list(flatten(keys)) if isinstance(keys, list) else [keys]
 
 
-def plan(dsk: Any, keys: Any) -> Plan:
-    """Looks through a graph, of any of the forms that Dask gives a scheduler."""
+def normal(dsk: Any) -> dict[Key, Any]:
+    """A graph, of any of the forms that Dask gives a scheduler, as nodes by key; references stay as they are."""
     if not isinstance(dsk, Mapping):
         dsk = dsk.__dask_graph__()
     dsk = dict(dsk)
+    nodes: dict[Key, Any] = convert_legacy_graph(dsk)
+    return nodes
+
+
+def plan(dsk: Any, keys: Any) -> Plan:
+    """Looks through a graph."""
+    dsk = normal(dsk)
     given: dict[Key, ObjectRef[Any]] = {}
     for k, v in dsk.items():
-        if type(v) is ObjectRef or isinstance(v, DataNode) and type(v.value) is ObjectRef:
-            given[k] = v if type(v) is ObjectRef else v.value
-    p = Plan(convert_legacy_graph(dsk), given)
+        if isinstance(v, DataNode) and type(v.value) is ObjectRef:
+            given[k] = v.value
+    p = Plan(dsk, given)
     p.reach(flat_keys(keys))
     return p
 

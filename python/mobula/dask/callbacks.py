@@ -1,4 +1,132 @@
-class Callback: pass
-class MobulaDaskCallback: pass
-class RayDaskCallback: pass
-ProgressBar = None
+"""Callbacks around the tasks of Dask graphs, by the names and signatures of Dask-on-Ray; the names without ray_ are the same hooks.
+
+    class Timing(MobulaDaskCallback):
+        def _pretask(self, key, object_refs):
+            return time.time()
+
+        def _posttask(self, key, result, pre_state):
+            print(key, time.time() - pre_state)
+
+    with Timing():
+        x.compute(scheduler=mobula.dask.get)
+
+pretask and posttask run in the worker, around the task: a copy of the callback goes there. The others run in the process that computes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, ClassVar, Iterator, Optional, Sequence
+
+from dask.callbacks import Callback
+
+HOOKS = ("presubmit", "postsubmit", "pretask", "posttask", "postsubmit_all", "finish")
+
+
+class MobulaDaskCallback:
+    """Six hooks, each a method to override (_pretask, or _ray_pretask) or a function given here (pretask=, or ray_pretask=).
+
+    presubmit(task, key, deps)              before a task is submitted; what it returns, if not None, is taken as the result: the task does not run
+    postsubmit(task, key, deps, object_ref) after it was submitted
+    pretask(key, object_refs)               in the worker, before it runs, with what it takes; gives the pre_state
+    posttask(key, result, pre_state)        in the worker, after it ran
+    postsubmit_all(object_refs, dsk)        when everything was submitted
+    finish(result)                          when the result is there
+    """
+
+    active: ClassVar[list["MobulaDaskCallback"]] = []
+
+    def __init__(self, presubmit: Optional[Callable[..., Any]] = None, postsubmit: Optional[Callable[..., Any]] = None,
+                 pretask: Optional[Callable[..., Any]] = None, posttask: Optional[Callable[..., Any]] = None,
+                 postsubmit_all: Optional[Callable[..., Any]] = None, finish: Optional[Callable[..., Any]] = None, **ray: Any) -> None:
+        given = {"presubmit": presubmit, "postsubmit": postsubmit, "pretask": pretask, "posttask": posttask, "postsubmit_all": postsubmit_all,
+                 "finish": finish}
+        for name, f in ray.items():
+            short = name.removeprefix("ray_")
+            if short == name or short not in HOOKS:
+                raise TypeError(f"{type(self).__name__} has no hook {name!r}; it has {', '.join(HOOKS)}, and these with ray_ before them")
+            given[short] = f
+        for name, f in given.items():
+            if f is not None:
+                setattr(self, "_" + name, f)
+
+    def hook(self, name: str) -> Optional[Callable[..., Any]]:
+        """The hook of that name, or None."""
+        f: Optional[Callable[..., Any]] = getattr(self, "_" + name, None) or getattr(self, "_ray_" + name, None)
+        return f
+
+    def register(self) -> None:
+        """Turns the hooks on, until unregister."""
+        MobulaDaskCallback.active.append(self)
+
+    def unregister(self) -> None:
+        MobulaDaskCallback.active.remove(self)
+
+    def __enter__(self) -> "MobulaDaskCallback":
+        self.register()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.unregister()
+
+
+RayDaskCallback = MobulaDaskCallback
+
+
+class Active:
+    """The hooks that are on for one computation."""
+
+    def __init__(self, callbacks: Sequence[MobulaDaskCallback]) -> None:
+        self._callbacks = callbacks
+
+    def of(self, name: str) -> list[Callable[..., Any]]:
+        return [f for c in self._callbacks if (f := c.hook(name)) is not None]
+
+    def around(self) -> Optional[list[tuple[Optional[Callable[..., Any]], Optional[Callable[..., Any]]]]]:
+        """What runs in the worker, a pair a callback; None: nothing."""
+        pairs = [(c.hook("pretask"), c.hook("posttask")) for c in self._callbacks]
+        pairs = [p for p in pairs if p != (None, None)]
+        return pairs or None
+
+
+@contextlib.contextmanager
+def taken(extra: Sequence[MobulaDaskCallback] = ()) -> Iterator[Active]:
+    """The active hooks; within, none is active: what a hook computes itself is not observed."""
+    now = list(MobulaDaskCallback.active) + [c for c in extra if c not in MobulaDaskCallback.active]
+    MobulaDaskCallback.active = []
+    try:
+        yield Active(now)
+    finally:
+        MobulaDaskCallback.active = [c for c in now if c not in extra] + MobulaDaskCallback.active
+
+
+class ProgressBar(Callback):
+    """A bar of tasks that are done: in a terminal, or in a notebook (tqdm.auto). minimum: seconds before it is shown."""
+
+    def __init__(self, minimum: float = 0.0, desc: str = "tasks", **tqdm: Any) -> None:
+        super().__init__()
+        self._minimum = minimum
+        self._tqdm = {"desc": desc, "unit": "task", **tqdm}
+        self._bar: Any = None
+
+    def _start_state(self, dsk: Any, state: Any) -> None:
+        from tqdm.auto import tqdm
+
+        total = sum(len(state[k]) for k in ("ready", "waiting", "running", "finished"))
+        self._bar = tqdm(total=total, delay=self._minimum, **self._tqdm)
+
+    def _pretask(self, key: Any, dsk: Any, state: Any) -> None:
+        self._show(state)
+
+    def _show(self, state: Any) -> None:
+        if self._bar is not None:
+            self._bar.update(len(state["finished"]) - self._bar.n)
+
+    def _finish(self, dsk: Any, state: Any, failed: bool) -> None:
+        if self._bar is not None:
+            self._show(state)
+            self._bar.close()
+            self._bar = None
+
+
+__all__ = ["Active", "Callback", "MobulaDaskCallback", "ProgressBar", "RayDaskCallback", "taken"]

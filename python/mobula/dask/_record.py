@@ -1,0 +1,39 @@
+"""What workers ran of graphs, one record a task, for whoever wants to check it (pytest_plugin).
+
+A job whose directory has a folder "executed" has a file in it for each worker process: records of the task's id and how it ended.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Iterator, Optional
+
+FOLDER = "executed"
+SIZE = 17  # bytes of a record: the id, and a letter
+OK, FAILED = b"k", b"f"
+
+
+class Recorder:
+    """Writes this process' file."""
+
+    def __init__(self, job_dir: str) -> None:
+        folder = os.path.join(job_dir, FOLDER)
+        self._fd: Optional[int] = None
+        self.on = False
+        if job_dir and os.path.isdir(folder):
+            self._fd = os.open(os.path.join(folder, str(os.getpid())), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self.on = True
+
+    def note(self, task: bytes, how: bytes) -> None:
+        if self._fd is not None:
+            os.write(self._fd, task + how)
+
+
+def records(job_dir: str) -> Iterator[tuple[int, bytes, bytes]]:
+    """Process, task and how it ended, of all that is recorded."""
+    folder = os.path.join(job_dir, FOLDER)
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as f:
+            data = f.read()
+        for i in range(0, len(data) - len(data) % SIZE, SIZE):
+            yield int(name), data[i:i + SIZE - 1], data[i + SIZE - 1:i + SIZE]

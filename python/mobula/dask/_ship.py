@@ -1,0 +1,180 @@
+"""A plan becomes a graph on the node, and its results values."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+
+import dask
+
+from .. import _functions, _runtime
+from .._api import get as fetch
+from .._api import put
+from .._graphs import Builder, Graph, Note, check_saturation
+from .._refs import ObjectRef
+from ..exceptions import MobulaError, TaskError
+from . import _payload
+from ._plan import Key, Plan
+from .callbacks import Active
+
+_runner = _functions.Exported(_payload.run)
+_SATURATION = 1.1  # Dask's distributed.scheduler.worker-saturation
+_ALLOWED_FAILURES = 3  # Dask's distributed.scheduler.allowed-failures
+
+
+# Told of every plan that went to the node.
+observers: list[Callable[["Shipped"], None]] = []
+
+
+class Shipped:
+    """A plan on its way: which of its keys are tasks of a graph on the node, and under which number."""
+
+    def __init__(self, p: Plan) -> None:
+        self.plan = p
+        self.graph: Optional[Graph] = None
+        self.numbers: dict[Key, int] = {}
+        self.keys: list[Key] = []
+
+    def result(self, key: Key) -> Any:
+        """The literal, or the reference, that a wanted key stands for."""
+        key = self.plan.find(key)
+        if key in self.plan.given:
+            return self.plan.given[key]
+        n = self.numbers.get(key)
+        if n is None:
+            return self.plan.literals[key]
+        assert self.graph is not None
+        return self.graph.refs[n]
+
+
+def ship(p: Plan, wanted: Sequence[Key], *, everything: bool = False, events: bool = False, notes: Optional[Mapping[Key, Note]] = None,
+         watch: Optional[Active] = None) -> Shipped:
+    """Sends a plan to the node. everything: all results can be referred to, not only the wanted ones."""
+    s = Shipped(p)
+    packing = _Packing(s, watch)
+    for key in p.tasks:
+        packing.task(key, notes.get(key) if notes else None)
+    asked = list(range(len(s.numbers))) if everything else sorted({s.numbers[t] for k in wanted if (t := p.find(k)) in s.numbers})
+    if asked:
+        saturation = check_saturation(dask.config.get("distributed.scheduler.worker-saturation", _SATURATION))
+        failures = int(dask.config.get("distributed.scheduler.allowed-failures", _ALLOWED_FAILURES))
+        s.graph = packing.builder.submit(asked, saturation=saturation, failures=failures, events=events)
+    packing.submitted()
+    for tell in observers:
+        tell(s)
+    return s
+
+
+class _Packing:
+    """Packs the tasks of a plan, dependencies first."""
+
+    def __init__(self, s: Shipped, watch: Optional[Active]) -> None:
+        client = _runtime.client()
+        self._s = s
+        self.builder = Builder(client, _runner)
+        self._writer = _payload.Writer(self.builder, client)
+        self._literals: dict[Key, int] = {}
+        self._presubmit: list[Callable[..., Any]] = watch.of("presubmit") if watch is not None else []
+        self._postsubmit: list[Callable[..., Any]] = watch.of("postsubmit") if watch is not None else []
+        around = watch.around() if watch is not None else None
+        self._around: Optional[int] = self.builder.outer(put(around)) if around else None
+
+    def task(self, key: Key, note: Optional[Note]) -> None:
+        s, p = self._s, self._s.plan
+        node = p.nodes[key]
+        for f in self._presubmit:
+            value = f(node, key, self._refs(key))
+            if value is not None:
+                p.literals[key] = value
+                return
+        deps: list[int] = []
+        names: list[Key] = []
+        outer: list[int] = []
+        late: list[Key] = []
+        small: Optional[dict[Key, Any]] = None
+        for d in node.dependencies:
+            t = p.find(d)
+            n = s.numbers.get(t)
+            if n is not None:
+                names.append(d)
+                deps.append(n)
+            elif t in p.given:
+                late.append(d)
+                outer.append(self.builder.outer(p.given[t]))
+            elif _payload.is_small(value := p.literals[t]):
+                small = small or {}
+                small[d] = value
+            else:
+                late.append(d)
+                outer.append(self._literal(t, value))
+        if self._around is not None:
+            late.append(_payload.AROUND)
+            outer.append(self._around)
+        data, more = self._writer.payload(node, tuple(names + late), small)
+        s.keys.append(key)
+        s.numbers[key] = self.builder.task(str(key), _group(key), data, deps, outer + more, producer=bool(node.data_producer), note=note)
+
+    def _literal(self, key: Key, value: Any) -> int:
+        n = self._literals.get(key)
+        if n is None:
+            n = self._literals[key] = self.builder.outer(put(value))
+        return n
+
+    def _refs(self, key: Key) -> list[Any]:
+        """What a task takes: references, and literals as they are."""
+        s, p = self._s, self._s.plan
+        out = []
+        for d in p.nodes[key].dependencies:
+            t = p.find(d)
+            n = s.numbers.get(t)
+            out.append(self.builder.ref(n) if n is not None else p.given[t] if t in p.given else p.literals[t])
+        return out
+
+    def submitted(self) -> None:
+        """The graph is on its way."""
+        for f in self._postsubmit:
+            for key, n in self._s.numbers.items():
+                f(self._s.plan.nodes[key], key, self._refs(key), self.builder.ref(n))
+
+
+def _group(key: Key) -> str:
+    """The name that Dask groups tasks under; of a plain key it follows from the key."""
+    return str(key[0]) if isinstance(key, tuple) and key else ""
+
+
+@contextlib.contextmanager
+def stopping(s: Shipped) -> Iterator[None]:
+    """Whatever leaves the block early stops the graph; an error of a task is raised as it was raised there."""
+    try:
+        yield
+    except BaseException as x:
+        if s.graph is not None:
+            s.graph.cancel()
+        if isinstance(x, MobulaError):
+            raise unwrapped(x)
+        raise
+
+
+def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
+    """Waits for what was asked."""
+    results = {k: s.result(k) for k in wanted}
+    asked = [(k, r) for k, r in results.items() if type(r) is ObjectRef]
+    with stopping(s):
+        for (k, _), v in zip(asked, fetch([r for _, r in asked])):
+            results[k] = v
+    return results
+
+
+def unwrapped(x: MobulaError) -> BaseException:
+    """The exception of the task's own type, with the error that brought it as its cause."""
+    at: Optional[BaseException] = x
+    seen = 0
+    while isinstance(at, MobulaError) and seen < 1000:
+        seen += 1
+        inner = at.cause if isinstance(at, TaskError) else None
+        if inner is not None and not isinstance(inner, MobulaError):
+            inner.__cause__ = x
+            return inner
+        causes = getattr(at, "causes", ())
+        at = inner if inner is not None else causes[0] if causes else None
+    return x

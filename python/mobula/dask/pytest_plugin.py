@@ -1,0 +1,124 @@
+"""Runs a test session's Dask computations on Mobula: pytest -p mobula.dask.pytest_plugin
+
+Our get takes the place of every scheduler that Dask knows by name, and of the configured one. The session fails if no computation came here, or if
+what the node's scheduler says it ran and what worker processes wrote down that they ran disagree.
+
+MOBULA_DASK_CPUS is how many tasks run at once (2), MOBULA_DASK_STORE the object store's size in bytes (512 MiB). With
+MOBULA_DASK_REPORT the session's counts are written to that file, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional
+
+import dask
+import pytest
+
+import mobula
+from mobula import _ids, _runtime
+
+from . import _record, _ship
+from ._get import get
+
+_NAMES = ("sync", "synchronous", "single-threaded", "threads", "threading", "processes", "multiprocessing")
+
+
+class Tally:
+    """The graphs that went to the node, and what became of them."""
+
+    def __init__(self) -> None:
+        self.gets = 0
+        self.graphs: list[Any] = []
+
+    def shipped(self, s: _ship.Shipped) -> None:
+        self.gets += 1
+        if s.graph is not None:
+            self.graphs.append((s.graph, len(s.numbers)))
+
+    def check(self, job_dir: str) -> tuple[dict[str, int], list[str]]:
+        """Counts, and what is wrong."""
+        done: dict[bytes, bytes] = {}
+        in_driver = 0
+        for pid, task, how in _record.records(job_dir):
+            in_driver += pid == os.getpid()
+            if done.get(task) != _record.OK:
+                done[task] = how
+        ran = unfinished = tasks = 0
+        wrong = []
+        known: set[bytes] = set()
+        for graph, n in self.graphs:
+            derive = _ids.deriver(graph.task)
+            mine = [derive(i + 1) for i in range(n)]
+            known.update(mine)
+            tasks += n
+            summary = graph.summary()
+            if summary is None:
+                unfinished += 1
+                continue
+            recorded = sum(t in done for t in mine)  # a task may also end well and then fail: with a result that cannot be pickled
+            ran += summary["ran"]
+            if not summary["ran"] <= recorded <= summary["ran"] + summary["failed"]:
+                wrong.append(f"graph {graph.task.hex()}: the scheduler says {summary['ran']} tasks ran and {summary['failed']} failed, "
+                             f"workers wrote down {recorded}")
+        # What a task computes in a worker is another graph of this job, which is not in our list.
+        counts = {"gets": self.gets, "graphs": len(self.graphs), "tasks": tasks, "executed": ran, "recorded": len(done), "nested": len(done.keys() - known),
+                  "stopped": unfinished, "in_driver": in_driver}
+        if in_driver:
+            wrong.append(f"{in_driver} tasks ran in the process of the tests")
+        if not self.gets:
+            wrong.append("no computation came to mobula.dask.get: the session says nothing about it")
+        return counts, wrong
+
+
+class Plugin:
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.client: Any = None
+        self.before: Optional[dict[str, Any]] = None
+
+    def begin(self) -> None:
+        mobula.init(num_cpus=int(os.environ.get("MOBULA_DASK_CPUS", "2")),
+                    object_store_memory=int(os.environ.get("MOBULA_DASK_STORE", str(512 << 20))))
+        self.client = _runtime.client()
+        os.makedirs(os.path.join(self.client.welcome.job_dir, _record.FOLDER), exist_ok=True)
+        schedulers: Any = dask.base.named_schedulers
+        self.before = dict(schedulers)
+        for name in _NAMES:
+            schedulers[name] = get
+        dask.config.set(scheduler=get)
+        _ship.observers.append(self.tally.shipped)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.client is None:
+            return
+        _ship.observers.remove(self.tally.shipped)
+        schedulers: Any = dask.base.named_schedulers
+        schedulers.update(self.before or {})
+        dask.config.set(scheduler=None)
+        counts, wrong = self.tally.check(self.client.welcome.job_dir)
+        report = os.environ.get("MOBULA_DASK_REPORT")
+        if report:
+            with open(report, "w") as f:
+                json.dump({**counts, "wrong": wrong}, f)
+        self.counts, self.wrong = counts, wrong
+        if wrong:
+            session.exitstatus = 1
+        mobula.shutdown()
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.client is None:
+            return
+        c = self.counts
+        terminalreporter.write_line(f"mobula: {c['gets']} computations, {c['executed']} tasks in worker processes, {c['nested']} nested")
+        for line in self.wrong[:10]:
+            terminalreporter.write_line("mobula: " + line, red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    plugin = Plugin()
+    config.pluginmanager.register(plugin, "mobula-dask")
+    if not config.option.collectonly:
+        plugin.begin()
