@@ -11,7 +11,7 @@ from .._api import get as fetch
 from ._annotations import notes_of
 from ._observe import observed
 from ._plan import Key, flat_keys, nested, plan
-from ._ship import collect, ship
+from ._ship import collect, fusing, ship
 
 
 class Scheduler:
@@ -21,14 +21,14 @@ class Scheduler:
 
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
         """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks those of
-        mobula.dask.callbacks; others are for other schedulers."""
+        mobula.dask.callbacks, and without optimize_graph each task runs by itself; others are for other schedulers."""
         notes = notes_of(dsk)
         watched, result = observed(dsk, keys, kwargs, notes)
         if watched:
             return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
-        return nested(keys, collect(ship(p, wanted, notes=notes), wanted))
+        return nested(keys, collect(ship(p, wanted, fuse=kwargs.get("optimize_graph", True) and fusing(), notes=notes), wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
         """Starts what collections need and gives collections whose graphs hold references to the results."""

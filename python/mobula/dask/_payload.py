@@ -1,7 +1,8 @@
 """One task of a Dask graph as bytes, and how a worker runs it.
 
 The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
-(two uint32, little endian), then the pickle of (node, keys of what it depends on, literals it takes along). Functions that cannot be found
+(two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along): nodes that
+run one after another, each with the name under which it takes the one before. Functions that cannot be found
 by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks have them.
 """
 
@@ -11,7 +12,7 @@ import io
 import pickle
 import struct
 import types
-from typing import Any, Hashable, Optional
+from typing import Any, Hashable, Optional, Sequence
 
 import cloudpickle
 from dask._task_spec import GraphNode
@@ -22,6 +23,7 @@ from .._refs import ObjectRef
 from ..exceptions import MobulaError, NotEncodableError
 from . import _record
 
+Nodes = Sequence[tuple[GraphNode, Optional[Hashable]]]
 _HEAD = struct.Struct("<II")
 LARGE = 64 << 10  # bytes of a buffer that is an object of its own
 META_BUFFER = _value.header(_value.ARRAY, 6, (), "ndarray")
@@ -48,13 +50,13 @@ class Writer:
         self._keep: list[Any] = []
         self._functions: dict[int, Any] = {}
 
-    def payload(self, node: GraphNode, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]]) -> tuple[bytes, list[int]]:
+    def payload(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]]) -> tuple[bytes, list[int]]:
         """The bytes, and the outer objects that go with them."""
         buffers: list[int] = []
         refs: list[bytes] = []
         before, _value.local.refs = _value.local.refs, refs
         try:
-            data = self._dump((node, keys, literals), buffers, refs)
+            data = self._dump((nodes, keys, literals), buffers, refs)
         finally:
             _value.local.refs = before
         outer = list(buffers)
@@ -80,7 +82,7 @@ class Writer:
         except MobulaError:
             raise
         except Exception as why:
-            node = x[0]
+            node = x[0][-1][0]
             raise NotEncodableError(f"the task {node.key!r} cannot be pickled: {why}: {node!r}"[:2000]) from why
         return bytes(data)
 
@@ -148,17 +150,25 @@ def load_function(sha: str) -> Any:
 
 def run(payload: bytes, *values: Any) -> Any:
     """Runs one task of a graph."""
-    node, data = load(payload, values)
+    nodes, data = load(payload, values)
     settle()
     if _recorder.on:
-        return _recorded(node, data)
-    return _call(node, data)
+        return _recorded(nodes, data)
+    return _call(nodes, data)
 
 
-def _call(node: GraphNode, data: dict[Hashable, Any]) -> Any:
+def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     around = data.pop(AROUND, None)
     if around is None:
-        return node(data)
+        result = None
+        for node, link in nodes:
+            if link is not None:
+                data[link] = result
+            result = node(data)
+            if link is not None:
+                del data[link]
+        return result
+    ((node, _),) = nodes  # what is watched is not fused
     taken = list(data.values())
     states = [before(node.key, taken) if before is not None else None for before, _ in around]
     result = node(data)
@@ -168,25 +178,25 @@ def _call(node: GraphNode, data: dict[Hashable, Any]) -> Any:
     return result
 
 
-def load(payload: bytes, values: tuple[Any, ...]) -> tuple[GraphNode, dict[Hashable, Any]]:
-    """The task, and by key what it takes."""
+def load(payload: bytes, values: tuple[Any, ...]) -> tuple[Nodes, dict[Hashable, Any]]:
+    """The nodes, and by key what they take."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
     at = _HEAD.size + 20 * nrefs
     first = len(values) - nbuffers - nrefs
     inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
     with _refs.resolving(inner):
-        node, keys, literals = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
+        nodes, keys, literals = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
     data = dict(zip(keys, values))
     if literals:
         data.update(literals)
-    return node, data
+    return nodes, data
 
 
-def _recorded(node: GraphNode, data: dict[Hashable, Any]) -> Any:
+def _recorded(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     tc = _runtime.current.get()
     how = _record.FAILED
     try:
-        result = _call(node, data)
+        result = _call(nodes, data)
         how = _record.OK
         return result
     finally:

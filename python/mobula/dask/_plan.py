@@ -54,6 +54,28 @@ class Plan:
                     done.add(key)
                     self._leave(key)
 
+    def chains(self, wanted: Iterable[Key]) -> list[list[Key]]:
+        """The tasks again, those that follow one another alone in one list: each but the first takes the one before it and no other task, each
+        but the last is taken by nothing else and is not wanted. Such tasks are best run as one: nothing else could run between them."""
+        wanted = {self.find(k) for k in wanted}
+        taken: dict[Key, int] = {}
+        inputs: dict[Key, set[Key]] = {}
+        known = set(self.tasks)
+        for key in self.tasks:
+            mine = inputs[key] = {t for d in self.nodes[key].dependencies if (t := self.find(d)) in known}
+            for t in mine:
+                taken[t] = taken.get(t, 0) + 1
+        out: dict[Key, list[Key]] = {}
+        for key in self.tasks:
+            chain: list[Key] = []
+            if len(inputs[key]) == 1 and not self.nodes[key].block_fusion:
+                (before,) = inputs[key]
+                if taken[before] == 1 and before not in wanted and not self.nodes[before].block_fusion:
+                    chain = out.pop(before)
+            chain.append(key)
+            out[key] = chain
+        return list(out.values())
+
     def _enter(self, key: Key, by: Key, done: set[Key], path: dict[Key, None], stack: list[tuple[Key, Iterator[Key]]]) -> None:
         if key in done:
             return

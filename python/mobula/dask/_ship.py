@@ -47,13 +47,14 @@ class Shipped:
         return self.graph.refs[n]
 
 
-def ship(p: Plan, wanted: Sequence[Key], *, everything: bool = False, events: bool = False, notes: Optional[Mapping[Key, Note]] = None,
+def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool = False, events: bool = False, notes: Optional[Mapping[Key, Note]] = None,
          watch: Optional[Active] = None) -> Shipped:
-    """Sends a plan to the node. everything: all results can be referred to, not only the wanted ones."""
+    """Sends a plan to the node. fuse: tasks that follow one another alone are one there. everything: all results can be referred to, not
+    only the wanted ones."""
     s = Shipped(p)
     packing = _Packing(s, watch)
-    for key in p.tasks:
-        packing.task(key, notes.get(key) if notes else None)
+    for chain in p.chains(wanted) if fuse and not everything and not notes else ([key] for key in p.tasks):
+        packing.task(chain, notes.get(chain[-1]) if notes else None)
     asked = list(range(len(s.numbers))) if everything else sorted({s.numbers[t] for k in wanted if (t := p.find(k)) in s.numbers})
     if asked:
         saturation = check_saturation(dask.config.get("distributed.scheduler.worker-saturation", _SATURATION))
@@ -63,6 +64,22 @@ def ship(p: Plan, wanted: Sequence[Key], *, everything: bool = False, events: bo
     for tell in observers:
         tell(s)
     return s
+
+
+class _Inputs:
+    """What a task takes: results of the graph, then objects from outside it, each under a name; and small values."""
+
+    def __init__(self) -> None:
+        self.names: list[Key] = []
+        self.deps: list[int] = []
+        self.late: list[Key] = []
+        self.outer: list[int] = []
+        self.small: Optional[dict[Key, Any]] = None
+
+    def outside(self, name: Key, number: int) -> None:
+        if name not in self.late:
+            self.late.append(name)
+            self.outer.append(number)
 
 
 class _Packing:
@@ -79,40 +96,50 @@ class _Packing:
         around = watch.around() if watch is not None else None
         self._around: Optional[int] = self.builder.outer(put(around)) if around else None
 
-    def task(self, key: Key, note: Optional[Note]) -> None:
+    def task(self, chain: Sequence[Key], note: Optional[Note]) -> None:
+        """Packs tasks that are to run one after another in one place, as one."""
         s, p = self._s, self._s.plan
-        node = p.nodes[key]
+        key = chain[-1]
         for f in self._presubmit:
-            value = f(node, key, self._refs(key))
+            value = f(p.nodes[key], key, self._refs(key))
             if value is not None:
                 p.literals[key] = value
                 return
-        deps: list[int] = []
-        names: list[Key] = []
-        outer: list[int] = []
-        late: list[Key] = []
-        small: Optional[dict[Key, Any]] = None
-        for d in node.dependencies:
-            t = p.find(d)
-            n = s.numbers.get(t)
-            if n is not None:
-                names.append(d)
-                deps.append(n)
-            elif t in p.given:
-                late.append(d)
-                outer.append(self.builder.outer(p.given[t]))
-            elif _payload.is_small(value := p.literals[t]):
-                small = small or {}
-                small[d] = value
-            else:
-                late.append(d)
-                outer.append(self._literal(t, value))
+        into = _Inputs()
+        before: Optional[Key] = None
+        links: list[tuple[Any, Optional[Key]]] = []
+        for k in chain:
+            link = None
+            for d in p.nodes[k].dependencies:
+                t = p.find(d)
+                if t == before and before is not None:
+                    link = d
+                else:
+                    self._take(into, d, t)
+            links.append((p.nodes[k], link))
+            before = k
         if self._around is not None:
-            late.append(_payload.AROUND)
-            outer.append(self._around)
-        data, more = self._writer.payload(node, tuple(names + late), small)
+            into.outside(_payload.AROUND, self._around)
+        data, more = self._writer.payload(links, tuple(into.names + into.late), into.small)
         s.keys.append(key)
-        s.numbers[key] = self.builder.task(str(key), _group(key), data, deps, outer + more, producer=bool(node.data_producer), note=note)
+        producer = any(node.data_producer for node, _ in links)
+        s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, producer=producer, note=note)
+
+    def _take(self, into: "_Inputs", name: Key, key: Key) -> None:
+        """Adds what a task takes under a name."""
+        p = self._s.plan
+        n = self._s.numbers.get(key)
+        if n is not None:
+            if name not in into.names:
+                into.names.append(name)
+                into.deps.append(n)
+        elif key in p.given:
+            into.outside(name, self.builder.outer(p.given[key]))
+        elif _payload.is_small(value := p.literals[key]):
+            into.small = into.small or {}
+            into.small[name] = value
+        else:
+            into.outside(name, self._literal(key, value))
 
     def _literal(self, key: Key, value: Any) -> int:
         n = self._literals.get(key)
@@ -135,6 +162,11 @@ class _Packing:
         for f in self._postsubmit:
             for key, n in self._s.numbers.items():
                 f(self._s.plan.nodes[key], key, self._refs(key), self.builder.ref(n))
+
+
+def fusing() -> bool:
+    """Whether tasks that follow one another alone become one: unless Dask's configuration says no."""
+    return dask.config.get("optimization.fuse.active", None) is not False
 
 
 def _group(key: Key) -> str:
