@@ -94,7 +94,7 @@ class Builder:
         self._deps.extend(deps)
         self._counts.append(len(deps))
         if parts is not None:
-            self._several = True
+            self._several = self._several or any(parts)
             self._parts.extend(parts)
         else:
             self._parts.extend([0] * len(deps))

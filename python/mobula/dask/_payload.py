@@ -1,7 +1,7 @@
 """One task of a Dask graph as bytes, and how a worker runs it.
 
 The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
-(two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along): nodes that
+(two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along, items): nodes that
 run one after another, each with the name under which it takes the one before. Functions that cannot be found
 by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks have them.
 """
@@ -50,13 +50,14 @@ class Writer:
         self._keep: list[Any] = []
         self._functions: dict[int, Any] = {}
 
-    def payload(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]]) -> tuple[bytes, list[int]]:
-        """The bytes, and the outer objects that go with them."""
+    def payload(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]],
+                indices: Optional[list[Any]] = None) -> tuple[bytes, list[int]]:
+        """The bytes, and the outer objects that go with them. With indices the task's results are these items of its value."""
         buffers: list[int] = []
         refs: list[bytes] = []
         before, _value.local.refs = _value.local.refs, refs
         try:
-            data = self._dump((nodes, keys, literals), buffers, refs)
+            data = self._dump((nodes, keys, literals, indices), buffers, refs)
         finally:
             _value.local.refs = before
         outer = list(buffers)
@@ -150,11 +151,10 @@ def load_function(sha: str) -> Any:
 
 def run(payload: bytes, *values: Any) -> Any:
     """Runs one task of a graph."""
-    nodes, data = load(payload, values)
+    nodes, data, indices = load(payload, values)
     settle()
-    if _recorder.on:
-        return _recorded(nodes, data)
-    return _call(nodes, data)
+    result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
+    return result if indices is None else tuple([result[i] for i in indices])
 
 
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
@@ -178,18 +178,18 @@ def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     return result
 
 
-def load(payload: bytes, values: tuple[Any, ...]) -> tuple[Nodes, dict[Hashable, Any]]:
-    """The nodes, and by key what they take."""
+def load(payload: bytes, values: tuple[Any, ...]) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
+    """The nodes, by key what they take, and which items of the value are the results."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
     at = _HEAD.size + 20 * nrefs
     first = len(values) - nbuffers - nrefs
     inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
     with _refs.resolving(inner):
-        nodes, keys, literals = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
+        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
     data = dict(zip(keys, values))
     if literals:
         data.update(literals)
-    return nodes, data
+    return nodes, data, indices
 
 
 def _recorded(nodes: Nodes, data: dict[Hashable, Any]) -> Any:

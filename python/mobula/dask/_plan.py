@@ -6,10 +6,11 @@ persisted), or, as an alias, for another key.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, Hashable, Iterable, Iterator
 
-from dask._task_spec import Alias, DataNode, GraphNode, convert_legacy_graph
+from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.core import flatten
 
 from .._refs import ObjectRef
@@ -25,11 +26,19 @@ class Plan:
         self.given = given  # keys that are objects of the cluster
         self.literals: dict[Key, Any] = {}
         self.tasks: list[Key] = []  # dependencies first
+        self.parts: dict[Key, tuple[Key, int]] = {}  # keys that are single results of a task which gives several
+        self.split: dict[Key, list[Any]] = {}  # such tasks, and under which indices their results are taken
         self._target: dict[Key, Key] = {}
 
     def find(self, key: Key) -> Key:
         """The key that an alias stands for in the end, or the key itself."""
         return self._target.get(key, key)
+
+    def source(self, key: Key) -> Key:
+        """What makes the result that a key stands for."""
+        key = self.find(key)
+        part = self.parts.get(key)
+        return part[0] if part is not None else key
 
     def reach(self, keys: Iterable[Key]) -> None:
         """Takes in what keys need. The stack is a depth-first walk: a key on the way down that is met again is a cycle."""
@@ -54,6 +63,30 @@ class Plan:
                     done.add(key)
                     self._leave(key)
 
+    def split_up(self, wanted: Iterable[Key]) -> None:
+        """Lets tasks of which others only take items give these items themselves: a shuffle's split of a partition into P parts then is one task with
+        P results, and not one result and P tasks that each take a part of it."""
+        wanted = {self.find(k) for k in wanted}
+        users: dict[Key, list[Key]] = {}
+        for key in self.tasks:
+            for d in self.nodes[key].dependencies:
+                users.setdefault(self.find(d), []).append(key)
+        gone: set[Key] = set()
+        for key in self.tasks:
+            items = users.get(key, ())
+            if key in wanted or key in gone or len(items) < 2:
+                continue
+            indices = [_item(self.nodes[u]) if u not in wanted else None for u in items]
+            if None in indices:
+                continue
+            order = {i: n for n, i in enumerate(dict.fromkeys(indices))}
+            self.split[key] = list(order)
+            for u, i in zip(items, indices):
+                self.parts[u] = (key, order[i])
+            gone.update(items)
+        if gone:
+            self.tasks = [k for k in self.tasks if k not in gone]
+
     def chains(self, wanted: Iterable[Key]) -> list[list[Key]]:
         """The tasks again, those that follow one another alone in one list: each but the first takes the one before it and no other task, each
         but the last is taken by nothing else and is not wanted. Such tasks are best run as one: nothing else could run between them."""
@@ -62,7 +95,7 @@ class Plan:
         inputs: dict[Key, set[Key]] = {}
         known = set(self.tasks)
         for key in self.tasks:
-            mine = inputs[key] = {t for d in self.nodes[key].dependencies if (t := self.find(d)) in known}
+            mine = inputs[key] = {t for d in self.nodes[key].dependencies if (t := self.source(d)) in known}
             for t in mine:
                 taken[t] = taken.get(t, 0) + 1
         out: dict[Key, list[Key]] = {}
@@ -70,7 +103,7 @@ class Plan:
             chain: list[Key] = []
             if len(inputs[key]) == 1 and not self.nodes[key].block_fusion:
                 (before,) = inputs[key]
-                if taken[before] == 1 and before not in wanted and not self.nodes[before].block_fusion:
+                if taken[before] == 1 and before not in self.split and before not in wanted and not self.nodes[before].block_fusion:
                     chain = out.pop(before)
             chain.append(key)
             out[key] = chain
@@ -99,6 +132,20 @@ class Plan:
             self._target[key] = self.find(node.target)
         else:
             self.tasks.append(key)
+
+
+def _item(node: GraphNode) -> Any:
+    """The index, if a task takes an item out of another's result, and does nothing else; else None."""
+    if not isinstance(node, Task) or node.func is not operator.getitem or node.kwargs or len(node.args) != 2:
+        return None
+    of, index = node.args
+    if not isinstance(of, (TaskRef, Alias)) or len(node.dependencies) != 1:
+        return None
+    if isinstance(index, DataNode):
+        index = index.value
+    if type(index) in (int, str) or type(index) is tuple and all(type(i) in (int, str) for i in index):
+        return index
+    return None
 
 
 def flat_keys(keys: Any) -> list[Key]:

@@ -52,6 +52,8 @@ def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool
     """Sends a plan to the node. fuse: tasks that follow one another alone are one there. everything: all results can be referred to, not
     only the wanted ones."""
     s = Shipped(p)
+    if fuse and not everything and not notes and splitting():
+        p.split_up(wanted)
     packing = _Packing(s, watch)
     for chain in p.chains(wanted) if fuse and not everything and not notes else ([key] for key in p.tasks):
         packing.task(chain, notes.get(chain[-1]) if notes else None)
@@ -72,6 +74,7 @@ class _Inputs:
     def __init__(self) -> None:
         self.names: list[Key] = []
         self.deps: list[int] = []
+        self.parts: list[int] = []  # beside deps: which of its results
         self.late: list[Key] = []
         self.outer: list[int] = []
         self.small: Optional[dict[Key, Any]] = None
@@ -120,19 +123,25 @@ class _Packing:
             before = k
         if self._around is not None:
             into.outside(_payload.AROUND, self._around)
-        data, more = self._writer.payload(links, tuple(into.names + into.late), into.small)
+        indices = p.split.get(key)
+        if indices is not None:
+            note = Note(returns=len(indices))
+        data, more = self._writer.payload(links, tuple(into.names + into.late), into.small, indices)
         s.keys.append(key)
         producer = any(node.data_producer for node, _ in links)
-        s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, producer=producer, note=note)
+        s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, parts=into.parts, producer=producer,
+                                           note=note)
 
     def _take(self, into: "_Inputs", name: Key, key: Key) -> None:
         """Adds what a task takes under a name."""
         p = self._s.plan
-        n = self._s.numbers.get(key)
+        part = p.parts.get(key)
+        n = self._s.numbers.get(part[0] if part is not None else key)
         if n is not None:
             if name not in into.names:
                 into.names.append(name)
                 into.deps.append(n)
+                into.parts.append(part[1] if part is not None else 0)
         elif key in p.given:
             into.outside(name, self.builder.outer(p.given[key]))
         elif _payload.is_small(value := p.literals[key]):
@@ -167,6 +176,11 @@ class _Packing:
 def fusing() -> bool:
     """Whether tasks that follow one another alone become one: unless Dask's configuration says no."""
     return dask.config.get("optimization.fuse.active", None) is not False
+
+
+def splitting() -> bool:
+    """Whether a task of which others only take items gives these (enable's use_shuffle_optimization)."""
+    return bool(dask.config.get("mobula.shuffle-optimization", True))
 
 
 def _group(key: Key) -> str:
