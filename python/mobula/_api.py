@@ -172,8 +172,8 @@ def _pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, 
     if c.dead is not None:
         raise c.dead.again()
     packed, cost, large = encode_args(c, tc, args, kwargs)
-    if c.credit is not None:
-        c.admit(cost, tc)
+    if c.credit.left is not None:
+        c.credit.admit(cost, tc)
     tc.called = True
     return packed, large
 
@@ -197,7 +197,7 @@ def _submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Seque
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + tc.trace if tc.trace else tail))
     c.maybe_flush()
     if large:
-        c._dropped.extend(large)
+        c.dropped.extend(large)
     return result
 
 
@@ -428,7 +428,7 @@ class ActorMethod:
             c.out.append(hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, order.seq, deadline, tc.trace)))
         c.maybe_flush()
         if large:
-            c._dropped.extend(large)
+            c.dropped.extend(large)
         return result
 
 

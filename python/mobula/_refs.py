@@ -36,9 +36,9 @@ class ObjectRef(Generic[T]):
         except AttributeError:
             return  # it was never made
         c = h.client
-        c._dropped.append(h)
-        if c.quiet:
-            c._arm()
+        c.dropped.append(h)
+        if c.reader.quiet:
+            c.reader.arm()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectRef) and other._h.id == self._h.id
@@ -112,7 +112,7 @@ def _settle(fut: "asyncio.Future[None]") -> None:
 
 def _give_back(c: Client, h: Handle, f: Any) -> None:
     """Nobody wants the answer any more."""
-    with c._lock:
+    with c.lock:
         if h.callbacks and f in h.callbacks:
             h.callbacks.remove(f)
             if not h.callbacks:
@@ -213,7 +213,7 @@ class ObjectRefGenerator:
             if not fut.done():
                 fut.set_result(x)
             elif isinstance(x, Handle):
-                x.client._dropped.append(x)
+                x.client.dropped.append(x)
 
         def came(x: Any) -> None:
             loop.call_soon_threadsafe(take, x)

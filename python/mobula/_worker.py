@@ -250,7 +250,8 @@ class Executor:
 
     def _interrupt(self, call: Call) -> None:
         """Makes a running call notice that it was cancelled."""
-        for w in list(self.client._followers) + list(self.acks.values()):
+        self.client.reader.wake()
+        for w in list(self.acks.values()):
             w.wake()
         a = self.actor
         if call.future is not None and a is not None and a.loop is not None:
@@ -518,7 +519,7 @@ class Executor:
         e.task = work.id.hex()
         a = self.actor
         if work.kind == m.ACTOR_CREATE and a is not None and a.id == work.id:
-            with self.client._lock:
+            with self.client.lock:
                 self._end_actor(a, ActorDiedError(f"actor {work.id.hex()} could not be created", causes=(codec.from_wire(e),)))
         return e
 
@@ -526,7 +527,7 @@ class Executor:
 
     def blocked(self, call: Call) -> None:
         """The task begins to wait: its CPU, and what is queued behind it, is given back."""
-        with self.client._lock:
+        with self.client.lock:
             call.waiting += 1
             if call.waiting > 1:
                 return  # another thread of it waits already
@@ -543,7 +544,7 @@ class Executor:
     def unblocked(self, call: Call) -> None:
         """It goes on as soon as the node has a CPU for it."""
         w = Waiter(1)
-        with self.client._lock:
+        with self.client.lock:
             call.waiting -= 1
             if call.waiting > 0:
                 return
@@ -551,11 +552,11 @@ class Executor:
             self.client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
         try:
             self.client.flush()
-            self.client._wait(w, None, call)
+            self.client.reader.wait(w, None, call)
         except TaskInterrupt:
             pass  # it is cancelled: who waited sees that too
         finally:
-            with self.client._lock:
+            with self.client.lock:
                 self.resuming.pop(call.work.id, None)
                 if call is self.main:
                     self.blocked_main = False
@@ -605,11 +606,11 @@ class Executor:
         try:
             while items >= self.consumed[work.id] + limit:
                 w = Waiter(1)
-                with self.client._lock:
+                with self.client.lock:
                     if items < self.consumed[work.id] + limit:
                         break
                     self.acks[work.id] = w
-                self.client._wait(w, None, call)
+                self.client.reader.wait(w, None, call)
         finally:
             self.unblocked(call)
 
@@ -629,7 +630,7 @@ class Executor:
             self._start_loop(a, o, groups)
         elif o.max_concurrency > 1 or groups:
             a.pools = {"": Pool(self, max(1, o.max_concurrency)), **{k: Pool(self, max(1, n)) for k, n in groups.items()}}
-        with self.client._lock:
+        with self.client.lock:
             held, a.held = a.held or [], None
             for w in held:
                 self._dispatch(w)

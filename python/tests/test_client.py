@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _client, _runtime
-from mobula import _api
+from mobula import _api, _runtime
 from mobula import exceptions as x
-from mobula._wire import codec
+from mobula._client import objects, outbox, rejoin
+from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
 
@@ -233,8 +234,23 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     mini.until(lambda: not mini.driver().handles)
 
 
+def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
+    box, written = outbox.Outbox(keep=True), []
+    conn: Any = SimpleNamespace(write=written.extend)
+    sent, never, meanwhile = (hot.put_value(bytes([i]) * 20, b"m", b"d") for i in range(3))
+    box.queue.append(sent)
+    box.write(conn)
+    box.queue += [never, hot.add_ref(bytes(20))]  # the second follows from the holdings
+    first = box.renew([b"holdings"], [b"question"])
+    box.queue.append(meanwhile)
+    assert written == [sent] and first == [b"holdings", sent, never, b"question"]
+    box.write(conn)
+    assert written == [sent, meanwhile]
+    assert box.renew([], []) == [sent, never, meanwhile]
+
+
 def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> None:
-    monkeypatch.setattr(_client, "REJOIN", 0.3)
+    monkeypatch.setattr(rejoin, "PATIENCE", 0.3)
     never = unknown()
     kept = mobula.put(5)
     mini.server.close()
@@ -274,25 +290,25 @@ def test_credit_holds_back_who_sends_too_fast() -> None:
     try:
         mobula.init(node.path)
         c = _runtime.client()
-        node.until(lambda: c.credit is not None or mobula.get(mobula.put(0)) == 1 or c.credit is not None)
+        node.until(lambda: c.credit.left is not None or mobula.get(mobula.put(0)) == 1 or c.credit.left is not None)
         refs = [mobula.put(bytes(5000)) for _ in range(50)]
         assert mobula.get(refs) == [bytes(5000)] * 50
-        assert c.credit is not None and c.credit <= 10_000
+        assert c.credit.left is not None and c.credit.left <= 10_000
     finally:
         mobula.shutdown()
         node.close()
 
 
 def test_values_that_were_forgotten_are_asked_for_again(mini: MiniNode, monkeypatch: Any) -> None:
-    monkeypatch.setattr(_client, "CACHE_BYTES", 100_000)
+    monkeypatch.setattr(objects, "CACHE_BYTES", 100_000)
     refs = [mobula.put(bytes([i]) * 10_000) for i in range(40)]
     c = _runtime.client()
-    assert c.cache_used <= 110_000 and sum(r._h.res is None for r in refs) > 25
+    assert c.objects.cache_used <= 110_000 and sum(r._h.res is None for r in refs) > 25
     assert mobula.get(refs) == [bytes([i]) * 10_000 for i in range(40)]
     assert kinds(mini, m.Get)
     del refs
     mini.until(lambda: not mini.driver().handles)
-    assert c.cache_used == 0
+    assert c.objects.cache_used == 0
 
 
 def test_reference_twice(mini: MiniNode) -> None:

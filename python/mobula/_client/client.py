@@ -1,0 +1,321 @@
+"""The client: one connection with a node, from its welcome to its end. The other modules of the package are its parts."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import threading
+import time
+from itertools import count
+from typing import Any, Callable, Optional
+
+from .._segment import open_segment
+from .._wire import codec
+from .._wire import messages as m
+from .._wire.conn import Conn, dial
+from .._wire.hot import Answer
+from ..exceptions import (DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError, ShutdownError,
+                          VersionError)
+from .context import TaskContext
+from .credit import Credit
+from .getting import Getter
+from .handle import Reading
+from .objects import Objects
+from .outbox import Outbox
+from .pending import Pending
+from .putting import Putter
+from .reader import Reader
+from .rejoin import rejoin
+from .streams import Streams
+from .waiter import Waiter
+
+log = logging.getLogger("mobula")
+
+FLUSH_EVERY = 0.001
+_SOON = 0.001  # how long a task may wait before its CPU is given back
+_COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
+
+_K = m.KIND_OF
+_RESOLVED, _STREAM_ITEM, _CREATED, _REPLY = _K[m.Resolved], _K[m.StreamItem], _K[m.Created], _K[m.Reply]
+_CREDIT, _RESYNC, _COLLECT, _MAP_FILE, _BYE = _K[m.Credit], _K[m.Resync], _K[m.Collect], _K[m.MapFile], _K[m.Bye]
+
+
+class Client:
+    def __init__(self, address: str, hello: m.Hello, reconnect: bool) -> None:
+        self.address = address
+        self.hello = hello
+        self.reconnect = reconnect
+        conn, welcome, fd, early = dial(address, hello)
+        self.conn: Optional[Conn] = conn
+        self.welcome = welcome
+        self.inline = welcome.inline_max or 100 << 10
+        self.segment = open_segment(fd, welcome.segment_size)
+        self.pid = os.getpid()
+        hello.job, hello.client, hello.token = welcome.job, welcome.client, (welcome.token or hello.token)
+        self.root = TaskContext(self, welcome.root)
+        # Whose code runs in a thread that no task has begun: in a worker the main thread's, since it may have begun the thread.
+        self.fallback = self.root
+        self.dead: Optional[MobulaError] = None
+        self.closing = False
+        self._collected = 0.0
+        self._early = early
+        # What an executor adds.
+        self.extra: dict[int, Callable[[bytes, int, int], None]] = {}
+        self.holdings: Optional[Callable[[m.Holdings], None]] = None
+
+        self.lock = threading.RLock()
+        self.reader = Reader(self)
+        self.outbox = Outbox(reconnect)
+        self.credit = Credit(self)
+        self.objects = Objects(self)
+        self.streams = Streams(self)
+        numbers = count(1)
+        self.creates, self.requests = Pending(self, numbers), Pending(self, numbers)
+        # The parts' operations that callers know as the client's, without a hop in between.
+        self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins
+        self.bind, self.adopt = self.objects.bind, self.objects.adopt
+        getter, putter = Getter(self), Putter(self, self.creates)
+        self.fetch, self.fetch_one, self.ready, self.when, self.pinned = getter.fetch, getter.fetch_one, getter.ready, getter.when, getter.pinned
+        self.put_small, self.put_large = putter.put_small, putter.put_large
+        self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
+
+    def start(self) -> None:
+        """Begins to read; extra and holdings are set."""
+        for kind, body in self._early:
+            self.handle(kind, body, 0, len(body), None)
+        self._early = []
+        self.reader.start()
+
+    # ---- sending
+
+    def send(self, chunk: bytes) -> None:
+        """Queues a message; it goes within a tick, or with the next flush."""
+        self.out.append(chunk)
+        if self.reader.quiet:
+            self.reader.arm()
+
+    def unsent(self) -> bool:
+        """Whether a flush has something to do."""
+        return bool(self.out or self.dropped or self.unpins)
+
+    def flush(self) -> None:
+        """Writes what is queued."""
+        if self.dropped or self.unpins:
+            self.objects.release()
+        if not self.out:
+            return
+        conn = self.conn
+        if conn is None:
+            return
+        try:
+            with conn.writing:
+                if self.conn is conn:
+                    self.outbox.write(conn)
+        except MobulaError as x:
+            self.broken(conn, x)
+        except BaseException:  # of a signal's handler: part of a frame may have gone
+            conn.fail(DisconnectedError("an exception cut off the writing of messages"))
+            raise
+
+    def maybe_flush(self) -> None:
+        """Flushes if nothing was flushed for a moment: one that submits without end has its tasks run meanwhile."""
+        if self.reader.quiet:
+            self.reader.arm()
+        if time.monotonic() - self.outbox.written > FLUSH_EVERY:
+            self.flush()
+
+    def cancel(self, task: bytes, force: bool, recursive: bool) -> None:
+        self.check()
+        self.send(codec.message(m.Cancel(task, force, recursive)))
+        self.flush()
+
+    def kill(self, actor: bytes, restart: bool) -> None:
+        self.check()
+        self.send(codec.message(m.KillActor(actor, restart)))
+        self.flush()
+
+    def request(self, method: str, body: bytes, timeout: float = 30.0) -> bytes:
+        """Asks the node's cold service."""
+        self.check()
+        req, w = self.requests.ask(lambda req: codec.message(m.Request(req, method, body)))
+        try:
+            if not self.wait(w, time.monotonic() + timeout):
+                raise GetTimeoutError(f"{method}: the node did not answer in {timeout} s")
+        finally:
+            self.requests.withdraw(req)
+        r: m.Reply = w.slot
+        if r.err is not None:
+            raise codec.from_wire(r.err)
+        return r.body
+
+    # ---- waiting
+
+    def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None) -> bool:
+        """Waits until w has its answers, on behalf of a task, whose CPU is given back; false if the time ran out. until is by
+        time.monotonic."""
+        self.flush()
+        if w.left <= 0:
+            return True
+        if tc is None or tc.block is None:
+            return self.reader.wait(w, until, tc)
+        # What a task waits for is most often there and only has to be fetched. Who has called a task waits for that
+        # one: it may need the CPU.
+        if not tc.called:
+            soon = time.monotonic() + _SOON
+            if self.reader.wait(w, soon if until is None else min(soon, until), tc):
+                return True
+        tc.block()
+        try:
+            return self.reader.wait(w, until, tc)
+        finally:
+            assert tc.unblock is not None
+            tc.unblock()
+
+    def view(self, res: Answer, reading: Reading) -> memoryview:
+        """The bytes of a stored object, in place."""
+        if self.segment is None:
+            raise ProtocolError("the node sent no segment with its welcome")
+        return self.segment.view(reading.pin.extent, res.size, reading)
+
+    # ---- what comes in
+
+    def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
+        """Handles a message, in the thread that reads."""
+        with self.lock:
+            if kind == _RESOLVED:
+                self.objects.resolved(b, i, j)
+                return
+            extra = self.extra.get(kind)
+            if extra is not None:
+                extra(b, i, j)
+            elif kind == _STREAM_ITEM:
+                self.streams.arrived(codec.decode(m.StreamItem, b, i, j))
+            elif kind == _CREATED:
+                a: m.Created = codec.decode(m.Created, b, i, j)
+                self.creates.answer(a.req, a)
+            elif kind == _REPLY:
+                r: m.Reply = codec.decode(m.Reply, b, i, j)
+                self.requests.answer(r.req, r)
+            elif kind == _CREDIT:
+                self.credit.grant(codec.decode(m.Credit, b, i, j).bytes)
+            elif kind == _RESYNC:
+                self._resync(codec.decode(m.Resync, b, i, j))
+            elif kind == _COLLECT:
+                self.reader.later.append(self._collect)
+            elif kind == _MAP_FILE:
+                self._map(codec.decode(m.MapFile, b, i, j), fd)
+            elif kind == _BYE:
+                bye: m.Bye = codec.decode(m.Bye, b, i, j)
+                why = codec.from_wire(bye.err) if bye.err is not None else OwnerDiedError("the node said goodbye")
+                if self.conn is not None:
+                    self.conn.fail(why)
+
+    def _map(self, a: m.MapFile, fd: Optional[int]) -> None:
+        try:
+            if fd is None:
+                fd = os.open(a.path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if self.segment is not None:
+                    self.segment.add(a.file, fd, a.size)
+            finally:
+                os.close(fd)
+        except (OSError, MobulaError):
+            log.exception("cannot map a file of the object store: %r", a.path)
+
+    def _collect(self) -> None:
+        now = time.monotonic()
+        if now - self._collected >= _COLLECT_EVERY:
+            self._collected = now
+            gc.collect()
+            self.flush()
+
+    def _resync(self, s: m.Resync) -> None:
+        """A component of the node begins anew and asks what this process holds."""
+        if s.component == m.OWNER:
+            self.credit.refill()
+        for chunk in self.declare(s.component, s.epoch):
+            self.send(chunk)
+
+    # ---- when the node restarts
+
+    def declare(self, component: int, epoch: int) -> list[bytes]:
+        """What a component of the node has to know of this process, and what it has to be asked again."""
+        h = m.Holdings(component, epoch)
+        if component == m.OWNER:
+            self.objects.declare_handles(h)
+            self.streams.declare(h)
+            if self.holdings is not None:
+                self.holdings(h)
+            return [codec.message(h)]
+        if component == m.STORE:
+            self.objects.declare_pins(h)
+            return [codec.message(h), *self.creates.unanswered()]
+        return []
+
+    def rejoin(self) -> None:
+        """In the keeper: there is no connection."""
+        if self.dead is not None or self.closing:
+            self.closing = True
+            return
+        self.credit.refill()
+        rejoin(self)
+
+    # ---- the end
+
+    def broken(self, conn: Conn, why: MobulaError) -> None:
+        """A connection is over. Without reconnect, everything is."""
+        why = why.again()
+        conn.fail(why)
+        with self.lock:
+            if self.conn is not conn:
+                return
+            self.conn = None
+        final = not isinstance(why, (DisconnectedError, NoNodeError, ShutdownError, ProtocolError))
+        if not self.reconnect or self.closing or final or isinstance(why, VersionError):
+            self.die(why if final else OwnerDiedError(f"the connection to the node is gone: {why}", causes=(why,)))
+        # Whoever sleeps in the old connection's wake, the keeper among them, has to look again.
+        try:
+            os.eventfd_write(conn.wake, 1)
+        except OSError:
+            pass
+
+    def die(self, why: MobulaError) -> None:
+        """Every pending and later operation fails."""
+        with self.lock:
+            if self.dead is None:
+                self.dead = why
+            self.credit.abandon()
+            self.objects.abandon()
+            self.creates.abandon()
+            self.requests.abandon()
+            self.streams.abandon(self.dead)
+            self.reader.wake()
+        self.reader.call_later()
+
+    def check(self) -> None:
+        if self.dead is not None:
+            raise self.dead.again()
+
+    def failure(self, x: MobulaError) -> MobulaError:
+        return self.dead.again() if self.dead is not None else x
+
+    def close(self) -> None:
+        """Leaves the node: what waits fails."""
+        if self.closing and self.dead is not None:
+            return
+        if self.dead is None:
+            self.flush()
+        conn = self.conn
+        self.closing = True
+        self.die(ShutdownError("the client was closed"))
+        self.reader.arm()
+        if conn is not None:
+            conn.fail(ShutdownError("the client was closed"))  # whoever reads it wakes up
+        self.reader.close(conn)
+        self.conn = None
+        if self.segment is not None:
+            try:
+                self.segment.close()
+            except BufferError:
+                pass  # somebody writes into it at this moment

@@ -1,0 +1,203 @@
+"""Gets and waits: what is known of objects, and their bytes pinned."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Callable, Iterator, Optional, Sequence
+
+from .. import _ids
+from .._wire import hot
+from .._wire import messages as m
+from .._wire.hot import Answer
+from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError, ProtocolError
+from .context import TaskContext
+from .handle import Handle, Pin, Reading
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+
+log = logging.getLogger("mobula")
+
+WARN_AFTER = 60.0
+TRIP = 0.005  # the least that a get or wait waits
+FETCH_PATIENCE = 1.0  # the same for the bytes of an object that is known to be there
+FETCH_TIMEOUT = 600.0
+_WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
+
+
+class Getter:
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._lock = client.lock
+        self._pins = client.objects.pins
+        self._window = min(_WINDOW, client.welcome.segment_size // 16)
+
+    def fetch(self, hs: Sequence[Handle], timeout: Optional[float], tc: Optional[TaskContext]) -> Iterator[tuple[Answer, Optional[Reading]]]:
+        """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a time, so
+        that values which are copied out fit any store."""
+        until = None if timeout is None else time.monotonic() + timeout
+        self._resolve(hs, len(hs), until, tc, False, True)
+        i = 0
+        while i < len(hs):
+            size, j = 0, i
+            window: list[Handle] = []
+            while j < len(hs) and (j == i or size < self._window):
+                res = hs[j].res
+                if res is not None and res.kind == m.STORED:
+                    window.append(hs[j])
+                    size += res.size
+                j += 1
+            pins: dict[bytes, list[Pin]] = {}
+            if len(window) > 1:
+                for p in self._resolve(window, len(window), until, tc, True, True):
+                    pins.setdefault(p.id, []).append(p)
+            for h in hs[i:j]:
+                got = pins.get(h.id)
+                if got and h.res is not None:
+                    yield h.res, Reading(self._client, got.pop())
+                else:
+                    yield self.fetch_one(h, until, tc)
+            for rest in pins.values():
+                self._client.unpins.extend(rest)
+            i = j
+
+    def fetch_one(self, h: Handle, until: Optional[float], tc: Optional[TaskContext]) -> tuple[Answer, Optional[Reading]]:
+        """What is known of one object, and a share of its pin if it is stored. until is by time.monotonic."""
+        res = h.res
+        if res is not None and res.kind != m.STORED:
+            return res, None
+        with self._lock:
+            pin = self._pins.get(h.id)
+            if pin is not None and pin.n and h.res is not None:
+                pin.users += 1
+                return h.res, Reading(self._client, pin)
+        held = self._resolve([h], 1, until, tc, True, True)
+        res = h.res
+        if res is None:
+            raise self._client.failure(ProtocolError("an object was resolved to nothing"))
+        if res.kind != m.STORED:
+            self._client.unpins.extend(held)
+            return res, None
+        if not held:  # it became stored by another question
+            return self.fetch_one(h, until, tc)
+        self._client.unpins.extend(held[1:])
+        return res, Reading(self._client, held[0])
+
+    def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
+        """Waits until n of the objects are known, or the time is over."""
+        have = sum(1 for h in hs if h.res is not None)
+        if have < n:
+            until = None if timeout is None else time.monotonic() + timeout
+            self._resolve(hs, n, until, tc, False, False)
+
+    def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool, strict: bool) -> list[Pin]:
+        """Waits until n of the objects are known, or their bytes pinned if fetch."""
+        self._client.check()
+        if until is not None:  # without any time what is there could never be had: the question takes a trip
+            until = max(until, time.monotonic() + (FETCH_PATIENCE if fetch and all(h.res is not None for h in hs) else TRIP))
+        w = Waiter(n, fetch, strict)
+        linked: list[Handle] = []
+        self._ask(w, hs, linked)
+        ok = False
+        try:
+            ok = w.left <= 0 or self._patient(w, until, tc, linked)
+        finally:
+            if not ok or w.left < 0 or n < len(hs) or fetch:
+                self._unlink(w, linked)
+            if not ok:
+                self._client.unpins.extend(w.pins)
+        if not ok and strict:
+            raise GetTimeoutError(f"the time ran out with {max(w.left, 0)} of {len(hs)} objects missing; the references stay valid")
+        return w.pins
+
+    def _ask(self, w: Waiter, hs: Sequence[Handle], linked: list[Handle]) -> None:
+        """Asks for what is not known yet, and not asked for; linked are those that w then waits for."""
+        out, pins, fetch = self._client.out, self._pins, w.fetch
+        with self._lock:
+            for h in hs:
+                res = h.res
+                if res is not None and (not fetch or res.kind != m.STORED):
+                    w.left -= 1
+                    continue
+                if h.gone:
+                    raise ObjectFreedError(f"object {_ids.show_object(h.id)}: this reference was released")
+                if fetch:
+                    pin = pins.get(h.id)
+                    if res is not None and pin is not None and pin.n:
+                        pin.users += 1
+                        w.pins.append(pin)
+                        w.left -= 1
+                        continue
+                    if not h.fetching:
+                        h.fetching = True
+                        out.append(hot.get(h.id, True))
+                elif not h.asked and not h.fetching:
+                    h.asked = True
+                    out.append(hot.get(h.id, False))
+                if h.waiters is None:
+                    h.waiters = [w]
+                else:
+                    h.waiters.append(w)
+                linked.append(h)
+
+    def _patient(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], linked: list[Handle]) -> bool:
+        """Waits, and says so in the log when it takes long."""
+        begun = time.monotonic()
+        while True:
+            warn = time.monotonic() + WARN_AFTER
+            if self._client.wait(w, warn if until is None else min(until, warn), tc):
+                return True
+            now = time.monotonic()
+            if until is not None and now >= until:
+                return False
+            missing = [h for h in linked if h.waiters and w in h.waiters]
+            if not missing:
+                continue
+            first = _ids.show_object(missing[0].id)
+            res = missing[0].res
+            if w.fetch and res is not None and res.kind == m.STORED and now - begun >= FETCH_TIMEOUT:
+                raise FetchTimedOutError(f"object {first} ({res.size} bytes) is stored, but its bytes did not come within {FETCH_TIMEOUT} s")
+            log.warning("a get waits long: %.0f s, %d missing, among them %s; see mobula explain %s", now - begun, len(missing), first, first)
+
+    def _unlink(self, w: Waiter, linked: list[Handle]) -> None:
+        """w waits no longer: what nobody else waits for is not asked for any more."""
+        with self._lock:
+            for h in linked:
+                if h.waiters and w in h.waiters:
+                    h.waiters = [x for x in h.waiters if x is not w] or None
+                    if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
+                        h.fetching = False
+                        self._client.send(hot.unget(h.id))
+                    if h.refs <= 0:
+                        h.refs += 1
+                        self._client.dropped.append(h)
+
+    # ---- without a thread that waits
+
+    def when(self, h: Handle, f: Callable[[], None]) -> None:
+        """Calls f once h's value can be had without a wait, from whichever thread learns it. Its bytes are pinned for f's sake."""
+        c = self._client
+        with self._lock:
+            res = h.res
+            pin = self._pins.get(h.id)
+            if res is not None and (res.kind != m.STORED or (pin is not None and pin.n)):
+                if res.kind == m.STORED and pin is not None:
+                    pin.users += 1
+                c.reader.later.append(f)
+            else:
+                if h.callbacks is None:
+                    h.callbacks = []
+                h.callbacks.append(f)
+                if not h.fetching:
+                    h.fetching = True
+                    c.out.append(hot.get(h.id, True))
+        c.flush()
+        c.reader.offer()
+
+    def pinned(self, h: Handle) -> Optional[Reading]:
+        """The share of a pin that when took."""
+        with self._lock:
+            pin = self._pins.get(h.id)
+            return Reading(self._client, pin) if pin is not None and h.res is not None and h.res.kind == m.STORED else None

@@ -1,0 +1,65 @@
+"""What this process holds of an object: its handle, its pin, and each reader's share of that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Optional
+
+from .._value import task_failure
+from .._wire.hot import Answer
+from .._wire.messages import Extent
+from ..exceptions import MobulaError
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .waiter import Waiter
+
+
+class Handle:
+    """This process' hold on one object."""
+
+    __slots__ = ("client", "id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks")
+
+    def __init__(self, client: "Client", id: bytes) -> None:
+        self.client = client
+        self.id = id
+        self.refs = 1
+        self.res: Optional[Answer] = None
+        self.waiters: Optional[list[Waiter]] = None
+        self.asked = False
+        self.fetching = False
+        self.gone = False
+        self.cost = 0
+        self.callbacks: Optional[list[Callable[[], None]]] = None
+
+
+class Pin:
+    """What this process holds pinned of one stored object; all readers share it."""
+
+    __slots__ = ("id", "extent", "users", "n")
+
+    def __init__(self, id: bytes, extent: Extent) -> None:
+        self.id = id
+        self.extent = extent
+        self.users = 0
+        self.n = 0
+
+
+class Reading:
+    """One reader's share of a pin. When it goes, the share is given back."""
+
+    __slots__ = ("client", "pin")
+
+    def __init__(self, client: "Client", pin: Pin) -> None:
+        self.client = client
+        self.pin = pin
+
+    def __del__(self) -> None:
+        c = self.client
+        c.unpins.append(self.pin)
+        if c.reader.quiet:
+            c.reader.arm()
+
+
+def answer_error(res: Answer) -> MobulaError:
+    """The exception that an object was resolved with."""
+    return task_failure(res.err)

@@ -1,0 +1,192 @@
+"""The tables of handles and pins, and what comes in about objects."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Optional
+
+from .._wire import hot
+from .._wire import messages as m
+from .._wire.hot import Answer
+from ..exceptions import ProtocolError
+from .handle import Handle, Pin
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+
+CACHE_BYTES = 64 << 20  # of values that came in messages and can be asked for again
+_RELEASED_AT_ONCE = 1024
+
+
+class Objects:
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._lock = client.lock
+        self.handles: dict[bytes, Handle] = {}
+        self.pins: dict[bytes, Pin] = {}
+        self.dropped: deque[Handle] = deque()  # appended by finalisers
+        self.unpins: deque[Pin] = deque()  # appended by finalisers
+        self.cache_used = 0
+        self._cached: deque[Handle] = deque()
+
+    # ---- handles
+
+    def bind(self, id: bytes) -> Handle:
+        """The handle of a reference found in a value; the owner is told if this process had none."""
+        with self._lock:
+            h = self.handles.get(id)
+            if h is not None:
+                h.refs += 1
+                return h
+            h = self.handles[id] = Handle(self._client, id)
+            self._client.send(hot.add_ref(id))
+            return h
+
+    def adopt(self, id: bytes, res: Optional[Answer] = None) -> Handle:
+        """The handle of an object that this process makes."""
+        if id not in self.handles:
+            h = Handle(self._client, id)
+            h.res = res
+            self.handles[id] = h
+            if res is not None and res.kind == m.INLINE:
+                h.cost = len(res.data) + len(res.meta) + 128
+                self.cache_used += h.cost
+                if self.cache_used > CACHE_BYTES // 4:
+                    with self._lock:
+                        self.cache_used -= h.cost
+                        self._cache(h, res)
+            return h
+        with self._lock:  # the task runs again and makes what it has made before
+            old = self.handles.get(id)
+            if old is None:
+                old = self.handles[id] = Handle(self._client, id)
+            else:
+                old.refs += 1
+            if old.res is None:
+                old.res = res
+            return old
+
+    def _cache(self, h: Handle, res: Answer) -> None:
+        h.cost = len(res.data) + len(res.meta) + 128
+        self.cache_used += h.cost
+        if self.cache_used > CACHE_BYTES // 4:  # small tables are not worth the order
+            self._cached.append(h)
+            while self.cache_used > CACHE_BYTES and self._cached:
+                old = self._cached.popleft()
+                if old.cost and old is not h:
+                    self.cache_used -= old.cost
+                    old.cost = 0
+                    old.res = None
+            if len(self._cached) > 2 * len(self.handles) + 1024:
+                self._cached = deque(x for x in self._cached if x.cost)
+
+    def release(self) -> None:
+        """Tells of handles and pins that nobody uses any more."""
+        with self._lock:
+            unpins, dropped = self.unpins, self.dropped
+            for _ in range(len(unpins)):
+                p = unpins.popleft()
+                p.users -= 1
+                if p.users == 0 and p.n:
+                    self._unpin(p)
+            gone: list[bytes] = []
+            handles, out = self.handles, self._client.out
+            for _ in range(len(dropped)):
+                h = dropped.popleft()
+                h.refs -= 1
+                if h.refs == 0 and not h.gone and not h.waiters and not h.callbacks:
+                    h.gone = True
+                    del handles[h.id]
+                    gone.append(h.id)
+                    if h.cost:
+                        self.cache_used -= h.cost
+                        h.cost = 0
+                    h.res = None
+                    if len(gone) >= _RELEASED_AT_ONCE:
+                        out.append(hot.release(gone))
+                        gone = []
+            if gone:
+                out.append(hot.release(gone))
+
+    def _unpin(self, p: Pin) -> None:
+        self._client.send(hot.unpin(p.id, p.n))
+        p.n = 0
+        if self.pins.get(p.id) is p:
+            del self.pins[p.id]
+
+    # ---- what comes in; the lock is held
+
+    def resolved(self, b: bytes, i: int, j: int) -> None:
+        """An object is known, or its bytes are pinned."""
+        id, fetch, res, extent = hot.resolved(b, i, j)
+        if res.kind == m.NONE:
+            res = Answer(m.ERROR, err=m.Error(ProtocolError.code, "the node answered with no result"))
+        h = self.handles.get(id)
+        stored = res.kind == m.STORED
+        pin: Optional[Pin] = None
+        if stored and fetch:
+            pin = self.pins.get(id)
+            if pin is None:
+                pin = self.pins[id] = Pin(id, extent or m.Extent())
+            pin.n += 1
+        if h is not None:
+            if fetch:
+                h.fetching = False
+            else:
+                h.asked = False
+            old = h.res
+            if old is None:
+                h.res = res
+                if res.kind == m.INLINE:
+                    self._cache(h, res)
+            if h.waiters:
+                h.waiters = self._answered(h.waiters, res, pin, fetch)
+            if h.callbacks and (pin is not None or not stored):
+                if pin is not None:
+                    pin.users += len(h.callbacks)
+                self._client.reader.later.extend(h.callbacks)
+                h.callbacks = None
+            if h.refs <= 0:
+                h.refs += 1
+                self.dropped.append(h)
+        if pin is not None and pin.users == 0:
+            self._unpin(pin)
+
+    def _answered(self, waiters: list[Waiter], res: Answer, pin: Optional[Pin], fetch: bool) -> Optional[list[Waiter]]:
+        """Tells those who wait; gives those who go on waiting."""
+        keep: list[Waiter] = []
+        for w in waiters:
+            if w.fetch and not fetch and res.kind == m.STORED:
+                keep.append(w)  # known to be stored now; its bytes are on the way
+                continue
+            if pin is not None and w.fetch:
+                pin.users += 1
+                w.pins.append(pin)
+            if w.strict and res.kind == m.ERROR and w.left > 0:
+                w.done(w.left)
+            else:
+                w.done()
+        return keep or None
+
+    # ---- a node that asks, and the end
+
+    def declare_handles(self, h: m.Holdings) -> None:
+        for x in list(self.handles.values()):
+            h.handles.append(x.id)
+            if x.asked:
+                h.gets.append(m.Get(x.id))
+            if x.fetching:
+                h.gets.append(m.Get(x.id, True))
+
+    def declare_pins(self, h: m.Holdings) -> None:
+        h.pins = [m.Unpin(p.id, p.n) for p in self.pins.values() if p.n]
+
+    def abandon(self) -> None:
+        """The client is dead: all who wait for an object see it."""
+        for h in list(self.handles.values()):
+            for w in h.waiters or ():
+                w.wake()
+            if h.callbacks:
+                self._client.reader.later.extend(h.callbacks)
+                h.callbacks = None

@@ -1,0 +1,47 @@
+"""Numbered questions, and who waits for their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Pending:
+    """Questions of one kind. They stay here, encoded, until they are answered: a node that comes back is asked again."""
+
+    def __init__(self, client: "Client", numbers: Iterator[int]) -> None:
+        self._client = client
+        self._numbers = numbers
+        self._asked: dict[int, tuple[Waiter, bytes]] = {}
+
+    def ask(self, question: Callable[[int], bytes]) -> tuple[int, Waiter]:
+        """Queues a question, encoded with its number. The answer will be in the waiter's slot."""
+        req = next(self._numbers)
+        w, chunk = Waiter(1), question(req)
+        with self._client.lock:
+            self._asked[req] = (w, chunk)
+            self._client.out.append(chunk)
+        return req, w
+
+    def answer(self, req: int, answer: Any) -> None:
+        q = self._asked.pop(req, None)
+        if q is not None:
+            q[0].slot = answer
+            q[0].done()
+
+    def withdraw(self, req: int) -> bool:
+        """Waits no longer; false if the answer has come."""
+        with self._client.lock:
+            return self._asked.pop(req, None) is not None
+
+    def unanswered(self) -> list[bytes]:
+        return [chunk for _, chunk in self._asked.values()]
+
+    def abandon(self) -> None:
+        """The client is dead: all who wait see it."""
+        for w, _ in list(self._asked.values()):
+            w.wake()

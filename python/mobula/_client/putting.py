@@ -1,0 +1,84 @@
+"""Objects that this process makes: small ones go in a message, large ones are written in place."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from .. import _ids
+from .._wire import codec, hot
+from .._wire import messages as m
+from .._wire.hot import Answer
+from ..exceptions import ProtocolError
+from .context import TaskContext
+from .handle import Handle
+from .pending import Pending
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+
+log = logging.getLogger("mobula")
+
+WARN_AFTER = 60.0
+
+
+class Putter:
+    def __init__(self, client: "Client", creates: Pending) -> None:
+        self._client = client
+        self._creates = creates
+
+    def put_small(self, id: bytes, meta: bytes, data: bytes, refs: Sequence[bytes]) -> Handle:
+        """Makes an object that travels in a message."""
+        c = self._client
+        c.check()
+        if c.credit.left is not None:
+            c.credit.admit(64 + len(meta) + len(data) + 20 * len(refs))
+        h = c.adopt(id, Answer(m.INLINE, meta, data, tuple(refs), len(data)))
+        c.out.append(hot.put_value(id, meta, data, refs))
+        c.maybe_flush()
+        return h
+
+    def put_large(self, id: bytes, attempt: int, task: bytes, meta: bytes, size: int, parts: list[tuple[int, Any]], refs: Sequence[bytes],
+                  own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
+        """Creates, writes and seals an object in the segment. own: this process gets a handle on it."""
+        c = self._client
+        c.check()
+        codec.check_meta(meta)
+        a = self._create(id, attempt, size, task, tc)
+        if a.err is not None:
+            raise codec.from_wire(a.err)
+        if a.exists:
+            return c.bind(id) if own else None
+        try:
+            extent = a.extent or m.Extent()
+            if extent.size < size:
+                raise ProtocolError(f"object {_ids.show_object(id)}: asked for {size} bytes, the extent has {extent.size}")
+            assert c.segment is not None
+            c.segment.write(extent, parts)
+        except BaseException:
+            c.send(codec.message(m.Abort(id, attempt)))
+            raise
+        h = c.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
+        c.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
+        c.maybe_flush()
+        return h
+
+    def _create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Created:
+        """Waits for room in the object store."""
+        req, w = self._creates.ask(lambda req: codec.message(m.Create(req, id, attempt, size, task)))
+        try:
+            self._patient(w, id, size, tc)
+        except BaseException:
+            if self._creates.withdraw(req) or (w.slot is not None and w.slot.err is None and not w.slot.exists):
+                self._client.send(codec.message(m.Abort(id, attempt)))
+            raise
+        created: m.Created = w.slot
+        return created
+
+    def _patient(self, w: Waiter, id: bytes, size: int, tc: Optional[TaskContext]) -> None:
+        """Waits, and says so in the log when it takes long."""
+        begun = time.monotonic()
+        while not self._client.wait(w, time.monotonic() + WARN_AFTER, tc):
+            log.warning("a create waits long for room in the object store: %.0f s, object %s, %d bytes", time.monotonic() - begun, _ids.show_object(id), size)

@@ -1,0 +1,231 @@
+"""Which thread reads the connection, and how one waits (decision 0008).
+
+A thread that waits for an answer reads the connection itself, if nobody does; otherwise it sleeps until its answer came or the role
+of the reader is free. The keeper, a thread of the client, reads while nobody waits, and sends what was queued and not flushed. So a
+call that is answered at once wakes no other thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Callable, Optional
+
+from .._wire.conn import Conn
+from ..exceptions import MobulaError
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .context import TaskContext
+
+log = logging.getLogger("mobula")
+
+TICK = 0.002  # how long a message that nobody flushes waits, and a free reader's role
+_CALM = 50  # ticks without work, after which the keeper sleeps until it is woken
+_LOOK = 5.0  # the longest sleep: a signal's handler has to run, and a cancelled task has to be seen
+
+
+class Reader:
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._role = threading.Lock()  # who has it reads
+        self._uses = 0
+        self._sleepers: deque[Waiter] = deque()
+        self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
+        self.quiet = False  # the keeper sleeps until it is woken
+        self._keeper_reads = False
+        self._ended = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="mobula-keeper", daemon=True)
+
+    def start(self) -> None:
+        self._keeper.start()
+
+    # ---- waiting
+
+    def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"]) -> bool:
+        """Waits until w has its answers; false if the time ran out. until is by time.monotonic."""
+        c, role = self._client, self._role
+        try:
+            while w.left > 0:
+                if c.dead is not None:
+                    raise c.dead.again()
+                if tc is not None and tc.cancelled is not None:
+                    x = tc.cancelled()
+                    if x is not None:
+                        raise x
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                conn = c.conn
+                if conn is not None and role.acquire(False):
+                    self._uses += 1
+                    try:
+                        while w.left > 0 and c.conn is conn and c.dead is None and not self.later:
+                            if tc is not None and tc.cancelled is not None and tc.cancelled() is not None:
+                                break
+                            if c.out:
+                                c.flush()
+                            if until is not None:
+                                left = until - time.monotonic()
+                                if left <= 0:
+                                    break
+                            conn.pump(left, c.handle)
+                    except MobulaError as x:
+                        c.broken(conn, x)
+                    finally:
+                        self._uses += 1
+                        role.release()
+                    if self.later:
+                        self.call_later()
+                    continue
+                self._sleep(w, left)
+            return True
+        finally:
+            if self.quiet:
+                self.arm()  # nobody reads from now on, unless the keeper does
+            if self._sleepers and not role.locked():
+                self._hand_over()
+
+    def _sleep(self, w: Waiter, left: Optional[float]) -> None:
+        """Sleeps while somebody else reads."""
+        w.asleep = True
+        self._sleepers.append(w)
+        if self._keeper_reads:
+            self._wake_keeper()
+        elif not self._role.locked() and self._client.conn is not None:  # freed meanwhile: nobody would wake us
+            w.wake()
+        if w.left <= 0:
+            w.wake()
+        w.lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
+        if w.asleep:
+            w.asleep = False
+            if w.lock.acquire(False):
+                pass
+        elif w.lock.acquire(False):  # a token that nobody needs
+            pass
+
+    def _hand_over(self) -> None:
+        """Lets another thread that waits read, if there is one."""
+        while self._sleepers:
+            try:
+                w = self._sleepers.popleft()
+            except IndexError:
+                return
+            if w.asleep:
+                w.wake()
+                return
+
+    def wake(self) -> None:
+        """Makes all who sleep look again."""
+        for w in list(self._sleepers):
+            w.wake()
+
+    # ---- what handling a message leaves to do without locks
+
+    def offer(self) -> None:
+        """Calls what was left for later, if nobody reads who will."""
+        if self.later and self._role.acquire(False):
+            self._role.release()
+            self.call_later()
+        self.arm()
+
+    def call_later(self) -> None:
+        """Calls what was left for later. The client's lock is free."""
+        while self.later:
+            try:
+                f = self.later.pop(0)
+            except IndexError:
+                return
+            try:
+                f()
+            except Exception:
+                log.exception("a callback failed")
+
+    # ---- the keeper
+
+    def arm(self) -> None:
+        """Wakes the keeper, which has gone to sleep for want of work."""
+        self.quiet = False
+        self._wake_keeper()
+
+    def _wake_keeper(self) -> None:
+        conn = self._client.conn
+        try:
+            if conn is not None and conn.wake >= 0:
+                os.eventfd_write(conn.wake, 1)
+        except OSError:
+            pass  # it is being closed
+
+    def _keep(self) -> None:
+        c = self._client
+        calm, last, mine, handed = 0, -1, False, False
+        while not c.closing:
+            conn = c.conn
+            if conn is None:
+                if mine:
+                    mine = self._keeper_reads = False
+                    self._role.release()
+                c.rejoin()
+                continue
+            timeout: Optional[float] = TICK
+            if calm >= _CALM:
+                self.quiet = True
+                timeout = None
+                if c.unsent() or self._sleepers:
+                    self.quiet, timeout = False, TICK
+            try:
+                if mine:
+                    conn.pump(timeout, c.handle, True)
+                    self.call_later()
+                else:
+                    self._nap(conn, timeout)
+            except MobulaError as x:
+                c.broken(conn, x)
+                continue
+            except Exception:
+                log.exception("a message from the node could not be handled")
+            self.quiet = False
+            if mine and self._sleepers:
+                mine = self._keeper_reads = False
+                self._role.release()
+                self._hand_over()
+                last = -1  # who was woken shall find it free
+                handed = True
+            if c.unsent():
+                c.flush()
+                calm = 0
+            else:
+                calm += 1
+            if handed:
+                handed = False
+            elif not mine:
+                uses = self._uses
+                if uses == last and self._role.acquire(False):
+                    self._keeper_reads = mine = True
+                last = uses
+        if mine:
+            self._keeper_reads = False
+            self._role.release()
+        self._ended.set()
+
+    def _nap(self, conn: Conn, timeout: Optional[float]) -> None:
+        if select.select([conn.wake], [], [], timeout)[0]:
+            try:
+                os.eventfd_read(conn.wake)
+            except OSError:
+                pass
+
+    # ---- the end
+
+    def close(self, conn: Optional[Conn], patience: float = 2.0) -> None:
+        """Waits for the keeper's end and for whoever reads, then closes the connection."""
+        if self._keeper.is_alive() and threading.current_thread() is not self._keeper:
+            self._ended.wait(patience)
+        if conn is not None and self._role.acquire(timeout=patience):
+            conn.close()
+            self._role.release()

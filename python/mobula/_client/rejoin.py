@@ -1,0 +1,59 @@
+"""Finding the node again after its process ended, under the same job."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Optional
+
+from .._segment import open_segment
+from .._wire import messages as m
+from .._wire.conn import Conn, dial
+from ..exceptions import DisconnectedError, MobulaError, NoNodeError, OwnerDiedError, ShutdownError
+
+if TYPE_CHECKING:
+    from .client import Client
+
+PATIENCE = 30.0  # seconds that a node may take to come back
+
+# What a node says and sends when a client comes: its welcome, the segment's descriptor, and messages that came with it.
+_Found = tuple[Conn, m.Welcome, Optional[int], list[tuple[int, bytes]]]
+
+
+def rejoin(c: "Client") -> None:
+    """Connects a client anew; if the node does not come back in time, the client dies."""
+    found = _look(c)
+    if found is None:
+        return
+    conn, welcome, fd, early = found
+    segment = open_segment(fd, welcome.segment_size)
+    try:
+        with conn.writing:  # nothing else goes before what the node has to hear first
+            with c.lock:
+                if segment is not None:
+                    c.segment = segment
+                chunks = c.outbox.renew([*c.declare(m.OWNER, 0), *c.declare(m.STORE, 0)], c.requests.unanswered())
+                c.conn = conn
+            conn.write(chunks)
+    except MobulaError as x:
+        c.broken(conn, x)
+        return
+    for kind, body in early:
+        c.handle(kind, body, 0, len(body), None)
+    c.reader.wake()
+
+
+def _look(c: "Client") -> Optional[_Found]:
+    until, pause = time.monotonic() + PATIENCE, 0.02
+    while not c.closing:
+        try:
+            return dial(c.address, c.hello)
+        except (NoNodeError, DisconnectedError, ShutdownError) as x:
+            if time.monotonic() > until:
+                c.die(OwnerDiedError(f"node at {c.address}: not back after {PATIENCE:.0f} s: {x}", causes=(x.again(),)))
+                return None
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+        except MobulaError as x:
+            c.die(x.again())
+            return None
+    return None

@@ -1,0 +1,38 @@
+"""A thread that waits."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .handle import Pin
+
+
+class Waiter:
+    """A thread that waits for a number of answers."""
+
+    __slots__ = ("left", "fetch", "strict", "lock", "asleep", "pins", "slot")
+
+    def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
+        self.left = left
+        self.fetch = fetch  # it wants the bytes of stored objects
+        self.strict = strict  # the first error ends it
+        self.lock = threading.Lock()
+        self.lock.acquire()
+        self.asleep = False
+        self.pins: list[Pin] = []
+        self.slot: Any = None
+
+    def wake(self) -> None:
+        if self.asleep:
+            self.asleep = False
+            try:
+                self.lock.release()
+            except RuntimeError:
+                pass  # another has done it at the same moment
+
+    def done(self, n: int = 1) -> None:
+        self.left -= n
+        if self.left <= 0:
+            self.wake()
