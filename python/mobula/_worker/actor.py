@@ -1,0 +1,116 @@
+"""The actor that this process hosts."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from .. import _functions
+from .._wire import messages as m
+from .._wire.hot import Work
+from ..exceptions import ActorDiedError, InvalidError, MobulaError
+from .loop import Loop
+from .pool import Pool
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+
+class Actor:
+    """From its creation's arrival on. Its calls run in the lane, in the pools of its concurrency groups, or in a loop."""
+
+    def __init__(self, executor: "Executor", creation: Work) -> None:
+        self._executor = executor
+        self.id = creation.id
+        self.name, self.sha = _functions.split_name(creation.options.func)
+        self.methods: dict[str, tuple[int, str]] = {}
+        self.loop: Optional[Loop] = None
+        self.stopped = False
+        self._instance: Any = None
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._held: Optional[list[Work]] = []  # calls that came before it was made; None afterwards
+        self._pools: dict[str, Pool] = {}
+
+    def made(self, instance: Any, o: m.TaskOptions) -> None:
+        """It was constructed: its calls may start."""
+        if self.stopped:
+            raise ActorDiedError(f"actor {self.id.hex()} was stopped while it was created")
+        cls = type(instance)
+        self._instance = instance
+        self.methods = _functions.method_table(cls)
+        limits = {"": max(1, o.max_concurrency), **{g.name: max(1, g.max) for g in o.groups}}
+        if _functions.is_async(cls):
+            self.loop = Loop(self._executor, self.name, limits)
+        elif o.max_concurrency > 1 or o.groups:
+            self._pools = {group: Pool(self._executor, n) for group, n in limits.items()}
+        with self._executor.client.lock:
+            held, self._held = self._held or [], None
+            for w in held:
+                self.dispatch(w)
+
+    def alive(self) -> bool:
+        """Whether its calls may start."""
+        return self._held is None and not self.stopped
+
+    def method(self, func: str) -> Callable[..., Any]:
+        """What a call's function names."""
+        f = self._functions.get(func)
+        if f is None:
+            name = _functions.split_name(func)[0].rpartition(".")[2]
+            if name == _functions.METHODS:
+                methods = self.methods
+                return lambda: methods
+            try:
+                f = self._functions[func] = getattr(self._instance, name)
+            except AttributeError:
+                raise InvalidError(f"actor {self.name} has no method {name!r}") from None
+        return f
+
+    # ---- the client's lock is held
+
+    def dispatch(self, w: Work) -> None:
+        """Puts a call where it is run."""
+        if self.stopped:
+            self._executor.refuse(w, ActorDiedError(f"actor {self.id.hex()} was stopped, or could not be created"))
+        elif self._held is not None:
+            self._held.append(w)
+        elif self.loop is not None:
+            self.loop.put(w)
+        elif self._pools:
+            pool = self._pools.get(w.options.group)
+            if pool is None:
+                self._executor.refuse(w, InvalidError(f"actor {self.name} has no concurrency group {w.options.group!r}: name it when the actor is created"))
+            else:
+                pool.put(w)
+        else:
+            self._executor.queue.append(w)
+
+    def queues(self) -> list[deque[Work]]:
+        """Where its calls wait, besides the lane."""
+        return [p.queue for p in self._pools.values()]
+
+    def waiting(self) -> list[Work]:
+        """Its calls that have not started, besides those in the lane."""
+        return [*(self._held or ()), *(w for q in self.queues() for w in q)]
+
+    def fail(self, why: MobulaError) -> None:
+        """Refuses what waits for it, now and later."""
+        self.stopped = True
+        works = list(self._held or ())
+        self._held = []
+        for q in [self._executor.queue, *self.queues()]:
+            works += [w for w in q if w.kind == m.ACTOR_CALL]
+            keep = [w for w in q if w.kind != m.ACTOR_CALL]
+            q.clear()
+            q.extend(keep)
+        for w in works:
+            self._executor.refuse(w, why)
+
+    def let_go(self) -> None:
+        """It was stopped: the process may be another's next."""
+        self._instance = None
+        self._functions.clear()
+        for p in self._pools.values():
+            p.close()
+        if self.loop is not None:
+            self.loop.close()

@@ -1,0 +1,66 @@
+"""What a task is called with."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .. import _value
+from .._client import Client, log
+from .._refs import ObjectRef
+from .._wire import messages as m
+from .._wire.hot import Answer, Argument, Work
+from ..exceptions import MobulaError, ProtocolError
+
+
+class Hold:
+    """An argument's bytes: the node has them pinned while the task runs. What outlives it takes a pin of its own."""
+
+    __slots__ = ("reading", "ref")
+
+    def __init__(self) -> None:
+        self.reading: Any = None
+        self.ref: Any = None
+
+
+# The arguments of one call that lie in the segment.
+Holds = list[tuple[Argument, Hold]]
+
+
+def arguments(client: Client, work: Work, holds: Holds) -> tuple[list[Any], dict[str, Any]]:
+    """The values of a task's arguments, by place and by name."""
+    args = work.args
+    names: list[str] = []
+    if args and args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
+        names = args[-1].answer.data.decode().split("\0")[:-1]
+        args = args[:-1]
+    values = [_argument(client, a, holds) for a in args]
+    if not names:
+        return values, {}
+    k = len(values) - len(names)
+    return values[:k], dict(zip(names, values[k:]))
+
+
+def _argument(client: Client, a: Argument, holds: Holds) -> Any:
+    r: Answer = a.answer
+    if r.kind == m.INLINE:
+        return _value.decode(r.meta, r.data)
+    if r.kind == m.ERROR:
+        raise _value.task_failure(r.err)
+    if r.kind != m.STORED or a.extent is None or client.segment is None:
+        raise ProtocolError(f"argument {a.ref.hex()} came without a result")
+    hold = Hold()
+    holds.append((a, hold))
+    return _value.decode(r.meta, client.segment.view(a.extent, r.size, hold))
+
+
+def keep(client: Client, holds: Holds) -> None:
+    """Takes pins for what outlives its task, before the task's report gives the node's up."""
+    for a, hold in holds:
+        if sys.getrefcount(hold) > 3:  # more than the list, this name and the call
+            ref: ObjectRef[Any] = ObjectRef(client.bind(a.ref))
+            try:
+                _, hold.reading = client.fetch_one(ref._h, None, None)
+                hold.ref = ref
+            except MobulaError:
+                log.warning("an argument that outlives its task could not be pinned: %r", ref)

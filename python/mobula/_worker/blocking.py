@@ -1,0 +1,61 @@
+"""A task that waits gives its CPU, and what is queued behind it, back to the node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._client import Waiter
+from .._wire import codec
+from .._wire import messages as m
+from .call import Call, TaskInterrupt
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+
+class Blocking:
+    def __init__(self, executor: "Executor") -> None:
+        self._executor = executor
+        self._client = executor.client
+        self.main = False  # the task in the main thread waits
+        self._resuming: dict[bytes, Waiter] = {}
+
+    def block(self, call: Call) -> None:
+        """The task begins to wait."""
+        with self._client.lock:
+            call.waiting += 1
+            if call.waiting > 1:
+                return  # another thread of it waits already
+            back: list[bytes] = []
+            if call is self._executor.main:
+                self.main = True
+                if call.work.kind == m.TASK:
+                    back = self._executor.give_back()
+            self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, back)))
+        self._client.flush()
+
+    def unblock(self, call: Call) -> None:
+        """It goes on as soon as the node has a CPU for it."""
+        w = Waiter(1)
+        with self._client.lock:
+            call.waiting -= 1
+            if call.waiting > 0:
+                return
+            self._resuming[call.work.id] = w
+            self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
+        try:
+            self._client.flush()
+            self._client.reader.wait(w, None, call)
+        except TaskInterrupt:
+            pass  # it is cancelled: who waited sees that too
+        finally:
+            with self._client.lock:
+                self._resuming.pop(call.work.id, None)
+                if call is self._executor.main:
+                    self.main = False
+
+    def resumed(self, task: bytes) -> None:
+        """The node has a CPU. The client's lock is held."""
+        w = self._resuming.pop(task, None)
+        if w is not None:
+            w.done()

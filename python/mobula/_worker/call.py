@@ -1,0 +1,56 @@
+"""One attempt at a task while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+from .. import _ids
+from .._client import TaskContext
+from .._wire import messages as m
+from .._wire.hot import Work
+from ..exceptions import MobulaError
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+
+class TaskInterrupt(KeyboardInterrupt):
+    """Raised in a task that was cancelled, where it runs; like KeyboardInterrupt, no `except Exception` holds it up."""
+
+
+class Call(TaskContext):
+    """One attempt at a task while it runs."""
+
+    def __init__(self, executor: "Executor", work: Work) -> None:
+        super().__init__(executor.client, work.id, work.attempt, work.trace)
+        self.executor = executor
+        self.work = work
+        self.actor = work.actor or (work.id if work.kind == m.ACTOR_CREATE else b"")
+        self.error: Optional[MobulaError] = None  # why it was cancelled
+        self.abandoned = False  # it was reported, though it still runs
+        self.in_user = False
+        self.waiting = 0  # threads of it that wait
+        self.items = 0  # of a stream, that were sent
+        self.future: Any = None  # of a coroutine
+        self.started = 0
+        self.cancelled = self._cancelled
+        self.block = self._block
+        self.unblock = self._unblock
+
+    def _cancelled(self) -> Optional[BaseException]:
+        return TaskInterrupt() if self.error is not None else None
+
+    def _block(self) -> None:
+        self.executor.blocking.block(self)
+
+    def _unblock(self) -> None:
+        self.executor.blocking.unblock(self)
+
+    def actor_handle(self) -> Any:
+        """The handle of the actor that runs this; None in a task."""
+        from .._api import ActorHandle
+
+        a = self.executor.actor
+        if a is None or not self.actor:
+            return None
+        return ActorHandle(self.client.bind(_ids.return_id(self.actor, 0)), a.name, a.sha, a.methods)

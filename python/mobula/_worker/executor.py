@@ -1,0 +1,188 @@
+"""The lane: tasks and calls, one after the other, each begun, run and reported."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Optional
+
+from .. import _functions, _runtime
+from .._client import Client, Waiter
+from .._wire import codec, hot
+from .._wire import messages as m
+from .._wire.hot import Work
+from ..exceptions import ActorDiedError, DeadlineError, MobulaError, TaskCancelledError
+from . import results
+from .actor import Actor
+from .arguments import Holds, arguments, keep
+from .blocking import Blocking
+from .call import Call
+from .interrupt import Interrupts
+from .streaming import Streaming
+from .user import run
+
+_current = _runtime.current
+_STATS_EVERY = 1_000_000_000  # nanoseconds
+
+
+class Executor:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.queue: deque[Work] = deque()
+        self.calls: dict[bytes, Call] = {}  # under way
+        self.main: Optional[Call] = None  # the one in the main thread
+        self.actor: Optional[Actor] = None
+        self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
+        self.pending = 0  # tasks and calls that are not reported yet
+        self.drain = False  # to end with the last of them
+        self.idle = Waiter(1)
+        self.blocking = Blocking(self)
+        self.streaming = Streaming(self)
+        self.interrupts = Interrupts(self)
+        self._job_dir = client.welcome.job_dir
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._stats = 0
+
+    def run(self) -> None:
+        """Runs tasks until the node lets the worker go."""
+        queue, client, idle = self.queue, self.client, self.idle
+        while True:
+            try:
+                work = queue.popleft()
+            except IndexError:
+                idle.left = 1
+                if queue:
+                    continue
+                if self.drain and self.pending == 0:
+                    client.flush()
+                    return
+                client.wait(idle, None)
+                continue
+            self.execute(work, True)
+
+    def execute(self, work: Work, main: bool = False) -> None:
+        """Runs one task and queues its report."""
+        call = Call(self, work)
+        self.calls[work.id] = call
+        client = self.client
+        if main:
+            self.main = client.fallback = call
+        token = _current.set(call)
+        call.started = time.time_ns()
+        holds: Holds = []
+        done, err = b"", None
+        try:
+            done = self._perform(call, holds)
+        except BaseException as x:
+            call.in_user = False
+            err = results.failure(call, x)
+            if work.kind == m.ACTOR_CREATE:
+                self._not_created(work, err)
+            del x
+        call.in_user = False
+        if main:
+            self.main = None
+            client.fallback = client.root
+        self.report(call, done, err, holds)
+        _current.reset(token)
+        now = time.time_ns()
+        if now - self._stats > _STATS_EVERY:
+            self._stats = now
+            client.out.append(codec.message(m.Stats(_rss(), threading.active_count(), len(self.calls))))
+        client.maybe_flush()
+        if self.drain:
+            self.idle.done()
+
+    def _perform(self, call: Call, holds: Holds) -> bytes:
+        """Gives the encoded results."""
+        f, args, kwargs = self.begin(call, holds)
+        value = run(call, f, args, kwargs)
+        del args, kwargs
+        work = call.work
+        if work.kind == m.ACTOR_CREATE:
+            a = self.actor
+            if a is None or a.id != work.id:
+                raise ActorDiedError(f"actor {work.id.hex()} was stopped while it was created")
+            a.made(value, work.options)
+            return results.NONE
+        n = work.options.num_returns
+        if n < 0:
+            self.streaming.produce(call, value)
+            return b""
+        return results.results(call, value, n)
+
+    def begin(self, call: Call, holds: Holds) -> tuple[Any, list[Any], dict[str, Any]]:
+        """The function of a task that may still begin, and its arguments."""
+        work = call.work
+        if self.cancels and work.id in self.cancels:
+            self.cancels.discard(work.id)
+            call.error = TaskCancelledError("", task=work.id.hex())
+        if call.error is not None:
+            raise call.error
+        if work.deadline and call.started >= work.deadline:
+            raise DeadlineError("the task's deadline passed before it started")
+        f = self._function(work)
+        args, kwargs = arguments(self.client, work, holds)
+        return f, args, kwargs
+
+    def _function(self, work: Work) -> Callable[..., Any]:
+        func = work.options.func
+        if work.kind == m.ACTOR_CALL:
+            assert self.actor is not None
+            return self.actor.method(func)
+        f = self._functions.get(func)
+        if f is None:
+            _, sha = _functions.split_name(func)
+            f = self._functions[func] = _functions.load(self._job_dir, sha)
+        return f
+
+    def _not_created(self, work: Work, err: m.Error) -> None:
+        a = self.actor
+        if a is not None and a.id == work.id:
+            with self.client.lock:
+                a.fail(ActorDiedError(f"actor {work.id.hex()} could not be created", causes=(codec.from_wire(err),)))
+
+    # ---- reports
+
+    def report(self, call: Call, done: bytes, err: Optional[m.Error], holds: Holds) -> None:
+        """Queues the report of a call that has ended; done are its encoded results."""
+        work = call.work
+        if holds:
+            keep(self.client, holds)
+        self.calls.pop(work.id, None)
+        if not call.abandoned:
+            now = time.time_ns()
+            self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items,
+                                            codec.encode(err) if err is not None else b""))
+        self.pending -= 1
+
+    def abandon(self, call: Call, why: MobulaError) -> None:
+        """Reports a call that is left to itself; it still counts as pending until it ends."""
+        call.abandoned = True
+        self._send_refusal(call.work, call.started, why)
+
+    def refuse(self, w: Work, why: MobulaError) -> None:
+        """Reports a task that is not run."""
+        self._send_refusal(w, 0, why)
+        self.pending -= 1
+        self.idle.done()
+
+    def _send_refusal(self, w: Work, started: int, why: MobulaError) -> None:
+        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, time.time_ns(), err=codec.encode(codec.to_wire(why))))
+
+    def give_back(self) -> list[bytes]:
+        """Takes out what is queued; gives their ids."""
+        back = [w.id for w in self.queue]
+        self.queue.clear()
+        self.pending -= len(back)
+        return back
+
+
+def _rss() -> int:
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 0

@@ -1,0 +1,53 @@
+"""Making a running call notice that it was cancelled.
+
+One that waits is woken and looks; one that is a coroutine is cancelled. One that runs in the main thread is interrupted by a signal,
+which raises only in the user's code: ours must not be cut off.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING, Optional
+
+from .call import Call, TaskInterrupt
+from .user import is_users
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+SIGNAL = signal.SIGUSR2
+_EVERY = 0.05
+
+
+class Interrupts:
+    def __init__(self, executor: "Executor") -> None:
+        self._executor = executor
+
+    def install(self) -> None:
+        """In the main thread."""
+        signal.signal(SIGNAL, self._arrived)
+
+    def interrupt(self, call: Call) -> None:
+        """Makes a call, whose error is set, end soon."""
+        e = self._executor
+        e.client.reader.wake()
+        e.streaming.wake()
+        a = e.actor
+        if call.future is not None and a is not None and a.loop is not None:
+            a.loop.cancel(call)
+        elif call is e.main:
+            threading.Thread(target=self._insist, args=(call,), daemon=True, name="mobula-cancel").start()
+
+    def _insist(self, call: Call) -> None:
+        """Signals the main thread until the call has ended: it may be in code of ours at first."""
+        while self._executor.main is call:
+            signal.pthread_kill(threading.main_thread().ident or 0, SIGNAL)
+            time.sleep(_EVERY)
+
+    def _arrived(self, number: int, frame: Optional[FrameType]) -> None:
+        call = self._executor.main
+        if call is not None and call.error is not None and call.in_user and is_users(frame):
+            raise TaskInterrupt()

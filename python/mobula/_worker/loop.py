@@ -1,0 +1,91 @@
+"""An actor's calls as coroutines, in an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from typing import TYPE_CHECKING, Mapping
+
+from .. import _runtime
+from .._wire.hot import Work
+from ..exceptions import InvalidError
+from . import results
+from .arguments import Holds
+from .call import Call
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+_GRACE = 1.0  # seconds that calls which were cancelled have to report
+
+
+class Loop:
+    def __init__(self, executor: "Executor", actor: str, limits: Mapping[str, int]) -> None:
+        self._executor = executor
+        self._actor = actor
+        self._limits = {group: asyncio.Semaphore(n) for group, n in limits.items()}
+        self._flush_soon = False
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._run, name="mobula-loop", daemon=True).start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def put(self, work: Work) -> None:
+        self._loop.call_soon_threadsafe(self._begin, work)
+
+    def cancel(self, call: Call) -> None:
+        self._loop.call_soon_threadsafe(call.future.cancel)
+
+    def close(self) -> None:
+        """Ends the loop, when the calls that were cancelled have reported."""
+        self._loop.call_soon_threadsafe(self._loop.call_later, _GRACE, self._loop.stop)
+
+    # ---- in the loop
+
+    def _begin(self, work: Work) -> None:
+        call = Call(self._executor, work)
+        call.block = call.unblock = None
+        self._executor.calls[work.id] = call
+        call.future = asyncio.ensure_future(self._call(call))
+
+    async def _call(self, call: Call) -> None:
+        executor, group = self._executor, call.work.options.group
+        holds: Holds = []
+        done, err = b"", None
+        try:
+            limit = self._limits.get(group)
+            if limit is None:
+                raise InvalidError(f"actor {self._actor} has no concurrency group {group!r}: name it when the actor is created")
+            async with limit:
+                call.started = time.time_ns()
+                _runtime.current.set(call)
+                done = await self._perform(call, holds)
+        except BaseException as x:
+            err = results.failure(call, x)
+            del x
+        executor.report(call, done, err, holds)
+        if not self._flush_soon:  # all calls that end in this turn of the loop are reported together
+            self._flush_soon = True
+            self._loop.call_soon(self._flush)
+
+    async def _perform(self, call: Call, holds: Holds) -> bytes:
+        f, args, kwargs = self._executor.begin(call, holds)
+        value = f(*args, **kwargs)
+        del args, kwargs
+        if inspect.isawaitable(value):
+            value = await value
+        n = call.work.options.num_returns
+        if n < 0:
+            await self._executor.streaming.produce_async(call, value)
+            return b""
+        return results.results(call, value, n)
+
+    def _flush(self) -> None:
+        self._flush_soon = False
+        self._executor.client.flush()
+        if self._executor.drain:
+            self._executor.idle.done()

@@ -1,0 +1,123 @@
+"""What the node says to a worker. It is handled in the thread that reads, with the client's lock held."""
+
+from __future__ import annotations
+
+import time
+from typing import Optional
+
+from .._wire import codec, hot
+from .._wire import messages as m
+from .._wire.hot import Work
+from ..exceptions import ActorDiedError, DeadlineError, MobulaError, TaskCancelledError
+from .actor import Actor
+from .executor import Executor
+
+_K = m.KIND_OF
+_CANCELS_KEPT = 1000
+
+
+class Orders:
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._client = executor.client
+        self._client.extra = {_K[m.Exec]: self._exec, _K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
+                              _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
+        self._client.holdings = self._holdings
+
+    def _exec(self, b: bytes, i: int, j: int) -> None:
+        """Takes tasks and calls."""
+        e = self._executor
+        works = hot.exec_tasks(b, i, j, time.time_ns())
+        e.pending += len(works)
+        returned: list[bytes] = []
+        for w in works:
+            if w.kind == m.ACTOR_CALL:
+                self._dispatch(w)
+            elif e.blocking.main and w.kind == m.TASK:
+                returned.append(w.id)  # it was on its way when the lease gave its CPU back
+            else:
+                if w.kind == m.ACTOR_CREATE:
+                    e.actor = Actor(e, w)
+                e.queue.append(w)
+        if returned:
+            e.pending -= len(returned)
+            self._client.send(codec.message(m.Blocked(b"", works[0].lease, returned)))
+        e.idle.done()
+
+    def _dispatch(self, w: Work) -> None:
+        a = self._executor.actor
+        if a is None or a.id != w.actor:
+            self._executor.refuse(w, ActorDiedError(f"actor {w.actor.hex()} is not in this worker"))
+        else:
+            a.dispatch(w)
+
+    def _cancel(self, b: bytes, i: int, j: int) -> None:
+        c: m.CancelTask = codec.decode(m.CancelTask, b, i, j)
+        e = self._executor
+        why: MobulaError = TaskCancelledError("", task=c.task.hex())
+        queued = self._take(c.task)
+        if queued is not None:
+            e.refuse(queued, why)
+            return
+        call = e.calls.get(c.task)
+        if call is None:  # it is about to start, or has ended
+            if len(e.cancels) > _CANCELS_KEPT:
+                e.cancels.clear()
+            e.cancels.add(c.task)
+            return
+        if call.work.deadline and time.time_ns() >= call.work.deadline:
+            why = DeadlineError("the task's deadline passed while it ran", task=c.task.hex())
+        call.error = why
+        if c.abandon and not call.abandoned:
+            e.abandon(call, why)
+        e.interrupts.interrupt(call)
+
+    def _take(self, task: bytes) -> Optional[Work]:
+        """Takes a task out of the queue that it is in."""
+        e = self._executor
+        queues = [e.queue]
+        if e.actor is not None:
+            queues += e.actor.queues()
+        for q in queues:
+            for w in list(q):
+                if w.id == task:
+                    q.remove(w)
+                    return w
+        return None
+
+    def _stop(self, b: bytes, i: int, j: int) -> None:
+        """Ends the actor: its calls that wait, and those that run."""
+        s: m.StopActor = codec.decode(m.StopActor, b, i, j)
+        e = self._executor
+        a = e.actor
+        if a is None or a.id != s.actor:
+            return
+        why = ActorDiedError(f"actor {s.actor.hex()} was stopped")
+        a.fail(why)
+        for call in list(e.calls.values()):
+            if call.work.kind == m.ACTOR_CALL:
+                call.error = why
+                e.interrupts.interrupt(call)
+        a.let_go()
+
+    def _drain(self, b: bytes, i: int, j: int) -> None:
+        self._executor.drain = True
+        self._executor.idle.done()
+
+    def _resume(self, b: bytes, i: int, j: int) -> None:
+        r: m.Resume = codec.decode(m.Resume, b, i, j)
+        self._executor.blocking.resumed(r.task)
+
+    def _ack(self, b: bytes, i: int, j: int) -> None:
+        self._executor.streaming.acked(codec.decode(m.StreamAck, b, i, j))
+
+    def _holdings(self, h: m.Holdings) -> None:
+        """A node that comes back asks what this worker has."""
+        e = self._executor
+        a = e.actor
+        works = [c.work for c in list(e.calls.values())] + list(e.queue)
+        if a is not None:
+            works += a.waiting()
+            if a.alive():
+                h.actors.append(a.id)
+        h.tasks += [m.Attempt(w.id, w.attempt, w.lease) for w in works]

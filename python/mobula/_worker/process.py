@@ -1,0 +1,84 @@
+"""The process: from its environment to its exit code."""
+
+from __future__ import annotations
+
+import binascii
+import os
+import signal
+import sys
+import traceback
+from typing import Any, Mapping, Optional
+
+from .. import _runtime
+from .._client import Client
+from .._wire import messages as m
+from ..exceptions import InvalidError, MobulaError, OwnerDiedError, RuntimeSetupError, ShutdownError
+from .executor import Executor
+from .orders import Orders
+
+
+def check_version(config: Mapping[str, Any]) -> None:
+    """A worker of another Python cannot read what the driver pickled."""
+    want, have = config.get("version"), "%d.%d" % sys.version_info[:2]
+    if want and want != have:
+        raise RuntimeSetupError(f"the driver runs Python {want}, this worker {have} ({sys.executable}): both must be the same")
+
+
+def _connect() -> Executor:
+    """Registers with the node as the environment says."""
+    env = {k: os.environ.pop("MOBULA_WORKER_" + k, "") for k in ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION")}
+    check_version({"version": env["VERSION"]})
+    try:
+        token = binascii.unhexlify(env["TOKEN"])
+        job = int(env["JOB"])
+    except ValueError:
+        raise InvalidError(f"this is no worker's environment: MOBULA_WORKER_JOB={env['JOB']!r}") from None
+    hello = m.Hello(role=m.WORKER, pid=os.getpid(), job=job, token=token, program=m.Program("python", "%d.%d" % sys.version_info[:2]))
+    executor = Executor(Client(env["SOCKET"], hello, False))
+    Orders(executor)
+    return executor
+
+
+def serve() -> int:
+    """Is a worker until the node lets it go; gives the exit code."""
+    try:
+        executor = _connect()
+    except MobulaError as x:
+        print(f"mobula worker: {x}", file=sys.stderr, flush=True)
+        return 1
+    _runtime.state.client = executor.client
+    _runtime.state.worker = executor
+    for out in (sys.stdout, sys.stderr):
+        if hasattr(out, "reconfigure"):
+            out.reconfigure(line_buffering=True)
+    executor.interrupts.install()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    executor.client.start()
+    try:
+        executor.run()
+    except MobulaError as x:
+        # With the node gone, or going, its log says why.
+        if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
+            traceback.print_exc()
+    try:
+        executor.client.close()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def main(config: Optional[Mapping[str, Any]] = None) -> None:
+    """A worker process of its own interpreter."""
+    config = config or {}
+    try:
+        check_version(config)
+    except MobulaError as x:
+        print(f"mobula worker: {x}", file=sys.stderr, flush=True)
+        os._exit(1)
+    if config.get("cwd"):
+        try:
+            os.chdir(config["cwd"])
+        except OSError:
+            pass  # it is gone
+    os._exit(serve())

@@ -1,0 +1,57 @@
+"""What a task gave, or why it failed, as its report has it."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from typing import Any
+
+from .. import _ids, _value
+from .._wire import codec, hot
+from .._wire import messages as m
+from ..exceptions import MobulaError, ReturnMismatchError
+from .call import Call, TaskInterrupt
+from .user import traceback_of
+
+NONE = hot.result_inline(_value.META_NIL, b"\xf6")
+
+
+def result(call: Call, value: Any, i: int) -> bytes:
+    """The i-th result of a task; one that is large is in the object store then."""
+    client, work = call.client, call.work
+    e = _value.encode(value, client.inline)
+    if e.data is not None:
+        return hot.result_inline(e.meta, e.data, e.refs)
+    client.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=call)
+    return hot.result_stored(e.meta, e.size, e.refs)
+
+
+def results(call: Call, value: Any, n: int) -> bytes:
+    """All results of a task with num_returns n, which is no stream."""
+    if n == 1:
+        return NONE if value is None else result(call, value, 0)
+    if n == 0:
+        return b""
+    try:
+        values = list(value)
+    except TypeError:
+        values = [value]
+    if len(values) != n:
+        raise ReturnMismatchError(f"{call.work.options.func}: gave {len(values)} results, num_returns is {n}")
+    return b"".join([result(call, v, i) for i, v in enumerate(values)])
+
+
+def failure(call: Call, x: BaseException) -> m.Error:
+    """The error that a task is reported with."""
+    work = call.work
+    if call.error is not None and (isinstance(x, (TaskInterrupt, asyncio.CancelledError)) or x is call.error):
+        e = codec.to_wire(call.error)
+    elif isinstance(x, MobulaError) and x.__traceback__ is not None and traceback_of(x) is None:
+        e = codec.to_wire(x)
+    else:
+        func = work.options.func
+        name = func.split(":")[1] if ":" in func else func
+        lines = traceback.format_exception(type(x), x, traceback_of(x), chain=True)
+        e = _value.failure(name, work.id.hex(), x, "".join(lines))
+    e.task = work.id.hex()
+    return e

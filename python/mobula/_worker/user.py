@@ -1,0 +1,40 @@
+"""Where the user's code begins, among ours."""
+
+from __future__ import annotations
+
+import os
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+if TYPE_CHECKING:
+    from .call import Call
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def run(call: "Call", f: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls the user's function."""
+    call.in_user = True
+    value = f(*args, **kwargs)
+    call.in_user = False
+    return value
+
+
+_RUN = run.__code__
+
+
+def is_users(frame: Optional[FrameType]) -> bool:
+    """Whether a frame is the user's code, called by run, with none of ours called from it."""
+    while frame is not None and frame.f_code is not _RUN:
+        if frame.f_code.co_filename.startswith(_OURS):
+            return False
+        frame = frame.f_back
+    return frame is not None
+
+
+def traceback_of(x: BaseException) -> Optional[TracebackType]:
+    """An exception's traceback from the user's function on; None if it came about without any of the user's code."""
+    tb = x.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_OURS):
+        tb = tb.tb_next
+    return tb
