@@ -20,8 +20,8 @@ from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, G
 
 __version__ = "0.2.0.dev0"
 
-__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "GetTimeoutError", "MobulaError",
-           "ObjectFreedError", "ObjectLostError", "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError",
-           "RemoteFunction", "ShutdownError", "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel",
-           "cluster_resources", "exceptions", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill", "method",
-           "nodes", "put", "remote", "shutdown", "wait"]
+__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "GetTimeoutError",
+           "MobulaError", "ObjectFreedError", "ObjectLostError", "ObjectRef", "ObjectRefGenerator", "OwnerDiedError",
+           "PendingCallsLimitError", "RemoteFunction", "ShutdownError", "TaskCancelledError", "TaskError",
+           "WorkerCrashedError", "available_resources", "cancel", "cluster_resources", "exceptions", "get", "get_actor",
+           "get_runtime_context", "init", "is_initialized", "kill", "method", "nodes", "put", "remote", "shutdown", "wait"]

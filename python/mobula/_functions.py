@@ -9,7 +9,8 @@ names it; the node says JobDir in its Welcome. The name of a task's function (Ta
 A worker reads a function once and keeps it.
 
 The arguments of a Python function are its positional ones, then its keyword ones in any order; if there are keyword ones, a last
-argument of the layout META_KWARGS holds their names, each ended by a zero byte. A reference as an argument is passed as its value.
+argument of the layout META_KWARGS holds their names, each ended by a zero byte. A reference as an argument is passed as its
+value.
 
 Who has found an actor by its name does not know how its methods are called: the method METHODS, which every actor has, gives
 their table (method_table).

@@ -29,7 +29,8 @@ def binary() -> str:
     for path in (os.path.join(here, "bin", "mobula"), os.path.join(here, "mobula"), shutil.which("mobula") or ""):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise NoNodeError("the mobula executable was not found beside the package or on PATH: say where it is in MOBULA_BINARY, or join a node by its address")
+    raise NoNodeError("the mobula executable was not found beside the package or on PATH: say where it is in MOBULA_BINARY, "
+                      "or join a node by its address")
 
 
 def default_address() -> str:
@@ -47,7 +48,8 @@ def socket_of(address: str) -> str:
 
 
 def _clean_dead(root: str) -> None:
-    """Removes what nodes of programs left that were killed: directories named after a process that is gone and whose lock nobody has."""
+    """Removes what nodes of programs left that were killed: directories named after a process that is gone and whose lock nobody
+    has."""
     for entry in os.scandir(root):
         pid = entry.name.removeprefix("node-").partition("-")[0]
         if not entry.name.startswith("node-") or not pid.isdigit() or os.path.exists(f"/proc/{pid}"):

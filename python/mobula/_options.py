@@ -19,7 +19,8 @@ CALL = {"num_returns", "name", "concurrency_group", "timeout", "_generator_backp
 def check(given: Mapping[str, Any], known: set[str], what: str) -> None:
     for k in given:
         if k not in known:
-            raise InvalidError(f"{what} has no option {k!r}; it has {', '.join(sorted(x for x in known if not x.startswith('_')))}")
+            public = ", ".join(sorted(x for x in known if not x.startswith("_")))
+            raise InvalidError(f"{what} has no option {k!r}; it has {public}")
 
 
 def _whole(o: Mapping[str, Any], key: str, default: int, least: int) -> int:
@@ -78,11 +79,15 @@ def _label(func: str, o: Mapping[str, Any]) -> str:
     return name
 
 
+def _returns(o: Mapping[str, Any]) -> int:
+    return count_returns(1 if o.get("num_returns") is None else o["num_returns"])
+
+
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
     return TaskOptions(
-        func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), resources=_resources(o, False),
-        max_retries=_whole(o, "max_retries", 3, -1), retry_exceptions=bool(o.get("retry_exceptions")), isolate=bool(o.get("isolated")),
+        func=func, num_returns=_returns(o), resources=_resources(o, False), max_retries=_whole(o, "max_retries", 3, -1),
+        retry_exceptions=bool(o.get("retry_exceptions")), isolate=bool(o.get("isolated")),
         backpressure=_backpressure(o), spread=_spread(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1)
 
 
@@ -98,15 +103,16 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
         raise InvalidError("get_if_exists needs a name to look for")
     groups = [ConcurrencyGroup(k, _whole({k: n}, k, 1, 1)) for k, n in (o.get("concurrency_groups") or {}).items()]
     return TaskOptions(
-        func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")), spread=_spread(o),
-        label=func.split(":")[1] if func.count(":") == 2 else "", max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
-        max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups, max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
+        func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")),
+        spread=_spread(o), label=func.split(":")[1] if func.count(":") == 2 else "",
+        max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
+        max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups,
+        max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
         namespace=(o.get("namespace") or namespace) if name else "", actor_name=name, detached=lifetime == "detached",
         get_if_exists=bool(o.get("get_if_exists")))
 
 
 def call(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a method's call."""
-    return TaskOptions(func=func, num_returns=count_returns(1 if o.get("num_returns") is None else o["num_returns"]), max_retries=3,
-                       backpressure=_backpressure(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1,
-                       group=o.get("concurrency_group") or "")
+    return TaskOptions(func=func, num_returns=_returns(o), max_retries=3, backpressure=_backpressure(o), label=_label(func, o),
+                       max_concurrency=1, max_pending_calls=-1, group=o.get("concurrency_group") or "")

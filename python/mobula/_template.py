@@ -1,12 +1,13 @@
 """The template: a process that has imported what the program has, and forks a worker for each request.
 
-The node starts one a job, with a Unix SOCK_SEQPACKET at the descriptor MOBULA_TEMPLATE_FD. A request is one JSON datagram with the
-worker's stdout and stderr beside it:
+The node starts one a job, with a Unix SOCK_SEQPACKET at the descriptor MOBULA_TEMPLATE_FD. A request is one JSON datagram with
+the worker's stdout and stderr beside it:
 
     {"op": "fork", "id": N, "env": {"MOBULA_WORKER_...": "..."}}
 
 The answers are {"op": "forked", "id": N, "pid": P} or {"op": "failed", "id": N, "error": "..."} and, when the worker is gone,
-{"op": "exited", "id": N, "pid": P, "status": S, "signal": "KILL" or ""}. What is left of a worker's process group is killed with it.
+{"op": "exited", "id": N, "pid": P, "status": S, "signal": "KILL" or ""}. What is left of a worker's process group is killed with
+it.
 When the socket closes the template ends, and its workers with it. It has one thread: a fork copies no other.
 """
 

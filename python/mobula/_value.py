@@ -150,7 +150,8 @@ def _ndarray(x: Any, inline: int) -> Encoded:
     dt = x.dtype
     elem = _ELEM_OF.get(dt.name, 0)
     shape = x.shape
-    if not elem or not dt.isnative or not 0 < len(shape) <= 8 or not x.flags.c_contiguous or (len(shape) > 1 and 0 in shape) or dt.metadata:
+    if (not elem or not dt.isnative or dt.metadata or not 0 < len(shape) <= 8 or not x.flags.c_contiguous
+            or (len(shape) > 1 and 0 in shape)):
         return _pickled(x, inline)
     if len(shape) > 1:
         meta = header(ARRAY, elem, shape)
@@ -291,7 +292,8 @@ def encode_plain(x: Any, inline: int) -> Encoded:
             if type(v).__module__ == "numpy" and hasattr(v, "tolist"):
                 enc.encode(v.tolist())
                 return
-            raise NotEncodableError(f"{_name(v)} is no plain data: only numbers, text, bytes, lists, dicts and references are the same in every language")
+            raise NotEncodableError(f"{_name(v)} is no plain data: only numbers, text, bytes, lists, dicts and references are "
+                                    "the same in every language")
         refs.append(id)
         enc.encode(cbor2.CBORTag(tag, id))
 
@@ -540,4 +542,5 @@ def pickler_for_functions(x: Any) -> bytes:
     return buf.getvalue()
 
 
-__all__ = ["Encoded", "META_KWARGS", "decode", "encode", "encode_plain", "failure", "found", "local", "set_binder", "task_failure"]
+__all__ = ["Encoded", "META_KWARGS", "decode", "encode", "encode_plain", "failure", "found", "local", "set_binder",
+           "task_failure"]

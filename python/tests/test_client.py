@@ -23,6 +23,7 @@ from mobula._client import objects, outbox, rejoin
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
+from waiting import until
 
 
 def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
@@ -183,12 +184,17 @@ def test_await_and_futures(mini: MiniNode) -> None:
 
 def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:
     never = unknown()
+
+    def interrupt() -> None:
+        assert until(lambda: never._h.waiters)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
     for _ in range(20):
-        timer = threading.Timer(0.03, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-        timer.start()
+        t = threading.Thread(target=interrupt)
+        t.start()
         with pytest.raises(KeyboardInterrupt):
-            mobula.get(never, timeout=5)
-        timer.join()
+            mobula.get(never, timeout=20)
+        t.join()
     with mini.lock:
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat("there")), 1))
     assert mobula.get(never, timeout=5) == "there"

@@ -19,8 +19,8 @@ with the last.
     waiter     a thread that waits
 
 Locks: Client.lock guards the tables; it is re-entrant because a finaliser may run anywhere. Finalisers themselves only append to
-Client.dropped and Client.unpins. Messages are queued with deque.append, which is atomic; where their order matters they are queued
-under the lock.
+Client.dropped and Client.unpins. Messages are queued with deque.append, which is atomic; where their order matters they are
+queued under the lock.
 """
 
 from .client import Client, log

@@ -8,15 +8,15 @@ import os
 import threading
 import time
 from itertools import count
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from .._segment import open_segment
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
 from .._wire.hot import Answer
-from ..exceptions import (DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError, ShutdownError,
-                          VersionError)
+from ..exceptions import (DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError,
+                          ShutdownError, VersionError)
 from .context import TaskContext
 from .credit import Credit
 from .getting import Getter
@@ -76,7 +76,8 @@ class Client:
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins
         self.bind, self.adopt = self.objects.bind, self.objects.adopt
         getter, putter = Getter(self), Putter(self, self.creates)
-        self.fetch, self.fetch_one, self.ready, self.when, self.pinned = getter.fetch, getter.fetch_one, getter.ready, getter.when, getter.pinned
+        self.fetch, self.fetch_one, self.ready = getter.fetch, getter.fetch_one, getter.ready
+        self.when, self.pinned = getter.when, getter.pinned
         self.put_small, self.put_large = putter.put_small, putter.put_large
         self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
 

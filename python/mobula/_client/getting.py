@@ -34,9 +34,10 @@ class Getter:
         self._pins = client.objects.pins
         self._window = min(_WINDOW, client.welcome.segment_size // 16)
 
-    def fetch(self, hs: Sequence[Handle], timeout: Optional[float], tc: Optional[TaskContext]) -> Iterator[tuple[Answer, Optional[Reading]]]:
-        """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a time, so
-        that values which are copied out fit any store."""
+    def fetch(self, hs: Sequence[Handle], timeout: Optional[float],
+              tc: Optional[TaskContext]) -> Iterator[tuple[Answer, Optional[Reading]]]:
+        """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a
+        time, so that values which are copied out fit any store."""
         until = None if timeout is None else time.monotonic() + timeout
         self._resolve(hs, len(hs), until, tc, False, True)
         i = 0
@@ -92,7 +93,8 @@ class Getter:
             until = None if timeout is None else time.monotonic() + timeout
             self._resolve(hs, n, until, tc, False, False)
 
-    def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool, strict: bool) -> list[Pin]:
+    def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool,
+                 strict: bool) -> list[Pin]:
         """Waits until n of the objects are known, or their bytes pinned if fetch."""
         self._client.check()
         if until is not None:  # without any time what is there could never be had: the question takes a trip
@@ -109,7 +111,8 @@ class Getter:
             if not ok:
                 self._client.unpins.extend(w.pins)
         if not ok and strict:
-            raise GetTimeoutError(f"the time ran out with {max(w.left, 0)} of {len(hs)} objects missing; the references stay valid")
+            missing = f"{max(w.left, 0)} of {len(hs)} objects"
+            raise GetTimeoutError(f"the time ran out with {missing} missing; the references stay valid")
         return w.pins
 
     def _ask(self, w: Waiter, hs: Sequence[Handle], linked: list[Handle]) -> None:
@@ -158,8 +161,10 @@ class Getter:
             first = _ids.show_object(missing[0].id)
             res = missing[0].res
             if w.fetch and res is not None and res.kind == m.STORED and now - begun >= FETCH_TIMEOUT:
-                raise FetchTimedOutError(f"object {first} ({res.size} bytes) is stored, but its bytes did not come within {FETCH_TIMEOUT} s")
-            log.warning("a get waits long: %.0f s, %d missing, among them %s; see mobula explain %s", now - begun, len(missing), first, first)
+                raise FetchTimedOutError(
+                    f"object {first} ({res.size} bytes) is stored, but its bytes did not come within {FETCH_TIMEOUT} s")
+            log.warning("a get waits long: %.0f s, %d missing, among them %s; see mobula explain %s",
+                        now - begun, len(missing), first, first)
 
     def _unlink(self, w: Waiter, linked: list[Handle]) -> None:
         """w waits no longer: what nobody else waits for is not asked for any more."""
@@ -177,7 +182,8 @@ class Getter:
     # ---- without a thread that waits
 
     def when(self, h: Handle, f: Callable[[], None]) -> None:
-        """Calls f once h's value can be had without a wait, from whichever thread learns it. Its bytes are pinned for f's sake."""
+        """Calls f once h's value can be had without a wait, from whichever thread learns it. Its bytes are pinned for f's sake:
+        see pinned."""
         c = self._client
         with self._lock:
             res = h.res

@@ -47,7 +47,8 @@ class Outbox:
 
     def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
         """What a node that came back is written first: what this process holds, as declared; what was sent last and may not have
-        arrived; what was queued and never sent; and the questions that wait for an answer. What is queued meanwhile stays queued."""
+        arrived; what was queued and never sent; and the questions that wait for an answer. What is queued meanwhile stays
+        queued."""
         queue = self.queue
         waiting = [queue.popleft() for _ in range(len(queue))]
         never = [c for c in waiting if c[0] in _REPLAYED]

@@ -40,8 +40,8 @@ class Putter:
         c.maybe_flush()
         return h
 
-    def put_large(self, id: bytes, attempt: int, task: bytes, meta: bytes, size: int, parts: list[tuple[int, Any]], refs: Sequence[bytes],
-                  own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
+    def put_large(self, id: bytes, attempt: int, task: bytes, meta: bytes, size: int, parts: list[tuple[int, Any]],
+                  refs: Sequence[bytes], own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
         """Creates, writes and seals an object in the segment. own: this process gets a handle on it."""
         c = self._client
         c.check()
@@ -81,4 +81,5 @@ class Putter:
         """Waits, and says so in the log when it takes long."""
         begun = time.monotonic()
         while not self._client.wait(w, time.monotonic() + WARN_AFTER, tc):
-            log.warning("a create waits long for room in the object store: %.0f s, object %s, %d bytes", time.monotonic() - begun, _ids.show_object(id), size)
+            log.warning("a create waits long for room in the object store: %.0f s, object %s, %d bytes",
+                        time.monotonic() - begun, _ids.show_object(id), size)

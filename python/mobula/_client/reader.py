@@ -1,8 +1,8 @@
 """Which thread reads the connection, and how one waits (decision 0008).
 
-A thread that waits for an answer reads the connection itself, if nobody does; otherwise it sleeps until its answer came or the role
-of the reader is free. The keeper, a thread of the client, reads while nobody waits, and sends what was queued and not flushed. So a
-call that is answered at once wakes no other thread.
+A thread that waits for an answer reads the connection itself, if nobody does; otherwise it sleeps until its answer came or the
+role of the reader is free. The keeper, a thread of the client, reads while nobody waits, and sends what was queued and not
+flushed. So a call that is answered at once wakes no other thread.
 """
 
 from __future__ import annotations

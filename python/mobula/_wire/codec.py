@@ -236,7 +236,8 @@ def from_wire(e: Optional[Error]) -> MobulaError:
 def to_wire(x: BaseException, depth: int = 0) -> Error:
     """The error of the wire that stands for an exception."""
     if isinstance(x, MobulaError):
-        e = Error(code=x.code, msg=_cut(x.message, _MAX_LINE), name=_cut(x.name, _MAX_NAME), task=x.task, stack=_cut(x.stack, _MAX_STACK))
+        e = Error(code=x.code, msg=_cut(x.message, _MAX_LINE), name=_cut(x.name, _MAX_NAME), task=x.task,
+                  stack=_cut(x.stack, _MAX_STACK))
         if depth < _MAX_DEPTH:
             e.cause = [to_wire(c, depth + 1) for c in x.causes[:8]]
         return e
@@ -254,7 +255,8 @@ def _cut(s: str, most: int) -> str:
 
 def check_meta(meta: bytes) -> None:
     if len(meta) > 4 << 10:
-        raise NotEncodableError(f"the layout of the value takes {len(meta)} bytes, at most {4 << 10} are possible: use a simpler type")
+        raise NotEncodableError(
+            f"the layout of the value takes {len(meta)} bytes, at most {4 << 10} are possible: use a simpler type")
 
 
 __all__ = ["ERROR", "FRAME_TARGET", "HEADER_SIZE", "KINDS", "check_meta", "decode", "encode", "frame", "frames", "from_wire",

@@ -176,7 +176,8 @@ class Conn:
         return bytes(whole)
 
 
-def dial(path: str, hello: Hello, timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
+def dial(path: str, hello: Hello,
+         timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
     """Connects and says hello. Gives the connection, the welcome, the segment's descriptor, and messages that came with it."""
     if len(path.encode()) > 107:
         raise ProtocolError(f"socket path {path!r} has {len(path.encode())} bytes, Linux takes 107: choose a shorter directory")

@@ -1,7 +1,7 @@
 """A worker process: one lane, which runs what the node pushes, one task after the other, in the main thread.
 
-The main thread reads the connection itself while it has nothing to run. While it runs a task, the client's keeper reads. An actor with
-concurrency runs its calls in threads, one with coroutines in an event loop; the main thread then only reads.
+The main thread reads the connection itself while it has nothing to run. While it runs a task, the client's keeper reads. An actor
+with concurrency runs its calls in threads, one with coroutines in an event loop; the main thread then only reads.
 
 Reports go in batches: when the queue is empty, and at the latest with the keeper's next tick.
 

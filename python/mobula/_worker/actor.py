@@ -9,7 +9,7 @@ from .. import _functions
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import ActorDiedError, InvalidError, MobulaError
-from .loop import Loop
+from .loop import Loop, no_group
 from .pool import Pool
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Actor:
         elif self._pools:
             pool = self._pools.get(w.options.group)
             if pool is None:
-                self._executor.refuse(w, InvalidError(f"actor {self.name} has no concurrency group {w.options.group!r}: name it when the actor is created"))
+                self._executor.refuse(w, no_group(self.name, w.options.group))
             else:
                 pool.put(w)
         else:

@@ -154,8 +154,9 @@ class Executor:
         self.calls.pop(work.id, None)
         if not call.abandoned:
             now = time.time_ns()
-            self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items,
-                                            codec.encode(err) if err is not None else b""))
+            error = codec.encode(err) if err is not None else b""
+            self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now,
+                                            call.items, error))
         self.pending -= 1
 
     def abandon(self, call: Call, why: MobulaError) -> None:
@@ -170,7 +171,8 @@ class Executor:
         self.idle.done()
 
     def _send_refusal(self, w: Work, started: int, why: MobulaError) -> None:
-        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, time.time_ns(), err=codec.encode(codec.to_wire(why))))
+        error = codec.encode(codec.to_wire(why))
+        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, time.time_ns(), err=error))
 
     def give_back(self) -> list[bytes]:
         """Takes out what is queued; gives their ids."""

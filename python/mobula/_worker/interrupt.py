@@ -1,7 +1,7 @@
 """Making a running call notice that it was cancelled.
 
-One that waits is woken and looks; one that is a coroutine is cancelled. One that runs in the main thread is interrupted by a signal,
-which raises only in the user's code: ours must not be cut off.
+One that waits is woken and looks; one that is a coroutine is cancelled. One that runs in the main thread is interrupted by a
+signal, which raises only in the user's code: ours must not be cut off.
 """
 
 from __future__ import annotations

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _GRACE = 1.0  # seconds that calls which were cancelled have to report
 
 
+def no_group(actor: str, group: str) -> InvalidError:
+    return InvalidError(f"actor {actor} has no concurrency group {group!r}: name it when the actor is created")
+
+
 class Loop:
     def __init__(self, executor: "Executor", actor: str, limits: Mapping[str, int]) -> None:
         self._executor = executor
@@ -59,7 +63,7 @@ class Loop:
         try:
             limit = self._limits.get(group)
             if limit is None:
-                raise InvalidError(f"actor {self._actor} has no concurrency group {group!r}: name it when the actor is created")
+                raise no_group(self._actor, group)
             async with limit:
                 call.started = time.time_ns()
                 _runtime.current.set(call)

@@ -20,8 +20,8 @@ class Orders:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._client = executor.client
-        self._client.extra = {_K[m.Exec]: self._exec, _K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
-                              _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
+        self._client.extra = {_K[m.Exec]: self._exec, _K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop,
+                              _K[m.Drain]: self._drain, _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
         self._client.holdings = self._holdings
 
     def _exec(self, b: bytes, i: int, j: int) -> None:

@@ -16,6 +16,8 @@ from ..exceptions import InvalidError, MobulaError, OwnerDiedError, RuntimeSetup
 from .executor import Executor
 from .orders import Orders
 
+_VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION")
+
 
 def check_version(config: Mapping[str, Any]) -> None:
     """A worker of another Python cannot read what the driver pickled."""
@@ -26,14 +28,15 @@ def check_version(config: Mapping[str, Any]) -> None:
 
 def _connect() -> Executor:
     """Registers with the node as the environment says."""
-    env = {k: os.environ.pop("MOBULA_WORKER_" + k, "") for k in ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION")}
+    env = {k: os.environ.pop("MOBULA_WORKER_" + k, "") for k in _VARIABLES}
     check_version({"version": env["VERSION"]})
     try:
         token = binascii.unhexlify(env["TOKEN"])
         job = int(env["JOB"])
     except ValueError:
         raise InvalidError(f"this is no worker's environment: MOBULA_WORKER_JOB={env['JOB']!r}") from None
-    hello = m.Hello(role=m.WORKER, pid=os.getpid(), job=job, token=token, program=m.Program("python", "%d.%d" % sys.version_info[:2]))
+    program = m.Program("python", "%d.%d" % sys.version_info[:2])
+    hello = m.Hello(role=m.WORKER, pid=os.getpid(), job=job, token=token, program=program)
     executor = Executor(Client(env["SOCKET"], hello, False))
     Orders(executor)
     return executor

@@ -1,0 +1,23 @@
+"""The public functions, by Ray's names.
+
+    connecting  init, shutdown
+    decorator   remote
+    tasks       functions, cancel
+    actors      classes, handles, methods, kill, get_actor
+    calls       how a call is packed and submitted
+    objects     put, get, wait
+    state       nodes, resources
+    context     get_runtime_context
+"""
+
+from .actors import ActorClass, ActorHandle, ActorMethod, get_actor, kill, method
+from .connecting import Context, init, is_initialized, shutdown
+from .context import RuntimeContext, get_runtime_context
+from .decorator import remote
+from .objects import get, put, wait
+from .state import available_resources, cluster_resources, nodes, request
+from .tasks import RemoteFunction, cancel
+
+__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "RemoteFunction", "RuntimeContext", "available_resources",
+           "cancel", "cluster_resources", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill",
+           "method", "nodes", "put", "remote", "request", "shutdown", "wait"]

@@ -1,0 +1,220 @@
+"""Classes whose instances are actors, handles on those, and their methods."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Optional, Union
+
+from .. import _functions, _ids, _options, _runtime, _value
+from .._client import Handle, answer_error
+from .._functions import Exported, count_returns
+from .._refs import ObjectRef
+from .._wire import codec, hot
+from .._wire import messages as m
+from ..exceptions import NotFoundError
+from .calls import deadline, pack, results, submit
+from .objects import get
+from .state import request
+
+_current = _runtime.current
+LEARN_TIMEOUT = 60.0
+
+
+def method(*, num_returns: Union[int, str, None] = None,
+           concurrency_group: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Says how a method of an actor is called: how many results it has, and in which concurrency group it runs."""
+
+    def mark(f: Callable[..., Any]) -> Callable[..., Any]:
+        if num_returns is not None:
+            count_returns(num_returns)
+        setattr(f, _functions.MARK, {"num_returns": num_returns, "concurrency_group": concurrency_group})
+        return f
+
+    return mark
+
+
+class ActorClass:
+    """A class whose instances are actors."""
+
+    def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
+        _options.check(options, _options.ACTOR, f"actor {target.name}")
+        self._target = target
+        self._options = dict(options)
+        self._methods = _functions.method_table(target.target)
+        _options.actor("", self._options, "", 1)
+        self.__name__ = getattr(target.target, "__name__", "actor")
+        self.__doc__ = getattr(target.target, "__doc__", None)
+        self.__wrapped__ = target.target
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self._target.name} is an actor: make one with {self.__name__}.remote()")
+
+    def options(self, **options: Any) -> "ActorClass":
+        return ActorClass(self._target, {**self._options, **options})
+
+    def remote(self, *args: Any, **kwargs: Any) -> "ActorHandle":
+        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
+        c = _runtime.client()
+        tc = _runtime.context(c)
+        sha = self._target.publish(c.welcome.job_dir)
+        concurrency = 1000 if _functions.is_async(self._target.target) else 1
+        o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
+        task = tc.next_task()
+        tail = hot.spec_tail(task, 0, deadline(self._options.get("timeout")))
+        ref: ObjectRef[Any] = submit(c, tc, task, hot.spec_options(m.ACTOR_CREATE, codec.encode(o)), args, kwargs, 1, tail)
+        handle = ActorHandle(c.bind(ref._h.id), self._target.name, sha, self._methods)
+        if o.actor_name:
+            res, reading = c.fetch_one(ref._h, None, tc)
+            if res.kind == m.ERROR:
+                raise answer_error(res)
+            del reading
+            if len(res.data) == 16 and res.data != task:  # with get_if_exists it may be another actor
+                return ActorHandle(c.bind(_ids.return_id(res.data, 0)), self._target.name, sha, self._methods)
+        return handle
+
+    def __reduce__(self) -> Any:
+        return ActorClass, (self._target, self._options)
+
+
+class ActorHandle:
+    """Names an actor; made of a handle on its creation, whose share is then this one's. The actor ends when no handle on it is
+    left; a detached one lives until it is killed."""
+
+    _h: Handle
+    _ref: "ObjectRef[Any]"
+    _name: str
+    _sha: str
+    _methods: Optional[dict[str, tuple[int, str]]]
+
+    def __init__(self, handle: Handle, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]]) -> None:
+        d = self.__dict__
+        d["_h"] = handle
+        d["_ref"] = ObjectRef.__new__(ObjectRef)
+        d["_ref"]._h = handle
+        d["_name"] = name
+        d["_sha"] = sha
+        d["_methods"] = methods
+
+    def __getattr__(self, name: str) -> "ActorMethod":
+        if name.startswith("__") and name != "__call__":
+            raise AttributeError(name)
+        methods = self._methods
+        if methods is None:
+            methods = self._learn()
+        said = methods.get(name)
+        if said is None:
+            raise AttributeError(f"actor {self._name} has no method {name!r}")
+        made = ActorMethod(self._ref, self._name, self._sha, name, said[0], said[1], {})
+        self.__dict__[name] = made
+        return made
+
+    def _learn(self) -> dict[str, tuple[int, str]]:
+        """Asks the actor what methods it has, which who found it by name does not know."""
+        ask = ActorMethod(self._ref, self._name, self._sha, _functions.METHODS, 1, "", {})
+        found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
+        self.__dict__["_methods"] = found
+        return found
+
+    def _id(self) -> bytes:
+        return self._h.id[:16]
+
+    @property
+    def _actor_id(self) -> str:
+        return self._id().hex()
+
+    @property
+    def _mobula_ref(self) -> tuple[bytes, int]:
+        return self._h.id, _value.TAG_ACTOR
+
+    def __repr__(self) -> str:
+        return f"ActorHandle({self._name}, {self._id().hex()})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ActorHandle) and other._h.id == self._h.id
+
+    def __hash__(self) -> int:
+        return hash(self._h.id)
+
+    def __reduce__(self) -> Any:
+        _value.found(self._h.id)
+        return restore_actor, (self._h.id, self._name, self._sha, self._methods)
+
+
+def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]]) -> ActorHandle:
+    """The handle found in a value."""
+    return ActorHandle(_runtime.client().bind(id), name, sha, methods)
+
+
+class ActorMethod:
+    """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
+
+    __slots__ = ("_ref", "_class", "_sha", "_name", "_returns", "_group", "_options", "_field", "_timeout")
+
+    def __init__(self, ref: "ObjectRef[Any]", cls: str, sha: str, name: str, returns: int, group: str,
+                 options: Mapping[str, Any]) -> None:
+        _options.check(options, _options.CALL, f"method {name}")
+        self._ref = ref
+        self._class = cls
+        self._sha = sha
+        self._name = name
+        self._group = group
+        self._options = options
+        said: dict[str, Any] = {"num_returns": "streaming" if returns < 0 else returns, "concurrency_group": group, **options}
+        o = _options.call(f"py:{cls}.{name}:{sha}", said)
+        self._returns = o.num_returns
+        self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
+        self._timeout: Optional[float] = options.get("timeout")
+
+    def options(self, **options: Any) -> "ActorMethod":
+        all_options = {**self._options, **options}
+        return ActorMethod(self._ref, self._class, self._sha, self._name, self._returns, self._group, all_options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
+
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method. Calls of one caller run in their order."""
+        h = self._ref._h
+        c = h.client
+        tc = _current.get()
+        if tc is None or tc.client is not c:
+            tc = c.fallback
+        packed, large = pack(c, tc, args, kwargs)
+        actor = h.id[:16]
+        task = tc.derive(next(tc.calls))
+        result = results(c, task, self._returns)
+        until = deadline(self._timeout) if self._timeout is not None else 0
+        order = tc.order(actor)
+        with order.lock:  # the order of the numbers is the order on the wire
+            order.seq += 1
+            c.out.append(hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, order.seq, until, tc.trace)))
+        c.maybe_flush()
+        if large:
+            c.dropped.extend(large)
+        return result
+
+
+def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
+    """Ends an actor, its running calls too."""
+    if not isinstance(actor, ActorHandle):
+        raise TypeError(f"kill: want an actor, got {type(actor).__name__}")
+    actor._h.client.kill(actor._id(), not no_restart)
+
+
+def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
+    """Finds an actor by its name; NotFoundError where there is none."""
+    c = _runtime.client()
+    reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
+    id = reply.get("actor") or b""
+    if len(id) != 16:
+        raise NotFoundError(f"actor {name!r}")
+    return ActorHandle(c.bind(_ids.return_id(id, 0)), name, "0", None)
+
+
+def _bind_cbor(id: bytes, tag: int) -> Any:
+    c = _runtime.client()
+    if tag == _value.TAG_ACTOR:
+        return ActorHandle(c.bind(id), "actor", "0", None)
+    return ObjectRef(c.bind(id))
+
+
+_value.set_binder(_bind_cbor)

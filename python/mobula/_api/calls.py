@@ -1,0 +1,87 @@
+"""Packing and submitting a call."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterable, Mapping, Optional, Sequence
+
+from .. import _ids, _value
+from .._client import Client, Handle, TaskContext
+from .._refs import ObjectRef, ObjectRefGenerator
+from .._wire import hot
+from ..exceptions import InvalidError
+
+_ZERO = bytes(4)
+
+
+def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, int, list[Handle]]:
+    """The encoded arguments, what they cost, and handles to give up after the submit."""
+    out: list[bytes] = []
+    cost = 512
+    large: list[Handle] = []
+    values: Iterable[Any] = args
+    if kwargs:
+        values = [*args, *kwargs.values()]
+    inline = c.inline
+    for x in values:
+        if type(x) is ObjectRef:
+            if x._h.client is not c:
+                raise InvalidError(f"{x!r} is of another connection")
+            out.append(hot.arg_ref(x._h.id))
+            cost += 64
+            continue
+        e = _value.encode(x, inline)
+        if e.data is None:
+            task = tc.task if tc is not c.root else b""
+            h = c.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)
+            assert h is not None
+            large.append(h)
+            out.append(hot.arg_ref(h.id))
+            cost += 64
+        else:
+            out.append(hot.arg_value(e.meta, e.data, e.refs))
+            cost += 64 + len(e.meta) + e.size
+    if kwargs:
+        names = "".join(k + "\0" for k in kwargs).encode()
+        out.append(hot.arg_value(_value.META_KWARGS, names))
+        cost += 80 + len(names)
+    return b"".join(out), cost, large
+
+
+def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, list[Handle]]:
+    """The arguments of a call, which may go out now, and what is to be let go once it has."""
+    if c.dead is not None:
+        raise c.dead.again()
+    packed, cost, large = _encode(c, tc, args, kwargs)
+    if c.credit.left is not None:
+        c.credit.admit(cost, tc)
+    tc.called = True
+    return packed, large
+
+
+def results(c: Client, task: bytes, returns: int) -> Any:
+    """What stands for the results of a task."""
+    if returns == 1:
+        return ObjectRef(c.adopt(task + _ZERO))
+    if returns < 0:
+        return ObjectRefGenerator(c, task)
+    if returns == 0:
+        return None
+    return [ObjectRef(c.adopt(_ids.return_id(task, i))) for i in range(returns)]
+
+
+def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
+            tail: bytes) -> Any:
+    """Queues a task and gives what stands for its results."""
+    packed, large = pack(c, tc, args, kwargs)
+    result = results(c, task, returns)
+    c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + tc.trace if tc.trace else tail))
+    c.maybe_flush()
+    if large:
+        c.dropped.extend(large)
+    return result
+
+
+def deadline(timeout: Optional[float]) -> int:
+    """When a call's time is over, as the wire has it; 0 without one."""
+    return 0 if timeout is None else time.time_ns() + int(timeout * 1e9)

@@ -1,0 +1,121 @@
+"""Connecting this process to a node, and leaving it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+from typing import Any, Mapping, Optional
+
+from .. import _node, _runtime
+from .._client import Client
+from .._wire import messages as m
+from ..exceptions import InvalidError
+
+_state = _runtime.state
+_starting = threading.RLock()
+
+
+def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, object_store_memory: Optional[int] = None,
+         resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
+         settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template") -> "Context":
+    """Connects this process to a node.
+
+    Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, object_store_memory
+    (bytes) and resources are its own; settings are others of `mobula start`, by the flag's name. An address is the node's socket
+    or its directory, or "auto" for the one that `mobula start` started for this user.
+
+    worker_processes: "template" forks workers from a process that has imported what the program has; "fresh" starts an
+    interpreter each.
+    """
+    with _starting:
+        if _state.client is not None:
+            if ignore_reinit_error or _state.worker is not None:
+                return Context(_state.client)
+            raise InvalidError("mobula.init() was called before: call mobula.shutdown() first, or say ignore_reinit_error=True")
+        address = address or os.environ.get("MOBULA_ADDRESS")
+        node = None
+        if address is None:
+            all_settings = dict(settings or {})
+            if num_cpus is not None:
+                all_settings["cpus"] = num_cpus
+            if object_store_memory is not None:
+                all_settings["store-size"] = object_store_memory
+            if resources:
+                all_settings["resources"] = ",".join(f"{k}={v}" for k, v in resources.items())
+            node = _node.Node(all_settings)
+            address = node.address
+        elif num_cpus is not None or object_store_memory is not None or resources or settings:
+            raise InvalidError("num_cpus, object_store_memory, resources and settings are a new node's: a node with an address "
+                               "has its own")
+        try:
+            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes))
+            c = Client(_node.socket_of(address), hello, True)
+        except BaseException:
+            if node is not None:
+                node.stop()
+            raise
+        c.start()
+        _state.client, _state.node = c, node
+        return Context(c)
+
+
+def program(how: str) -> m.Program:
+    """How the node starts this driver's workers."""
+    if how not in ("template", "fresh"):
+        raise InvalidError(f"worker_processes={how!r}: want \"template\" or \"fresh\"")
+    config = {"path": [os.path.abspath(p or ".") for p in sys.path], "version": "%d.%d" % sys.version_info[:2],
+              "preload": [name for name in ("numpy", "pandas", "pyarrow") if name in sys.modules], "cwd": os.getcwd()}
+    module = "_template" if how == "template" else "_worker"
+    # The program's own path finds the package and the program's modules, installed or not.
+    start = f"import sys,json;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];from mobula.{module} import main;main(c)"
+    argv = [sys.executable, "-c", start, json.dumps(config)]
+    return m.Program("python", "%d.%d" % sys.version_info[:2], argv, True, how == "template")
+
+
+def _begin() -> None:
+    with _starting:
+        if _state.client is None:
+            init()
+
+
+_state.begin = _begin
+
+
+def shutdown() -> None:
+    """Leaves the node: the job ends, with its objects and its actors that are not detached. A node of init's own ends too."""
+    with _starting:
+        c, node = _state.client, _state.node
+        _state.client = _state.node = None
+        if c is not None:
+            c.close()
+        if node is not None:
+            node.stop()
+
+
+atexit.register(shutdown)
+
+
+def is_initialized() -> bool:
+    return _state.client is not None
+
+
+class Context:
+    """What init gives; as a context manager it shuts down at the end."""
+
+    def __init__(self, c: Client) -> None:
+        self.address = c.address
+        self.node = c.welcome.node
+        self.namespace = c.welcome.namespace
+        self.job_id = c.welcome.job
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        shutdown()
+
+    def __repr__(self) -> str:
+        return f"Context(address={self.address!r}, node={self.node!r}, job_id={self.job_id})"

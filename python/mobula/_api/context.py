@@ -1,0 +1,86 @@
+"""Where this code runs."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .. import _runtime
+from .._client import Client, TaskContext
+from ..exceptions import InvalidError
+from .actors import ActorHandle
+
+
+class RuntimeContext:
+    """Where this code runs."""
+
+    def __init__(self, c: Client, tc: TaskContext) -> None:
+        self._c = c
+        self._tc = tc
+
+    @property
+    def job_id(self) -> int:
+        return self._c.welcome.job
+
+    @property
+    def node_id(self) -> str:
+        return self._c.welcome.node
+
+    @property
+    def namespace(self) -> str:
+        return self._c.welcome.namespace
+
+    @property
+    def gcs_address(self) -> str:
+        return self._c.address
+
+    @property
+    def worker_id(self) -> int:
+        return self._c.welcome.client
+
+    @property
+    def task_id(self) -> Optional[str]:
+        """The task's id; None in the driver."""
+        return None if self._tc is self._c.root else self._tc.task.hex()
+
+    @property
+    def attempt(self) -> int:
+        return self._tc.attempt
+
+    @property
+    def actor_id(self) -> Optional[str]:
+        id: bytes = getattr(self._tc, "actor", b"")
+        return id.hex() if id else None
+
+    @property
+    def current_actor(self) -> ActorHandle:
+        """The handle of the actor that runs this code."""
+        handle = getattr(self._tc, "actor_handle", None)
+        made = handle() if handle is not None else None
+        if made is None:
+            raise InvalidError("this code runs in no actor")
+        assert isinstance(made, ActorHandle)
+        return made
+
+    def get_job_id(self) -> int:
+        return self.job_id
+
+    def get_node_id(self) -> str:
+        return self.node_id
+
+    def get_task_id(self) -> Optional[str]:
+        return self.task_id
+
+    def get_actor_id(self) -> Optional[str]:
+        return self.actor_id
+
+    def get_worker_id(self) -> int:
+        return self.worker_id
+
+    def get(self) -> dict[str, Any]:
+        return {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace, "task_id": self.task_id,
+                "actor_id": self.actor_id, "worker_id": self.worker_id, "attempt": self.attempt}
+
+
+def get_runtime_context() -> RuntimeContext:
+    c = _runtime.client()
+    return RuntimeContext(c, _runtime.context(c))

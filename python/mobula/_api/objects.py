@@ -1,0 +1,98 @@
+"""Putting values, getting them, waiting for them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Optional, Sequence
+
+from .. import _runtime, _value
+from .._client import Handle
+from .._refs import ObjectRef, ObjectRefGenerator, load
+from .._wire import messages as m
+from ..exceptions import InvalidError
+
+_current = _runtime.current
+_state = _runtime.state
+
+
+def put(value: Any, *, portable: bool = False) -> "ObjectRef[Any]":
+    """Makes an object of a value, once, to pass to many tasks. portable lays lists and dicts of plain data out as any language
+    reads them."""
+    if isinstance(value, ObjectRef):
+        raise TypeError("put of an ObjectRef: it names an object already")
+    c = _state.client
+    if c is None:
+        c = _runtime.client()
+    tc = _current.get()
+    if tc is None or tc.client is not c:
+        tc = c.fallback
+    e = _value.encode_plain(value, c.inline) if portable else _value.encode(value, c.inline)
+    id = tc.next_put()
+    if e.data is not None:
+        return ObjectRef(c.put_small(id, e.meta, e.data, e.refs))
+    h = c.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
+    assert h is not None
+    return ObjectRef(h)
+
+
+def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
+    """Waits for objects and gives their values, in order; a single reference gives a single value.
+
+    Arrays are read in place and are read-only: they are the store's own memory, pinned as long as anything views them.
+    The error of an object is raised; GetTimeoutError when the time runs out: the references stay valid.
+    """
+    if type(refs) is ObjectRef:
+        h = refs._h
+        c = h.client
+        res = h.res
+        if res is not None and res.kind == m.INLINE:
+            return _value.decode(res.meta, res.data)
+        tc = _current.get()
+        if tc is None:
+            tc = c.fallback
+        res, reading = c.fetch_one(h, None if timeout is None else time.monotonic() + timeout, tc)
+        return load(c, res, reading)
+    if isinstance(refs, ObjectRefGenerator):
+        raise TypeError("get of a generator: iterate over it, each item is a reference")
+    refs = list(refs)
+    if not refs:
+        return []
+    hs = _handles(refs, "get")
+    c = hs[0].client
+    return [load(c, res, reading) for res, reading in c.fetch(hs, timeout, _runtime.context(c))]
+
+
+def _handles(refs: Sequence[Any], what: str) -> list[Handle]:
+    hs = []
+    for r in refs:
+        if type(r) is not ObjectRef:
+            raise TypeError(f"{what}: want ObjectRefs, got {r!r} of type {type(r).__name__}")
+        hs.append(r._h)
+    if any(h.client is not hs[0].client for h in hs):
+        raise InvalidError(f"{what}: the references are of different connections")
+    return hs
+
+
+def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Optional[float] = None,
+         fetch_local: bool = True) -> tuple[list["ObjectRef[Any]"], list["ObjectRef[Any]"]]:
+    """Waits until num_returns of the references are ready, with a value or an error, or the time is over; gives those and the
+    rest."""
+    if isinstance(refs, ObjectRef):
+        raise TypeError("wait: want a list of references")
+    refs = list(refs)
+    if len(set(refs)) != len(refs):
+        raise ValueError("wait: the references must be unique")
+    if num_returns <= 0 or num_returns > len(refs):
+        if not refs:
+            return [], []
+        raise ValueError(f"wait: num_returns={num_returns} of {len(refs)} references")
+    hs = _handles(refs, "wait")
+    hs[0].client.ready(hs, num_returns, timeout, _runtime.context(hs[0].client))
+    ready: list[ObjectRef[Any]] = []
+    rest: list[ObjectRef[Any]] = []
+    for r in refs:
+        if len(ready) < num_returns and r._h.res is not None:
+            ready.append(r)
+        else:
+            rest.append(r)
+    return ready, rest

@@ -1,0 +1,40 @@
+"""What the node knows, asked off every task's path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cbor2
+
+from .. import _runtime
+
+
+def request(method: str, body: Any, timeout: float = 30.0) -> Any:
+    """Asks the node something that is on no task's path."""
+    return cbor2.loads(_runtime.client().request(method, cbor2.dumps(body), timeout))
+
+
+def _status() -> dict[str, Any]:
+    status: dict[str, Any] = request("node.status", None)
+    return status
+
+
+def nodes() -> list[dict[str, Any]]:
+    """The nodes: name, whether it lives, address, process and resources."""
+    s = _status()
+    return [{"NodeID": s["node"], "NodeName": s["node"], "Alive": True, "Address": s["address"], "PID": s["pid"],
+             "Version": s["version"], "Resources": {k: r["total"] for k, r in s["resources"].items()},
+             "ObjectStoreMemory": s["store"]["limit"]}]
+
+
+def cluster_resources() -> dict[str, float]:
+    """What there is of each resource; memory in bytes."""
+    s = _status()
+    return {**{k: float(r["total"]) for k, r in s["resources"].items()}, "object_store_memory": float(s["store"]["limit"])}
+
+
+def available_resources() -> dict[str, float]:
+    """What is free of each resource now."""
+    s = _status()
+    free = float(s["store"]["limit"] - s["store"]["held"])
+    return {**{k: float(r["free"]) for k, r in s["resources"].items()}, "object_store_memory": free}

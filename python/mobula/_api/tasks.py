@@ -1,0 +1,84 @@
+"""Functions whose calls are tasks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Mapping, Optional, Union
+
+from .. import _ids, _options, _runtime
+from .._client import Client
+from .._functions import Exported
+from .._refs import ObjectRef, ObjectRefGenerator
+from .._wire import codec, hot
+from .._wire import messages as m
+from ..exceptions import InvalidError
+from .calls import deadline, submit
+
+_current = _runtime.current
+_state = _runtime.state
+
+
+class RemoteFunction:
+    """A function whose calls are tasks."""
+
+    def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
+        _options.check(options, _options.TASK, f"task {target.name}")
+        self._target = target
+        self._options = dict(options)
+        self._for: Optional[Client] = None
+        self._field = b""
+        self._returns = 1
+        self._timeout: Optional[float] = options.get("timeout")
+        if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
+            self._options["num_returns"] = "streaming"
+        _options.task("", self._options)  # what is wrong is said where it is written
+        self.__name__ = getattr(target.target, "__name__", "function")
+        self.__qualname__ = getattr(target.target, "__qualname__", self.__name__)
+        self.__doc__ = getattr(target.target, "__doc__", None)
+        self.__module__ = getattr(target.target, "__module__", None) or ""
+        self.__wrapped__ = target.target
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.__name__
+        raise TypeError(f"{self._target.name} is remote: call {name}.remote() for a task, or {name}.__wrapped__() for the "
+                        "function itself")
+
+    def options(self, **options: Any) -> "RemoteFunction":
+        """The same function with other options."""
+        return RemoteFunction(self._target, {**self._options, **options})
+
+    def _prepare(self, c: Client) -> None:
+        sha = self._target.publish(c.welcome.job_dir)
+        o = _options.task(f"py:{self._target.name}:{sha}", self._options)
+        self._field = hot.spec_options(m.TASK, codec.encode(o))
+        self._returns = o.num_returns
+        self._for = c
+
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
+        """Submits a task. Gives the reference to its result: a list of several, a generator of a stream, None of none."""
+        c = _state.client
+        if c is None:
+            c = _runtime.client()
+        if self._for is not c:
+            self._prepare(c)
+        tc = _current.get()
+        if tc is None or tc.client is not c:
+            tc = c.fallback
+        task = tc.derive(next(tc.calls))
+        tail = hot.spec_tail(deadline=deadline(self._timeout)) if self._timeout is not None else b""
+        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail)
+
+    def __reduce__(self) -> Any:
+        return RemoteFunction, (self._target, self._options)
+
+
+def cancel(ref: Union["ObjectRef[Any]", ObjectRefGenerator], *, force: bool = False, recursive: bool = True) -> None:
+    """Cancels a task. With force its process is killed; with recursive what it has submitted is cancelled too."""
+    if isinstance(ref, ObjectRefGenerator):
+        ref._client.cancel(ref._task, force, recursive)
+        return
+    if not isinstance(ref, ObjectRef):
+        raise TypeError(f"cancel: want an ObjectRef, got {type(ref).__name__}")
+    if _ids.is_put(ref._h.id):
+        raise InvalidError(f"{ref!r} was put: there is no task to cancel")
+    ref._h.client.cancel(ref._h.id[:16], force, recursive)
