@@ -21,10 +21,10 @@ VENV   := .venv
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python pytest race stress fuzz lint bench cover generate clean
+.PHONY: help build demo test python pytest dask-suite race stress fuzz lint bench cover generate clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo "  demo takes SIZE=$(SIZE) STORE=$(STORE) PARTITIONS=$(PARTITIONS) WORKERS=$(WORKERS)"
 
 build: ## one static binary, bin/mobula
@@ -48,6 +48,10 @@ python: build ## a virtual environment, .venv, with the Python SDK (needs Python
 pytest: python ## the Python SDK: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q
+
+dask-suite: python ## Dask's own tests under our scheduler, held against its own; goes on where it was, ARGS=--help says more
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r python/dask_suite/requirements.txt
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m dask_suite $(ARGS)
 
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)

@@ -1,0 +1,28 @@
+"""Which tests there are."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dask_suite.plan import Plan
+from dask_suite.session import LOG, arguments, environment
+
+LIMIT = 600.0  # seconds
+
+
+class CollectionError(Exception):
+    """pytest could not say which tests there are."""
+
+
+def collect(plan: Plan) -> list[str]:
+    """The ids of the plan's tests, in pytest's order. Its plugin is loaded, so that what is wrong with it is seen here."""
+    with tempfile.TemporaryDirectory(prefix="suite-") as place:
+        args = [*arguments(plan), "-p", plan.plugin, "--collect-only", "-q", *(str(plan.root / t) for t in plan.targets)]
+        p = subprocess.run(args, capture_output=True, text=True, cwd=place, env=environment(Path(place)), timeout=LIMIT)
+    ids = [line for line in p.stdout.splitlines() if "::" in line and not line.startswith(("ERROR ", " "))]
+    if p.returncode != 0 or not ids:
+        output = (p.stdout + p.stderr)[-LOG:]
+        raise CollectionError(f"pytest ended with status {p.returncode} when it collected the tests:\n{output}")
+    return ids

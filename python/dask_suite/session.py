@@ -1,0 +1,200 @@
+"""One pytest process over some tests: what each came to, and of which one it died if it died.
+
+Nothing it does is waited for without an end. A test that takes too long is ended by pytest-timeout, which writes all stacks and
+ends the process; if that does not come about, the process is killed. Whatever is left of its process group goes with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dask_suite.outcome import Outcome
+from dask_suite.plan import HERE, Plan
+
+LOG = 4000  # of a session's output, from its end
+
+
+class Stopped(Exception):
+    """The run was stopped; what had ended is recorded."""
+
+
+@dataclass
+class Session:
+    """What became of a session."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    complete: bool = False  # pytest came to its end, so that a test without an outcome was not there
+    culprit: Outcome | None = None  # of the test that the process died in
+    report: dict[str, int] | None = None  # the scheduler's counts, if it came to write them
+    seconds: float = 0.0
+    log: str = ""
+
+
+class Stop:
+    """Ends every session that watches it, from any thread, once and for all."""
+
+    def __init__(self) -> None:
+        self.fd, self._write = os.pipe()
+
+    def set(self) -> None:
+        os.write(self._write, b"x")
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._write)
+
+    def __bool__(self) -> bool:
+        return bool(select.select([self.fd], [], [], 0)[0])
+
+
+def run(plan: Plan, ids: Sequence[str], done: Callable[[Outcome], None], stop: Stop) -> Session:
+    """Runs the tests in one process. Each outcome is told as it comes, the culprit's last."""
+    result = Session()
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="suite-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        reader, writer = os.pipe()
+        try:
+            process = _start(plan, ids, place, writer)
+        finally:
+            os.close(writer)
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            _watch(plan, _Pipe(reader, pidfd, stop.fd), result, done)
+        finally:
+            # The group's leader is not waited for until the group is dead, so that its number is nobody else's.
+            os.killpg(process.pid, signal.SIGKILL)
+            status = process.wait()
+            os.close(pidfd)
+            os.close(reader)
+        result.log = (place / "log").read_text(errors="replace")[-LOG:]
+        result.report = _report(place)
+    result.seconds = time.monotonic() - begun
+    if stop:
+        raise Stopped
+    result.complete = result.culprit is None and status in (0, 1, 5)
+    if result.culprit is not None:
+        c = result.culprit
+        result.culprit = Outcome(c.id, c.outcome, c.seconds, f"{_died(status)}\n{result.log}")
+        done(result.culprit)
+    return result
+
+
+def _start(plan: Plan, ids: Sequence[str], place: Path, writer: int) -> subprocess.Popen[bytes]:
+    (place / "ids").write_text("".join(f"{i}\n" for i in ids))
+    (place / "tmp").mkdir()
+    files = dict.fromkeys(str(plan.root / i.partition("::")[0]) for i in ids)
+    args = [
+        *arguments(plan),
+        *("-p", "pytest_timeout", f"--timeout={plan.timeout}", "--timeout-method=thread"),
+        *("-p", "pytest_mock", "-p", plan.plugin),
+        *(f"--basetemp={place / 'base'}", "--continue-on-collection-errors", "-q", "--tb=short"),
+        *(f"--suite-ids={place / 'ids'}", f"--suite-events={writer}"),
+        *files,
+    ]
+    with open(place / "log", "wb") as log:
+        return subprocess.Popen(
+            args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=place, env=environment(place), pass_fds=[writer],
+            start_new_session=True,
+        )  # fmt: skip
+
+
+def arguments(plan: Plan) -> list[str]:
+    """What every pytest process here is called with."""
+    return [
+        *(sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), f"--rootdir={plan.root}", f"--confcutdir={plan.root}"),
+        *("-p", "no:cacheprovider", "-p", "dask_suite.reporter"),
+    ]
+
+
+def environment(place: Path) -> dict[str, str]:
+    """The same for every session: no plugin or configuration of the user's, and its temporary files in its own place."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("DASK_", "PYTEST_"))}
+    path = [str(HERE.parent), *filter(None, [env.get("PYTHONPATH")])]
+    return env | {
+        "DASK_CONFIG": str(place),
+        "MOBULA_DASK_REPORT": str(place / "report.json"),
+        "OPENBLAS_NUM_THREADS": "1",  # more of them than CPUs only disturb each other, and its threads do not survive a fork
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONPATH": os.pathsep.join(path),
+        "TMPDIR": str(place / "tmp"),
+    }
+
+
+class _Pipe:
+    """The events of a session, until it ends or says nothing for too long."""
+
+    def __init__(self, reader: int, pidfd: int, stop: int) -> None:
+        os.set_blocking(reader, False)
+        self.reader, self.pidfd, self.stop = reader, pidfd, stop
+        self.rest = b""
+        self.patience = 0.0  # seconds without an event until this gives up, set by whoever reads
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        deadline = time.monotonic() + self.patience
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            ready = select.select([self.reader, self.pidfd, self.stop], [], [], left)[0]
+            over = not ready or self.pidfd in ready or self.stop in ready
+            lines = self._lines(everything=over)
+            for line in lines:
+                yield json.loads(line)
+            if over:
+                return
+            if lines:
+                deadline = time.monotonic() + self.patience
+
+    def _lines(self, everything: bool) -> list[bytes]:
+        """What is there to be read: some of it, or all that was written."""
+        while True:
+            try:
+                data = os.read(self.reader, 1 << 16)
+            except BlockingIOError:
+                break
+            self.rest += data
+            if not data or not everything:
+                break
+        *lines, self.rest = self.rest.split(b"\n")
+        return lines
+
+
+def _watch(plan: Plan, events: _Pipe, result: Session, done: Callable[[Outcome], None]) -> None:
+    running: str | None = None
+    since = time.monotonic()
+    events.patience = plan.start
+    for event in events:
+        since = time.monotonic()
+        if "begin" in event:
+            running = event["begin"]
+            events.patience = plan.timeout + plan.grace
+        else:
+            running = None
+            events.patience = plan.grace
+            result.outcomes.append(Outcome.from_json(event["end"]))
+            done(result.outcomes[-1])
+    if running is not None:
+        seconds = time.monotonic() - since
+        # pytest-timeout's clock begins a moment after ours.
+        result.culprit = Outcome(running, "timeout" if seconds >= plan.timeout else "crashed", round(seconds, 3))
+
+
+def _report(place: Path) -> dict[str, int] | None:
+    path = place / "report.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def _died(status: int) -> str:
+    if status >= 0:
+        return f"its process ended with status {status}"
+    return f"its process was ended by {signal.Signals(-status).name}"

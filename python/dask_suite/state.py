@@ -1,0 +1,129 @@
+"""The state file: what is known of a run, a line of JSON each, in the order it became known.
+
+    {"about": {"mode": "baseline", "versions": {...}}}           the first line
+    {"id": ..., "outcome": ..., "seconds": ...}                  one run of a test
+    {"session": {"report": {...} or null, "tests": 150, "seconds": 61.2}}
+
+A run that is started again appends. Lines of a run that was killed are whole but for the last, which is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dask_suite.outcome import SEVERITY, Outcome
+from dask_suite.plan import differences
+from dask_suite.session import Session
+
+
+class OtherVersionsError(Exception):
+    """Outcomes were had with other versions than those that are installed."""
+
+    def __init__(self, what: str, lines: list[str], remedy: str) -> None:
+        super().__init__(f"{what} is of other versions than those installed: {'; '.join(lines)}. {remedy}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a test came to in the end: the better of its runs."""
+
+    outcome: str
+    seconds: float
+    text: str = ""
+    flaky: bool = False  # its runs came to different ends
+
+
+@dataclass
+class Counts:
+    """Sums over the sessions' reports, and what was wrong with any of them."""
+
+    gets: int = 0
+    tasks: int = 0
+    executed: int = 0
+    in_driver: int = 0
+    sessions: int = 0
+    silent: int = 0  # sessions that died before they could report: their tasks are not in the sums
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, report: dict[str, int] | None) -> None:
+        self.sessions += 1
+        if report is None:
+            self.silent += 1
+            return
+        for name in ("gets", "tasks", "executed", "in_driver"):
+            setattr(self, name, getattr(self, name) + report[name])
+        if report["tasks"] != report["executed"]:
+            self.faults.append(f"a session had {report['tasks']} tasks and workers ran {report['executed']}")
+        if report["in_driver"]:
+            self.faults.append(f"a session ran {report['in_driver']} tasks in the driver")
+
+
+class State:
+    """A state file that is open for a run; safe to use from several threads."""
+
+    def __init__(self, path: Path, mode: str, versions: dict[str, str]) -> None:
+        """Opens or begins the file. Raises OtherVersionsError if it was begun with other versions."""
+        self.path = path
+        self.counts = Counts()
+        self.runs: dict[str, list[Outcome]] = {}
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = self._read(mode, versions) if path.exists() else 0
+        self._file = open(path, "ab")
+        self._file.truncate(whole)
+        if not whole:
+            self._append({"about": {"mode": mode, "versions": versions}})
+
+    def _read(self, mode: str, versions: dict[str, str]) -> int:
+        """Takes up what the file has, and gives its length as far as it is whole."""
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        for n, line in enumerate(data[:whole].splitlines()):
+            entry = json.loads(line)
+            if n == 0:
+                about = entry["about"]
+                if lines := differences(about["versions"] | {"mode": about["mode"]}, versions | {"mode": mode}):
+                    raise OtherVersionsError(str(self.path), lines, "Begin anew with --fresh.")
+            elif "session" in entry:
+                self.counts.add(entry["session"]["report"])
+            else:
+                self._keep(Outcome.from_json(entry))
+        return whole
+
+    def _keep(self, outcome: Outcome) -> None:
+        self.runs.setdefault(outcome.id, []).append(outcome)
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.flush()
+
+    def add(self, outcome: Outcome) -> None:
+        with self._lock:
+            self._keep(outcome)
+            self._append(outcome.to_json())
+
+    def ended(self, session: Session) -> None:
+        with self._lock:
+            self.counts.add(session.report)
+            entry = {"report": session.report, "tests": len(session.outcomes), "seconds": round(session.seconds, 1)}
+            self._append({"session": entry})
+
+    def wants_retry(self, id: str) -> bool:
+        """Whether the test ended badly beside others and had no try of its own."""
+        runs = self.runs.get(id, [])
+        return bool(runs) and runs[-1].bad and not any(r.alone for r in runs)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        return {id: _verdict(runs) for id, runs in self.runs.items()}
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _verdict(runs: list[Outcome]) -> Verdict:
+    best = min(runs, key=lambda r: SEVERITY[r.outcome])
+    return Verdict(best.outcome, best.seconds, best.text, any(r.outcome != best.outcome for r in runs))
