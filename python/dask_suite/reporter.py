@@ -1,7 +1,7 @@
 """A pytest plugin, inside every session: runs the tests it is told to and says of each when it begins and how it ended.
 
     --suite-ids FILE     the ids to run, a line each, in the order of collection; without it everything is run
-    --suite-events FD    a pipe for the events, a line of JSON each: {"begin": id}, then {"end": id, "outcome": ..., ...}
+    --suite-events FD    a pipe for the events, a line of JSON each: {"begin": id, "at": monotonic seconds}, then {"end": outcome}
 
 Whoever reads the pipe may go away first; the session then ends at its next event rather than run for nobody.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class _Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.phases = []
-        self.send({"begin": nodeid})
+        self.send({"begin": nodeid, "at": time.monotonic()})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.phases.append(report)

@@ -139,13 +139,14 @@ class _Pipe:
         os.set_blocking(reader, False)
         self.reader, self.pidfd, self.stop = reader, pidfd, stop
         self.rest = b""
+        self.sources = [reader, pidfd, stop]
         self.patience = 0.0  # seconds without an event until this gives up, set by whoever reads
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         deadline = time.monotonic() + self.patience
         while True:
             left = max(0.0, deadline - time.monotonic())
-            ready = select.select([self.reader, self.pidfd, self.stop], [], [], left)[0]
+            ready = select.select(self.sources, [], [], left)[0]
             over = not ready or self.pidfd in ready or self.stop in ready
             lines = self._lines(everything=over)
             for line in lines:
@@ -163,6 +164,8 @@ class _Pipe:
             except BlockingIOError:
                 break
             self.rest += data
+            if not data:
+                self.sources = [self.pidfd, self.stop]  # nobody can write any more
             if not data or not everything:
                 break
         *lines, self.rest = self.rest.split(b"\n")
@@ -171,12 +174,11 @@ class _Pipe:
 
 def _watch(plan: Plan, events: _Pipe, result: Session, done: Callable[[Outcome], None]) -> None:
     running: str | None = None
-    since = time.monotonic()
+    since = 0.0
     events.patience = plan.start
     for event in events:
-        since = time.monotonic()
         if "begin" in event:
-            running = event["begin"]
+            running, since = event["begin"], event["at"]
             events.patience = plan.timeout + plan.grace
         else:
             running = None

@@ -194,6 +194,19 @@ def test_a_session_that_does_not_end_is_killed(make: Make) -> None:
     assert len(sessions) == 1
 
 
+def test_a_session_that_closes_the_pipe_is_waited_for(make: Make) -> None:
+    plan = make(
+        test_pipe="""
+        import os
+        def test_a(request): os.close(request.config.getoption("--suite-events"))
+        def test_b(): pass
+        """
+    )
+    outcomes, sessions = run_shard(plan, collect(plan))
+    assert by_name(outcomes) == {"test_a": "crashed", "test_b": "passed"}
+    assert len(sessions) == 2
+
+
 def test_a_file_that_does_not_import_costs_its_tests_alone(make: Make, tmp_path: Path) -> None:
     plan = make(test_good="def test_a(): pass", test_torn="def test_b(): pass")
     ids = collect(plan)
