@@ -21,10 +21,10 @@ VENV   := .venv
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python pytest dask-suite race stress fuzz lint bench cover generate clean
+.PHONY: help build demo test python pytest dask-suite race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 	@echo "  demo takes SIZE=$(SIZE) STORE=$(STORE) PARTITIONS=$(PARTITIONS) WORKERS=$(WORKERS)"
 
 build: ## one static binary, bin/mobula
@@ -45,9 +45,11 @@ python: build ## a virtual environment, .venv, with the Python SDK (needs Python
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e python
 
-pytest: python ## the Python SDK: types and tests
+pytest: python ## the Python SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q
+	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
+	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../../$(VENV)/bin/python -m pytest -q
 
 dask-suite: python ## Dask's own tests under our scheduler, held against its own; goes on where it was, ARGS=--help says more
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -r python/dask_suite/requirements.txt
@@ -67,6 +69,9 @@ lint: ## golangci-lint
 
 bench: ## mobench, every case
 	CGO_ENABLED=0 $(GO) run ./benchmarks/mobench $(ARGS)
+
+bench-peers: build ## the same work on Mobula, Ray and Dask, in turn; ARGS=--help says more (needs Python 3.11 and pip)
+	@PYTHONPATH=benchmarks $(PYTHON) -m peers $(ARGS)
 
 cover: ## coverage by package
 	CGO_ENABLED=0 $(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./... $(PKGS)

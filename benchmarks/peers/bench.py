@@ -1,0 +1,134 @@
+"""Which run comes after which, and what they gave together."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Callable, Iterator, Sequence
+
+from .run import Result
+from .workload import OURS, PEAK, Metric, Workload
+
+GIVE_UP = 2  # runs of a system that were not done in time, while none was: the others would not be either
+
+
+@dataclass
+class Row:
+    """All runs of one metric on one system."""
+
+    workload: str
+    metric: Metric
+    system: str
+    samples: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    timeouts: int = 0  # of the errors
+    timeout: float = 0.0
+
+    @property
+    def median(self) -> float | None:
+        return statistics.median(self.samples) if self.samples else None
+
+    @property
+    def at_least(self) -> float | None:
+        """What it took at least, where no run was done in time."""
+        return self.timeout if not self.samples and self.timeouts and self.metric.unit == "s" else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row beside ours."""
+
+    row: Row
+    ratio: float | None = None  # how many times better ours is
+    at_least: bool = False  # the ratio is at least that, as theirs was not done
+    wanted: float | None = None
+    met: bool | None = None
+
+
+@dataclass
+class Plan:
+    """What is to run. once runs it; log says how it goes."""
+
+    workloads: Sequence[Workload]
+    systems: Sequence[str]  # none: all that a workload has
+    repetitions: int
+    memory_repetitions: int
+    once: Callable[[Workload, str, bool], Result]
+    log: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        if self.systems:
+            known = {s for w in self.workloads for s in w.systems}
+            for s in self.systems:
+                if s not in known:
+                    raise ValueError(f"none of the workloads has a system {s!r}; they have {', '.join(sorted(known))}")
+
+    def systems_of(self, w: Workload) -> list[str]:
+        return [s for s in w.systems if not self.systems or s in self.systems]
+
+    def run(self) -> Iterator[list[Comparison]]:
+        """Runs all; gives each workload's table when it is done."""
+        for w in self.workloads:
+            if self.systems_of(w):
+                yield self._workload(w)
+
+    def _workload(self, w: Workload) -> list[Comparison]:
+        times = {(m.name, s): Row(w.name, m, s) for m in w.metrics for s in self.systems_of(w)}
+        peaks = {}
+        if w.peak and self.memory_repetitions:
+            peaks = {(PEAK, s): Row(w.name, named(w.peak), s) for s in self.systems_of(w)}
+        for i in range(max(self.repetitions, self.memory_repetitions if peaks else 0)):
+            for rows, repetitions, sampled in ((times, self.repetitions, False), (peaks, self.memory_repetitions, True)):
+                if i < repetitions and rows:
+                    for s in turn(self.systems_of(w), i):
+                        self._run(w, s, i, repetitions, sampled, [r for (_, of), r in rows.items() if of == s])
+        return compare([*times.values(), *peaks.values()])
+
+    def _run(self, w: Workload, system: str, i: int, repetitions: int, sampled: bool, rows: list[Row]) -> None:
+        what = f"{w.name} {system}: {'memory, ' if sampled else ''}run {i + 1} of {repetitions}"
+        if rows[0].timeouts >= GIVE_UP and not rows[0].samples:
+            self.log(f"{what}: left out, as {rows[0].timeouts} were not done in time")
+            return
+        self.log(what)
+        r = self.once(w, system, sampled)
+        for row in rows:
+            row.timeout = w.timeout
+            if r.error:
+                row.errors.append(r.error)
+                row.timeouts += r.timeout
+            else:
+                row.samples.append(r.peak if sampled else r.figures[row.metric.name])
+        said = r.error or ", ".join(f"{row.metric.name} {row.samples[-1]:,.4g} {row.metric.unit}".rstrip() for row in rows)
+        self.log(f"{what}: {said} ({r.seconds:.1f} s)")
+
+
+def named(m: Metric) -> Metric:
+    """The metric of memory runs."""
+    return Metric(PEAK, m.unit, m.more_is_better, m.wants, m.at_most)
+
+
+def turn(systems: Sequence[str], i: int) -> list[str]:
+    """The order of a repetition: each system is first in its turn, so that none always comes after the same one."""
+    k = i % len(systems)
+    return [*systems[k:], *systems[:k]]
+
+
+def compare(rows: Sequence[Row]) -> list[Comparison]:
+    """Each row beside ours of the same metric."""
+    ours = {r.metric.name: r for r in rows if r.system == OURS}
+    return [_compare(r, ours.get(r.metric.name)) for r in rows]
+
+
+def _compare(row: Row, ours: Row | None) -> Comparison:
+    m = row.metric
+    if row.system == OURS:
+        met = None if m.at_most is None or row.median is None else row.median <= m.at_most
+        return Comparison(row, wanted=m.at_most, met=met)
+    wanted = m.wants.get(row.system)
+    theirs = row.median if row.median is not None else row.at_least
+    if ours is None or ours.median is None or theirs is None:
+        return Comparison(row, wanted=wanted)
+    ratio = m.better(ours.median, theirs)
+    unfinished = row.median is None
+    met = None if wanted is None or unfinished and ratio < wanted else ratio >= wanted
+    return Comparison(row, ratio, unfinished, wanted, met)

@@ -1,0 +1,119 @@
+"""Arguments, and what is printed when: progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+from typing import Callable, Sequence
+
+from . import environment, table
+from .bench import Comparison, Plan
+from .run import Result, run
+from .workload import OURS, Workload, load, project
+
+EXAMPLES = """\
+examples:
+  make bench-peers                                              everything, three times: hours
+  make bench-peers ARGS="task-sync put-1k"                      two workloads
+  make bench-peers ARGS="--systems mobula,ray actor-create"     without Dask
+  make bench-peers ARGS="--repetitions 5 --json set-index-100"  for machines: a JSON object a line
+  make bench-peers ARGS="--quick"                               small sizes, once: that all of it works
+"""
+
+
+def parser(workloads: Sequence[Workload]) -> argparse.ArgumentParser:
+    names = "\n".join(f"  {w.name:<18} {w.what} ({', '.join(w.systems)})" for w in workloads)
+    p = argparse.ArgumentParser("peers", description="The same work on Mobula, Ray and Dask, run in turn, in one table.",
+                                epilog=f"{EXAMPLES}\nworkloads, and the systems they run on:\n{names}",
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="which to run (default: all)")
+    p.add_argument("--systems", default="", metavar="S,...",
+                   help=f"which systems to run them on (default: all); ratios are against {OURS}")
+    p.add_argument("--repetitions", type=_count(1), metavar="N",
+                   help="runs of each workload on each system (default: 3; 1 with --quick)")
+    p.add_argument("--memory-repetitions", type=_count(0), metavar="N",
+                   help="further runs in which memory is sampled, where that matters (default: as --repetitions; 0: none)")
+    p.add_argument("--timeout", type=float, metavar="SECONDS", help="of one run (default: the workload's own, 180 to 600)")
+    p.add_argument("--quick", action="store_true", help="small sizes, to see that it works: the figures mean nothing")
+    p.add_argument("--json", action="store_true", help="print a JSON object a line: the machine, then a row each")
+    p.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    p.add_argument("--scratch", metavar="DIRECTORY",
+                   help="where runs have their files, spilled objects too (default: that of temporary files)")
+    return p
+
+
+def _count(least: int) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        n = int(text)
+        if n < least:
+            raise argparse.ArgumentTypeError(f"{n}: want {least} or more")
+        return n
+
+    return count
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code: 1 if a run of ours failed, 2 if arguments are wrong or there is no environment, 130 if interrupted, else 0."""
+    workloads = load()
+    p = parser(workloads)
+    a = p.parse_args(argv)
+    chosen = [w for w in workloads if not a.workloads or w.name in a.workloads]
+    if a.timeout:
+        chosen = [dataclasses.replace(w, timeout=a.timeout) for w in chosen]
+    for name in a.workloads:
+        if name not in {w.name for w in workloads}:
+            p.error(f"there is no workload {name!r}; --help lists them")
+    begun = time.monotonic()
+
+    def log(line: str) -> None:
+        if not a.quiet:
+            print(f"{time.monotonic() - begun:7.0f} s  {line}", file=sys.stderr, flush=True)
+
+    def once(w: Workload, system: str, sampled: bool) -> Result:
+        return run(w, system, quick=a.quick, sampled=sampled, scratch=a.scratch, log=log)
+
+    repetitions = a.repetitions or (1 if a.quick else 3)
+    memory = repetitions if a.memory_repetitions is None else a.memory_repetitions
+    try:
+        plan = Plan(chosen, [s for s in a.systems.split(",") if s], repetitions, memory, once, log)
+    except ValueError as e:
+        p.error(str(e))
+    try:
+        for name in sorted({project(s) for w in chosen for s in plan.systems_of(w)}):
+            environment.prepare(name, log)
+    except environment.EnvironmentFailed as e:
+        print(f"peers: {e}", file=sys.stderr)
+        return 2
+    try:
+        return 1 if any(c.row.system == OURS and c.row.errors for c in _report(plan, a.json)) else 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _report(plan: Plan, as_json: bool) -> list[Comparison]:
+    """Runs it and prints the results: JSON as they come, the table at the end, also of what there is when it is interrupted."""
+    done: list[Comparison] = []
+    if as_json:
+        print(json.dumps(machine()), flush=True)
+    try:
+        for comparisons in plan.run():
+            done += comparisons
+            if as_json:
+                print(table.lines(comparisons), flush=True)
+    finally:
+        if not as_json:
+            print("\n".join(f"{k}: {v}" for k, v in machine().items()))
+            print(table.text(done), flush=True)
+    return done
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    return {"cpus": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1), "kernel": platform.release(),
+            "python": platform.python_version(), "load": round(os.getloadavg()[0], 2)}

@@ -1,0 +1,97 @@
+"""What processes hold of memory: their proportional shares (PSS), and the shared memory files they have open.
+
+A page of a shared file is in nobody's PSS while nobody has it mapped, and while processes are read one after another their
+shares of it may add up to more than it has. So shared memory is counted by its files: what they have on tmpfs, mapped or not.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Bytes."""
+
+    private: int = 0  # shares of everything but shared memory files
+    shared: int = 0  # shares of those
+    segments: int = 0  # what the files have
+
+    @property
+    def total(self) -> int:
+        return self.private + (self.segments or self.shared)
+
+
+def family(root: int) -> list[int]:
+    """A process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            parent = _parent(int(name))
+            if parent is not None:
+                children.setdefault(parent, []).append(int(name))
+    out = [root]
+    for pid in out:  # it grows meanwhile
+        out.extend(children.get(pid, ()))
+    return out
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rpartition(")")[2].split()[1])  # a name may hold anything
+    except (OSError, IndexError):
+        return None  # it has ended
+
+
+def usage(root: int, without: int | None = None) -> Usage:
+    """What a process and all below it hold now."""
+    private = shared = segments = 0
+    seen: set[tuple[int, int]] = set()
+    for pid in family(root):
+        if pid == without:
+            continue
+        shares = _shares(pid)
+        if shares is None:
+            continue
+        private += shares[0] - shares[1]
+        shared += shares[1]
+        segments += _segments(pid, seen)
+    return Usage(private, shared, segments)
+
+
+def _shares(pid: int) -> tuple[int, int] | None:
+    """PSS, and what of it is shared memory; None of a process that has ended."""
+    found = {}
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as f:
+            for line in f:
+                name, _, rest = line.partition(":")
+                if name in ("Pss", "Pss_Shmem"):
+                    found[name] = int(rest.split()[0]) << 10
+    except (OSError, IndexError):
+        return None
+    return (found["Pss"], found.get("Pss_Shmem", 0)) if "Pss" in found else None
+
+
+def _segments(pid: int, seen: set[tuple[int, int]]) -> int:
+    """What the shared memory files open in a process have, but for those seen before."""
+    total = 0
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return 0
+    for name in names:
+        try:
+            target = os.readlink(f"{folder}/{name}")
+            if not target.startswith(("/memfd:", "/dev/shm/")):
+                continue
+            st = os.stat(f"{folder}/{name}")
+        except OSError:
+            continue  # it was closed
+        if (st.st_dev, st.st_ino) not in seen:
+            seen.add((st.st_dev, st.st_ino))
+            total += st.st_blocks * 512
+    return total

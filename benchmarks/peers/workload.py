@@ -1,0 +1,60 @@
+"""What a file in workloads/ declares: WORKLOADS, a list of Workload.
+
+A workload's implementations do the same work, check its result, and give its figures. They are called in a child process whose
+Python has the system's packages: so only their bodies import more than the standard library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping
+
+Params = Mapping[str, Any]
+Implementation = Callable[[Params], Mapping[str, float]]
+
+OURS = "mobula"
+PEAK = "peak memory"  # the metric of runs whose memory is sampled
+
+# The order is that of the table.
+FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_create", "put_small",
+         "get_small", "put_large", "get_large", "wait_1000", "cold_start", "idle_memory", "broadcast", "dask_tasks", "set_index",
+         "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a workload."""
+
+    name: str
+    unit: str
+    more_is_better: bool = False
+    wants: Mapping[str, float] = field(default_factory=dict)  # by system: how many times better than it we want to be
+    at_most: float | None = None  # what we want to stay below
+
+    def better(self, ours: float, theirs: float) -> float:
+        """How many times better our figure is."""
+        good, bad = (ours, theirs) if self.more_is_better else (theirs, ours)
+        return good / bad if bad else float("inf")
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    what: str
+    metrics: tuple[Metric, ...]
+    systems: Mapping[str, Implementation]  # by name: the project's, alone or with "-" and a variant
+    full: Params = field(default_factory=dict)
+    quick: Params = field(default_factory=dict)  # what differs in a quick run, which only shows that it works
+    peak: Metric | None = None  # its memory is sampled, in runs of their own
+    timeout: float = 300.0  # seconds of one run
+
+
+def project(system: str) -> str:
+    """The project whose environment a system runs in."""
+    return system.partition("-")[0]
+
+
+def load(files: tuple[str, ...] = FILES) -> list[Workload]:
+    """The workloads of those files, in order."""
+    return [w for f in files for w in importlib.import_module(f"{__package__}.workloads.{f}").WORKLOADS]

@@ -1,0 +1,1 @@
+"""A file each: the same work on each system."""
