@@ -58,7 +58,7 @@ def _count(least: int) -> Callable[[str], int]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit code: 1 if a run of ours failed, 2 if arguments are wrong or there is no environment, 130 if interrupted, else 0."""
+    """The exit code: 1 if a run of ours failed, 2 if arguments are wrong or there is no environment, 130 if interrupted."""
     workloads = load()
     p = parser(workloads)
     a = p.parse_args(argv)

@@ -7,11 +7,12 @@ sample (seconds between looks at memory; 0: none). It prints one JSON object, Ou
 
 The guard is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): what a run starts stays below it, however it detaches, and
 is found by descent, never by name. The run is over when the child ends, at the deadline, or when its input closes: so if the
-program that started the guard is killed, the run ends too.
+program that started the guard is killed, the run ends too. Shared memory files that a run made, and still had open, go with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -46,13 +47,18 @@ class Outcome:
 def run(spec: Mapping[str, Any]) -> Outcome:
     """Runs the child to its end."""
     _become_reaper()
+    before = memory.shared_files()
     begun = time.monotonic()
     env = {**spec["env"], STARTED: repr(time.monotonic()), GUARD: str(os.getpid())}
     with open(spec["stdout"], "wb") as out, open(spec["stderr"], "wb") as err:
         child = subprocess.Popen(spec["argv"], env=env, cwd=spec["cwd"], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
     status, peak = _watch(child, begun + spec["timeout"], spec["sample"])
     seconds = time.monotonic() - begun
+    files = memory.open_files(os.getpid()) - before
     ended, left = end_all()
+    for path in files:  # who is killed removes nothing
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
     code = child.returncode if child.returncode is not None else -signal.SIGKILL
     if status == "ended":
         status = "done" if code == 0 else "failed"

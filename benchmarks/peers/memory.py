@@ -6,8 +6,12 @@ shares of it may add up to more than it has. So shared memory is counted by its 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
+from typing import Iterator
+
+SHARED = "/dev/shm/"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ def _parent(pid: int) -> int | None:
         return None  # it has ended
 
 
+def shared_files() -> set[str]:
+    """The shared memory files that have names."""
+    return {f"{SHARED}{name}" for name in os.listdir(SHARED)} if os.path.isdir(SHARED) else set()
+
+
+def open_files(root: int) -> set[str]:
+    """Those of them that a process and all below it have open."""
+    return {target for pid in family(root) for _, target in _open(pid)} & shared_files()
+
+
 def usage(root: int, without: int | None = None) -> Usage:
     """What a process and all below it hold now."""
     private = shared = segments = 0
@@ -78,20 +92,26 @@ def _shares(pid: int) -> tuple[int, int] | None:
 def _segments(pid: int, seen: set[tuple[int, int]]) -> int:
     """What the shared memory files open in a process have, but for those seen before."""
     total = 0
-    folder = f"/proc/{pid}/fd"
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return 0
-    for name in names:
+    for path, target in _open(pid):
+        if not target.startswith(("/memfd:", SHARED)):
+            continue
         try:
-            target = os.readlink(f"{folder}/{name}")
-            if not target.startswith(("/memfd:", "/dev/shm/")):
-                continue
-            st = os.stat(f"{folder}/{name}")
+            st = os.stat(path)
         except OSError:
             continue  # it was closed
         if (st.st_dev, st.st_ino) not in seen:
             seen.add((st.st_dev, st.st_ino))
             total += st.st_blocks * 512
     return total
+
+
+def _open(pid: int) -> Iterator[tuple[str, str]]:
+    """A process' descriptors and the files they are of."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return  # it has ended
+    for name in names:
+        with contextlib.suppress(OSError):
+            yield f"{folder}/{name}", os.readlink(f"{folder}/{name}")

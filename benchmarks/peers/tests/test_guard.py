@@ -98,6 +98,14 @@ p.wait()
         assert gone(int(path.read_text()))
 
 
+def test_shared_memory_files_go_with_the_run(tmp_path: pathlib.Path) -> None:
+    path = f"/dev/shm/peers-test-{os.getpid()}"
+    program = f"import time; f = open({path!r}, 'w'); f.write('x'); f.flush(); print('written', flush=True); time.sleep(3600)"
+    outcome = run.guarded(spec(tmp_path, program, timeout=1.5), quiet)
+    assert (outcome.status, (tmp_path / "out").read_text()) == ("timeout", "written\n")
+    assert not os.path.exists(path)
+
+
 def test_a_failed_run_says_so(tmp_path: pathlib.Path) -> None:
     outcome = run.guarded(spec(tmp_path, "import sys; sys.exit('it does not work')"), quiet)
     assert (outcome.status, outcome.code) == ("failed", 1)
