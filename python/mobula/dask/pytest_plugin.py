@@ -77,8 +77,9 @@ class Plugin:
         self.before: Optional[dict[str, Any]] = None
 
     def begin(self) -> None:
-        mobula.init(num_cpus=int(os.environ.get("MOBULA_DASK_CPUS", "2")),
-                    object_store_memory=int(os.environ.get("MOBULA_DASK_STORE", str(512 << 20))))
+        cpus, store = os.environ.pop("MOBULA_DASK_CPUS", "2"), os.environ.pop("MOBULA_DASK_STORE", str(512 << 20))
+        self.report = os.environ.pop("MOBULA_DASK_REPORT", None)  # not for the node: it refuses settings it does not know
+        mobula.init(num_cpus=int(cpus), object_store_memory=int(store))
         self.client = _runtime.client()
         os.makedirs(os.path.join(self.client.welcome.job_dir, _record.FOLDER), exist_ok=True)
         schedulers: Any = dask.base.named_schedulers
