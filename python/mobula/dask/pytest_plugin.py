@@ -74,6 +74,7 @@ class Plugin:
     def __init__(self) -> None:
         self.tally = Tally()
         self.client: Any = None
+        self.report: Optional[str] = None
         self.before: Optional[dict[str, Any]] = None
 
     def begin(self) -> None:
@@ -98,13 +99,12 @@ class Plugin:
         schedulers.update(self.before or {})
         dask.config.set(scheduler=None)
         counts, wrong = self.tally.check(self.client.welcome.job_dir)
-        report = os.environ.get("MOBULA_DASK_REPORT")
-        if report:
-            with open(report, "w") as f:
+        if self.report:
+            with open(self.report, "w") as f:
                 json.dump({**counts, "wrong": wrong}, f)
-        self.counts, self.wrong = counts, wrong
-        if not counts["gets"] and not report:
+        elif not counts["gets"]:
             wrong.append("no computation came to mobula.dask.get: the session says nothing about it")
+        self.counts, self.wrong = counts, wrong
         if wrong:
             session.exitstatus = 1
         mobula.shutdown()
