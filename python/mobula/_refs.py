@@ -86,6 +86,13 @@ class ObjectRef(Generic[T]):
             raise
         return load_now(c, h)  # type: ignore[no-any-return]
 
+    def result(self, timeout: Optional[float] = None) -> T:
+        """Waits for the object and gives its value, as a future's result."""
+        from ._api import get
+
+        value: T = get(self, timeout=timeout)
+        return value
+
     def future(self) -> "concurrent.futures.Future[T]":
         """A future of concurrent.futures with the object's value or error."""
         fut: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -130,14 +137,15 @@ def load_now(c: Client, h: Handle) -> Any:
     return load(c, res, reading)
 
 
-def load(c: Client, res: Answer, reading: Optional[Reading]) -> Any:
-    """The value, or the error raised."""
+def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) -> Any:
+    """The value, or the error raised. own: arrays are the caller's, not the store's."""
+    decode = _value.decode_own if own else _value.decode
     if res.kind == m.INLINE:
-        return _value.decode(res.meta, res.data)
+        return decode(res.meta, res.data)
     if res.kind == m.ERROR:
         raise answer_error(res)
     assert reading is not None
-    return _value.decode(res.meta, c.view(res, reading))
+    return decode(res.meta, c.view(res, reading))
 
 
 def restore_ref(id: bytes) -> Any:

@@ -380,7 +380,15 @@ def decode(meta: bytes, data: Data) -> Any:
     return _decode(meta, data)
 
 
-def _decode(meta: bytes, data: Data) -> Any:
+def decode_own(meta: bytes, data: Data) -> Any:
+    """Reads a value whose memory is the caller's own: a copy, and so writable."""
+    f = _DECODERS.get(meta)
+    if f is not None and meta != META_PICKLE:
+        return f(data)
+    return _decode(meta, bytearray(data), own=True)
+
+
+def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
     if not meta and not data:
         return None  # of a Go function without a result, or an actor's creation
     if len(meta) < 4:
@@ -398,17 +406,17 @@ def _decode(meta: bytes, data: Data) -> Any:
         raise NotDecodableError("value header ends inside its dimensions") from None
     name = meta[i:].decode("utf-8", "replace")
     if codec == ARRAY:
-        return _read_array(elem, dims, name, data)
+        return _read_array(elem, dims, name, data, own)
     if codec == TEXT:
         return _read_str(data)
     if codec == CBOR:
         return _cbor(data)
     if codec == PICKLE:
-        return _read_pickle(dims, data)
+        return _read_pickle(dims, data, own)
     raise NotDecodableError(f"value is {name or 'of codec ' + str(codec)}, which Python cannot read")
 
 
-def _read_array(elem: int, dims: list[int], name: str, data: Data) -> Any:
+def _read_array(elem: int, dims: list[int], name: str, data: Any, own: bool = False) -> Any:
     kind = _ELEMS.get(elem)
     if kind is None:
         raise NotDecodableError(f"an array of unknown element type {elem}")
@@ -434,7 +442,7 @@ def _read_array(elem: int, dims: list[int], name: str, data: Data) -> Any:
             a = a.reshape(shape)
         except ValueError:
             raise NotDecodableError(f"shape {shape} and {len(data)} bytes of {kind} disagree") from None
-    a.flags.writeable = False
+    a.flags.writeable = own
     return a
 
 
@@ -445,13 +453,13 @@ def _product(dims: list[int]) -> int:
     return n
 
 
-def _read_pickle(dims: list[int], data: Data) -> Any:
+def _read_pickle(dims: list[int], data: Any, own: bool = False) -> Any:
     if not dims:
         return pickle.loads(data)
     if len(dims) != 2:
         raise NotDecodableError(f"a pickled value of {len(dims)} dimensions, want 0 or 2")
     length, n = dims
-    view = memoryview(data).toreadonly()
+    view = memoryview(data) if own else memoryview(data).toreadonly()
     at = (length + 7) & ~7
     if at + 16 * n > len(view):
         raise NotDecodableError(f"a pickled value of {len(view)} bytes, its index ends at {at + 16 * n}")

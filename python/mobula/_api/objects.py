@@ -54,12 +54,16 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
         return load(c, res, reading)
     if isinstance(refs, ObjectRefGenerator):
         raise TypeError("get of a generator: iterate over it, each item is a reference")
-    refs = list(refs)
+    return get_all(list(refs), timeout)
+
+
+def get_all(refs: Sequence[Any], timeout: Optional[float] = None, own: bool = False) -> list[Any]:
+    """The values of several objects. own: arrays are copies of the caller's, and so writable."""
     if not refs:
         return []
     hs = _handles(refs, "get")
     c = hs[0].client
-    return [load(c, res, reading) for res, reading in c.fetch(hs, timeout, _runtime.context(c))]
+    return [load(c, res, reading, own) for res, reading in c.fetch(hs, timeout, _runtime.context(c))]
 
 
 def _handles(refs: Sequence[Any], what: str) -> list[Handle]:

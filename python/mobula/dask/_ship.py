@@ -8,8 +8,8 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 import dask
 
 from .. import _functions, _runtime
-from .._api import get as fetch
 from .._api import put
+from .._api.objects import get_all
 from .._graphs import Builder, Graph, Note, check_saturation
 from .._refs import ObjectRef
 from ..exceptions import MobulaError, TaskError
@@ -202,11 +202,11 @@ def stopping(s: Shipped) -> Iterator[None]:
 
 
 def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
-    """Waits for what was asked."""
+    """Waits for what was asked. Arrays are the caller's, as Dask's users expect, and not the store's."""
     results = {k: s.result(k) for k in wanted}
     asked = [(k, r) for k, r in results.items() if type(r) is ObjectRef]
     with stopping(s):
-        for (k, _), v in zip(asked, fetch([r for _, r in asked])):
+        for (k, _), v in zip(asked, get_all([r for _, r in asked], own=True)):
             results[k] = v
     return results
 
