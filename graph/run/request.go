@@ -39,7 +39,7 @@ type Request struct {
 	Wanted   []byte   `cbor:"wanted"`
 
 	Saturation float64 `cbor:"saturation"` // worker-saturation
-	Failures   int32   `cbor:"failures"`   // how many workers may die of a task: one more, and it fails
+	Failures   int32   `cbor:"failures"`   // a task of which so many workers die fails
 	Events     bool    `cbor:"events"`     // tell of tasks as they are submitted and end (Event)
 }
 

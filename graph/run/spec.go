@@ -113,7 +113,7 @@ func (o *options) of(t int32) *wire.TaskOptions {
 	}
 	x := o.made[k]
 	if x == nil {
-		x = &wire.TaskOptions{Func: o.w.Func, NumReturns: o.w.returns(t), MaxRetries: o.w.Failures, Label: k.label, MaxConcurrency: 1, MaxPendingCalls: -1}
+		x = &wire.TaskOptions{Func: o.w.Func, NumReturns: o.w.returns(t), MaxRetries: max(o.w.Failures-1, 0), Label: k.label, MaxConcurrency: 1, MaxPendingCalls: -1}
 		if n := o.w.note(t); n != nil {
 			n.apply(x)
 		}

@@ -154,7 +154,7 @@ class Builder:
                                 max_pending_calls=-1)
         c.check()
         out = {n: self.ref(n) for n in wanted}
-        end = None if events else ObjectRef(c.adopt(_ids.return_id(task, 0)))
+        end: Optional[ObjectRef[Any]] = None if events else ObjectRef(c.adopt(_ids.return_id(task, 0)))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
                                 first + hot.arg_value(_value.META_BYTES, b"", refs), tc.trace + hot.promises([n + 1 for n in wanted])))
         c.flush()
@@ -190,6 +190,7 @@ class Graph:
         self.refs = refs
         self.end = end  # the summary's reference, of a graph without events
         self._items = ObjectRefGenerator(client, task) if end is None else None
+        self._derive = _ids.deriver(task)
         self._over = False
         self._summary: Optional[dict[str, Any]] = None
 
@@ -205,6 +206,10 @@ class Graph:
             self._summary = e.get("sum")
             yield Event(e.get("s") or [], e.get("d") or [], e.get("f") or [], e.get("sum"))
         self._over = True
+
+    def id(self, n: int) -> str:
+        """The id of a task, as errors and lists show it."""
+        return self._derive(n + 1).hex()
 
     def summary(self) -> Optional[dict[str, Any]]:
         """How the graph ended: waits for that. None where it was stopped, or failed as a whole."""

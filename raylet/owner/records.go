@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"cmp"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/lease"
@@ -161,7 +163,7 @@ func (t *taskRec) isCall() bool { return t.actor != nil && t.actor.rec != t }
 // name is what messages call the task.
 func (t *taskRec) name() string {
 	if t.spec != nil {
-		return t.spec.Opts.Func
+		return cmp.Or(t.spec.Opts.Label, t.spec.Opts.Func)
 	}
 	if t.class != nil {
 		return t.class.opts.Func

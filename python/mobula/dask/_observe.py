@@ -93,10 +93,10 @@ class _Follow:
         self._aliases()
         for e in s.graph.events():
             for n in e.done:
-                self._done(s.keys[n], fetch(s.graph.refs[n]) if self._posttask else None)
+                self._done(s.chains[n][-1], fetch(s.graph.refs[n]) if self._posttask else None)
             self._aliases()
             for n in e.started:
-                self._begun(s.keys[n])
+                self._begun(s.chains[n][-1])
 
     def _begun(self, key: Key) -> None:
         state = self._state

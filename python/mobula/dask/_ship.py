@@ -33,7 +33,7 @@ class Shipped:
         self.plan = p
         self.graph: Optional[Graph] = None
         self.numbers: dict[Key, int] = {}
-        self.keys: list[Key] = []
+        self.chains: list[Sequence[Key]] = []  # by number; a task goes by its last key
 
     def result(self, key: Key) -> Any:
         """The literal, or the reference, that a wanted key stands for."""
@@ -127,7 +127,7 @@ class _Packing:
         if indices is not None:
             note = Note(returns=len(indices))
         data, more = self._writer.payload(links, tuple(into.names + into.late), into.small, indices)
-        s.keys.append(key)
+        s.chains.append(chain)
         producer = any(node.data_producer for node, _ in links)
         s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, parts=into.parts, producer=producer,
                                            note=note)
@@ -197,7 +197,7 @@ def stopping(s: Shipped) -> Iterator[None]:
         if s.graph is not None:
             s.graph.cancel()
         if isinstance(x, MobulaError):
-            raise unwrapped(x)
+            raise unwrapped(s, x)
         raise
 
 
@@ -211,16 +211,30 @@ def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
     return results
 
 
-def unwrapped(x: MobulaError) -> BaseException:
-    """The exception of the task's own type, with the error that brought it as its cause."""
-    at: Optional[BaseException] = x
-    seen = 0
-    while isinstance(at, MobulaError) and seen < 1000:
-        seen += 1
+def unwrapped(s: Shipped, x: MobulaError) -> BaseException:
+    """The exception of the task's own type, with the error that brought it as its cause; an error of the runtime says which key it is of."""
+    at: MobulaError = x
+    for _ in range(_DEEP):
         inner = at.cause if isinstance(at, TaskError) else None
         if inner is not None and not isinstance(inner, MobulaError):
             inner.__cause__ = x
             return inner
-        causes = getattr(at, "causes", ())
-        at = inner if inner is not None else causes[0] if causes else None
-    return x
+        if isinstance(inner, MobulaError):
+            at = inner
+        elif at.causes and (not at.task or at.causes[0].task):
+            at = at.causes[0]  # one of another task: this one failed by its argument
+        else:
+            break
+    which = _name_of(s, at.task)
+    return x if which is None else type(at)(f"{which}: {at.message}", name=at.name, task=at.task, stack=at.stack, causes=(x,))
+
+
+_DEEP = 1000  # causes of causes
+
+
+def _name_of(s: Shipped, task: str) -> Optional[str]:
+    """What the task with that id does, if it is of this graph."""
+    for n, chain in enumerate(s.chains):
+        if task and s.graph is not None and s.graph.id(n) == task:
+            return f"the task {chain[0]!r}" if len(chain) == 1 else "the tasks " + ", ".join(map(repr, chain)) + ", run as one"
+    return None

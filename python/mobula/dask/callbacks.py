@@ -100,7 +100,7 @@ def taken(extra: Sequence[MobulaDaskCallback] = ()) -> Iterator[Active]:
         MobulaDaskCallback.active = [c for c in now if c not in extra] + MobulaDaskCallback.active
 
 
-class ProgressBar(Callback):
+class ProgressBar(Callback):  # type: ignore[misc]
     """A bar of tasks that are done: in a terminal, or in a notebook (tqdm.auto). minimum: seconds before it is shown."""
 
     def __init__(self, minimum: float = 0.0, desc: str = "tasks", **tqdm: Any) -> None:

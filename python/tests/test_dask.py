@@ -1,0 +1,374 @@
+"""Dask graphs and collections on the real node."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import threading
+import time
+from typing import Any, Iterator
+
+import cloudpickle
+import pytest
+
+import mobula
+from mobula import _runtime
+
+dask = pytest.importorskip("dask")
+np = pytest.importorskip("numpy")
+
+import dask.array as da  # noqa: E402
+import dask.bag as db  # noqa: E402
+from dask.callbacks import Callback  # noqa: E402
+from dask.delayed import delayed  # noqa: E402
+
+import mobula.dask  # noqa: E402
+from mobula.dask import MobulaDaskCallback, ProgressBar, RayDaskCallback, _plan, _ship, get, get_sync  # noqa: E402
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module")
+def node(binary: str) -> Iterator[Any]:
+    with mobula.init(num_cpus=2, object_store_memory=128 << 20) as c:
+        yield c
+
+
+@pytest.fixture
+def shipped(node: Any) -> Iterator[list[_ship.Shipped]]:
+    seen: list[_ship.Shipped] = []
+    _ship.observers.append(seen.append)
+    yield seen
+    _ship.observers.remove(seen.append)
+
+
+def inc(x: Any) -> Any:
+    return x + 1
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+# ---- get
+
+
+def test_keys_nested_aliases_lists_and_literals(node: Any) -> None:
+    dsk = {"x": 1, "y": (inc, "x"), "z": (add, "y", 10), "alias": "z", "list": ["x", "y", ["z", 4]], "text": "no key", ("t", 0): (inc, "alias"),
+           5: (inc, 1), b"b": (inc, 2), "ü": (inc, 3)}
+    assert get(dsk, "z") == 12
+    assert get(dsk, ["z", ["alias", "text"], "list"]) == (12, (12, "no key"), [1, 2, [12, 4]])
+    assert get(dsk, [("t", 0), 5, b"b", "ü", "x"]) == (13, 2, 3, 4, 1)
+    assert get(dsk, []) == ()
+    assert get_sync(dsk, ["z", ["alias", "text"], "list"]) == (12, (12, "no key"), [1, 2, [12, 4]])
+
+
+def test_a_task_runs_in_a_worker(node: Any) -> None:
+    assert get({"pid": (os.getpid,)}, "pid") != os.getpid()
+    assert get_sync({"pid": (os.getpid,)}, "pid") == os.getpid()
+
+
+def test_missing_key_and_cycle_are_named(node: Any) -> None:
+    with pytest.raises(KeyError, match="nowhere.*depends on"):
+        get({"a": dask._task_spec.Task("a", inc, dask._task_spec.TaskRef("nowhere"))}, "a")
+    with pytest.raises(KeyError, match="absent"):
+        get({"a": 1}, "absent")
+    with pytest.raises(RuntimeError, match="Cycle.*a -> .*b -> a"):
+        get({"a": (inc, "b"), "b": (inc, "a")}, "a")
+
+
+def test_an_error_keeps_its_type_and_says_where(node: Any) -> None:
+    class Special(ValueError):
+        pass
+
+    def boom(x: int) -> int:
+        raise Special(f"with {x}")
+
+    with pytest.raises(ValueError, match="with 7") as e:
+        get({"a": (boom, 7), "b": (inc, "a"), "c": (add, "b", "b")}, "c")
+    assert type(e.value).__name__ == "Special"
+    assert "boom" in str(e.value.__cause__)  # the remote traceback
+    assert get({"a": (inc, 1)}, "a") == 2
+
+
+def test_what_cannot_be_pickled_is_named(node: Any) -> None:
+    with pytest.raises(mobula.exceptions.NotEncodableError, match="'the-task'.*lock"):
+        get({"the-task": (inc, threading.Lock())}, "the-task")
+
+
+def test_lambdas_closures_and_big_arrays_are_shipped_once(node: Any, monkeypatch: Any) -> None:
+    created: list[Any] = []
+    client = _runtime.client()
+    put = client.put_large
+    monkeypatch.setattr(client, "put_large", lambda *a, **k: (created.append(a), put(*a, **k))[1])
+    big = np.arange(200_000)
+    n = 50
+    dsk: dict[Any, Any] = {("s", i): (lambda a, i: int(a[i]), big, i) for i in range(n)}
+    dsk["all"] = (sum, [("s", i) for i in range(n)])
+    assert get(dsk, "all") == sum(range(n))
+    assert len(created) == 1  # and not one copy of the array a task
+    dsk = {"big": big, **{("u", i): (operator.getitem, "big", i) for i in range(n)}, "all": (sum, [("u", i) for i in range(n)])}
+    assert get(dsk, "all") == sum(range(n))
+    assert len(created) == 2
+
+
+def test_tasks_that_follow_one_another_are_one(node: Any, shipped: Any) -> None:
+    dsk = {"a": (inc, 1), "b": (inc, "a"), "c": (inc, "b"), "d": (add, "c", "c"), "e": (add, "d", "c")}
+    assert get(dsk, "e") == 12
+    assert shipped[-1].chains == [["a", "b", "c"], ["d"], ["e"]]
+    assert get(dsk, ["e", "b"]) == (12, 3)
+    assert shipped[-1].chains == [["a", "b"], ["c"], ["d"], ["e"]]
+    assert get(dsk, "e", optimize_graph=False) == 12
+    assert len(shipped[-1].chains) == 5
+
+
+def test_a_split_is_one_task_with_as_many_results(node: Any, shipped: Any) -> None:
+    def split(n: int) -> dict[int, int]:
+        return {i: 10 * n + i for i in range(4)}
+
+    dsk: dict[Any, Any] = {("group", g): (split, g) for g in range(3)}
+    dsk.update({("part", g, i): (operator.getitem, ("group", g), i) for g in range(3) for i in range(4)})
+    dsk.update({("out", i): (sum, [("part", g, i) for g in range(3)]) for i in range(4)})
+    out = [("out", i) for i in range(4)]
+    want = tuple(sum(10 * g + i for g in range(3)) for i in range(4))
+    assert get(dsk, out) == want
+    assert len(shipped[-1].chains) == 7 and len(shipped[-1].plan.split) == 3
+    with dask.config.set({"mobula.shuffle-optimization": False}):
+        assert get(dsk, out) == want
+    assert len(shipped[-1].chains) == 19
+    assert get(dsk, out + [("part", 0, 0)]) == want + (0,)
+
+
+def test_intermediates_are_freed_while_the_graph_runs(node: Any, shipped: Any) -> None:
+    n, size = 40, 8 << 20  # 320 MiB through a store of 128 MiB, and never more than a few at once
+    dsk: dict[Any, Any] = {("x", 0): (np.ones, size // 8)}
+    for i in range(1, n):
+        dsk["x", i] = (add, ("x", i - 1), 1)
+    dsk["sum"] = (lambda a: float(a.sum()), ("x", n - 1))
+    assert get(dsk, "sum", optimize_graph=False) == n * size / 8
+    summary = shipped[-1].graph.summary()
+    assert summary is not None and summary["peak"] <= 4 * size and summary["ran"] == n + 1
+
+
+def test_what_is_computed_is_the_callers_own(node: Any) -> None:
+    for n in (10, 100_000):
+        a = get({"a": (np.zeros, n)}, "a")
+        a[0] = 1
+    frozen = get({"a": (np.zeros, 100_000), "b": (lambda a: a.flags.writeable, "a")}, ["a", "b"])[1]
+    assert frozen is False  # a task's arguments are the store's
+
+
+def test_an_interrupt_stops_the_graph_and_loses_nothing(node: Any) -> None:
+    started = time.monotonic()
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), 2))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        get({("s", i): (time.sleep, 20) for i in range(4)}, [("s", i) for i in range(4)])
+    assert time.monotonic() - started < 10
+    assert get({"a": (inc, 1)}, "a") == 2
+
+
+def test_saturation_is_checked(node: Any) -> None:
+    with dask.config.set({"distributed.scheduler.worker-saturation": "a lot"}), pytest.raises(mobula.exceptions.InvalidError, match="a lot.*inf"):
+        get({"a": (inc, 1)}, "a")
+    for x in (0, 1.1, "inf", float("inf")):
+        with dask.config.set({"distributed.scheduler.worker-saturation": x}):
+            assert get({**{("a", i): (inc, i) for i in range(20)}, "s": (sum, [("a", i) for i in range(20)])}, "s") == 210
+
+
+def test_a_task_that_kills_its_workers_is_named(node: Any) -> None:
+    with pytest.raises(mobula.exceptions.WorkerCrashedError, match="suicide"):
+        get({"suicide": (os._exit, 3), "after": (inc, "suicide")}, "after")
+    assert get({"a": (inc, 1)}, "a") == 2
+
+
+def test_annotations(node: Any, shipped: Any) -> None:
+    tries = os.path.join(_runtime.client().welcome.job_dir, "tries")
+
+    def flaky() -> int:
+        with open(tries, "a") as f:
+            f.write("x")
+        if os.path.getsize(tries) < 3:
+            raise OSError("not yet")
+        return 7
+
+    with dask.annotate(retries=5, priority=3):
+        x = delayed(flaky)()
+    with mobula.dask.enable():
+        assert x.compute(optimize_graph=False) == 7
+    with dask.annotate(resources={"GPU": "many"}):
+        y = delayed(inc)(1)
+    with pytest.raises(mobula.exceptions.InvalidError, match="resources.*many"):
+        y.compute(scheduler=get, optimize_graph=False)
+
+
+# ---- collections
+
+
+def test_collections(node: Any) -> None:
+    with mobula.dask.enable():
+        x = da.arange(1000, chunks=100)
+        assert int((x + x.T).sum().compute()) == 999_000
+        assert db.from_sequence(range(100), npartitions=5).map(inc).filter(lambda n: n % 2).sum().compute() == 2500
+        assert delayed(add)(delayed(inc)(1), 2).compute() == 4
+    assert dask.config.get("scheduler", None) is None
+
+
+def test_dataframe_shuffles(node: Any, shipped: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    # The snippet of the talk: a mean by age.
+    frame = pd.DataFrame(np.random.randint(0, 100, size=(1024, 2)), columns=["age", "grade"])
+    with mobula.dask.enable():
+        df = dd.from_pandas(frame, npartitions=4)
+        pd.testing.assert_series_equal(df.groupby(["age"]).mean().compute()["grade"].sort_index(), frame.groupby("age").mean()["grade"])
+        out = df.set_index("age", max_branch=float("inf")).compute()
+    assert list(out.index) == sorted(frame["age"])
+    assert any(s.plan.split for s in shipped)
+
+
+def test_persist_holds_references(node: Any, shipped: Any) -> None:
+    with mobula.dask.enable():
+        x = da.ones((100, 100), chunks=(50, 50)).persist()
+        values = list(x.__dask_graph__().values())
+        assert len(values) == 4 and all(type(v) is mobula.ObjectRef for v in values)
+        assert int(x.sum().compute()) == 10_000
+        calls = os.path.join(_runtime.client().welcome.job_dir, "calls")
+
+        def once() -> int:
+            with open(calls, "a") as f:
+                f.write("x")
+            return 2
+
+        (y,) = dask.persist(delayed(once)())
+        assert type(next(iter(y.dask.values()))) is mobula.ObjectRef
+        assert y.compute() == 2 and delayed(inc)(y).compute() == 3 and shipped[-1].plan.given
+        assert get_sync(dict(y.dask), y.key) == 2
+        with open(calls) as f:
+            assert f.read() == "x"
+    z = da.ones(10, chunks=5).persist(scheduler=get)
+    assert int(z.sum().compute(scheduler=get)) == 10
+
+
+def test_persist_does_not_wait(node: Any) -> None:
+    started = time.monotonic()
+    slow = delayed(time.sleep)(1.5).persist(scheduler=get)
+    assert time.monotonic() - started < 1
+    assert slow.compute(scheduler=get) is None
+    assert time.monotonic() - started > 1
+
+
+def test_compute_inside_a_task(binary: str, node: Any) -> None:
+    def nested(depth: int) -> int:
+        if depth == 0:
+            return 1
+        return int(delayed(nested)(depth - 1).compute()) + 1  # on the cluster: the worker has its own get configured
+
+    assert get({"n": (nested, 5)}, "n") == 6
+
+
+# ---- callbacks
+
+
+def test_dasks_five_callbacks(node: Any) -> None:
+    seen: list[Any] = []
+
+    class Watch(Callback):  # type: ignore[misc]
+        def _start(self, dsk: Any) -> None:
+            seen.append(("start", len(dsk)))
+
+        def _start_state(self, dsk: Any, state: Any) -> None:
+            seen.append(("state", sorted(map(str, state["ready"]))))
+
+        def _pretask(self, key: Any, dsk: Any, state: Any) -> None:
+            assert key in state["running"]
+            seen.append(("pre", key))
+
+        def _posttask(self, key: Any, result: Any, dsk: Any, state: Any, worker: Any) -> None:
+            assert key in state["finished"] and key not in state["running"]
+            seen.append(("post", key, result))
+
+        def _finish(self, dsk: Any, state: Any, failed: bool) -> None:
+            seen.append(("finish", failed))
+
+    dsk = {"x": 1, "y": (inc, "x"), "z": (inc, "y"), "alias": "z"}
+    with Watch():
+        assert get(dsk, "alias") == 3
+    assert seen == [("start", 4), ("state", ["y"]), ("pre", "y"), ("post", "y", 2), ("pre", "z"), ("post", "z", 3), ("pre", "alias"),
+                    ("post", "alias", 3), ("finish", False)]
+    seen.clear()
+    with Watch(), pytest.raises(ZeroDivisionError):
+        get({"a": (operator.truediv, 1, 0)}, "a")
+    assert seen[-1] == ("finish", True)
+
+
+def test_the_six_callbacks(node: Any) -> None:
+    told = os.path.join(_runtime.client().welcome.job_dir, "told")
+    seen: list[Any] = []
+
+    class Cache(RayDaskCallback):
+        def _ray_presubmit(self, task: Any, key: Any, deps: Any) -> Any:
+            seen.append(("presubmit", key))
+            return 40 if key == "y" else None
+
+        def _ray_postsubmit(self, task: Any, key: Any, deps: Any, object_ref: Any) -> None:
+            seen.append(("postsubmit", key, deps, mobula.get(object_ref)))
+
+        def _ray_pretask(self, key: Any, object_refs: Any) -> Any:
+            return key, object_refs
+
+        def _ray_posttask(self, key: Any, result: Any, pre_state: Any) -> None:
+            with open(told, "a") as f:
+                f.write(f"{key} {result} {pre_state}\n")
+
+        def _ray_postsubmit_all(self, object_refs: Any, dsk: Any) -> None:
+            seen.append(("all", len(object_refs), len(dsk)))
+
+        def _ray_finish(self, result: Any) -> None:
+            seen.append(("finish", result))
+
+    del seen[:]
+    callback = Cache()
+    callback._ray_pretask, callback._ray_posttask = _pre, _Post(told)  # type: ignore[method-assign,assignment]
+    dsk = {"x": 1, "y": (inc, "x"), "z": (add, "y", 10)}
+    with callback:
+        assert get(dsk, "z") == 50
+    assert seen == [("presubmit", "y"), ("presubmit", "z"), ("postsubmit", "z", [40], 50), ("all", 1, 3), ("finish", 50)]
+    with open(told) as f:
+        assert f.read() == "z 50 ('z', [40])\n"
+    assert not MobulaDaskCallback.active
+
+
+def _pre(key: Any, object_refs: Any) -> Any:
+    return key, object_refs
+
+
+class _Post:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, key: Any, result: Any, pre_state: Any) -> None:
+        with open(self.path, "a") as f:
+            f.write(f"{key} {result} {pre_state}\n")
+
+
+def test_callbacks_by_name_and_wrong_ones() -> None:
+    ends: list[Any] = []
+    MobulaDaskCallback(finish=ends.append), MobulaDaskCallback(ray_finish=ends.append)
+    with pytest.raises(TypeError, match="no hook 'ray_middle'.*presubmit"):
+        MobulaDaskCallback(ray_middle=print)
+
+
+def test_progress_bar(node: Any, capsys: Any) -> None:
+    with ProgressBar(desc="sums"):
+        assert get({**{("a", i): (inc, i) for i in range(10)}, "s": (sum, [("a", i) for i in range(10)])}, "s") == 55
+    err = capsys.readouterr().err
+    assert "sums: 100%" in err and "11/11" in err
+
+
+def test_the_plan_knows_what_is_needed() -> None:
+    p = _plan.plan({"a": (inc, 1), "b": (inc, "a"), "unused": (inc, "b"), "lit": 3, "al": "b"}, ["al", "lit"])
+    assert p.tasks == ["a", "b"] and p.find("al") == "b" and p.literals == {"lit": 3}
+    assert p.chains(["b"]) == [["a", "b"]]
+    assert p.chains(["a", "b"]) == [["a"], ["b"]]
