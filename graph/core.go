@@ -143,6 +143,10 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		}
 	case Holds:
 		c.onHolds(ev)
+	case Broken:
+		if !c.started && c.tasks[ev.Task].state == Released {
+			c.failFor(ev.Task, ev.Err)
+		}
 	case Done:
 		c.onDone(ev)
 	case Failure:

@@ -40,6 +40,12 @@ type Holds struct {
 	Bytes  int64
 }
 
+// Broken says, before Start, that a task has failed for good: in an earlier core's time.
+type Broken struct {
+	Task int32
+	Err  error
+}
+
 // Done says that an attempt has ended well and that its worker holds the result.
 type Done struct {
 	Task     int32
@@ -101,6 +107,7 @@ func (WorkerLeft) graphEvent()   {}
 func (Pause) graphEvent()        {}
 func (Resume) graphEvent()       {}
 func (Holds) graphEvent()        {}
+func (Broken) graphEvent()       {}
 func (Done) graphEvent()         {}
 func (Failure) graphEvent()      {}
 func (Fetched) graphEvent()      {}

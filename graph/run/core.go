@@ -146,16 +146,15 @@ func (c *core) emit(e effect) { c.out = append(c.out, e) }
 func (c *core) begin(now int64) {
 	c.begun, c.last = now, now
 	for t := range c.ledger.tasks {
-		if e := &c.ledger.tasks[t]; e.state == made {
+		switch e := &c.ledger.tasks[t]; e.state {
+		case made:
 			c.step(now, graph.Holds{Task: int32(t), Worker: node, Bytes: e.bytes})
+		case failed:
+			c.failures++
+			c.step(now, graph.Broken{Task: int32(t), Err: e.failure})
 		}
 	}
 	c.step(now, graph.Start{})
-	for t := range c.ledger.tasks {
-		if e := &c.ledger.tasks[t]; e.state == failed {
-			c.failed(now, int32(t), e.failure)
-		}
-	}
 }
 
 // step passes an event on and turns what graph.Core asks for into effects.

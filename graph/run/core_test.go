@@ -1,0 +1,284 @@
+package run
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+	"pgregory.net/rapid"
+
+	"mobula/graph"
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/wire"
+)
+
+func packed(ns ...int32) []byte {
+	var b []byte
+	for _, n := range ns {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	}
+	return b
+}
+
+// request is a graph of tasks that each take what deps says, without payloads.
+func request(deps [][]int32, wanted ...int32) *Request {
+	r := &Request{Version: version, Func: "f", Saturation: graph.DefaultSaturation, Failures: 3, Wanted: packed(wanted...)}
+	var flat, counts, lengths []int32
+	for i, ds := range deps {
+		r.Keys = append(r.Keys, fmt.Sprintf("('t', %d)", i))
+		flat = append(flat, ds...)
+		counts = append(counts, int32(len(ds)))
+		lengths = append(lengths, 0)
+	}
+	r.Deps, r.DepCount, r.Length, r.Blobs = packed(flat...), packed(counts...), packed(lengths...), packed(int32(len(deps)))
+	return r
+}
+
+func parsed(t *rapid.T, r *Request) *work {
+	t.Helper()
+	w, err := tryParse(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func tryParse(r *Request) (*work, error) {
+	b, err := cbor.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return parse(b)
+}
+
+// world is an owner and a runner for one core: it carries effects out.
+type world struct {
+	t       *rapid.T
+	w       *work
+	ledger  *ledger
+	core    *core
+	ran     map[int32]int // how often a task was submitted
+	waiting []int32       // submitted, in order
+	fails   map[int32]bool
+	passed  map[int32]bool // failed by an argument
+	done    bool
+	sum     *Summary
+	now     int64
+}
+
+func newWorld(t *rapid.T, w *work) *world {
+	x := &world{t: t, w: w, ledger: newLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}}
+	x.restart()
+	return x
+}
+
+// restart discards the core, as a panic does.
+func (x *world) restart() {
+	c, err := newCore(x.w, x.ledger, 2, 1<<30)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.core = c
+	x.step(begin{})
+}
+
+func (x *world) step(ev event) {
+	x.now += 1000
+	for _, e := range x.core.Step(x.now, ev) {
+		switch e := e.(type) {
+		case submit:
+			en := &x.ledger.tasks[e.task]
+			if en.state != unsent {
+				x.t.Fatalf("task %d is submitted in state %d", e.task, en.state)
+			}
+			for _, d := range x.w.deps[e.task] {
+				if x.ledger.tasks[d].state != made {
+					x.t.Fatalf("task %d is submitted before what it takes, %d", e.task, d)
+				}
+			}
+			en.state = sent
+			x.ran[e.task]++
+			x.waiting = append(x.waiting, e.task)
+		case release:
+			x.ledger.release(e.task)
+		case releasePart:
+			x.ledger.releasePart(e.task, e.part)
+		case withdraw:
+			x.ledger.release(e.task)
+			x.waiting = slices.DeleteFunc(x.waiting, func(t int32) bool { return t == e.task })
+		case pass:
+			for _, t := range e.chain[:len(e.chain)-1] {
+				x.passed[t] = true
+				x.ledger.tasks[t].state = failed
+				x.ledger.tasks[t].failure = errors.New("by an argument")
+			}
+		case tell:
+			x.sum = e.Summary
+		case over:
+			x.done = true
+		}
+	}
+}
+
+func (x *world) resolve(i int) {
+	t := x.waiting[i]
+	x.waiting = slices.Delete(x.waiting, i, i+1)
+	res := &wire.Result{Kind: wire.ResultInline, Size: 8}
+	if x.fails[t] {
+		res = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeTaskFailed, "told to")}
+	}
+	x.step(resolved{[]client.Watched{{Token: int(t), Result: res}}})
+}
+
+// Whatever the order of results, whichever tasks fail, and however often the core is lost: each wanted result is made or has
+// failed, nothing runs twice, and what nobody needs is held no longer.
+func TestEveryWantedResultComes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "tasks")
+		deps := make([][]int32, n)
+		for i := 1; i < n; i++ {
+			for range rapid.IntRange(0, min(i, 4)).Draw(t, "deps") {
+				deps[i] = append(deps[i], int32(rapid.IntRange(0, i-1).Draw(t, "dep")))
+			}
+		}
+		wanted := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 1, 4).Draw(t, "wanted"))))
+		r := request(deps, wanted...)
+		r.Saturation = rapid.SampledFrom([]float64{0, 1.1, math.Inf(1)}).Draw(t, "saturation")
+		x := newWorld(t, parsed(t, r))
+		for i := range n {
+			x.fails[int32(i)] = rapid.IntRange(0, 9).Draw(t, "fails") == 0
+		}
+		for steps := 0; !x.done; steps++ {
+			if steps > 10*n+100 {
+				t.Fatal("it does not end")
+			}
+			if rapid.IntRange(0, 7).Draw(t, "lost") == 0 {
+				x.restart()
+				continue
+			}
+			if len(x.waiting) == 0 {
+				t.Fatalf("nothing is with the owner and %v are not there", wanted)
+			}
+			x.resolve(rapid.IntRange(0, len(x.waiting)-1).Draw(t, "next"))
+		}
+		bad := make([]bool, n)
+		for i := range deps {
+			bad[i] = x.fails[int32(i)] || slices.ContainsFunc(deps[i], func(d int32) bool { return bad[d] })
+		}
+		for _, k := range wanted {
+			if s := x.ledger.tasks[k].state; s != made && !bad[k] || s == made && bad[k] {
+				t.Fatalf("wanted task %d ended in state %d, fails %v", k, s, bad[k])
+			}
+		}
+		for k, times := range x.ran {
+			if times > 1 {
+				t.Fatalf("task %d ran %d times", k, times)
+			}
+		}
+		for k := range x.ledger.tasks {
+			if x.ledger.tasks[k].state == made && !slices.Contains(wanted, int32(k)) && len(x.waiting) == 0 && !slices.Contains(bad, true) {
+				t.Fatalf("task %d is held and nobody needs it", k)
+			}
+		}
+		if x.sum == nil || x.sum.Tasks != n {
+			t.Fatalf("the summary is %+v", x.sum)
+		}
+	})
+}
+
+// The owner has few tasks at once while they take long, and many while they are short.
+func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		deps := make([][]int32, 2001)
+		for i := 1; i <= 2000; i++ {
+			deps[i] = []int32{0}
+		}
+		var wanted []int32
+		for i := range int32(2000) {
+			wanted = append(wanted, i+1)
+		}
+		x := newWorld(t, parsed(t, request(deps, wanted...)))
+		x.now += int64(1e9)
+		x.resolve(0)
+		if n := len(x.waiting); n != ahead*2 {
+			t.Fatalf("%d tasks are with the owner, want two a slot", n)
+		}
+		for range 500 { // one ends each microsecond
+			x.resolve(0)
+		}
+		if n := len(x.waiting); n < 500 {
+			t.Fatalf("%d tasks are with the owner though they end at once", n)
+		}
+		x.now += int64(1e12)
+		for len(x.waiting) > 1 {
+			x.now += int64(1e9)
+			x.resolve(0)
+			if len(x.waiting) == ahead*2 {
+				return
+			}
+		}
+		t.Fatal("the window does not narrow")
+	})
+}
+
+func TestRequestsThatContradictThemselves(t *testing.T) {
+	good := func() *Request { return request([][]int32{{}, {0}}, 1) }
+	if _, err := tryParse(good()); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Request){
+		"version":    func(r *Request) { r.Version = 9 },
+		"deps":       func(r *Request) { r.Deps = r.Deps[:3] },
+		"ndeps":      func(r *Request) { r.DepCount = packed(0, 2) },
+		"short":      func(r *Request) { r.DepCount = packed(0) },
+		"missing":    func(r *Request) { r.Deps = packed(7) },
+		"cycle":      func(r *Request) { r.Deps, r.DepCount = packed(1, 0), packed(1, 1) },
+		"wanted":     func(r *Request) { r.Wanted = packed(5) },
+		"saturation": func(r *Request) { r.Saturation = -1 },
+		"nan":        func(r *Request) { r.Saturation = math.NaN() },
+		"blobs":      func(r *Request) { r.Blobs = packed(1) },
+		"length":     func(r *Request) { r.Length = packed(0, -1) },
+		"outer":      func(r *Request) { r.Outer, r.OutCount = packed(-2), packed(0, 1) },
+		"group":      func(r *Request) { r.Groups, r.GroupOf = []string{"g"}, packed(0, 4) },
+		"producers":  func(r *Request) { r.Producer = []byte{1} },
+		"note":       func(r *Request) { r.NoteOf = packed(-1, 3) },
+		"part":       func(r *Request) { r.DepPart = packed(1) },
+		"returns":    func(r *Request) { r.Notes, r.NoteOf = []Note{{Returns: -4}}, packed(0, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := good()
+			spoil(r)
+			if w, err := tryParse(r); err == nil {
+				t.Fatalf("taken: %+v", w.Request)
+			}
+		})
+	}
+	if _, err := parse([]byte("no CBOR")); !errors.Is(err, errs.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	var cycle *graph.CycleError
+	r := good()
+	r.Deps, r.DepCount = packed(1, 0), packed(1, 1)
+	if _, err := tryParse(r); !errors.As(err, &cycle) {
+		t.Errorf("a cycle is told as %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	b, err := cbor.Marshal(request([][]int32{{}, {0}, {0, 1}}, 2))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		w, err := parse(b)
+		if err == nil && w.graph == nil {
+			panic("no graph and no error")
+		}
+	})
+}
