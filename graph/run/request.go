@@ -48,8 +48,9 @@ type Note struct {
 	Resources map[string]float64 `cbor:"resources"` // of the node, in units; "memory" in bytes
 	CPU       *float64           `cbor:"cpu"`       // nil: 1
 	Priority  int32              `cbor:"priority"`
-	Retries   int32              `cbor:"retries"` // of an error of its own
-	Returns   int32              `cbor:"returns"` // 0: 1
+	Retries   int32              `cbor:"retries"`  // of an error of its own
+	Failures  int32              `cbor:"failures"` // 0: the request's
+	Returns   int32              `cbor:"returns"`  // 0: 1
 	Workers   []string           `cbor:"workers"`
 	Others    bool               `cbor:"others"` // allow_other_workers
 }

@@ -124,6 +124,9 @@ func (o *options) of(t int32) *wire.TaskOptions {
 
 // apply writes what a note says into options.
 func (n *Note) apply(x *wire.TaskOptions) {
+	if n.Failures > 0 {
+		x.MaxRetries = n.Failures - 1
+	}
 	if n.Retries > 0 { // of its own errors; the owner has one count for both
 		x.RetryExceptions = true
 		x.MaxRetries = max(x.MaxRetries, n.Retries)

@@ -7,7 +7,7 @@ submit on, whether its task has begun or not.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
 import cbor2
@@ -31,11 +31,15 @@ class Note:
     resources: Mapping[str, float] = field(default_factory=dict)
     cpu: Optional[float] = None
     priority: int = 0
-    retries: int = 0
+    retries: int = 0  # after an error of its own
+    failures: int = 0  # so many workers die of it, and it fails; 0: as the graph says
     returns: int = 1
 
     def key(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.resources.items())), self.cpu, self.priority, self.retries, self.returns
+        return tuple(sorted(self.resources.items())), self.cpu, self.priority, self.retries, self.failures, self.returns
+
+    def copy(self, **changes: Any) -> "Note":
+        return replace(self, **changes)
 
 
 class Builder:
@@ -139,7 +143,8 @@ class Builder:
             "parts": self._parts.tobytes() if self._several else b"", "outer": self._outer.tobytes(), "nouter": self._outer_counts.tobytes(),
             "blobs": self._blob_counts.tobytes(), "length": self._lengths.tobytes(), "meta": _value.META_BYTES,
             "groups": list(self._groups), "group": self._group_of.tobytes(), "produce": bytes(self._producers),
-            "notes": [{"resources": dict(n.resources), "cpu": n.cpu, "priority": n.priority, "retries": n.retries, "returns": n.returns}
+            "notes": [{"resources": dict(n.resources), "cpu": n.cpu, "priority": n.priority, "retries": n.retries, "failures": n.failures,
+                       "returns": n.returns}
                       for _, n in self._notes.values()],
             "note": self._note_of.tobytes() if self._notes else b"", "order": array("i", order).tobytes() if order is not None else b"",
             "wanted": array("i", wanted).tobytes(), "saturation": float(saturation), "failures": failures, "events": events})

@@ -203,6 +203,19 @@ def test_annotations(node: Any, shipped: Any) -> None:
         y.compute(scheduler=get, optimize_graph=False)
 
 
+def test_options_of_tasks(node: Any, shipped: Any) -> None:
+    x = delayed(inc)(1)
+    assert x.compute(scheduler=get, ray_remote_args={"num_cpus": 0.5, "max_retries": 0}) == 2
+    with pytest.raises(ValueError, match="dask.annotate"):
+        x.compute(scheduler=get, resources={"GPU": 1})
+    with pytest.raises(mobula.exceptions.InvalidError, match="no option 'colour'.*num_cpus"):
+        x.compute(scheduler=get, remote_args={"colour": 1})
+    with dask.annotate(ray_remote_args={"num_cpus": 100}), dask.config.set({"optimization.fuse.active": False}):
+        y = delayed(inc)(1)
+    with pytest.raises(mobula.MobulaError, match="100"):  # what is said of a layer goes before what is said of all: no node has so many
+        y.compute(scheduler=get, ray_remote_args={"num_cpus": 1}, optimize_graph=False)
+
+
 # ---- collections
 
 

@@ -21,8 +21,9 @@ class Scheduler:
 
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
         """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks those of
-        mobula.dask.callbacks, and without optimize_graph each task runs by itself; others are for other schedulers."""
-        notes = notes_of(dsk)
+        mobula.dask.callbacks, remote_args (or ray_remote_args) are options of the tasks, and without optimize_graph each runs by itself;
+        others are for other schedulers."""
+        notes = notes_of(dsk, kwargs)
         watched, result = observed(dsk, keys, kwargs, notes)
         if watched:
             return result
@@ -48,7 +49,7 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     """A scheduler that does not wait: results are references, of literals the literals."""
     p = plan(dsk, keys)
     wanted = flat_keys(keys)
-    s = ship(p, wanted, notes=notes_of(dsk))
+    s = ship(p, wanted, notes=notes_of(dsk, kwargs))
     return nested(keys, {k: s.result(k) for k in wanted})
 
 

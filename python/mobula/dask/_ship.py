@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import dask
 
@@ -14,6 +14,7 @@ from .._graphs import Builder, Graph, Note, check_saturation
 from .._refs import ObjectRef
 from ..exceptions import MobulaError, TaskError
 from . import _payload
+from ._annotations import Notes
 from ._plan import Key, Plan
 from .callbacks import Active
 
@@ -47,16 +48,17 @@ class Shipped:
         return self.graph.refs[n]
 
 
-def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool = False, events: bool = False, notes: Optional[Mapping[Key, Note]] = None,
+def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool = False, events: bool = False, notes: Optional[Notes] = None,
          watch: Optional[Active] = None) -> Shipped:
     """Sends a plan to the node. fuse: tasks that follow one another alone are one there. everything: all results can be referred to, not
     only the wanted ones."""
     s = Shipped(p)
-    if fuse and not everything and not notes and splitting():
+    fuse = fuse and not everything and not (notes and notes.apart())
+    if fuse and splitting():
         p.split_up(wanted)
     packing = _Packing(s, watch)
-    for chain in p.chains(wanted) if fuse and not everything and not notes else ([key] for key in p.tasks):
-        packing.task(chain, notes.get(chain[-1]) if notes else None)
+    for chain in p.chains(wanted) if fuse else ([key] for key in p.tasks):
+        packing.task(chain, notes.of(chain[-1]) if notes else None)
     asked = list(range(len(s.numbers))) if everything else sorted({s.numbers[t] for k in wanted if (t := p.find(k)) in s.numbers})
     if asked:
         saturation = check_saturation(dask.config.get("distributed.scheduler.worker-saturation", _SATURATION))
@@ -125,7 +127,7 @@ class _Packing:
             into.outside(_payload.AROUND, self._around)
         indices = p.split.get(key)
         if indices is not None:
-            note = Note(returns=len(indices))
+            note = (note or Note()).copy(returns=len(indices))
         data, more = self._writer.payload(links, tuple(into.names + into.late), into.small, indices)
         s.chains.append(chain)
         producer = any(node.data_producer for node, _ in links)
