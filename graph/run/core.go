@@ -83,6 +83,7 @@ type core struct {
 	attempts []int32         // of each task, the one under way
 	queued   []bool          // in line
 	flying   int             // submitted and not resolved
+	early    []int32         // let go, and their results are here
 	gap      float64         // ns between two results, smoothed
 	last     int64           // when the last came
 	parts    map[int64]int32 // uses left of single results, by task and part
@@ -90,7 +91,7 @@ type core struct {
 	failures int
 	peak     int64
 	news     Event
-	ended    bool
+	finished bool
 	out      []effect
 }
 
@@ -135,6 +136,7 @@ func (c *core) Step(now int64, ev event) []effect {
 	case refused:
 		c.failed(now, ev.task, ev.err)
 	}
+	c.takeEarly(now)
 	c.let()
 	c.tellNews(now)
 	return c.out
@@ -169,12 +171,16 @@ func (c *core) step(now int64, ev graph.Event) {
 			case unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
+			default: // its result came before this core let it go
+				c.early = append(c.early, e.Task)
 			}
 		case graph.Stop:
 			if c.queued[e.Task] {
 				c.queued[e.Task] = false // it stays in line, and is passed over
 			} else {
-				c.flying--
+				if c.ledger.tasks[e.Task].state == sent {
+					c.flying--
+				}
 				c.emit(withdraw{e.Task})
 			}
 		case graph.Free:
@@ -182,7 +188,7 @@ func (c *core) step(now int64, ev graph.Event) {
 		case graph.Failed:
 			c.emit(pass{e.Chain})
 		case graph.Finished:
-			c.ended = true
+			c.finished = true
 		}
 	}
 	c.peak = max(c.peak, c.g.Bytes())
@@ -204,23 +210,45 @@ func (c *core) heard(now int64, of []client.Watched) {
 		if e.state != sent {
 			continue // it was given up meanwhile
 		}
-		c.flying--
 		if x.Result.Kind == wire.ResultError {
 			e.state, e.failure = failed, x.Result.Err
 			if x.Result.Err == nil {
 				e.failure = errs.New(errs.CodeUnknown, "%q failed, and no reason was given", c.w.Keys[t])
 			}
-			c.failed(now, t, e.failure)
-			continue
+		} else {
+			e.state, e.bytes = made, int64(x.Result.Size)*int64(c.w.returns(t))
 		}
-		e.state, e.bytes = made, int64(x.Result.Size)*int64(c.w.returns(t))
-		c.ran++
-		if c.w.Events {
-			c.news.Done = append(c.news.Done, t)
+		if c.g.State(t) == graph.Processing { // else this core has not come to it yet: the one before had sent it
+			c.flying--
+			c.ended(now, t)
 		}
-		c.used(t)
-		c.step(now, graph.Done{Task: t, Attempt: c.attempts[t], Worker: node, Bytes: e.bytes})
 	}
+}
+
+// takeEarly passes on what was there when it was let go.
+func (c *core) takeEarly(now int64) {
+	for len(c.early) > 0 {
+		t := c.early[0]
+		c.early = c.early[1:]
+		if c.g.State(t) == graph.Processing { // else another's failure has made it needless
+			c.ended(now, t)
+		}
+	}
+}
+
+// ended passes on how a task ended that graph.Core has let go.
+func (c *core) ended(now int64, t int32) {
+	e := &c.ledger.tasks[t]
+	if e.state == failed {
+		c.failed(now, t, e.failure)
+		return
+	}
+	c.ran++
+	if c.w.Events {
+		c.news.Done = append(c.news.Done, t)
+	}
+	c.used(t)
+	c.step(now, graph.Done{Task: t, Attempt: c.attempts[t], Worker: node, Bytes: e.bytes})
 }
 
 // used counts that a task has taken its dependencies' single results.
@@ -275,15 +303,15 @@ func (c *core) window() int {
 }
 
 func (c *core) tellNews(now int64) {
-	if c.ended {
+	if c.finished {
 		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: c.ran, Failed: c.failures, Peak: c.peak, Elapsed: now - c.begun}
 	}
 	if n := &c.news; len(n.Started)+len(n.Done)+len(n.Failed) > 0 || n.Summary != nil {
 		c.emit(tell{*n})
 		c.news = Event{}
 	}
-	if c.ended {
-		c.ended = false
+	if c.finished {
+		c.finished = false
 		c.emit(over{})
 	}
 }

@@ -159,6 +159,18 @@ def test_what_is_computed_is_the_callers_own(node: Any) -> None:
     assert frozen is False  # a task's arguments are the store's
 
 
+def test_a_task_that_writes_to_what_it_takes_gets_copies(node: Any) -> None:
+    def write(a: Any, b: Any) -> Any:
+        a[0] = b[0] = 7
+        return a, b
+
+    big = np.zeros(100_000)
+    dsk = {"a": (np.zeros, 100_000), "w": (write, "a", big), "sum": (lambda a, w: (a[0], w[0][0], w[1][0]), "a", "w")}
+    assert get(dsk, ["sum", "w"])[0] == (0, 7, 7)
+    with pytest.raises(ValueError, match="read-only"):
+        mobula.get(mobula.remote(write).remote(mobula.put(big), mobula.put(big)))
+
+
 def test_an_interrupt_stops_the_graph_and_loses_nothing(node: Any) -> None:
     started = time.monotonic()
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), 2))

@@ -8,6 +8,7 @@ by name are files of the job and loaded once a worker; large arrays are objects 
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import struct
@@ -153,7 +154,14 @@ def run(payload: bytes, *values: Any) -> Any:
     """Runs one task of a graph."""
     nodes, data, indices = load(payload, values)
     settle()
-    result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
+    try:
+        result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
+    except ValueError as x:
+        if "read-only" not in str(x):
+            raise
+        # It writes to what it takes, which is the store's memory: it runs once more, on copies of its own.
+        nodes, data, indices = load(payload, values, own=True)
+        result = _call(nodes, data)
     return result if indices is None else tuple([result[i] for i in indices])
 
 
@@ -178,14 +186,17 @@ def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     return result
 
 
-def load(payload: bytes, values: tuple[Any, ...]) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
-    """The nodes, by key what they take, and which items of the value are the results."""
+def load(payload: bytes, values: tuple[Any, ...], own: bool = False) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
+    """The nodes, by key what they take, and which items of the value are the results. own: on copies of the store's memory."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
     at = _HEAD.size + 20 * nrefs
     first = len(values) - nbuffers - nrefs
     inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
+    buffers: Sequence[Any] = values[first:first + nbuffers]
+    if own:
+        values, inner, buffers = copy.deepcopy((values, inner, [bytearray(b) for b in buffers]))
     with _refs.resolving(inner):
-        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
+        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=buffers)
     data = dict(zip(keys, values))
     if literals:
         data.update(literals)
