@@ -3,7 +3,7 @@
 Our get takes the place of every scheduler that Dask knows by name, and of the configured one. The session fails if no computation came here, or if
 what the node's scheduler says it ran and what worker processes wrote down that they ran disagree.
 
-MOBULA_DASK_CPUS is how many tasks run at once (2), MOBULA_DASK_STORE the object store's size in bytes (512 MiB). With MOBULA_DASK_REPORT the
+MOBULA_DASK_CPUS is how many tasks run at once (2), MOBULA_DASK_STORE the object store's size in bytes (4 GiB). With MOBULA_DASK_REPORT the
 session's counts are written to that file, as JSON; of a session that is one of several, whoever reads these sees to it that some computation came.
 """
 
@@ -78,7 +78,7 @@ class Plugin:
         self.before: Optional[dict[str, Any]] = None
 
     def begin(self) -> None:
-        cpus, store = os.environ.pop("MOBULA_DASK_CPUS", "2"), os.environ.pop("MOBULA_DASK_STORE", str(512 << 20))
+        cpus, store = os.environ.pop("MOBULA_DASK_CPUS", "2"), os.environ.pop("MOBULA_DASK_STORE", str(4 << 30))
         self.report = os.environ.pop("MOBULA_DASK_REPORT", None)  # not for the node: it refuses settings it does not know
         mobula.init(num_cpus=int(cpus), object_store_memory=int(store))
         self.client = _runtime.client()
