@@ -150,11 +150,16 @@ class MiniNode:
         w = m.Welcome(version=2, client=peer.id, node="mini", job=1, root=_ids.root_task(1, peer.id), segment_size=SEGMENT, inline_max=self.inline,
                       token=b"back", namespace=h.namespace or "default", slots=1, job_dir=self.dir)
         body = codec.message(w)
-        sock.sendmsg([codec.HEADER.pack(b"Mb", 1, 1, len(body)) + body], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.fd]))])
+        if h.role == m.WORKER:
+            self.starting -= 1
+        try:
+            sock.sendmsg([codec.HEADER.pack(b"Mb", 1, 1, len(body)) + body], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.fd]))])
+        except OSError:  # it has gone before it was welcome
+            del self.peers[peer.id]
+            raise
         if self.credit:
             peer.send(m.Credit(self.credit))
         if h.role == m.WORKER:
-            self.starting -= 1
             peer.worker = int.from_bytes(h.token, "big")
             spec = self.fresh.pop(peer.worker, None)
             if spec is not None:
