@@ -9,6 +9,7 @@ from ..measure import expect, seconds
 from ..workload import Metric, Params, Workload
 
 LINKS = 10  # of a chain
+SINGLY = {"optimization.fuse.active": False}
 
 
 def increment(x: int) -> int:
@@ -44,17 +45,17 @@ def _time(p: Params, get: Callable[[Any, Any], Any]) -> Mapping[str, float]:
 
 
 def _mobula(p: Params) -> Mapping[str, float]:
-    with sessions.dask_on_mobula(sessions.STORE) as get:
+    with sessions.dask_on_mobula(sessions.STORE, SINGLY) as get:
         return _time(p, get)
 
 
 def _ray_dask(p: Params) -> Mapping[str, float]:
-    with sessions.dask_on_ray(sessions.STORE) as get:
+    with sessions.dask_on_ray(sessions.STORE, SINGLY) as get:
         return _time(p, get)
 
 
 def _dask(p: Params) -> Mapping[str, float]:
-    with sessions.dask() as client:
+    with sessions.dask(config=SINGLY) as client:
         return _time(p, client.get)
 
 
