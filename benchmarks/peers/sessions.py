@@ -49,7 +49,7 @@ def dask(memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]
 
     module.config.set({"distributed.admin.tick.limit": "60s", **config})  # for good: workers are started with it
     with LocalCluster(n_workers=CPUS, threads_per_worker=1, processes=True, memory_limit=memory_limit // CPUS,
-                      dashboard_address=None, host="127.0.0.1", silence_logs=logging.CRITICAL,
+                      dashboard_address=":0", host="127.0.0.1", silence_logs=logging.CRITICAL,
                       local_directory=tempfile.gettempdir()) as cluster, Client(cluster) as client:
         yield client
 
