@@ -2,10 +2,13 @@ package memmon
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 func file(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
@@ -87,6 +90,7 @@ func TestNodeMemoryIsTheNarrowest(t *testing.T) {
 
 func TestProcessMemoryIsWithoutTheSegment(t *testing.T) {
 	s := &Sampler{FS: fstest.MapFS{
+		"proc/7/status":       file("Name:\tx\nRssAnon:\t   1800 kB\n"),
 		"proc/7/smaps_rollup": file("00400000-7ff000000000 ---p 00000000 00:00 0    [rollup]\nRss:  5000 kB\nPss:  4000 kB\nPss_Shmem:  2500 kB\n"),
 		"proc/8/status":       file("Name:\tx\nRssAnon:\t   12 kB\n"),
 		"proc/8/smaps_rollup": &fstest.MapFile{Mode: fs.ModeDir},
@@ -99,6 +103,77 @@ func TestProcessMemoryIsWithoutTheSegment(t *testing.T) {
 	}
 	if _, err := s.Process(9); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a process that is gone: %v", err)
+	}
+}
+
+// slowFS takes a while to read smaps, and counts how often it has to.
+type slowFS struct {
+	fstest.MapFS
+	now   *time.Time
+	takes time.Duration
+	reads int
+}
+
+func (f *slowFS) ReadFile(name string) ([]byte, error) {
+	if strings.HasSuffix(name, "/smaps_rollup") {
+		f.reads++
+		*f.now = f.now.Add(f.takes)
+	}
+	return f.MapFS.ReadFile(name)
+}
+
+func TestSmapsIsReadTheLessOftenTheLongerItTakes(t *testing.T) {
+	now := time.Unix(1000, 0)
+	files := &slowFS{MapFS: fstest.MapFS{"proc/meminfo": file(meminfo)}, now: &now, takes: 40 * time.Millisecond}
+	set := func(pss, anon int) {
+		files.MapFS["proc/7/smaps_rollup"] = file(fmt.Sprintf("Pss:  %d kB\nPss_Shmem:  2500 kB\n", pss))
+		files.MapFS["proc/7/status"] = file(fmt.Sprintf("RssAnon:\t%d kB\n", anon))
+	}
+	s := &Sampler{FS: files, Clock: func() time.Time { return now }}
+	sample := func(want uint64) {
+		t.Helper()
+		if _, _, _, err := s.Node(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Process(7); err != nil || n != want<<10 {
+			t.Errorf("%d KiB, %v, want %d", n>>10, err, want)
+		}
+		now = now.Add(Interval)
+	}
+	set(4000, 2000)
+	sample(1500)
+	set(9999, 2700) // 700 KiB more of its own
+	sample(2200)
+	set(9999, 100) // less than was shared
+	sample(0)
+	for range 100 * time.Second / Interval {
+		set(4100, 2100)
+		sample(1600)
+	}
+	if least, most := 10, 14; files.reads < least || files.reads > most {
+		t.Errorf("in 100 s smaps was read %d times, which took 40 ms each; want %d to %d", files.reads, least, most)
+	}
+}
+
+// A number that another process has now tells nothing of this one.
+func TestProcessesThatAreNotAskedForAreForgotten(t *testing.T) {
+	now := time.Unix(1000, 0)
+	files := &slowFS{MapFS: fstest.MapFS{
+		"proc/meminfo": file(meminfo), "proc/7/smaps_rollup": file("Pss:  4000 kB\n"), "proc/7/status": file("RssAnon:\t5000 kB\n"),
+	}, now: &now, takes: time.Hour}
+	s := &Sampler{FS: files, Clock: func() time.Time { return now }}
+	for range 2 {
+		if n, err := s.Process(7); err != nil || n != 4000<<10 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		for range 2 {
+			if _, _, _, err := s.Node(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if files.reads != 2 || len(s.shares) != 0 {
+		t.Errorf("smaps was read %d times, want 2; %d processes are known", files.reads, len(s.shares))
 	}
 }
 
