@@ -36,7 +36,7 @@ class Session:
     outcomes: list[Outcome] = field(default_factory=list)
     complete: bool = False  # pytest came to its end, so that a test without an outcome was not there
     culprit: Outcome | None = None  # of the test that the process died in
-    report: dict[str, int] | None = None  # the scheduler's counts, if it came to write them
+    report: dict[str, Any] | None = None  # the scheduler's counts, if it came to write them
     seconds: float = 0.0
     log: str = ""
 
@@ -191,7 +191,7 @@ def _watch(plan: Plan, events: _Pipe, result: Session, done: Callable[[Outcome],
         result.culprit = Outcome(running, "timeout" if seconds >= plan.timeout else "crashed", round(seconds, 3))
 
 
-def _report(place: Path) -> dict[str, int] | None:
+def _report(place: Path) -> dict[str, Any] | None:
     path = place / "report.json"
     return json.loads(path.read_text()) if path.exists() else None
 

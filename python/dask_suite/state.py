@@ -49,13 +49,14 @@ class Counts:
     silent: int = 0  # sessions that died before they could report: their tasks are not in the sums
     faults: list[str] = field(default_factory=list)
 
-    def add(self, report: dict[str, int] | None) -> None:
+    def add(self, report: dict[str, Any] | None) -> None:
         self.sessions += 1
         if report is None:
             self.silent += 1
             return
         for name in ("gets", "tasks", "executed", "in_driver"):
             setattr(self, name, getattr(self, name) + report[name])
+        self.faults += report.get("wrong", [])
         if report["tasks"] != report["executed"]:
             self.faults.append(f"a session had {report['tasks']} tasks and workers ran {report['executed']}")
         if report["in_driver"]:
