@@ -258,7 +258,10 @@ func (d *Decoder) hello(b []byte) Msg {
 		case 9<<3 | wtVarint:
 			m.Client = ids.ClientID(c.varint())
 		case 10<<3 | wtBytes:
-			m.Program = d.program(c.bytes())
+			m.Program = new(Program)
+			d.program(c.bytes(), m.Program)
+		case 11<<3 | wtBytes:
+			d.program(c.bytes(), elem(&c, &m.Others))
 		default:
 			c.skip()
 		}
@@ -266,8 +269,7 @@ func (d *Decoder) hello(b []byte) Msg {
 	return m
 }
 
-func (d *Decoder) program(b []byte) *Program {
-	p := new(Program)
+func (d *Decoder) program(b []byte, p *Program) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -285,7 +287,6 @@ func (d *Decoder) program(b []byte) *Program {
 			c.skip()
 		}
 	}
-	return p
 }
 
 func (d *Decoder) welcome(b []byte) Msg {

@@ -154,6 +154,11 @@ func (e *encoder) hello(m *Hello) {
 		e.program(m.Program)
 		e.close(at, ext)
 	}
+	for i := range m.Others {
+		at, ext := e.open(11)
+		e.program(&m.Others[i])
+		e.close(at, ext)
+	}
 }
 
 func (e *encoder) program(p *Program) {

@@ -77,12 +77,13 @@ type Hello struct {
 	Namespace           string
 	Client              ids.ClientID // of a client that comes back after the node restarted
 	Program             *Program     // of a driver: what its workers run; nil: the driver's own executable
+	Others              []Program    // of a driver: what the workers of further languages run, one a language
 }
 
-// Program is what the workers of a driver run that is not a Go program: it registers no
-// functions, and its workers find them in the job's directory.
+// Program is what workers run that are not the driver's own executable. Where the driver is no Go
+// program itself it registers no functions, and its workers find them in the job's directory.
 type Program struct {
-	Language string // as "python"
+	Language string // LangGo or LangPython
 	Version  string // of the language; workers of another refuse to run
 	Args     []string
 	Single   bool // a worker has one lease at a time: a task, or an actor

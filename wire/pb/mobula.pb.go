@@ -1568,6 +1568,7 @@ type Hello struct {
 	Namespace     string                 `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Client        uint64                 `protobuf:"varint,9,opt,name=client,proto3" json:"client,omitempty"`
 	Program       *Program               `protobuf:"bytes,10,opt,name=program,proto3" json:"program,omitempty"`
+	Others        []*Program             `protobuf:"bytes,11,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1668,6 +1669,13 @@ func (x *Hello) GetClient() uint64 {
 func (x *Hello) GetProgram() *Program {
 	if x != nil {
 		return x.Program
+	}
+	return nil
+}
+
+func (x *Hello) GetOthers() []*Program {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -4042,7 +4050,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04args\x18\x03 \x03(\v2\x13.mobula.v1.ArgValueR\x04args\"<\n" +
 	"\bFuncInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xb8\x02\n" +
+	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xe4\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vmin_version\x18\x02 \x01(\rR\n" +
@@ -4055,7 +4063,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x16\n" +
 	"\x06client\x18\t \x01(\x04R\x06client\x12,\n" +
 	"\aprogram\x18\n" +
-	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\"\x87\x01\n" +
+	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\x12*\n" +
+	"\x06others\x18\v \x03(\v2\x12.mobula.v1.ProgramR\x06others\"\x87\x01\n" +
 	"\aProgram\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -4359,32 +4368,33 @@ var file_mobula_proto_depIdxs = []int32{
 	2,  // 51: mobula.v1.Hello.role:type_name -> mobula.v1.Role
 	17, // 52: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
 	19, // 53: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	8,  // 54: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	14, // 55: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	5,  // 56: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	5,  // 57: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	7,  // 58: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	6,  // 59: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	6,  // 60: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	8,  // 61: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	16, // 62: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	7,  // 63: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	8,  // 64: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	46, // 65: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	7,  // 66: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	9,  // 67: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	8,  // 68: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	3,  // 69: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	3,  // 70: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	25, // 71: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	32, // 72: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	56, // 73: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	36, // 74: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	19, // 54: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	8,  // 55: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	14, // 56: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	5,  // 57: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	5,  // 58: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	7,  // 59: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	6,  // 60: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	6,  // 61: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	8,  // 62: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	16, // 63: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	7,  // 64: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	8,  // 65: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	46, // 66: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	7,  // 67: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	9,  // 68: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	8,  // 69: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	3,  // 70: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	3,  // 71: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	25, // 72: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	32, // 73: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	56, // 74: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	36, // 75: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }

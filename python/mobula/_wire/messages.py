@@ -162,6 +162,7 @@ class Hello:
     namespace: str = ""
     client: int = 0
     program: Optional[Program] = None
+    others: list[Program] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -442,7 +443,7 @@ _TYPES: dict[type[Any], str] = {
     ExecTask: "TaskSpec u *ArgValue",
     FuncInfo: "t x",
     Program: "t t *t b b",
-    Hello: "u u u s u y *FuncInfo t u Program",
+    Hello: "u u u s u y *FuncInfo t u Program *Program",
     Welcome: "u u t u y u u y t s s t",
     Bye: "Error",
     Submit: "TaskSpec",

@@ -1,0 +1,22 @@
+package wire
+
+import "strings"
+
+// The languages of functions.
+const (
+	LangGo     = "go"
+	LangPython = "python"
+)
+
+// PythonPrefix begins the name of a Python function: "py:module.function" where the worker imports it, and
+// "py:module.function:<sha256>" where its code is in the job's directory. Every other name is a registered Go
+// function's.
+const PythonPrefix = "py:"
+
+// Language tells which language's workers know a function, an actor type or a method of that name.
+func Language(function string) string {
+	if strings.HasPrefix(function, PythonPrefix) {
+		return LangPython
+	}
+	return LangGo
+}
