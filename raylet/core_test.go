@@ -158,7 +158,7 @@ func TestRebuild(t *testing.T) {
 		FirstLease: 100, Epoch: 2,
 		Pool: pool.Config{FirstWorker: 9},
 		Jobs: []pool.JobStarted{{Job: 1}},
-		Live: []pool.Live{{StartProcess: StartProcess{Worker: 3, Token: []byte("x"), Job: 1, Slot: sched.SlotTask}, Client: 40, PID: 7}},
+		Live: []pool.Live{{StartProcess: StartProcess{Worker: 3, Token: []byte("x"), Job: 1, Language: wire.LangGo, Slot: sched.SlotTask}, Client: 40, PID: 7}},
 	})
 	if r := told[sched.Resync](out); len(r) != 1 || r[0].Epoch != 2 || len(only[StartProcess](out)) != 0 {
 		t.Fatalf("%+v", out)

@@ -26,6 +26,7 @@ type jobFile struct {
 	Functions []wire.FuncInfo `json:"functions"`
 	Namespace string          `json:"namespace,omitempty"`
 	Said      *wire.Program   `json:"program,omitempty"`
+	Others    []wire.Program  `json:"others,omitempty"`
 }
 
 func (n *Node) jobPath(job ids.JobID) string {
@@ -40,7 +41,7 @@ func (n *Node) noteDriver(s *session, h *wire.Hello, namespace string) {
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
 	if err == nil {
-		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program}
+		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program, h.Others}
 		err = writeWhole(n.jobPath(s.job), f)
 	}
 	if err != nil {
@@ -131,8 +132,9 @@ const returnGrace = rejoinTimeout + 5*time.Second
 func (n *Node) recall(o *ownerActor) {
 	f, ok := n.driverOf(o.job)
 	if ok {
-		if exe, err := os.Open(f.Exe); err == nil {
-			n.setProgram(o.job, program{exe: exe, args: f.Args, said: f.Said, functions: f.Functions, namespace: f.Namespace})
+		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace}
+		if p.hold(f.Exe) == nil {
+			n.setProgram(o.job, p)
 		}
 	}
 	n.work.Go(func() {

@@ -15,9 +15,10 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	s := &session{id: 9, job: 3, pid: int32(os.Getpid())}
 	functions := []wire.FuncInfo{{Name: "f", Signature: 7}}
 	said := &wire.Program{Language: "python", Version: "3.11", Args: []string{"python3", "-c", ""}, Single: true, Template: true}
-	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said}, "ns")
+	others := []wire.Program{{Language: "go", Args: []string{"/bin/kernels"}}}
+	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said, Others: others}, "ns")
 	f, ok := n.driverOf(3)
-	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) {
+	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) || !reflect.DeepEqual(f.Others, others) {
 		t.Fatalf("read back %+v, %v", f, ok)
 	}
 	if exe, err := os.Executable(); err != nil || f.Exe != exe {

@@ -40,7 +40,7 @@ func (n *Node) restoreJobs() error {
 		}
 		n.jobs.put(o)
 		n.recall(o)
-		if err := n.startJob(pool.JobStarted{Job: job, Single: n.programOf(job).single()}); err != nil {
+		if err := n.startJob(pool.JobStarted{Job: job, Programs: n.programOf(job).languages()}); err != nil {
 			return err
 		}
 	}

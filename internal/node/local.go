@@ -32,8 +32,11 @@ func (p *localPort) Close() error {
 	return nil
 }
 
-// Attach joins this process' program as the driver of a new job.
-func (n *Node) Attach(_ context.Context, namespace string) (*client.Client, error) {
+// Attach joins this process' program as the driver of a new job. others are what workers of further languages run.
+func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Program) (*client.Client, error) {
+	if err := checkPrograms(nil, others); err != nil {
+		return nil, err
+	}
 	if namespace == "" {
 		namespace = n.cfg.Namespace
 	}
@@ -41,6 +44,7 @@ func (n *Node) Attach(_ context.Context, namespace string) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
+	n.setProgram(job, program{functions: registry.List(), others: others})
 	s := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
 	out := &local{}
 	s.outlet = out
@@ -60,7 +64,7 @@ func (n *Node) Attach(_ context.Context, namespace string) (*client.Client, erro
 // startSlots makes the job known to the raylet; without worker processes, its slots are two
 // executors in this process, one for tasks and one for actors.
 func (n *Node) startSlots(job ids.JobID) error {
-	ev := pool.JobStarted{Job: job}
+	ev := pool.JobStarted{Job: job, Programs: n.programOf(job).languages()}
 	if !n.cfg.Processes {
 		var err error
 		if ev.Tasks, err = n.startExecutor(job, nil); err != nil {

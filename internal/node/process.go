@@ -27,14 +27,14 @@ func (n *Node) startProcesses() error {
 	return err
 }
 
-// executable is what a job's workers run: what its driver said; else the driver's program, by a
+// executable is what a job's workers of a language run: what its driver said; else the driver's program, by a
 // descriptor of the caller's; or this program where the driver is in this process.
-func (n *Node) executable(job ids.JobID) (proc.Program, error) {
+func (n *Node) executable(job ids.JobID, language string) (proc.Program, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
 	p := n.programs[job]
-	if p.said != nil {
-		return proc.Program{Exe: p.said.Args[0], Args: p.said.Args[1:], Template: p.said.Template}, nil
+	if said := p.of(language); said != nil {
+		return proc.Program{Exe: said.Args[0], Args: said.Args[1:], Template: said.Template}, nil
 	}
 	if p.exe == nil {
 		return proc.Program{}, nil

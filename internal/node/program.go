@@ -8,32 +8,95 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/raylet/pool"
 	"mobula/wire"
 )
 
 // program is what a job's workers run: the driver's executable, held open so that it
-// stays the same when its file is replaced, or what the driver said.
+// stays the same when its file is replaced, or what the driver said; and of further languages what it said.
 type program struct {
 	exe       *os.File // nil: the node's own
 	args      []string
-	said      *wire.Program // nil: exe
+	said      *wire.Program  // of the driver's own language; nil: exe
+	others    []wire.Program // of further languages
 	functions []wire.FuncInfo
 	namespace string // of actor names, for whom names none
 }
 
-// single tells whether a worker has one lease at a time.
-func (p program) single() bool { return p.said != nil && p.said.Single }
+// hold opens the driver's executable, unless it said what runs instead.
+func (p *program) hold(path string) error {
+	if p.said != nil {
+		return nil
+	}
+	var err error
+	if p.exe, err = os.Open(path); err != nil {
+		return errs.New(errs.CodeRuntimeSetup, "the driver's executable, which its workers run too, cannot be opened: %v", err)
+	}
+	return nil
+}
+
+func (p program) close() {
+	if p.exe != nil {
+		_ = p.exe.Close() // only ever read
+	}
+}
+
+// of is what the driver said of a language; nil where its own executable serves, or nothing does.
+func (p program) of(language string) *wire.Program {
+	if p.said != nil && p.said.Language == language {
+		return p.said
+	}
+	for i := range p.others {
+		if p.others[i].Language == language {
+			return &p.others[i]
+		}
+	}
+	return nil
+}
+
+// languages is what the pool must know of it.
+func (p program) languages() []pool.Program {
+	own := pool.Program{Language: wire.LangGo}
+	if p.said != nil {
+		own = pool.Program{Language: p.said.Language, Single: p.said.Single}
+	}
+	out := []pool.Program{own}
+	for _, o := range p.others {
+		out = append(out, pool.Program{Language: o.Language, Single: o.Single})
+	}
+	return out
+}
+
+// checkPrograms refuses what a driver says of its workers' programs where it cannot be.
+func checkPrograms(own *wire.Program, others []wire.Program) error {
+	known := map[string]bool{wire.LangGo: own == nil}
+	all := others
+	if own != nil {
+		all = slices.Concat([]wire.Program{*own}, others)
+	}
+	for _, p := range all {
+		switch {
+		case p.Language != wire.LangGo && p.Language != wire.LangPython:
+			return errs.New(errs.CodeInvalid, "programs of language %q: this node runs those of %q and %q", p.Language, wire.LangGo, wire.LangPython)
+		case known[p.Language]:
+			return errs.New(errs.CodeInvalid, "two programs of language %q: want one", p.Language)
+		case len(p.Args) == 0:
+			return errs.New(errs.CodeInvalid, "the driver says that its workers run a %s program, and not which: Program.Args is empty", p.Language)
+		}
+		known[p.Language] = true
+	}
+	return nil
+}
 
 func (n *Node) setProgram(job ids.JobID, p program) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if old, ok := n.programs[job]; ok && old.exe != nil {
-		_ = old.exe.Close() // only ever read
-	}
+	n.programs[job].close()
 	n.programs[job] = p
 }
 
@@ -43,15 +106,13 @@ func (n *Node) programOf(job ids.JobID) program {
 	if p, ok := n.programs[job]; ok {
 		return p
 	}
-	return program{functions: registry.List()} // its driver is in this process, or gone: its workers run this program
+	return program{functions: registry.List()} // its driver is gone: its workers run this program
 }
 
 func (n *Node) dropProgram(job ids.JobID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if p, ok := n.programs[job]; ok && p.exe != nil {
-		_ = p.exe.Close() // only ever read
-	}
+	n.programs[job].close()
 	delete(n.programs, job)
 }
 

@@ -75,39 +75,38 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 }
 
 func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
-	if h.Program != nil && len(h.Program.Args) == 0 {
-		return nil, errs.New(errs.CodeInvalid, "the driver (process %d) says that its workers are %s programs, and not which: Program.Args is empty", p.PID, h.Program.Language)
+	if err := checkPrograms(h.Program, h.Others); err != nil {
+		return nil, err
 	}
-	exe, err := os.Open(fmt.Sprintf("/proc/%d/exe", p.PID))
-	if err != nil {
-		return nil, errs.New(errs.CodeRuntimeSetup, "the driver's executable, which its workers run too, cannot be opened: %v", err)
+	prog := program{args: arguments(p.PID), said: h.Program, others: h.Others, functions: h.Functions, namespace: cmp.Or(h.Namespace, n.cfg.Namespace)}
+	if err := prog.hold(fmt.Sprintf("/proc/%d/exe", p.PID)); err != nil {
+		return nil, err
 	}
-	var s *session
-	if s, err = n.returning(h, p); err == nil && s == nil {
+	s, err := n.returning(h, p)
+	if err == nil && s == nil {
 		var job ids.JobID
 		if job, err = n.newJob(); err == nil {
 			s = n.newSession(wire.RoleDriver, job, p.PID)
 		}
 	}
 	if err != nil {
-		_ = exe.Close()
+		prog.close()
 		return nil, err
 	}
 	out := &socket{}
 	s.outlet = out
-	namespace := cmp.Or(h.Namespace, n.cfg.Namespace)
-	n.setProgram(s.job, program{exe: exe, args: arguments(p.PID), said: h.Program, functions: h.Functions, namespace: namespace})
-	n.noteDriver(s, h, namespace)
+	n.setProgram(s.job, prog)
+	n.noteDriver(s, h, prog.namespace)
 	if err := n.join(s); err != nil {
 		return nil, err
 	}
 	if o := n.jobs.get(s.job); o != nil {
 		o.resume()
 	}
-	if err := n.startJob(pool.JobStarted{Job: s.job, Single: n.programOf(s.job).single()}); err != nil {
+	if err := n.startJob(pool.JobStarted{Job: s.job, Programs: prog.languages()}); err != nil {
 		return nil, err
 	}
-	n.announceJob(s.job, p.PID, namespace)
+	n.announceJob(s.job, p.PID, prog.namespace)
 	return n.session(s, out, h), nil
 }
 
@@ -158,7 +157,10 @@ func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		delete(n.arrivals, s.id)
 		n.mu.Unlock()
 	}()
-	mismatch := errs.From(wire.CompareFunctions(n.programOf(h.Job).functions, h.Functions))
+	var mismatch *errs.Error
+	if h.Program == nil { // else it is of a language that registers no functions
+		mismatch = errs.From(wire.CompareFunctions(n.programOf(h.Job).functions, h.Functions))
+	}
 	if err := n.raylet.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID, Err: mismatch}); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
+	"mobula/wire"
 )
 
 // Defaults.
@@ -67,8 +68,18 @@ type job struct {
 	tasks, actors *worker // virtual ones, where slots are in the driver's process
 	system        *worker // virtual: the node's own functions
 	isolate       bool
-	single        bool // no hosts: any lease in any worker, one at a time
+	programs      []Program // the driver's own first
 	groups        map[groupKey]*group
+}
+
+// program gives what the workers of a language are like; false where the job has none.
+func (j *job) program(language string) (Program, bool) {
+	for _, p := range j.programs {
+		if p.Language == language {
+			return p, true
+		}
+	}
+	return Program{}, false
 }
 
 // New makes a core.
@@ -165,18 +176,22 @@ func (c *Core) onJobStarted(ev JobStarted) {
 	if c.stopped || c.jobs[ev.Job] != nil {
 		return
 	}
-	j := &job{id: ev.Job, isolate: ev.Isolate, single: ev.Single, groups: make(map[groupKey]*group)}
+	j := &job{id: ev.Job, isolate: ev.Isolate, programs: ev.Programs, groups: make(map[groupKey]*group)}
+	if len(j.programs) == 0 {
+		j.programs = []Program{{Language: wire.LangGo}}
+	}
 	c.jobs[ev.Job] = j
 	if ev.System != 0 {
 		j.system = c.virtual(j, groupKey{slot: sched.SlotTask, system: true}, ev.System)
 	}
 	if ev.Tasks != 0 || ev.Actors != 0 {
-		j.tasks = c.virtual(j, groupKey{slot: sched.SlotTask}, ev.Tasks)
-		j.actors = c.virtual(j, groupKey{slot: sched.SlotActor}, ev.Actors)
+		own := j.programs[0].Language
+		j.tasks = c.virtual(j, groupKey{language: own, slot: sched.SlotTask}, ev.Tasks)
+		j.actors = c.virtual(j, groupKey{language: own, slot: sched.SlotActor}, ev.Actors)
 		return
 	}
 	if !ev.Restored {
-		c.enqueue(c.groupFor(j, sched.NeedWorker{Slot: sched.SlotTask}))
+		c.enqueue(c.groupIn(j, j.programs[0], sched.NeedWorker{Slot: sched.SlotTask}))
 	}
 }
 

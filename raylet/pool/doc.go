@@ -4,8 +4,11 @@
 // not isolated, a lane a lease), the job's actor host (all its actors that are not isolated; never
 // together with tasks), or isolated (one function, used again by the next lease of that function, or
 // one actor, used once). Where slots are goroutines of the driver (embedded), the two hosts are
-// virtual: always ready, never started or killed. A job whose workers have one lease at a time (JobStarted.Single:
-// a language without threads to share) has no hosts: its tasks' workers serve any function.
+// virtual: always ready, never started or killed. Workers that have one lease at a time (Program.Single:
+// a language without threads to share) are no hosts: those of tasks serve any function of theirs.
+//
+// A job has a program for each language that its functions are of (JobStarted.Programs); a lease is for a worker of its
+// function's language. The first worker of the driver's own language is started ahead of need, those of others when they are wanted.
 //
 // Core is a pure state machine; package proc beside it starts and watches the processes. One actor
 // drives the core together with the scheduler (package raylet).

@@ -111,9 +111,9 @@ func (c *Core) onLive(now int64, ev Live) {
 		return
 	}
 	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Actor: ev.Actor, Memory: ev.Memory}
-	g := c.groupOf(j, n)
+	g := c.groupOf(j, ev.Language, n)
 	if ev.Actor { // which lease it has, AdoptLease says
-		g = &group{job: j, key: groupKey{slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
+		g = &group{job: j, key: groupKey{language: ev.Language, slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
 		j.groups[g.key] = g
 	}
 	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, seats: make(map[ids.LeaseID]*seat)}
@@ -154,22 +154,23 @@ func (c *Core) adopt(a sched.AdoptLease) {
 
 // Info describes a worker, for lists.
 type Info struct {
-	Worker WorkerID
-	Client ids.ClientID
-	PID    int32
-	Job    ids.JobID
-	Slot   sched.Slot
-	Func   string
-	State  State
-	Leases []ids.LeaseID
+	Worker   WorkerID
+	Client   ids.ClientID
+	PID      int32
+	Job      ids.JobID
+	Language string
+	Slot     sched.Slot
+	Func     string
+	State    State
+	Leases   []ids.LeaseID
 }
 
 // List gives the worker processes in the order of their start.
 func (c *Core) List() []Info {
 	var out []Info
 	for _, w := range c.sortedWorkers() {
-		out = append(out, Info{Worker: w.id, Client: w.client, PID: w.pid, Job: w.group.job.id, Slot: w.group.key.slot,
-			Func: w.group.key.fn, State: w.state, Leases: slices.Sorted(maps.Keys(w.seats))})
+		out = append(out, Info{Worker: w.id, Client: w.client, PID: w.pid, Job: w.group.job.id,
+			Language: w.group.key.language, Slot: w.group.key.slot, Func: w.group.key.fn, State: w.state, Leases: slices.Sorted(maps.Keys(w.seats))})
 	}
 	return out
 }

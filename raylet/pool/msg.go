@@ -21,16 +21,22 @@ type Event interface{ poolEvent() }
 // FromSched is an effect of the scheduler: NeedWorker, ReleaseWorker or AdoptLease.
 type FromSched struct{ Effect sched.Effect }
 
-// JobStarted makes a job known and starts its task host. Where the job's slots are in the
-// driver's process, Tasks and Actors name their clients and no process is started, unless
-// Isolate asks for processes for isolated functions and actors all the same.
+// JobStarted makes a job known and starts the first worker of its driver's language. Where the job's slots
+// are in the driver's process, Tasks and Actors name their clients and no process is started for functions of
+// that language, unless Isolate asks for processes for isolated functions and actors all the same.
 type JobStarted struct {
 	Job           ids.JobID
 	Tasks, Actors ids.ClientID
 	System        ids.ClientID // runs the node's own functions in its process; 0: nobody does
 	Isolate       bool
-	Single        bool // a worker has one lease at a time, whatever its function, or one actor
-	Restored      bool // after a restart of the core: start nothing ahead of need
+	Programs      []Program // one a language, the driver's own first; none: Go's alone
+	Restored      bool      // after a restart of the core: start nothing ahead of need
+}
+
+// Program is what the workers of one language are like.
+type Program struct {
+	Language string // of the functions that they know (wire.Language)
+	Single   bool   // a worker has one lease at a time, whatever its function, or one actor
 }
 
 // JobEnded ends the job's workers.
@@ -112,13 +118,14 @@ type Effect interface{ poolEffect() }
 
 // StartProcess starts a worker process; answered by Registered, StartFailed or Exited.
 type StartProcess struct {
-	Worker WorkerID
-	Token  []byte // the process proves with it that it is this worker
-	Job    ids.JobID
-	Slot   sched.Slot
-	Func   string // of an isolated worker
-	Actor  bool   // an isolated actor
-	Memory int64  // bytes that an isolated worker asked for; 0: not said
+	Worker   WorkerID
+	Token    []byte // the process proves with it that it is this worker
+	Job      ids.JobID
+	Language string // which of the job's programs it runs
+	Slot     sched.Slot
+	Func     string // of an isolated worker
+	Actor    bool   // an isolated actor
+	Memory   int64  // bytes that an isolated worker asked for; 0: not said
 }
 
 // KillProcess ends the process group at once (SIGKILL).

@@ -11,6 +11,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
+	"mobula/wire"
 )
 
 const (
@@ -54,13 +55,13 @@ func TestHostIsStartedAheadAndShared(t *testing.T) {
 // process, an actor has one of its own, and an isolated function still shares with nobody.
 func TestOneLeaseAWorker(t *testing.T) {
 	w := newWorld(t, Config{CPUs: 4})
-	w.step(JobStarted{Job: 1, Single: true})
+	w.step(JobStarted{Job: 1, Programs: []Program{{Language: wire.LangPython, Single: true}}})
 	if w.started != 1 || w.procs[1].Slot != own || w.procs[1].Func != "" || w.procs[1].Actor {
 		t.Fatalf("%d started ahead: %+v", w.started, w.procs[1])
 	}
-	f, g := w.need(1, tasks, "f"), w.need(1, tasks, "g")
-	a := w.need(1, actors, "A")
-	i := w.need(1, own, "f")
+	f, g := w.need(1, tasks, "py:m.f"), w.need(1, tasks, "py:m.g")
+	a := w.need(1, actors, "py:m.A")
+	i := w.need(1, own, "py:m.f")
 	w.up()
 	if w.started != 4 {
 		t.Fatalf("%d started, want 4", w.started)
@@ -74,7 +75,7 @@ func TestOneLeaseAWorker(t *testing.T) {
 	}
 	free := w.ready[f]
 	w.release(f)
-	if h := w.need(1, tasks, "h"); w.ready[h] != free {
+	if h := w.need(1, tasks, "py:m.h"); w.ready[h] != free {
 		t.Fatalf("the next function has client %d, want %d", w.ready[h], free)
 	}
 	gone := w.byClient(w.ready[a])
@@ -82,9 +83,67 @@ func TestOneLeaseAWorker(t *testing.T) {
 	if !gone.drain {
 		t.Error("the process of an ended actor does not end")
 	}
-	if b := w.need(1, actors, "A"); w.ready[b] != 0 {
+	if b := w.need(1, actors, "py:m.A"); w.ready[b] != 0 {
 		t.Error("an actor is in a process that was used before")
 	}
+}
+
+// A lease is for a worker of its function's language: a host or the driver's own slots for one that shares processes, a
+// process of its own for one that does not. Only the driver's language is started ahead.
+func TestProgramsByLanguage(t *testing.T) {
+	python := Program{Language: wire.LangPython, Single: true}
+	t.Run("driver of Go, embedded", func(t *testing.T) {
+		w := newWorld(t, Config{})
+		w.step(JobStarted{Job: 1, Tasks: 5, Actors: 6, Programs: []Program{{Language: wire.LangGo}, python}})
+		if l := w.need(1, tasks, "f"); w.ready[l] != 5 || w.started != 0 {
+			t.Fatalf("a function of Go has client %d, %d processes were started", w.ready[l], w.started)
+		}
+		f, i := w.need(1, tasks, "py:m.f"), w.need(1, own, "py:m.f")
+		a := w.need(1, actors, "py:m.A")
+		w.up()
+		if w.started != 3 {
+			t.Fatalf("%d processes for three leases of Python", w.started)
+		}
+		for _, l := range []ids.LeaseID{f, i, a} {
+			if p := w.byClient(w.ready[l]); p == nil || p.Language != wire.LangPython || p.Slot != own {
+				t.Fatalf("lease %d is in %+v", l, p)
+			}
+		}
+	})
+	t.Run("driver of Python", func(t *testing.T) {
+		w := newWorld(t, Config{})
+		w.step(JobStarted{Job: 1, Programs: []Program{python, {Language: wire.LangGo}}})
+		if w.started != 1 || w.procs[1].Language != wire.LangPython {
+			t.Fatalf("started ahead: %d, %+v", w.started, w.procs[1])
+		}
+		f, g, p := w.need(1, tasks, "f"), w.need(1, tasks, "g"), w.need(1, tasks, "py:m.f:0a")
+		w.up()
+		if w.started != 2 || w.ready[f] != w.ready[g] || w.ready[p] == w.ready[f] {
+			t.Fatalf("%d processes; leases are in %v", w.started, w.ready)
+		}
+		if host := w.byClient(w.ready[f]); host.Language != wire.LangGo || host.Slot != tasks {
+			t.Fatalf("the host of Go's functions is %+v", host)
+		}
+	})
+	t.Run("none of the language", func(t *testing.T) {
+		w := newWorld(t, Config{})
+		w.step(JobStarted{Job: 1})
+		w.step(JobStarted{Job: 2, Programs: []Program{python}})
+		for l, want := range map[ids.LeaseID]string{w.need(1, tasks, "py:m.f"): "WithPython", w.need(2, actors, "app/counter"): "go_program"} {
+			if err := w.failed[l]; !errors.Is(err, errs.ErrUnknownFunction) || !strings.Contains(err.Error(), want) {
+				t.Errorf("lease %d: %v", l, err)
+			}
+		}
+	})
+	t.Run("after a restart", func(t *testing.T) {
+		w := newWorld(t, Config{})
+		w.step(JobStarted{Job: 1, Programs: []Program{python, {Language: wire.LangGo}}, Restored: true})
+		w.procs[3] = &proc{StartProcess: StartProcess{Worker: 3, Token: []byte("t"), Job: 1, Language: wire.LangGo, Slot: tasks}, client: 77}
+		w.step(Live{StartProcess: w.procs[3].StartProcess, Client: 77, PID: 3})
+		if l := w.need(1, tasks, "f"); w.ready[l] != 77 || w.started != 0 {
+			t.Fatalf("the host of before is not used: client %d, %d started", w.ready[l], w.started)
+		}
+	})
 }
 
 func TestStartsAreBounded(t *testing.T) {
@@ -527,7 +586,7 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Config{CPUs: rapid.IntRange(1, 3).Draw(t, "cpus")})
 		w.step(JobStarted{Job: 1})
-		w.step(JobStarted{Job: 2})
+		w.step(JobStarted{Job: 2, Programs: []Program{{Language: wire.LangPython, Single: true}, {Language: wire.LangGo}}})
 		some := func() *proc {
 			if len(w.procs) == 0 {
 				return nil
@@ -550,7 +609,7 @@ func TestProperties(t *testing.T) {
 			switch a := rapid.IntRange(0, 10).Draw(t, "action"); a {
 			case 0, 1:
 				slot := rapid.SampledFrom([]sched.Slot{tasks, actors, own}).Draw(t, "slot")
-				fn := rapid.SampledFrom([]string{"f", "g", "actor"}).Draw(t, "fn")
+				fn := rapid.SampledFrom([]string{"f", "g", "actor", "py:m.f", "py:m.actor"}).Draw(t, "fn")
 				w.need(ids.JobID(rapid.IntRange(1, 2).Draw(t, "job")), slot, fn)
 			case 2, 3:
 				w.up()

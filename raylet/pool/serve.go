@@ -10,6 +10,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/raylet/sched"
+	"mobula/wire"
 )
 
 // need seats a lease, at once or when a worker is ready.
@@ -19,33 +20,56 @@ func (c *Core) need(n sched.NeedWorker) {
 		c.noWorker(n.Lease, errs.New(errs.CodeShutdown, "job %d has ended", n.Job))
 		return
 	}
-	s := &seat{lease: n.Lease, group: c.groupFor(j, n)}
+	g, err := c.groupFor(j, n)
+	if err != nil {
+		c.noWorker(n.Lease, err)
+		return
+	}
+	s := &seat{lease: n.Lease, group: g}
 	c.seats[n.Lease] = s
 	s.group.waiting = append(s.group.waiting, s)
 	c.fill(s.group)
 }
 
-// groupFor is the group of a lease; where slots are in the driver's process, isolated ones too
+// noProgram is the error of a function whose language the job has no program for.
+func noProgram(j *job, function string) *errs.Error {
+	what := `no Go program: name one with mobula.init(go_program="...")`
+	if wire.Language(function) == wire.LangPython {
+		what = "no Python program: let the driver start or connect with Python (WithPython, ConnectPython)"
+	}
+	return errs.New(errs.CodeUnknownFunction, "function %q: job %v has %s", function, j.id, what)
+}
+
+// groupFor is the group of a lease: the node's own functions have one, every other is of its language's program.
+func (c *Core) groupFor(j *job, n sched.NeedWorker) (*group, *errs.Error) {
+	if j.system != nil && strings.HasPrefix(n.Func, registry.System) {
+		return j.system.group, nil
+	}
+	p, ok := j.program(wire.Language(n.Func))
+	if !ok {
+		return nil, noProgram(j, n.Func)
+	}
+	return c.groupIn(j, p, n), nil
+}
+
+// groupIn is the group of a lease of one program; where slots are in the driver's process, isolated ones too
 // unless processes are asked for. Where a worker has one lease at a time, its tasks are those of
 // an isolated function that has no name.
-func (c *Core) groupFor(j *job, n sched.NeedWorker) *group {
-	if j.system != nil && strings.HasPrefix(n.Func, registry.System) {
-		return j.system.group
-	}
-	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate {
+func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
+	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate && p == j.programs[0] {
 		if n.Actor {
 			return j.actors.group
 		}
 		return j.tasks.group
 	}
-	if j.single {
+	if p.Single {
 		n.Actor = n.Actor || n.Slot == sched.SlotActor
 		if n.Slot == sched.SlotTask {
 			n.Func, n.Memory = "", 0
 		}
 		n.Slot = sched.SlotOwn
 	}
-	return c.groupOf(j, n)
+	return c.groupOf(j, p.Language, n)
 }
 
 // fill seats those that wait, and starts what is missing.
@@ -123,7 +147,8 @@ func (c *Core) startQueued() {
 		c.byToken[string(w.token)] = w
 		c.counters.Started++
 		k := w.group.key
-		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Slot: k.slot, Func: k.fn, Actor: k.actor != 0, Memory: k.memory})
+		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Language: k.language, Slot: k.slot,
+			Func: k.fn, Actor: k.actor != 0, Memory: k.memory})
 		c.timer(w, c.cfg.StartTime)
 	}
 }

@@ -65,24 +65,26 @@ type worker struct {
 // String names the worker as errors do.
 func (w *worker) String() string {
 	k := w.group.key
+	what := "isolated " + k.fn
 	switch {
 	case k.slot != sched.SlotOwn:
-		return fmt.Sprintf("worker %d (%s of job %d, pid %d)", w.id, k.slot, w.group.job.id, w.pid)
+		what = k.slot.String()
 	case k.actor != 0:
-		return fmt.Sprintf("worker %d (isolated actor %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
+		what = "isolated actor " + k.fn
 	case k.fn == "":
-		return fmt.Sprintf("worker %d (of job %d, pid %d)", w.id, w.group.job.id, w.pid)
+		what = k.language
 	}
-	return fmt.Sprintf("worker %d (isolated %s of job %d, pid %d)", w.id, k.fn, w.group.job.id, w.pid)
+	return fmt.Sprintf("worker %d (%s of job %d, pid %d)", w.id, what, w.group.job.id, w.pid)
 }
 
 // groupKey tells which leases a worker may serve.
 type groupKey struct {
-	slot   sched.Slot
-	fn     string      // of an isolated worker; empty: any
-	memory int64       // of an isolated worker
-	actor  ids.LeaseID // of an isolated actor: its own lease
-	system bool        // the node's own functions
+	language string // of the program that its workers run
+	slot     sched.Slot
+	fn       string      // of an isolated worker; empty: any
+	memory   int64       // of an isolated worker
+	actor    ids.LeaseID // of an isolated actor: its own lease
+	system   bool        // the node's own functions
 }
 
 // group is the workers that serve the same leases, and those leases that wait for one.
@@ -124,7 +126,7 @@ func (g *group) free() *worker {
 
 func (j *job) sorted() []*group {
 	return slices.SortedFunc(maps.Values(j.groups), func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn),
+		return cmp.Or(strings.Compare(a.key.language, b.key.language), cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn),
 			cmp.Compare(a.key.memory, b.key.memory), cmp.Compare(a.key.actor, b.key.actor), ordered(a.key.system, b.key.system))
 	})
 }
@@ -145,8 +147,8 @@ func (c *Core) sortedWorkers() []*worker {
 }
 
 // groupOf finds the group that serves a lease, or makes it.
-func (c *Core) groupOf(j *job, n sched.NeedWorker) *group {
-	k := groupKey{slot: n.Slot}
+func (c *Core) groupOf(j *job, language string, n sched.NeedWorker) *group {
+	k := groupKey{language: language, slot: n.Slot}
 	if n.Slot == sched.SlotOwn {
 		k.fn, k.memory = n.Func, n.Memory
 		if n.Actor {

@@ -3,10 +3,12 @@ package pool
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
+	"mobula/wire"
 )
 
 // failer is what *testing.T and *rapid.T have in common.
@@ -155,12 +157,14 @@ func (w *world) validate() {
 				w.t.Fatalf("lease %d is misplaced", l)
 			}
 			slot := func(n sched.NeedWorker) sched.Slot {
-				if w.c.jobs[n.Job] != nil && w.c.jobs[n.Job].single {
-					return sched.SlotOwn
+				if j := w.c.jobs[n.Job]; j != nil {
+					if p, _ := j.program(wire.Language(n.Func)); p.Single {
+						return sched.SlotOwn
+					}
 				}
 				return n.Slot
 			}
-			if n := w.needs[l]; slot(n) != k.group.key.slot || n.Job != k.group.job.id {
+			if n := w.needs[l]; slot(n) != k.group.key.slot || n.Job != k.group.job.id || wire.Language(n.Func) != k.group.key.language {
 				w.t.Fatalf("lease %+v sits in a %v of job %d", n, k.group.key.slot, k.group.job.id)
 			}
 		}
@@ -177,7 +181,7 @@ func (w *world) validate() {
 func (w *world) need(job ids.JobID, slot sched.Slot, fn string) ids.LeaseID {
 	w.t.Helper()
 	w.lease++
-	n := sched.NeedWorker{Lease: w.lease, Job: job, Slot: slot, Func: fn, Actor: slot == sched.SlotActor || fn == "actor"}
+	n := sched.NeedWorker{Lease: w.lease, Job: job, Slot: slot, Func: fn, Actor: slot == sched.SlotActor || strings.HasSuffix(fn, "actor")}
 	w.needs[n.Lease] = n
 	w.step(FromSched{n})
 	return n.Lease

@@ -2,7 +2,7 @@
 //
 // It is the thin I/O beside package pool: it decides nothing. A worker is the driver's own executable
 // started again, told by its environment what it is (EnvSocket and the others), in a process group of its own. A
-// driver may name another program, and a template: a process that has loaded what workers need and forks
+// driver may name another program for each language, and a template: a process that has loaded what workers need and forks
 // them (see template.go).
 //
 // # Nothing is left behind
@@ -22,7 +22,7 @@
 // # What blocks
 //
 // Start, Kill and Terminate do not: what becomes of them is posted as pool.StartFailed or pool.Exited.
-// EndJob lets a job's template go with its last worker. Close waits until every process is gone. Each process costs one parked goroutine on its pidfd and
+// EndJob lets a job's templates go with their last workers. Close waits until every process is gone. Each process costs one parked goroutine on its pidfd and
 // one each for its two pipes.
 //
 // # Errors

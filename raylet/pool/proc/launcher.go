@@ -42,8 +42,8 @@ const (
 type Config struct {
 	Exe  string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
 	Args []string // without the program; nil: this process' own
-	// Program gives what a job's workers run; nil, or the zero Program: Exe and Args.
-	Program func(ids.JobID) (Program, error)
+	// Program gives what a job's workers of a language run; nil, or the zero Program: Exe and Args.
+	Program func(job ids.JobID, language string) (Program, error)
 	Env     []string // nil: this process' own
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
@@ -57,7 +57,7 @@ type Config struct {
 	Post func(pool.Event)
 }
 
-// Program is what the workers of a job run.
+// Program is what the workers of one language of a job run.
 type Program struct {
 	File     *os.File // the executable, which the launcher closes; nil: Exe
 	Exe      string   // its path, or name to look for in PATH
@@ -74,7 +74,7 @@ type Launcher struct {
 
 	mu        sync.Mutex
 	procs     map[pool.WorkerID]*process // guarded by mu
-	templates map[ids.JobID]*template    // guarded by mu
+	templates map[templateKey]*template  // guarded by mu
 	closed    bool                       // guarded by mu
 	names     names                      // guarded by mu
 }
@@ -92,7 +92,7 @@ func New(cfg Config) (*Launcher, error) {
 		cfg.Env = os.Environ()
 	}
 	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
-	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process), templates: make(map[ids.JobID]*template)}
+	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process), templates: make(map[templateKey]*template)}
 	if cfg.Mirror != nil {
 		l.all = &mirror{out: cfg.Mirror}
 	}
@@ -134,7 +134,7 @@ func (l *Launcher) begin(p *process) error {
 	if !p.template {
 		return p.start(nil)
 	}
-	t, err := l.template(p.spec.Job, p.exe, p.args)
+	t, err := l.template(templateKey{p.spec.Job, p.spec.Language}, p.exe, p.args)
 	if err != nil {
 		return err
 	}
@@ -144,9 +144,9 @@ func (l *Launcher) begin(p *process) error {
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
 	own := l.ownEnviron(s)
-	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: append(l.clean(), own...), own: own, exe: l.cfg.Exe, args: l.cfg.Args}
+	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: append(l.clean(), own...), own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args}
 	if err := p.choose(); err != nil {
-		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the program of job %v: %w", s.Job, err)})
+		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the %s program of job %v: %w", s.Language, s.Job, err)})
 		return
 	}
 	l.mu.Lock()

@@ -20,6 +20,7 @@ import (
 // process is one worker process.
 type process struct {
 	exe      string
+	name     string   // as the process is told its own
 	file     *os.File // what exe names, where it is a descriptor
 	args     []string
 	spec     pool.StartProcess
@@ -46,7 +47,7 @@ func (p *process) choose() error {
 	if p.cfg.Program == nil {
 		return nil
 	}
-	g, err := p.cfg.Program(p.spec.Job)
+	g, err := p.cfg.Program(p.spec.Job, p.spec.Language)
 	switch {
 	case err != nil:
 		return err
@@ -56,7 +57,7 @@ func (p *process) choose() error {
 		if p.exe, err = exec.LookPath(g.Exe); err != nil {
 			return err
 		}
-		p.args = g.Args
+		p.name, p.args = p.exe, g.Args
 	}
 	p.template = g.Template
 	return nil
@@ -75,7 +76,7 @@ func (p *process) start(t *template) error {
 	fd := -1
 	p.out, p.err = p.stream("out"), p.stream("err")
 	p.cmd = &exec.Cmd{
-		Path: p.exe, Args: append([]string{os.Args[0]}, p.args...), Env: p.env, Dir: p.cfg.Dir,
+		Path: p.exe, Args: append([]string{p.name}, p.args...), Env: p.env, Dir: p.cfg.Dir,
 		Stdout: p.out, Stderr: p.err,
 		WaitDelay:   time.Second, // a grandchild outside the group may hold the pipes
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &fd},

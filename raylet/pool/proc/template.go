@@ -52,6 +52,12 @@ type template struct {
 	ending bool                    // guarded by mu: it ends with the last of them
 }
 
+// templateKey tells which workers a template forks.
+type templateKey struct {
+	job      ids.JobID
+	language string
+}
+
 // fork is a worker that a template was asked for.
 type fork struct {
 	forked chan int       // capacity 1: its pid; 0: it failed, see err
@@ -74,11 +80,11 @@ type fromTemplate struct {
 	Error  string        `json:"error"`
 }
 
-// template gives the job's template, started if there is none that lives. It runs on the
+// template gives the template of a job's language, started if there is none that lives. It runs on the
 // launcher's thread, with which the template dies.
-func (l *Launcher) template(job ids.JobID, exe string, args []string) (*template, error) {
+func (l *Launcher) template(k templateKey, exe string, args []string) (*template, error) {
 	l.mu.Lock()
-	t, closed := l.templates[job], l.closed
+	t, closed := l.templates[k], l.closed
 	l.mu.Unlock()
 	if closed {
 		return nil, errs.New(errs.CodeShutdown, "the node is stopping")
@@ -86,7 +92,7 @@ func (l *Launcher) template(job ids.JobID, exe string, args []string) (*template
 	if t != nil && !t.ended() {
 		return t, nil
 	}
-	t, err := l.startTemplate(job, exe, args)
+	t, err := l.startTemplate(k.job, exe, args)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +102,7 @@ func (l *Launcher) template(job ids.JobID, exe string, args []string) (*template
 		_ = t.conn.Close() // it ends
 		return nil, errs.New(errs.CodeShutdown, "the node is stopping")
 	}
-	l.templates[job] = t
+	l.templates[k] = t
 	return t, nil
 }
 
@@ -235,16 +241,26 @@ func (t *template) ask(w pool.WorkerID, env []string, out, err *os.File) (*fork,
 	return f, nil
 }
 
-// EndJob ends the job's template once its workers are gone, which the pool sees to.
+// EndJob ends the job's templates once their workers are gone, which the pool sees to.
 func (l *Launcher) EndJob(job ids.JobID) {
+	var ended []*template
 	l.mu.Lock()
-	t := l.templates[job]
-	delete(l.templates, job)
-	l.mu.Unlock()
-	if t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.ending = true
-		t.endIfDone()
+	for k, t := range l.templates {
+		if k.job == job {
+			ended = append(ended, t)
+			delete(l.templates, k)
+		}
 	}
+	l.mu.Unlock()
+	for _, t := range ended {
+		t.end()
+	}
+}
+
+// end lets a template end with its last worker.
+func (t *template) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ending = true
+	t.endIfDone()
 }

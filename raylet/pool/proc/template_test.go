@@ -92,7 +92,7 @@ func forks(t *testing.T, life string) (*Launcher, chan pool.Event, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Program = func(ids.JobID) (Program, error) {
+		c.Program = func(ids.JobID, string) (Program, error) {
 			return Program{Exe: exe, Args: []string{"of", "job"}, Template: true}, nil
 		}
 	})
@@ -116,7 +116,7 @@ func TestATemplateForksTheWorkers(t *testing.T) {
 		t.Fatalf("environment\n%swant\n%s", raw, want)
 	}
 	l.mu.Lock()
-	n, first := len(l.templates), l.templates[3]
+	n, first := len(l.templates), l.templates[templateKey{job: 3}]
 	l.mu.Unlock()
 	if n != 1 || !strings.Contains(first.err.Tail(), "[of job]") || strings.Count(first.err.Tail(), "template") != 1 {
 		t.Errorf("%d templates; the first says %q", n, first.err.Tail())
@@ -190,7 +190,7 @@ func TestForkedWorkersAreKilledAndDieWithTheirTemplate(t *testing.T) {
 	l.Start(pool.StartProcess{Worker: 3, Job: 2})
 	pid := started(l, 1)[0].PID
 	l.mu.Lock()
-	template := l.templates[2].cmd.Process.Pid
+	template := l.templates[templateKey{job: 2}].cmd.Process.Pid
 	l.mu.Unlock()
 	if err := unix.Kill(template, unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestAskingATemplateThatIsGone(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	l.mu.Lock()
-	tpl := l.templates[1]
+	tpl := l.templates[templateKey{job: 1}]
 	l.mu.Unlock()
 	_ = tpl.conn.Close() // as when it dies just now
 	if _, err := tpl.ask(2, nil, os.Stdout, os.Stderr); err == nil || !strings.Contains(err.Error(), "cannot be asked for a worker") {
@@ -222,5 +222,29 @@ func TestAskingATemplateThatIsGone(t *testing.T) {
 	defer tpl.mu.Unlock()
 	if len(tpl.forks) != 0 {
 		t.Errorf("%d workers are waited for", len(tpl.forks))
+	}
+}
+
+func TestEachLanguageOfAJobHasItsTemplate(t *testing.T) {
+	l, events, _ := forks(t, "env")
+	for i, language := range []string{"one", "another", "one"} {
+		l.Start(pool.StartProcess{Worker: pool.WorkerID(i + 1), Job: 1, Language: language})
+		if e := next(t, events).(pool.Exited); e.Exit.Status != 0 {
+			t.Fatalf("%+v", e)
+		}
+	}
+	l.mu.Lock()
+	one, another, n := l.templates[templateKey{1, "one"}], l.templates[templateKey{1, "another"}], len(l.templates)
+	l.mu.Unlock()
+	if n != 2 || one == nil || another == nil {
+		t.Fatalf("%d templates", n)
+	}
+	l.EndJob(1)
+	for _, tpl := range []*template{one, another} {
+		select {
+		case <-tpl.gone:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the template of an ended job does not end")
+		}
 	}
 }
