@@ -117,9 +117,9 @@ func objectTable(w io.Writer, os []state.Object) {
 func workerTable(w io.Writer, ws []state.Worker) {
 	var data [][]string
 	for _, x := range ws {
-		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
+		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Language, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
 	}
-	rows(w, []string{"WORKER", "PID", "JOB", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"}, "PID JOB LEASES RUNNING HEAP RSS", data)
+	rows(w, []string{"WORKER", "PID", "JOB", "LANGUAGE", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"}, "PID JOB LEASES RUNNING HEAP RSS", data)
 }
 
 func componentTable(w io.Writer, cs []state.Component) {

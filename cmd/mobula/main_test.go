@@ -155,7 +155,7 @@ var replies = map[string]any{
 	state.MethodObjects: state.Page[state.Object]{Total: 2, Rows: []state.Object{
 		{ID: taskID + ":0", Type: "return", State: "STORED", Where: "memory", Size: 64 << 20, Job: "1", Func: "math/add", Holders: 2, Tasks: 1, Pins: 1, Callsite: "main.go:12"},
 		{ID: taskID + ":p1", Type: "put", State: "INLINE", Where: "message", Size: 5, Job: "1", Holders: 1}}},
-	state.MethodWorkers: state.Page[state.Worker]{Total: 1, Rows: []state.Worker{{ID: "17", PID: 77, Job: "1", Slot: "task host", State: "ready", Leases: 2, Running: 1, Heap: 3 << 20, RSS: 30 << 20}}},
+	state.MethodWorkers: state.Page[state.Worker]{Total: 1, Rows: []state.Worker{{ID: "17", PID: 77, Job: "1", Language: "go", Slot: "task host", State: "ready", Leases: 2, Running: 1, Heap: 3 << 20, RSS: 30 << 20}}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
 		{Path: "root/raylet", Kind: "raylet"}, {Path: "root/raylet/owner/1", Kind: "owner", Restarts: 2, Depth: 7, Bound: 65536, Handled: 1234, Error: "panic: x"}}},
 	state.MethodMemory: state.Memory{Store: state.Store{Limit: 1 << 30, Held: 64 << 20, Waiting: 1}, Inline: 5, Objects: state.Page[state.Object]{Total: 9, Truncated: true, Next: "5/" + taskID + ":0",

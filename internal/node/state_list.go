@@ -250,7 +250,7 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 	}
 	for _, s := range n.clients.all() {
 		if s.role == wire.RoleWorker && s.local() {
-			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Slot: "embedded", State: "ready"}
+			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready"}
 			if s.system {
 				r.Slot = "system"
 			}
@@ -266,7 +266,7 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 }
 
 func (n *Node) workerRow(w *pool.Info) state.Worker {
-	r := state.Worker{ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Slot: w.Slot.String(), Func: w.Func, State: w.State.String(), Leases: len(w.Leases)}
+	r := state.Worker{ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Language: w.Language, Slot: w.Slot.String(), Func: w.Func, State: w.State.String(), Leases: len(w.Leases)}
 	if w.Client == 0 {
 		r.ID = "worker/" + w.Worker.String() // it has not registered
 	}

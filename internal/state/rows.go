@@ -63,7 +63,8 @@ type Worker struct {
 	ID         string   `json:"id"` // of its connection
 	PID        int      `json:"pid"`
 	Job        string   `json:"job"`
-	Slot       string   `json:"slot"` // "task host", "actor host", "isolated", "embedded"
+	Language   string   `json:"language"` // of the functions that it knows: "go", "python"
+	Slot       string   `json:"slot"`     // "task host", "actor host", "isolated", "embedded"
 	Func       string   `json:"func,omitempty"`
 	State      string   `json:"state"`
 	Leases     int      `json:"leases"`
