@@ -7,12 +7,19 @@ import "mobula/internal/errs"
 //	var te *mobula.TaskError
 //	if errors.As(err, &te) { log.Print(te.Name, te.Task, te.Stack) }
 //
-// Name is the function, Task the task, Stack the stack if it panicked, and Unwrap gives the causes.
+// Name is the function, Task the task, Stack the stack if it panicked or Python's traceback, and Unwrap gives the causes.
 type TaskError = errs.Error
+
+// PythonError is the exception that a Python function raised:
+//
+//	var py *mobula.PythonError
+//	if errors.As(err, &py) && py.IsA("ValueError") { log.Print(py.Traceback) }
+type PythonError = errs.PythonError
 
 // What errors.Is tells apart.
 var (
 	ErrTaskFailed           = errs.ErrTaskFailed           // the function returned an error or panicked; *TaskError has the cause
+	ErrPython               = errs.ErrPython               // a Python function raised an exception; *PythonError has it; is also ErrTaskFailed
 	ErrPanic                = errs.ErrPanic                // the function panicked; is also ErrTaskFailed
 	ErrWorkerCrashed        = errs.ErrWorkerCrashed        // the worker process died and the task's retries are used up
 	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back

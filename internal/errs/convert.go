@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 )
 
@@ -86,6 +87,9 @@ func codeOf(err error) (Code, string) {
 		return CodeCancelled, ""
 	case context.DeadlineExceeded:
 		return CodeDeadline, ""
+	}
+	if p, ok := err.(*PythonError); ok {
+		return CodePython, strings.Join(p.Classes, ",")
 	}
 	users.mu.RLock()
 	defer users.mu.RUnlock()

@@ -53,6 +53,7 @@ const (
 	CodeNoNode
 	CodeNodeRunning
 	CodeVersion
+	CodePython // an exception of a Python function; Error.Name has its classes
 	codeEnd
 )
 
@@ -97,6 +98,7 @@ var (
 	ErrNoNode               = errors.New("no node is running there")                   // names the socket
 	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
 	ErrVersion              = errors.New("protocol versions do not overlap")           // names both; is also ErrProtocol
+	ErrPython               = errors.New("Python exception")                           // that a Python function raised; *PythonError has its class
 )
 
 type row struct {
@@ -145,15 +147,16 @@ var table = [codeEnd]row{
 	CodeNoNode:               {sentinel: ErrNoNode},
 	CodeNodeRunning:          {sentinel: ErrNodeRunning},
 	CodeVersion:              {sentinel: ErrVersion, broader: CodeProtocol},
+	CodePython:               {sentinel: ErrPython},
 }
 
 // Error is an error as it crosses a border.
 type Error struct {
 	Code  Code
 	Msg   string   // one line: what was wrong, with which value, and what to do
-	Name  string   // CodeTaskFailed: the function; CodeUser: the registered sentinel's name
+	Name  string   // CodeTaskFailed: the function; CodeUser: the registered sentinel's name; CodePython: see PythonError
 	Task  string   // the task it happened in, if any
-	Stack string   // the stack of a panic, else empty
+	Stack string   // the stack of a panic, or the traceback of a Python function; else empty
 	Cause []*Error // what it wraps; more than one for joined errors
 }
 

@@ -16,6 +16,7 @@ there are buffers, two dimensions: the length of the stream and the number of bu
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 import struct
@@ -25,9 +26,9 @@ from typing import Any, Callable, Optional, Union
 import cbor2
 import cloudpickle
 
-from ._wire.codec import from_wire, read_varint, varint
+from ._wire.codec import from_wire, read_varint, to_wire, varint
 from ._wire.messages import Error
-from .exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError, task_error
+from .exceptions import MobulaError, NotDecodableError, NotEncodableError, PythonError, TaskError, task_error
 
 ARRAY, TEXT, CBOR, PROTO, PICKLE = 1, 2, 3, 4, 5
 TAG_REF, TAG_ACTOR = 28015, 28016
@@ -474,10 +475,8 @@ def _read_pickle(dims: list[int], data: Any, own: bool = False) -> Any:
 # ---- exceptions of tasks
 
 
-def encode_exception(x: BaseException, traceback: str) -> bytes:
-    """A task's exception for the way back; it travels as text in the error's stack, behind the traceback."""
-    import base64
-
+def encode_exception(x: BaseException) -> bytes:
+    """A task's exception as text for the way back; nothing if it cannot travel."""
     for candidate in (x, _bare(x)):
         if candidate is None:
             continue
@@ -502,41 +501,62 @@ def _bare(x: BaseException) -> Optional[BaseException]:
         return None
 
 
-_MARK = "\n\x00mobula:exception:"
-
-
 def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
-    """The error that a task is reported with when its function raised x."""
+    """The error that a task is reported with when its function raised x.
+
+    Its cause names the exception's classes, for programs of other languages, and has the exception itself, pickled, where a stack would be.
+    """
     text = f"{type(x).__name__}: {x}" if str(x) else type(x).__name__
-    e = Error(code=1, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
-    packed = encode_exception(x, traceback).decode()
-    room = (60 << 10) - len(packed)
+    e = Error(code=TaskError.code, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
     raw = traceback.encode("utf-8", "replace")
-    if len(raw) > room:
-        traceback = "...\n" + raw[-room:].decode("utf-8", "ignore")
-    e.stack = traceback + (_MARK + packed if packed else "")
-    e.cause = [Error(msg=text[:8000])]
+    if len(raw) > _MAX_TRACEBACK:
+        traceback = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
+    e.stack = traceback
+    raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000], stack=encode_exception(x).decode())
+    if isinstance(x, MobulaError):
+        raised.cause = [to_wire(x)]
+    e.cause = [raised]
     return e
+
+
+_MAX_TRACEBACK = 60 << 10
+
+
+def _classes(cls: type[BaseException]) -> list[str]:
+    """A class of exception and those it derives from, nearest first; the built-in ones without their module."""
+    return [c.__qualname__ if c.__module__ == "builtins" else f"{c.__module__}.{c.__qualname__}"
+            for c in cls.__mro__ if c not in (object, BaseException)]
 
 
 def task_failure(e: Optional[Error]) -> MobulaError:
     """The exception that a failed object's error stands for."""
     if e is None or e.code != TaskError.code:
         return from_wire(e)
-    import base64
+    return task_error(_origin(e), e.stack, e.msg, e.name, e.task, tuple(task_failure(c) for c in e.cause))
 
-    traceback, _, packed = e.stack.partition(_MARK)
-    cause: Optional[BaseException] = None
-    if packed:
+
+def _origin(e: Error) -> Optional[BaseException]:
+    """What a task failed of: the first error below it that says more than that a task failed."""
+    for c in e.cause:
+        if c.code == PythonError.code:
+            return _exception(c)
+        found = from_wire(c) if c.code not in (0, TaskError.code) else _origin(c)
+        if found is not None:
+            return found
+    return None
+
+
+def _exception(e: Error) -> BaseException:
+    """The exception that a Python function raised, or what is known of it where it cannot be read here."""
+    why = "it did not travel"
+    if e.stack:
         try:
-            cause = pickle.loads(base64.b85decode(packed))
+            x = pickle.loads(base64.b85decode(e.stack))
+            if isinstance(x, BaseException):
+                return x
         except Exception as x:
-            traceback += f"\n(the exception itself cannot be read here: {type(x).__name__}: {x})"
-    causes = tuple(task_failure(c) for c in e.cause)
-    if cause is None and len(causes) == 1 and e.cause[0].code:
-        inner = causes[0]
-        cause = inner.cause if isinstance(inner, TaskError) and inner.cause is not None else inner
-    return task_error(cause, traceback, e.msg, e.name, e.task, causes)
+            why = f"it cannot be read here: {type(x).__name__}: {x}"
+    return PythonError(f"{e.msg} (the exception itself is not here: {why})", name=e.name, causes=tuple(from_wire(c) for c in e.cause))
 
 
 def pickler_for_functions(x: Any) -> bytes:

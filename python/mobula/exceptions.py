@@ -277,6 +277,13 @@ class VersionError(ProtocolError):
     text = "protocol versions do not overlap"
 
 
+class PythonError(MobulaError):
+    """An exception of a task where it cannot be had itself; ``name`` has its class and those it derives from, with commas between."""
+
+    code = 41
+    text = "Python exception"
+
+
 def _all(cls: type[MobulaError]) -> list[type[MobulaError]]:
     out = [cls]
     for sub in cls.__subclasses__():
