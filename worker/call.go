@@ -167,8 +167,12 @@ func (r *runner) invoke(rep *report) (keep any) {
 	}
 	r.arg.Inputs = r.inputs
 	outs, instance, err := fn.Invoke(ctx, &r.arg)
-	if err == nil && spec.Opts.NumReturns != wire.Streaming {
+	switch {
+	case err != nil:
+	case spec.Opts.NumReturns != wire.Streaming:
 		keep, err = r.results(ctx, rep, outs)
+	case len(outs) > 0:
+		err = errs.New(errs.CodeRegistryMismatch, "%s: called as a stream, this binary has it as a function of %d results", fn.Name, len(outs))
 	}
 	if err == nil && spec.Kind == wire.TaskActorCreate {
 		err = e.actorMade(spec, instance)

@@ -374,7 +374,7 @@ func (r *runner) function(spec *wire.TaskSpec) (*registry.Function, *errs.Error)
 	}
 	f, ok := r.lane.e.cfg.Lookup(spec.Opts.Func)
 	if !ok {
-		return nil, errs.New(errs.CodeUnknownFunction, "function %q is not registered in this worker's binary: register it at package level", spec.Opts.Func)
+		return nil, errs.New(errs.CodeUnknownFunction, "function %q is not registered in this worker's binary: register it at package level; there are %s", spec.Opts.Func, registry.Names())
 	}
 	r.opts, r.fn = spec.Opts, f
 	return f, nil

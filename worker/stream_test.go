@@ -90,6 +90,17 @@ func TestCancelledStreamStops(t *testing.T) {
 	}
 }
 
+func TestAFunctionCalledAsAStreamIsRefused(t *testing.T) {
+	p := newPeer(t, Config{})
+	o := p.handle("plain", wire.TaskNormal, ok)
+	o.NumReturns = wire.Streaming
+	task := p.task(o)
+	p.exec(1, task)
+	if d := p.done(task.Spec.ID); !errors.Is(d.Err, errs.ErrRegistryMismatch) || !strings.Contains(d.Err.Error(), "called as a stream") {
+		t.Fatalf("got %+v", d)
+	}
+}
+
 func TestEmitAfterTheReturnFails(t *testing.T) {
 	p := newPeer(t, Config{})
 	var emit func(registry.Output) error

@@ -114,6 +114,10 @@ func (p *Plan) decodeCBOR(h Header, data []byte, dst reflect.Value, b Binder) (e
 
 // mismatch names both types.
 func (p *Plan) mismatch(h Header, why string) error {
+	if h.Codec == Pickle {
+		why = "only Python reads it; what other languages read are numbers, text, bytes, arrays of numbers, Arrow record batches and, " +
+			"of put(x, portable=True) or as an argument or result across languages, lists and dicts"
+	}
 	if why != "" {
 		why = ": " + why
 	}

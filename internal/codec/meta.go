@@ -19,8 +19,10 @@ const (
 	CBOR
 	Proto
 	// Pickle is a Python object; only Python reads it. The dimensions, where there are any, are the length of the
-	// pickle stream and the number of its buffers, which lie behind it (python/mobula/_value.py).
+	// pickle stream and the number of its buffers, which lie behind it (python/mobula/_value.py). The name is its class.
 	Pickle
+	// Arrow is an Arrow IPC stream; the name is ArrowBatch or ArrowTable. Package mobula/arrowipc reads and writes it.
+	Arrow
 	FirstCustom ID = 32
 )
 
@@ -140,7 +142,7 @@ func (h Header) String() string {
 		}
 		return b.String() + h.Elem.String()
 	case h.Codec == Pickle:
-		return "a Python object"
+		return "a pickled Python object of type " + h.Name
 	case h.Name != "":
 		return h.Name
 	case h.Codec == Text:

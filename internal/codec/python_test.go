@@ -132,8 +132,8 @@ func unhex(t *testing.T, s string) []byte {
 }
 
 func TestAPythonObjectIsNamed(t *testing.T) {
-	_, err := Of[int](NewRegistry(Refs{})).Decode(wire.Value{Meta: Header{Codec: Pickle, Name: "python"}.Append(nil), Data: []byte("x")}, false, nil)
-	if !errors.Is(err, errs.ErrNotDecodable) || !strings.Contains(err.Error(), "a Python object") {
+	_, err := Of[int](NewRegistry(Refs{})).Decode(wire.Value{Meta: Header{Codec: Pickle, Name: "pandas.DataFrame"}.Append(nil), Data: []byte("x")}, false, nil)
+	if !errors.Is(err, errs.ErrNotDecodable) || !strings.Contains(err.Error(), "pickled Python object of type pandas.DataFrame, want int") {
 		t.Error(err)
 	}
 }

@@ -67,14 +67,17 @@ var table struct { // guarded by mu; written while packages initialise
 // program registers one.
 const System = "mobula:"
 
-// Register adds f. It panics if f has no name or no Invoke, or if the name is taken:
-// two packages of one program claim it.
+// Register adds f. It panics if f has no name or no Invoke, if the name is the runtime's own or one of Python's, or if
+// it is taken: two packages of one program claim it.
 func Register(f *Function) {
 	if f == nil || f.Name == "" || f.Invoke == nil {
 		panic("mobula: a registered function needs a name and a body")
 	}
 	if strings.HasPrefix(f.Name, System) {
 		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are the runtime's own; give it another", f.Name, System))
+	}
+	if wire.Language(f.Name) != wire.LangGo {
+		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are Python's", f.Name, wire.PythonPrefix))
 	}
 	table.mu.Lock()
 	defer table.mu.Unlock()
@@ -93,6 +96,26 @@ func Lookup(name string) (*Function, bool) {
 	defer table.mu.RUnlock()
 	f, ok := table.byName[name]
 	return f, ok
+}
+
+// maxNames bounds the names that an error lists.
+const maxNames = 30
+
+// Names lists the names of the functions, for an error.
+func Names() string {
+	fs := List()
+	names := make([]string, 0, maxNames+1)
+	for _, f := range fs {
+		if len(names) == maxNames {
+			names = append(names, fmt.Sprintf("and %d more", len(fs)-maxNames))
+			break
+		}
+		names = append(names, f.Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 // List gives name and signature of every function, sorted by name.

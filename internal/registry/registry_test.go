@@ -24,11 +24,15 @@ func TestRegisterLookupList(t *testing.T) {
 	if got := List(); !slices.Equal(got, []wire.FuncInfo{{Name: "t/a", Signature: 1}, {Name: "t/b", Signature: 2}}) {
 		t.Errorf("got %v", got)
 	}
+	if got := Names(); got != "t/a, t/b" {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestMistakesOfTheProgramPanic(t *testing.T) {
 	Register(&Function{Name: "t/twice", Invoke: body})
-	for name, f := range map[string]*Function{`"t/twice"`: {Name: "t/twice", Invoke: body}, "needs a name": {Invoke: body}, "and a body": {Name: "t/none"}} {
+	for name, f := range map[string]*Function{`"t/twice"`: {Name: "t/twice", Invoke: body}, "needs a name": {Invoke: body}, "and a body": {Name: "t/none"},
+		"are Python's": {Name: "py:t.f", Invoke: body}} {
 		func() {
 			defer func() {
 				if p, _ := recover().(string); !strings.Contains(p, name) {

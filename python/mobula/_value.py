@@ -4,10 +4,14 @@
     str                         its UTF-8 bytes
     bytes                       raw bytes; Go's []byte
     numpy arrays of numbers     raw, little endian, dense; Go's slices, and arrays in slices
-    anything else               pickle 5, its buffers behind it, aligned
+    Arrow batches and tables    an IPC stream (_arrow)
+    anything else               pickle 5, its buffers behind it, aligned; for Python only, its Meta names the class
 
-What is read from Go and is none of these is CBOR. Buffers are read in place and are read-only: an array that came out of
-the store is the store's own memory, pinned as long as anything views it.
+What crosses to another language is laid out by encode_plain, which knows no pickle: lists, dicts and all that CBOR has a tag for
+(dates, decimals, sets) are CBOR. What is read from Go and is none of these is CBOR.
+
+Buffers are read in place and are read-only: an array that came out of the store is the store's own memory, pinned as long as anything
+views it.
 
 A pickled value's data is the pickle stream, then, from the next multiple of 8, offset and size of each buffer as two
 uint64, little endian, then the buffers, each at a multiple of 64, or of a page where it is large. Its Meta has codec 5 and, where
@@ -26,11 +30,12 @@ from typing import Any, Callable, Optional, Union
 import cbor2
 import cloudpickle
 
+from . import _arrow
 from ._wire.codec import from_wire, read_varint, to_wire, varint
 from ._wire.messages import Error
 from .exceptions import MobulaError, NotDecodableError, NotEncodableError, PythonError, TaskError, task_error
 
-ARRAY, TEXT, CBOR, PROTO, PICKLE = 1, 2, 3, 4, 5
+ARRAY, TEXT, CBOR, PROTO, PICKLE, ARROW = 1, 2, 3, 4, 5, 6
 TAG_REF, TAG_ACTOR = 28015, 28016
 
 _ELEMS = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
@@ -55,10 +60,8 @@ META_BIG = header(CBOR, name="*big.Int")
 META_FLOAT = header(CBOR, name="float64")
 META_STR = header(TEXT, name="string")
 META_BYTES = header(ARRAY, 6)
-META_PICKLE = header(PICKLE, name="python")
 META_PLAIN = header(CBOR, name="plain")
 META_KWARGS = header(TEXT, name="kwargs")
-META_EXCEPTION = header(PICKLE, name="exception")
 
 
 class Encoded:
@@ -154,6 +157,10 @@ def _ndarray(x: Any, inline: int) -> Encoded:
     if (not elem or not dt.isnative or dt.metadata or not 0 < len(shape) <= 8 or not x.flags.c_contiguous
             or (len(shape) > 1 and 0 in shape)):
         return _pickled(x, inline)
+    return _dense(x, elem, shape, inline)
+
+
+def _dense(x: Any, elem: int, shape: tuple[int, ...], inline: int) -> Encoded:
     if len(shape) > 1:
         meta = header(ARRAY, elem, shape)
     else:
@@ -161,6 +168,37 @@ def _ndarray(x: Any, inline: int) -> Encoded:
     if x.nbytes <= inline:
         return Encoded(meta, x.tobytes(), x.nbytes, _NO_PARTS, _NO_REFS)
     return Encoded(meta, None, x.nbytes, [(0, x.reshape(-1).view("u1"))], _NO_REFS)
+
+
+def _arrow_value(x: Any, inline: int) -> Encoded:
+    if _arrow.of_python(x):
+        return _pickled(x, inline)
+    return _stream(x, inline)
+
+
+def _stream(x: Any, inline: int) -> Encoded:
+    size, parts = _arrow.parts(x)
+    meta = header(ARROW, name=_arrow.kind(type(x)))
+    if size <= inline:
+        return Encoded(meta, b"".join(p for _, p in parts), size, _NO_PARTS, _NO_REFS)
+    return Encoded(meta, None, size, parts, _NO_REFS)
+
+
+_pickle_metas: dict[type[Any], bytes] = {}
+_MAX_METAS = 1000  # remembered; a program may make classes without end
+
+
+def _pickle_meta(cls: type[Any]) -> bytes:
+    meta = _pickle_metas.get(cls)
+    if meta is None:
+        if len(_pickle_metas) >= _MAX_METAS:
+            _pickle_metas.clear()
+        meta = _pickle_metas[cls] = header(PICKLE, name=_class_name(cls))
+    return meta
+
+
+def _class_name(cls: type[Any]) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _pickled(x: Any, inline: int) -> Encoded:
@@ -176,11 +214,12 @@ def _pickled(x: Any, inline: int) -> Encoded:
         refs = _NO_REFS
     if not buffers:
         n = len(data)
+        meta = _pickle_meta(type(x))
         if n <= inline:
-            return Encoded(META_PICKLE, data, n, _NO_PARTS, refs)
-        return Encoded(META_PICKLE, None, n, [(0, data)], refs)
+            return Encoded(meta, data, n, _NO_PARTS, refs)
+        return Encoded(meta, None, n, [(0, data)], refs)
     raws = [b.raw() for b in buffers]
-    meta = header(PICKLE, 0, (len(data), len(raws)), "python")
+    meta = header(PICKLE, 0, (len(data), len(raws)), _class_name(type(x)))
     at = (len(data) + 7) & ~7
     index = at
     at += 16 * len(raws)
@@ -277,26 +316,39 @@ def _learn(cls: type[Any]) -> Callable[[Any, int], Encoded]:
     if cls.__module__ == "numpy" and cls.__qualname__ == "ndarray":
         _ENCODERS[cls] = _ndarray
         return _ndarray
+    if _arrow.kind(cls):
+        _ENCODERS[cls] = _arrow_value
+        return _arrow_value
     return _pickled
 
 
 def encode_plain(x: Any, inline: int) -> Encoded:
-    """Lays plain data out as any language can read it: CBOR where there is no better way."""
+    """Lays plain data out as any language can read it: CBOR where there is no better way. What is no plain data is refused by name."""
     f = _ENCODERS.get(type(x)) or _learn(type(x))
+    if f is _ndarray:
+        return _plain_array(x, inline)
+    if f is _arrow_value:
+        return _stream(x, inline)
+    if f is _str:
+        try:
+            return _flat(META_STR, x.encode(), inline)
+        except UnicodeEncodeError as why:
+            raise NotEncodableError(f"{_name(x)}: {why}") from why
     if f is not _pickled:
         return f(x, inline)
+    if type(x) in (bytearray, memoryview):
+        return _flat(META_BYTES, bytes(x), inline)
     refs: list[bytes] = []
 
     def default(enc: Any, v: Any) -> None:
         id, tag = getattr(v, "_mobula_ref", (None, 0))
-        if id is None:
-            if type(v).__module__ == "numpy" and hasattr(v, "tolist"):
-                enc.encode(v.tolist())
-                return
-            raise NotEncodableError(f"{_name(v)} is no plain data: only numbers, text, bytes, lists, dicts and references are "
-                                    "the same in every language")
-        refs.append(id)
-        enc.encode(cbor2.CBORTag(tag, id))
+        if id is not None:
+            refs.append(id)
+            enc.encode(cbor2.CBORTag(tag, id))
+        elif type(v).__module__ == "numpy" and hasattr(v, "tolist"):
+            enc.encode(v.tolist())
+        else:
+            raise NotEncodableError(f"{_name(v)} {_NOT_PLAIN}")
 
     try:
         data = cbor2.dumps(x, default=default)
@@ -307,6 +359,23 @@ def encode_plain(x: Any, inline: int) -> Encoded:
     e = _flat(META_PLAIN, data, inline)
     e.refs = refs
     return e
+
+
+_NOT_PLAIN = ("is no plain data: only numbers, text, bytes, lists, dicts, references, arrays of numbers and Arrow record batches "
+              "are the same in every language")
+
+
+def _plain_array(x: Any, inline: int) -> Encoded:
+    """An array of numbers, copied where it does not lie densely."""
+    import numpy as np
+
+    dt = x.dtype.newbyteorder("=")
+    elem = _ELEM_OF.get(dt.name, 0)
+    if not elem or len(x.shape) > 8:
+        raise NotEncodableError(f"an array of {x.dtype} of {len(x.shape)} dimensions {_NOT_PLAIN}")
+    if not x.shape:
+        return encode_plain(x.item(), inline)
+    return _dense(np.ascontiguousarray(x, dtype=dt), elem, x.shape, inline)
 
 
 # ---- decoding
@@ -369,7 +438,7 @@ def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
 
 _DECODERS: dict[bytes, Callable[[Data], Any]] = {
     META_NIL: _read_nil, META_BOOL: _read_bool, META_INT: _read_int, META_FLOAT: _read_float, META_STR: _read_str,
-    META_BYTES: _read_bytes, META_PICKLE: pickle.loads, header(CBOR, name="int64"): _read_int,
+    META_BYTES: _read_bytes, header(CBOR, name="int64"): _read_int,
 }
 
 
@@ -384,7 +453,7 @@ def decode(meta: bytes, data: Data) -> Any:
 def decode_own(meta: bytes, data: Data) -> Any:
     """Reads a value whose memory is the caller's own: a copy, and so writable."""
     f = _DECODERS.get(meta)
-    if f is not None and meta != META_PICKLE:
+    if f is not None:
         return f(data)
     return _decode(meta, bytearray(data), own=True)
 
@@ -413,7 +482,11 @@ def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
     if codec == CBOR:
         return _cbor(data)
     if codec == PICKLE:
+        if not dims and len(_DECODERS) < _MAX_METAS:
+            _DECODERS[meta] = pickle.loads
         return _read_pickle(dims, data, own)
+    if codec == ARROW:
+        return _arrow.read(name, data)
     raise NotDecodableError(f"value is {name or 'of codec ' + str(codec)}, which Python cannot read")
 
 
@@ -504,7 +577,7 @@ def _bare(x: BaseException) -> Optional[BaseException]:
 def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
     """The error that a task is reported with when its function raised x.
 
-    Its cause names the exception's classes, for programs of other languages, and has the exception itself, pickled, where a stack would be.
+    Its cause names the exception's classes, for programs of other languages, and has the exception itself, pickled, for a stack.
     """
     text = f"{type(x).__name__}: {x}" if str(x) else type(x).__name__
     e = Error(code=TaskError.code, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
@@ -512,7 +585,8 @@ def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
     if len(raw) > _MAX_TRACEBACK:
         traceback = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
     e.stack = traceback
-    raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000], stack=encode_exception(x).decode())
+    raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000])
+    raised.stack = encode_exception(x).decode()
     if isinstance(x, MobulaError):
         raised.cause = [to_wire(x)]
     e.cause = [raised]
@@ -524,8 +598,7 @@ _MAX_TRACEBACK = 60 << 10
 
 def _classes(cls: type[BaseException]) -> list[str]:
     """A class of exception and those it derives from, nearest first; the built-in ones without their module."""
-    return [c.__qualname__ if c.__module__ == "builtins" else f"{c.__module__}.{c.__qualname__}"
-            for c in cls.__mro__ if c not in (object, BaseException)]
+    return [_class_name(c) for c in cls.__mro__ if c not in (object, BaseException)]
 
 
 def task_failure(e: Optional[Error]) -> MobulaError:
@@ -556,7 +629,8 @@ def _exception(e: Error) -> BaseException:
                 return x
         except Exception as x:
             why = f"it cannot be read here: {type(x).__name__}: {x}"
-    return PythonError(f"{e.msg} (the exception itself is not here: {why})", name=e.name, causes=tuple(from_wire(c) for c in e.cause))
+    causes = tuple(from_wire(c) for c in e.cause)
+    return PythonError(f"{e.msg} (the exception itself is not here: {why})", name=e.name, causes=causes)
 
 
 def pickler_for_functions(x: Any) -> bytes:

@@ -64,6 +64,60 @@ def test_cbor_is_what_go_writes() -> None:
         v.encode_plain([Point(1)], INLINE)
 
 
+def plain(x: Any) -> Any:
+    e = v.encode_plain(x, INLINE)
+    assert e.meta[1] != v.PICKLE
+    return v.decode(e.meta, flat(e))
+
+
+def test_plain_data_is_never_pickled() -> None:
+    for x in (None, True, 3, 2**70, -2.5, "text", b"raw", [1, [None, "x"]], {"a": {"b": [1.5]}}, []):
+        assert plain(x) == x
+    assert plain((1, 2)) == [1, 2] and plain(bytearray(b"ab")) == b"ab" and plain(np.float64(1.5)) == 1.5 and plain(np.array(7)) == 7
+    grid = np.arange(12.0).reshape(3, 4)
+    for a in (grid, grid.T, grid[::2], grid[:, 1], grid.astype(">f4"), np.empty((3, 0))):
+        got = plain(a)
+        assert got.dtype == a.dtype.newbyteorder("=") and (a.size == 0 or np.array_equal(got, a))
+    assert np.array_equal(plain({"a": grid})["a"], grid)  # inside other data it is a list
+
+
+@pytest.mark.parametrize("x,name", [
+    (Point(1), "test_value.Point"), ([{"a": Point(1)}], "test_value.Point"), (np.array(["a"]), "array of <U1"), (np.array([object()]), "array of object"),
+    ("\ud800", "surrogates"), (lambda: 1, "function")])
+def test_what_is_no_plain_data_is_refused_by_its_name(x: Any, name: str) -> None:
+    with pytest.raises(NotEncodableError, match=name):
+        v.encode_plain(x, INLINE)
+
+
+def test_a_pickled_value_names_its_class() -> None:
+    for x, name in ((Point(1), b"test_value.Point"), ({"a": 1}, b"dict"), ({"a": np.arange(9.0)}, b"dict"), (collections.OrderedDict(), b"collections.OrderedDict")):
+        e = v.encode(x, INLINE)
+        assert e.meta[1] == v.PICKLE and e.meta.endswith(name)
+
+
+@pytest.mark.parametrize("inline", [INLINE, 0])
+def test_arrow_is_read_in_place(inline: int) -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"n": np.arange(1000), "s": pa.array(["a", None, "é"] + ["z"] * 997), "l": pa.array([[1], [], None] + [[2, 3]] * 997)})
+    table = pa.table({"x": pa.chunked_array([[1, 2], [3]]), "d": pa.chunked_array([["a", "b"], ["a"]]).dictionary_encode()}, metadata={"k": "v"})
+    for x in (batch, table, batch.slice(10, 5), table.slice(0, 0)):
+        e = v.encode(x, inline)
+        assert e.meta[1] == v.ARROW and v.encode_plain(x, inline).meta == e.meta
+        data = flat(e)
+        got = v.decode(e.meta, memoryview(data))
+        assert type(got) is type(x) and got.equals(x) and got.schema.metadata == x.schema.metadata
+    data = flat(v.encode(batch, inline))
+    got = v.decode(v.encode(batch, inline).meta, memoryview(data))
+    start = np.frombuffer(data, np.uint8).ctypes.data
+    assert start <= got.column("n").buffers()[1].address < start + len(data)
+    for bad in (b"", b"nonsense", data[:500], data[:-400]):
+        with pytest.raises(NotDecodableError):
+            v.decode(v.header(v.ARROW, name="arrow.RecordBatch"), bad)
+    two = v.encode(table, inline)
+    with pytest.raises(NotDecodableError, match="2 record batches"):
+        v.decode(v.header(v.ARROW, name="arrow.RecordBatch"), flat(two))
+
+
 @pytest.mark.parametrize("kind", list(v._ELEMS.values()))
 @pytest.mark.parametrize("shape", [(0,), (5,), (3, 4), (2, 3, 4)])
 def test_arrays(kind: str, shape: tuple[int, ...]) -> None:

@@ -1,0 +1,83 @@
+"""Arrow record batches and tables as bytes: an IPC stream, whose buffers are read in place. Only who has such a value loads pyarrow."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .exceptions import NotDecodableError
+
+BATCH, TABLE = "arrow.RecordBatch", "arrow.Table"
+
+
+def kind(cls: type[Any]) -> str:
+    """BATCH or TABLE; nothing for another class."""
+    if cls.__module__ != "pyarrow.lib":
+        return ""
+    return {"RecordBatch": BATCH, "Table": TABLE}.get(cls.__qualname__, "")
+
+
+class _Sink:
+    """Takes the parts of a stream as they are: a column's buffer is not copied."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, Any]] = []
+        self.size = 0
+
+    def write(self, part: Any) -> int:
+        view = memoryview(part)
+        if view.nbytes:
+            self.parts.append((self.size, view))
+            self.size += view.nbytes
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self.size
+
+    def writable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def parts(x: Any) -> tuple[int, list[tuple[int, Any]]]:
+    """The size of x as a stream, and its parts with where they go."""
+    pa = sys.modules["pyarrow"]
+    sink = _Sink()
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), x.schema) as writer:
+        writer.write(x)
+    return sink.size, sink.parts
+
+
+def of_python(x: Any) -> bool:
+    """Whether a column has a type that a Python program made, which other processes read as what it is stored as."""
+    pa = sys.modules["pyarrow"]
+
+    def made(t: Any) -> bool:
+        return isinstance(t, pa.ExtensionType) or any(made(t.field(i).type) for i in range(t.num_fields))
+
+    return any(made(f.type) for f in x.schema)
+
+
+def read(name: str, data: Any) -> Any:
+    """The record batch or table in a stream; its columns are views of data."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise NotDecodableError("an Arrow value needs pyarrow, which is not installed") from None
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            if name == TABLE:
+                return reader.read_all()
+            batches = list(reader)
+    except (pa.ArrowException, OSError) as x:
+        raise NotDecodableError(f"an Arrow stream of {len(data)} bytes is damaged: {x}") from None
+    if len(batches) != 1:
+        raise NotDecodableError(f"an Arrow stream of {len(batches)} record batches, want one")
+    return batches[0]
