@@ -156,6 +156,9 @@ func (p *Plan) decodeAnyCustom(h Header, data []byte, alias bool, dst reflect.Va
 			return q.decodeCustom(h, data, alias, dst)
 		}
 	}
+	if h.Codec == Arrow {
+		return p.mismatch(h, `import _ "mobula/arrowipc" to read it`)
+	}
 	return p.mismatch(h, "no such codec is registered")
 }
 

@@ -21,7 +21,7 @@ const (
 	// Pickle is a Python object; only Python reads it. The dimensions, where there are any, are the length of the
 	// pickle stream and the number of its buffers, which lie behind it (python/mobula/_value.py). The name is its class.
 	Pickle
-	// Arrow is an Arrow IPC stream; the name is ArrowBatch or ArrowTable. Package mobula/arrowipc reads and writes it.
+	// Arrow is an Arrow IPC stream; the name is "arrow.RecordBatch" or "arrow.Table". Package arrowipc adds the codec.
 	Arrow
 	FirstCustom ID = 32
 )

@@ -26,7 +26,7 @@ type Refs struct {
 
 // Codec is a further codec, for types that have a layout of their own.
 type Codec interface {
-	ID() ID // FirstCustom or above
+	ID() ID // FirstCustom or above, or Arrow
 	Match(t reflect.Type) bool
 	// Encode gives the exact size and the function that writes that many bytes.
 	Encode(v any) (h Header, size int, fill func(dst []byte), err error)
@@ -54,7 +54,7 @@ func NewRegistry(refs Refs) *Registry {
 func (r *Registry) Add(c Codec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.ID() < FirstCustom {
+	if c.ID() < FirstCustom && c.ID() != Arrow {
 		return errs.New(errs.CodeInvalid, "codec id %d is reserved, use %d or above", c.ID(), FirstCustom)
 	}
 	for _, o := range r.custom {
