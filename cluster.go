@@ -65,8 +65,8 @@ func (c *Cluster) Close(ctx context.Context) error {
 }
 
 // Main is the main function of a program that is nothing else: it becomes a worker if the process
-// was started as one, and otherwise joins the node of MOBULA_ADDRESS or starts one inside,
-// runs body, and closes. An error of body is printed, and the exit code is then 1:
+// was started as one, and otherwise joins the node of MOBULA_ADDRESS, for which of opts only WithPython
+// counts, or starts one inside, runs body, and closes. An error of body is printed, and the exit code is then 1:
 // this is the one place where the package calls os.Exit.
 func Main(body func(ctx context.Context, c *Cluster) error, opts ...StartOption) {
 	if WorkerMain() {
@@ -81,7 +81,10 @@ func Main(body func(ctx context.Context, c *Cluster) error, opts ...StartOption)
 func run(ctx context.Context, body func(ctx context.Context, c *Cluster) error, opts []StartOption) (err error) {
 	var c *Cluster
 	if addr := os.Getenv(envAddress); addr != "" {
-		c, err = Connect(ctx, addr)
+		var cfg startConfig
+		if cfg, err = configOf(opts); err == nil {
+			c, err = engine.connect(ctx, addr, connectConfig{python: cfg.python})
+		}
 	} else {
 		c, err = Start(ctx, slices.Concat([]StartOption{WithWorkerOutput(os.Stderr)}, opts)...)
 	}

@@ -13,7 +13,7 @@ import (
 	"mobula/wire"
 )
 
-// function is what the handles of one registered function share.
+// function is what the handles of one function share.
 type function struct {
 	name    string
 	kind    wire.TaskKind
@@ -35,8 +35,15 @@ type function struct {
 
 type invoker func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error)
 
-// newFunction registers a function. Where its default options are wrong every call says so.
+// newFunction registers a function.
 func newFunction[O any](name string, kind wire.TaskKind, method bool, in, out []*codec.Plan, returns int32, defaultOpts []O, invoke invoker) *function {
+	f := newCallee(name, kind, in, out, returns, defaultOpts)
+	registry.Register(&registry.Function{Name: name, Signature: signature(kind, in, out, returns), Kind: kind, Method: method, Invoke: guard(invoke)})
+	return f
+}
+
+// newCallee makes what a function's calls need. Where its default options are wrong every call says so.
+func newCallee[O any](name string, kind wire.TaskKind, in, out []*codec.Plan, returns int32, defaultOpts []O) *function {
 	f := &function{name: name, kind: kind, in: in, out: out, base: defaults, bounded: true}
 	f.base.returns, f.base.actor = returns, kind == wire.TaskActorCreate
 	for i := range defaultOpts {
@@ -50,7 +57,6 @@ func newFunction[O any](name string, kind wire.TaskKind, method bool, in, out []
 	for _, p := range out {
 		f.bounded = f.bounded && p.Bounded()
 	}
-	registry.Register(&registry.Function{Name: name, Signature: signature(kind, in, out, returns), Kind: kind, Method: method, Invoke: guard(invoke)})
 	return f
 }
 

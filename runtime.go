@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/node"
+	"mobula/wire"
 )
 
 // engine connects the package to package node.
@@ -23,13 +24,17 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 		return nil, err
 	}
 	ncfg.WorkerOutput = cfg.output
+	others, err := programs(ctx, cfg.python)
+	if err != nil {
+		return nil, err
+	}
 	n, err := node.Start(ctx, ncfg)
 	if err != nil {
 		return nil, err
 	}
 	var c *client.Client
 	if err = n.StartTelemetry(tel); err == nil {
-		c, err = n.Attach(ctx, "") // the namespace is the node's
+		c, err = n.Attach(ctx, "", others...) // the namespace is the node's
 	}
 	if err != nil {
 		_ = n.Close(ctx) // the error of joining says more
@@ -88,11 +93,27 @@ func (nodeEngine) connect(ctx context.Context, address string, cfg connectConfig
 	if err := node.NoWorker(); err != nil {
 		return nil, err
 	}
-	d, err := node.Dial(ctx, address, node.DialConfig{Namespace: cfg.namespace, Logger: cfg.log})
+	others, err := programs(ctx, cfg.python)
+	if err != nil {
+		return nil, err
+	}
+	d, err := node.Dial(ctx, address, node.DialConfig{Namespace: cfg.namespace, Logger: cfg.log, Others: others})
 	if err != nil {
 		return nil, err
 	}
 	return &Cluster{client: d.Client, node: d.Welcome().Node, address: cmp.Or(address, node.DefaultAddress()), close: d.Close}, nil
+}
+
+// programs are what workers of other languages run.
+func programs(ctx context.Context, python *node.Python) ([]wire.Program, error) {
+	if python == nil {
+		return nil, nil
+	}
+	p, err := python.Program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []wire.Program{*p}, nil
 }
 
 func (nodeEngine) worker(ctx context.Context) (bool, error) { return node.Worker(ctx) }

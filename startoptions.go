@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"mobula/internal/errs"
+	"mobula/internal/node"
 )
 
 // StartOption configures the node that Start makes. What is not set comes from
@@ -26,11 +27,13 @@ type startConfig struct {
 	namespace string
 	log       *slog.Logger
 	output    io.Writer
+	python    *node.Python // nil: no Python
 }
 
 type connectConfig struct {
 	namespace string
 	log       *slog.Logger
+	python    *node.Python // nil: no Python
 }
 
 func configOf(opts []StartOption) (cfg startConfig, err error) {

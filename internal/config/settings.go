@@ -110,6 +110,7 @@ func Default() *Config {
 var RuntimeEnv = []string{
 	"MOBULA_ADDRESS", // of the node that programs join
 	"MOBULA_CONFIG",  // path of the configuration file
+	"MOBULA_PYTHON",  // interpreter of the Python workers of Go programs
 }
 
 // Prefixes of variables that Load leaves alone.

@@ -26,7 +26,8 @@ func (n *Node) Name() string { return n.cfg.Name }
 type DialConfig struct {
 	Namespace string
 	Logger    *slog.Logger
-	WarnAfter time.Duration // a get that waits longer logs why; default 60 s, as Ray's fetch_warn_timeout
+	WarnAfter time.Duration  // a get that waits longer logs why; default 60 s, as Ray's fetch_warn_timeout
+	Others    []wire.Program // what workers of further languages run
 }
 
 // rejoinTimeout is how long a driver looks for its node after the connection broke: a
@@ -61,7 +62,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 		cfg.Logger = slog.Default()
 	}
 	d := &Driver{address: address}
-	d.hello = wire.Hello{Role: wire.RoleDriver, Namespace: cfg.Namespace, Functions: registry.List()}
+	d.hello = wire.Hello{Role: wire.RoleDriver, Namespace: cfg.Namespace, Functions: registry.List(), Others: cfg.Others}
 	l, err := link.Dial(ctx, address, d.hello)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ func generate() (map[string][]byte, error) {
 		"arity_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
 		"arity_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
 		"arity_method.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
+		"arity_python.go":  imports("mobula/internal/codec", "mobula/wire") + pythons(),
 	} {
 		src, err := format.Source([]byte(body))
 		if err != nil {

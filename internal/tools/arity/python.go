@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// pythons are the handles of functions and classes that a Python worker imports. They are of the same types as those of
+// registered ones.
+func pythons() string {
+	var b bytes.Buffer
+	for n := range 6 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(s.args, "R")
+		fmt.Fprintf(&b, `
+// PythonFunc%[1]d is a Python function of %[2]s, by its module and name. A job calls it that was started or connected
+// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+func PythonFunc%[1]d%[3]s(module, name string, opts ...TaskOption) Func%[1]d%[4]s {
+	return Func%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	for n := range 5 {
+		for m := 2; m <= 3; m++ {
+			s := shape{args: names(n), rets: results(m)}
+			generic, inst := typeParams(s.args, s.rets...)
+			fmt.Fprintf(&b, `
+// PythonFunc%[1]dx%[2]d is a Python function of %[3]s that returns %[2]d values, each an object of its own; see PythonFunc%[1]d.
+func PythonFunc%[1]dx%[2]d%[4]s(module, name string, opts ...TaskOption) Func%[1]dx%[2]d%[5]s {
+	return Func%[1]dx%[2]d%[5]s{pythonFunc(module, name, wire.TaskNormal, %[6]s, []*codec.Plan{%[7]s}, %[2]d, opts)}
+}
+`, n, m, arguments(n), generic, inst, s.plans(), each(s.rets, "planOf[NAME]()", ", "))
+		}
+	}
+	for n := range 5 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(s.args, "R")
+		fmt.Fprintf(&b, `
+// PythonFuncN%[1]d is a Python function of %[2]s that returns as many values as its caller asks for, each an object of
+// its own; see PythonFunc%[1]d.
+func PythonFuncN%[1]d%[3]s(module, name string, opts ...TaskOption) FuncN%[1]d%[4]s {
+	return FuncN%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	for n := range 5 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(s.args, "T")
+		fmt.Fprintf(&b, `
+// PythonStream%[1]d is a Python generator of %[2]s, whose items are objects of their own, there for their consumer before it
+// ends; see PythonFunc%[1]d.
+func PythonStream%[1]d%[3]s(module, name string, opts ...StreamOption) StreamFunc%[1]d%[4]s {
+	return StreamFunc%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[T]()}, wire.Streaming, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	return b.String() + pythonActors()
+}
+
+func pythonActors() string {
+	var b bytes.Buffer
+	for n := range 6 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(s.args, "T")
+		fmt.Fprintf(&b, `
+// PythonActor%[1]d is a Python class whose constructor takes %[2]s, by its module and name: an actor type. T only tells actors
+// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+func PythonActor%[1]d%[3]s(module, name string, opts ...ActorOption) Actor%[1]d%[4]s {
+	return Actor%[1]d%[4]s{pythonFunc(module, name, wire.TaskActorCreate, %[5]s, nil, 1, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	for n := range 5 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(append([]string{"T"}, s.args...), "R")
+		fmt.Fprintf(&b, `
+// PythonMethod%[1]d is a method of %[2]s of a Python class. The options are the defaults of its calls.
+func PythonMethod%[1]d%[3]s(actor ActorType[T], name string, opts ...CallOption) Method%[1]d%[4]s {
+	return Method%[1]d%[4]s{pythonMethod(actor, name, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	for n := range 3 {
+		s := shape{args: names(n)}
+		generic, inst := typeParams(append([]string{"T"}, s.args...), "R")
+		fmt.Fprintf(&b, `
+// PythonStreamMethod%[1]d is a generator of %[2]s among the methods of a Python class; see PythonStream%[1]d.
+func PythonStreamMethod%[1]d%[3]s(actor ActorType[T], name string, opts ...CallOption) StreamMethod%[1]d%[4]s {
+	return StreamMethod%[1]d%[4]s{pythonMethod(actor, name, %[5]s, []*codec.Plan{planOf[R]()}, wire.Streaming, opts)}
+}
+`, n, arguments(n), generic, inst, s.plans())
+	}
+	return b.String()
+}
+
+// typeParams gives the type parameters as they are declared, and as they are used.
+func typeParams(args []string, rets ...string) (declared, used string) {
+	list := strings.Join(append(append([]string{}, args...), rets...), ", ")
+	return "[" + list + " any]", "[" + list + "]"
+}

@@ -1,0 +1,63 @@
+package mobula
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/node"
+)
+
+// PythonOption says how Python workers run; see WithPython.
+type PythonOption func(*node.Python) error
+
+// WithPython lets Python functions and classes be called (PythonFunc1, PythonActor1 and their like). Their workers are
+// processes of an interpreter that has the package mobula of this release, forked from one that has imported what they need,
+// with the program's working directory. Each runs one task at a time, or one actor. The interpreter is started with the first
+// call. Default: that of MOBULA_PYTHON, else of the virtual environment in VIRTUAL_ENV, else the first python3 in PATH that has the package.
+func WithPython(opts ...PythonOption) StartOption {
+	return func(c *startConfig) (err error) { c.python, err = pythonOf(opts); return err }
+}
+
+// ConnectPython is WithPython for a program that joins a node. The interpreter's path must mean the same to both.
+func ConnectPython(opts ...PythonOption) ConnectOption {
+	return func(c *connectConfig) (err error) { c.python, err = pythonOf(opts); return err }
+}
+
+func pythonOf(opts []PythonOption) (*node.Python, error) {
+	p := new(node.Python)
+	for _, set := range opts {
+		if err := set(p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// PythonInterpreter sets the interpreter: a path, or a name to look for in PATH.
+func PythonInterpreter(path string) PythonOption {
+	return func(p *node.Python) error {
+		if path == "" {
+			return errs.New(errs.CodeInvalid, "PythonInterpreter: the path is empty")
+		}
+		p.Interpreter = path
+		return nil
+	}
+}
+
+// PythonPath adds directories that modules are found in, before those that the interpreter knows. The program's working directory is
+// one of these anyway.
+func PythonPath(dirs ...string) PythonOption {
+	return func(p *node.Python) error { p.Path = append(p.Path, dirs...); return nil }
+}
+
+// PythonPreload names modules that are imported once, before workers are forked, so that the workers start with them: what
+// takes long to import. NumPy is among them where it is installed.
+func PythonPreload(modules ...string) PythonOption {
+	return func(p *node.Python) error {
+		for _, m := range modules {
+			if !dotted.MatchString(m) {
+				return errs.New(errs.CodeInvalid, "PythonPreload: %q is no module's name", m)
+			}
+		}
+		p.Preload = append(p.Preload, modules...)
+		return nil
+	}
+}
