@@ -1,4 +1,7 @@
-"""Arrow record batches and tables as bytes: an IPC stream, whose buffers are read in place. Only who has such a value loads pyarrow."""
+"""Arrow record batches and tables as bytes: an IPC stream, whose buffers are read in place.
+
+Only who has such a value loads pyarrow.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ names it; the node says JobDir in its Welcome. The name of a task's function (Ta
 
     py:<module.qualname>:<sha256>            a function, or the creation of an actor (its class)
     py:<module.qualname>.<method>:<sha256>   a call of an actor's method
+    py:<module.qualname>                     the same by name, as programs of other languages call it: the worker imports
+    py:<module.qualname>.<method>            it (_named), and its results are plain data
+    <anything else>                          a function, actor type or method that a Go program registered
 
 A worker reads a function once and keeps it.
 
@@ -97,11 +100,16 @@ def load(job_dir: str, sha: str) -> Any:
 
 
 def split_name(func: str) -> tuple[str, str]:
-    """Name and hash in a task's function."""
+    """Name and hash in a task's function; no hash in one that is called by name."""
     kind, name, sha = (func.split(":", 2) + ["", ""])[:3]
-    if kind != "py" or not sha:
+    if kind != "py" or not name:
         raise UnknownFunctionError(f"{func!r} is no Python function")
     return name, sha
+
+
+def by_name(func: str) -> bool:
+    """Whether a Python function is called by its name alone."""
+    return ":" not in func[3:]
 
 
 # What @method says of a method; None: nothing.

@@ -10,8 +10,8 @@
 What crosses to another language is laid out by encode_plain, which knows no pickle: lists, dicts and all that CBOR has a tag for
 (dates, decimals, sets) are CBOR. What is read from Go and is none of these is CBOR.
 
-Buffers are read in place and are read-only: an array that came out of the store is the store's own memory, pinned as long as anything
-views it.
+Buffers are read in place and are read-only: an array that came out of the store is the store's own memory, pinned as long as
+anything views it.
 
 A pickled value's data is the pickle stream, then, from the next multiple of 8, offset and size of each buffer as two
 uint64, little endian, then the buffers, each at a multiple of 64, or of a page where it is large. Its Meta has codec 5 and, where
@@ -323,7 +323,7 @@ def _learn(cls: type[Any]) -> Callable[[Any, int], Encoded]:
 
 
 def encode_plain(x: Any, inline: int) -> Encoded:
-    """Lays plain data out as any language can read it: CBOR where there is no better way. What is no plain data is refused by name."""
+    """Lays plain data out as any language can read it, CBOR where there is no better way; refuses by name what is none."""
     f = _ENCODERS.get(type(x)) or _learn(type(x))
     if f is _ndarray:
         return _plain_array(x, inline)

@@ -278,7 +278,7 @@ class VersionError(ProtocolError):
 
 
 class PythonError(MobulaError):
-    """An exception of a task where it cannot be had itself; ``name`` has its class and those it derives from, with commas between."""
+    """An exception of a task where it cannot be had itself; ``name`` has its class and those it derives from, comma-separated."""
 
     code = 41
     text = "Python exception"

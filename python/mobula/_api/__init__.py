@@ -4,6 +4,7 @@
     decorator   remote
     tasks       functions, cancel
     actors      classes, handles, methods, kill, get_actor
+    golang      functions and actors of Go programs
     calls       how a call is packed and submitted
     objects     put, get, wait
     state       nodes, resources
@@ -14,10 +15,12 @@ from .actors import ActorClass, ActorHandle, ActorMethod, get_actor, kill, metho
 from .connecting import Context, init, is_initialized, shutdown
 from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
+from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_function
 from .objects import get, put, wait
 from .state import available_resources, cluster_resources, nodes, request
 from .tasks import RemoteFunction, cancel
 
-__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "RemoteFunction", "RuntimeContext", "available_resources",
-           "cancel", "cluster_resources", "get", "get_actor", "get_runtime_context", "init", "is_initialized", "kill",
-           "method", "nodes", "put", "remote", "request", "shutdown", "wait"]
+__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
+           "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "get", "get_actor",
+           "get_runtime_context", "go_actor", "go_function", "init", "is_initialized", "kill", "method", "nodes", "put",
+           "remote", "request", "shutdown", "wait"]

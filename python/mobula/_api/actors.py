@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from .. import _functions, _ids, _options, _runtime, _value
-from .._client import Handle, answer_error
+from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
 from .._refs import ObjectRef
 from .._wire import codec, hot
 from .._wire import messages as m
-from ..exceptions import NotFoundError
-from .calls import deadline, pack, results, submit
+from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
+from .calls import Encoder, deadline, pack, results, submit
 from .objects import get
 from .state import request
 
@@ -54,25 +54,32 @@ class ActorClass:
     def remote(self, *args: Any, **kwargs: Any) -> "ActorHandle":
         """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
         c = _runtime.client()
-        tc = _runtime.context(c)
         sha = self._target.publish(c.welcome.job_dir)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
         o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
-        task = tc.next_task()
-        tail = hot.spec_tail(task, 0, deadline(self._options.get("timeout")))
-        ref: ObjectRef[Any] = submit(c, tc, task, hot.spec_options(m.ACTOR_CREATE, codec.encode(o)), args, kwargs, 1, tail)
-        handle = ActorHandle(c.bind(ref._h.id), self._target.name, sha, self._methods)
-        if o.actor_name:
-            res, reading = c.fetch_one(ref._h, None, tc)
-            if res.kind == m.ERROR:
-                raise answer_error(res)
-            del reading
-            if len(res.data) == 16 and res.data != task:  # with get_if_exists it may be another actor
-                return ActorHandle(c.bind(_ids.return_id(res.data, 0)), self._target.name, sha, self._methods)
-        return handle
+        made = create(c, o, args, kwargs, self._options.get("timeout"))
+        return ActorHandle(made, self._target.name, sha, self._methods)
 
     def __reduce__(self) -> Any:
         return ActorClass, (self._target, self._options)
+
+
+def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
+           encode: Encoder = _value.encode) -> Handle:
+    """Makes an actor, or finds the one that has its name already, and gives a handle on its creation."""
+    tc = _runtime.context(c)
+    task = tc.next_task()
+    field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(timeout)), encode)
+    handle = c.bind(ref._h.id)
+    if o.actor_name:
+        res, reading = c.fetch_one(ref._h, None, tc)
+        if res.kind == m.ERROR:
+            raise answer_error(res)
+        del reading
+        if len(res.data) == 16 and res.data != task:  # with get_if_exists it may be another actor
+            return c.bind(_ids.return_id(res.data, 0))
+    return handle
 
 
 class ActorHandle:
@@ -103,14 +110,21 @@ class ActorHandle:
         said = methods.get(name)
         if said is None:
             raise AttributeError(f"actor {self._name} has no method {name!r}")
-        made = ActorMethod(self._ref, self._name, self._sha, name, said[0], said[1], {})
+        made = self._method(name, said[0], said[1])
         self.__dict__[name] = made
         return made
 
+    def _method(self, name: str, returns: int, group: str) -> "ActorMethod":
+        return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode)
+
     def _learn(self) -> dict[str, tuple[int, str]]:
         """Asks the actor what methods it has, which who found it by name does not know."""
-        ask = ActorMethod(self._ref, self._name, self._sha, _functions.METHODS, 1, "", {})
-        found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
+        ask = self._method(_functions.METHODS, 1, "")
+        try:
+            found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
+        except UnknownFunctionError:
+            raise InvalidError(f"{self!r} is an actor of a Go program: use go_actor(type).bind(handle), or "
+                               "go_actor(type).get(name)") from None
         self.__dict__["_methods"] = found
         return found
 
@@ -147,26 +161,26 @@ def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tu
 class ActorMethod:
     """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
 
-    __slots__ = ("_ref", "_class", "_sha", "_name", "_returns", "_group", "_options", "_field", "_timeout")
+    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_field", "_timeout")
 
-    def __init__(self, ref: "ObjectRef[Any]", cls: str, sha: str, name: str, returns: int, group: str,
-                 options: Mapping[str, Any]) -> None:
+    def __init__(self, ref: "ObjectRef[Any]", func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
+                 encode: Encoder) -> None:
         _options.check(options, _options.CALL, f"method {name}")
         self._ref = ref
-        self._class = cls
-        self._sha = sha
+        self._func = func
         self._name = name
         self._group = group
         self._options = options
+        self._encode = encode
         said: dict[str, Any] = {"num_returns": "streaming" if returns < 0 else returns, "concurrency_group": group, **options}
-        o = _options.call(f"py:{cls}.{name}:{sha}", said)
+        o = _options.call(func, said)
         self._returns = o.num_returns
         self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
         self._timeout: Optional[float] = options.get("timeout")
 
     def options(self, **options: Any) -> "ActorMethod":
         all_options = {**self._options, **options}
-        return ActorMethod(self._ref, self._class, self._sha, self._name, self._returns, self._group, all_options)
+        return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
@@ -178,7 +192,7 @@ class ActorMethod:
         tc = _current.get()
         if tc is None or tc.client is not c:
             tc = c.fallback
-        packed, large = pack(c, tc, args, kwargs)
+        packed, large = pack(c, tc, args, kwargs, self._encode)
         actor = h.id[:16]
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
@@ -201,13 +215,18 @@ def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
 
 
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
-    """Finds an actor by its name; NotFoundError where there is none."""
+    """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
+    return ActorHandle(find(name, namespace), name, "0", None)
+
+
+def find(name: str, namespace: Optional[str]) -> Handle:
+    """A handle on the creation of the actor that has a name."""
     c = _runtime.client()
     reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
     id = reply.get("actor") or b""
     if len(id) != 16:
         raise NotFoundError(f"actor {name!r}")
-    return ActorHandle(c.bind(_ids.return_id(id, 0)), name, "0", None)
+    return c.bind(_ids.return_id(id, 0))
 
 
 def _bind_cbor(id: bytes, tag: int) -> Any:

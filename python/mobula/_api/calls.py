@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 from .. import _ids, _value
 from .._client import Client, Handle, TaskContext
@@ -14,7 +14,11 @@ from ..exceptions import InvalidError
 _ZERO = bytes(4)
 
 
-def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, int, list[Handle]]:
+Encoder = Callable[[Any, int], _value.Encoded]
+
+
+def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
+            encode: Encoder) -> tuple[bytes, int, list[Handle]]:
     """The encoded arguments, what they cost, and handles to give up after the submit."""
     out: list[bytes] = []
     cost = 512
@@ -30,7 +34,7 @@ def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str
             out.append(hot.arg_ref(x._h.id))
             cost += 64
             continue
-        e = _value.encode(x, inline)
+        e = encode(x, inline)
         if e.data is None:
             task = tc.task if tc is not c.root else b""
             h = c.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)
@@ -48,11 +52,12 @@ def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str
     return b"".join(out), cost, large
 
 
-def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, list[Handle]]:
+def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
+         encode: Encoder = _value.encode) -> tuple[bytes, list[Handle]]:
     """The arguments of a call, which may go out now, and what is to be let go once it has."""
     if c.dead is not None:
         raise c.dead.again()
-    packed, cost, large = _encode(c, tc, args, kwargs)
+    packed, cost, large = _encode(c, tc, args, kwargs, encode)
     if c.credit.left is not None:
         c.credit.admit(cost, tc)
     tc.called = True
@@ -71,9 +76,9 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-            tail: bytes) -> Any:
+           tail: bytes, encode: Encoder = _value.encode) -> Any:
     """Queues a task and gives what stands for its results."""
-    packed, large = pack(c, tc, args, kwargs)
+    packed, large = pack(c, tc, args, kwargs, encode)
     result = results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + tc.trace if tc.trace else tail))
     c.maybe_flush()

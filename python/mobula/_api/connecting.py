@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from .. import _node, _runtime
 from .._client import Client
@@ -20,7 +20,8 @@ _starting = threading.RLock()
 
 def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, object_store_memory: Optional[int] = None,
          resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
-         settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template") -> "Context":
+         settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template",
+         go_program: Union[str, Sequence[str], None] = None) -> "Context":
     """Connects this process to a node.
 
     Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, object_store_memory
@@ -29,6 +30,9 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
 
     worker_processes: "template" forks workers from a process that has imported what the program has; "fresh" starts an
     interpreter each.
+
+    go_program: the executable whose functions go_function and go_actor call, or a list of it and its arguments: a program
+    that uses Mobula's Go package, and begins with mobula.Main or mobula.WorkerMain. Its workers start with the first call.
     """
     with _starting:
         if _state.client is not None:
@@ -51,7 +55,8 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
             raise InvalidError("num_cpus, object_store_memory, resources and settings are a new node's: a node with an address "
                                "has its own")
         try:
-            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes))
+            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes),
+                            others=_others(go_program))
             c = Client(_node.socket_of(address), hello, True)
         except BaseException:
             if node is not None:
@@ -73,6 +78,17 @@ def program(how: str) -> m.Program:
     start = f"import sys,json;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];from mobula.{module} import main;main(c)"
     argv = [sys.executable, "-c", start, json.dumps(config)]
     return m.Program("python", "%d.%d" % sys.version_info[:2], argv, True, how == "template")
+
+
+def _others(go_program: Union[str, Sequence[str], None]) -> list[m.Program]:
+    """What workers of further languages run."""
+    if go_program is None:
+        return []
+    argv = [go_program] if isinstance(go_program, str) else list(go_program)
+    path = os.path.abspath(argv[0]) if argv else ""
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        raise InvalidError(f"go_program={go_program!r}: there is no executable file {path!r}")
+    return [m.Program("go", "", [path, *argv[1:]])]
 
 
 def _begin() -> None:

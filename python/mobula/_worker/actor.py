@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 from .. import _functions
 from .._wire import messages as m
 from .._wire.hot import Work
-from ..exceptions import ActorDiedError, InvalidError, MobulaError
+from ..exceptions import ActorDiedError, MobulaError, UnknownFunctionError
 from .loop import Loop, no_group
 from .pool import Pool
 
@@ -22,7 +22,8 @@ class Actor:
     def __init__(self, executor: "Executor", creation: Work) -> None:
         self._executor = executor
         self.id = creation.id
-        self.name, self.sha = _functions.split_name(creation.options.func)
+        self.name, sha = _functions.split_name(creation.options.func)
+        self.sha = sha or "0"  # of its handles in Python, which may be given any value
         self.methods: dict[str, tuple[int, str]] = {}
         self.loop: Optional[Loop] = None
         self.stopped = False
@@ -63,7 +64,8 @@ class Actor:
             try:
                 f = self._functions[func] = getattr(self._instance, name)
             except AttributeError:
-                raise InvalidError(f"actor {self.name} has no method {name!r}") from None
+                known = ", ".join(self.methods) or "none"
+                raise UnknownFunctionError(f"actor {self.name} has no method {name!r}; it has {known}") from None
         return f
 
     # ---- the client's lock is held

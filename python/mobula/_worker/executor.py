@@ -8,7 +8,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Optional
 
-from .. import _functions, _runtime
+from .. import _functions, _named, _runtime
 from .._client import Client, Waiter
 from .._wire import codec, hot
 from .._wire import messages as m
@@ -134,8 +134,8 @@ class Executor:
             return self.actor.method(func)
         f = self._functions.get(func)
         if f is None:
-            _, sha = _functions.split_name(func)
-            f = self._functions[func] = _functions.load(self._job_dir, sha)
+            name, sha = _functions.split_name(func)
+            f = self._functions[func] = _functions.load(self._job_dir, sha) if sha else _named.find(name)
         return f
 
     def _not_created(self, work: Work, err: m.Error) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import traceback
 from typing import Any
 
-from .. import _ids, _value
+from .. import _functions, _ids, _value
 from .._wire import codec, hot
 from .._wire import messages as m
-from ..exceptions import MobulaError, ReturnMismatchError
+from ..exceptions import MobulaError, NotEncodableError, ReturnMismatchError
 from .call import Call, TaskInterrupt
 from .user import traceback_of
 
@@ -19,11 +19,20 @@ NONE = hot.result_inline(_value.META_NIL, b"\xf6")
 def result(call: Call, value: Any, i: int) -> bytes:
     """The i-th result of a task; one that is large is in the object store then."""
     client, work = call.client, call.work
-    e = _value.encode(value, client.inline)
+    func = work.options.func
+    e = _plain(func, value, i, client.inline) if _functions.by_name(func) else _value.encode(value, client.inline)
     if e.data is not None:
         return hot.result_inline(e.meta, e.data, e.refs)
     client.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=call)
     return hot.result_stored(e.meta, e.size, e.refs)
+
+
+def _plain(func: str, value: Any, i: int, inline: int) -> _value.Encoded:
+    """A result for a program of another language."""
+    try:
+        return _value.encode_plain(value, inline)
+    except NotEncodableError as why:
+        raise NotEncodableError(f"{func}: result {i}: {why.message}") from None
 
 
 def results(call: Call, value: Any, n: int) -> bytes:

@@ -1,0 +1,159 @@
+"""Functions and actor types that a Go program registered: init(go_program=...) says which.
+
+Arguments and results are what every language has: None, bool, numbers, str, bytes, lists and dicts of those, references, and,
+read in place, arrays of numbers and Arrow record batches. Any other argument is refused by name. A reference as an argument
+is passed as its value; what Python has pickled there Go cannot read, and says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+from .. import _options, _runtime, _value
+from .._client import Handle
+from .._wire import codec, hot
+from .._wire import messages as m
+from ..exceptions import InvalidError, NotEncodableError
+from .actors import ActorHandle, ActorMethod, create, find
+from .calls import Encoder, deadline, submit
+
+
+def go_function(name: str, **options: Any) -> "GoFunction":
+    """The function that a Go program registered under a name; options are those of a task. num_returns is how many results
+    it has, by default one; "streaming" for a stream."""
+    return GoFunction(name, options)
+
+
+def go_actor(name: str, **options: Any) -> "GoActorClass":
+    """The actor type that a Go program registered under a name; options are those of an actor."""
+    return GoActorClass(name, options)
+
+
+def _check(name: str) -> None:
+    if not isinstance(name, str) or not name or name.startswith(("py:", "mobula:")):
+        raise InvalidError(f"{name!r} is no name that a Go program registers")
+
+
+def _positional(name: str, kwargs: Mapping[str, Any]) -> None:
+    if kwargs:
+        raise TypeError(f"{name} is a function of Go: its arguments have no names, got {', '.join(kwargs)}")
+
+
+def _plain(name: str) -> Encoder:
+    """Lays out the arguments of a function."""
+
+    def encode(x: Any, inline: int) -> _value.Encoded:
+        try:
+            return _value.encode_plain(x, inline)
+        except NotEncodableError as why:
+            raise NotEncodableError(f"an argument of {name}: {why.message}") from None
+
+    return encode
+
+
+class GoFunction:
+    """A function of a Go program; its calls are tasks of that program's workers."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        _check(name)
+        _options.check(options, _options.TASK, f"task {name}")
+        self.name = name
+        self._options = dict(options)
+        self._encode = _plain(name)
+        o = _options.task(name, self._options)
+        self._returns = o.num_returns
+        self._field = hot.spec_options(m.TASK, codec.encode(o))
+
+    def options(self, **options: Any) -> "GoFunction":
+        """The same function with other options."""
+        return GoFunction(self.name, {**self._options, **options})
+
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
+        """Submits a task. Gives the reference to its result: a list of several, a generator of a stream, None of none."""
+        _positional(self.name, kwargs)
+        c = _runtime.client()
+        tc = _runtime.context(c)
+        tail = hot.spec_tail(deadline=deadline(self._options.get("timeout")))
+        return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self.name} is a function of a Go program: call .remote()")
+
+    def __repr__(self) -> str:
+        return f"GoFunction({self.name})"
+
+    def __reduce__(self) -> Any:
+        return GoFunction, (self.name, self._options)
+
+
+class GoActorClass:
+    """An actor type of a Go program."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        _check(name)
+        _options.check(options, _options.ACTOR, f"actor {name}")
+        _options.actor(name, options, "", 1)
+        self.name = name
+        self._options = dict(options)
+
+    def options(self, **options: Any) -> "GoActorClass":
+        return GoActorClass(self.name, {**self._options, **options})
+
+    def remote(self, *args: Any, **kwargs: Any) -> "GoActorHandle":
+        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
+        _positional(self.name, kwargs)
+        c = _runtime.client()
+        o = _options.actor(self.name, self._options, c.welcome.namespace, 1)
+        return GoActorHandle(create(c, o, args, {}, self._options.get("timeout"), _plain(self.name)), self.name)
+
+    def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
+        """Finds an actor of this type by its name; NotFoundError where there is none."""
+        return GoActorHandle(find(name, namespace), self.name)
+
+    def bind(self, actor: ActorHandle) -> "GoActorHandle":
+        """The handle of an actor of this type that came in a value, which does not say what type it is of."""
+        return GoActorHandle(actor._h.client.bind(actor._h.id), self.name)
+
+    def __repr__(self) -> str:
+        return f"GoActorClass({self.name})"
+
+    def __reduce__(self) -> Any:
+        return GoActorClass, (self.name, self._options)
+
+
+class GoActorHandle(ActorHandle):
+    """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
+    .options(num_returns=...) says otherwise."""
+
+    def __init__(self, handle: Handle, name: str) -> None:
+        super().__init__(handle, name, "", {})
+
+    def __getattr__(self, name: str) -> ActorMethod:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        made = GoMethod(self._ref, f"{self._name}.{name}", name, 1, "", {}, _plain(f"{self._name}.{name}"))
+        self.__dict__[name] = made
+        return made
+
+    def __repr__(self) -> str:
+        return f"GoActorHandle({self._name}, {self._id().hex()})"
+
+    def __reduce__(self) -> Any:
+        _value.found(self._h.id)
+        return _restore, (self._h.id, self._name)
+
+
+def _restore(id: bytes, name: str) -> GoActorHandle:
+    """The handle found in a value."""
+    return GoActorHandle(_runtime.client().bind(id), name)
+
+
+class GoMethod(ActorMethod):
+    """A method of an actor of a Go program."""
+
+    __slots__ = ()
+
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method. Calls of one caller run in their order."""
+        _positional(self._func, kwargs)
+        return super().remote(*args)
