@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any, Iterator
 
 import numpy as np
@@ -50,3 +52,62 @@ def where(x: Any) -> str:
             if first <= at < last:
                 return " ".join(fields[5:])
     return ""
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+def kind(x: Any) -> str:
+    return f"{type(x).__name__} {x!r}"
+
+
+def fail(how: str) -> None:
+    if how == "unicode":
+        b"\xff".decode()
+    if how == "lost":
+        raise mobula.ObjectLostError("it is nowhere")
+    raise KeyError(how)
+
+
+def add_by_go(a: float, b: float) -> Any:
+    """A task of Python that waits for one of Go."""
+    return mobula.get(mobula.go_function("e2e/add").remote(a, b))
+
+
+def killed(path: str) -> str:
+    """The first attempt says its process' number in a file and waits to be killed; a later one says that it is one."""
+    if os.path.exists(path):
+        return "again"
+    with open(path + ".new", "w") as f:
+        f.write(str(os.getpid()))
+    os.rename(path + ".new", path)
+    time.sleep(60)
+    return "not killed"
+
+
+def rows(batch: Any) -> Any:
+    """A record batch's first column doubled, and where that column lies."""
+    import pyarrow as pa
+
+    x = batch.column(0).to_numpy()
+    return pa.record_batch({"x": 2 * x, "where": [where(x)] * len(x)})
+
+
+class Tally:
+    """An actor."""
+
+    def __init__(self, start: int) -> None:
+        if start < 0:
+            raise ValueError("below nothing")
+        self.n = start
+
+    def add(self, by: int) -> int:
+        self.n += by
+        return self.n
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def items(self) -> Iterator[int]:
+        yield from range(self.n)
