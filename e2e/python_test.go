@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"mobula"
-	"mobula/internal/node"
 	"mobula/mobulatest"
 )
 
@@ -66,33 +64,15 @@ var (
 	})
 )
 
-// python gives the options of Python workers that know the package and the helpers of this source. The test is skipped where
-// no interpreter has what they need: MOBULA_PYTHON, that of `make python`, or python3.
+// python gives the options of Python workers that know the package and the helpers of this source.
 func python(t *testing.T) []mobula.PythonOption {
 	t.Helper()
 	root, err := filepath.Abs("../python")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := os.Getenv(node.EnvPython)
-	for _, name := range []string{said, "../.venv/bin/python", "python3"} {
-		if name == "" {
-			continue
-		}
-		if path, err := exec.LookPath(name); err == nil {
-			if path, err = filepath.Abs(path); err != nil {
-				t.Fatal(err)
-			}
-			if exec.Command(path, "-c", "import cbor2, cloudpickle, numpy, pyarrow").Run() == nil {
-				return []mobula.PythonOption{mobula.PythonInterpreter(path), mobula.PythonPath(root, filepath.Join(root, "tests"))}
-			}
-		}
-		if name == said {
-			t.Fatalf("%s=%s has not what the tests need: cbor2, cloudpickle, numpy and pyarrow", node.EnvPython, said)
-		}
-	}
-	t.Skip("there is no Python with the packages that its workers need: `make python` makes one")
-	return nil
+	path := mobulatest.Python(t, "cbor2", "cloudpickle", "numpy", "pyarrow")
+	return []mobula.PythonOption{mobula.PythonInterpreter(path), mobula.PythonPath(root, filepath.Join(root, "tests"))}
 }
 
 // withPython runs a test on a node embedded, on one with worker processes, and as the driver of a node process.
