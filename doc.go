@@ -43,6 +43,12 @@
 // panicked with, with its causes. RegisterError carries a program's own sentinels
 // across processes.
 //
+// # Python
+//
+// PythonFunc1, PythonActor1 and their like are handles of Python functions and classes, for a program started
+// WithPython or connected with ConnectPython. What crosses is plain data, and arrays that both
+// languages read in place; *PythonError is what a Python function raised.
+//
 // # Inside a program
 //
 // The package takes no signal handler and never ends the process, except in Main, which is

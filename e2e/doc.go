@@ -4,6 +4,7 @@
 // Every wait has the deadline of its test (limit), and says what it waited for.
 //
 //   - modes_test.go: what a program does, with tasks in goroutines and in processes;
+//   - python_*_test.go: Go programs that call Python, and Python that calls them back;
 //   - crash_*_test.go: components panic, processes are killed, under load that checks every result;
 //   - fault_*_test.go: bad input and faults of functions, store, spill storage, connections and builds. Each gives
 //     a typed error that says what is wrong, or is survived; nothing is lost and nothing hangs.

@@ -35,6 +35,7 @@
 //
 // # Errors
 //
-// NoWorker carries CodeRuntimeSetup, WorkerGone CodeWorkerCrashed or the reason given with the kill;
-// both quote the end of what the process wrote to stderr. Refuse carries CodePermission.
+// NoWorker carries CodeRuntimeSetup, or CodeUnknownFunction where the job has no program of the function's language; WorkerGone
+// CodeWorkerCrashed or the reason given with the kill. NoWorker and WorkerGone quote the end of what the process wrote to stderr. Refuse
+// carries CodePermission.
 package pool
