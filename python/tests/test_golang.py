@@ -87,8 +87,8 @@ def test_calls_and_references_of_both_languages(node: Any) -> None:
 
 
 VALUES: list[Any] = [
-    None, True, False, 0, -7, 2**63 - 1, -(2**63), 2**80, 0.1, float("inf"), "", "grüße", b"", b"\x00\xff", [], [1, "a", None, [2.5]],
-    {}, {"a": {"b": [True, b"x"]}}, "x" * 200_000, bytes(200_000), {"long": list(range(50_000))}]
+    None, True, False, 0, -7, 2**63 - 1, -(2**63), 2**80, 0.1, float("inf"), "", "grüße", b"", b"\x00\xff",
+    [], [1, "a", None, [2.5]], {}, {"a": {"b": [True, b"x"]}}, "x" * 200_000, bytes(200_000), {"long": list(range(50_000))}]
 
 
 def test_values_come_back_as_they_went(node: Any) -> None:
@@ -151,7 +151,8 @@ def test_errors_of_go_are_of_the_exception_tree(node: Any) -> None:
     fail = mobula.go_function("kernels/fail")
     with pytest.raises(x.UserError, match="looking up") as own:
         get(fail.remote("own"))
-    assert isinstance(own.value, x.TaskError) and isinstance(own.value.cause, x.UserError) and own.value.cause.name == "kernels/negative"
+    assert isinstance(own.value, x.TaskError)
+    assert isinstance(own.value.cause, x.UserError) and own.value.cause.name == "kernels/negative"
     with pytest.raises(x.NotFoundError, match="looking up"):
         get(fail.remote("sentinel"))
     with pytest.raises(x.PanicError, match="out of luck") as panic:

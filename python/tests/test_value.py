@@ -73,7 +73,8 @@ def plain(x: Any) -> Any:
 def test_plain_data_is_never_pickled() -> None:
     for x in (None, True, 3, 2**70, -2.5, "text", b"raw", [1, [None, "x"]], {"a": {"b": [1.5]}}, []):
         assert plain(x) == x
-    assert plain((1, 2)) == [1, 2] and plain(bytearray(b"ab")) == b"ab" and plain(np.float64(1.5)) == 1.5 and plain(np.array(7)) == 7
+    assert plain((1, 2)) == [1, 2] and plain(bytearray(b"ab")) == b"ab"
+    assert plain(np.float64(1.5)) == 1.5 and plain(np.array(7)) == 7
     grid = np.arange(12.0).reshape(3, 4)
     for a in (grid, grid.T, grid[::2], grid[:, 1], grid.astype(">f4"), np.empty((3, 0))):
         got = plain(a)
@@ -82,7 +83,8 @@ def test_plain_data_is_never_pickled() -> None:
 
 
 @pytest.mark.parametrize("x,name", [
-    (Point(1), "test_value.Point"), ([{"a": Point(1)}], "test_value.Point"), (np.array(["a"]), "array of <U1"), (np.array([object()]), "array of object"),
+    (Point(1), "test_value.Point"), ([{"a": Point(1)}], "test_value.Point"), (np.array(["a"]), "array of <U1"),
+    (np.array([object()]), "array of object"),
     ("\ud800", "surrogates"), (lambda: 1, "function")])
 def test_what_is_no_plain_data_is_refused_by_its_name(x: Any, name: str) -> None:
     with pytest.raises(NotEncodableError, match=name):
@@ -90,7 +92,8 @@ def test_what_is_no_plain_data_is_refused_by_its_name(x: Any, name: str) -> None
 
 
 def test_a_pickled_value_names_its_class() -> None:
-    for x, name in ((Point(1), b"test_value.Point"), ({"a": 1}, b"dict"), ({"a": np.arange(9.0)}, b"dict"), (collections.OrderedDict(), b"collections.OrderedDict")):
+    for x, name in ((Point(1), b"test_value.Point"), ({"a": 1}, b"dict"), ({"a": np.arange(9.0)}, b"dict"),
+                    (collections.OrderedDict(), b"collections.OrderedDict")):
         e = v.encode(x, INLINE)
         assert e.meta[1] == v.PICKLE and e.meta.endswith(name)
 
@@ -98,8 +101,10 @@ def test_a_pickled_value_names_its_class() -> None:
 @pytest.mark.parametrize("inline", [INLINE, 0])
 def test_arrow_is_read_in_place(inline: int) -> None:
     pa = pytest.importorskip("pyarrow")
-    batch = pa.record_batch({"n": np.arange(1000), "s": pa.array(["a", None, "é"] + ["z"] * 997), "l": pa.array([[1], [], None] + [[2, 3]] * 997)})
-    table = pa.table({"x": pa.chunked_array([[1, 2], [3]]), "d": pa.chunked_array([["a", "b"], ["a"]]).dictionary_encode()}, metadata={"k": "v"})
+    batch = pa.record_batch({"n": np.arange(1000), "s": pa.array(["a", None, "é"] + ["z"] * 997),
+                             "l": pa.array([[1], [], None] + [[2, 3]] * 997)})
+    words = pa.chunked_array([["a", "b"], ["a"]]).dictionary_encode()
+    table = pa.table({"x": pa.chunked_array([[1, 2], [3]]), "d": words}, metadata={"k": "v"})
     for x in (batch, table, batch.slice(10, 5), table.slice(0, 0)):
         e = v.encode(x, inline)
         assert e.meta[1] == v.ARROW and v.encode_plain(x, inline).meta == e.meta

@@ -1,0 +1,51 @@
+"""Functions that programs of other languages call by their name."""
+
+from __future__ import annotations
+
+import os.path
+import sys
+from typing import Any
+
+import pytest
+
+import helpers_of_go
+import mobula
+from mobula import _functions, _named
+from mobula.exceptions import UnknownFunctionError
+
+
+def test_a_name_is_the_longest_module_and_what_follows() -> None:
+    assert _named.find("builtins.len") is len
+    assert _named.find("os.path.join") is os.path.join
+    assert _named.find("helpers_of_go.Tally.add") is helpers_of_go.Tally.add
+    assert _named.find("helpers_of_go.Tally") is helpers_of_go.Tally
+    assert _named.find("helpers_of_go.mean") is helpers_of_go.mean.__wrapped__  # not what makes it remote
+    assert isinstance(helpers_of_go.mean, mobula.RemoteFunction)
+
+
+@pytest.mark.parametrize("name,says", [
+    ("no.such.thing", "no module 'no' in the path"), ("alone", "no module 'alone'"),
+    ("os.path.nothing", r"module posixpath has no 'nothing'; it has .*abspath"),
+    ("helpers_of_go.Tally.nothing", "Tally has no 'nothing'; it has add, items, pid"), ("math.pi", "math's pi is a float")])
+def test_names_that_mean_nothing(name: str, says: str) -> None:
+    with pytest.raises(UnknownFunctionError, match=says):
+        _named.find(name)
+
+
+def test_a_module_that_fails_is_not_one_that_is_not_there(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "needs_more.py").write_text("import no_such_module_at_all\n")
+    (tmp_path / "is_broken.py").write_text("1/0\n")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+        _named.find("needs_more.f")
+    with pytest.raises(ZeroDivisionError):
+        _named.find("is_broken.f")
+    sys.modules.pop("needs_more", None)
+
+
+def test_names_on_the_wire() -> None:
+    assert _functions.split_name("py:a.b:00ff") == ("a.b", "00ff") and not _functions.by_name("py:a.b:00ff")
+    assert _functions.split_name("py:a.b") == ("a.b", "") and _functions.by_name("py:a.b")
+    for name in ("math/add", "py:", ""):
+        with pytest.raises(UnknownFunctionError):
+            _functions.split_name(name)
