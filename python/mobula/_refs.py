@@ -8,8 +8,8 @@ import contextlib
 import threading
 from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
-from . import _ids, _runtime, _value
-from ._client import Client, Handle, Reading, answer_error
+from . import _callbacks, _ids, _runtime, _value
+from ._client import Client, Handle, Reading, TaskContext, answer_error
 from ._wire import codec
 from ._wire import messages as m
 from ._wire.hot import Answer
@@ -77,6 +77,7 @@ class ObjectRef(Generic[T]):
             except RuntimeError:
                 pass  # the loop has ended, and with it who waited
 
+        wait = TaskWait(c)
         c.when(h, arrived)
         try:
             yield from fut.__await__()
@@ -84,6 +85,8 @@ class ObjectRef(Generic[T]):
             if not fut.done() or fut.cancelled():
                 _give_back(c, h, arrived)
             raise
+        finally:
+            wait.over()
         return load_now(c, h)  # type: ignore[no-any-return]
 
     def result(self, timeout: Optional[float] = None) -> T:
@@ -97,19 +100,38 @@ class ObjectRef(Generic[T]):
         """A future of concurrent.futures with the object's value or error."""
         fut: concurrent.futures.Future[T] = concurrent.futures.Future()
         c, h = self._h.client, self._h
+        wait = TaskWait(c)
 
-        def arrived(ref: Any = self) -> None:
+        def settle(ref: Any = self) -> None:
+            wait.over()
             try:
                 value = load_now(c, h)
             except BaseException as x:
-                if not fut.cancelled():
+                if fut.set_running_or_notify_cancel():
                     fut.set_exception(x)
                 return
-            if not fut.cancelled():
+            if fut.set_running_or_notify_cancel():
                 fut.set_result(value)
 
-        c.when(h, arrived)
+        c.when(h, lambda: _callbacks.shared.put(settle))
         return fut
+
+
+class TaskWait:
+    """What was asked to be told of counts as a wait of the task that asked: its CPU is for others until then."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, c: Client) -> None:
+        self._task: Optional[TaskContext] = _runtime.context(c)
+        if self._task.block is not None:
+            self._task.block()
+
+    def over(self) -> None:
+        """Goes on as soon as there is a CPU; a second time it does nothing."""
+        task, self._task = self._task, None
+        if task is not None and task.unblock is not None:
+            task.unblock()
 
 
 def _settle(fut: "asyncio.Future[None]") -> None:

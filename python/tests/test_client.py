@@ -182,6 +182,46 @@ def test_await_and_futures(mini: MiniNode) -> None:
         fut.result(5)
 
 
+def test_callbacks_of_futures_may_wait(mini: MiniNode) -> None:
+    """They have a thread of their own: neither the connection's reader nor whoever waits meanwhile runs them."""
+    first, second = unknown(), unknown()
+    got: list[Any] = []
+    done = threading.Event()
+
+    def wait_for_the_second(fut: Any) -> None:
+        got.append((fut.result(), mobula.get(second, timeout=10), threading.current_thread()))
+        done.set()
+
+    first.future().add_done_callback(wait_for_the_second)
+    for i, r in enumerate((first, second)):
+        with mini.lock:
+            mini._resolve(r._h.id, m.Result(m.INLINE, m.Value(*_flat(i)), 1))
+    assert done.wait(10)
+    assert got[0][:2] == (0, 1) and got[0][2] is not threading.current_thread()
+
+
+def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
+    never = unknown()
+    before = never.future()
+
+    async def wait() -> Any:
+        return await asyncio.wait_for(never, 10)
+
+    mobula.shutdown()
+    with pytest.raises(x.ShutdownError):
+        before.result(10)
+    with pytest.raises(x.ShutdownError):
+        never.future().result(10)
+    with pytest.raises(x.ShutdownError):
+        asyncio.run(wait())
+
+    async def item() -> Any:
+        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._h.client, os.urandom(16))), 10)
+
+    with pytest.raises(x.ShutdownError):
+        asyncio.run(item())
+
+
 def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:
     never = unknown()
 

@@ -188,7 +188,10 @@ class Getter:
         with self._lock:
             res = h.res
             pin = self._pins.get(h.id)
-            if res is not None and (res.kind != m.STORED or (pin is not None and pin.n)):
+            gone = c.dead is not None
+            if gone:
+                pass
+            elif res is not None and (res.kind != m.STORED or (pin is not None and pin.n)):
                 if res.kind == m.STORED and pin is not None:
                     pin.users += 1
                 c.reader.later.append(f)
@@ -199,6 +202,9 @@ class Getter:
                 if not h.fetching:
                     h.fetching = True
                     c.out.append(hot.get(h.id, True))
+        if gone:
+            f()  # finds the error
+            return
         c.flush()
         c.reader.offer()
 

@@ -45,9 +45,16 @@ class Streams:
 
     def when_item(self, task: bytes, i: int, f: Callable[[Any], None]) -> None:
         """Calls f with the handle of an item, None at the end, or the error."""
-        self._ask(task, i, f)
-        self._client.flush()
-        self._client.reader.arm()
+        c = self._client
+        with self._lock:
+            gone = c.dead
+            if gone is None:
+                self._ask(task, i, f)
+        if gone is not None:
+            f(gone.again())
+            return
+        c.flush()
+        c.reader.arm()
 
     def _ask(self, task: bytes, i: int, taker: _Taker) -> None:
         with self._lock:

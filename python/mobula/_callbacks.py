@@ -1,0 +1,65 @@
+"""A thread for what users attach to results: whoever reads the connection must not wait for their code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from typing import Callable, Optional
+
+log = logging.getLogger("mobula")
+
+
+class CallbackThread:
+    """Calls functions one after the other, in a thread that starts with the first of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._queue: queue.SimpleQueue[Optional[Callable[[], None]]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: Optional[threading.Thread] = None
+
+    def put(self, f: Callable[[], None]) -> None:
+        """Has f called after what was put before."""
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=_run, args=(self._queue,), name=self._name, daemon=True)
+                    self._thread.start()
+        self._queue.put(f)
+
+    def end(self) -> None:
+        """Lets the thread end after what was put before."""
+        self._queue.put(None)
+
+    def join(self) -> None:
+        """Waits until the thread has ended; in the thread itself there is nothing to wait for."""
+        t = self._thread
+        if t is not None and t is not threading.current_thread():
+            t.join()
+
+
+def _run(q: queue.SimpleQueue[Optional[Callable[[], None]]]) -> None:
+    while True:
+        f = q.get()
+        if f is None:
+            return
+        try:
+            f()
+        except Exception:
+            log.exception("a callback failed")
+        del f  # and what it holds
+
+
+# For the futures of single references, which nobody ends.
+shared = CallbackThread("mobula-callbacks")
+
+
+def _forked() -> None:
+    # The child has not its parent's threads.
+    global shared
+    shared = CallbackThread("mobula-callbacks")
+
+
+os.register_at_fork(after_in_child=_forked)
