@@ -118,6 +118,29 @@ def test_threads_of_a_task_wait_as_the_task_does(node: Any) -> None:
     assert got == [7, 7, 7]
 
 
+def test_what_a_task_awaits_counts_as_its_wait(binary: str) -> None:
+    with mobula.init(num_cpus=1):
+        @mobula.remote
+        def awaits(n: int) -> int:
+            async def all_of_them() -> int:
+                return sum(await asyncio.gather(*[add.remote(i) for i in range(n)]))
+
+            return asyncio.run(all_of_them())
+
+        @mobula.remote
+        def futures(n: int) -> int:
+            return sum(f.result(30) for f in [add.remote(i).future() for i in range(n)])
+
+        @mobula.remote
+        def leaves_one_behind() -> None:
+            sleep.remote(0.2).future()
+
+        assert mobula.get(awaits.remote(5), timeout=30) == 10
+        assert mobula.get(futures.remote(5), timeout=30) == 10
+        mobula.get([leaves_one_behind.remote() for _ in range(3)], timeout=30)
+        assert mobula.get([add.remote(i) for i in range(20)], timeout=30) == list(range(20))
+
+
 def test_lists_show_names(node: Any) -> None:
     r = add.remote(1)
     assert mobula.get(r, timeout=30) == 1

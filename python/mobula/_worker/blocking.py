@@ -24,8 +24,8 @@ class Blocking:
         """The task begins to wait."""
         with self._client.lock:
             call.waiting += 1
-            if call.waiting > 1:
-                return  # another thread of it waits already
+            if call.waiting > 1 or self._is_over(call):
+                return  # another thread of it waits already, or it has left this one behind
             back: list[bytes] = []
             if call is self._executor.main:
                 self.main = True
@@ -39,7 +39,7 @@ class Blocking:
         w = Waiter(1)
         with self._client.lock:
             call.waiting -= 1
-            if call.waiting > 0:
+            if call.waiting > 0 or self._is_over(call):
                 return
             self._resuming[call.work.id] = w
             self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
@@ -53,6 +53,17 @@ class Blocking:
                 self._resuming.pop(call.work.id, None)
                 if call is self._executor.main:
                     self.main = False
+
+    def ended(self, call: Call) -> None:
+        """The call is over and no longer listed; a thread that it left behind may wait still, and holds nothing up."""
+        if call is self._executor.main:
+            self.main = False
+        if self._resuming:
+            with self._client.lock:
+                self.resumed(call.work.id)
+
+    def _is_over(self, call: Call) -> bool:
+        return self._executor.calls.get(call.work.id) is not call
 
     def resumed(self, task: bytes) -> None:
         """The node has a CPU. The client's lock is held."""

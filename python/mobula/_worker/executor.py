@@ -82,10 +82,11 @@ class Executor:
                 self._not_created(work, err)
             del x
         call.in_user = False
+        self.report(call, done, err, holds)
+        self.blocking.ended(call)
         if main:
             self.main = None
             client.fallback = client.root
-        self.report(call, done, err, holds)
         _current.reset(token)
         now = time.time_ns()
         if now - self._stats > _STATS_EVERY:
