@@ -200,6 +200,15 @@ def test_callbacks_of_futures_may_wait(mini: MiniNode) -> None:
     assert got[0][:2] == (0, 1) and got[0][2] is not threading.current_thread()
 
 
+def test_somebody_reads_when_a_reader_has_left(mini: MiniNode) -> None:
+    asked, other = unknown(), unknown()
+    fut = asked.future()
+    assert mobula.wait([other], timeout=0.5) == ([], [other])  # meanwhile the keeper has gone to sleep
+    with mini.lock:
+        mini._resolve(asked._h.id, m.Result(m.INLINE, m.Value(*_flat(7)), 1))
+    assert fut.result(10) == 7
+
+
 def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
     never = unknown()
     before = never.future()

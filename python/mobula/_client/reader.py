@@ -176,7 +176,8 @@ class Reader:
             if calm >= _CALM:
                 self.quiet = True
                 timeout = None
-                if c.unsent() or self._sleepers:
+                # Who stops reading after this wakes us; who stopped before has left the role to us.
+                if c.unsent() or self._sleepers or not (mine or self._role.locked()):
                     self.quiet, timeout = False, TICK
             try:
                 if mine:
@@ -190,6 +191,8 @@ class Reader:
             except Exception:
                 log.exception("a message from the node could not be handled")
             self.quiet = False
+            if timeout is None and not mine:
+                calm = 0  # there may be nobody else to read
             if mine and self._sleepers:
                 mine = self._keeper_reads = False
                 self._role.release()
