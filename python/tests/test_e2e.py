@@ -155,6 +155,16 @@ def test_wait_gives_the_fastest(node: Any) -> None:
     mobula.cancel(slow, force=True)
 
 
+def test_nobody_waits_behind_a_long_task(node: Any) -> None:
+    mobula.get([sleep.remote(0) for _ in range(500)])  # of sleep it is known now that it takes no time
+    for round in range(3):
+        slow, *quick = [sleep.remote(20 if i == 0 else 0) for i in range(50)]
+        assert mobula.get(quick, timeout=10) == [0] * 49, round
+        mobula.cancel(slow, force=True)
+        with pytest.raises(x.TaskCancelledError):
+            mobula.get(slow, timeout=10)
+
+
 def test_streams(node: Any) -> None:
     @mobula.remote
     def items(n: int) -> Iterator[Any]:

@@ -38,6 +38,8 @@ class Reader:
         self._sleepers: deque[Waiter] = deque()
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
         self.quiet = False  # the keeper sleeps until it is woken
+        self.tick: Optional[Callable[[], None]] = None  # called by the keeper while it is awake
+        self._armed = False
         self._keeper_reads = False
         self._ended = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="mobula-keeper", daemon=True)
@@ -150,6 +152,7 @@ class Reader:
 
     def arm(self) -> None:
         """Wakes the keeper, which has gone to sleep for want of work."""
+        self._armed = True
         self.quiet = False
         self._wake_keeper()
 
@@ -191,14 +194,16 @@ class Reader:
             except Exception:
                 log.exception("a message from the node could not be handled")
             self.quiet = False
-            if timeout is None and not mine:
-                calm = 0  # there may be nobody else to read
+            if self._armed:
+                self._armed, calm = False, 0
             if mine and self._sleepers:
                 mine = self._keeper_reads = False
                 self._role.release()
                 self._hand_over()
                 last = -1  # who was woken shall find it free
                 handed = True
+            if self.tick is not None:
+                self.tick()
             if c.unsent():
                 c.flush()
                 calm = 0

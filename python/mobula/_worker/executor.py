@@ -24,6 +24,7 @@ from .streaming import Streaming
 from .user import run
 
 _current = _runtime.current
+_LONG = 10_000_000  # nanoseconds; tasks are pushed ahead for a millisecond's work
 _STATS_EVERY = 1_000_000_000  # nanoseconds
 
 
@@ -41,6 +42,7 @@ class Executor:
         self.blocking = Blocking(self)
         self.streaming = Streaming(self)
         self.interrupts = Interrupts(self)
+        client.reader.tick = self.tick
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
         self._stats = 0
@@ -60,6 +62,8 @@ class Executor:
                     return
                 client.wait(idle, None)
                 continue
+            if queue and client.reader.quiet:
+                client.reader.arm()  # somebody has to see if it takes long
             self.execute(work, True)
 
     def execute(self, work: Work, main: bool = False) -> None:
@@ -95,6 +99,16 @@ class Executor:
         client.maybe_flush()
         if self.drain:
             self.idle.done()
+
+    def tick(self) -> None:
+        """A task that takes long gives back what is queued behind it, which may run elsewhere meanwhile."""
+        call = self.main
+        if call is None or not self.queue or call.work.kind != m.TASK or time.time_ns() - call.started < _LONG:
+            return
+        with self.client.lock:
+            back = self.give_back()
+            if back:
+                self.client.send(codec.message(m.Blocked(b"", call.work.lease, back)))
 
     def _perform(self, call: Call, holds: Holds) -> bytes:
         """Gives the encoded results."""
@@ -177,10 +191,14 @@ class Executor:
 
     def give_back(self) -> list[bytes]:
         """Takes out what is queued; gives their ids."""
-        back = [w.id for w in self.queue]
-        self.queue.clear()
-        self.pending -= len(back)
-        return back
+        back: list[bytes] = []
+        while True:
+            try:
+                back.append(self.queue.pop().id)  # the main thread may take the next at this moment
+            except IndexError:
+                self.pending -= len(back)
+                back.reverse()
+                return back
 
 
 def _rss() -> int:

@@ -42,6 +42,8 @@ class Orders:
         if returned:
             e.pending -= len(returned)
             self._client.send(codec.message(m.Blocked(b"", works[0].lease, returned)))
+        if e.main is not None and self._client.reader.quiet:
+            self._client.reader.arm()  # somebody has to see if it takes long
         e.idle.done()
 
     def _dispatch(self, w: Work) -> None:
