@@ -20,13 +20,17 @@ class CallbackThread:
         self._lock = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
-    def put(self, f: Callable[[], None]) -> None:
-        """Has f called after what was put before."""
+    def start(self) -> None:
+        """Starts the thread, if it has not."""
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
                     self._thread = threading.Thread(target=_run, args=(self._queue,), name=self._name, daemon=True)
                     self._thread.start()
+
+    def put(self, f: Callable[[], None]) -> None:
+        """Has f called after what was put before."""
+        self.start()
         self._queue.put(f)
 
     def end(self) -> None:

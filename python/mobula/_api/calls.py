@@ -17,8 +17,8 @@ _ZERO = bytes(4)
 Encoder = Callable[[Any, int], _value.Encoded]
 
 
-def _encode(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
-            encode: Encoder) -> tuple[bytes, int, list[Handle]]:
+def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
+                encode: Encoder) -> tuple[bytes, int, list[Handle]]:
     """The encoded arguments, what they cost, and handles to give up after the submit."""
     out: list[bytes] = []
     cost = 512
@@ -57,7 +57,7 @@ def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, A
     """The arguments of a call, which may go out now, and what is to be let go once it has."""
     if c.dead is not None:
         raise c.dead.again()
-    packed, cost, large = _encode(c, tc, args, kwargs, encode)
+    packed, cost, large = encode_args(c, tc, args, kwargs, encode)
     if c.credit.left is not None:
         c.credit.admit(cost, tc)
     tc.called = True

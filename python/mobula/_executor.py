@@ -1,0 +1,432 @@
+"""mobula.Executor: concurrent.futures over tasks.
+
+Calls go to the node some at a time, as many as may run at once and, where the node itself sees to that bound, as many
+again, so that no process waits for its next. The others wait here, where cancelling them is certain. What comes back is handled in a
+thread of the executor's own: callbacks may take their time and may wait.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import multiprocessing
+import threading
+import time
+import uuid
+import weakref
+from collections import deque
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, Future
+from functools import partial
+from typing import Any, Callable, Iterable, Iterator, Optional, ParamSpec, TypeVar
+
+from . import _runtime
+from ._api import cluster_resources
+from ._call import Caller, PackedCall, label
+from ._callbacks import CallbackThread
+from ._refs import ObjectRef, TaskWait, load_now
+from .exceptions import InvalidError, MobulaError, TaskError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TICK = 0.001  # the smallest part of a CPU that can be asked for
+
+
+class Executor(futures.Executor):
+    """An executor whose calls are tasks on the node.
+
+    max_workers: how many calls run at once; by default, as many as the node has CPUs. Beyond that number each call asks for its
+    share of the CPUs, so that they all run.
+    initializer, initargs: called in each worker process before its first call of this executor. If that fails, the executor
+    is broken.
+    options: those of @mobula.remote, for each call: num_cpus, memory, resources, max_retries, retry_exceptions, timeout and so on.
+
+    A call's worker that dies costs the call an attempt, not the executor. An exception is the function's own, with the traceback of
+    where it was raised as its cause. Arguments are taken at the submit: what cannot be pickled is the future's error. A reference
+    among the positional or keyword arguments is passed as its value. Futures of calls that the node has are running, even if
+    they wait there.
+    """
+
+    def __init__(self, max_workers: Optional[int] = None, *, initializer: Optional[Callable[..., object]] = None,
+                 initargs: tuple[Any, ...] = (), **options: Any) -> None:
+        if max_workers is not None and max_workers <= 0:
+            raise ValueError(f"max_workers must be greater than 0, got {max_workers}")
+        if initializer is not None and not callable(initializer):
+            raise TypeError(f"initializer must be callable, got {initializer!r}")
+        if "num_returns" in options:
+            raise InvalidError("num_returns is no option of an Executor: each call has one result")
+        client = _runtime.client()
+        cpus = max(cluster_resources().get("CPU", 0.0), _TICK)
+        self._max_workers: int = max_workers or max(1, int(cpus))
+        share = options.get("num_cpus")
+        if share is None:
+            share = 1 if self._max_workers <= cpus else max(_TICK, int(1000 * cpus / self._max_workers) / 1000)
+            options["num_cpus"] = share
+        # Where the calls that run at once use up the CPUs, the node holds the others back.
+        full = share * (self._max_workers + 1) > cpus
+        caller = Caller(client, {"num_returns": 1, **options}, _Runner(initializer, initargs))
+        self._calls = _Calls(caller, self._max_workers * (2 if full else 1))
+        _live.add(self._calls)
+        weakref.finalize(self, self._calls.close, False).atexit = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Has fn called with the arguments, as a task.
+
+        RuntimeError after shutdown, BrokenExecutor when the node is gone or an initializer has failed.
+        """
+        return self._calls.submit(fn, args, kwargs, label(fn))
+
+    def map(self, fn: Callable[..., T], *iterables: Iterable[Any], timeout: Optional[float] = None, chunksize: int = 1,
+            buffersize: Optional[int] = None) -> Iterator[T]:
+        """The results of fn over the iterables, in order. Each task makes chunksize calls.
+
+        timeout: seconds from this call in which all results must be there; TimeoutError otherwise. buffersize: how many chunks may be
+        submitted and not yet taken, by default all are at once.
+        """
+        if chunksize < 1:
+            raise ValueError(f"chunksize must be >= 1, got {chunksize}")
+        if buffersize is not None:
+            if not isinstance(buffersize, int):
+                raise TypeError(f"buffersize must be an integer or None, got {buffersize!r}")
+            if buffersize < 1:
+                raise ValueError(f"buffersize must be None or > 0, got {buffersize}")
+        until = None if timeout is None else time.monotonic() + timeout
+        rows = zip(*iterables)
+        if chunksize == 1:
+            return _results((self.submit(fn, *row) for row in rows), until, buffersize)
+        name = label(fn)
+        chunks = iter(lambda: tuple(itertools.islice(rows, chunksize)), ())
+        lists = _results((self._calls.submit(_chunk, (fn, chunk), {}, name) for chunk in chunks), until, buffersize)
+        return _flat(lists)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Takes no more calls. wait: until those it has are done; cancel_futures: those that have not begun are cancelled."""
+        self._calls.close(cancel_futures)
+        if wait:
+            self._calls.join()
+
+    def terminate_workers(self) -> None:
+        """Shuts down at once: what has not begun is cancelled, what runs is interrupted, as mobula.cancel does."""
+        self._calls.close(True)
+        self._calls.cancel_running(False)
+
+    def kill_workers(self) -> None:
+        """Shuts down at once: what has not begun is cancelled, what runs is killed, as mobula.cancel does with force."""
+        self._calls.close(True)
+        self._calls.cancel_running(True)
+
+
+def _chunk(fn: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
+    return [fn(*row) for row in rows]
+
+
+def _results(submitted: "Iterator[Future[Any]]", until: Optional[float], ahead: Optional[int]) -> Iterator[Any]:
+    """Submits, all or as many as may be ahead, and gives the iterator over the results."""
+    return _take(deque(itertools.islice(submitted, ahead)), submitted, until)
+
+
+def _take(fs: "deque[Future[Any]]", submitted: "Iterator[Future[Any]]", until: Optional[float]) -> Iterator[Any]:
+    try:
+        while fs:
+            fs.extend(itertools.islice(submitted, 1))
+            # Neither the future nor its result is kept while the caller has the result.
+            yield _result_or_cancel(fs, until)
+    finally:
+        for f in fs:
+            f.cancel()
+
+
+def _result_or_cancel(fs: "deque[Future[Any]]", until: Optional[float]) -> Any:
+    f = fs.popleft()
+    try:
+        return f.result(None if until is None else until - time.monotonic())
+    finally:
+        f.cancel()
+        del f
+
+
+def _flat(lists: Iterator[list[T]]) -> Iterator[T]:
+    for values in lists:
+        values.reverse()
+        while values:
+            yield values.pop()
+
+
+# ---- in the worker
+
+
+class _InitializerError(Exception):
+    """The initializer of a worker process failed."""
+
+
+class _Runner:
+    """What a task of an executor runs; a process has one for each executor, as one has of each function."""
+
+    def __init__(self, initializer: Optional[Callable[..., object]], initargs: tuple[Any, ...], identity: str = "") -> None:
+        self.__qualname__ = "Executor"
+        self._initializer = initializer
+        self._initargs = initargs
+        self._identity = identity or (uuid.uuid4().hex if initializer is not None else "")
+        self._lock = threading.Lock()
+        self._failed: Optional[str] = None
+        self._ready = initializer is None
+
+    def __call__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if not self._ready:
+            self._initialize()
+        return fn(*args, **kwargs)
+
+    def _initialize(self) -> None:
+        with self._lock:
+            if self._failed is not None:
+                raise _InitializerError(self._failed)
+            if self._ready or self._initializer is None:
+                return
+            try:
+                self._initializer(*self._initargs)
+            except BaseException as x:
+                logging.getLogger("concurrent.futures").critical("Exception in initializer:", exc_info=True)
+                self._failed = f"the initializer of a worker process failed: {type(x).__name__}: {x}"
+                raise _InitializerError(self._failed) from x
+            self._ready = True
+
+    def __reduce__(self) -> Any:
+        # The key comes first: proxies of a multiprocessing manager among the rest are connected as they are unpickled.
+        return _restore_runner, (_AuthKey(), self._initializer, self._initargs, self._identity)
+
+
+def _restore_runner(key: object, initializer: Optional[Callable[..., object]], initargs: tuple[Any, ...], identity: str) -> _Runner:
+    return _Runner(initializer, initargs, identity)
+
+
+class _AuthKey:
+    """The driver's key for multiprocessing's connections, which its workers share, as those of a process pool do."""
+
+    given = False
+
+    def __reduce__(self) -> Any:
+        ours = _runtime.state.worker is None or _AuthKey.given
+        return _share_authkey, (bytes(multiprocessing.current_process().authkey) if ours else b"",)
+
+
+def _share_authkey(key: bytes) -> None:
+    if key and _runtime.state.worker is not None:
+        multiprocessing.current_process().authkey = key
+        _AuthKey.given = True
+
+
+# ---- in the program
+
+
+class _Call:
+    """One call and its future."""
+
+    __slots__ = ("future", "packed", "ref", "wait")
+
+    def __init__(self, future: "Future[Any]", packed: PackedCall, wait: TaskWait) -> None:
+        self.future = future
+        self.packed = packed
+        self.ref: Optional[ObjectRef[Any]] = None
+        self.wait = wait
+
+
+class _Calls:
+    """The calls of an executor, which outlive it."""
+
+    def __init__(self, caller: Caller, most: int) -> None:
+        self._caller = caller
+        self._client = caller.client
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: deque[_Call] = deque()
+        self._sent: set[_Call] = set()
+        self._sending = False
+        self._open = 0  # calls whose futures are not settled
+        self._closed = False
+        self._broken: Optional[str] = None
+        self._cause: Optional[BaseException] = None
+        self._thread = CallbackThread("mobula-executor")
+
+    def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self._check()
+        try:
+            packed = self._caller.pack(fn, args, kwargs, name)
+        except MobulaError as x:
+            if self._client.dead is not None:
+                self._break(f"the node is gone: {x}", x)
+                self._check()
+            _fail(future, x)
+            return future
+        except Exception as x:
+            _fail(future, x)
+            return future
+        call = _Call(future, packed, TaskWait(self._client))
+        with self._lock:
+            ok = not self._closed and self._broken is None
+            if ok:
+                self._thread.start()  # whoever shuts down waits for its end
+                self._open += 1
+                self._waiting.append(call)
+        if not ok:
+            call.wait.over()
+            packed.drop()
+            self._check()
+        self._send()
+        return future
+
+    def _check(self) -> None:
+        if self._broken is not None:
+            raise BrokenExecutor(self._broken) from self._cause
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+    def _send(self) -> None:
+        """Sends what may be sent. One thread does so at a time; another's call is seen by it."""
+        while True:
+            with self._lock:
+                if self._sending or not self._waiting or len(self._sent) >= self._most:
+                    return
+                call = self._waiting.popleft()
+                self._sending = True
+            try:
+                self._begin(call)
+            except BaseException as x:  # of a signal's handler
+                self._thread.put(partial(self._settle_with, call, x))
+                raise
+            finally:
+                del call
+                with self._lock:
+                    self._sending = False
+
+    def _begin(self, call: _Call) -> None:
+        if not call.future.set_running_or_notify_cancel():
+            call.packed.drop()
+            self._thread.put(partial(self._settled, call))
+            return
+        ref = call.ref = call.packed.send()
+        with self._lock:
+            self._sent.add(call)
+        self._client.when(ref._h, partial(self._arrived, call))
+
+    def _arrived(self, call: _Call) -> None:
+        """In the thread that reads: the next may go, the rest is for ours."""
+        self._thread.put(partial(self._settle, call))
+        with self._lock:
+            self._sent.discard(call)
+        self._send()
+
+    def _settle(self, call: _Call) -> None:
+        """In our thread: the future gets what came."""
+        ref, call.ref = call.ref, None
+        assert ref is not None
+        try:
+            value = load_now(self._client, ref._h)
+        except BaseException as x:
+            self._settle_with(call, self._error(x))
+            return
+        self._settled(call)
+        call.future.set_result(value)
+
+    def _settle_with(self, call: _Call, x: BaseException) -> None:
+        self._settled(call)
+        call.future.set_exception(x)
+
+    def _settled(self, call: _Call) -> None:
+        call.wait.over()
+        with self._lock:
+            self._open -= 1
+            end = self._closed and self._open == 0
+        if end:
+            self._thread.end()
+
+    def _error(self, x: BaseException) -> BaseException:
+        if isinstance(x, TaskError) and isinstance(x.cause, _InitializerError):
+            self._break(str(x.cause), _plain(x))
+            return BrokenExecutor(str(x.cause))
+        if self._client.dead is not None:
+            self._break(f"the node is gone: {x}", x)
+            return _broken(f"the node is gone: {x}", x)
+        return _own(x) if isinstance(x, TaskError) else x
+
+    def _break(self, why: str, cause: BaseException) -> None:
+        """Nothing more will be done: what waits fails."""
+        with self._lock:
+            if self._broken is None:
+                self._broken, self._cause = why, cause
+            waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            call.packed.drop()
+            if call.future.set_running_or_notify_cancel():
+                call.future.set_exception(_broken(why, cause))
+            self._thread.put(partial(self._settled, call))
+
+    def close(self, cancel: bool) -> None:
+        """Takes no more calls; cancel: those that were not sent are cancelled."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            waiting: deque[_Call] = deque()
+            if cancel:
+                waiting, self._waiting = self._waiting, deque()
+            end = first and self._open == 0
+        for call in waiting:
+            call.packed.drop()
+            call.future.cancel()
+            call.future.set_running_or_notify_cancel()
+            self._thread.put(partial(self._settled, call))
+        if end:
+            self._thread.end()
+
+    def cancel_running(self, force: bool) -> None:
+        with self._lock:
+            sent = list(self._sent)
+        if self._client.dead is None:
+            for call in sent:
+                self._client.cancel(call.packed.task, force, True)
+
+    def join(self) -> None:
+        self._thread.join()
+
+
+def _fail(future: "Future[Any]", x: BaseException) -> None:
+    future.set_running_or_notify_cancel()
+    future.set_exception(x)
+
+
+def _broken(why: str, cause: BaseException) -> BrokenExecutor:
+    x = BrokenExecutor(why)
+    x.__cause__ = cause
+    return x
+
+
+def _plain(x: TaskError) -> TaskError:
+    """The error without its cause, which is to be the cause of that."""
+    y = TaskError(x.message, name=x.name, task=x.task)
+    y.remote_traceback = x.remote_traceback
+    return y
+
+
+def _own(x: TaskError) -> BaseException:
+    """The exception that the function raised."""
+    if x.cause is None:
+        return x
+    x.cause.__cause__ = _plain(x)
+    return x.cause
+
+
+_live: "weakref.WeakSet[_Calls]" = weakref.WeakSet()
+
+
+def _finish() -> None:
+    """At the program's end: what was submitted is done first, as with other executors."""
+    for calls in list(_live):
+        calls.close(False)
+    for calls in list(_live):
+        calls.join()
+
+
+atexit.register(_finish)  # after the one that shuts down, and so called before it
+
+__all__ = ["Executor"]
