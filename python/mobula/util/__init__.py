@@ -1,0 +1,1 @@
+"""What programs build on tasks and actors."""
