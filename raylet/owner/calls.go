@@ -175,8 +175,8 @@ func (c *Core) pump(a *actorRec) {
 	if a.state != actor.Alive || a.lease == nil {
 		return
 	}
-	l := a.lease
-	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.len() < c.cfg.ActorWindow {
+	l, window := a.lease, c.window(a)
+	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.len() < window {
 		t := a.queue.head
 		t.unlist()
 		if len(t.spec.Args) == 0 {
@@ -199,6 +199,20 @@ func (c *Core) pump(a *actorRec) {
 			c.push(l, t, args)
 		}
 	}
+}
+
+// window bounds the calls pushed to an actor and not done. It is no less than what the actor runs at once: calls that wait for
+// another must not keep that one out.
+func (c *Core) window(a *actorRec) int {
+	n := int64(c.cfg.ActorWindow)
+	if a.opts == nil {
+		return int(n)
+	}
+	all := int64(a.opts.MaxConcurrency)
+	for _, g := range a.opts.Groups {
+		all += int64(g.Max)
+	}
+	return int(max(n, all))
 }
 
 // callOver is the end of a call, whatever it was.

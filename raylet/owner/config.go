@@ -25,7 +25,7 @@ type Config struct {
 	PipelineTime time.Duration
 	// MaxPipeline bounds the tasks pushed ahead over one lease. Default 256.
 	MaxPipeline int
-	// ActorWindow bounds the calls pushed to one actor and not done. Default 512.
+	// ActorWindow bounds the calls pushed to one actor and not done, where the actor's own concurrency is no larger. Default 512.
 	ActorWindow int
 
 	// CancelGrace is how long a task past its deadline may ignore its cancelled context

@@ -135,6 +135,24 @@ func TestPendingCallsLimit(t *testing.T) {
 	s.wantError(s.call(a, 3).ID.Return(0), errs.CodePendingCallsLimit)
 }
 
+// As many calls are pushed as an actor may run at once, however small the window: the last may be what the others wait for.
+func TestTheWindowIsNoSmallerThanAnActorsConcurrency(t *testing.T) {
+	s := newScript(t, Config{ActorWindow: 2})
+	opts := *counter
+	opts.MaxConcurrency, opts.Groups = 3, []wire.ConcurrencyGroup{{Name: "io", Max: 2}}
+	for want, o := range map[int]*wire.TaskOptions{5: &opts, 2: counter} {
+		a, _ := s.spawn(o, worker)
+		pushed := 0
+		for seq := range uint64(8) {
+			s.call(a, seq+1)
+			pushed += len(s.pushed(worker))
+		}
+		if pushed != want {
+			t.Errorf("%d calls are pushed, want %d", pushed, want)
+		}
+	}
+}
+
 func TestActorWithoutRestartsDies(t *testing.T) {
 	s := newScript(t, Config{})
 	a, l := s.spawn(counter, worker)
