@@ -1,1 +1,10 @@
-"""What programs build on tasks and actors."""
+"""What programs build on tasks and actors: pools, queues, progress bars, samples of memory.
+
+mobula.util.queue has the queue's errors, mobula.util.joblib the backend for joblib.
+"""
+
+from ._actor_pool import ActorPool
+from ._progress import progress
+from .queue import Queue
+
+__all__ = ["ActorPool", "Queue", "progress"]

@@ -1,0 +1,123 @@
+"""A pool of actors that share work."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+from .._api import ActorHandle, get, wait
+from .._refs import ObjectRef
+
+Call = Callable[[ActorHandle, Any], "ObjectRef[Any]"]
+
+
+class ActorPool:
+    """Gives each value to the next actor that is free.
+
+        pool = ActorPool([Model.remote() for _ in range(4)])
+        for y in pool.map(lambda actor, x: actor.predict.remote(x), xs):
+            ...
+
+    An actor has one call of the pool's at a time; values beyond the actors wait here. The function gets an actor and a value, makes the
+    call and gives its reference. An error of the call is raised where its result would come, and the actor goes on serving.
+    """
+
+    def __init__(self, actors: Iterable[ActorHandle]) -> None:
+        self._idle: deque[ActorHandle] = deque(actors)
+        self._waiting: deque[tuple[Call, Any]] = deque()
+        self._running: dict[ObjectRef[Any], tuple[int, ActorHandle]] = {}
+        self._by_number: dict[int, ObjectRef[Any]] = {}
+        self._submitted = 0  # the number of the next call
+        self._returned = 0  # the number of the call whose result is next
+
+    def map(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
+        """The results in the order of the values. Results of earlier calls that nobody took are dropped."""
+        return self._map(fn, values, self.get_next)
+
+    def map_unordered(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
+        """The results as they come. Results of earlier calls that nobody took are dropped."""
+        return self._map(fn, values, self.get_next_unordered)
+
+    def _map(self, fn: Call, values: Iterable[Any], next_result: Callable[[], Any]) -> Iterator[Any]:
+        self._waiting.clear()
+        for ref in list(self._running):
+            self._take(ref)
+        for v in values:
+            self.submit(fn, v)
+
+        def results() -> Iterator[Any]:
+            while self.has_next():
+                yield next_result()
+
+        return results()
+
+    def submit(self, fn: Call, value: Any) -> None:
+        """Gives a value to a free actor, or to the first that will be."""
+        if not self._idle:
+            self._waiting.append((fn, value))
+            return
+        actor = self._idle.popleft()
+        ref = fn(actor, value)
+        self._running[ref] = self._submitted, actor
+        self._by_number[self._submitted] = ref
+        self._submitted += 1
+
+    def has_next(self) -> bool:
+        """Whether there is a result to come."""
+        return bool(self._running)
+
+    def get_next(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
+        """The next result in the order of the calls.
+
+        StopIteration if there is none; TimeoutError after timeout seconds: the result may be asked for again, or, with
+        ignore_if_timedout, is dropped. Not after get_next_unordered.
+        """
+        if not self.has_next():
+            raise StopIteration("no more results")
+        ref = self._by_number.get(self._returned)
+        if ref is None:
+            raise ValueError("get_next after get_next_unordered: which result is next is not known any more")
+        if timeout is not None and not wait([ref], timeout=timeout)[0]:
+            if ignore_if_timedout:
+                self._take(ref)
+            raise TimeoutError(f"call {self._returned - ignore_if_timedout} of the pool has no result after {timeout} s")
+        self._take(ref)
+        return get(ref)
+
+    def get_next_unordered(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
+        """The result that comes first. Errors as of get_next; with ignore_if_timedout nothing is dropped, since no call is the late one."""
+        if not self.has_next():
+            raise StopIteration("no more results")
+        ready, _ = wait(list(self._running), timeout=timeout)
+        if not ready:
+            raise TimeoutError(f"none of the pool's {len(self._running)} calls has a result after {timeout} s")
+        self._take(ready[0])
+        return get(ready[0])
+
+    def _take(self, ref: "ObjectRef[Any]") -> None:
+        """A result is had or dropped: the actor is free for the next."""
+        number, actor = self._running.pop(ref)
+        del self._by_number[number]
+        self._returned = max(self._returned, number + 1)
+        self._idle.append(actor)
+        if self._waiting:
+            self.submit(*self._waiting.popleft())
+
+    def has_free(self) -> bool:
+        """Whether an actor is free, and nothing waits for one."""
+        return bool(self._idle) and not self._waiting
+
+    def pop_idle(self) -> Optional[ActorHandle]:
+        """Takes a free actor out of the pool; None if there is none."""
+        return self._idle.popleft() if self.has_free() else None
+
+    def push(self, actor: ActorHandle) -> None:
+        """Adds an actor; ValueError if it is in the pool already."""
+        if actor in self._idle or any(actor == a for _, a in self._running.values()):
+            raise ValueError(f"{actor!r} is in the pool already")
+        self._idle.append(actor)
+        if self._waiting:
+            self.submit(*self._waiting.popleft())
+
+
+__all__ = ["ActorPool"]

@@ -1,0 +1,211 @@
+"""mobula.util on the real node."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import queue
+import sys
+import threading
+import time
+from typing import Any, Iterator
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import mobula
+import waiting
+from mobula import exceptions as x
+from mobula.util import ActorPool, Queue, progress
+from mobula.util.queue import Empty, Full
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def node(binary: str) -> Iterator[Any]:
+    with mobula.init(num_cpus=2, object_store_memory=64 << 20) as c:
+        yield c
+
+
+@mobula.remote
+class Worker:
+    def double(self, n: int) -> int:
+        return 2 * n
+
+    def slowly(self, t: float) -> float:
+        time.sleep(t)
+        return t
+
+    def fails(self, n: int) -> int:
+        raise KeyError(n)
+
+
+def double(a: Any, n: int) -> Any:
+    return a.double.remote(n)
+
+
+def slowly(a: Any, t: float) -> Any:
+    return a.slowly.remote(t)
+
+
+def test_a_pool_maps() -> None:
+    pool = ActorPool(Worker.remote() for _ in range(3))
+    assert list(pool.map(double, range(20))) == [2 * n for n in range(20)]
+    assert sorted(pool.map_unordered(double, range(20))) == [2 * n for n in range(20)]
+    first = pool.map_unordered(slowly, [1.0, 0.0, 0.0, 0.0])
+    assert [next(first) for _ in range(3)] == [0.0] * 3  # two actors did these beside the slow one
+    assert list(pool.map(double, [1, 2])) == [2, 4]  # the slow one's result is dropped
+    assert list(pool.map(double, [])) == []
+    it = pool.map(lambda a, n: a.fails.remote(n) if n == 1 else a.double.remote(n), range(3))
+    assert next(it) == 0
+    with pytest.raises(KeyError):
+        next(it)
+    assert list(pool.map(double, range(5))) == [0, 2, 4, 6, 8]  # the actor of the call that failed serves on
+
+
+def test_a_pool_gives_one_result_after_the_other() -> None:
+    a, b = Worker.remote(), Worker.remote()
+    pool = ActorPool([a, b])
+    assert pool.has_free() and not pool.has_next()
+    for n in range(3):
+        pool.submit(double, n)
+    assert pool.has_next() and not pool.has_free() and pool.pop_idle() is None
+    assert [pool.get_next() for _ in range(3)] == [0, 2, 4]
+    with pytest.raises(StopIteration):
+        pool.get_next()
+    with pytest.raises(StopIteration):
+        pool.get_next_unordered()
+    pool.submit(slowly, 0.5)
+    pool.submit(double, 1)
+    assert pool.get_next_unordered(timeout=20) == 2
+    with pytest.raises(TimeoutError):
+        pool.get_next_unordered(timeout=0.01)
+    with pytest.raises(ValueError, match="after get_next_unordered"):
+        pool.get_next()
+    assert pool.get_next_unordered() == 0.5
+    pool.submit(slowly, 0.3)
+    pool.submit(double, 5)
+    with pytest.raises(TimeoutError):
+        pool.get_next(timeout=0.01)
+    with pytest.raises(TimeoutError):
+        pool.get_next(timeout=0.01, ignore_if_timedout=True)
+    assert pool.get_next() == 10 and not pool.has_next()
+    with pytest.raises(ValueError, match="in the pool already"):
+        pool.push(a)
+    idle = pool.pop_idle()
+    assert idle in (a, b)
+    pool.push(idle)
+    assert {pool.pop_idle(), pool.pop_idle()} == {a, b} and pool.pop_idle() is None
+    pool.submit(double, 4)
+    assert not pool.has_next()
+    pool.push(a)
+    assert pool.get_next() == 8
+
+
+def test_a_queue_is_first_in_first_out() -> None:
+    q = Queue(maxsize=3)
+    assert q.empty() and not q.full() and len(q) == 0
+    for i in range(3):
+        q.put(i)
+    assert q.full() and q.size() == q.qsize() == 3
+    with pytest.raises(Full):
+        q.put_nowait(3)
+    with pytest.raises(queue.Full):
+        q.put(3, timeout=0.05)
+    assert [q.get(), q.get(timeout=1), q.get_nowait()] == [0, 1, 2]
+    with pytest.raises(Empty):
+        q.get_nowait()
+    with pytest.raises(queue.Empty):
+        q.get(timeout=0.05)
+    q.put_nowait_batch(["a", "b"])
+    with pytest.raises(Full, match="2 more items"):
+        q.put_nowait_batch(["c", "d"])
+    with pytest.raises(Empty, match="fewer than 3"):
+        q.get_nowait_batch(3)
+    assert q.get_nowait_batch(2) == ["a", "b"] and q.get_nowait_batch(0) == []
+    for wrong in (lambda: q.get(timeout=-1), lambda: q.put(1, timeout=-1), lambda: q.get_nowait_batch(-1)):
+        with pytest.raises(ValueError):
+            wrong()
+    ref, a = mobula.put(1), np.arange(50_000)
+    q.put_nowait_batch([ref, a])
+    assert q.get() == ref and (q.get() == a).all()  # a reference stays one
+    q.shutdown()
+    with pytest.raises(x.ActorDiedError):
+        q.size()
+
+
+def test_a_queue_between_tasks() -> None:
+    q = Queue(maxsize=2)
+
+    @mobula.remote(num_cpus=0.5)
+    def produce(q: Queue, n: int) -> None:
+        for i in range(n):
+            q.put(i)
+
+    @mobula.remote(num_cpus=0.5)
+    def consume(q: Queue, n: int) -> list[int]:
+        return [q.get(timeout=20) for _ in range(n)]
+
+    total = consume.remote(q, 60)
+    mobula.get([produce.remote(q, 20) for _ in range(3)], timeout=60)
+    assert sorted(mobula.get(total, timeout=60)) == sorted(3 * list(range(20)))
+
+
+def test_many_wait_for_one_queue() -> None:
+    """Calls that wait keep no other from being served, however many they are."""
+    q = Queue()
+    got: list[int] = []
+
+    async def wait_for_all() -> None:
+        takers = [asyncio.ensure_future(q.get_async()) for _ in range(1500)]
+        await asyncio.sleep(0)  # they ask
+        assert await q.actor.size.remote() == 0
+        await asyncio.gather(*[q.put_async(i) for i in range(1500)])
+        got.extend(await asyncio.gather(*takers))
+
+    asyncio.run(asyncio.wait_for(wait_for_all(), 60))
+    assert sorted(got) == list(range(1500))
+
+
+def test_queues_in_coroutines() -> None:
+    async def both() -> list[Any]:
+        q = Queue(maxsize=1)
+        late = asyncio.ensure_future(q.get_async(timeout=20))
+        await q.put_async(1)
+        with pytest.raises(Empty):
+            await q.get_async(block=False) if await late == 1 else None
+        await q.put_async(2)
+        with pytest.raises(Full):
+            await q.put_async(3, timeout=0.05)
+        return [await late, await q.get_async()]
+
+    assert asyncio.run(both()) == [1, 2]
+
+
+def test_a_queue_ends_when_those_who_wait_are_served() -> None:
+    q = Queue()
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(q.get()))
+    t.start()
+    waiting.until(lambda: not mobula.wait([q.actor.served.remote()], timeout=0.05)[0])
+    threading.Timer(0.3, q.put, ["last"]).start()
+    q.shutdown(grace_period_s=20)
+    t.join(20)
+    assert got == ["last"]
+
+
+def test_progress() -> None:
+    @mobula.remote
+    def work(i: int) -> int:
+        if i == 3:
+            raise ValueError(i)
+        return i
+
+    shown = io.StringIO()
+    refs = [work.remote(i) for i in range(30)]
+    assert progress([*refs, refs[0]], desc="work", file=shown, ascii=True) == [*refs, refs[0]]
+    assert "work: 100%" in shown.getvalue() and "30/30" in shown.getvalue()
+    assert mobula.get(refs[:3]) == [0, 1, 2]
+    assert progress([], file=shown) == []
