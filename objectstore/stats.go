@@ -94,6 +94,9 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
+// Memory is how much of the segment is allocated, and how much has memory behind it. Unlike Stats it looks at no object.
+func (c *Core) Memory() (held, backed uint64) { return c.alloc.Held(), c.alloc.Backed() }
+
 // all lists every object and block once, orphans too, in a fixed order.
 func (c *Core) all() []*object {
 	seen := make(map[*object]struct{}, len(c.objs))

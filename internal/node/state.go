@@ -34,6 +34,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodWorkers:    handle((*Node).listWorkers),
 	state.MethodComponents: handle((*Node).listComponents),
 	state.MethodMemory:     handle((*Node).memoryReport),
+	state.MethodUsage:      handle((*Node).usage),
 	state.MethodExplain:    handle((*Node).explain),
 	state.MethodTimeline:   handle((*Node).timeline),
 	state.MethodActorGet:   handle((*Node).actorGet),

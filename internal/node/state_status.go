@@ -3,11 +3,8 @@ package node
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -235,21 +232,4 @@ func (n *Node) components() []state.Component {
 		}
 	}
 	return out
-}
-
-// rss is a process' resident memory in bytes, 0 where that cannot be read.
-func rss(pid int) uint64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(data))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseUint(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * uint64(os.Getpagesize())
 }

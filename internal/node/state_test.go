@@ -309,6 +309,14 @@ func TestObjectsAndMemory(t *testing.T) {
 	if s.Store.Held < 1200<<10 || s.Store.Held > s.Store.Limit {
 		t.Errorf("the store: %+v", s.Store)
 	}
+	u := must[state.Usage](t, c, state.MethodUsage, nil) // it is of now, whatever is kept for the status
+	if u.Held < 1200<<10 || u.Held != s.Store.Held || u.Backed < u.Held || u.Private == 0 || u.Processes < 1 || u.Spilled != 0 {
+		t.Errorf("in use: %+v", u)
+	}
+	for _, h := range large {
+		h.Release()
+	}
+	until(t, c, state.MethodUsage, nil, func(u state.Usage) bool { return u.Held == 0 })
 	if _, err := ask[state.Page[state.Object]](t, c, state.MethodObjects, state.Query{Filters: []state.Filter{{Field: "where", Value: "memory"}}}); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("a filter by what the owner does not know: %v", err)
 	}

@@ -12,6 +12,7 @@ const (
 	MethodWorkers    = "list.workers"    // Query; Page[Worker]
 	MethodComponents = "list.components" // Query; Page[Component]
 	MethodMemory     = "node.memory"     // Query on objects; Memory
+	MethodUsage      = "node.usage"      // nothing; Usage
 	MethodExplain    = "explain"         // ExplainRequest; Explanation
 	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
@@ -23,6 +24,17 @@ type Pong struct {
 	Node string `json:"node"`
 	PID  int    `json:"pid"`
 	Time int64  `json:"time"`
+}
+
+// Usage is the memory that is in use now, in bytes. Private and Backed together are what a node and its programs take: the
+// segment is in no process' private memory, and pages that forked processes share count in each.
+type Usage struct {
+	Time      int64  `json:"time"`      // Unix ns
+	Processes int    `json:"processes"` // the node, its drivers and workers
+	Private   uint64 `json:"private"`   // of these, without files and shared memory
+	Backed    uint64 `json:"backed"`    // of the segment, with memory behind it
+	Held      uint64 `json:"held"`      // of the segment, allocated to objects
+	Spilled   uint64 `json:"spilled"`   // in spill storage
 }
 
 // StopRequest asks the node to end.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import os
 import sys
 import threading
@@ -139,6 +140,19 @@ def test_what_a_task_awaits_counts_as_its_wait(binary: str) -> None:
         assert mobula.get(futures.remote(5), timeout=30) == 10
         mobula.get([leaves_one_behind.remote() for _ in range(3)], timeout=30)
         assert mobula.get([add.remote(i) for i in range(20)], timeout=30) == list(range(20))
+
+
+def test_a_timeline(node: Any, tmp_path: Any) -> None:
+    mobula.get([add.remote(i) for i in range(3)])
+
+    def drawn() -> Any:
+        events = mobula.timeline(str(tmp_path / "run.json"))
+        return events if sum(e["ph"] == "X" and e["name"] == "test_e2e.add" for e in events) == 3 else None
+
+    events = until(drawn)
+    with open(tmp_path / "run.json") as f:
+        assert json.load(f)["traceEvents"] == events
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_lists_show_names(node: Any) -> None:

@@ -17,7 +17,7 @@ import pytest
 import mobula
 import waiting
 from mobula import exceptions as x
-from mobula.util import ActorPool, Queue, progress
+from mobula.util import ActorPool, MemorySampler, Queue, progress
 from mobula.util.queue import Empty, Full
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -209,3 +209,53 @@ def test_progress() -> None:
     assert "work: 100%" in shown.getvalue() and "30/30" in shown.getvalue()
     assert mobula.get(refs[:3]) == [0, 1, 2]
     assert progress([], file=shown) == []
+
+
+def test_memory_is_sampled(monkeypatch: Any) -> None:
+    """Dask's example, with what a store and a task take: both are seen, and each once."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+
+    @mobula.remote
+    def takes(n: int) -> int:
+        a = np.ones(n << 17)  # MiB
+        time.sleep(0.5)
+        return int(a.nbytes)
+
+    mobula.get(takes.remote(1))
+    a = np.ones(4 << 20)  # 32 MiB
+    ms = MemorySampler()
+    with ms.sample("store", interval=0.05):
+        ref = mobula.put(a)
+        got = mobula.get(ref)
+    with ms.sample("task", interval=0.05):
+        mobula.get(takes.remote(100), timeout=60)
+    with ms.sample("managed", measure="managed", interval=0.05):
+        del ref, got
+        waiting.until(lambda: mobula.available_resources()["object_store_memory"] == 64 << 20)
+    with ms.sample(measure="spilled"):
+        pass
+    first = {label: s[0][1] for label, s in ms.samples.items()}
+    most = {label: max(n for _, n in s) for label, s in ms.samples.items()}
+    assert 30 << 20 < most["store"] - first["store"] < 75 << 20  # the store takes memory in steps of 64 MiB
+    assert 95 << 20 < most["task"] - first["task"] < 130 << 20
+    assert first["managed"] >= 32 << 20 and ms.samples["managed"][-1][1] == 0
+    [other] = ms.samples.keys() - {"store", "task", "managed"}
+    assert len(ms.samples[other]) == 2 and most[other] == 0
+
+    df = ms.to_pandas(align=True)
+    assert list(df.columns) == list(ms.samples) and (df.iloc[0] == [first[c] for c in df.columns]).all()
+    assert df["task"].max() == most["task"] and df.index[0].total_seconds() == 0
+    last = ms.samples["managed"][-1][0] - ms.samples["managed"][0][0]
+    assert df["managed"].dropna().index[-1].total_seconds() == pytest.approx(last, abs=1e-3)  # nothing is made up beyond
+    assert len(ms.to_pandas()) >= len(df)
+    ax = ms.plot(align=True, grid=True)
+    assert len(ax.get_lines()) == 4 and ax.get_ylabel() == "memory (GiB)"
+    assert ax.get_lines()[1].get_ydata()[0] == pytest.approx(first["task"] / 2**30)
+
+    with pytest.raises(x.InvalidError, match="label 'store' already"):
+        ms.sample("store").__enter__()
+    with pytest.raises(x.InvalidError, match="measure='rss'"):
+        ms.sample(measure="rss").__enter__()
+    with pytest.raises(x.InvalidError, match="interval=0"):
+        ms.sample(interval=0).__enter__()
+    assert MemorySampler().to_pandas().empty

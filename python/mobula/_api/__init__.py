@@ -8,6 +8,7 @@
     calls       how a call is packed and submitted
     objects     put, get, wait
     state       nodes, resources
+    timeline    what ran when
     context     get_runtime_context
 """
 
@@ -19,8 +20,9 @@ from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_functi
 from .objects import get, put, wait
 from .state import available_resources, cluster_resources, nodes, request
 from .tasks import RemoteFunction, cancel
+from .timeline import timeline
 
 __all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
            "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "get", "get_actor",
            "get_runtime_context", "go_actor", "go_function", "init", "is_initialized", "kill", "method", "nodes", "put",
-           "remote", "request", "shutdown", "wait"]
+           "remote", "request", "shutdown", "timeline", "wait"]

@@ -4,7 +4,8 @@ mobula.util.queue has the queue's errors, mobula.util.joblib the backend for job
 """
 
 from ._actor_pool import ActorPool
+from ._memory_sampler import MemorySampler
 from ._progress import progress
 from .queue import Queue
 
-__all__ = ["ActorPool", "Queue", "progress"]
+__all__ = ["ActorPool", "MemorySampler", "Queue", "progress"]

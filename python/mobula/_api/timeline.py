@@ -1,0 +1,41 @@
+"""What ran when."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from typing import Any, Optional
+
+from .state import request
+
+
+def timeline(filename: Optional[str] = None) -> list[dict[str, Any]]:
+    """The task events that the node remembers, in Chrome's trace format, which Perfetto and chrome://tracing show.
+
+    filename: also written there, as JSON, whole or not at all. Times are in microseconds. InvalidError if the node records no events.
+    """
+    parts: list[bytes] = []
+    asked: dict[str, Any] = {}
+    while True:
+        part = request("timeline", asked)
+        parts.append(part["body"])
+        if not part.get("next"):
+            break
+        asked = {"token": part["token"], "offset": part["next"]}
+    text = b"".join(parts)
+    if filename is not None:
+        _write(filename, text)
+    events: list[dict[str, Any]] = json.loads(text)["traceEvents"]
+    return events
+
+
+def _write(filename: str, text: bytes) -> None:
+    fd, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(filename)))
+    try:
+        with os.fdopen(fd, "wb") as f:
+            f.write(text)
+        os.rename(temporary, filename)
+    except BaseException:
+        os.unlink(temporary)
+        raise
