@@ -128,6 +128,41 @@ def _flat(v: Any) -> tuple[bytes, bytes]:
     return e.meta, e.data
 
 
+def test_who_waits_beside_a_get_that_gives_up_is_told(mini: MiniNode) -> None:
+    one = unknown()
+    got: list[Any] = []
+    known = threading.Event()
+    get = threading.Thread(target=lambda: got.append(pytest.raises(x.GetTimeoutError, mobula.get, one, timeout=0.5)))
+    get.start()
+    mini.until(lambda: kinds(mini, m.Get))
+    wait = threading.Thread(target=lambda: got.append(mobula.wait([one], timeout=10)))
+    wait.start()
+    _runtime.client().when_known(one._h, known.set)
+    get.join(10)
+    mini.until(lambda: kinds(mini, m.Unget))
+    with mini.lock:
+        mini._resolve(one._h.id, m.Result(m.INLINE, m.Value(*_flat(1)), 1))
+    wait.join(10)
+    assert known.wait(10) and got[1] == ([one], [])
+
+
+def test_what_is_known_is_told_without_reading_it(mini: MiniNode) -> None:
+    stored, small, never = mobula.put(np.ones(50_000)), mobula.put(1), unknown()
+    told: list[int] = []
+    c = _runtime.client()
+    for i, ref in enumerate((stored, small, never)):
+        c.when_known(ref._h, lambda i=i: told.append(i))
+    assert told == [0, 1]
+    late = unknown()
+    c.when_known(late._h, lambda: told.append(3))
+    with mini.lock:
+        mini._resolve(late._h.id, m.Result(m.ERROR, err=m.Error(9, "gone")))
+    mini.until(lambda: told == [0, 1, 3])
+    assert not any(g.fetch for g in kinds(mini, m.Get))
+    mobula.shutdown()
+    assert told == [0, 1, 3, 2]
+
+
 def test_many_threads_wait_at_once(mini: MiniNode) -> None:
     refs = [unknown() for _ in range(40)]
     got: dict[int, Any] = {}

@@ -77,7 +77,7 @@ class Client:
         self.bind, self.adopt = self.objects.bind, self.objects.adopt
         getter, putter = Getter(self), Putter(self, self.creates)
         self.fetch, self.fetch_one, self.ready = getter.fetch, getter.fetch_one, getter.ready
-        self.when, self.pinned = getter.when, getter.pinned
+        self.when, self.when_known, self.pinned = getter.when, getter.when_known, getter.pinned
         self.put_small, self.put_large = putter.put_small, putter.put_large
         self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
 

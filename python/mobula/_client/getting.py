@@ -175,6 +175,9 @@ class Getter:
                     if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
                         h.fetching = False
                         self._client.send(hot.unget(h.id))
+                        if (h.waiters or h.watchers) and not h.asked:  # they relied on that question
+                            h.asked = True
+                            self._client.send(hot.get(h.id, False))
                     if h.refs <= 0:
                         h.refs += 1
                         self._client.dropped.append(h)
@@ -204,6 +207,25 @@ class Getter:
                     c.out.append(hot.get(h.id, True))
         if gone:
             f()  # finds the error
+            return
+        c.flush()
+        c.reader.offer()
+
+    def when_known(self, h: Handle, f: Callable[[], None]) -> None:
+        """Calls f once it is known whether h has a value or an error, from whichever thread learns it. Nothing is read: a value
+        stays where it is. If h is let go before, f is not called."""
+        c = self._client
+        with self._lock:
+            now = c.dead is not None or h.res is not None
+            if not now:
+                if h.watchers is None:
+                    h.watchers = []
+                h.watchers.append(f)
+                if not h.asked and not h.fetching:
+                    h.asked = True
+                    c.out.append(hot.get(h.id, False))
+        if now:
+            f()
             return
         c.flush()
         c.reader.offer()

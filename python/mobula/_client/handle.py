@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Handle:
     """This process' hold on one object."""
 
-    __slots__ = ("client", "id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks")
+    __slots__ = ("client", "id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks",
+                 "watchers")
 
     def __init__(self, client: "Client", id: bytes) -> None:
         self.client = client
@@ -29,7 +30,8 @@ class Handle:
         self.fetching = False
         self.gone = False
         self.cost = 0
-        self.callbacks: Optional[list[Callable[[], None]]] = None
+        self.callbacks: Optional[list[Callable[[], None]]] = None  # for its bytes
+        self.watchers: Optional[list[Callable[[], None]]] = None  # for what is known of it
 
 
 class Pin:

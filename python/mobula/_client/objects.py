@@ -142,6 +142,9 @@ class Objects:
                     self._cache(h, res)
             if h.waiters:
                 h.waiters = self._answered(h.waiters, res, pin, fetch)
+            if h.watchers:
+                self._client.reader.later.extend(h.watchers)
+                h.watchers = None
             if h.callbacks and (pin is not None or not stored):
                 if pin is not None:
                     pin.users += len(h.callbacks)
@@ -187,6 +190,6 @@ class Objects:
         for h in list(self.handles.values()):
             for w in h.waiters or ():
                 w.wake()
-            if h.callbacks:
-                self._client.reader.later.extend(h.callbacks)
-                h.callbacks = None
+            self._client.reader.later.extend(h.callbacks or ())
+            self._client.reader.later.extend(h.watchers or ())
+            h.callbacks = h.watchers = None
