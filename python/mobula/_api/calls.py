@@ -18,7 +18,7 @@ Encoder = Callable[[Any, int], _value.Encoded]
 
 
 def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
-                encode: Encoder) -> tuple[bytes, int, list[Handle]]:
+                encode: Encoder = _value.encode) -> tuple[bytes, int, list[Handle]]:
     """The encoded arguments, what they cost, and handles to give up after the submit."""
     out: list[bytes] = []
     cost = 512
