@@ -18,6 +18,7 @@ import pytest
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
+from mobula._api import connecting
 import waiting
 
 until = functools.partial(waiting.until, timeout=15.0)
@@ -410,6 +411,21 @@ def test_workers_of_a_fresh_interpreter(kept: Any) -> None:
         assert mobula.get(add.remote(1, 2), timeout=30) == 3
         c = Counter.remote()
         assert mobula.get([c.inc.remote() for _ in range(10)], timeout=30)[-1] == 10
+
+
+@pytest.mark.parametrize("how", ["template", "fresh"])
+def test_workers_of_another_python_are_refused(kept: Any, monkeypatch: Any, how: str) -> None:
+    own, said = "%d.%d" % sys.version_info[:2], connecting.program
+
+    def of_another(how: str) -> Any:
+        p = said(how)
+        p.args[-1] = json.dumps({**json.loads(p.args[-1]), "version": "3.1"})
+        return p
+
+    monkeypatch.setattr(connecting, "program", of_another)
+    with mobula.init(kept.address, worker_processes=how):
+        with pytest.raises(x.RuntimeSetupError, match=f"the driver runs Python 3.1, this worker {own}.*both must be the same"):
+            mobula.get(add.remote(1, 2), timeout=60)
 
 
 def test_threads_of_the_driver(node: Any) -> None:

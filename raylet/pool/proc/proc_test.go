@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
 )
@@ -47,6 +48,8 @@ func worker(life string) {
 				fmt.Println(kv)
 			}
 		}
+	case "name":
+		fmt.Print(os.Args)
 	case "fail":
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 3*TailSize), "the last words")
 		os.Exit(3)
@@ -152,6 +155,28 @@ func TestEnvironmentTellsTheWorkerWhatItIs(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "worker-12.err")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file for nothing written: %v", err)
+	}
+}
+
+func TestAProgramIsCalledByItsOwnName(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "program")
+	if err := os.Symlink(exe, link); err != nil {
+		t.Fatal(err)
+	}
+	l, events, dir := launch(t, "name", func(c *Config) {
+		c.Program = func(ids.JobID) (Program, error) { return Program{Exe: link, Args: []string{"of", "job"}}, nil }
+	})
+	l.Start(pool.StartProcess{Worker: 1})
+	if e := next(t, events).(pool.Exited); e.Exit.Status != 0 {
+		t.Fatalf("%+v", e)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "worker-1.out"))
+	if want := fmt.Sprint([]string{link, "of", "job"}); err != nil || string(raw) != want {
+		t.Errorf("called as %s, %v, want %s", raw, err, want)
 	}
 }
 
