@@ -318,6 +318,8 @@ func (d *Decoder) welcome(b []byte) Msg {
 			m.TraceMillionths = c.sint32()
 		case 12<<3 | wtBytes:
 			m.JobDir = c.string()
+		case 13<<3 | wtBytes:
+			m.Release = c.string()
 		default:
 			c.skip()
 		}

@@ -184,6 +184,7 @@ func (e *encoder) welcome(m *Welcome) {
 	e.sint(10, int64(m.Slots))
 	e.sint(11, int64(m.TraceMillionths))
 	e.string(12, m.JobDir)
+	e.string(13, m.Release)
 }
 
 func (e *encoder) done(m *Done) {

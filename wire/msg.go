@@ -117,6 +117,9 @@ type Welcome struct {
 	// JobDir is the job's directory on the node: what its processes share by file, such as the
 	// functions of a language that ships code. It goes with the job.
 	JobDir string
+	// Release is the node's, as "0.2.0"; empty of one before 0.2. A client whose release shares more
+	// than this protocol with the node's, as the Python package does, compares it.
+	Release string
 }
 
 // Bye refuses or ends a connection and says why.

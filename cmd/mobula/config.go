@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mobula/internal/config"
-	"mobula/internal/node"
+	"mobula/internal/release"
 	"mobula/wire"
 )
 
@@ -57,7 +57,7 @@ func (a *app) version() *cobra.Command {
 		Use: "version", Short: "Show the version of this binary", Args: cobra.NoArgs,
 		Example: "  mobula version\n  mobula version --json",
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Mobula: node.Build(), Protocol: wire.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			v := versions{Mobula: release.Build(), Protocol: wire.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {

@@ -12,6 +12,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/release"
 	"mobula/objectstore"
 	"mobula/raylet/pool"
 	"mobula/wire"
@@ -153,7 +154,7 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 	return &wire.Welcome{
 		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
-		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job),
+		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job), Release: release.Version,
 	}
 }
 
@@ -163,7 +164,7 @@ func (n *Node) announce(g *gcs.GCS) {
 		total[r.Name] = float64(r.Amount) / 1000
 	}
 	g.Ask(gcs.Put{Record: gcs.NodeRecord{
-		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: time.Now().UnixNano(), Resources: total, Version: Build(),
+		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: time.Now().UnixNano(), Resources: total, Version: release.Build(),
 	}}, func(gcs.Reply) {})
 }
 

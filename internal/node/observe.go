@@ -10,6 +10,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/release"
 	"mobula/internal/state"
 	"mobula/raylet/owner"
 	"mobula/telemetry/events"
@@ -76,7 +77,7 @@ func (n *Node) observer() *observer {
 		o.cold = make(chan struct{}, maxColdRunning)
 		o.set = metrics.New(n.snapshot)
 		o.rec = events.New(events.Config{})
-		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: Build(), Ratio: n.cfg.TraceRatio})
+		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: release.Build(), Ratio: n.cfg.TraceRatio})
 		if err != nil {
 			n.cfg.Logger.Warn("traces are not exported", "err", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/ids"
+	"mobula/internal/release"
 	"mobula/telemetry"
 	"mobula/telemetry/export"
 	"mobula/telemetry/logs"
@@ -23,7 +24,7 @@ import (
 // so that the global provider is ours to set. end sends the last of them.
 func traced(ctx context.Context) (opt worker.Option, end func(context.Context)) {
 	opt = func(c *worker.Config) { c.Context = telemetry.Hook }
-	exp, err := export.New(ctx, export.Config{Version: Build(), Ratio: telemetry.DefaultRatio, InTask: taskTrace})
+	exp, err := export.New(ctx, export.Config{Version: release.Build(), Ratio: telemetry.DefaultRatio, InTask: taskTrace})
 	if err != nil {
 		slog.Warn("this worker's traces are not exported", "err", err)
 	}

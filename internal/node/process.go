@@ -3,7 +3,6 @@ package node
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 
@@ -45,15 +44,3 @@ func (n *Node) executable(job ids.JobID, language string) (proc.Program, error) 
 	}
 	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args}, nil
 }
-
-// Build is the version of this binary: the module's, or the release under development.
-func Build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "v" + Release + "-devel"
-	}
-	return info.Main.Version
-}
-
-// Release is the version under development.
-const Release = "0.2.0"

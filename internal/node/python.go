@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/release"
 	"mobula/wire"
 )
 
@@ -95,7 +96,7 @@ func (p Python) choose(ctx context.Context, path []string) (about aboutPython, e
 		why = []string{"there is no python3 in PATH"}
 	}
 	return about, errs.New(errs.CodeRuntimeSetup, "no Python for the workers: %s; install the package mobula %s, or name an interpreter that has it (PythonInterpreter, %s)",
-		strings.Join(why, "; "), Release, EnvPython)
+		strings.Join(why, "; "), release.Version, EnvPython)
 }
 
 // interpreters are those to try: the one that was named, by the driver or by EnvPython; else the virtual environment's, and
@@ -145,7 +146,7 @@ func askPython(ctx context.Context, name string, path []string) (about aboutPyth
 	switch {
 	case about.Mobula == "":
 		err = fmt.Errorf("%s (Python %s) cannot import the package mobula: %s", name, about.Version, about.Why)
-	case !strings.HasPrefix(about.Mobula, Release):
+	case !release.IsOfPackage(about.Mobula):
 		err = fmt.Errorf("%s (Python %s) has the package mobula %s", name, about.Version, about.Mobula)
 	}
 	return about, err

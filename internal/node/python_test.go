@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/internal/release"
 	"mobula/wire"
 )
 
@@ -32,7 +33,7 @@ func about(version string) string {
 
 func TestThePythonThatHasThePackageIsFound(t *testing.T) {
 	without := interpreter(t, `{"executable": "/bin/python3.12", "version": "3.12", "why": "No module named 'mobula'"}`)
-	old, with := interpreter(t, about("0.1.9")), interpreter(t, about(Release+".dev0"))
+	old, with := interpreter(t, about("0.1.9")), interpreter(t, about(release.Version+".dev0"))
 	t.Setenv("VIRTUAL_ENV", "")
 	t.Setenv(EnvPython, "")
 	t.Setenv("PATH", strings.Join([]string{"/nowhere", without, old, with, os.Getenv("PATH")}, ":"))
@@ -74,8 +75,8 @@ func TestWhyThereIsNoPython(t *testing.T) {
 		python Python
 		want   []string
 	}{
-		"without the package": {Python{Interpreter: filepath.Join(interpreter(t, `{"version": "3.12", "why": "No module named 'mobula'"}`), "python3")}, []string{"Python 3.12", "No module named", Release}},
-		"of another release":  {Python{Interpreter: filepath.Join(interpreter(t, about("9.9")), "python3")}, []string{"mobula 9.9", Release}},
+		"without the package": {Python{Interpreter: filepath.Join(interpreter(t, `{"version": "3.12", "why": "No module named 'mobula'"}`), "python3")}, []string{"Python 3.12", "No module named", release.Version}},
+		"of another release":  {Python{Interpreter: filepath.Join(interpreter(t, about("9.9")), "python3")}, []string{"mobula 9.9", release.Version}},
 		"no interpreter":      {Python{Interpreter: filepath.Join(interpreter(t, "hello"), "python3")}, []string{"no Python interpreter", "hello"}},
 		"not there":           {Python{Interpreter: "/nowhere/python3"}, []string{"/nowhere/python3", EnvPython}},
 		"one that fails":      {Python{Interpreter: "/bin/false"}, []string{"/bin/false", "exit status 1"}},

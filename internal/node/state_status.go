@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mobula/internal/release"
 	"mobula/internal/state"
 	"mobula/objectstore"
 	"mobula/raylet"
@@ -60,7 +61,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 	o := n.observer()
 	g := &gather{n: n, ctx: ctx}
 	g.out.Status = state.Status{
-		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: Build(), Started: o.started, Now: time.Now().UnixNano(),
+		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: release.Build(), Started: o.started, Now: time.Now().UnixNano(),
 		Dir: n.dir, Metrics: n.MetricsURL(), Control: n.control(), Restarts: n.sys.Restarts(), Clients: len(n.clients.all()),
 		Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{},
 	}

@@ -1770,6 +1770,7 @@ type Welcome struct {
 	Slots           int32                  `protobuf:"zigzag32,10,opt,name=slots,proto3" json:"slots,omitempty"`
 	TraceMillionths int32                  `protobuf:"zigzag32,11,opt,name=trace_millionths,json=traceMillionths,proto3" json:"trace_millionths,omitempty"`
 	JobDir          string                 `protobuf:"bytes,12,opt,name=job_dir,json=jobDir,proto3" json:"job_dir,omitempty"`
+	Release         string                 `protobuf:"bytes,13,opt,name=release,proto3" json:"release,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1884,6 +1885,13 @@ func (x *Welcome) GetTraceMillionths() int32 {
 func (x *Welcome) GetJobDir() string {
 	if x != nil {
 		return x.JobDir
+	}
+	return ""
+}
+
+func (x *Welcome) GetRelease() string {
+	if x != nil {
+		return x.Release
 	}
 	return ""
 }
@@ -4070,7 +4078,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12\x16\n" +
 	"\x06single\x18\x04 \x01(\bR\x06single\x12\x1a\n" +
-	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xc5\x02\n" +
+	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xdf\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -4085,7 +4093,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05slots\x18\n" +
 	" \x01(\x11R\x05slots\x12)\n" +
 	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\x12\x17\n" +
-	"\ajob_dir\x18\f \x01(\tR\x06jobDir\")\n" +
+	"\ajob_dir\x18\f \x01(\tR\x06jobDir\x12\x18\n" +
+	"\arelease\x18\r \x01(\tR\arelease\")\n" +
 	"\x03Bye\x12\"\n" +
 	"\x03err\x18\x01 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x06Submit\x12'\n" +

@@ -179,6 +179,7 @@ class Welcome:
     slots: int = 0
     trace_millionths: int = 0
     job_dir: str = ""
+    release: str = ""
 
 
 @dataclass(slots=True)
@@ -444,7 +445,7 @@ _TYPES: dict[type[Any], str] = {
     FuncInfo: "t x",
     Program: "t t *t b b",
     Hello: "u u u s u y *FuncInfo t u Program *Program",
-    Welcome: "u u t u y u u y t s s t",
+    Welcome: "u u t u y u u y t s s t t",
     Bye: "Error",
     Submit: "TaskSpec",
     PutValue: "y Value",

@@ -168,7 +168,7 @@ func TestAProgramIsCalledByItsOwnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, events, dir := launch(t, "name", func(c *Config) {
-		c.Program = func(ids.JobID) (Program, error) { return Program{Exe: link, Args: []string{"of", "job"}}, nil }
+		c.Program = func(ids.JobID, string) (Program, error) { return Program{Exe: link, Args: []string{"of", "job"}}, nil }
 	})
 	l.Start(pool.StartProcess{Worker: 1})
 	if e := next(t, events).(pool.Exited); e.Exit.Status != 0 {
