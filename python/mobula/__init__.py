@@ -11,9 +11,9 @@
 """
 
 from . import exceptions
-from ._api import (ActorClass, ActorHandle, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, available_resources,
-                   cancel, cluster_resources, get, get_actor, get_runtime_context, go_actor, go_function, init, is_initialized,
-                   kill, method, nodes, put, remote, shutdown, timeline, wait)
+from ._api import (ActorClass, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, available_resources,
+                   cancel, cluster_resources, create, get, get_actor, get_runtime_context, go_actor, go_function, init,
+                   is_initialized, kill, method, nodes, put, remote, shutdown, timeline, wait)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
 from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
@@ -22,9 +22,9 @@ from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, G
 
 __version__ = "0.2.0.dev0"
 
-__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "DeadlineError", "Executor", "GetTimeoutError",
-           "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError", "ObjectRef",
-           "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError", "RemoteFunction", "ShutdownError",
+__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "Buffer", "DeadlineError", "Executor",
+           "GetTimeoutError", "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError",
+           "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError", "RemoteFunction", "ShutdownError",
            "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel", "cluster_resources",
-           "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "init", "is_initialized",
+           "create", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "init", "is_initialized",
            "kill", "method", "nodes", "put", "remote", "shutdown", "timeline", "wait"]

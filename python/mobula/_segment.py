@@ -22,6 +22,7 @@ _COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
@@ -102,6 +103,15 @@ class Segment:
                 if view.nbytes:
                     whole[at:at + view.nbytes] = view.cast("B")
 
+    def room(self, e: Extent) -> "Room":
+        """An extent that was granted to this process, mapped once more by itself, to be written in place."""
+        a = self._find(e)
+        try:
+            os.posix_fallocate(a.fd, e.off, e.size)  # or being short of memory would be a signal
+            return Room(a.fd, e)
+        except OSError as x:
+            raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
+
     def close(self) -> None:
         """Gives up all but the read-only mappings: what the user has of them stays valid."""
         with self._lock:
@@ -115,6 +125,30 @@ class Segment:
         vec = ctypes.create_string_buffer(1)
         at = (a.address + e.off) & ~(PAGE - 1)
         return _libc.mincore(at, PAGE, vec) != 0 or vec.raw[0] & 1 != 0
+
+
+class Room(mmap.mmap):
+    """An extent, writable until it is frozen. While anything views it, it stays mapped, and keeper keeps it in place."""
+
+    keeper: Any = None
+    _start: int  # of the extent, in the mapping
+
+    def __new__(cls, fd: int, e: Extent) -> "Room":
+        start = e.off % PAGE
+        made = super().__new__(cls, fd, start + e.size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=e.off - start)
+        made._start = start
+        return made
+
+    def view(self, size: int) -> memoryview:
+        """The first bytes of the extent."""
+        return memoryview(self)[self._start:self._start + size]
+
+    def freeze(self, keeper: Any) -> None:
+        """From now on a write faults."""
+        self.keeper = keeper
+        at = ctypes.addressof(ctypes.c_char.from_buffer(self))
+        if _libc.mprotect(at, len(self), mmap.PROT_READ) != 0:
+            raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
 
 
 def open_segment(fd: Optional[int], size: int) -> Optional[Segment]:

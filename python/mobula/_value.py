@@ -150,21 +150,28 @@ def _bytes(x: bytes, inline: int) -> Encoded:
     return _flat(META_BYTES, x, inline)
 
 
-def _ndarray(x: Any, inline: int) -> Encoded:
-    dt = x.dtype
+def array_meta(dt: Any, shape: tuple[int, ...]) -> Optional[bytes]:
+    """The Meta of a dense array, laid out as it is in memory; None of one that is not."""
     elem = _ELEM_OF.get(dt.name, 0)
-    shape = x.shape
-    if (not elem or not dt.isnative or dt.metadata or not 0 < len(shape) <= 8 or not x.flags.c_contiguous
-            or (len(shape) > 1 and 0 in shape)):
-        return _pickled(x, inline)
-    return _dense(x, elem, shape, inline)
+    if not elem or not dt.isnative or dt.metadata or not 0 < len(shape) <= 8 or (len(shape) > 1 and 0 in shape):
+        return None
+    return _dense_meta(elem, shape)
 
 
-def _dense(x: Any, elem: int, shape: tuple[int, ...], inline: int) -> Encoded:
+def _dense_meta(elem: int, shape: tuple[int, ...]) -> bytes:
     if len(shape) > 1:
-        meta = header(ARRAY, elem, shape)
-    else:
-        meta = header(ARRAY, elem, (), "ndarray" if elem == 6 else "")
+        return header(ARRAY, elem, shape)
+    return header(ARRAY, elem, (), "ndarray" if elem == 6 else "")
+
+
+def _ndarray(x: Any, inline: int) -> Encoded:
+    meta = array_meta(x.dtype, x.shape) if x.flags.c_contiguous else None
+    if meta is None:
+        return _pickled(x, inline)
+    return _dense(x, meta, inline)
+
+
+def _dense(x: Any, meta: bytes, inline: int) -> Encoded:
     if x.nbytes <= inline:
         return Encoded(meta, x.tobytes(), x.nbytes, _NO_PARTS, _NO_REFS)
     return Encoded(meta, None, x.nbytes, [(0, x.reshape(-1).view("u1"))], _NO_REFS)
@@ -375,7 +382,7 @@ def _plain_array(x: Any, inline: int) -> Encoded:
         raise NotEncodableError(f"an array of {x.dtype} of {len(x.shape)} dimensions {_NOT_PLAIN}")
     if not x.shape:
         return encode_plain(x.item(), inline)
-    return _dense(np.ascontiguousarray(x, dtype=dt), elem, x.shape, inline)
+    return _dense(np.ascontiguousarray(x, dtype=dt), _dense_meta(elem, x.shape), inline)
 
 
 # ---- decoding

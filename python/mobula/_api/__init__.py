@@ -7,12 +7,14 @@
     golang      functions and actors of Go programs
     calls       how a call is packed and submitted
     objects     put, get, wait
+    buffers     create
     state       nodes, resources
     timeline    what ran when
     context     get_runtime_context
 """
 
 from .actors import ActorClass, ActorHandle, ActorMethod, get_actor, kill, method
+from .buffers import Buffer, create
 from .connecting import Context, init, is_initialized, shutdown
 from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
@@ -22,7 +24,7 @@ from .state import available_resources, cluster_resources, nodes, request
 from .tasks import RemoteFunction, cancel
 from .timeline import timeline
 
-__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
-           "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "get", "get_actor",
+__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Buffer", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
+           "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "create", "get", "get_actor",
            "get_runtime_context", "go_actor", "go_function", "init", "is_initialized", "kill", "method", "nodes", "put",
            "remote", "request", "shutdown", "timeline", "wait"]

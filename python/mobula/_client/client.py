@@ -79,6 +79,7 @@ class Client:
         self.fetch, self.fetch_one, self.ready = getter.fetch, getter.fetch_one, getter.ready
         self.when, self.when_known, self.pinned = getter.when, getter.when_known, getter.pinned
         self.put_small, self.put_large = putter.put_small, putter.put_large
+        self.room, self.seal, self.give_back = putter.room, putter.seal, putter.give_back
         self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
 
     def start(self) -> None:

@@ -44,26 +44,47 @@ class Putter:
                   refs: Sequence[bytes], own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
         """Creates, writes and seals an object in the segment. own: this process gets a handle on it."""
         c = self._client
-        c.check()
         codec.check_meta(meta)
+        extent = self.room(id, attempt, size, task, tc)
+        if extent is None:
+            return c.bind(id) if own else None
+        try:
+            assert c.segment is not None
+            c.segment.write(extent, parts)
+        except BaseException:
+            self.give_back(id, attempt)
+            raise
+        h = c.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
+        self._seal(id, attempt, size, meta, refs)
+        return h
+
+    def seal(self, id: bytes, attempt: int, size: int, meta: bytes) -> Handle:
+        """Makes an object of room that was written, and a handle on it."""
+        h = self._client.adopt(id, Answer(m.STORED, meta, b"", (), size))
+        self._seal(id, attempt, size, meta, ())
+        return h
+
+    def _seal(self, id: bytes, attempt: int, size: int, meta: bytes, refs: Sequence[bytes]) -> None:
+        self._client.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
+        self._client.maybe_flush()
+
+    def room(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> Optional[m.Extent]:
+        """Gets memory in the segment for an object, to be sealed or given back; None if an earlier attempt has made it."""
+        self._client.check()
         a = self._create(id, attempt, size, task, tc)
         if a.err is not None:
             raise codec.from_wire(a.err)
         if a.exists:
-            return c.bind(id) if own else None
-        try:
-            extent = a.extent or m.Extent()
-            if extent.size < size:
-                raise ProtocolError(f"object {_ids.show_object(id)}: asked for {size} bytes, the extent has {extent.size}")
-            assert c.segment is not None
-            c.segment.write(extent, parts)
-        except BaseException:
-            c.send(codec.message(m.Abort(id, attempt)))
-            raise
-        h = c.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
-        c.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
-        c.maybe_flush()
-        return h
+            return None
+        extent = a.extent or m.Extent()
+        if extent.size < size:
+            self.give_back(id, attempt)
+            raise ProtocolError(f"object {_ids.show_object(id)}: asked for {size} bytes, the extent has {extent.size}")
+        return extent
+
+    def give_back(self, id: bytes, attempt: int) -> None:
+        """Gives up room that was not sealed."""
+        self._client.send(codec.message(m.Abort(id, attempt)))
 
     def _create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Created:
         """Waits for room in the object store."""
