@@ -83,6 +83,8 @@ class MiniNode:
         self.control: Optional[socket.socket] = None
         self.closed = False
         self.silent = False  # accepts nothing for a while
+        self.room = True  # false: who asks for some waits
+        self.creates: list[tuple[Peer, m.Create]] = []
         self.listen()
 
     # ---- connections
@@ -202,7 +204,18 @@ class MiniNode:
         if self.credit:
             p.send(m.Credit(64 + len(x.value.meta) + len(x.value.data)))
 
+    def make_room(self) -> None:
+        """Serves those who wait for room."""
+        with self.lock:
+            self.room = True
+            for p, x in self.creates:
+                self._on_create(p, x)
+            self.creates = []
+
     def _on_create(self, p: Peer, x: m.Create) -> None:
+        if not self.room:
+            self.creates.append((p, x))
+            return
         at = (self.used + 4095) & ~4095
         if at + x.size > SEGMENT:
             p.send(m.Created(x.req, x.id, None, False, m.Error(6, "full")))

@@ -16,6 +16,7 @@ import pytest
 import mobula
 from mininode import MiniNode
 from mobula import exceptions as x
+from mobula._wire import messages as m
 
 cloudpickle = pytest.importorskip("cloudpickle")
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers have no tests directory on their path
@@ -94,6 +95,16 @@ def test_tasks(mini: MiniNode) -> None:
     with pytest.raises(x.ReturnMismatchError):
         mobula.get(add.options(num_returns=2).remote((1,), (2, 3))[0])
     assert mobula.get([add.remote(i, 1) for i in range(200)]) == list(range(1, 201))
+
+
+def test_a_task_that_waits_for_room_keeps_its_cpu(mini: MiniNode) -> None:
+    mini.room = False
+    big = mobula.remote(lambda: np.zeros(100_000)).remote()
+    mini.until(lambda: mini.creates)
+    time.sleep(0.1)  # in a get it would have given the CPU back long ago
+    mini.make_room()
+    assert mobula.get(big, timeout=20).sum() == 0
+    assert not [x for p in mini.peers.values() for x in p.got if isinstance(x, m.Blocked)]
 
 
 def test_errors(mini: MiniNode) -> None:

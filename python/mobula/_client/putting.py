@@ -99,8 +99,10 @@ class Putter:
         return created
 
     def _patient(self, w: Waiter, id: bytes, size: int, tc: Optional[TaskContext]) -> None:
-        """Waits, and says so in the log when it takes long."""
+        """Waits, and says so in the log when it takes long. A task keeps its CPU meanwhile: memory is short, and another task in its place
+        would want more of it."""
         begun = time.monotonic()
-        while not self._client.wait(w, time.monotonic() + WARN_AFTER, tc):
+        self._client.flush()
+        while not self._client.reader.wait(w, time.monotonic() + WARN_AFTER, tc):
             log.warning("a create waits long for room in the object store: %.0f s, object %s, %d bytes",
                         time.monotonic() - begun, _ids.show_object(id), size)
