@@ -69,6 +69,11 @@ def test_a_task_runs_in_a_worker(node: Any) -> None:
     assert get_sync({"pid": (os.getpid,)}, "pid") == os.getpid()
 
 
+def test_a_worker_starts_with_what_the_program_had_imported(node: Any) -> None:
+    names = ("dask.array", "mobula.dask")
+    assert mobula.get(mobula.remote(lambda: [name in sys.modules for name in names]).remote()) == [True, True]
+
+
 def test_missing_key_and_cycle_are_named(node: Any) -> None:
     with pytest.raises(KeyError, match="nowhere.*depends on"):
         get({"a": dask._task_spec.Task("a", inc, dask._task_spec.TaskRef("nowhere"))}, "a")

@@ -67,12 +67,16 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
         return Context(c)
 
 
+# What takes long to import and starts no threads that a fork would lose.
+_PRELOAD = ("numpy", "pandas", "pyarrow", "dask", "dask.array", "dask.dataframe", "xarray", "mobula.dask")
+
+
 def program(how: str) -> m.Program:
     """How the node starts this driver's workers."""
     if how not in ("template", "fresh"):
         raise InvalidError(f"worker_processes={how!r}: want \"template\" or \"fresh\"")
     config = {"path": [os.path.abspath(p or ".") for p in sys.path], "version": "%d.%d" % sys.version_info[:2],
-              "preload": [name for name in ("numpy", "pandas", "pyarrow") if name in sys.modules], "cwd": os.getcwd()}
+              "preload": [name for name in _PRELOAD if name in sys.modules], "cwd": os.getcwd()}
     module = "_template" if how == "template" else "_worker"
     # The program's own path finds the package and the program's modules, installed or not.
     start = f"import sys,json;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];from mobula.{module} import main;main(c)"
