@@ -13,7 +13,7 @@
 from . import exceptions
 from ._api import (ActorClass, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, available_resources,
                    cancel, cluster_resources, create, get, get_actor, get_runtime_context, go_actor, go_function, init,
-                   is_initialized, kill, method, nodes, put, remote, shutdown, timeline, wait)
+                   is_initialized, kill, method, nodes, put, remote, shutdown, status, timeline, wait)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
 from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
@@ -27,4 +27,4 @@ __all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError
            "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError", "RemoteFunction", "ShutdownError",
            "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel", "cluster_resources",
            "create", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "init", "is_initialized",
-           "kill", "method", "nodes", "put", "remote", "shutdown", "timeline", "wait"]
+           "kill", "method", "nodes", "put", "remote", "shutdown", "status", "timeline", "wait"]

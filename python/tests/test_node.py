@@ -95,6 +95,8 @@ def test_looking_around(node: Any) -> None:
     assert n["Alive"] and n["Resources"]["CPU"] == 2 and n["NodeID"] == node.node
     assert mobula.cluster_resources()["CPU"] == 2 and mobula.available_resources()["CPU"] == 2
     assert mobula.cluster_resources()["object_store_memory"] == 64 << 20
+    s = mobula.status()
+    assert s["node"] == node.node and s["store"]["limit"] == 64 << 20 and "silent" not in s
     with pytest.raises(x.NotFoundError):
         mobula.get_actor("nobody")
     with pytest.raises(x.NotFoundError, match="no.such"):

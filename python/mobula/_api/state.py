@@ -14,14 +14,16 @@ def request(method: str, body: Any, timeout: float = 30.0) -> Any:
     return cbor2.loads(_runtime.client().request(method, cbor2.dumps(body), timeout))
 
 
-def _status() -> dict[str, Any]:
-    status: dict[str, Any] = request("node.status", None)
-    return status
+def status() -> dict[str, Any]:
+    """The node at a glance, as `mobula status --json` prints it: store (bytes in memory and spilled, now and ever), tasks by state, jobs,
+    resources, workers. Of what does not answer within a second the name is in "silent"; the store's figures are up to two seconds old."""
+    found: dict[str, Any] = request("node.status", None)
+    return found
 
 
 def nodes() -> list[dict[str, Any]]:
     """The nodes: name, whether it lives, address, process and resources."""
-    s = _status()
+    s = status()
     return [{"NodeID": s["node"], "NodeName": s["node"], "Alive": True, "Address": s["address"], "PID": s["pid"],
              "Version": s["version"], "Resources": {k: r["total"] for k, r in s["resources"].items()},
              "ObjectStoreMemory": s["store"]["limit"]}]
@@ -29,12 +31,12 @@ def nodes() -> list[dict[str, Any]]:
 
 def cluster_resources() -> dict[str, float]:
     """What there is of each resource; memory in bytes."""
-    s = _status()
+    s = status()
     return {**{k: float(r["total"]) for k, r in s["resources"].items()}, "object_store_memory": float(s["store"]["limit"])}
 
 
 def available_resources() -> dict[str, float]:
     """What is free of each resource now."""
-    s = _status()
+    s = status()
     free = float(s["store"]["limit"] - s["store"]["held"])
     return {**{k: float(r["free"]) for k, r in s["resources"].items()}, "object_store_memory": free}
