@@ -10,15 +10,16 @@ from typing import Any, Callable, Mapping, Sequence
 
 from . import _runtime
 from ._api import RemoteFunction
-from ._api.calls import deadline, encode_args
+from ._api.calls import deadline, encode_args, submit
 from ._client import Client, Handle, TaskContext
-from ._functions import Exported
+from ._functions import Exported, calls_users
 from ._refs import ObjectRef
 from ._wire import hot
 
 _MAX_LABELS = 1000
 
 
+@calls_users
 def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """What such a task runs."""
     return fn(*args, **kwargs)
@@ -51,6 +52,15 @@ class Caller:
                 self._labelled.clear()
             self._labelled[name] = field
         return field
+
+    def submit(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> "ObjectRef[Any]":
+        """Submits a call; it waits while too much is under way, as remote() does."""
+        c = self.client
+        tc = _runtime.context(c)
+        field = self._options(name or label(fn))
+        tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(self.timeout))
+        ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail)
+        return ref
 
     def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> "PackedCall":
         """Encodes a call, in the thread and for the task that makes it; the errors of values that cannot be are raised."""

@@ -25,8 +25,9 @@ from . import _runtime
 from ._api import cluster_resources
 from ._call import Caller, PackedCall, label
 from ._callbacks import CallbackThread
+from ._functions import calls_users
 from ._refs import ObjectRef, TaskWait, load_now
-from .exceptions import InvalidError, MobulaError, TaskError
+from .exceptions import InvalidError, MobulaError, TaskError, original, without_cause
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,6 +119,7 @@ class Executor(futures.Executor):
         self._calls.cancel_running(True)
 
 
+@calls_users
 def _chunk(fn: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
     return [fn(*row) for row in rows]
 
@@ -173,6 +175,7 @@ class _Runner:
         self._failed: Optional[str] = None
         self._ready = initializer is None
 
+    @calls_users
     def __call__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if not self._ready:
             self._initialize()
@@ -344,12 +347,12 @@ class _Calls:
 
     def _error(self, x: BaseException) -> BaseException:
         if isinstance(x, TaskError) and isinstance(x.cause, _InitializerError):
-            self._break(str(x.cause), _plain(x))
+            self._break(str(x.cause), without_cause(x))
             return BrokenExecutor(str(x.cause))
         if self._client.dead is not None:
             self._break(f"the node is gone: {x}", x)
             return _broken(f"the node is gone: {x}", x)
-        return _own(x) if isinstance(x, TaskError) else x
+        return original(x)
 
     def _break(self, why: str, cause: BaseException) -> None:
         """Nothing more will be done: what waits fails."""
@@ -399,21 +402,6 @@ def _broken(why: str, cause: BaseException) -> BrokenExecutor:
     x = BrokenExecutor(why)
     x.__cause__ = cause
     return x
-
-
-def _plain(x: TaskError) -> TaskError:
-    """The error without its cause, which is to be the cause of that."""
-    y = TaskError(x.message, name=x.name, task=x.task)
-    y.remote_traceback = x.remote_traceback
-    return y
-
-
-def _own(x: TaskError) -> BaseException:
-    """The exception that the function raised."""
-    if x.cause is None:
-        return x
-    x.cause.__cause__ = _plain(x)
-    return x.cause
 
 
 _live: "weakref.WeakSet[_Calls]" = weakref.WeakSet()

@@ -27,10 +27,23 @@ import os
 import pickle
 import tempfile
 import threading
-from typing import Any, Optional
+from types import CodeType
+from typing import Any, Callable, Optional, TypeVar
 
 from ._value import pickler_for_functions
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
+
+
+# Code of ours that does nothing but call the user's: a task that is cancelled is interrupted there.
+CALLS_USERS: set[CodeType] = set()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def calls_users(f: F) -> F:
+    """Says so of a function."""
+    CALLS_USERS.add(f.__code__)
+    return f
 
 
 class Exported:

@@ -323,6 +323,21 @@ def task_error(cause: Optional[BaseException], traceback: str, message: str, nam
     return err
 
 
+def without_cause(x: TaskError) -> TaskError:
+    """The error with its traceback, and without the exception that the task raised."""
+    y = TaskError(x.message, name=x.name, task=x.task)
+    y.remote_traceback = x.remote_traceback
+    return y
+
+
+def original(x: BaseException) -> BaseException:
+    """The exception that a task raised, with the TaskError and so the traceback as its cause; any other error as it is."""
+    if not isinstance(x, TaskError) or x.cause is None:
+        return x
+    x.cause.__cause__ = without_cause(x)
+    return x.cause
+
+
 def _class_for(cls: type[BaseException]) -> type[TaskError]:
     made = _combined.get(cls)
     if made is not None:

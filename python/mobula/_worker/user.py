@@ -6,12 +6,15 @@ import os
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from .._functions import CALLS_USERS, calls_users
+
 if TYPE_CHECKING:
     from .call import Call
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+@calls_users
 def run(call: "Call", f: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the user's function."""
     call.in_user = True
@@ -20,12 +23,9 @@ def run(call: "Call", f: Callable[..., Any], args: list[Any], kwargs: dict[str, 
     return value
 
 
-_RUN = run.__code__
-
-
 def is_users(frame: Optional[FrameType]) -> bool:
-    """Whether a frame is the user's code, called by run, with none of ours called from it."""
-    while frame is not None and frame.f_code is not _RUN:
+    """Whether a frame is the user's code, with none of ours called from it."""
+    while frame is not None and frame.f_code not in CALLS_USERS:
         if frame.f_code.co_filename.startswith(_OURS):
             return False
         frame = frame.f_back

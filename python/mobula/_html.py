@@ -1,0 +1,35 @@
+"""What notebooks show."""
+
+from __future__ import annotations
+
+import html
+from typing import Any, Mapping
+
+
+
+def table(title: str, rows: Mapping[str, Any]) -> str:
+    """A small table: a title, and a row for each name and value."""
+    body = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td style='text-align:left'>{html.escape(str(v))}</td></tr>"
+                   for k, v in rows.items())
+    return f"<div><b>{html.escape(title)}</b><table>{body}</table></div>"
+
+
+def size(n: float) -> str:
+    """Bytes as people read them."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= factor:
+            return f"{n / factor:.1f} {unit}"
+    return f"{n:.0f} B"
+
+
+def cluster() -> str:
+    """The nodes at a glance."""
+    from ._api import available_resources, cluster_resources, nodes
+
+    total, free = cluster_resources(), available_resources()
+    shown = {f"node {n['NodeID']}": n["Address"] for n in nodes()}
+    for name in sorted(total):
+        memory = name in ("memory", "object_store_memory")
+        show = size if memory else "{:g}".format
+        shown[name.replace("_", " ")] = f"{show(free[name])} free of {show(total[name])}"
+    return table("Mobula", shown)

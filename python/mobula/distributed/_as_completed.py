@@ -1,0 +1,204 @@
+"""Futures as they are done."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections import deque
+from functools import partial
+from typing import Any, AsyncIterator, Iterable, Iterator, NamedTuple, Optional
+
+from ..exceptions import GetTimeoutError, InvalidError
+from ._future import Future
+
+ALL_COMPLETED, FIRST_COMPLETED = "ALL_COMPLETED", "FIRST_COMPLETED"
+
+
+class as_completed:
+    """Iterates over futures in the order in which they are done; more may be added meanwhile. Also with async for.
+
+    with_results: gives pairs of future and result. raise_errors: with results, the exception of a call is raised; else the triple of
+    sys.exc_info() takes the result's place. timeout: seconds from now in which all must be done; TimeoutError otherwise.
+    """
+
+    def __init__(self, futures: Optional[Iterable[Future]] = None, *, with_results: bool = False, raise_errors: bool = True,
+                 timeout: Optional[float] = None) -> None:
+        self.with_results = with_results
+        self.raise_errors = raise_errors
+        self._until = None if timeout is None else time.monotonic() + timeout
+        self._changed = threading.Condition()
+        self._open: set[Future] = set()
+        self._done: deque[Future] = deque()
+        self._ready: set[Future] = set()  # those in _done
+        self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self.update(futures or ())
+
+    def add(self, future: Future) -> None:
+        """Adds a future; twice the same one is one."""
+        with self._changed:
+            if future in self._open or future in self._ready:
+                return
+            self._open.add(future)
+        future._state.watch(partial(self._came, future))
+
+    def update(self, futures: Iterable[Future]) -> None:
+        """Adds futures."""
+        for f in futures:
+            self.add(f)
+
+    def _came(self, future: Future) -> None:
+        with self._changed:
+            if future in self._open:  # else it was cleared
+                self._open.remove(future)
+                self._done.append(future)
+                self._ready.add(future)
+            sleepers, self._sleepers = self._sleepers, []
+            self._changed.notify_all()
+        for loop, sleeper in sleepers:
+            try:
+                loop.call_soon_threadsafe(_wake, sleeper)
+            except RuntimeError:
+                pass  # the loop has ended
+
+    def count(self) -> int:
+        """How many are still to come."""
+        with self._changed:
+            return len(self._open) + len(self._done)
+
+    def is_empty(self) -> bool:
+        """Whether all were given."""
+        return self.count() == 0
+
+    def has_ready(self) -> bool:
+        """Whether the next can be had without waiting."""
+        return bool(self._done)
+
+    def clear(self) -> None:
+        """Forgets what is still to come."""
+        with self._changed:
+            self._open.clear()
+            self._done.clear()
+            self._ready.clear()
+            self._changed.notify_all()
+
+    def _left(self) -> Optional[float]:
+        return None if self._until is None else max(0, self._until - time.monotonic())
+
+    def _late(self) -> GetTimeoutError:
+        return GetTimeoutError(f"{len(self._open)} futures were not done in time")
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._done or not self._open, self._left()):
+                raise self._late()
+            if not self._done:
+                raise StopIteration
+            future = self._pop()
+        return self._given(future)
+
+    def _pop(self) -> Future:
+        future = self._done.popleft()
+        self._ready.discard(future)
+        return future
+
+    def _given(self, future: Future) -> Any:
+        if not self.with_results:
+            return future
+        if not self.raise_errors and future.status != "finished":
+            try:
+                return future, future.result()
+            except BaseException:
+                return future, sys.exc_info()
+        return future, future.result()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        loop = asyncio.get_running_loop()
+        while True:
+            with self._changed:
+                if self._done:
+                    future = self._pop()
+                    break
+                if not self._open:
+                    raise StopAsyncIteration
+                sleeper: asyncio.Future[None] = loop.create_future()
+                self._sleepers.append((loop, sleeper))
+            try:
+                await asyncio.wait_for(sleeper, self._left())
+            except TimeoutError:
+                raise self._late() from None
+        if not self.with_results:
+            return future
+        try:
+            return future, await future
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            if self.raise_errors:
+                raise
+            return future, sys.exc_info()
+
+    def next_batch(self, block: bool = True) -> list[Any]:
+        """All that are done; with block, waits for one if there is none."""
+        batch = [next(self)] if block else []
+        while True:
+            with self._changed:
+                if not self._done:
+                    return batch
+                future = self._pop()
+            batch.append(self._given(future))
+
+    def batches(self) -> Iterator[list[Any]]:
+        """Gives those that are done together as lists."""
+        while not self.is_empty():
+            yield self.next_batch()
+
+
+def _wake(sleeper: "asyncio.Future[None]") -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
+
+class DoneAndNotDone(NamedTuple):
+    """What wait gives."""
+
+    done: set[Future]
+    not_done: set[Future]
+
+
+def wait(fs: "Future | Iterable[Future]", timeout: Optional[float] = None, return_when: str = ALL_COMPLETED) -> Any:
+    """Waits until all, or with "FIRST_COMPLETED" one, of the futures are done; gives those that are and those that are not.
+
+    TimeoutError after timeout seconds. With futures of an asynchronous client it is to be awaited.
+    """
+    futures = [fs] if isinstance(fs, Future) else list(fs)
+    if return_when not in (ALL_COMPLETED, FIRST_COMPLETED):
+        raise InvalidError(f'return_when={return_when!r}: want "{ALL_COMPLETED}" or "{FIRST_COMPLETED}"')
+    coming = as_completed(futures, timeout=timeout)
+    n = coming.count() if return_when == ALL_COMPLETED else min(1, coming.count())
+    if futures and futures[0].client.asynchronous:
+        return _wait_async(futures, coming, n)
+    for _ in range(n):
+        next(coming)
+    return _parted(futures)
+
+
+async def _wait_async(futures: list[Future], coming: as_completed, n: int) -> DoneAndNotDone:
+    for _ in range(n):
+        await coming.__anext__()
+    return _parted(futures)
+
+
+def _parted(futures: list[Future]) -> DoneAndNotDone:
+    done = {f for f in futures if f.done()}
+    return DoneAndNotDone(done, set(futures) - done)
+
+
+__all__ = ["DoneAndNotDone", "as_completed", "wait"]

@@ -1,0 +1,301 @@
+"""The client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from functools import partial
+from typing import Any, Callable, Generator, Iterable, Mapping, Optional, Union
+
+from .. import _runtime
+from .._api import get, init, put, shutdown
+from .._call import Caller, call, label
+from .._callbacks import CallbackThread
+from .._executor import Executor
+from .._refs import ObjectRef
+from ..exceptions import InvalidError, original
+from ._future import FINISHED, Future, State
+from ._keys import function_name, token, unique
+from ._nested import Slot, call_with, replace, take_out
+
+_MISSING = object()
+
+
+class Client:
+    """Submits functions to a node by the names of distributed.Client.
+
+    address: as of mobula.init; without one, the connection that there is, or else a node of the program's own. options are those of
+    mobula.init. A client that has made the connection ends it with close, or at the end of its with block.
+
+    asynchronous: for coroutines; `async with Client(asynchronous=True) as client`. Then gather, scatter, cancel and close, and the
+    futures' result and exception, are to be awaited; submit and map give futures at once all the same.
+    """
+
+    def __init__(self, address: Optional[str] = None, *, asynchronous: bool = False, **options: Any) -> None:
+        self.asynchronous = asynchronous
+        self._connect: Optional[Callable[[], Any]] = None
+        if _runtime.state.client is None:
+            self._connect = partial(init, address, **options)
+        elif address is not None or options:
+            raise InvalidError("there is a connection already: Client() uses it; or call mobula.shutdown() first")
+        self._owns = self._connect is not None
+        self._connecting = threading.Lock()
+        self._making = threading.RLock()
+        self._states: weakref.WeakValueDictionary[str, State] = weakref.WeakValueDictionary()
+        self._callers: dict[Any, Caller] = {}
+        self._called_back: set[Future] = set()  # that are kept until their callbacks have run
+        self._thread = CallbackThread("mobula-distributed")
+        if not asynchronous:
+            self._connected()
+
+    def _connected(self) -> None:
+        """Makes the connection, once."""
+        with self._connecting:
+            connect, self._connect = self._connect, None
+            if connect is not None:
+                connect()
+
+    # ---- calls
+
+    def submit(self, func: Callable[..., Any], /, *args: Any, key: Optional[str] = None, workers: None = None,
+               resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None, priority: float = 0,
+               fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False, actors: bool = False,
+               pure: bool = True, **kwargs: Any) -> Future:
+        """Has func called, and gives the future of what it returns. Futures among the arguments are passed as their results.
+
+        key: names the call; what has the same key is not called again while there is a future of it. By default it follows from the
+        function and its arguments, or, with pure=False, is a new one.
+        resources: what the call needs; "CPU" is 1 unless said, "GPU" and "memory", in bytes, are the node's, others as the node
+        was told. retries: how often it is called again if it raises. priority and fifo_timeout are taken and do nothing: calls of one
+        kind run in the order in which they were submitted. workers, allow_other_workers, actor and actors are refused.
+        """
+        _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
+        futures: list[Future] = []
+        plain_args, plain_kwargs = take_out(args, futures), take_out(kwargs, futures)
+        if key is None:
+            name = function_name(func)
+            key = f"{name}-" + (token(func, plain_args, plain_kwargs, [f.key for f in futures]) if pure else unique())
+
+        def submitted() -> ObjectRef[Any]:
+            caller = self._caller(resources, retries)
+            if not futures:
+                return caller.submit(func, args, kwargs)
+            values = [f.ref for f in futures]
+            return caller.submit(call_with, (func, plain_args, plain_kwargs, *values), {}, label(func))
+
+        return self._future(key, submitted)
+
+    def map(self, func: Callable[..., Any], /, *iterables: Iterable[Any], key: Union[str, Iterable[str], None] = None,
+            workers: None = None, resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None, priority: float = 0,
+            fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False, actors: bool = False,
+            pure: bool = True, batch_size: Optional[int] = None, **kwargs: Any) -> list[Future]:
+        """Has func called with each row of the iterables; gives the futures in order.
+
+        key: what the keys begin with, or a list of them. The rest is as of submit; batch_size is taken and does nothing.
+        """
+        _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
+        rows = list(zip(*iterables))
+        keys: list[Optional[str]] = [None] * len(rows)
+        if isinstance(key, str):
+            keys = [f"{key}-{token(func, row, kwargs) if pure else unique()}" for row in rows]
+        elif key is not None:
+            keys = list(key)
+            if len(keys) != len(rows):
+                raise InvalidError(f"{len(keys)} keys for {len(rows)} calls")
+        return [self.submit(func, *row, key=k, resources=resources, retries=retries, pure=pure, **kwargs)
+                for row, k in zip(rows, keys)]
+
+    def _caller(self, resources: Optional[Mapping[str, float]], retries: Optional[int]) -> Caller:
+        """What makes tasks with such options."""
+        what = tuple(sorted((resources or {}).items())), retries
+        caller = self._callers.get(what)
+        if caller is None or caller.client is not _runtime.state.client:
+            caller = self._callers[what] = Caller(_runtime.client(), _options(resources, retries), call)
+        return caller
+
+    def _future(self, key: str, make: Callable[[], "ObjectRef[Any]"]) -> Future:
+        """A future of the key; its reference is made if there is none."""
+        self._connected()
+        with self._making:
+            state = self._states.get(key)
+            if state is None or state.status == "cancelled" or state.ref._h.client is not _runtime.state.client:
+                state = self._states[key] = State(make())
+                state.begin()
+        return Future(self, key, state)
+
+    def _call_at_end(self, future: Future, fn: Callable[[Future], Any]) -> None:
+        self._called_back.add(future)
+
+        def run() -> None:
+            self._called_back.discard(future)
+            fn(future)
+
+        future._state.watch(lambda: self._thread.put(run))
+
+    # ---- data
+
+    def scatter(self, data: Any, broadcast: bool = False, hash: bool = True, workers: None = None) -> Any:
+        """Puts data into the object store: the items of a list, tuple or set, or the values of a dict, else the one value; gives futures
+        in the same shape.
+
+        hash: data of the same content is put once. broadcast is taken and does nothing: all workers of a node see its store.
+        """
+        _refuse(workers=workers)
+        if self.asynchronous:
+            return asyncio.to_thread(self._scatter, data, hash)
+        return self._scatter(data, hash)
+
+    def _scatter(self, data: Any, hash: bool) -> Any:
+        cls = type(data)
+        if cls in (list, tuple, set, frozenset):
+            return cls([self._one(x, hash) for x in data])
+        if cls is dict:
+            return {k: self._one(x, hash) for k, x in data.items()}
+        return self._one(data, hash)
+
+    def _one(self, x: Any, hash: bool) -> Future:
+        key = f"{type(x).__name__}-{token(x) if hash else unique()}"
+        return self._future(key, lambda: put(x))
+
+    def gather(self, futures: Any, errors: str = "raise", direct: Optional[bool] = None) -> Any:
+        """The results of futures, in the same shape of lists, tuples, sets and dicts.
+
+        errors: "raise" the exception of the first that failed, or "skip" those. direct is taken and does nothing.
+        """
+        if errors not in ("raise", "skip"):
+            raise InvalidError(f'errors={errors!r}: want "raise" or "skip"')
+        found: list[Future] = []
+        shape = take_out(futures, found)
+        if self.asynchronous:
+            return self._gather_async(shape, found, errors)
+        if errors == "skip":
+            return _shaped(shape, [_attempt(f) for f in found])
+        for f in found:
+            if f.cancelled():
+                f.result()
+        try:
+            return _shaped(shape, get([f.ref for f in found]))
+        except BaseException as x:
+            error = original(x)
+        raise error
+
+    async def _gather_async(self, shape: Any, found: list[Future], errors: str) -> Any:
+        values: list[Any] = await asyncio.gather(*[f._result() for f in found], return_exceptions=errors == "skip")
+        return _shaped(shape, [_MISSING if isinstance(v, BaseException) and f.status != FINISHED else v
+                               for f, v in zip(found, values)])
+
+    def cancel(self, futures: Any, force: bool = False) -> Any:
+        """Cancels the calls of futures, in any shape. force: their processes are killed."""
+        found: list[Future] = []
+        take_out(futures, found)
+        for f in found:
+            f.cancel(force)
+        return _nothing() if self.asynchronous else None
+
+    # ---- around it
+
+    def get_executor(self, **options: Any) -> Executor:
+        """An executor of concurrent.futures on the same node; options are those of mobula.Executor."""
+        self._connected()
+        return Executor(**options)
+
+    def close(self) -> Any:
+        """Ends the connection, if this client has made it."""
+        if self.asynchronous:
+            return asyncio.to_thread(self._close)
+        return self._close()
+
+    def _close(self) -> None:
+        self._thread.end()
+        if self._owns and self._connect is None:
+            shutdown()
+
+    def __enter__(self) -> "Client":
+        if self.asynchronous:
+            raise InvalidError("this client is asynchronous: use `async with`")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def __await__(self) -> Generator[Any, None, "Client"]:
+        return self.__aenter__().__await__()
+
+    async def __aenter__(self) -> "Client":
+        await asyncio.to_thread(self._connected)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await asyncio.to_thread(self._close)
+
+    def __repr__(self) -> str:
+        c = _runtime.state.client
+        return f"<Client: {c.address if c is not None else 'not connected'}>"
+
+    def _repr_html_(self) -> str:
+        from .._html import cluster, table
+
+        return cluster() if _runtime.state.client is not None else table("Client", {"": "not connected"})
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise InvalidError(f"{name}={value!r}: this client has no {name}; say what a call needs in resources")
+
+
+def _options(resources: Optional[Mapping[str, float]], retries: Optional[int]) -> dict[str, Any]:
+    """The options of a task."""
+    others = dict(resources or {})
+    options: dict[str, Any] = {"num_cpus": others.pop("CPU", None), "num_gpus": others.pop("GPU", None),
+                               "memory": others.pop("memory", None), "resources": others or None}
+    if retries is not None:
+        options.update(max_retries=retries, retry_exceptions=True)
+    return {k: v for k, v in options.items() if v is not None}
+
+
+def _attempt(f: Future) -> Any:
+    try:
+        return f.result()
+    except Exception:
+        return _MISSING
+
+
+def _shaped(shape: Any, values: list[Any]) -> Any:
+    """The shape with values for its slots; those that are missing are left out."""
+    def kept(x: Any) -> bool:
+        return not (type(x) is Slot and values[x.number] is _MISSING)
+
+    def prune(x: Any) -> Any:
+        cls = type(x)
+        if cls in (list, tuple, set, frozenset):
+            return cls([prune(y) for y in x if kept(y)])
+        if cls is dict:
+            return {k: prune(y) for k, y in x.items() if kept(y)}
+        return x
+
+    if any(v is _MISSING for v in values):
+        shape = prune(shape)
+    filled = replace(shape, lambda slot: values[slot.number], Slot)
+    return None if filled is _MISSING else filled
+
+
+async def _nothing() -> None:
+    pass
+
+
+_default: Optional[Client] = None
+_default_lock = threading.Lock()
+
+
+def get_client() -> Client:
+    """The client of this process, in a task too: made at the first call, of the connection that there is."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Client()
+        return _default
+
+
+__all__ = ["Client", "get_client"]

@@ -1,0 +1,55 @@
+"""Futures inside lists, tuples, sets and dicts."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+from .._functions import calls_users
+from ._future import Future
+
+_SEQUENCES = (list, tuple, set, frozenset)
+
+
+class Slot:
+    """Stands where a future was."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        return Slot, (self.number,)
+
+
+def replace(x: Any, f: Callable[[Any], Any], kind: type[Any]) -> Any:
+    """x with f of whatever it contains of a kind."""
+    cls = type(x)
+    if isinstance(x, kind):
+        return f(x)
+    if cls in _SEQUENCES:
+        return cls([replace(y, f, kind) for y in x])
+    if cls is dict:
+        return {k: replace(v, f, kind) for k, v in x.items()}
+    return x
+
+
+def take_out(x: Any, futures: list[Future]) -> Any:
+    """x with slots for its futures, which are appended."""
+
+    def slot(future: Future) -> Slot:
+        futures.append(future)
+        return Slot(len(futures) - 1)
+
+    return replace(x, slot, Future)
+
+
+def put_in(x: Any, values: Sequence[Any]) -> Any:
+    """x with values in its slots."""
+    return replace(x, lambda slot: values[slot.number], Slot)
+
+
+@calls_users
+def call_with(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], *values: Any) -> Any:
+    """Calls a function with what the futures among its arguments have become."""
+    return fn(*put_in(args, values), **put_in(dict(kwargs), values))
