@@ -23,7 +23,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python pytest dask-suite race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python pytest dask-suite joblib-suite race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,7 @@ gotest: ## the Go half: vet, build, all tests (needs only Go and make)
 
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)
 	@sh python/venv.sh $(VENV)
+	@$(VENV)/bin/python python/tests/suites/bring.py
 
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
@@ -62,6 +63,9 @@ pytest: python ## the Python half, the SDK and the benchmarks beside peers: type
 dask-suite: python ## Dask's own tests under our scheduler, held against its own; goes on where it was, ARGS=--help says more
 	@sh python/venv.sh $(VENV) python/dask_suite/requirements.txt
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m dask_suite $(ARGS)
+
+joblib-suite: python ## joblib's own tests of Parallel, with our backend among theirs
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula PYTHONPATH=tests ../$(VENV)/bin/python -m pytest -q -W ignore -p suites.joblib_plugin --pyargs joblib.test.test_parallel
 
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)

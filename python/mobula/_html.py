@@ -9,8 +9,8 @@ from typing import Any, Mapping
 
 def table(title: str, rows: Mapping[str, Any]) -> str:
     """A small table: a title, and a row for each name and value."""
-    body = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td style='text-align:left'>{html.escape(str(v))}</td></tr>"
-                   for k, v in rows.items())
+    left = "style='text-align:left'"
+    body = "".join(f"<tr><th {left}>{html.escape(str(k))}</th><td {left}>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
     return f"<div><b>{html.escape(title)}</b><table>{body}</table></div>"
 
 
@@ -23,13 +23,14 @@ def size(n: float) -> str:
 
 
 def cluster() -> str:
-    """The nodes at a glance."""
-    from ._api import available_resources, cluster_resources, nodes
+    """The node that this process is connected to, at a glance."""
+    from ._api import available_resources, cluster_resources, is_initialized, nodes
 
+    if not is_initialized():
+        return table("Mobula", {"": "not connected"})
     total, free = cluster_resources(), available_resources()
     shown = {f"node {n['NodeID']}": n["Address"] for n in nodes()}
     for name in sorted(total):
-        memory = name in ("memory", "object_store_memory")
-        show = size if memory else "{:g}".format
+        show = size if name in ("memory", "object_store_memory") else "{:g}".format
         shown[name.replace("_", " ")] = f"{show(free[name])} free of {show(total[name])}"
     return table("Mobula", shown)

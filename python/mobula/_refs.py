@@ -8,7 +8,7 @@ import contextlib
 import threading
 from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
-from . import _callbacks, _ids, _runtime, _value
+from . import _callbacks, _html, _ids, _runtime, _value
 from ._client import Client, Handle, Reading, TaskContext, answer_error
 from ._wire import codec
 from ._wire import messages as m
@@ -48,6 +48,14 @@ class ObjectRef(Generic[T]):
 
     def __repr__(self) -> str:
         return f"ObjectRef({_ids.show_object(self._h.id)})"
+
+    def _repr_html_(self) -> str:
+        known = self._h.res
+        states = {m.INLINE: "ready", m.STORED: "ready, in the object store", m.ERROR: "failed"}
+        shown = {"id": _ids.show_object(self._h.id), "state": "not known" if known is None else states.get(known.kind, "ready")}
+        if known is not None and known.size:
+            shown["size"] = _html.size(known.size)
+        return _html.table("ObjectRef", shown)
 
     def hex(self) -> str:
         return self._h.id.hex()

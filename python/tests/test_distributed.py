@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -17,8 +18,9 @@ import pytest
 
 import mobula
 import waiting
+from mobula import _html
 from mobula import exceptions as x
-from mobula.distributed import Client, Future, as_completed, get_client, wait
+from mobula.distributed import Client, Future, as_completed, get_client, progress, wait
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -327,7 +329,28 @@ async def _value(ref: Any) -> Any:
 
 def test_what_notebooks_show(client: Client) -> None:
     f = client.submit(add, "<b>", "x")
-    f.result()
+    assert f.result() == "<b>x"
     assert "finished" in f._repr_html_() and f.key in f._repr_html_()
     assert "object store memory" in client._repr_html_() and "free of 64.0 MiB" in client._repr_html_()
     assert "node.sock" in repr(client)
+    with_id = f.ref._repr_html_()
+    assert "ready" in with_id and f.ref.task_id()[:8] in with_id
+    assert "in the object store" in (big := client.scatter(np.ones(50_000)).ref._repr_html_()) and "390.6 KiB" in big
+    assert "failed" in wait(client.submit(fail, "shown")).done.pop().ref._repr_html_()
+
+    @mobula.remote
+    class Shown:
+        def method(self) -> None: ...
+
+    made = Shown.options(name="shown").remote()
+    assert "<td style='text-align:left'>method</td>" in made._repr_html_()
+    found = mobula.get_actor("shown")
+    assert not hasattr(found, "_ipython_display_") and found._methods is None  # the actor was not asked
+    assert "ActorHandle" in found._repr_html_() and "&lt;" in _html.table("<", {})
+
+
+def test_progress(client: Client) -> None:
+    shown = io.StringIO()
+    fs = client.map(add, range(25))
+    assert progress(fs, desc="adding", file=shown, ascii=True) == fs and all(f.done() for f in fs)
+    assert "adding: 100%" in shown.getvalue() and "25/25" in shown.getvalue()

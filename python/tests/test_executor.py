@@ -218,6 +218,14 @@ def test_executors_in_tasks(shared: Any) -> None:
         assert list(ex.map(inner, [5] * 8, timeout=60)) == [10] * 8
 
 
+def test_dask_computes_with_an_executor(shared: Any) -> None:
+    import dask.array as da
+
+    a = da.ones((400, 400), chunks=100)
+    with mobula.Executor() as ex:
+        assert (a @ a.T).sum().compute(scheduler=ex) == 400 ** 3
+
+
 def test_callbacks_may_submit_and_wait(shared: Any) -> None:
     done = threading.Event()
     got: list[int] = []

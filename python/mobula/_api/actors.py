@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
-from .. import _functions, _ids, _options, _runtime, _value
+from .. import _functions, _html, _ids, _options, _runtime, _value
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
 from .._refs import ObjectRef
@@ -102,7 +102,7 @@ class ActorHandle:
         d["_methods"] = methods
 
     def __getattr__(self, name: str) -> "ActorMethod":
-        if name.startswith("__") and name != "__call__":
+        if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":  # a notebook asks for these: the actor must not be
             raise AttributeError(name)
         methods = self._methods
         if methods is None:
@@ -141,6 +141,12 @@ class ActorHandle:
 
     def __repr__(self) -> str:
         return f"ActorHandle({self._name}, {self._id().hex()})"
+
+    def _repr_html_(self) -> str:
+        shown = {"class": self._name, "id": self._id().hex()}
+        if self._methods is not None:
+            shown["methods"] = ", ".join(sorted(self._methods))
+        return _html.table("ActorHandle", shown)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and other._h.id == self._h.id

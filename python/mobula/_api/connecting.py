@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .. import _node, _runtime
+from .. import _html, _node, _runtime
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -139,3 +139,6 @@ class Context:
 
     def __repr__(self) -> str:
         return f"Context(address={self.address!r}, node={self.node!r}, job_id={self.job_id})"
+
+    def _repr_html_(self) -> str:
+        return _html.cluster()

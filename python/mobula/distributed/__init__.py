@@ -14,13 +14,13 @@ asynchronous=True it is for coroutines: what would wait is awaited, and as_compl
 
     _client        the client
     _future        futures, and what those of one key share
-    _as_completed  as_completed and wait
+    _as_completed  as_completed, wait and progress
     _nested        futures inside lists, tuples, sets and dicts
     _keys          the keys of calls and data
 """
 
-from ._as_completed import DoneAndNotDone, as_completed, wait
+from ._as_completed import DoneAndNotDone, as_completed, progress, wait
 from ._client import Client, get_client
 from ._future import Future
 
-__all__ = ["Client", "DoneAndNotDone", "Future", "as_completed", "get_client", "wait"]
+__all__ = ["Client", "DoneAndNotDone", "Future", "as_completed", "get_client", "progress", "wait"]

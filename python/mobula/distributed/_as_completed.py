@@ -10,6 +10,7 @@ from collections import deque
 from functools import partial
 from typing import Any, AsyncIterator, Iterable, Iterator, NamedTuple, Optional
 
+from .. import util
 from ..exceptions import GetTimeoutError, InvalidError
 from ._future import Future
 
@@ -196,9 +197,16 @@ async def _wait_async(futures: list[Future], coming: as_completed, n: int) -> Do
     return _parted(futures)
 
 
+def progress(futures: Iterable[Future], desc: str = "", **options: Any) -> list[Future]:
+    """Waits until all of the futures are done and shows how many are, as mobula.util.progress does with references; gives them."""
+    futures = list(futures)
+    util.progress([f.ref for f in futures], desc, **options)
+    return futures
+
+
 def _parted(futures: list[Future]) -> DoneAndNotDone:
     done = {f for f in futures if f.done()}
     return DoneAndNotDone(done, set(futures) - done)
 
 
-__all__ = ["DoneAndNotDone", "as_completed", "wait"]
+__all__ = ["DoneAndNotDone", "as_completed", "progress", "wait"]

@@ -8,7 +8,7 @@ import weakref
 from functools import partial
 from typing import Any, Callable, Generator, Iterable, Mapping, Optional, Union
 
-from .. import _runtime
+from .. import _html, _runtime
 from .._api import get, init, put, shutdown
 from .._call import Caller, call, label
 from .._callbacks import CallbackThread
@@ -234,9 +234,7 @@ class Client:
         return f"<Client: {c.address if c is not None else 'not connected'}>"
 
     def _repr_html_(self) -> str:
-        from .._html import cluster, table
-
-        return cluster() if _runtime.state.client is not None else table("Client", {"": "not connected"})
+        return _html.cluster()
 
 
 def _refuse(**given: Any) -> None:

@@ -7,7 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Generator, Optional
 
-from .. import _ids
+from .. import _html, _ids
 from .._api import cancel, get, wait
 from .._refs import ObjectRef
 from .._wire import messages as m
@@ -178,9 +178,7 @@ class Future:
         return f"<Future: {self.status}, key: {self.key}>"
 
     def _repr_html_(self) -> str:
-        from .._html import table
-
-        return table("Future", {"key": self.key, "status": self.status})
+        return _html.table("Future", {"key": self.key, "status": self.status})
 
     def __reduce__(self) -> Any:
         return restore_future, (self.key, self.ref)

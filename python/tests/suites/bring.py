@@ -1,6 +1,6 @@
 """Brings CPython's tests of concurrent.futures where the interpreter came without them.
 
-    python tests/suites/bring.py
+    python tests/suites/bring.py                # make python does so
 
 They go to testsuite/ of the interpreter's prefix, its virtual environment. Debian has them as a package, which is unpacked and not installed.
 """
@@ -57,5 +57,5 @@ def _download(package: str, folder: str) -> str:
 if __name__ == "__main__":
     missing = "" if is_here() else bring()
     if missing:
-        print(f"{missing}; the tests that need it are skipped, and fail in CI", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CI") else 0)
+        print(f"{missing}; the tests that need them are skipped, and fail in CI", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CI") or os.environ.get("MOBULA_REQUIRE_PYTHON") else 0)
