@@ -74,7 +74,8 @@ class Caller:
 class PackedCall:
     """A call that can be sent. It keeps its arguments until then, since what they refer to must not go."""
 
-    def __init__(self, caller: Caller, tc: TaskContext, field: bytes, encoded: tuple[bytes, int, list[Handle]], held: Any) -> None:
+    def __init__(self, caller: Caller, tc: TaskContext, field: bytes, encoded: tuple[bytes, int, list[Handle]],
+                 held: Any) -> None:
         self.task = tc.next_task()
         self._caller = caller
         self._context = tc

@@ -1,8 +1,8 @@
 """mobula.Executor: concurrent.futures over tasks.
 
 Calls go to the node some at a time, as many as may run at once and, where the node itself sees to that bound, as many
-again, so that no process waits for its next. The others wait here, where cancelling them is certain. What comes back is handled in a
-thread of the executor's own: callbacks may take their time and may wait.
+again, so that no process waits for its next. The others wait here, where cancelling them is certain. What comes back is handled
+in a thread of the executor's own: callbacks may take their time and may wait.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ class Executor(futures.Executor):
     share of the CPUs, so that they all run.
     initializer, initargs: called in each worker process before its first call of this executor. If that fails, the executor
     is broken.
-    options: those of @mobula.remote, for each call: num_cpus, memory, resources, max_retries, retry_exceptions, timeout and so on.
+    options: those of @mobula.remote, for each call: num_cpus, memory, resources, max_retries, retry_exceptions, timeout and so
+    on.
 
-    A call's worker that dies costs the call an attempt, not the executor. An exception is the function's own, with the traceback of
-    where it was raised as its cause. Arguments are taken at the submit: what cannot be pickled is the future's error. A reference
-    among the positional or keyword arguments is passed as its value. Futures of calls that the node has are running, even if
-    they wait there.
+    A call's worker that dies costs the call an attempt, not the executor. An exception is the function's own, with the
+    traceback of where it was raised as its cause. Arguments are taken at the submit: what cannot be pickled is the future's
+    error. A reference among the positional or keyword arguments is passed as its value. Futures of calls that the node has are
+    running, even if they wait there.
     """
 
     def __init__(self, max_workers: Optional[int] = None, *, initializer: Optional[Callable[..., object]] = None,
@@ -83,8 +84,8 @@ class Executor(futures.Executor):
             buffersize: Optional[int] = None) -> Iterator[T]:
         """The results of fn over the iterables, in order. Each task makes chunksize calls.
 
-        timeout: seconds from this call in which all results must be there; TimeoutError otherwise. buffersize: how many chunks may be
-        submitted and not yet taken, by default all are at once.
+        timeout: seconds from this call in which all results must be there; TimeoutError otherwise. buffersize: how many chunks
+        may be submitted and not yet taken, by default all are at once.
         """
         if chunksize < 1:
             raise ValueError(f"chunksize must be >= 1, got {chunksize}")
@@ -200,7 +201,8 @@ class _Runner:
         return _restore_runner, (_AuthKey(), self._initializer, self._initargs, self._identity)
 
 
-def _restore_runner(key: object, initializer: Optional[Callable[..., object]], initargs: tuple[Any, ...], identity: str) -> _Runner:
+def _restore_runner(key: object, initializer: Optional[Callable[..., object]], initargs: tuple[Any, ...],
+                    identity: str) -> _Runner:
     return _Runner(initializer, initargs, identity)
 
 

@@ -10,7 +10,8 @@ from typing import Any, Mapping
 def table(title: str, rows: Mapping[str, Any]) -> str:
     """A small table: a title, and a row for each name and value."""
     left = "style='text-align:left'"
-    body = "".join(f"<tr><th {left}>{html.escape(str(k))}</th><td {left}>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
+    body = "".join(f"<tr><th {left}>{html.escape(str(k))}</th><td {left}>{html.escape(str(v))}</td></tr>"
+                   for k, v in rows.items())
     return f"<div><b>{html.escape(title)}</b><table>{body}</table></div>"
 
 

@@ -267,8 +267,8 @@ ex = mobula.Executor(2)
 for i in range(10):
     ex.submit(work, i)
 """
-    said = subprocess.run([sys.executable, "-c", program], env={**os.environ, "MOBULA_BINARY": binary}, capture_output=True, text=True,
-                          timeout=60)
+    said = subprocess.run([sys.executable, "-c", program], env={**os.environ, "MOBULA_BINARY": binary}, capture_output=True,
+                          text=True, timeout=60)
     assert said.returncode == 0 and not said.stderr, said.stderr
     assert len(list(tmp_path.iterdir())) == 10
 

@@ -102,8 +102,8 @@ class ActorHandle:
         d["_methods"] = methods
 
     def __getattr__(self, name: str) -> "ActorMethod":
-        if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":  # a notebook asks for these: the actor must not be
-            raise AttributeError(name)
+        if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
+            raise AttributeError(name)  # what notebooks look for is nothing to ask the actor for
         methods = self._methods
         if methods is None:
             methods = self._learn()

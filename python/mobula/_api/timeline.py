@@ -13,7 +13,8 @@ from .state import request
 def timeline(filename: Optional[str] = None) -> list[dict[str, Any]]:
     """The task events that the node remembers, in Chrome's trace format, which Perfetto and chrome://tracing show.
 
-    filename: also written there, as JSON, whole or not at all. Times are in microseconds. InvalidError if the node records no events.
+    filename: also written there, as JSON, whole or not at all. Times are in microseconds. InvalidError if the node records no
+    events.
     """
     parts: list[bytes] = []
     asked: dict[str, Any] = {}

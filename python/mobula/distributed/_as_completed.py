@@ -20,8 +20,9 @@ ALL_COMPLETED, FIRST_COMPLETED = "ALL_COMPLETED", "FIRST_COMPLETED"
 class as_completed:
     """Iterates over futures in the order in which they are done; more may be added meanwhile. Also with async for.
 
-    with_results: gives pairs of future and result. raise_errors: with results, the exception of a call is raised; else the triple of
-    sys.exc_info() takes the result's place. timeout: seconds from now in which all must be done; TimeoutError otherwise.
+    with_results: gives pairs of future and result. raise_errors: with results, the exception of a call is raised; else the
+    triple of sys.exc_info() takes the result's place. timeout: seconds from now in which all must be done; TimeoutError
+    otherwise.
     """
 
     def __init__(self, futures: Optional[Iterable[Future]] = None, *, with_results: bool = False, raise_errors: bool = True,
@@ -198,7 +199,8 @@ async def _wait_async(futures: list[Future], coming: as_completed, n: int) -> Do
 
 
 def progress(futures: Iterable[Future], desc: str = "", **options: Any) -> list[Future]:
-    """Waits until all of the futures are done and shows how many are, as mobula.util.progress does with references; gives them."""
+    """Waits until all of the futures are done and shows how many are, as mobula.util.progress does with references; gives
+    them."""
     futures = list(futures)
     util.progress([f.ref for f in futures], desc, **options)
     return futures

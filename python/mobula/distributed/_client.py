@@ -25,11 +25,11 @@ _MISSING = object()
 class Client:
     """Submits functions to a node by the names of distributed.Client.
 
-    address: as of mobula.init; without one, the connection that there is, or else a node of the program's own. options are those of
-    mobula.init. A client that has made the connection ends it with close, or at the end of its with block.
+    address: as of mobula.init; without one, the connection that there is, or else a node of the program's own. options are
+    those of mobula.init. A client that has made the connection ends it with close, or at the end of its with block.
 
-    asynchronous: for coroutines; `async with Client(asynchronous=True) as client`. Then gather, scatter, cancel and close, and the
-    futures' result and exception, are to be awaited; submit and map give futures at once all the same.
+    asynchronous: for coroutines; `async with Client(asynchronous=True) as client`. Then gather, scatter, cancel and close, and
+    the futures' result and exception, are to be awaited; submit and map give futures at once all the same.
     """
 
     def __init__(self, address: Optional[str] = None, *, asynchronous: bool = False, **options: Any) -> None:
@@ -64,11 +64,11 @@ class Client:
                pure: bool = True, **kwargs: Any) -> Future:
         """Has func called, and gives the future of what it returns. Futures among the arguments are passed as their results.
 
-        key: names the call; what has the same key is not called again while there is a future of it. By default it follows from the
-        function and its arguments, or, with pure=False, is a new one.
-        resources: what the call needs; "CPU" is 1 unless said, "GPU" and "memory", in bytes, are the node's, others as the node
-        was told. retries: how often it is called again if it raises. priority and fifo_timeout are taken and do nothing: calls of one
-        kind run in the order in which they were submitted. workers, allow_other_workers, actor and actors are refused.
+        key: names the call; what has the same key is not called again while there is a future of it. By default it follows from
+        the function and its arguments, or, with pure=False, is a new one. resources: what the call needs; "CPU" is 1 unless
+        said, "GPU" and "memory", in bytes, are the node's, others as the node was told. retries: how often it is called again
+        if it raises. priority and fifo_timeout are taken and do nothing: calls of one kind run in the order in which they were
+        submitted. workers, allow_other_workers, actor and actors are refused.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
         futures: list[Future] = []
@@ -87,9 +87,9 @@ class Client:
         return self._future(key, submitted)
 
     def map(self, func: Callable[..., Any], /, *iterables: Iterable[Any], key: Union[str, Iterable[str], None] = None,
-            workers: None = None, resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None, priority: float = 0,
-            fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False, actors: bool = False,
-            pure: bool = True, batch_size: Optional[int] = None, **kwargs: Any) -> list[Future]:
+            workers: None = None, resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None,
+            priority: float = 0, fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False,
+            actors: bool = False, pure: bool = True, batch_size: Optional[int] = None, **kwargs: Any) -> list[Future]:
         """Has func called with each row of the iterables; gives the futures in order.
 
         key: what the keys begin with, or a list of them. The rest is as of submit; batch_size is taken and does nothing.
@@ -136,8 +136,8 @@ class Client:
     # ---- data
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True, workers: None = None) -> Any:
-        """Puts data into the object store: the items of a list, tuple or set, or the values of a dict, else the one value; gives futures
-        in the same shape.
+        """Puts data into the object store: the items of a list, tuple or set, or the values of a dict, else the one value;
+        gives futures in the same shape.
 
         hash: data of the same content is put once. broadcast is taken and does nothing: all workers of a node see its store.
         """

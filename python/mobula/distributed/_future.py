@@ -75,8 +75,9 @@ class State:
 class Future:
     """The result of a call, now or later; as an argument of another call, that result.
 
-    status is "pending", "finished", "error" or "cancelled". The result is kept by the node as long as there is a future of its key;
-    a call whose futures have gone still runs. Of an asynchronous client, result and exception are to be awaited; so can the future itself be.
+    status is "pending", "finished", "error" or "cancelled". The result is kept by the node as long as there is a future of its
+    key; a call whose futures have gone still runs. Of an asynchronous client, result and exception are to be awaited; so can
+    the future itself be.
     """
 
     def __init__(self, client: "Client", key: str, state: State) -> None:
@@ -132,8 +133,8 @@ class Future:
         return TaskCancelledError(self.key) if self.cancelled() else None
 
     def exception(self, timeout: Optional[float] = None) -> Any:
-        """Waits for the end; gives the call's exception, None if it has a result. CancelledError and TimeoutError are raised, as of
-        result."""
+        """Waits for the end; gives the call's exception, None if it has a result. CancelledError and TimeoutError are raised,
+        as of result."""
         if self.client.asynchronous:
             return asyncio.wait_for(self._exception(), timeout)
         x = self._cancelled()

@@ -18,8 +18,9 @@ class ActorPool:
         for y in pool.map(lambda actor, x: actor.predict.remote(x), xs):
             ...
 
-    An actor has one call of the pool's at a time; values beyond the actors wait here. The function gets an actor and a value, makes the
-    call and gives its reference. An error of the call is raised where its result would come, and the actor goes on serving.
+    An actor has one call of the pool's at a time; values beyond the actors wait here. The function gets an actor and a value,
+    makes the call and gives its reference. An error of the call is raised where its result would come, and the actor goes on
+    serving.
     """
 
     def __init__(self, actors: Iterable[ActorHandle]) -> None:
@@ -85,7 +86,8 @@ class ActorPool:
         return get(ref)
 
     def get_next_unordered(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
-        """The result that comes first. Errors as of get_next; with ignore_if_timedout nothing is dropped, since no call is the late one."""
+        """The result that comes first. Errors as of get_next; with ignore_if_timedout nothing is dropped, since no call is the
+        late one."""
         if not self.has_next():
             raise StopIteration("no more results")
         ready, _ = wait(list(self._running), timeout=timeout)

@@ -43,9 +43,9 @@ class MemorySampler:
     def sample(self, label: Optional[str] = None, *, measure: str = "process", interval: float = 0.5) -> Iterator[None]:
         """Samples every interval seconds, and once at the begin and at the end.
 
-        label: of the series, by default a new one; it must not be in use. measure: "process" is the memory of the node, its drivers and its
-        workers, each page of the object store counted once; "managed" what objects have of the store; "spilled" what they have in spill
-        storage.
+        label: of the series, by default a new one; it must not be in use. measure: "process" is the memory of the node, its
+        drivers and its workers, each page of the object store counted once; "managed" what objects have of the store; "spilled"
+        what they have in spill storage.
         """
         if measure not in MEASURES:
             raise InvalidError(f"measure={measure!r}: want one of {', '.join(MEASURES)}")
@@ -57,7 +57,8 @@ class MemorySampler:
         series = [_look(measure)]
         self.samples[label] = series
         over = threading.Event()
-        thread = threading.Thread(target=_watch, args=(series, measure, interval, over), name="mobula-memory-sampler", daemon=True)
+        thread = threading.Thread(target=_watch, args=(series, measure, interval, over), name="mobula-memory-sampler",
+                                  daemon=True)
         thread.start()
         try:
             yield
@@ -81,7 +82,8 @@ class MemorySampler:
         return df.ffill().where(df.bfill().notna())
 
     def plot(self, *, align: bool = False, **options: Any) -> Any:
-        """The series in GiB over time, drawn by matplotlib; options are those of pandas.DataFrame.plot, whose result this gives."""
+        """The series in GiB over time, drawn by matplotlib; options are those of pandas.DataFrame.plot, whose result this
+        gives."""
         df = self.to_pandas(align=align) / 2**30
         if align:
             df.index = df.index.total_seconds()

@@ -7,9 +7,9 @@
     with parallel_config("mobula", n_jobs=-1):
         Parallel()(delayed(f)(x) for x in data)
 
-n_jobs is how many batches run at once; by default, and with -1, as many as the node has CPUs. Further options of the backend are those of
-mobula.Executor: initializer, initargs, and a task's, such as memory. Arguments are read in place from the node's store, without
-copies and read-only; joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) has nothing to do.
+n_jobs is how many batches run at once; by default, and with -1, as many as the node has CPUs. Further options of the backend
+are those of mobula.Executor: initializer, initargs, and a task's, such as memory. Arguments are read in place from the node's
+store, without copies and read-only; joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) has nothing to do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any, Callable, Optional
 
-from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend, register_parallel_backend
+from joblib.parallel import (AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend,
+                             register_parallel_backend)
 
 from .._api import cluster_resources
 from .._executor import Executor

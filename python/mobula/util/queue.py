@@ -26,8 +26,8 @@ class Full(queue.Full):
 class Queue:
     """First in, first out, with room for maxsize items; without bound if that is 0.
 
-    It may be passed to tasks and actors. Its actor ends with the last of its handles; actor_options, such as name and lifetime, are
-    those of an actor.
+    It may be passed to tasks and actors. Its actor ends with the last of its handles; actor_options, such as name and lifetime,
+    are those of an actor.
     """
 
     def __init__(self, maxsize: int = 0, actor_options: Optional[Mapping[str, Any]] = None) -> None:
@@ -56,7 +56,8 @@ class Queue:
         return 0 < self.maxsize <= self.size()
 
     def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
-        """Adds an item. It waits for room as long as timeout says, in seconds, or for ever; Full without block, or after that time."""
+        """Adds an item. It waits for room as long as timeout says, in seconds, or for ever; Full without block, or after that
+        time."""
         if not get(self.actor.put.remote([item], _patience(block, timeout))):
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
@@ -66,7 +67,8 @@ class Queue:
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
-        """Takes the first item. It waits for one as long as timeout says, in seconds, or for ever; Empty without block, or after that."""
+        """Takes the first item. It waits for one as long as timeout says, in seconds, or for ever; Empty without block, or
+        after that."""
         return _one(get(self.actor.get.remote(1, _patience(block, timeout))))
 
     async def get_async(self, block: bool = True, timeout: Optional[float] = None) -> Any:

@@ -2,7 +2,8 @@
 
     python tests/suites/bring.py                # make python does so
 
-They go to testsuite/ of the interpreter's prefix, its virtual environment. Debian has them as a package, which is unpacked and not installed.
+They go to testsuite/ of the interpreter's prefix, its virtual environment. Debian has them as a package, which is unpacked and
+not installed.
 """
 
 from __future__ import annotations

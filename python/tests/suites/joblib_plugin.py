@@ -21,7 +21,8 @@ register_mobula()  # before their tests are imported, which list the backends
 
 # Where a backend comes with more: its rows for ours.
 ROWS: dict[str, list[tuple[Any, ...]]] = {
-    "test_nested_parallel_warnings": [("mobula", "mobula", False), ("mobula", "threading", False), ("threading", "mobula", False)],
+    "test_nested_parallel_warnings": [("mobula", "mobula", False), ("mobula", "threading", False),
+                                      ("threading", "mobula", False)],
     "test_multiple_generator_call_separated_gc": [("mobula", False)],
 }
 
@@ -61,7 +62,8 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 def scripts() -> Iterator[None]:
     """The programs that the tests start know our backend too."""
     with tempfile.TemporaryDirectory(prefix="mobula-joblib-") as folder:
-        pathlib.Path(folder, "sitecustomize.py").write_text("from mobula.util.joblib import register_mobula\n\nregister_mobula()\n")
+        program = "from mobula.util.joblib import register_mobula\n\nregister_mobula()\n"
+        pathlib.Path(folder, "sitecustomize.py").write_text(program)
         before = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = folder if before is None else os.pathsep.join([folder, before])
         yield

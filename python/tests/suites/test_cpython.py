@@ -27,9 +27,9 @@ else:
 
 def find(name: str) -> Any:
     """A class of the tests, which newer versions have in several modules."""
-    for module in (root, f"{root}.util", f"{root}.executor", f"{root}.test_wait", f"{root}.test_as_completed", f"{root}.test_init"):
+    for module in ("", ".util", ".executor", ".test_wait", ".test_as_completed", ".test_init"):
         try:
-            found = getattr(importlib.import_module(module), name, None)
+            found = getattr(importlib.import_module(root + module), name, None)
         except ModuleNotFoundError:
             continue
         if found is not None:

@@ -13,8 +13,8 @@ LEAST = 140  # passed with joblib 1.6.0; fewer would mean that our backend is no
 
 
 def test_parallel_with_our_backend(binary: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "suites.joblib_plugin", "-W", "ignore", "--pyargs", "joblib.test.test_parallel",
-               "-k", "mobula"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "suites.joblib_plugin", "-W", "ignore", "--pyargs",
+               "joblib.test.test_parallel", "-k", "mobula"]
     said = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=600,
                           env={**os.environ, "MOBULA_BINARY": binary, "PYTHONPATH": str(TESTS)})
     passed = re.search(r"(\d+) passed", said.stdout)
