@@ -20,7 +20,7 @@ from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
 from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_function
 from .objects import get, put, wait
-from .state import available_resources, cluster_resources, nodes, request, status, status
+from .state import available_resources, cluster_resources, nodes, request, status
 from .tasks import RemoteFunction, cancel
 from .timeline import timeline
 
