@@ -23,7 +23,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python pytest dask-suite joblib-suite race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ gotest: ## the Go half: vet, build, all tests (needs only Go and make)
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)
 	@sh python/venv.sh $(VENV)
 	@$(VENV)/bin/python python/tests/suites/bring.py
+	@mkdir -p python/mobula/bin && ln -sf ../../../$(BIN)/mobula python/mobula/bin/mobula
+
+wheel: python ## dist/*.whl: the Python package with the executable of this machine's kind inside
+	$(VENV)/bin/python python/build_wheel.py $(BIN)/mobula dist
 
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
@@ -93,4 +97,4 @@ generate: ## generated code anew
 	$(GO) generate ./...
 
 clean: ## what was built
-	rm -rf $(BIN) $(VENV)
+	rm -rf $(BIN) $(VENV) dist python/mobula/bin

@@ -97,7 +97,7 @@ var (
 	ErrBacklog              = errors.New("the other side reads too slowly")            // more waits for it than the bound allows; nothing was sent
 	ErrNoNode               = errors.New("no node is running there")                   // names the socket
 	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
-	ErrVersion              = errors.New("protocol versions do not overlap")           // names both; is also ErrProtocol
+	ErrVersion              = errors.New("versions do not match")                      // names both; is also ErrProtocol
 	ErrPython               = errors.New("Python exception")                           // that a Python function raised; *PythonError has its class
 )
 

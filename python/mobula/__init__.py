@@ -16,11 +16,10 @@ from ._api import (ActorClass, ActorHandle, Buffer, GoActorClass, GoActorHandle,
                    is_initialized, kill, method, nodes, put, remote, shutdown, status, timeline, wait)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
+from ._version import VERSION as __version__
 from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
                          ObjectLostError, OwnerDiedError, PendingCallsLimitError, ShutdownError, TaskCancelledError, TaskError,
                          WorkerCrashedError)
-
-__version__ = "0.2.0.dev0"
 
 __all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "Buffer", "DeadlineError", "Executor",
            "GetTimeoutError", "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError",

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping
 
 from .exceptions import NoNodeError, RuntimeSetupError
 
@@ -26,7 +26,7 @@ def binary() -> str:
             raise NoNodeError(f"MOBULA_BINARY={said}: there is no executable file")
         return said
     here = os.path.dirname(os.path.abspath(__file__))
-    for path in (os.path.join(here, "bin", "mobula"), os.path.join(here, "mobula"), shutil.which("mobula") or ""):
+    for path in (os.path.join(here, "bin", "mobula"), shutil.which("mobula") or ""):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise NoNodeError("the mobula executable was not found beside the package or on PATH: say where it is in MOBULA_BINARY, "
@@ -65,7 +65,7 @@ def _clean_dead(root: str) -> None:
 class Node:
     """The node's process."""
 
-    def __init__(self, settings: Mapping[str, Any], logs: Optional[Any] = None) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         self.pid = os.getpid()
         root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
         os.makedirs(root, 0o700, exist_ok=True)
@@ -73,7 +73,8 @@ class Node:
         if self._temporary:
             _clean_dead(root)
         self.dir: str = settings.get("dir") or tempfile.mkdtemp(prefix=f"node-{self.pid}-", dir=root)
-        args = [binary(), "start", "--json", "--until-stdin-closes", f"--dir={self.dir}"]
+        self.binary = binary()
+        args = [self.binary, "start", "--json", "--until-stdin-closes", f"--dir={self.dir}"]
         args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
         env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}  # it is no setting of the node's
         # In a session of its own: an interrupt at the terminal is for the program, which then closes the node.
@@ -102,7 +103,7 @@ class Node:
                     said = json.loads(said.splitlines()[-1])["error"]
                 except (ValueError, KeyError, IndexError):
                     pass
-                raise RuntimeSetupError(f"the node did not start (exit {self.process.wait()}): {said}")
+                raise RuntimeSetupError(f"the node did not start ({self.binary}, exit {self.process.wait()}): {said}")
             line += part
         address: str = json.loads(line)["address"]
         self._drain()

@@ -274,7 +274,7 @@ class NodeRunningError(MobulaError):
 
 class VersionError(ProtocolError):
     code = 40
-    text = "protocol versions do not overlap"
+    text = "versions do not match"
 
 
 class PythonError(MobulaError):

@@ -18,6 +18,7 @@ from typing import Any, Optional
 import cbor2
 
 from mobula import _ids
+from mobula._version import RELEASE
 from mobula._wire import codec
 from mobula._wire import messages as m
 
@@ -50,10 +51,11 @@ class Peer:
 
 
 class MiniNode:
-    def __init__(self, cpus: int = 2, inline: int = 100 << 10, credit: int = 0) -> None:
+    def __init__(self, cpus: int = 2, inline: int = 100 << 10, credit: int = 0, release: str = RELEASE) -> None:
         self.cpus = cpus
         self.inline = inline
         self.credit = credit
+        self.release = release
         self.dir = tempfile.mkdtemp(prefix="mini")
         self.path = os.path.join(self.dir, "node.sock")
         self.lock = threading.RLock()
@@ -150,7 +152,8 @@ class MiniNode:
         if h.role == m.DRIVER and h.program is not None and h.program.args and self.template is None:
             self._start_template(h.program.args)
         w = m.Welcome(version=2, client=peer.id, node="mini", job=1, root=_ids.root_task(1, peer.id), segment_size=SEGMENT, inline_max=self.inline,
-                      token=b"back", namespace=h.namespace or "default", slots=1, job_dir=self.dir)
+                      token=b"back", namespace=h.namespace or "default", slots=1, job_dir=self.dir,
+                      release=self.release)
         body = codec.message(w)
         if h.role == m.WORKER:
             self.starting -= 1

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 import pytest
@@ -19,11 +19,19 @@ import mobula
 from mininode import MiniNode
 from mobula import _api, _runtime
 from mobula import exceptions as x
+from mobula._version import RELEASE
 from mobula._client import objects, outbox, rejoin
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
 from waiting import until
+
+
+def open_files() -> Iterator[str]:
+    for fd in os.listdir("/proc/self/fd"):
+        path = f"/proc/self/fd/{fd}"
+        if os.path.islink(path):  # it is still open
+            yield path
 
 
 def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
@@ -483,13 +491,31 @@ def test_refusals(tmp_path: Any) -> None:
         server.close()
 
 
+@pytest.mark.parametrize("release, said", [("9.9.0", "Mobula 9.9.0"), ("", "Mobula before 0.2")])
+def test_a_node_of_another_release_is_refused(release: str, said: str) -> None:
+    other = MiniNode(release=release)
+    try:
+        with pytest.raises(x.VersionError, match=f"{other.path} is {said}, this package is mobula {RELEASE}: use a package and"):
+            mobula.init(other.path)
+        assert not mobula.is_initialized()
+        assert sum(os.readlink(fd).startswith("/memfd:mini") for fd in open_files()) == 1  # the stub's own, the client kept none
+    finally:
+        other.close()
+    node = MiniNode()  # the process can go on with another
+    try:
+        with mobula.init(node.path):
+            assert mobula.get(mobula.put(1)) == 1
+    finally:
+        node.close()
+
+
 def test_large_frames_in_pieces(tmp_path: Any) -> None:
     """A frame larger than the reader's buffer, cut anywhere."""
     path = str(tmp_path / "s")
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(1)
-    data = codec.frame(m.Welcome(version=2, client=1, job=1, root=bytes(16)))
+    data = codec.frame(m.Welcome(version=2, client=1, job=1, root=bytes(16), release=RELEASE))
     stream = codec.frame(m.Reply(1, bytes(600_000))) + codec.frame(m.Reply(2, b"x"), m.Reply(3, bytes(300_000))) + codec.frame(m.Reply(4, b"y"))
     done = threading.Event()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import signal
@@ -18,6 +19,8 @@ import pytest
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
+from mobula._version import RELEASE
+from mobula._wire import conn
 from waiting import until
 
 
@@ -216,3 +219,14 @@ def test_functions_need_a_node_that_knows_them(node: Any) -> None:
         pytest.skip("this node runs Python functions")
     with pytest.raises(x.RuntimeSetupError, match="too old"):
         mobula.remote(lambda: 1).remote()
+
+
+def test_an_executable_of_another_release_is_refused(binary: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(conn, "RELEASE", "9.9.0")
+    with pytest.raises(x.VersionError, match=f"{binary}: the node at .* is Mobula {RELEASE}, this package is mobula 9.9.0: use"):
+        mobula.init()
+    assert not mobula.is_initialized()
+    assert not glob.glob(os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}", f"node-{os.getpid()}-*"))  # it has ended
+    monkeypatch.undo()
+    with mobula.init(num_cpus=1):
+        assert mobula.get(mobula.put(1)) == 1

@@ -12,7 +12,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 from .. import _html, _node, _runtime
 from .._client import Client
 from .._wire import messages as m
-from ..exceptions import InvalidError
+from ..exceptions import InvalidError, VersionError
 
 _state = _runtime.state
 _starting = threading.RLock()
@@ -58,9 +58,11 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
             hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes),
                             others=_others(go_program))
             c = Client(_node.socket_of(address), hello, True)
-        except BaseException:
+        except BaseException as x:
             if node is not None:
                 node.stop()
+                if isinstance(x, VersionError):
+                    raise VersionError(f"{node.binary}: {x.message}") from None
             raise
         c.start()
         _state.client, _state.node = c, node

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from typing import Callable, Optional
 
+from .._version import RELEASE
 from ..exceptions import (DisconnectedError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
 from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
@@ -209,20 +210,34 @@ def dial(path: str, hello: Hello,
             if left <= 0 or (not conn.pump(left, take) and time.monotonic() >= until):
                 raise ProtocolError(f"process {pid} said nothing for {timeout} s")
         kind, body, fd = first[0]
-        if kind == KIND_OF[Bye]:
-            bye: Bye = codec.decode(Bye, body)
-            if bye.err is None:
-                raise ProtocolError(f"the node at {path} refused without a reason")
-            raise codec.from_wire(bye.err)
-        if kind != KIND_OF[Welcome]:
-            raise ProtocolError(f"the node at {path} answered Hello with a message of kind {kind}")
-        w: Welcome = codec.decode(Welcome, body)
-        if not MIN_VERSION <= w.version <= hello.version:
-            raise VersionError(f"the node at {path} chose version {w.version}, this build speaks {MIN_VERSION} to {VERSION}")
+        try:
+            w = _welcomed(kind, body, path, hello)
+        except BaseException:
+            if fd is not None:
+                os.close(fd)
+            raise
         return conn, w, fd, [(k, b) for k, b, _ in first[1:]]
     except BaseException:
         conn.close()
         raise
+
+
+def _welcomed(kind: int, body: bytes, path: str, hello: Hello) -> Welcome:
+    """The welcome, if that is the node's answer and is for this package."""
+    if kind == KIND_OF[Bye]:
+        bye: Bye = codec.decode(Bye, body)
+        if bye.err is None:
+            raise ProtocolError(f"the node at {path} refused without a reason")
+        raise codec.from_wire(bye.err)
+    if kind != KIND_OF[Welcome]:
+        raise ProtocolError(f"the node at {path} answered Hello with a message of kind {kind}")
+    w: Welcome = codec.decode(Welcome, body)
+    if not MIN_VERSION <= w.version <= hello.version:
+        raise VersionError(f"the node at {path} chose version {w.version}, this build speaks {MIN_VERSION} to {VERSION}")
+    if w.release != RELEASE:  # beyond the protocol, what is asked of a node and how graphs are laid out has no version of its own
+        raise VersionError(f"the node at {path} is Mobula {w.release or 'before 0.2'}, this package is mobula {RELEASE}: "
+                           "use a package and a mobula executable of the same release")
+    return w
 
 
 def _connect(path: str, timeout: float) -> socket.socket:
