@@ -21,6 +21,8 @@ import waiting
 from mobula import _api
 from mobula import exceptions as x
 
+pytestmark = pytest.mark.timeout(600)  # the first test waits for a Go program that is built
+
 until = functools.partial(waiting.until, timeout=15.0)
 TIMEOUT = 60.0
 
