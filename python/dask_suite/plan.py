@@ -43,8 +43,8 @@ class Plan:
     targets: tuple[str, ...]
     plugin: str
     timeout: float = 180.0  # seconds, of one test with its set-up and tear-down
-    grace: float = 60.0  # seconds beyond it until a session that does not end itself is killed; also from one test to the next
-    start: float = 180.0  # seconds until a session's first test begins
+    grace: float = 120.0  # seconds beyond it until a session that does not end itself is killed; also from one test to the next
+    start: float = 600.0  # seconds until a session's first test begins
 
 
 def of_dask(mode: str, timeout: float) -> Plan:
