@@ -205,8 +205,14 @@ func (c *Core) dropResults(d *wire.Done) {
 	}
 }
 
-// fail ends a task with an error: every return that is not resolved has it.
-func (c *Core) fail(t *taskRec, err *errs.Error) { c.end(t, task.Fail, err) }
+// fail ends a task with an error, which then says which task it is of: every return that is not resolved has it.
+func (c *Core) fail(t *taskRec, err *errs.Error) {
+	if err.Task == "" {
+		own := *err // it may be others' too
+		own.Task, err = t.id().String(), &own
+	}
+	c.end(t, task.Fail, err)
+}
 
 // end ends a task without results.
 func (c *Core) end(t *taskRec, ev task.Event, err *errs.Error) {
