@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -73,8 +74,8 @@ type Summary struct {
 	Elapsed int64  `cbor:"elapsed"` // ns
 }
 
-// version of the request's layout.
-const version = 1
+// Version of the request's layout.
+const Version = 1
 
 // work is a request that was checked.
 type work struct {
@@ -96,21 +97,27 @@ func invalid(format string, args ...any) error {
 	return errs.New(errs.CodeInvalid, "graph: "+format, args...)
 }
 
+// decoding takes as many keys as there are; the request's own length bounds them.
+var decoding = sync.OnceValues(cbor.DecOptions{MaxArrayElements: math.MaxInt32}.DecMode)
+
 // parse reads a request and checks it against itself.
 func parse(b []byte) (*work, error) {
 	r := new(Request)
-	if err := cbor.Unmarshal(b, r); err != nil {
+	dec, err := decoding()
+	if err == nil {
+		err = dec.Unmarshal(b, r)
+	}
+	if err != nil {
 		return nil, invalid("the request cannot be read: %v", err)
 	}
-	if r.Version != version {
-		return nil, invalid("the request's layout is %d, this node reads %d: use a driver and a node of one release", r.Version, version)
+	if r.Version != Version {
+		return nil, invalid("the request's layout is %d, this node reads %d: use a driver and a node of one release", r.Version, Version)
 	}
 	if math.IsNaN(r.Saturation) || r.Saturation < 0 {
 		return nil, invalid("worker-saturation is %v: give 0 or more, or inf", r.Saturation)
 	}
 	w := &work{Request: r}
 	n := len(r.Keys)
-	var err error
 	read := func(what string, b []byte, want int) []int32 {
 		v := numbers(b)
 		if err == nil && (len(b)%4 != 0 || want >= 0 && len(v) != want) {

@@ -90,7 +90,7 @@ func (r *runner) run() error {
 			return c, []event{begin{}}, err
 		},
 		Do: r.do,
-		OnPoison: func(self *actors.Ref[event], _ event, err error) {
+		OnPoison: func(_ *actors.Ref[event], _ event, err error) {
 			r.end(fmt.Errorf("the graph's scheduler failed twice on one event: %w", err))
 		},
 	})

@@ -113,11 +113,17 @@ func (o *options) of(t int32) *wire.TaskOptions {
 	}
 	x := o.made[k]
 	if x == nil {
-		x = &wire.TaskOptions{Func: o.w.Func, NumReturns: o.w.returns(t), MaxRetries: max(o.w.Failures-1, 0), Label: k.label, MaxConcurrency: 1, MaxPendingCalls: -1}
-		if n := o.w.note(t); n != nil {
-			n.apply(x)
-		}
+		x = o.w.note(t).Options(o.w.Func, k.label, o.w.Failures)
 		o.made[k] = x
+	}
+	return x
+}
+
+// Options are those of a call of a function for a task of which n, or nil, is said. Of failures workers' deaths it fails.
+func (n *Note) Options(function, label string, failures int32) *wire.TaskOptions {
+	x := &wire.TaskOptions{Func: function, NumReturns: 1, MaxRetries: max(failures-1, 0), Label: label, MaxConcurrency: 1, MaxPendingCalls: -1}
+	if n != nil {
+		n.apply(x)
 	}
 	return x
 }
@@ -127,6 +133,7 @@ func (n *Note) apply(x *wire.TaskOptions) {
 	if n.Failures > 0 {
 		x.MaxRetries = n.Failures - 1
 	}
+	x.NumReturns = max(n.Returns, 1)
 	if n.Retries > 0 { // of its own errors; the owner has one count for both
 		x.RetryExceptions = true
 		x.MaxRetries = max(x.MaxRetries, n.Retries)

@@ -75,6 +75,12 @@ func (c *Client) returns(spec *wire.TaskSpec) []*Handle {
 	return ps
 }
 
+// Promised gives the handle on what a task promises (wire.TaskSpec.Promises) that is about to be submitted.
+func (c *Client) Promised(id ids.ObjectID) *Handle {
+	h, _ := c.table.adopt(&Handle{c: c, id: id})
+	return h
+}
+
 // Bind gives the handle of a reference found in a value and tells the owner, if this
 // process had none.
 func (c *Client) Bind(id ids.ObjectID) *Handle {

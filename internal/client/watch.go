@@ -41,13 +41,9 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 		}
 	}
 	hs := c.returns(spec)
-	n := &waitNode{watcher: w, h: hs[0], i: token}
-	w.mu.Lock()
-	w.nodes[token] = n
-	w.mu.Unlock()
-	ask, err := c.link(n)
+	ask, err := w.add(hs[0], token)
 	if err == nil {
-		msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: n.h.id}}
+		msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: hs[0].id}}
 		if !ask { // the task runs again, and this process knows the result already
 			msgs = msgs[:1]
 		}
@@ -61,6 +57,53 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 		return nil, err
 	}
 	return hs, nil
+}
+
+// Watch watches objects; the token of each is its index.
+func (w *Watcher) Watch(hs []*Handle) error {
+	gets := make([]wire.Get, 0, len(hs))
+	for i, h := range hs {
+		ask, err := w.add(h, i)
+		if err != nil {
+			return err
+		}
+		if ask {
+			gets = append(gets, wire.Get{ID: h.id})
+		}
+	}
+	return w.c.ask(gets)
+}
+
+// add begins to watch an object; ask tells that a Get must be sent.
+func (w *Watcher) add(h *Handle, token int) (ask bool, err error) {
+	n := &waitNode{watcher: w, h: h, i: token}
+	w.mu.Lock()
+	w.nodes[token] = n
+	w.mu.Unlock()
+	return w.c.link(n)
+}
+
+// Wait waits until Take has something to give, or says why it does not wait any longer: ctx has ended, or the client has. The task is
+// reported as blocked meanwhile.
+func (w *Watcher) Wait(ctx context.Context) error {
+	select {
+	case <-w.ch:
+		return nil
+	default:
+	}
+	w.c.waits()
+	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
+		tc.Blocker.Blocked()
+		defer tc.Blocker.Unblocked(ctx)
+	}
+	select {
+	case <-w.ch:
+		return nil
+	case <-ctx.Done():
+		return ctxError(ctx)
+	case <-w.c.dead:
+		return w.c.cause
+	}
 }
 
 // Forget ends the watch on an object; what was heard already is still given.

@@ -58,6 +58,16 @@ func roundTrip[T any](t testing.TB, v T) {
 		if !same(got, v) {
 			t.Errorf("%T: got %#v, want %#v", v, got, v)
 		}
+		in, out := reflect.ValueOf(&v).Elem(), new(T)
+		p := r.PlanOf(in.Type())
+		if e, err := p.EncodeValue(in, inlineMax); err != nil {
+			t.Errorf("%T, type known at run time: %v", v, err)
+		} else if d := e.data(t); !bytes.Equal(d.Meta, w.Meta) || !bytes.Equal(d.Data, w.Data) {
+			t.Errorf("%T, type known at run time: encoded as %x %x, want %x %x", v, d.Meta, d.Data, w.Meta, w.Data)
+		}
+		if err := p.DecodeValue(w, alias, reflect.ValueOf(out).Elem(), nil); err != nil || !same(*out, v) {
+			t.Errorf("%T, type known at run time: got %#v, %v, want %#v", v, *out, err, v)
+		}
 	}
 	if any(v) == nil {
 		return
