@@ -1,0 +1,132 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+
+	"mobula/graph"
+)
+
+// Graph is a graph that is put together, node by node, in any order. It is for one goroutine; once it is complete any number
+// may run it. What is wrong with it every run says.
+type Graph struct {
+	index map[Key]int32
+	nodes []node
+	errs  []error
+}
+
+type node struct {
+	key   Key
+	kind  nodeKind
+	fn    *Func
+	args  []any // of a task; of a list its elements; of an alias or data the one thing
+	notes *Annotations
+}
+
+type nodeKind uint8
+
+const (
+	taskNode nodeKind = iota
+	aliasNode
+	dataNode
+	listNode
+)
+
+// New makes an empty graph.
+func New() *Graph { return &Graph{index: make(map[Key]int32)} }
+
+// Len is the number of nodes.
+func (g *Graph) Len() int { return len(g.nodes) }
+
+// Task adds a call of a function and gives its key back. The function is a registered one of package mobula (a Func0 to Func5)
+// or, for Sync and Threads, any Go function: of arguments, before which there may be a context, to one
+// result, after which there may be an error. An argument is a Key, a list or map with string keys of arguments ([]any, []Key,
+// map[string]any, ...), or any other value, taken as it is. An argument of a number fits a parameter of another type of number if that
+// can hold it.
+func (g *Graph) Task(key Key, function any, args ...any) Key {
+	fn, err := funcOf(function)
+	if err != nil {
+		g.fault(&InvalidError{Key: key, Why: err.Error()})
+	}
+	return g.add(node{key: key, kind: taskNode, fn: fn, args: args})
+}
+
+// Alias adds another name of a node.
+func (g *Graph) Alias(key, of Key) Key {
+	return g.add(node{key: key, kind: aliasNode, args: []any{of}})
+}
+
+// Data adds a value. Nothing in it is taken for a key.
+func (g *Graph) Data(key Key, value any) Key {
+	return g.add(node{key: key, kind: dataNode, args: []any{value}})
+}
+
+// List adds a list, of anything that an argument may be. It is not a task: it is made wherever it is taken.
+func (g *Graph) List(key Key, elements ...any) Key {
+	return g.add(node{key: key, kind: listNode, args: elements})
+}
+
+func (g *Graph) add(n node) Key {
+	if n.key.kind == noKey {
+		g.fault(&InvalidError{Key: n.key, Why: "the zero Key names nothing: make one with K, Int or Tuple"})
+		return n.key
+	}
+	if _, ok := g.index[n.key]; ok {
+		g.fault(&graph.DuplicateError{Key: n.key.String()})
+		return n.key
+	}
+	g.index[n.key] = int32(len(g.nodes))
+	g.nodes = append(g.nodes, n)
+	return n.key
+}
+
+func (g *Graph) fault(err error) { g.errs = append(g.errs, err) }
+
+// Err is everything that was wrong with what was added, or nil.
+func (g *Graph) Err() error { return errors.Join(g.errs...) }
+
+// Annotations are what is said of single tasks.
+type Annotations struct {
+	// Priority: of tasks that are ready a higher one runs first, whatever the order says. 0 unless told.
+	Priority int
+	// Retries is how often a task runs again after an error, or a panic, of its own.
+	Retries int
+	// Resources are what a task takes while it runs: "CPU", 1 unless told, "GPU", "memory" (bytes) or any that an executor was told of.
+	Resources map[string]float64
+}
+
+// Annotate says something of tasks that are in the graph, in place of what was said of them before.
+func (g *Graph) Annotate(a Annotations, keys ...Key) {
+	a.Resources = maps.Clone(a.Resources)
+	why := a.check()
+	for _, k := range keys {
+		i, ok := g.index[k]
+		switch {
+		case !ok:
+			g.fault(&graph.MissingError{Key: k.String()})
+		case g.nodes[i].kind != taskNode:
+			g.fault(&InvalidError{Key: k, Why: "it is no task, and cannot be annotated: annotate the tasks behind it"})
+		case why != "":
+			g.fault(&InvalidError{Key: k, Why: why})
+		default:
+			g.nodes[i].notes = &a
+		}
+	}
+}
+
+func (a *Annotations) check() string {
+	if a.Retries < 0 || a.Retries > math.MaxUint8 {
+		return fmt.Sprintf("%d retries: give 0 to %d", a.Retries, math.MaxUint8)
+	}
+	if a.Priority != int(int32(a.Priority)) {
+		return fmt.Sprintf("priority %d: give one of 32 bits", a.Priority)
+	}
+	for name, n := range a.Resources {
+		if !(n >= 0) || math.IsInf(n, 0) {
+			return fmt.Sprintf("%g of resource %q: give 0 or more", n, name)
+		}
+	}
+	return ""
+}

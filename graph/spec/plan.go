@@ -1,0 +1,210 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"mobula/graph"
+	"mobula/graph/order"
+)
+
+// Plan is what of a graph is to be run for what is wanted, checked: its tasks, numbered so that dependencies come before their
+// dependents. Aliases, data and lists are gone; they are in the tasks' arguments. It does not change once it is made.
+type Plan struct {
+	Graph  *graph.Graph // of the tasks, in their static order
+	Tasks  []Task
+	Wanted []int32 // tasks whose results are wanted, each once
+
+	result *Expr // what is wanted, of their results
+}
+
+// Task is one task of a plan.
+type Task struct {
+	Key   Key
+	Func  *Func
+	Args  []*Expr
+	Deps  []int32      // the tasks whose results Args take, each once
+	Notes *Annotations // nil: nothing is said
+}
+
+// plan looks through what is reached from what is wanted, which is to be of a type.
+func (g *Graph) plan(want any, t reflect.Type) (*Plan, error) {
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	v := reflect.ValueOf(want)
+	if err := onlyKeys(v); err != nil {
+		return nil, err
+	}
+	var keys []Key
+	keysIn(v, func(k Key) { keys = append(keys, k) })
+	reached, err := g.reach(keys)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{}
+	c := &compiler{g: g, task: make(map[int32]int32), made: make(map[taken]*Expr)}
+	for _, i := range reached {
+		if n := &g.nodes[i]; n.kind == taskNode {
+			task, err := c.taskOf(n)
+			if err != nil {
+				return nil, err
+			}
+			c.task[i] = int32(len(p.Tasks))
+			p.Tasks = append(p.Tasks, task)
+		}
+	}
+	if p.result, err = c.compile(v, t, false); err != nil {
+		return nil, &InvalidError{Why: "what is wanted: " + err.Error()}
+	}
+	p.Wanted = tasksIn([]*Expr{p.result})
+	return p, p.build()
+}
+
+// onlyKeys refuses what is wanted and is no key.
+func onlyKeys(v reflect.Value) error {
+	if v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch {
+	case v.IsValid() && v.Type() == typeOfKey:
+		return nil
+	case !v.IsValid() || !isStructure(v.Type()):
+		return &InvalidError{Why: fmt.Sprintf("%v is wanted, and is no key: make one with K, Int or Tuple", v)}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			if err := onlyKeys(v.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, x := range v.Seq2() {
+		if err := onlyKeys(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskOf looks through a task's arguments.
+func (c *compiler) taskOf(n *node) (Task, error) {
+	in, args := n.fn.In, n.args
+	if last := len(in) - 1; n.fn.spread && len(args) >= last {
+		args = append(slices.Clone(args[:last]), args[last:])
+	}
+	if len(args) != len(in) {
+		return Task{}, &InvalidError{Key: n.key, Why: fmt.Sprintf("%d arguments, its function takes %d", len(n.args), len(in))}
+	}
+	t := Task{Key: n.key, Func: n.fn, Notes: n.notes, Args: make([]*Expr, len(args))}
+	for i, a := range args {
+		e, err := c.compile(reflect.ValueOf(a), in[i], false)
+		if err != nil {
+			return Task{}, &InvalidError{Key: n.key, Why: fmt.Sprintf("argument %d: %v", i, err)}
+		}
+		t.Args[i] = e
+	}
+	t.Deps = tasksIn(t.Args)
+	return t, nil
+}
+
+// step is a node on the way down, and what of it has been looked at.
+type step struct {
+	node int32
+	keys []Key
+	next int
+}
+
+// reach gives the nodes that keys need, dependencies first. A node that is met again on the way down to it is a cycle.
+func (g *Graph) reach(keys []Key) ([]int32, error) {
+	const fresh, onPath, done = 0, 1, 2
+	state := make([]uint8, len(g.nodes))
+	var out []int32
+	var path []step
+	for _, wanted := range keys {
+		path = append(path[:0], step{node: -1, keys: []Key{wanted}})
+		for len(path) > 0 {
+			at := &path[len(path)-1]
+			if at.next == len(at.keys) {
+				if at.node >= 0 {
+					state[at.node] = done
+					out = append(out, at.node)
+				}
+				path = path[:len(path)-1]
+				continue
+			}
+			k := at.keys[at.next]
+			at.next++
+			i, ok := g.index[k]
+			switch {
+			case !ok && at.node < 0:
+				return nil, &graph.MissingError{Key: k.String()}
+			case !ok:
+				return nil, &graph.MissingError{Key: k.String(), By: g.nodes[at.node].key.String()}
+			case state[i] == onPath:
+				return nil, g.cycle(path, i)
+			case state[i] == fresh:
+				state[i] = onPath
+				path = append(path, step{node: i, keys: g.needs(i)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// needs gives the keys that a node names.
+func (g *Graph) needs(i int32) []Key {
+	n := &g.nodes[i]
+	var keys []Key
+	if n.kind != dataNode {
+		for _, a := range n.args {
+			keysIn(reflect.ValueOf(a), func(k Key) { keys = append(keys, k) })
+		}
+	}
+	return keys
+}
+
+func (g *Graph) cycle(path []step, i int32) error {
+	from := slices.IndexFunc(path, func(s step) bool { return s.node == i })
+	e := &graph.CycleError{}
+	for _, s := range path[from:] {
+		e.Path = append(e.Path, g.nodes[s.node].key.String())
+	}
+	e.Path = append(e.Path, e.Path[0])
+	return e
+}
+
+// build makes the tasks' graph, in the static order.
+func (p *Plan) build() error {
+	ranks, err := order.Of(shape(p.Tasks))
+	if err != nil {
+		return err
+	}
+	tasks := make([]graph.Task, len(p.Tasks))
+	for i := range p.Tasks {
+		x := &p.Tasks[i]
+		tasks[i] = graph.Task{Key: x.Key.String(), Deps: x.Deps}
+		if x.Notes != nil {
+			tasks[i].Priority = int32(x.Notes.Priority)
+			tasks[i].Ann = &graph.Annotations{Retries: x.Notes.Retries}
+		}
+	}
+	p.Graph, err = graph.New(tasks, ranks, p.Wanted)
+	return err
+}
+
+// shape is what the static order is made from.
+type shape []Task
+
+// Len implements order.Graph.
+func (s shape) Len() int { return len(s) }
+
+// Deps implements order.Graph.
+func (s shape) Deps(i int) []int32 { return s[i].Deps }
+
+// Name implements order.Graph.
+func (s shape) Name(i int) string { return s[i].Key.String() }
+
+// Kind implements order.Graph.
+func (s shape) Kind(int) order.Kind { return order.Run }
