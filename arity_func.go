@@ -25,8 +25,11 @@ func Register0[R any](name string, f func(context.Context) (R, error), opts ...T
 			}
 			r, err := f(ctx)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
 }
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func0[R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func0[R]) Go(ctx context.Context, opts ...TaskOption) Ref[R] {
@@ -51,8 +54,11 @@ func Register1[A, R any](name string, f func(context.Context, A) (R, error), opt
 			}
 			r, err := f(ctx, a)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
 }
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func1[A, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func1[A, R]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) Ref[R] {
@@ -83,8 +89,11 @@ func Register2[A, B, R any](name string, f func(context.Context, A, B) (R, error
 			}
 			r, err := f(ctx, a, b)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
 }
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func2[A, B, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func2[A, B, R]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) Ref[R] {
@@ -121,8 +130,11 @@ func Register3[A, B, C, R any](name string, f func(context.Context, A, B, C) (R,
 			}
 			r, err := f(ctx, a, b, c)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
 }
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func3[A, B, C, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func3[A, B, C, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) Ref[R] {
@@ -165,7 +177,12 @@ func Register4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, 
 			}
 			r, err := f(ctx, a, b, c, d)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
+}
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func4[A, B, C, D, R]) GraphFunction() (name string, function any) {
+	return f.fn.graphFunction()
 }
 
 // Go calls the function and does not wait for it.
@@ -215,7 +232,12 @@ func Register5[A, B, C, D, E, R any](name string, f func(context.Context, A, B, 
 			}
 			r, err := f(ctx, a, b, c, d, e)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
+}
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func5[A, B, C, D, E, R]) GraphFunction() (name string, function any) {
+	return f.fn.graphFunction()
 }
 
 // Go calls the function and does not wait for it.

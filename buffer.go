@@ -133,15 +133,15 @@ func (t *resultTable) add(tc *client.TaskContext, b *resultBuffer) {
 	t.count.Add(1)
 }
 
-// takeResult finds the open buffer that r, the result of that index, is.
-func takeResult[R any](tc *client.TaskContext, index int, p *codec.Plan, r *R) *resultBuffer {
+// takeResult finds the open buffer that what r points to, the result of that index, is.
+func takeResult(tc *client.TaskContext, index int, p *codec.Plan, r unsafe.Pointer) *resultBuffer {
 	if openResults.count.Load() == 0 || p.Width() == 0 {
 		return nil
 	}
 	s := (*struct {
 		at       unsafe.Pointer
 		len, cap int
-	})(unsafe.Pointer(r))
+	})(r)
 	return openResults.take(tc, func(b *resultBuffer) bool {
 		return b.index == index && b.plan == p && b.size == s.len*int(p.Width()) && (b.size == 0 || b.at == s.at)
 	})

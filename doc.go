@@ -49,6 +49,11 @@
 // WithPython or connected with ConnectPython. What crosses is plain data, and arrays that both
 // languages read in place; *PythonError is what a Python function raised.
 //
+// # Graphs
+//
+// Package mobula/graph/spec has Dask's task graphs in Go: calls of registered functions under keys that refer to each other.
+// Processes and Distributed run them here.
+//
 // # Inside a program
 //
 // The package takes no signal handler and never ends the process, except in Main, which is

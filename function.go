@@ -18,6 +18,7 @@ type function struct {
 	name    string
 	kind    wire.TaskKind
 	in, out []*codec.Plan
+	body    any // the Go function, where tasks of graphs may call it
 
 	base    optionKey
 	plain   *wire.TaskOptions // of a call without options

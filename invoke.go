@@ -2,6 +2,7 @@ package mobula
 
 import (
 	"context"
+	"unsafe"
 
 	"mobula/internal/client"
 	"mobula/internal/codec"
@@ -77,7 +78,7 @@ func encodeOutput[R any](ctx context.Context, dst *registry.Output, index int, p
 	if tc == nil {
 		return errs.New(errs.CodeInvalid, "result %d: the function's context belongs to no task", index)
 	}
-	if b := takeResult(tc, index, p, r); b != nil {
+	if b := takeResult(tc, index, p, unsafe.Pointer(r)); b != nil {
 		*dst = registry.Output{Meta: p.Meta(), Size: b.size, Buffer: b.raw}
 		return nil
 	}

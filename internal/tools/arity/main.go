@@ -148,8 +148,11 @@ func Register%[1]d%[3]s(name string, f func(context.Context%[5]s) (R, error), op
 		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
 			%[7]sr, err := f(ctx%[8]s)
 			return output(ctx, out, &r, err)
-		})}
+		}).inGraphs(f)}
 }
+
+// GraphFunction gives the name and the Go function, for package graph/spec.
+func (f Func%[1]d%[4]s) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...TaskOption) Ref[R] {
