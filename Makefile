@@ -60,6 +60,7 @@ wheel: python ## dist/*.whl: the Python package with the executable of this mach
 
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
+	cd python && ../$(VENV)/bin/python -m mypy ../samples/python/*.py
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q
 	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
 	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../../$(VENV)/bin/python -m pytest -q

@@ -1,0 +1,69 @@
+"""A climatology on chunked data: the mean by day of the year, over all years, and how far each day is from it.
+
+    python climatology.py --years 10 --grid 48
+
+The data is made day by day on a grid: a yearly cycle that differs by place, and noise of one degree. What is left when the mean by day of the
+year is taken away is the noise, and that is what is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+import memory
+import mobula
+import mobula.dask
+
+WARMEST = 200  # day of the year
+
+
+def cycle(day: Any, lat: Any) -> Any:
+    """The temperature that a day has at a place, without noise: the year shows the more the farther from the equator."""
+    return 15 + np.abs(lat) / 6 * np.cos(2 * np.pi * (day - WARMEST) / 365.25)
+
+
+def observed(years: int, grid: int, chunk: int) -> xr.DataArray:
+    """Days, latitudes and longitudes, in chunks of so many days."""
+    time = pd.date_range("2000-01-01", f"{1999 + years}-12-31")
+    lat, lon = np.linspace(-80, 80, grid), np.linspace(0, 360, grid, endpoint=False)
+    noise = da.random.default_rng(1).normal(size=(len(time), grid, grid), chunks=(chunk, grid, grid))
+    temperature = xr.DataArray(noise, coords={"time": time, "lat": lat, "lon": lon}, dims=("time", "lat", "lon"), name="temperature")
+    warm: xr.DataArray = temperature + cycle(temperature.time.dt.dayofyear, temperature.lat)
+    return warm
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--years", type=int, default=10, help="of data (%(default)s)")
+    flags.add_argument("--grid", type=int, default=32, help="points in each direction (%(default)s)")
+    flags.add_argument("--chunk", type=int, default=100, help="days in a chunk (%(default)s)")
+    flags.add_argument("--workers", type=int, default=2, help="processes, one task each at a time (%(default)s)")
+    flags.add_argument("--store", type=memory.parsed, default="256MiB", help="of the object store, in shared memory (%(default)s)")
+    a = flags.parse_args()
+    with mobula.init(num_cpus=a.workers, object_store_memory=a.store), mobula.dask.enable():
+        begun = time.perf_counter()
+        temperature = observed(a.years, a.grid, a.chunk).persist()
+        by_day = temperature.groupby("time.dayofyear")
+        climatology = by_day.mean().persist()
+        anomaly = by_day - climatology
+        spread, worst = da.compute(anomaly.std().data, np.abs(anomaly.groupby("time.month").mean()).max().data)
+        error = climatology - cycle(climatology.dayofyear, climatology.lat)
+        off = float(error.isel(dayofyear=slice(0, 365)).std().compute())  # the 366th day is seldom there
+        took = time.perf_counter() - begun
+    # Of n values about a mean that is made of them, the noise of one degree is left but for 1/n.
+    want, noise = (1 - 1 / a.years) ** 0.5, (1 / a.years) ** 0.5
+    if not abs(spread - want) < 0.02 or not abs(off - noise) < 0.02 or worst > 0.5:
+        raise SystemExit(f"the anomaly's spread is {spread:.3f}, want {want:.3f}; the climatology is off by {off:.3f}, want {noise:.3f}; a month by {worst:.3f}")
+    print(f"{a.years} years on a grid of {a.grid} x {a.grid}, {memory.size(temperature.nbytes)} in {temperature.data.npartitions} chunks: {took:.1f} s")
+    print(f"the anomaly's spread is {spread:.3f} degrees ({want:.3f} is right), the climatology's error {off:.3f} ({noise:.3f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A data frame is sorted by a column, out of core: it may be many times larger than the object store.
+
+    python set_index.py --size 512MiB --store 128MiB --partitions 50 --workers 2
+
+Sorting moves every row: each of P partitions is split into P parts, and each new partition takes one part of all. What the store has
+no room for lies on disk meanwhile. Partition count, workers and store change how long that takes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+
+import memory
+import mobula
+import mobula.dask
+
+ROW = 32  # bytes: a key and three numbers
+
+
+def made(i: int, rows: int) -> pd.DataFrame:
+    """One partition, in no order."""
+    rng = np.random.default_rng(i)
+    return pd.DataFrame({"key": rng.integers(0, 1 << 62, rows), **{name: rng.random(rows) for name in "abc"}})
+
+
+def summary(part: pd.DataFrame, by: str = "") -> pd.DataFrame:
+    """Of one partition, what tells whether the whole is right. Sums of keys wrap around, in all partitions alike."""
+    keys = (part[by] if by else part.index).to_numpy()
+    n = len(keys)
+    return pd.DataFrame({
+        "rows": [n], "ordered": [by != "" or bool((keys[1:] >= keys[:-1]).all())], "first": [keys[0] if n else 0], "last": [keys[-1] if n else 0],
+        "keys": [int(keys.sum())], "values": [float(part["a"].sum())]})
+
+
+def verified(before: pd.DataFrame, after: pd.DataFrame) -> None:
+    """Whether the sorted partitions are in order, one after the other, and have the rows that there were."""
+    full = after[after["rows"] > 0]
+    if not full["ordered"].all():
+        raise SystemExit("a partition is not in order")
+    if not (full["first"].to_numpy()[1:] >= full["last"].to_numpy()[:-1]).all():
+        raise SystemExit("partitions overlap")
+    if before["rows"].sum() != after["rows"].sum() or before["keys"].sum() != after["keys"].sum() or not np.isclose(before["values"].sum(), after["values"].sum()):
+        raise SystemExit("rows were lost or changed")
+
+
+def run(a: argparse.Namespace) -> dict[str, Any]:
+    rows = a.size // ROW // a.partitions
+    frame = dd.from_map(made, range(a.partitions), rows=rows, meta=made(0, 0), enforce_metadata=False)
+    settings = {"store-spill": a.spill} if a.spill else {}
+    with memory.Watch() as used, mobula.init(num_cpus=a.workers, object_store_memory=a.store, settings=settings), mobula.dask.enable():
+        begun = time.perf_counter()
+        ordered = frame.set_index("key", **({"max_branch": float("inf")} if a.one_stage else {}))
+        after = ordered.map_partitions(summary, meta=summary(made(0, 0).set_index("key")), enforce_metadata=False).compute()
+        done = time.perf_counter()
+        store = memory.counted(mobula.status)
+        before = frame.map_partitions(summary, by="key", meta=summary(made(0, 0), by="key"), enforce_metadata=False).compute()
+    verified(before, after)
+    return {"rows": int(after["rows"].sum()), "bytes": rows * a.partitions * ROW, "partitions": a.partitions, "store": a.store, "workers": a.workers,
+            "seconds": done - begun, "spilled": store["spilled_ever"], "restored": store["restored_ever"], "peak": used.peak,
+            "segment": used.segment, "limit": a.store + (256 << 20) + a.workers * (300 << 20)}
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--size", type=memory.parsed, default="256MiB", help="of the data (%(default)s)")
+    flags.add_argument("--store", type=memory.parsed, default="64MiB", help="of the object store, in shared memory (%(default)s)")
+    flags.add_argument("--partitions", type=int, default=20, help="that the data is in (%(default)s)")
+    flags.add_argument("--workers", type=int, default=2, help="processes, one task each at a time (%(default)s)")
+    flags.add_argument("--one-stage", action="store_true", help="split each partition into all parts at once (max_branch=inf) and not in stages")
+    flags.add_argument("--spill", default="", help="directory for what the store has no room for; the node's own is for temporary files")
+    flags.add_argument("--json", action="store_true", help="print one JSON object; sizes are bytes")
+    a = flags.parse_args()
+    r = run(a)
+    if a.json:
+        print(json.dumps(r))
+        return
+    size = memory.size
+    print(f"{r['rows']} rows, {size(r['bytes'])}, sorted and verified in {r['seconds']:.1f} s: {a.partitions} partitions, a store of {size(a.store)}, {a.workers} workers")
+    print(f"spilled {size(r['spilled'])}, read back {size(r['restored'])}; memory at most {size(r['peak'])}, {size(r['segment'])} of it shared")
+
+
+if __name__ == "__main__":
+    main()
