@@ -6,7 +6,7 @@ venv=$1
 more=${2:-}
 here=$(dirname "$0")
 pip() {
-	"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-compile "$@"
+	"$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
 }
 
 python=$(sh "$here/interpreter.sh")
