@@ -27,7 +27,7 @@ func packed(ns ...int32) []byte {
 
 // request is a graph of tasks that each take what deps says, without payloads.
 func request(deps [][]int32, wanted ...int32) *Request {
-	r := &Request{Version: version, Func: "f", Saturation: graph.DefaultSaturation, Failures: 3, Wanted: packed(wanted...)}
+	r := &Request{Version: Version, Func: "f", Saturation: graph.DefaultSaturation, Failures: 3, Wanted: packed(wanted...)}
 	var flat, counts, lengths []int32
 	for i, ds := range deps {
 		r.Keys = append(r.Keys, fmt.Sprintf("('t', %d)", i))
