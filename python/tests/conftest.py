@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 from typing import Any, Iterator
@@ -13,6 +14,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import mobula
 from mininode import MiniNode
+
+# A shell that runs the tests in the background has them ignore interrupts, which some are about.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
