@@ -238,7 +238,9 @@ def test_memory_is_sampled(monkeypatch: Any) -> None:
     most = {label: max(n for _, n in s) for label, s in ms.samples.items()}
     assert 32 << 20 <= most["store"] - first["store"] < 40 << 20
     assert first["task"] > most["store"]  # the processes' memory, and what is behind the store
-    assert 95 << 20 < most["task"] - first["task"] < 130 << 20
+    sizes = [n for _, n in ms.samples["task"]]
+    rise = max(n - min(sizes[:i + 1]) for i, n in enumerate(sizes))  # this process, which is counted too, may let go of memory meanwhile
+    assert 95 << 20 < rise < 130 << 20
     assert first["freed"] >= 32 << 20 and ms.samples["freed"][-1][1] == 0
     [other] = ms.samples.keys() - {"store", "task", "freed"}
     assert len(ms.samples[other]) == 2 and most[other] == 0
