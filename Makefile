@@ -15,7 +15,7 @@ PARTITIONS ?= 100
 WORKERS    ?= 2
 
 # The Python SDK: its virtual environment, made by make python. PYTHON names an interpreter; without it the first of the usual names
-# that will do is taken. With MOBULA_REQUIRE_PYTHON set, make test fails where there is none.
+# that will do is taken. With REQUIRE_PYTHON set, make test fails where there is none.
 PYTHON ?=
 VENV   := .venv
 export PYTHON
@@ -40,8 +40,8 @@ demo: ## sort generated data four times larger than the object store
 test: gotest ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later
 	@if sh python/interpreter.sh >/dev/null; then \
 		$(MAKE) --no-print-directory pytest; \
-	elif [ -n "$$MOBULA_REQUIRE_PYTHON" ]; then \
-		echo "make test: MOBULA_REQUIRE_PYTHON is set, and there is no Python for the Python half" >&2; exit 1; \
+	elif [ -n "$$REQUIRE_PYTHON" ]; then \
+		echo "make test: REQUIRE_PYTHON is set, and there is no Python for the Python half" >&2; exit 1; \
 	else \
 		echo "make test: the Go half has passed. The Python half was NOT run: it needs what is said above." >&2; \
 	fi

@@ -59,4 +59,4 @@ if __name__ == "__main__":
     missing = "" if is_here() else bring()
     if missing:
         print(f"{missing}; the tests that need them are skipped, and fail in CI", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CI") or os.environ.get("MOBULA_REQUIRE_PYTHON") else 0)
+        sys.exit(1 if os.environ.get("CI") or os.environ.get("REQUIRE_PYTHON") else 0)

@@ -14,7 +14,7 @@ from suites import bring
 
 if not bring.is_here():
     # bring.py, which make python runs, says how they come here.
-    if os.environ.get("CI") or os.environ.get("MOBULA_REQUIRE_PYTHON"):
+    if os.environ.get("CI") or os.environ.get("REQUIRE_PYTHON"):
         raise ImportError(f"CPython's test.{bring.NAME} is missing")
     pytest.skip(f"this Python came without test.{bring.NAME}: python tests/suites/bring.py", allow_module_level=True)
 
