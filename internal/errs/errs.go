@@ -98,7 +98,7 @@ var (
 	ErrNoNode               = errors.New("no node is running there")                   // names the socket
 	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
 	ErrVersion              = errors.New("versions do not match")                      // names both; is also ErrProtocol
-	ErrPython               = errors.New("Python exception")                           // that a Python function raised; *PythonError has its class
+	ErrPython               = errors.New("exception of a Python function")             // that a Python function raised; *PythonError has its class
 )
 
 type row struct {

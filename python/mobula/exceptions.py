@@ -281,7 +281,7 @@ class PythonError(MobulaError):
     """An exception of a task where it cannot be had itself; ``name`` has its class and those it derives from, comma-separated."""
 
     code = 41
-    text = "Python exception"
+    text = "exception of a Python function"
 
 
 def _all(cls: type[MobulaError]) -> list[type[MobulaError]]:

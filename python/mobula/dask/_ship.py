@@ -74,16 +74,16 @@ class _Inputs:
     """What a task takes: results of the graph, then objects from outside it, each under a name; and small values."""
 
     def __init__(self) -> None:
-        self.names: list[Key] = []
+        self.names: dict[Key, None] = {}  # in order; a task may take very many
         self.deps: list[int] = []
         self.parts: list[int] = []  # beside deps: which of its results
-        self.late: list[Key] = []
+        self.late: dict[Key, None] = {}
         self.outer: list[int] = []
         self.small: Optional[dict[Key, Any]] = None
 
     def outside(self, name: Key, number: int) -> None:
         if name not in self.late:
-            self.late.append(name)
+            self.late[name] = None
             self.outer.append(number)
 
 
@@ -128,7 +128,7 @@ class _Packing:
         indices = p.split.get(key)
         if indices is not None:
             note = (note or Note()).copy(returns=len(indices))
-        data, more = self._writer.payload(links, tuple(into.names + into.late), into.small, indices)
+        data, more = self._writer.payload(links, (*into.names, *into.late), into.small, indices)
         s.chains.append(chain)
         producer = any(node.data_producer for node, _ in links)
         s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, parts=into.parts, producer=producer,
@@ -141,7 +141,7 @@ class _Packing:
         n = self._s.numbers.get(part[0] if part is not None else key)
         if n is not None:
             if name not in into.names:
-                into.names.append(name)
+                into.names[name] = None
                 into.deps.append(n)
                 into.parts.append(part[1] if part is not None else 0)
         elif key in p.given:
