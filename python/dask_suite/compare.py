@@ -60,14 +60,17 @@ def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: I
         was, got = baseline.get(i), ours.get(i, MISSING)
         if was is not None and worse(got.outcome, than=was.outcome):
             found.append(Worse(i, was.outcome, got.outcome, got.text))
+    new = [i for i in selected if i not in baseline]
     faults = list(counts.faults)
+    if new:
+        faults.append(f"the baseline does not know {len(new)} tests, as {new[0]}")
     if counts.gets == 0:
         faults.append("no session called our get: whatever passed proves nothing")
     return Comparison(
         count(baseline[i] for i in selected if i in baseline),
         count(ours.get(i, MISSING) for i in selected),
         found,
-        [i for i in selected if i not in baseline],
+        new,
         [i for i in selected if i in ours and ours[i].flaky],
         counts,
         faults,
@@ -94,8 +97,6 @@ def text(c: Comparison) -> str:
     lines.append(f"{n.sessions} sessions, {n.silent} of which died before they could report")
     if c.flaky:
         lines.append(f"{len(c.flaky)} ended otherwise when tried again alone")
-    if c.new:
-        lines.append(f"{len(c.new)} are not in the baseline, as {c.new[0]}")
     lines += [f"fault: {f}" for f in c.faults]
     lines.append(f"{len(c.worse)} did worse than in the baseline")
     return "\n".join(lines)
