@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,18 @@ def test_sample() -> None:
     assert record.sample({**tests, "x": Verdict("passed", 1.0)}, 1, 1) != [], "whatever else there is"
     assert len(record.sample(tests, 0.001, 1)) == 1
     assert record.sample({}, 1, 1) == []
+
+
+def test_the_baseline_that_is_kept_is_of_what_is_pinned() -> None:
+    kept = record.read(record.PATH)
+    text = "".join((place / "requirements.txt").read_text() for place in (plan.HERE, plan.HERE.parent))
+    pinned = {name.lower(): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==(.+)$", text, re.MULTILINE)}
+    assert {k: v for k, v in kept.versions.items() if k != "python"} == {k: pinned.get(k, "none") for k in plan.DECISIVE}
+    assert kept.versions["distributed"] == "none"
+    assert len(kept.tests) > 11_000 and kept.counts.gets > 10_000
+    assert "missing" not in compare.count(kept.tests.values())
+    for target in plan.TARGETS[:4]:
+        assert any(i.startswith(target) for i in kept.tests), target
 
 
 class Command:
