@@ -55,8 +55,8 @@ func TestTimersEndWithTheCoreThatArmedThem(t *testing.T) {
 			self.After(0, ev{id: 10})
 			self.After(time.Hour, ev{id: 11})
 		}
-		hold := func(*recording) { time.Sleep(time.Millisecond) } // lets 10 fire behind the crash
-		post(t, r, ev{id: 1, do: []eff{{run: arm}}}, ev{id: 2, step: hold, crash: 1})
+		hold := func(*recording) { time.Sleep(time.Millisecond) } // 1 waits until 2 is posted, 2 until 10 has fired behind it
+		post(t, r, ev{id: 1, step: hold, do: []eff{{run: arm}}}, ev{id: 2, step: hold, crash: 1})
 		r.After(2*time.Hour, ev{id: 12})
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
