@@ -58,12 +58,10 @@ def dask(memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]
 def dask_on_mobula(store: int, config: Mapping[str, Any] = {}) -> Iterator[Any]:
     """Dask's collections are computed by Mobula; gives the function that computes graphs."""
     import dask as module
+    from mobula.dask import get
 
-    with mobula(store):
-        from mobula.dask import get
-
-        with module.config.set({"scheduler": get, **config}):
-            yield get
+    with mobula(store), module.config.set({"scheduler": get, **config}):
+        yield get
 
 
 @contextlib.contextmanager

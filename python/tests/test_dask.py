@@ -51,6 +51,18 @@ def add(x: Any, y: Any) -> Any:
     return x + y
 
 
+# ---- workers
+
+
+@mobula.remote
+def loaded(names: list[str]) -> list[bool]:
+    return [name in sys.modules for name in names]
+
+
+def test_workers_have_what_the_driver_had_imported(node: Any) -> None:
+    assert mobula.get(loaded.remote(["numpy", "dask.array", "mobula.dask", "tkinter"])) == [True, True, True, False]
+
+
 # ---- get
 
 
