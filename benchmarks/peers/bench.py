@@ -55,6 +55,7 @@ class Plan:
     memory_repetitions: int
     once: Callable[[Workload, str, bool], Result]
     log: Callable[[str], None]
+    unfinished: list[Row] = field(default_factory=list)  # of the workload that runs: all there is when it is interrupted
 
     def __post_init__(self) -> None:
         if self.systems:
@@ -77,12 +78,14 @@ class Plan:
         peaks = {}
         if w.peak and self.memory_repetitions:
             peaks = {(PEAK, s): Row(w.name, named(w.peak), s) for s in self.systems_of(w)}
+        self.unfinished = [*times.values(), *peaks.values()]
         for i in range(max(self.repetitions, self.memory_repetitions if peaks else 0)):
             for rows, repetitions, sampled in ((times, self.repetitions, False), (peaks, self.memory_repetitions, True)):
                 if i < repetitions and rows:
                     for s in turn(self.systems_of(w), i):
                         self._run(w, s, i, repetitions, sampled, [r for (_, of), r in rows.items() if of == s])
-        return compare([*times.values(), *peaks.values()])
+        done, self.unfinished = compare(self.unfinished), []
+        return done
 
     def _run(self, w: Workload, system: str, i: int, repetitions: int, sampled: bool, rows: list[Row]) -> None:
         what = f"{w.name} {system}: {'memory, ' if sampled else ''}run {i + 1} of {repetitions}"

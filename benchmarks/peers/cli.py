@@ -12,7 +12,7 @@ import time
 from typing import Callable, Sequence
 
 from . import environment, table
-from .bench import Comparison, Plan
+from .bench import Comparison, Plan, compare
 from .run import Result, run
 from .workload import OURS, Workload, load, project
 
@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _report(plan: Plan, as_json: bool) -> list[Comparison]:
-    """Runs it and prints the results: JSON as they come, the table at the end, also of what there is when it is interrupted."""
+    """Runs it and prints the results: JSON as they come, the table at the end; when it is interrupted, of what there is."""
     done: list[Comparison] = []
     if as_json:
         print(json.dumps(machine()), flush=True)
@@ -106,9 +106,12 @@ def _report(plan: Plan, as_json: bool) -> list[Comparison]:
             if as_json:
                 print(table.lines(comparisons), flush=True)
     finally:
+        rest = compare([r for r in plan.unfinished if r.samples or r.errors])
+        if as_json and rest:
+            print(table.lines(rest), flush=True)
         if not as_json:
             print("\n".join(f"{k}: {v}" for k, v in machine().items()))
-            print(table.text(done), flush=True)
+            print(table.text(done + rest), flush=True)
     return done
 
 

@@ -93,6 +93,13 @@ def test_without_ours_there_is_no_ratio() -> None:
     assert compare([Row("w", TIME, "ray", [1.0])])[0] == Comparison(Row("w", TIME, "ray", [1.0]), wanted=4)
 
 
+def test_an_interrupted_workload_has_what_was_run() -> None:
+    p, runs = plan(workload(TIME), {"mobula": Result({"time": 2.0})})
+    with pytest.raises(KeyError):  # there is no figure for the next one: as good an end as any
+        next(p.run())
+    assert [(r.system, r.samples) for r in p.unfinished] == [("mobula", [2.0]), ("ray", []), ("dask", [])]
+
+
 def test_a_system_that_no_workload_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="'spark'; they have dask, mobula, ray"):
         plan(workload(TIME), {}, systems=("spark",))
