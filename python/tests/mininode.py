@@ -511,7 +511,7 @@ class MiniNode:
             self.control.shutdown(socket.SHUT_RDWR)
             self.control.close()
         if self.template is not None:
-            assert self.template.wait(10) == 0
+            assert self.template.wait(60) == 0
         self.drop_all()
         os.close(self.fd)
         shutil.rmtree(self.dir, ignore_errors=True)
