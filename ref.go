@@ -8,6 +8,7 @@ import (
 	"mobula/internal/codec"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // Ref names an object: a task's result, now or later, or a value that was put. It is a small
@@ -90,7 +91,7 @@ func cancelTask(ctx context.Context, c *client.Client, task ids.TaskID, opts []C
 	for _, set := range opts {
 		set(&o)
 	}
-	return c.Cancel(task, o.force, o.recursive)
+	return c.Cancel(wire.Cancel{Task: task, Force: o.force, Recursive: o.recursive})
 }
 
 // CancelOption says how to cancel.

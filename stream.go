@@ -11,6 +11,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/wire"
 )
 
 // Stream is the consumer's end of a streaming task. Each item is an object of its own. It is for
@@ -88,7 +89,7 @@ func (s *Stream[T]) Close() {
 
 func (e *streamEnd) close() {
 	if !e.over.Swap(true) {
-		_ = e.c.Cancel(e.task, false, false) // it can only fail with the whole connection
+		_ = e.c.Cancel(wire.Cancel{Task: e.task}) // it can only fail with the whole connection
 	}
 }
 

@@ -200,8 +200,8 @@ func (c *Core) Err(t int32) error {
 // Counters gives the counters.
 func (c *Core) Counters() Counters { return c.counters }
 
-// Load gives how many tasks are withheld and how many are processed.
-func (c *Core) Load() (queued, processing int) { return c.count[Queued], c.count[Processing] }
+// Count gives how many tasks are in a state.
+func (c *Core) Count(s State) int { return c.count[s] }
 
 // Bytes gives the bytes that results hold, copies included.
 func (c *Core) Bytes() int64 { return c.inMemory }

@@ -50,15 +50,15 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindCancelTask:
 		m := new(CancelTask)
-		d.taskAndFlags(b, &m.Task, &m.Abandon, nil)
+		d.taskAndFlags(b, &m.Task, &m.Abandon)
 		return m
 	case KindStopActor:
 		m := new(StopActor)
-		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), nil, nil)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor))
 		return m
 	case KindResume:
 		m := new(Resume)
-		d.taskAndFlags(b, &m.Task, nil, nil)
+		d.taskAndFlags(b, &m.Task)
 		return m
 	case KindStreamAck:
 		m := new(StreamAck)
@@ -69,6 +69,20 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 				c.task(&m.Task)
 			case 2<<3 | wtVarint:
 				m.Consumed = c.uint32()
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindUnneeded:
+		m := new(Unneeded)
+		c := cursor{b: b, d: d}
+		for c.next() {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				c.task(&m.Task)
+			case 2<<3 | wtBytes:
+				m.Numbers = c.numbers(m.Numbers)
 			default:
 				c.skip()
 			}

@@ -96,11 +96,11 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return m
 	case KindCancel:
 		m := new(Cancel)
-		d.taskAndFlags(b, &m.Task, &m.Force, &m.Recursive)
+		d.taskAndFlags(b, &m.Task, &m.Force, &m.Recursive, &m.Insist)
 		return m
 	case KindKillActor:
 		m := new(KillActor)
-		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restart, nil)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restart)
 		return m
 	case KindResolved:
 		m := new(Resolved)
@@ -291,17 +291,15 @@ func (d *Decoder) onlyObject(b []byte, o *ids.ObjectID) {
 	}
 }
 
-// taskAndFlags reads a task or actor id and up to two booleans after it.
-func (d *Decoder) taskAndFlags(b []byte, t *ids.TaskID, f, g *bool) {
+// taskAndFlags reads a task or actor id and the booleans after it.
+func (d *Decoder) taskAndFlags(b []byte, t *ids.TaskID, flags ...*bool) {
 	c := cursor{b: b, d: d}
 	for c.next() {
-		switch {
+		switch n := c.tag >> 3; {
 		case c.tag == 1<<3|wtBytes:
 			c.task(t)
-		case c.tag == 2<<3|wtVarint && f != nil:
-			*f = c.bool()
-		case c.tag == 3<<3|wtVarint && g != nil:
-			*g = c.bool()
+		case c.tag&7 == wtVarint && n >= 2 && n-2 < uint64(len(flags)):
+			*flags[n-2] = c.bool()
 		default:
 			c.skip()
 		}

@@ -35,6 +35,7 @@ func (e *encoder) message(m Msg) bool {
 		e.task(1, m.Task)
 		e.bool(2, m.Force)
 		e.bool(3, m.Recursive)
+		e.bool(4, m.Insist)
 	case *KillActor:
 		e.task(1, idOf(m.Actor))
 		e.bool(2, m.Restart)
@@ -95,6 +96,9 @@ func (e *encoder) messageStore(m Msg) bool {
 	case *StreamAck:
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Consumed))
+	case *Unneeded:
+		e.task(1, m.Task)
+		e.numbers(2, m.Numbers)
 	case *Blocked:
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Lease))

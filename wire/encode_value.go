@@ -77,12 +77,18 @@ func (e *encoder) spec(num uint64, s *TaskSpec) {
 	e.trace(9, &s.Trace)
 	e.string(10, s.Callsite)
 	e.fixed64(11, uint64(s.Submitted))
-	if len(s.Promises) > 0 {
-		at, ext := e.open(12)
-		for _, n := range s.Promises {
-			e.b = appendVarint(e.b, uint64(n))
-		}
-		e.close(at, ext)
+	e.numbers(12, s.Promises)
+	e.close(at, ext)
+}
+
+// numbers writes a packed list.
+func (e *encoder) numbers(num uint64, s []uint32) {
+	if len(s) == 0 {
+		return
+	}
+	at, ext := e.open(num)
+	for _, n := range s {
+		e.b = appendVarint(e.b, uint64(n))
 	}
 	e.close(at, ext)
 }

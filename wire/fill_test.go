@@ -34,6 +34,7 @@ var newMsg = map[Kind]func() Msg{
 	KindReply: func() Msg { return new(Reply) }, KindResync: func() Msg { return new(Resync) },
 	KindHoldings: func() Msg { return new(Holdings) }, KindCredit: func() Msg { return new(Credit) },
 	KindCollect: func() Msg { return new(Collect) }, KindStreamNext: func() Msg { return new(StreamNext) },
+	KindUnneeded: func() Msg { return new(Unneeded) },
 }
 
 // eachKind runs f for every kind of message.

@@ -109,3 +109,6 @@ func (*Collect) Kind() Kind { return KindCollect }
 
 // Kind is KindStreamNext.
 func (*StreamNext) Kind() Kind { return KindStreamNext }
+
+// Kind is KindUnneeded.
+func (*Unneeded) Kind() Kind { return KindUnneeded }

@@ -61,6 +61,7 @@ const (
 	KindCredit
 	KindCollect
 	KindStreamNext
+	KindUnneeded
 	kindEnd
 )
 
@@ -161,10 +162,11 @@ type AddRef struct{ ID ids.ObjectID }
 // Release says that the client's last handle on each of these is gone.
 type Release struct{ IDs []ids.ObjectID }
 
-// Cancel cancels a task.
+// Cancel cancels a task. With Insist one that has not ended after the owner's grace is then
+// cancelled by force.
 type Cancel struct {
-	Task             ids.TaskID
-	Force, Recursive bool
+	Task                     ids.TaskID
+	Force, Recursive, Insist bool
 }
 
 // KillActor ends an actor; with Restart it comes back as after a crash.
@@ -269,6 +271,13 @@ type Resume struct{ Task ids.TaskID }
 type StreamAck struct {
 	Task     ids.TaskID
 	Consumed uint32
+}
+
+// Unneeded tells a task that promised results (TaskSpec.Promises) which of them nobody can ask for any
+// more: they need not be made.
+type Unneeded struct {
+	Task    ids.TaskID
+	Numbers []uint32
 }
 
 // From a worker to the owner.

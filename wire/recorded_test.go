@@ -24,12 +24,19 @@ func recorded(version int, k Kind, ext string) string {
 	return filepath.Join("testdata", fmt.Sprintf("v%d", version), k.String()+ext)
 }
 
+// lastKind is the last message that a version's frames were recorded of: what was added later is
+// skipped by whoever does not know it, and recorded with the next version.
+var lastKind = map[int]Kind{1: KindStreamNext, 2: KindStreamNext}
+
 func TestRecordedFrames(t *testing.T) {
 	if *update {
 		record(t)
 	}
 	for version := MinVersion; version <= Version; version++ {
 		eachKind(t, func(t *testing.T, k Kind) {
+			if last := lastKind[version]; last != 0 && k > last {
+				t.Skipf("version %d was recorded before there was this message", version)
+			}
 			data, err := os.ReadFile(recorded(version, k, ".frame"))
 			if err != nil {
 				t.Fatal(err)

@@ -71,7 +71,7 @@ func (r *runner) begin(it *item) {
 	cl := &call{lane: r.lane, lease: it.lease, received: it.received, borrowed: r.borrows}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = r.lane.e.c, it.t.Spec.ID, it.t.Attempt
 	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
-	cl.tc.Blocker = cl
+	cl.tc.Blocker, cl.tc.Unneeded = cl, it.unneeded
 	cl.ctx.base, cl.ctx.tc = r.lane.e.cfg.Base, &cl.tc
 	cl.ctx.deadline = it.t.Spec.Deadline
 	r.call, r.task = cl, it.t

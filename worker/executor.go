@@ -92,6 +92,8 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.resume(m.Task)
 		case *wire.StreamAck:
 			e.acknowledge(m)
+		case *wire.Unneeded:
+			e.tellUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
 		default:
@@ -182,6 +184,15 @@ func (e *Executor) all() []*lane {
 func (e *Executor) cancel(m *wire.CancelTask) {
 	for _, l := range e.all() {
 		if l.cancel(m.Task, m.Abandon) {
+			return
+		}
+	}
+}
+
+// tellUnneeded finds a task that has promised results. Of one that has ended it is no news.
+func (e *Executor) tellUnneeded(m *wire.Unneeded) {
+	for _, l := range e.all() {
+		if l.tellUnneeded(m) {
 			return
 		}
 	}

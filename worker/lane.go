@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -43,6 +44,7 @@ type item struct {
 	t        wire.ExecTask
 	lease    ids.LeaseID
 	received int64
+	unneeded *client.Unneeded // nil: it promised nothing
 }
 
 func newLane(e *Executor, size int, a *actor) *lane {
@@ -70,7 +72,11 @@ func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
 		l.queue, l.head = l.queue[:0], 0
 	}
 	for i := range tasks {
-		l.queue = append(l.queue, item{tasks[i], lease, now})
+		it := item{t: tasks[i], lease: lease, received: now}
+		if len(it.t.Spec.Promises) > 0 {
+			it.unneeded = client.NewUnneeded()
+		}
+		l.queue = append(l.queue, it)
 	}
 	l.idle, l.surplus = 0, 0
 	if rd := l.e.reader; rd != nil && rd.borrowed == nil {
@@ -284,6 +290,27 @@ func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 	}
 	l.mu.Unlock()
 	return false
+}
+
+// tellUnneeded passes on that results which a task promised are not needed. It tells whether the task was here.
+func (l *lane) tellUnneeded(m *wire.Unneeded) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var u *client.Unneeded
+	for i := l.head; i < len(l.queue); i++ {
+		if l.queue[i].t.Spec.ID == m.Task {
+			u = l.queue[i].unneeded
+		}
+	}
+	for _, cl := range l.calls {
+		if cl.id() == m.Task {
+			u = cl.tc.Unneeded
+		}
+	}
+	if u != nil {
+		u.Add(m.Numbers)
+	}
+	return u != nil
 }
 
 func cancelled(task ids.TaskID) *errs.Error {

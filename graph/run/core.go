@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"mobula/graph"
@@ -19,6 +20,9 @@ type begin struct{}
 // resolved says that results are there; of a task with several, its first.
 type resolved struct{ of []client.Watched }
 
+// unneeded says that nobody can ask for wanted results any more; promise n is of task n-1.
+type unneeded struct{ promises []uint32 }
+
 // refused says that a task could not be submitted.
 type refused struct {
 	task int32
@@ -27,6 +31,7 @@ type refused struct {
 
 func (begin) runEvent()    {}
 func (resolved) runEvent() {}
+func (unneeded) runEvent() {}
 func (refused) runEvent()  {}
 
 // effect is what the core asks for, in order.
@@ -77,19 +82,16 @@ type core struct {
 	g       *graph.Core
 	ledger  *ledger
 	threads int
-	begun   int64
 
 	line     []waiting       // a heap by rank
 	attempts []int32         // of each task, the one under way
 	queued   []bool          // in line
 	flying   int             // submitted and not resolved
-	early    []int32         // let go, and their results are here
 	gap      float64         // ns between two results, smoothed
 	last     int64           // when the last came
 	parts    map[int64]int32 // uses left of single results, by task and part
-	ran      uint64
-	failures int
-	peak     int64
+	early    []int32         // let go, and their results are here
+	late     []int32         // with the owner since an earlier core, and not let go by this one
 	news     Event
 	finished bool
 	out      []effect
@@ -133,30 +135,53 @@ func (c *core) Step(now int64, ev event) []effect {
 		c.begin(now)
 	case resolved:
 		c.heard(now, ev.of)
+	case unneeded:
+		c.unwant(now, ev.promises)
 	case refused:
 		c.failed(now, ev.task, ev.err)
 	}
 	c.takeEarly(now)
+	c.dropLate()
 	c.let()
 	c.tellNews(now)
+	c.ledger.gauges.write(c)
 	return c.out
 }
 
 func (c *core) emit(e effect) { c.out = append(c.out, e) }
 
-// begin takes over what an earlier core had made.
+// begin takes over what an earlier core had made, and what it has with the owner.
 func (c *core) begin(now int64) {
-	c.begun, c.last = now, now
+	c.last = now
+	if c.ledger.begun == 0 {
+		c.ledger.begun = now
+	}
 	for t := range c.ledger.tasks {
 		switch e := &c.ledger.tasks[t]; e.state {
 		case made:
 			c.step(now, graph.Holds{Task: int32(t), Worker: node, Bytes: e.bytes})
 		case failed:
-			c.failures++
 			c.step(now, graph.Broken{Task: int32(t), Err: e.failure})
 		}
 	}
 	c.step(now, graph.Start{})
+	c.step(now, graph.Want{Tasks: c.ledger.unwanted, Off: true})
+	for t := range c.ledger.tasks {
+		if c.ledger.tasks[t].state == sent && c.g.State(int32(t)) != graph.Processing {
+			c.late = append(c.late, int32(t))
+		}
+	}
+}
+
+// unwant lets go of results that nobody needs. What only they needed is not run.
+func (c *core) unwant(now int64, promises []uint32) {
+	n := len(c.ledger.unwanted)
+	for _, p := range promises {
+		if t := int64(p) - 1; t >= 0 && t < int64(c.w.graph.Len()) {
+			c.ledger.unwanted = append(c.ledger.unwanted, int32(t))
+		}
+	}
+	c.step(now, graph.Want{Tasks: c.ledger.unwanted[n:], Off: true})
 }
 
 // step passes an event on and turns what graph.Core asks for into effects.
@@ -175,13 +200,14 @@ func (c *core) step(now int64, ev graph.Event) {
 				c.early = append(c.early, e.Task)
 			}
 		case graph.Stop:
-			if c.queued[e.Task] {
+			switch {
+			case c.queued[e.Task]:
 				c.queued[e.Task] = false // it stays in line, and is passed over
-			} else {
-				if c.ledger.tasks[e.Task].state == sent {
-					c.flying--
-				}
+			case c.ledger.tasks[e.Task].state == sent:
+				c.flying--
 				c.emit(withdraw{e.Task})
+			default: // its result is here
+				c.emit(release{e.Task})
 			}
 		case graph.Free:
 			c.emit(release{e.Task})
@@ -191,7 +217,26 @@ func (c *core) step(now int64, ev graph.Event) {
 			c.finished = true
 		}
 	}
-	c.peak = max(c.peak, c.g.Bytes())
+	c.ledger.peak = max(c.ledger.peak, c.g.Bytes())
+}
+
+// dropLate withdraws what an earlier core gave to the owner and nobody needs any more.
+func (c *core) dropLate() {
+	c.late = slices.DeleteFunc(c.late, func(t int32) bool {
+		switch c.g.State(t) {
+		case graph.Waiting, graph.NoWorker, graph.Queued:
+			return false // this core may come to it
+		case graph.Processing, graph.Memory:
+			return true // it is as any other
+		}
+		switch c.ledger.tasks[t].state {
+		case sent:
+			c.emit(withdraw{t})
+		case made:
+			c.emit(release{t})
+		}
+		return true
+	})
 }
 
 // heard takes results.
@@ -217,6 +262,11 @@ func (c *core) heard(now int64, of []client.Watched) {
 			}
 		} else {
 			e.state, e.bytes = made, int64(x.Result.Size)*int64(c.w.returns(t))
+			c.ledger.ran++
+			if c.w.Events {
+				c.news.Done = append(c.news.Done, t)
+			}
+			c.used(t)
 		}
 		if c.g.State(t) == graph.Processing { // else this core has not come to it yet: the one before had sent it
 			c.flying--
@@ -243,11 +293,6 @@ func (c *core) ended(now int64, t int32) {
 		c.failed(now, t, e.failure)
 		return
 	}
-	c.ran++
-	if c.w.Events {
-		c.news.Done = append(c.news.Done, t)
-	}
-	c.used(t)
 	c.step(now, graph.Done{Task: t, Attempt: c.attempts[t], Worker: node, Bytes: e.bytes})
 }
 
@@ -269,7 +314,7 @@ func (c *core) used(t int32) {
 }
 
 func (c *core) failed(now int64, t int32, err error) {
-	c.failures++
+	c.ledger.failures++
 	if c.w.Events {
 		c.news.Failed = append(c.news.Failed, t)
 	}
@@ -303,8 +348,8 @@ func (c *core) window() int {
 }
 
 func (c *core) tellNews(now int64) {
-	if c.finished {
-		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: c.ran, Failed: c.failures, Peak: c.peak, Elapsed: now - c.begun}
+	if l := c.ledger; c.finished {
+		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: l.ran, Failed: l.failures, Peak: l.peak, Elapsed: now - l.begun}
 	}
 	if n := &c.news; len(n.Started)+len(n.Done)+len(n.Failed) > 0 || n.Summary != nil {
 		c.emit(tell{*n})

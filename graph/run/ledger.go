@@ -6,7 +6,13 @@ import (
 
 // Ledger is what a graph has submitted: the handles that keep its results. It outlives the cores.
 type ledger struct {
-	tasks []entry
+	tasks    []entry
+	unwanted []int32 // of the wanted ones, those that nobody needs any more
+	begun    int64
+	ran      uint64 // tasks that ended well
+	failures int    // that failed of themselves
+	peak     int64  // bytes of results at once
+	gauges   gauges
 }
 
 type entry struct {

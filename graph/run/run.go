@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -12,6 +14,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/wire"
 )
 
 // Host is the node that graphs run on.
@@ -21,6 +24,24 @@ type Host struct {
 	Memory  int64         // bytes of results that it may hold before root tasks wait; 0: not said
 
 	number atomic.Uint64
+
+	mu      sync.Mutex
+	running map[*runner]struct{} // guarded by mu
+}
+
+func (h *Host) enter(r *runner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == nil {
+		h.running = make(map[*runner]struct{})
+	}
+	h.running[r] = struct{}{}
+}
+
+func (h *Host) leave(r *runner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.running, r)
 }
 
 // Function is the function under Func.
@@ -48,10 +69,13 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 		return nil, nil, invalid("%d references came, for %d blobs and %d outer objects", len(refs), w.nblobs, w.nouter)
 	}
 	r := &runner{
+		name: fmt.Sprintf("graph/%d", h.number.Add(1)), started: time.Now(),
 		h: h, w: w, c: tc.Client, parent: tc.Task, emit: call.Emit, ctx: ctx, ledger: newLedger(w.graph.Len()),
-		watch: tc.Client.NewWatcher(), outer: refs[w.nblobs:], done: make(chan struct{}),
+		watch: tc.Client.NewWatcher(), unneeded: tc.Unneeded, outer: refs[w.nblobs:], done: make(chan struct{}),
 		blobs: blobs{c: tc.Client, ids: refs[:w.nblobs]}, opts: newOptions(w),
 	}
+	h.enter(r)
+	defer h.leave(r)
 	if err := r.run(); err != nil || w.Events {
 		return nil, nil, err
 	}
@@ -61,17 +85,21 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 
 // runner is the shell of one graph.
 type runner struct {
-	h      *Host
-	w      *work
-	c      *client.Client
-	parent ids.TaskID
-	emit   func(registry.Output) error
-	ctx    context.Context
-	ledger *ledger
-	watch  *client.Watcher
-	outer  []ids.ObjectID
-	blobs  blobs
-	opts   *options
+	name    string // of its actor
+	started time.Time
+
+	h        *Host
+	w        *work
+	c        *client.Client
+	parent   ids.TaskID
+	emit     func(registry.Output) error
+	ctx      context.Context
+	ledger   *ledger
+	watch    *client.Watcher
+	unneeded *client.Unneeded
+	outer    []ids.ObjectID
+	blobs    blobs
+	opts     *options
 
 	// Written before done is closed.
 	done    chan struct{}
@@ -84,7 +112,7 @@ func (r *runner) run() error {
 	defer r.ledger.releaseAll()
 	defer r.blobs.close()
 	ref, err := actors.Spawn(r.h.Parent, actors.Spec[event, effect]{
-		Kind: "graph", Name: fmt.Sprintf("graph/%d", r.h.number.Add(1)),
+		Kind: "graph", Name: r.name,
 		New: func(actors.Start) (actors.Core[event, effect], []event, error) {
 			c, err := newCore(r.w, r.ledger, r.h.Threads, r.h.Memory)
 			return c, []event{begin{}}, err
@@ -117,6 +145,10 @@ func (r *runner) feed(ref *actors.Ref[event]) error {
 			if err := ref.Send(r.ctx, resolved{r.watch.Take(nil)}); err != nil {
 				return err
 			}
+		case <-r.unneeded.Ready():
+			if err := ref.Send(r.ctx, unneeded{r.unneeded.Take()}); err != nil {
+				return err
+			}
 		case <-r.done:
 			return r.err
 		case <-ref.Done():
@@ -140,9 +172,14 @@ func (r *runner) end(err error) {
 func (r *runner) cancelAll() {
 	for t := range r.ledger.tasks {
 		if r.ledger.tasks[t].state == sent {
-			_ = r.c.Cancel(r.id(int32(t)), false, true) // where the connection is gone, the job is
+			_ = r.c.Cancel(r.stop(int32(t))) // where the connection is gone, the job is
 		}
 	}
+}
+
+// stop cancels a task with what it has submitted; one that takes no notice goes with its process.
+func (r *runner) stop(t int32) wire.Cancel {
+	return wire.Cancel{Task: r.id(t), Recursive: true, Insist: true}
 }
 
 func (r *runner) id(t int32) ids.TaskID { return ids.Derive(r.parent, uint64(t)+1) }
@@ -159,7 +196,7 @@ func (r *runner) do(self *actors.Ref[event], e effect) {
 		r.ledger.releasePart(e.task, e.part)
 	case withdraw:
 		r.watch.Forget(int(e.task))
-		_ = r.c.Cancel(r.id(e.task), false, true)
+		_ = r.c.Cancel(r.stop(e.task))
 		r.ledger.release(e.task)
 	case pass:
 		r.pass(e.chain)

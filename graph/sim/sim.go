@@ -221,7 +221,7 @@ func (r *run) handle(ev event) {
 		r.at(r.now+int64(r.cfg.Core.StealInterval), ev)
 	case evSample:
 		s := Sample{At: time.Duration(r.now), Bytes: r.total}
-		s.Queued, s.Processing = r.core.Load()
+		s.Queued, s.Processing = r.core.Count(graph.Queued), r.core.Count(graph.Processing)
 		r.rep.Timeline = append(r.rep.Timeline, s)
 		r.at(r.now+int64(r.cfg.Sample), ev)
 	case evFault:
@@ -275,6 +275,6 @@ func (r *run) leak() error {
 }
 
 func (r *run) leftovers() string {
-	queued, processing := r.core.Load()
+	queued, processing := r.core.Count(graph.Queued), r.core.Count(graph.Processing)
 	return fmt.Sprintf("%d queued, %d processing, %d bytes in stores", queued, processing, r.total)
 }

@@ -29,6 +29,8 @@ type TaskContext struct {
 	Spec    *wire.TaskSpec // nil for the driver's own code
 	Blocker Blocker        // nil: nobody is told
 
+	Unneeded *Unneeded // of what it promised; nil: nothing
+
 	calls atomic.Uint64
 	puts  atomic.Uint32
 

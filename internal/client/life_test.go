@@ -108,7 +108,7 @@ func TestReconnectSaysEverythingAgain(t *testing.T) {
 	if cause := <-joined; cause == nil {
 		t.Error("no cause was given")
 	}
-	if err := f.c.Cancel(spec.ID, false, false); err != nil {
+	if err := f.c.Cancel(wire.Cancel{Task: spec.ID}); err != nil {
 		t.Fatal(err)
 	}
 	second.until("the replay", func() bool {

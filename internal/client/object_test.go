@@ -323,7 +323,7 @@ func TestStream(t *testing.T) {
 func TestCommands(t *testing.T) {
 	f := newFake(t, Config{})
 	task := f.c.Root().NextTask()
-	if err := errors.Join(f.c.Cancel(task, true, true), f.c.KillActor(ids.ActorID(task), true)); err != nil {
+	if err := errors.Join(f.c.Cancel(wire.Cancel{Task: task, Force: true, Recursive: true, Insist: true}), f.c.KillActor(ids.ActorID(task), true)); err != nil {
 		t.Fatal(err)
 	}
 	body, err := f.c.Request(t.Context(), "m", []byte("x"))

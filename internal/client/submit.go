@@ -91,13 +91,13 @@ func (c *Client) Bind(id ids.ObjectID) *Handle {
 	return h
 }
 
-// Cancel cancels a task. With force it does not wait for the task to notice; with
-// recursive what the task submitted is cancelled too.
-func (c *Client) Cancel(task ids.TaskID, force, recursive bool) error {
+// Cancel cancels a task. With Force it does not wait for the task to notice, with Insist not for long; with
+// Recursive what the task submitted is cancelled too.
+func (c *Client) Cancel(m wire.Cancel) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
-	return c.send(&wire.Cancel{Task: task, Force: force, Recursive: recursive})
+	return c.send(&m)
 }
 
 // KillActor ends an actor; with restart it comes back as after a crash.

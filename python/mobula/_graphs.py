@@ -231,7 +231,7 @@ class Graph:
         """Stops the graph and what runs of it; results that are there stay."""
         if not self._over and self.client.dead is None:
             self._over = True
-            self.client.cancel(self.task, False, True)
+            self.client.cancel(self.task, False, True, True)
 
 
 def check_saturation(x: Any) -> float:

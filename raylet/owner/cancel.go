@@ -27,6 +27,9 @@ func (c *Core) cancel(m *wire.Cancel) {
 		}
 		if t := c.tasks.task(id); t != nil {
 			c.cancelTask(t, m.Force)
+			if m.Insist && t.state.OnWorker() && !t.isCall() {
+				c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+			}
 		}
 	}
 }
@@ -151,6 +154,10 @@ func (c *Core) pastDeadline(t *taskRec) *errs.Error {
 // graceOver gives up the lane of a task that was told to end and has not.
 func (c *Core) graceOver(t *taskRec) {
 	t.x.timer = nil
+	if !t.state.Terminal() { // else its reference has an error already
+		c.cancelTask(t, true)
+		return
+	}
 	if t.lease != nil {
 		c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: true})
 		c.abandon(t)

@@ -13,12 +13,13 @@ type Core struct {
 	cfg Config
 	now int64 // of the step, Unix ns
 
-	tasks   table
-	puts    table                    // of Put
-	strays  map[ids.ObjectID]*objRec // referred to and unknown
-	actors  map[ids.ActorID]*actorRec
-	streams int                         // records of streaming tasks
-	kids    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
+	tasks    table
+	puts     table                    // of Put
+	strays   map[ids.ObjectID]*objRec // referred to and unknown
+	actors   map[ids.ActorID]*actorRec
+	promises map[ids.ObjectID]promise
+	streams  int                         // records of streaming tasks
+	kids     map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
 
 	clients    map[ids.ClientID]*clientRec
 	drivers    int
@@ -65,6 +66,7 @@ type Core struct {
 	dirtyActor  []*actorRec
 	dirtyLease  []*leaseRec
 	dirtyStream []*taskRec
+	unneeded    []promise // given up, and to be told
 	frees       []ids.ObjectID
 	forgot      []ids.ObjectID
 	cookies     []*uint64
@@ -88,6 +90,7 @@ func New(cfg Config) *Core {
 	return &Core{
 		cfg:        cfg.withDefaults(),
 		strays:     make(map[ids.ObjectID]*objRec),
+		promises:   make(map[ids.ObjectID]promise),
 		actors:     make(map[ids.ActorID]*actorRec),
 		kids:       make(map[ids.TaskID][]ids.TaskID),
 		clients:    make(map[ids.ClientID]*clientRec),
@@ -229,6 +232,7 @@ func (c *Core) finishStep() {
 		c.balance()
 	}
 	c.flushLeases()
+	c.flushUnneeded()
 	c.flushStreams()
 	c.flushFreed()
 	c.flushCredit()

@@ -142,6 +142,7 @@ func (c *Core) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	l.lane.push(t)
 	t.flags &^= taskAdopted
 	c.move(t, task.Push)
+	c.remindUnneeded(t)
 	c.stats.Pushed++
 	if l.lane.len() == 1 && l.actor == nil {
 		c.move(t, task.Start)

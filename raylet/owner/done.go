@@ -91,6 +91,12 @@ func (c *Core) ran(t *taskRec, d *wire.Done) {
 
 // succeed accepts an attempt's results.
 func (c *Core) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
+	if t.x != nil && t.x.again {
+		t.x.again = false
+		c.dropResults(d)
+		c.requeue(t, false)
+		return
+	}
 	if t.nret == wire.Streaming {
 		if len(d.Results) > 0 {
 			c.dropResults(d)

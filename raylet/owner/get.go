@@ -79,6 +79,7 @@ func (c *Core) unget(cl *clientRec, id ids.ObjectID) {
 		return
 	}
 	o.ungetAll(cl)
+	c.loosen(o)
 	if o.state == object.Stored {
 		c.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
 	}

@@ -427,3 +427,38 @@ func TestGetsAreAnsweredOnceEach(t *testing.T) {
 		})
 	}
 }
+
+// A cancel that insists leaves a task a while to end by itself, and then takes its process.
+func TestACancelThatInsists(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(driver, &wire.Cancel{Task: spec.ID, Insist: true})
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || m[0].Abandon {
+		t.Fatalf("the worker is told %+v", m)
+	}
+	s.pass(time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 0 {
+		t.Fatalf("before its time the worker is told %+v", m)
+	}
+	s.pass(2 * time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Fatalf("afterwards the worker is told %+v", m)
+	}
+	if d := told[sched.DrainWorker](s); len(d) != 1 || d[0].Lease != l {
+		t.Errorf("the scheduler is asked to drain %+v", d)
+	}
+	s.wantError(spec.ID.Return(0), errs.CodeCancelled)
+
+	spec = s.submit(simple)
+	l2 := s.grant(worker2)
+	y := s.executed(worker2)
+	s.from(driver, &wire.Cancel{Task: spec.ID, Insist: true})
+	s.failed(worker2, l2, y, errs.New(errs.CodeCancelled, "it was told"))
+	s.pass(time.Minute)
+	if m := sent[*wire.CancelTask](s, worker2); len(m) != 0 {
+		t.Errorf("of one that has ended the worker is told %+v", m)
+	}
+	s.failed(worker, l, x, errs.New(errs.CodeCancelled, "late"))
+}

@@ -140,7 +140,13 @@ func (h *hostile) see(e *Effect) {
 	}
 }
 
-func (h *hostile) task() ids.TaskID { return ids.Derive(h.root, uint64(h.n(6, "task"))) }
+func (h *hostile) task() ids.TaskID {
+	t := ids.Derive(h.root, uint64(h.n(6, "task")))
+	if h.n(4, "promised") == 0 {
+		t = ids.Derive(t, uint64(h.n(2, "promise")))
+	}
+	return t
+}
 
 func (h *hostile) object() ids.ObjectID {
 	if h.n(4, "put") == 0 {
@@ -196,6 +202,11 @@ func (h *hostile) spec() *wire.TaskSpec {
 	if h.n(6, "deadline") == 0 {
 		s.Deadline = int64(h.n(20, "deadline")) * 1e9
 	}
+	if h.n(3, "promises") == 0 {
+		for n := range uint32(1 + h.n(2, "promises")) {
+			s.Promises = append(s.Promises, n)
+		}
+	}
 	for range h.n(3, "args") {
 		if h.n(2, "ref") == 0 {
 			s.Args = append(s.Args, wire.Arg{Value: h.value()})
@@ -221,7 +232,7 @@ func (h *hostile) msg() wire.Msg {
 	case 6:
 		return &wire.AddRef{ID: h.object()}
 	case 7:
-		return &wire.Cancel{Task: h.task(), Force: h.n(2, "force") == 0, Recursive: h.n(2, "recursive") == 0}
+		return &wire.Cancel{Task: h.task(), Force: h.n(2, "force") == 0, Recursive: h.n(2, "recursive") == 0, Insist: h.n(2, "insist") == 0}
 	case 8:
 		return &wire.KillActor{Actor: ids.ActorID(h.task()), Restart: h.n(2, "restart") == 0}
 	case 9:

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"slices"
 	"testing"
 
 	"mobula/internal/errs"
@@ -109,4 +110,135 @@ func TestAPromiseOutlivesTheCore(t *testing.T) {
 	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || string(r[0].Result.Value.Data) != "kept" {
 		t.Fatalf("the get is answered with %+v", r)
 	}
+}
+
+// unneededOf gives the numbers that a worker is told of in the last step.
+func unneededOf(s *script, task ids.TaskID) (ns []uint32) {
+	s.t.Helper()
+	for _, m := range sent[*wire.Unneeded](s, worker) {
+		if m.Task != task {
+			s.t.Fatalf("of %v: it promised nothing", m.Task)
+		}
+		ns = append(ns, m.Numbers...)
+	}
+	slices.Sort(ns)
+	return ns
+}
+
+func (s *script) wantUnneeded(task ids.TaskID, want ...uint32) {
+	s.t.Helper()
+	if got := unneededOf(s, task); !slices.Equal(got, want) {
+		s.t.Fatalf("the worker is told that %v are not needed, want %v", got, want)
+	}
+}
+
+// Who runs a task learns which of its promises nobody needs any more: of a child that it has not
+// submitted, of one that runs, and of one that is there already.
+func TestWhatNobodyNeedsIsTold(t *testing.T) {
+	s := newScript(t, Config{})
+	spec, kids := promising(t, s, 3)
+	l := s.grant(worker)
+	s.executed(worker)
+	s.wantUnneeded(spec.ID)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{kids[0].ID.Return(0)}})
+	s.wantUnneeded(spec.ID, 1)
+	for _, kid := range kids[1:] {
+		s.from(worker, &wire.Submit{Spec: kid}, &wire.Get{ID: kid.ID.Return(0)})
+	}
+	l2 := s.grant(worker2)
+	x := s.executed(worker2)
+	s.done(worker2, l2, x, inline("made"))
+	s.wantUnneeded(spec.ID)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{kids[1].ID.Return(0), kids[2].ID.Return(0)}})
+	s.wantUnneeded(spec.ID, 2, 3)
+	s.from(worker, &wire.Cancel{Task: kids[2].ID}, &wire.Release{IDs: []ids.ObjectID{kids[1].ID.Return(0), kids[2].ID.Return(0)}})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+	s.from(worker, &wire.Done{Task: spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("over")}})
+	s.from(worker2, &wire.Done{Task: kids[2].ID, Attempt: 1, Lease: l2, Err: errs.New(errs.CodeCancelled, "it was told")})
+	if n := len(s.c.strays) + len(s.c.promises) + s.c.tasks.n; n != 0 {
+		t.Errorf("%d strays, %d promises and %d tasks stay", len(s.c.strays), len(s.c.promises), s.c.tasks.n)
+	}
+}
+
+// A result is needed by tasks that take it, by objects that contain it and by whoever waits for it.
+func TestWhatSomebodyNeedsIsNotGivenUp(t *testing.T) {
+	s := newScript(t, Config{})
+	spec, kids := promising(t, s, 3)
+	taken, inside, asked := kids[0].ID.Return(0), kids[1].ID.Return(0), kids[2].ID.Return(0)
+	s.grant(worker)
+	s.executed(worker)
+	user := s.submit(simple, wire.Arg{Ref: taken})
+	box := s.root.Put(1)
+	s.from(driver, &wire.PutValue{ID: box, Value: wire.Value{Refs: []ids.ObjectID{inside}}})
+	s.from(worker2, &wire.AddRef{ID: asked}, &wire.Get{ID: asked})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{taken, inside, asked}})
+	s.wantUnneeded(spec.ID)
+	s.from(worker2, &wire.Release{IDs: []ids.ObjectID{asked}}) // it waits for an answer still
+	s.wantUnneeded(spec.ID)
+	s.from(worker2, &wire.Unget{ID: asked})
+	s.wantUnneeded(spec.ID, 3)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{box}})
+	s.wantUnneeded(spec.ID, 2)
+	s.from(driver, &wire.Cancel{Task: user.ID})
+	s.wantUnneeded(spec.ID, 1)
+}
+
+// What was given up is told to every attempt, and by a core that was built again.
+func TestWhatNobodyNeedsIsToldAgain(t *testing.T) {
+	s := newScript(t, Config{})
+	spec, kids := promising(t, s, 2)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{kids[1].ID.Return(0)}})
+	s.wantUnneeded(spec.ID) // it does not run yet
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.wantUnneeded(spec.ID, 2)
+	s.rebuild(3)
+	h := holds(3)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0), kids[0].ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker2, holds(3))
+	h = holds(3)
+	h.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l}}
+	s.from(worker, h)
+	s.wantUnneeded(spec.ID, 2)
+}
+
+// A parent that runs again needs what the one before it had let go: who promised it runs once more.
+func TestAPromiseThatIsNeededAgain(t *testing.T) {
+	s := newScript(t, Config{})
+	spec, kids := promising(t, s, 1)
+	id := kids[0].ID.Return(0)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{id}})
+	s.wantUnneeded(spec.ID, 1)
+	s.from(driver, &wire.Submit{Spec: spec}, &wire.Get{ID: id})
+	s.done(worker, l, x, inline("over, without"))
+	x = s.executed(worker)
+	if x.Spec != spec || x.Attempt != 2 {
+		t.Fatalf("pushed attempt %d of %v", x.Attempt, x.Spec.ID)
+	}
+	s.wantUnneeded(spec.ID)
+	s.from(worker, &wire.Submit{Spec: kids[0]})
+	s.done(worker, l, x, inline("over"))
+	k := s.executed(worker)
+	s.done(worker, l, k, inline("made"))
+	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || string(r[0].Result.Value.Data) != "made" {
+		t.Fatalf("the get is answered with %+v", r)
+	}
+}
+
+// Of a task that failed before the owner did, what it had promised has failed too.
+func TestABrokenPromiseStaysBroken(t *testing.T) {
+	s := newScript(t, Config{})
+	spec, kids := promising(t, s, 1)
+	id := kids[0].ID.Return(0)
+	s.from(driver, &wire.Cancel{Task: spec.ID})
+	s.rebuild(3)
+	h := holds(3)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0), id}
+	s.from(driver, h)
+	s.from(worker, holds(3))
+	s.from(worker2, holds(3))
+	s.wantError(id, errs.CodeCancelled)
 }

@@ -258,7 +258,6 @@ func (c *Core) buildTask(ti *taskImage) {
 		}
 	}
 	if ti.done != nil {
-		c.forgetPromises(t)
 		t.flags |= taskEnded
 		t.start = max(t.start, ti.done.Done.Attempt)
 	}
@@ -384,6 +383,9 @@ func (c *Core) setState(t *taskRec, st task.State) {
 // buildLife takes up a task where the log leaves it.
 func (c *Core) buildLife(ti *taskImage) {
 	t := ti.rec
+	if t.state.Terminal() {
+		c.breakPromises(t, ti.done.Done.Err)
+	}
 	if t.isCreation() && t.actor.logged != nil {
 		c.buildCreation(t)
 		return

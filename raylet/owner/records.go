@@ -47,7 +47,7 @@ const (
 	objGet                            // its first holder waits for it: most gets, which so need no waits
 	objGetFetch                       // and asked to fetch
 	objCold                           // was in the list of values to be packed, and may be still
-	objPromised                       // a stray that a task is to make by submitting another
+	objPromised                       // in Core.promises
 )
 
 // held tells whether the value is needed.
@@ -129,6 +129,8 @@ type extra struct {
 	err     *errs.Error // why it was requeued last, or ended
 
 	promises []uint32 // of its spec, kept where that is paged out
+	unneeded int      // of them, given up
+	again    bool     // when it has ended it is to run once more: promises that were given up are needed
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }

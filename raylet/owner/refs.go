@@ -111,7 +111,7 @@ func (c *Core) revive(o *objRec) {
 
 // loosen notes that an object lost a reference; settleRefs looks at it.
 func (c *Core) loosen(o *objRec) {
-	if o.flags&objLoose == 0 && !o.held() {
+	if o.flags&objLoose == 0 && (!o.held() || o.flags&objPromised != 0) {
 		o.flags |= objLoose
 		c.loose = append(c.loose, o)
 	}
@@ -168,6 +168,8 @@ func (c *Core) settleRefs() {
 		o.flags &^= objLoose
 		if !o.held() {
 			c.drop(o)
+		} else if o.flags&objPromised != 0 {
+			c.maybeUnneeded(o)
 		}
 	}
 }
@@ -176,10 +178,13 @@ func (c *Core) settleRefs() {
 // either, its record. A small value stays while lineage needs it: that is cheaper than to
 // keep what makes it.
 func (c *Core) drop(o *objRec) {
+	if o.flags&objPromised != 0 {
+		c.maybeUnneeded(o)
+	}
 	switch o.state {
 	case object.Pending:
-		if o.flags&objPromised != 0 && o.waits == nil {
-			c.forgetObject(o) // its task will have a return like any other
+		if o.flags&(objStray|objPromised) == objStray {
+			c.forgetObject(o) // a promise that was given up: its task, if it comes, has a return like any other
 		}
 		return // looked at again when it is resolved
 	case object.Inline, object.Failed:

@@ -153,7 +153,9 @@ func (c *Core) adoptStray(o, s *objRec) {
 	s.holder, s.more, s.tasks, s.objs, s.lineage = nil, nil, 0, 0, 0
 	if s.flags&objPromised != 0 { // somebody may wait for it already
 		o.waits, s.waits = s.waits, nil
-		o.flags |= s.flags & (objGet | objGetFetch)
+		o.flags |= s.flags & (objGet | objGetFetch | objPromised)
+		s.flags &^= objPromised
+		c.loosen(o) // as the stray may have been
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func (c *Core) Validate() error {
 	v := &validator{c: c, tasks: make(map[ids.ObjectID]uint32), objs: make(map[ids.ObjectID]uint32), lineage: make(map[ids.ObjectID]uint32),
 		handles: make(map[*clientRec]int), onLane: make(map[*taskRec]int)}
-	for _, check := range []func() error{v.leases, v.countTasks, v.countObjects, v.objects, v.clients, v.lineageList, v.collections, v.recycled} {
+	for _, check := range []func() error{v.leases, v.countTasks, v.countObjects, v.objects, v.clients, v.promises, v.lineageList, v.collections, v.recycled} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (v *validator) object(o *objRec) error {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
-		if o.rec == nil && o.lineage == 0 && !c.unpacking(o) {
+		if asked := o.flags&objPromised != 0 && o.waits != nil; o.rec == nil && o.lineage == 0 && !c.unpacking(o) && !asked {
 			return fmt.Errorf("object %v has no reference and is still there", o.id)
 		}
 	}
@@ -235,6 +235,35 @@ func (v *validator) clients() error {
 		if cl.gone && cl.handles > 0 && !v.c.ended && !slices.ContainsFunc(v.c.sweeps, func(s *sweep) bool { return s.client == cl }) {
 			return fmt.Errorf("client %v is gone and holds %d handles", cl.id, cl.handles)
 		}
+	}
+	return nil
+}
+
+func (v *validator) promises() error {
+	c := v.c
+	kept := make(map[*taskRec]int)
+	for id, p := range c.promises {
+		kept[p.by]++
+		if o := c.object(id); o == nil || o.flags&objPromised == 0 {
+			return fmt.Errorf("object %v is promised by %v and is not there, or does not know", id, p.by.id())
+		}
+		if promised(p.by, p.n) != id || p.by.state.Terminal() || c.tasks.task(p.by.id()) != p.by {
+			return fmt.Errorf("object %v is promised by %v, which is %v", id, p.by.id(), p.by.state)
+		}
+	}
+	for _, t := range c.tasks.all() {
+		if t.x != nil && len(t.x.promises) != kept[t]+t.x.unneeded {
+			return fmt.Errorf("task %v promised %d results: %d are to come, %d were given up", t.id(), len(t.x.promises), kept[t], t.x.unneeded)
+		}
+	}
+	marked := 0
+	c.eachObject(func(o *objRec) {
+		if o.flags&objPromised != 0 {
+			marked++
+		}
+	})
+	if marked != len(c.promises) {
+		return fmt.Errorf("%d objects are marked as promised, %d are", marked, len(c.promises))
 	}
 	return nil
 }

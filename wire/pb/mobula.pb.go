@@ -281,6 +281,7 @@ type Frame struct {
 	Credit        []*Credit              `protobuf:"bytes,34,rep,name=credit,proto3" json:"credit,omitempty"`
 	Collect       []*Collect             `protobuf:"bytes,35,rep,name=collect,proto3" json:"collect,omitempty"`
 	StreamNext    []*StreamNext          `protobuf:"bytes,36,rep,name=stream_next,json=streamNext,proto3" json:"stream_next,omitempty"`
+	Unneeded      []*Unneeded            `protobuf:"bytes,37,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +564,13 @@ func (x *Frame) GetCollect() []*Collect {
 func (x *Frame) GetStreamNext() []*StreamNext {
 	if x != nil {
 		return x.StreamNext
+	}
+	return nil
+}
+
+func (x *Frame) GetUnneeded() []*Unneeded {
+	if x != nil {
+		return x.Unneeded
 	}
 	return nil
 }
@@ -2293,6 +2301,7 @@ type Cancel struct {
 	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Force         bool                   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	Recursive     bool                   `protobuf:"varint,3,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	Insist        bool                   `protobuf:"varint,4,opt,name=insist,proto3" json:"insist,omitempty"` // by force, if it has not ended after a grace
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2344,6 +2353,13 @@ func (x *Cancel) GetForce() bool {
 func (x *Cancel) GetRecursive() bool {
 	if x != nil {
 		return x.Recursive
+	}
+	return false
+}
+
+func (x *Cancel) GetInsist() bool {
+	if x != nil {
+		return x.Insist
 	}
 	return false
 }
@@ -3196,6 +3212,59 @@ func (x *StreamAck) GetConsumed() uint32 {
 	return 0
 }
 
+// Unneeded has the numbers of results that the task promised and nobody can ask for any more.
+type Unneeded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Numbers       []uint32               `protobuf:"varint,2,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unneeded) Reset() {
+	*x = Unneeded{}
+	mi := &file_mobula_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unneeded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unneeded) ProtoMessage() {}
+
+func (x *Unneeded) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unneeded.ProtoReflect.Descriptor instead.
+func (*Unneeded) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Unneeded) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Unneeded) GetNumbers() []uint32 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
 type Times struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Received      int64                  `protobuf:"fixed64,1,opt,name=received,proto3" json:"received,omitempty"`
@@ -3207,7 +3276,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3288,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3301,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{42}
+	return file_mobula_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Times) GetReceived() int64 {
@@ -3271,7 +3340,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3352,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3365,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{43}
+	return file_mobula_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Done) GetTask() []byte {
@@ -3360,7 +3429,7 @@ type StreamItem struct {
 
 func (x *StreamItem) Reset() {
 	*x = StreamItem{}
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3441,7 @@ func (x *StreamItem) String() string {
 func (*StreamItem) ProtoMessage() {}
 
 func (x *StreamItem) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3454,7 @@ func (x *StreamItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamItem.ProtoReflect.Descriptor instead.
 func (*StreamItem) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{44}
+	return file_mobula_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamItem) GetTask() []byte {
@@ -3427,7 +3496,7 @@ type Blocked struct {
 
 func (x *Blocked) Reset() {
 	*x = Blocked{}
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3508,7 @@ func (x *Blocked) String() string {
 func (*Blocked) ProtoMessage() {}
 
 func (x *Blocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3521,7 @@ func (x *Blocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocked.ProtoReflect.Descriptor instead.
 func (*Blocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{45}
+	return file_mobula_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Blocked) GetTask() []byte {
@@ -3486,7 +3555,7 @@ type Unblocked struct {
 
 func (x *Unblocked) Reset() {
 	*x = Unblocked{}
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3567,7 @@ func (x *Unblocked) String() string {
 func (*Unblocked) ProtoMessage() {}
 
 func (x *Unblocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3580,7 @@ func (x *Unblocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unblocked.ProtoReflect.Descriptor instead.
 func (*Unblocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{46}
+	return file_mobula_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unblocked) GetTask() []byte {
@@ -3539,7 +3608,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3551,7 +3620,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3564,7 +3633,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{47}
+	return file_mobula_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Stats) GetHeapBytes() uint64 {
@@ -3600,7 +3669,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3612,7 +3681,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3625,7 +3694,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{48}
+	return file_mobula_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Request) GetReq() uint64 {
@@ -3667,7 +3736,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +3748,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +3761,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{49}
+	return file_mobula_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Reply) GetReq() uint64 {
@@ -3726,7 +3795,7 @@ type Resync struct {
 
 func (x *Resync) Reset() {
 	*x = Resync{}
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3738,7 +3807,7 @@ func (x *Resync) String() string {
 func (*Resync) ProtoMessage() {}
 
 func (x *Resync) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3751,7 +3820,7 @@ func (x *Resync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resync.ProtoReflect.Descriptor instead.
 func (*Resync) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{50}
+	return file_mobula_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Resync) GetComponent() Component {
@@ -3784,7 +3853,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3865,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3878,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{51}
+	return file_mobula_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Holdings) GetComponent() Component {
@@ -3879,7 +3948,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +3960,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +3973,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{52}
+	return file_mobula_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Attempt) GetTask() []byte {
@@ -3932,7 +4001,7 @@ var File_mobula_proto protoreflect.FileDescriptor
 
 const file_mobula_proto_rawDesc = "" +
 	"\n" +
-	"\fmobula.proto\x12\tmobula.v1\"\xd2\f\n" +
+	"\fmobula.proto\x12\tmobula.v1\"\x83\r\n" +
 	"\x05Frame\x12&\n" +
 	"\x05hello\x18\x01 \x03(\v2\x10.mobula.v1.HelloR\x05hello\x12,\n" +
 	"\awelcome\x18\x02 \x03(\v2\x12.mobula.v1.WelcomeR\awelcome\x12 \n" +
@@ -3976,7 +4045,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06credit\x18\" \x03(\v2\x11.mobula.v1.CreditR\x06credit\x12,\n" +
 	"\acollect\x18# \x03(\v2\x12.mobula.v1.CollectR\acollect\x126\n" +
 	"\vstream_next\x18$ \x03(\v2\x15.mobula.v1.StreamNextR\n" +
-	"streamNext\"C\n" +
+	"streamNext\x12/\n" +
+	"\bunneeded\x18% \x03(\v2\x13.mobula.v1.UnneededR\bunneeded\"C\n" +
 	"\x05Value\x12\x12\n" +
 	"\x04meta\x18\x01 \x01(\fR\x04meta\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
@@ -4115,11 +4185,12 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06AddRef\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\"\x1b\n" +
 	"\aRelease\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\fR\x03ids\"P\n" +
+	"\x03ids\x18\x01 \x03(\fR\x03ids\"h\n" +
 	"\x06Cancel\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x1c\n" +
-	"\trecursive\x18\x03 \x01(\bR\trecursive\";\n" +
+	"\trecursive\x18\x03 \x01(\bR\trecursive\x12\x16\n" +
+	"\x06insist\x18\x04 \x01(\bR\x06insist\";\n" +
 	"\tKillActor\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x18\n" +
 	"\arestart\x18\x02 \x01(\bR\arestart\"\x86\x01\n" +
@@ -4171,7 +4242,10 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\fR\x04task\";\n" +
 	"\tStreamAck\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x1a\n" +
-	"\bconsumed\x18\x02 \x01(\rR\bconsumed\"S\n" +
+	"\bconsumed\x18\x02 \x01(\rR\bconsumed\"8\n" +
+	"\bUnneeded\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
+	"\anumbers\x18\x02 \x03(\rR\anumbers\"S\n" +
 	"\x05Times\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x10R\breceived\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x10R\astarted\x12\x14\n" +
@@ -4262,7 +4336,7 @@ func file_mobula_proto_rawDescGZIP() []byte {
 }
 
 var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(TaskKind)(0),            // 1: mobula.v1.TaskKind
@@ -4310,17 +4384,18 @@ var file_mobula_proto_goTypes = []any{
 	(*Drain)(nil),            // 43: mobula.v1.Drain
 	(*Resume)(nil),           // 44: mobula.v1.Resume
 	(*StreamAck)(nil),        // 45: mobula.v1.StreamAck
-	(*Times)(nil),            // 46: mobula.v1.Times
-	(*Done)(nil),             // 47: mobula.v1.Done
-	(*StreamItem)(nil),       // 48: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 49: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 50: mobula.v1.Unblocked
-	(*Stats)(nil),            // 51: mobula.v1.Stats
-	(*Request)(nil),          // 52: mobula.v1.Request
-	(*Reply)(nil),            // 53: mobula.v1.Reply
-	(*Resync)(nil),           // 54: mobula.v1.Resync
-	(*Holdings)(nil),         // 55: mobula.v1.Holdings
-	(*Attempt)(nil),          // 56: mobula.v1.Attempt
+	(*Unneeded)(nil),         // 46: mobula.v1.Unneeded
+	(*Times)(nil),            // 47: mobula.v1.Times
+	(*Done)(nil),             // 48: mobula.v1.Done
+	(*StreamItem)(nil),       // 49: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 50: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 51: mobula.v1.Unblocked
+	(*Stats)(nil),            // 52: mobula.v1.Stats
+	(*Request)(nil),          // 53: mobula.v1.Request
+	(*Reply)(nil),            // 54: mobula.v1.Reply
+	(*Resync)(nil),           // 55: mobula.v1.Resync
+	(*Holdings)(nil),         // 56: mobula.v1.Holdings
+	(*Attempt)(nil),          // 57: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
 	18, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
@@ -4345,65 +4420,66 @@ var file_mobula_proto_depIdxs = []int32{
 	41, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
 	42, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
 	43, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	47, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	48, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	48, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	49, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
 	45, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	49, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	50, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	50, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	51, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
 	44, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	51, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	52, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	53, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	54, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	55, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	52, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	53, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	54, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	55, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	56, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
 	39, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
 	38, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
 	32, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	0,  // 36: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	5,  // 37: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	8,  // 38: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	8,  // 39: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	10, // 40: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	11, // 41: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	5,  // 42: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	1,  // 43: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	12, // 44: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	13, // 45: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	9,  // 46: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	7,  // 47: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	6,  // 48: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	14, // 49: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	15, // 50: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	2,  // 51: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	17, // 52: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	19, // 53: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	19, // 54: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	8,  // 55: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	14, // 56: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	5,  // 57: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	5,  // 58: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	7,  // 59: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	6,  // 60: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	6,  // 61: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	8,  // 62: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	16, // 63: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	7,  // 64: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	8,  // 65: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	46, // 66: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	7,  // 67: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	9,  // 68: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	8,  // 69: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	3,  // 70: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	3,  // 71: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	25, // 72: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	32, // 73: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	56, // 74: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	36, // 75: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	46, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	0,  // 37: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
+	5,  // 38: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	8,  // 39: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	8,  // 40: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	10, // 41: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	11, // 42: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	5,  // 43: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	1,  // 44: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	12, // 45: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	13, // 46: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	9,  // 47: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	7,  // 48: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	6,  // 49: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	14, // 50: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	15, // 51: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	2,  // 52: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	17, // 53: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	19, // 54: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	19, // 55: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	8,  // 56: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	14, // 57: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	5,  // 58: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	5,  // 59: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	7,  // 60: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	6,  // 61: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	6,  // 62: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	8,  // 63: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	16, // 64: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	7,  // 65: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	8,  // 66: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	47, // 67: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	7,  // 68: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	9,  // 69: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	8,  // 70: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	3,  // 71: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	3,  // 72: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	25, // 73: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	32, // 74: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	57, // 75: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	36, // 76: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -4417,7 +4493,7 @@ func file_mobula_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   53,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

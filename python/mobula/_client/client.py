@@ -127,9 +127,10 @@ class Client:
         if time.monotonic() - self.outbox.written > FLUSH_EVERY:
             self.flush()
 
-    def cancel(self, task: bytes, force: bool, recursive: bool) -> None:
+    def cancel(self, task: bytes, force: bool, recursive: bool, insist: bool = False) -> None:
+        """Cancels a task; insist: by force, if it has not ended soon."""
         self.check()
-        self.send(codec.message(m.Cancel(task, force, recursive)))
+        self.send(codec.message(m.Cancel(task, force, recursive, insist)))
         self.flush()
 
     def kill(self, actor: bytes, restart: bool) -> None:

@@ -232,6 +232,7 @@ class Cancel:
     task: bytes = b""
     force: bool = False
     recursive: bool = False
+    insist: bool = False
 
 
 @dataclass(slots=True)
@@ -335,6 +336,12 @@ class StreamAck:
 
 
 @dataclass(slots=True)
+class Unneeded:
+    task: bytes = b""
+    numbers: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Times:
     received: int = 0
     started: int = 0
@@ -426,7 +433,7 @@ Message = Any
 KINDS: dict[int, type[Any]] = dict(enumerate([
     Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created,
     Abort, Unpin, MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume,
-    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext], start=1))
+    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext, Unneeded], start=1))
 KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 
 _TYPES: dict[type[Any], str] = {
@@ -454,7 +461,7 @@ _TYPES: dict[type[Any], str] = {
     Unget: "y",
     AddRef: "y",
     Release: "*y",
-    Cancel: "y b b",
+    Cancel: "y b b b",
     KillActor: "y b",
     Resolved: "y b Result Extent",
     StreamNext: "y u",
@@ -471,6 +478,7 @@ _TYPES: dict[type[Any], str] = {
     Drain: "",
     Resume: "y",
     StreamAck: "y u",
+    Unneeded: "y *u",
     Times: "f f f",
     Done: "y u u *Result u Error Times",
     StreamItem: "y u u Result",
