@@ -18,6 +18,8 @@ type (
 	ObjectState = state.Object
 	// WorkerState is a row of ListWorkers.
 	WorkerState = state.Worker
+	// GraphState is a row of ListGraphs.
+	GraphState = state.Graph
 	// ComponentState is a row of ListComponents.
 	ComponentState = state.Component
 	// LogStream is what one worker process wrote to one of its outputs; it is there when the worker is gone too.
@@ -58,6 +60,11 @@ func (c *Cluster) ListObjects(ctx context.Context, q Query) (Page[ObjectState], 
 // ListWorkers lists worker processes and drivers.
 func (c *Cluster) ListWorkers(ctx context.Context, q Query) (Page[WorkerState], error) {
 	return ask[Page[WorkerState]](ctx, c, state.MethodWorkers, q)
+}
+
+// ListGraphs lists the task graphs that run.
+func (c *Cluster) ListGraphs(ctx context.Context, q Query) (Page[GraphState], error) {
+	return ask[Page[GraphState]](ctx, c, state.MethodGraphs, q)
 }
 
 // ListComponents lists the node's own supervised parts.

@@ -43,7 +43,7 @@ func build[T any](q *query) (state.Query, error) {
 
 func (a *app) list() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List tasks, actors, objects, workers or components",
+		Use: "list", Short: "List tasks, actors, objects, workers, graphs or components",
 		Long: `List shows rows in pages, ordered by id. It always says how many rows match in all, and
 how to get those that a page leaves out. Filters compare a field, as --json names it.`,
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
@@ -58,6 +58,7 @@ how to get those that a page leaves out. Filters compare a field, as --json name
 		lister(a, "actors", "List actors", "  mobula list actors --filter state=ALIVE\n  mobula list actors --filter name=hits", state.MethodActors, actorTable),
 		lister(a, "objects", "List objects that something refers to", "  mobula list objects --filter state=STORED --limit 1000\n  mobula list objects --filter type=put", state.MethodObjects, objectTable),
 		lister(a, "workers", "List worker processes and embedded slots", "  mobula list workers\n  mobula list workers --filter slot=isolated", state.MethodWorkers, workerTable),
+		lister(a, "graphs", "List the task graphs that run", "  mobula list graphs\n  mobula list graphs --filter queued!=0", state.MethodGraphs, a.graphTable),
 		lister(a, "components", "List the parts of the node in its supervision tree", "  mobula list components\n  mobula list components --filter kind=owner", state.MethodComponents, componentTable),
 	)
 	return c
@@ -120,6 +121,15 @@ func workerTable(w io.Writer, ws []state.Worker) {
 		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Language, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
 	}
 	rows(w, []string{"WORKER", "PID", "JOB", "LANGUAGE", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"}, "PID JOB LEASES RUNNING HEAP RSS", data)
+}
+
+func (a *app) graphTable(w io.Writer, gs []state.Graph) {
+	var data [][]string
+	for _, g := range gs {
+		data = append(data, []string{g.ID, g.Name, g.Job, strconv.Itoa(g.Tasks), strconv.Itoa(g.Waiting), strconv.Itoa(g.Queued), strconv.Itoa(g.Processing), strconv.Itoa(g.InLine),
+			strconv.Itoa(g.Done), strconv.Itoa(g.Failed), size(g.Bytes), size(g.Peak), a.since(g.Started)})
+	}
+	rows(w, []string{"GRAPH", "NAME", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"}, "JOB TASKS WAITING QUEUED PROCESSING LINE DONE FAILED BYTES PEAK AGE", data)
 }
 
 func componentTable(w io.Writer, cs []state.Component) {

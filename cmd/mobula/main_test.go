@@ -136,12 +136,17 @@ const (
 	at     = int64(1_700_000_000e9)
 )
 
+var graph = state.Graph{
+	ID: taskID, Name: "graph/3", Job: "1", Tasks: 100_000, Waiting: 40_000, Queued: 9_000, Processing: 24, InLine: 8, Done: 50_000, Failed: 1, Bytes: 700 << 20, Peak: 900 << 20, Started: at,
+}
+
 var replies = map[string]any{
 	state.MethodStatus: state.Status{
 		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Metrics: "http://127.0.0.1:9464/metrics",
 		Resources: map[string]state.Resource{"CPU": {Total: 4, Free: 1.5}, "memory": {Total: 8 << 30, Free: 4 << 30}, "tpu": {Total: 2, Free: 2}},
 		Leases:    3, Workers: 2, Clients: 5, Tasks: map[string]int{"RUNNING": 3, "FINISHED": 100, "FAILED": 0}, Actors: map[string]int{"ALIVE": 1},
-		Jobs: []state.Job{{ID: "1", PID: 99, Tasks: map[string]int{"RUNNING": 3}, Submitted: 103, Finished: 100, Failed: 1, Retried: 2, Objects: 7}, {ID: "2", Tasks: map[string]int{}}},
+		Graphs: []state.Graph{graph, {Name: "graph/4", Job: "1", Tasks: 2, Processing: 2, Queued: 3}},
+		Jobs:   []state.Job{{ID: "1", PID: 99, Tasks: map[string]int{"RUNNING": 3}, Submitted: 103, Finished: 100, Failed: 1, Retried: 2, Objects: 7}, {ID: "2", Tasks: map[string]int{}}},
 		Store: state.Store{Limit: 1 << 30, Held: 300 << 20, Sealed: 250 << 20, Writing: 50 << 20, Pinned: 10 << 20, Args: 1 << 20, Objects: 12, InMemory: 10, OnlySpilled: 2,
 			Spilled: 5 << 20, SpilledEver: 6 << 20, RestoredEver: 1 << 20, SpillErrors: 1, Lost: 0, Waiting: 1,
 			SpillTargets: []state.Target{{URL: "file:///data1", Health: "healthy"}, {URL: "s3://bucket/x", Health: "failed", Error: "no\nroute"}}},
@@ -156,6 +161,7 @@ var replies = map[string]any{
 		{ID: taskID + ":0", Type: "return", State: "STORED", Where: "memory", Size: 64 << 20, Job: "1", Func: "math/add", Holders: 2, Tasks: 1, Pins: 1, Callsite: "main.go:12"},
 		{ID: taskID + ":p1", Type: "put", State: "INLINE", Where: "message", Size: 5, Job: "1", Holders: 1}}},
 	state.MethodWorkers: state.Page[state.Worker]{Total: 1, Rows: []state.Worker{{ID: "17", PID: 77, Job: "1", Language: "go", Slot: "task host", State: "ready", Leases: 2, Running: 1, Heap: 3 << 20, RSS: 30 << 20}}},
+	state.MethodGraphs:  state.Page[state.Graph]{Total: 1, Rows: []state.Graph{graph}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
 		{Path: "root/raylet", Kind: "raylet"}, {Path: "root/raylet/owner/1", Kind: "owner", Restarts: 2, Depth: 7, Bound: 65536, Handled: 1234, Error: "panic: x"}}},
 	state.MethodMemory: state.Memory{Store: state.Store{Limit: 1 << 30, Held: 64 << 20, Waiting: 1}, Inline: 5, Objects: state.Page[state.Object]{Total: 9, Truncated: true, Next: "5/" + taskID + ":0",
@@ -167,7 +173,7 @@ var replies = map[string]any{
 
 func TestOutput(t *testing.T) {
 	addr := fakeNode(t, replies)
-	for _, args := range []string{"status", "list tasks", "list actors", "list objects", "list workers", "list components", "memory", "explain " + taskID} {
+	for _, args := range []string{"status", "list tasks", "list actors", "list objects", "list workers", "list graphs", "list components", "memory", "explain " + taskID} {
 		name := strings.ReplaceAll(strings.TrimSuffix(args, " "+taskID), " ", "-")
 		code, out, errOut := command(t, nil, append(strings.Fields(args), "--address", addr)...)
 		if code != exitDone || errOut != "" {
@@ -189,7 +195,7 @@ func TestJSON(t *testing.T) {
 	addr := fakeNode(t, replies)
 	for args, v := range map[string]any{
 		"status": new(state.Status), "list tasks": new(state.Page[state.Task]), "list actors": new(state.Page[state.Actor]), "list objects": new(state.Page[state.Object]),
-		"list workers": new(state.Page[state.Worker]), "list components": new(state.Page[state.Component]), "memory": new(state.Memory), "explain " + taskID: new(state.Explanation), "version": new(versions),
+		"list workers": new(state.Page[state.Worker]), "list graphs": new(state.Page[state.Graph]), "list components": new(state.Page[state.Component]), "memory": new(state.Memory), "explain " + taskID: new(state.Explanation), "version": new(versions),
 	} {
 		code, out, errOut := command(t, nil, append(strings.Fields(args), "--json", "--address", addr)...)
 		dec := json.NewDecoder(strings.NewReader(out))

@@ -46,6 +46,7 @@ func statusText(w io.Writer, s *state.Status) {
 	line("jobs", "%d", len(s.Jobs))
 	line("tasks", "%s", counts(s.Tasks))
 	line("actors", "%s", counts(s.Actors))
+	line("graphs", "%s", graphs(s.Graphs))
 	st := &s.Store
 	line("store", "%s of %s held: %s sealed, %s being written; %s pinned, %s arguments of running tasks", size(st.Held), size(st.Limit),
 		size(st.Sealed), size(st.Writing), size(st.Pinned), size(st.Args))
@@ -73,6 +74,26 @@ func statusText(w io.Writer, s *state.Status) {
 		}
 		rows(w, []string{"JOB", "DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "REMEMBERED"}, "DRIVER SUBMITTED FINISHED FAILED RETRIED", data)
 	}
+	if len(s.Graphs) > 0 {
+		fmt.Fprintln(w)
+		var data [][]string
+		for _, g := range s.Graphs {
+			data = append(data, []string{g.Name, g.Job, strconv.Itoa(g.Tasks), strconv.Itoa(g.Waiting), strconv.Itoa(g.Queued), strconv.Itoa(g.Processing), strconv.Itoa(g.Done), strconv.Itoa(g.Failed), size(g.Bytes)})
+		}
+		rows(w, []string{"GRAPH", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "DONE", "FAILED", "BYTES"}, "JOB TASKS WAITING QUEUED PROCESSING DONE FAILED BYTES", data)
+	}
+}
+
+// graphs sums the graphs up that run.
+func graphs(gs []state.Graph) string {
+	if len(gs) == 0 {
+		return "none"
+	}
+	var waiting, queued, processing int
+	for _, g := range gs {
+		waiting, queued, processing = waiting+g.Waiting, queued+g.Queued, processing+g.Processing
+	}
+	return fmt.Sprintf("%d: %d tasks waiting, %d queued, %d processing", len(gs), waiting, queued, processing)
 }
 
 func dash(n int) string {

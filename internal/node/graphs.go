@@ -3,16 +3,29 @@ package node
 import (
 	"mobula/graph/run"
 	"mobula/internal/registry"
+	"mobula/internal/state"
 )
 
 // startGraphs prepares the node to run task graphs, below the raylet.
 func (n *Node) startGraphs() {
-	h := &run.Host{Parent: n.rayletSup, Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes)}
-	n.system = map[string]*registry.Function{run.Func: h.Function()}
+	n.graphs = &run.Host{Parent: n.rayletSup, Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes)}
+	n.system = map[string]*registry.Function{run.Func: n.graphs.Function()}
 }
 
 // systemFunction finds a function that the node itself runs.
 func (n *Node) systemFunction(name string) (*registry.Function, bool) {
 	f, ok := n.system[name]
 	return f, ok
+}
+
+// runningGraphs gives the task graphs that run, as lists show them.
+func (n *Node) runningGraphs() []state.Graph {
+	out := []state.Graph{}
+	for _, p := range n.graphs.Running() {
+		out = append(out, state.Graph{
+			ID: p.Task.String(), Name: p.Name, Job: p.Task.Job().String(), Tasks: p.Tasks, Waiting: p.Waiting, Queued: p.Queued, Processing: p.Processing,
+			InLine: p.InLine, Done: p.Done, Failed: p.Failed, Bytes: uint64(p.Bytes), Peak: uint64(p.Peak), Started: p.Started.UnixNano(),
+		})
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"mobula/actors"
 	"mobula/gcs"
+	"mobula/graph/run"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -63,6 +64,7 @@ type Node struct {
 	mu         sync.Mutex
 	lastJob    ids.JobID                     // guarded by mu
 	system     map[string]*registry.Function // the node's own functions; immutable
+	graphs     *run.Host                     // immutable
 	started    []pool.JobStarted             // guarded by mu: the jobs as the raylet was told
 	programs   map[ids.JobID]program         // guarded by mu: what the jobs' workers run
 	locals     map[ids.JobID][]closer        // guarded by mu: executors and clients in this process

@@ -32,6 +32,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodActors:     handle((*Node).listActors),
 	state.MethodObjects:    handle((*Node).listObjects),
 	state.MethodWorkers:    handle((*Node).listWorkers),
+	state.MethodGraphs:     handle((*Node).listGraphs),
 	state.MethodComponents: handle((*Node).listComponents),
 	state.MethodMemory:     handle((*Node).memoryReport),
 	state.MethodUsage:      handle((*Node).usage),

@@ -285,6 +285,14 @@ func (n *Node) addReport(r *state.Worker, id ids.ClientID) {
 	}
 }
 
+// listGraphs lists the task graphs that run.
+func (n *Node) listGraphs(_ context.Context, q state.Query) (page state.Page[state.Graph], err error) {
+	if q, err = state.Check[state.Graph](q); err != nil {
+		return page, err
+	}
+	return state.Select(q, n.runningGraphs(), func(g *state.Graph) string { return g.ID }), nil
+}
+
 func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
 	if q, err = state.Check[state.Component](q); err != nil {
 		return page, err

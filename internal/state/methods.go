@@ -10,6 +10,7 @@ const (
 	MethodActors     = "list.actors"     // Query; Page[Actor]
 	MethodObjects    = "list.objects"    // Query; Page[Object]
 	MethodWorkers    = "list.workers"    // Query; Page[Worker]
+	MethodGraphs     = "list.graphs"     // Query; Page[Graph]
 	MethodComponents = "list.components" // Query; Page[Component]
 	MethodMemory     = "node.memory"     // Query on objects; Memory
 	MethodUsage      = "node.usage"      // nothing; Usage

@@ -16,6 +16,7 @@ type Status struct {
 	Jobs      []Job               `json:"jobs"`
 	Tasks     map[string]int      `json:"tasks"` // by state, of those that are remembered
 	Actors    map[string]int      `json:"actors"`
+	Graphs    []Graph             `json:"graphs"` // that run
 	Workers   int                 `json:"workers"`
 	Clients   int                 `json:"clients"`
 	Store     Store               `json:"store"`

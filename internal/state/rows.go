@@ -75,6 +75,23 @@ type Worker struct {
 	LeaseIDs   []uint64 `json:"lease_ids,omitempty"`
 }
 
+// Graph is one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the rest is not needed.
+type Graph struct {
+	ID         string `json:"id"`   // of the task that it is
+	Name       string `json:"name"` // of the component that schedules it
+	Job        string `json:"job"`
+	Tasks      int    `json:"tasks"`
+	Waiting    int    `json:"waiting"`    // for what they take
+	Queued     int    `json:"queued"`     // root tasks that could run and are withheld
+	Processing int    `json:"processing"` // with the job's owner, or in line to it
+	InLine     int    `json:"in_line"`    // of them
+	Done       int    `json:"done"`
+	Failed     int    `json:"failed"` // of themselves
+	Bytes      uint64 `json:"bytes"`  // of results that are held
+	Peak       uint64 `json:"peak"`   // the most that they were
+	Started    int64  `json:"started"`
+}
+
 // Component is one part of the node in its supervision tree.
 type Component struct {
 	Path        string `json:"path"` // its id: names from the root

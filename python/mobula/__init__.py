@@ -12,8 +12,8 @@
 
 from . import exceptions
 from ._api import (ActorClass, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, available_resources,
-                   cancel, cluster_resources, create, get, get_actor, get_runtime_context, go_actor, go_function, init,
-                   is_initialized, kill, method, nodes, put, remote, shutdown, status, timeline, wait)
+                   cancel, cluster_resources, create, get, get_actor, get_runtime_context, go_actor, go_function, graphs,
+                   init, is_initialized, kill, method, nodes, put, remote, shutdown, status, timeline, wait)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
 from ._version import VERSION as __version__
@@ -25,5 +25,5 @@ __all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError
            "GetTimeoutError", "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError",
            "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError", "RemoteFunction", "ShutdownError",
            "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel", "cluster_resources",
-           "create", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "init", "is_initialized",
-           "kill", "method", "nodes", "put", "remote", "shutdown", "status", "timeline", "wait"]
+           "create", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "graphs", "init",
+           "is_initialized", "kill", "method", "nodes", "put", "remote", "shutdown", "status", "timeline", "wait"]

@@ -76,6 +76,8 @@ var families = []family{
 	with("tasks", "state", "Tasks that are remembered, by state.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.Tasks) }),
 	with("task_changes_total", "state", "Tasks that came into a state.", counter, func(s *Snapshot) map[string]float64 { return floats(s.Changes) }),
 	with("actors", "state", "Actors, by state.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.Actors) }),
+	single("graphs", "Task graphs that run.", gauge, func(s *Snapshot) float64 { return float64(len(s.Graphs)) }),
+	with("graph_tasks", "state", "Tasks of the graphs that run: waiting for what they take, queued (root tasks withheld), processing.", gauge, graphTasks),
 	single("jobs", "Jobs.", gauge, func(s *Snapshot) float64 { return float64(len(s.Jobs)) }),
 	single("clients", "Connected drivers, workers and tools.", gauge, func(s *Snapshot) float64 { return float64(s.Clients) }),
 	with("workers", "slot", "Workers, by what they run.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.WorkersBy) }),
@@ -175,4 +177,14 @@ func (n *node) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
+}
+
+func graphTasks(s *Snapshot) map[string]float64 {
+	m := map[string]float64{"waiting": 0, "queued": 0, "processing": 0}
+	for _, g := range s.Graphs {
+		m["waiting"] += float64(g.Waiting)
+		m["queued"] += float64(g.Queued)
+		m["processing"] += float64(g.Processing)
+	}
+	return m
 }

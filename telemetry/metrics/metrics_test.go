@@ -28,6 +28,7 @@ func busy(n int) Snapshot {
 		s.Resources[fmt.Sprintf("r%04d", i)] = state.Resource{Total: 2, Free: 1}
 		s.Jobs = append(s.Jobs, state.Job{ID: fmt.Sprint(i), Tasks: map[string]int{"RUNNING": 1}})
 		s.Restarts[fmt.Sprintf("kind%d", i)]++
+		s.Graphs = append(s.Graphs, state.Graph{Name: fmt.Sprintf("graph/%d", i), Queued: 3, Processing: 2})
 	}
 	return s
 }

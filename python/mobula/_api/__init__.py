@@ -8,7 +8,7 @@
     calls       how a call is packed and submitted
     objects     put, get, wait
     buffers     create
-    state       status, nodes, resources
+    state       status, nodes, graphs, resources
     timeline    what ran when
     context     get_runtime_context
 """
@@ -20,11 +20,11 @@ from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
 from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_function
 from .objects import get, put, wait
-from .state import available_resources, cluster_resources, nodes, request, status
+from .state import available_resources, cluster_resources, graphs, nodes, request, status
 from .tasks import RemoteFunction, cancel
 from .timeline import timeline
 
 __all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Buffer", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
            "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "create", "get", "get_actor",
-           "get_runtime_context", "go_actor", "go_function", "init", "is_initialized", "kill", "method", "nodes", "put",
+           "get_runtime_context", "go_actor", "go_function", "graphs", "init", "is_initialized", "kill", "method", "nodes", "put",
            "remote", "request", "shutdown", "status", "timeline", "wait"]

@@ -29,6 +29,14 @@ def nodes() -> list[dict[str, Any]]:
              "ObjectStoreMemory": s["store"]["limit"]}]
 
 
+def graphs() -> list[dict[str, Any]]:
+    """The task graphs that run, as `mobula list graphs --json` prints them. Of a graph's tasks some are waiting for what they take, some
+    queued (root tasks that could run and are withheld), some processing (of them in_line those that their owner has not yet), some done or
+    failed; bytes are those of the results that are held."""
+    found: list[dict[str, Any]] = status()["graphs"]
+    return found
+
+
 def cluster_resources() -> dict[str, float]:
     """What there is of each resource; memory in bytes."""
     s = status()
