@@ -44,9 +44,9 @@ type distributed = ship.Distributed
 // its slots, and more as results are used up; 0 or more, Inf: all at once. Default 1.1, as Dask's.
 func GraphSaturation(x float64) GraphOption { return func(d *distributed) { d.Saturation = x } }
 
-// GraphFailures is how many worker processes may die while they run a task; one more, and it fails. Default 3, as Dask's allowed-failures.
+// GraphFailures is how many worker processes have to die while they run a task for it to fail, 1 or more. Default 3.
 func GraphFailures(n int) GraphOption {
-	return func(d *distributed) { d.Failures = min(max(n, 0), math.MaxInt32) }
+	return func(d *distributed) { d.Failures = min(max(n, 1), math.MaxInt32) }
 }
 
 var graphs = ship.Runtime{

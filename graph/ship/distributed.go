@@ -19,7 +19,7 @@ import (
 type Distributed struct {
 	*Runtime
 	Saturation float64 // worker-saturation
-	Failures   int     // how many workers may die of a task: one more, and it fails
+	Failures   int     // how many workers have to die of a task for it to fail
 }
 
 // Run implements spec.Executor.
@@ -142,7 +142,7 @@ func (g *shipped) close() {
 		for i := range g.wanted {
 			g.watch.Forget(i)
 		}
-		_ = g.tc.Client.Cancel(g.id, false, true) // where the connection is gone, the job is
+		_ = g.tc.Client.Cancel(wire.Cancel{Task: g.id, Recursive: true, Insist: true}) // where the connection is gone, the job is
 	}
 	for _, h := range g.wanted {
 		h.Release()

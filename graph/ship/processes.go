@@ -15,7 +15,7 @@ import (
 	"mobula/wire"
 )
 
-// Failures is how many workers may die of a task unless told: one more, and it fails.
+// Failures is how many workers have to die of a task for it to fail, unless told.
 const Failures = graph.DefaultAllowedFailures
 
 // Processes is an executor on worker processes, each with one task at a time.
@@ -124,7 +124,7 @@ func (r *processes) Free(t int32) {
 func (r *processes) close() {
 	for t, id := range r.running {
 		r.watch.Forget(int(t))
-		_ = r.tc.Client.Cancel(id, false, true) // where the connection is gone, the job is
+		_ = r.tc.Client.Cancel(wire.Cancel{Task: id, Recursive: true, Insist: true}) // where the connection is gone, the job is
 	}
 	for t, h := range r.handles {
 		if h != nil {

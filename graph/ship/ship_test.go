@@ -369,6 +369,12 @@ func TestWhatCannotBeShippedIsSaidAtOnce(t *testing.T) {
 		if e, ok := errors.AsType[*spec.InvalidError](err); !ok || e.Key != local || !errors.Is(err, mobula.ErrInvalid) {
 			t.Errorf("a function that is not registered: %v", err)
 		}
+		for says, fn := range map[string]any{"is not written in Go": mobula.PythonFunc1[int, int]("math", "factorial"), "the zero value": mobula.Func1[int, int]{}} {
+			g := spec.New()
+			if _, err := spec.Get[int](ctx, x, g, g.Task(local, fn, 1)); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("a handle without a function: %v, want %s", err, says)
+			}
+		}
 		odd := g.Task(spec.K("odd"), show, make(chan int))
 		if _, err := spec.Get[string](ctx, x, g, odd); !errors.Is(err, mobula.ErrNotEncodable) || !strings.Contains(err.Error(), "odd") {
 			t.Errorf("a channel: %v", err)
