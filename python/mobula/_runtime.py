@@ -42,10 +42,30 @@ def context(c: Client) -> TaskContext:
     return tc if tc is not None and tc.client is c else c.fallback
 
 
-def _forked() -> None:
-    # A child that is no worker of ours has not its parent's connection.
+_forking: list[Client] = []
+
+
+def _before_fork() -> None:
+    # No other thread, which the child will not have, is in the middle of a change.
+    c = state.client
+    if c is not None:
+        c.lock.acquire()
+        _forking.append(c)
+
+
+def _after_in_parent() -> None:
+    if _forking:
+        _forking.pop().lock.release()
+
+
+def _after_in_child() -> None:
+    # A child that is no worker of ours has not its parent's connection. Its next call makes one.
     state.client = None
     state.node = None
+    if _forking:
+        c = _forking.pop()
+        c.forked()
+        c.lock.release()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

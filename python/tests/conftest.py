@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from typing import Any, Iterator
 
 import pytest
@@ -60,3 +62,36 @@ def light_templates(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         from mobula._api import connecting
 
         monkeypatch.setattr(connecting, "_PRELOAD", ("numpy",))
+
+
+class Kept:
+    """A node that runs by itself, in a process that can be killed and started again."""
+
+    def __init__(self, binary: str, base: str) -> None:
+        self.binary = binary
+        self.base = base
+        self.start()
+
+    def start(self) -> None:
+        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
+        args = [self.binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
+        self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        assert self.process.stdout is not None
+        self.address = json.loads(self.process.stdout.readline())["address"]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def kept(binary: str) -> Iterator[Kept]:
+    with tempfile.TemporaryDirectory(prefix="mob", ignore_cleanup_errors=True) as base:
+        k = Kept(binary, base)
+        try:
+            yield k
+        finally:
+            mobula.shutdown()
+            k.kill()

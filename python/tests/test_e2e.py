@@ -339,40 +339,6 @@ def test_the_job_leaves_nothing(binary: str) -> None:
             subprocess.run([binary, "stop", "--address", base + "/n"], check=True, capture_output=True)
 
 
-@pytest.fixture
-def kept(binary: str) -> Iterator[Any]:
-    """A node that runs by itself, in a process that can be killed and started again."""
-    import json
-    import subprocess
-    import tempfile
-
-    class Kept:
-        def __init__(self, base: str) -> None:
-            self.base = base
-            self.start()
-
-        def start(self) -> None:
-            env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
-            args = [binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
-            self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
-            assert self.process.stdout is not None
-            self.address = json.loads(self.process.stdout.readline())["address"]
-
-        def kill(self) -> None:
-            self.process.kill()
-            self.process.wait()
-            assert self.process.stdout is not None
-            self.process.stdout.close()
-
-    with tempfile.TemporaryDirectory(prefix="mob", ignore_cleanup_errors=True) as base:
-        k = Kept(base)
-        try:
-            yield k
-        finally:
-            mobula.shutdown()
-            k.kill()
-
-
 def test_a_node_that_is_killed_while_tasks_run(kept: Any) -> None:
     with mobula.init(kept.address):
         mobula.get(add.remote(1), timeout=30)

@@ -303,6 +303,14 @@ class Client:
     def failure(self, x: MobulaError) -> MobulaError:
         return self.dead.again() if self.dead is not None else x
 
+    def forked(self) -> None:
+        """In a child process: the connection stays the parent's, and with it what references name."""
+        self.closing = True
+        self.conn = None
+        self.dead = ShutdownError(f"this process was forked from process {self.pid}, whose connection and references are not its own: "
+                                  "call mobula.init() here, and give it values")
+        self.objects.pins.clear()
+
     def close(self) -> None:
         """Leaves the node: what waits fails."""
         if self.closing and self.dead is not None:
