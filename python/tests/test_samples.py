@@ -16,7 +16,8 @@ pytest.importorskip("dask.dataframe")
 pytest.importorskip("xarray")
 
 SAMPLES = ROOT / "samples" / "python"
-TIMEOUT = 100  # seconds; on a machine that is not busy each takes a few
+TIMEOUT = 240  # seconds; on a machine that is not busy each takes a few
+pytestmark = pytest.mark.timeout(TIMEOUT + 60)
 MIB = 1 << 20
 
 
