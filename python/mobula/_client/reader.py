@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
+from .spin import Spin
 from .waiter import Waiter
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Reader:
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._role = threading.Lock()  # who has it reads
+        self._spin = Spin()
         self._uses = 0
         self._sleepers: deque[Waiter] = deque()
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
@@ -52,6 +54,10 @@ class Reader:
     def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"]) -> bool:
         """Waits until w has its answers; false if the time ran out. until is by time.monotonic."""
         c, role = self._client, self._role
+        begun = spin = 0.0
+        if tc is not None:  # else it waits for work, not for an answer
+            begun = time.monotonic()
+            spin = self._spin.until(begun)
         try:
             while w.left > 0:
                 if c.dead is not None:
@@ -76,7 +82,7 @@ class Reader:
                                 left = until - time.monotonic()
                                 if left <= 0:
                                     break
-                            conn.pump(left, c.handle)
+                            conn.pump(left, c.handle, False, spin)
                     except MobulaError as x:
                         c.broken(conn, x)
                     finally:
@@ -88,6 +94,8 @@ class Reader:
                 self._sleep(w, left)
             return True
         finally:
+            if begun:
+                self._spin.ended(time.monotonic() - begun)
             if self.quiet:
                 self.arm()  # nobody reads from now on, unless the keeper does
             if self._sleepers and not role.locked():

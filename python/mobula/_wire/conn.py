@@ -94,28 +94,41 @@ class Conn:
         assert self.failed is not None
         raise self.failed.again() from None
 
-    def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False) -> bool:
-        """Waits for bytes, or for wake, and hands over the messages in them; false if there were none."""
+    def _look(self, until: float) -> bool:
+        """Whether there are bytes, or come till then, by time.monotonic. It does not sleep, and lets every other thread run."""
+        poll, now, give_way = self._poll.poll, time.monotonic, os.sched_yield
+        while not poll(0):
+            if now() >= until:
+                return False
+            give_way()
+        return True
+
+    def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False, spin: float = 0.0) -> bool:
+        """Waits for bytes, or for wake, and hands over the messages in them; false if there were none. Till spin, by time.monotonic, it
+        does not sleep."""
         if self.failed is not None:
             raise self.failed.again()
         if self._busy:
             self.fail(DisconnectedError("an exception cut off the handling of a message"))
             raise DisconnectedError("an exception cut off the handling of a message")
-        events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
-        if not events:
+        if not (spin and self._look(spin)) and not self._sleep(timeout, wakeable):
             return False
-        if wakeable:
-            if any(fd == self.wake for fd, _ in events):
-                try:
-                    os.eventfd_read(self.wake)
-                except OSError:
-                    pass
-            if all(fd == self.wake for fd, _ in events):
-                return False
         self._busy = True
         self._receive(handle)
         self._busy = False
         return True
+
+    def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
+        """Whether there are bytes; a wake is taken note of."""
+        events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
+        if not wakeable:
+            return bool(events)
+        if any(fd == self.wake for fd, _ in events):
+            try:
+                os.eventfd_read(self.wake)
+            except OSError:
+                pass
+        return any(fd != self.wake for fd, _ in events)
 
     def _receive(self, handle: Handler) -> None:
         try:
