@@ -205,6 +205,7 @@ type doneResult struct {
 func (d *Decoder) done(b []byte) Msg {
 	const resultsTag = 4<<3 | wtBytes
 	var m *Done
+	alias := d.alias
 	if countTag(b, resultsTag) == 1 {
 		box := new(doneResult)
 		m, box.m.Results = &box.m, box.r[:0]
@@ -221,11 +222,13 @@ func (d *Decoder) done(b []byte) Msg {
 		case 3<<3 | wtVarint:
 			m.Lease = ids.LeaseID(c.varint())
 		case resultsTag:
-			r := elem(&c, &m.Results)
-			d.result(c.bytes(), r)
+			r, raw := elem(&c, &m.Results), c.bytes()
+			d.enter(raw, alias && 2*len(raw) >= len(b)) // each lives as long as it is needed, and keeps no other's bytes
+			d.result(raw, r)
 		case 5<<3 | wtVarint:
 			m.Items = c.uint32()
 		case 6<<3 | wtBytes:
+			d.enter(b, alias)
 			m.Err = d.err(c.bytes())
 		case 7<<3 | wtBytes:
 			d.times(c.bytes(), &m.Times)

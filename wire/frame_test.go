@@ -97,6 +97,49 @@ func TestLargeFrameIsKeptAndSmallOneCopied(t *testing.T) {
 	}
 }
 
+// A result that is kept must not keep the others of its task: of many, one may be needed for long.
+func TestResultsOfATaskDoNotKeepEachOther(t *testing.T) {
+	const tasks, results = 100, 20
+	for _, size := range []int{2000, 20_000} { // in a small frame and in a large one
+		done := &Done{Err: errs.New(errs.CodeCancelled, "after them")}
+		for i := range results {
+			done.Results = append(done.Results, Result{Kind: ResultInline, Value: Value{Meta: []byte("meta"), Data: bytes.Repeat([]byte{byte(i + 1)}, size)}})
+		}
+		sent := rawFrame(t, done)[headerSize:]
+		heap := func() uint64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before := heap()
+		var kept []Value
+		for i := range tasks {
+			payload := bytes.Clone(sent)
+			x := &receiver{limit: MaxFrame, conn: new(Conn)}
+			msgs, err := x.frame(nil, header{size: len(payload)}, payload, len(payload) > frameTarget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(payload)
+			m, nth := msgs[0].(*Done), i%results
+			if m.Err == nil || m.Err.Msg != "after them" {
+				t.Fatalf("the error is %v", m.Err)
+			}
+			for k, r := range m.Results {
+				if string(r.Value.Meta) != "meta" || !bytes.Equal(r.Value.Data, done.Results[k].Value.Data) {
+					t.Fatalf("result %d of %d bytes has changed with its frame", k, size)
+				}
+			}
+			kept = append(kept, m.Results[nth].Value)
+		}
+		if grown := int64(heap()) - int64(before); grown > int64(tasks*size*3) {
+			t.Errorf("%d results of %d bytes keep %d bytes", len(kept), size, grown)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
 func TestMessageThatCannotBeSentLeavesNoTrace(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		var o outgoing
