@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,6 +118,12 @@ func parentLeft(in io.Reader) <-chan struct{} {
 	return left
 }
 
+// A node with a store below smallStore bytes is to be small itself: its garbage may be half of what it holds, not as much.
+const (
+	smallStore = 1 << 30
+	smallGC    = 50 // percent
+)
+
 // serve runs the node until it is to end, at the latest when left is closed.
 func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	log, closeLog, err := node.NewLogger(cfg)
@@ -126,6 +133,9 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	defer func() { err = errors.Join(err, closeLog()) }()
 	ncfg := node.ConfigFrom(cfg, log)
 	ncfg.Keep, ncfg.Processes = true, true
+	if ncfg.StoreBytes < smallStore && os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(smallGC))
+	}
 	n, err := node.Start(a.ctx, ncfg)
 	if err != nil {
 		return err

@@ -37,11 +37,18 @@ type ownerActor struct {
 	blamed int         // index, from 1, of the kept-back event that brought the last core down; 0: none
 }
 
+// logOptions are those of an owner's log. A node with a small store is to be small: what the log keeps mapped and in memory to be
+// written again is a share of it, below what it is by default.
+func logOptions(store uint64, keep bool) oplog.Options {
+	share := max(4<<20, int(min(store/32, oplog.DefaultReuse)))
+	return oplog.Options{Unlink: !keep, Reuse: share, Memory: share, MaxSegment: 2 * share}
+}
+
 // startOwner adds the owner of a job. With replay there is a log of before the node's
 // restart.
 func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 	dir := filepath.Join(n.dir, "owner", job.String())
-	log, err := oplog.Open(dir, oplog.Options{Unlink: !n.cfg.Keep})
+	log, err := oplog.Open(dir, logOptions(n.cfg.StoreBytes, n.cfg.Keep))
 	if err != nil {
 		return nil, err
 	}

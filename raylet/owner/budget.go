@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"bytes"
 	"time"
 
 	"mobula/internal/errs"
@@ -128,7 +129,8 @@ func (c *Core) packed(m objectstore.Packed) {
 	c.logged(at, c.objectCookie(o))
 	c.moveObject(o, object.Pack)
 	o.flags |= objPacked
-	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.res.Value.Meta}, Size: m.Size}
+	meta := bytes.Clone(o.res.Value.Meta) // it lies beside the value, whose bytes are to go
+	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: meta}, Size: m.Size}
 	c.stats.Packed++
 }
 

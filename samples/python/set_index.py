@@ -22,13 +22,16 @@ import memory
 import mobula
 import mobula.dask
 
-ROW = 32  # bytes: a key and three numbers
+COLUMNS = 12
+ROW = 8 * (1 + COLUMNS)  # bytes: a key and as many numbers, about what a record of the sort benchmarks has
 
 
 def made(i: int, rows: int) -> pd.DataFrame:
     """One partition, in no order."""
     rng = np.random.default_rng(i)
-    return pd.DataFrame({"key": rng.integers(0, 1 << 62, rows), **{name: rng.random(rows) for name in "abc"}})
+    frame = pd.DataFrame(rng.random((COLUMNS, rows)).T, columns=[f"x{n}" for n in range(COLUMNS)], copy=False)
+    frame.insert(0, "key", rng.integers(0, 1 << 62, rows))
+    return frame
 
 
 def summary(part: pd.DataFrame, by: str = "") -> pd.DataFrame:
@@ -37,7 +40,7 @@ def summary(part: pd.DataFrame, by: str = "") -> pd.DataFrame:
     n = len(keys)
     return pd.DataFrame({
         "rows": [n], "ordered": [by != "" or bool((keys[1:] >= keys[:-1]).all())], "first": [keys[0] if n else 0], "last": [keys[-1] if n else 0],
-        "keys": [int(keys.sum())], "values": [float(part["a"].sum())]})
+        "keys": [int(keys.sum())], "values": [float(part["x0"].sum())]})
 
 
 def verified(before: pd.DataFrame, after: pd.DataFrame) -> None:

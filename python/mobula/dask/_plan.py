@@ -109,6 +109,14 @@ class Plan:
             out[key] = chain
         return list(out.values())
 
+    def forget(self, wanted: Iterable[Key]) -> None:
+        """Keeps only what wanted keys stand for: of a large graph the rest is many megabytes, and it runs elsewhere now."""
+        self._target = {k: t for k in wanted if (t := self.find(k)) != k}
+        keep = {self.find(k) for k in wanted}
+        self.given = {k: r for k, r in self.given.items() if k in keep}
+        self.literals = {k: v for k, v in self.literals.items() if k in keep}
+        self.nodes, self.tasks, self.parts, self.split = {}, [], {}, {}
+
     def _enter(self, key: Key, by: Key, done: set[Key], path: dict[Key, None], stack: list[tuple[Key, Iterator[Key]]]) -> None:
         if key in done:
             return

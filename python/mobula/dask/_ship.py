@@ -67,6 +67,8 @@ def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool
     packing.submitted()
     for tell in observers:
         tell(s)
+    if not (observers or watch or events):  # who looks on may ask what the plan was
+        p.forget(wanted)
     return s
 
 
