@@ -165,15 +165,21 @@ func TestWrongNumberOfResults(t *testing.T) {
 func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
 	s := newScript(t, Config{InlineBudget: 1500})
 	put := s.root.Put(1)
-	data := make([]byte, 2000)
+	came := make([]byte, 2004) // as a message has it, in one piece
+	copy(came, "meta")
+	meta, data := came[:4:4], came[4:]
 	data[7] = 7
-	s.from(driver, &wire.PutValue{ID: put, Value: wire.Value{Data: data}})
+	s.from(driver, &wire.PutValue{ID: put, Value: wire.Value{Meta: meta, Data: data}})
 	if p := told[objectstore.Pack](s); len(p) != 1 || len(p[0].Values) != 1 {
 		t.Fatalf("over the budget: %+v", p)
 	}
 	s.step(FromStore{objectstore.Packed{ID: put, Size: 2000}})
 	if s.c.budget.inline != 0 {
 		t.Errorf("%d bytes are still in memory", s.c.budget.inline)
+	}
+	clear(meta)
+	if kept := s.c.object(put).res.Value.Meta; string(kept) != "meta" {
+		t.Errorf("what is kept is %q: a part of the message, of which nothing goes then", kept)
 	}
 	s.step(FromStore{objectstore.Lost{ID: put, Client: driver}})
 	var ask Effect
