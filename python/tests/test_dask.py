@@ -15,6 +15,8 @@ import pytest
 import mobula
 from mobula import _runtime
 
+from waiting import until
+
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")
 
@@ -49,6 +51,11 @@ def inc(x: Any) -> Any:
 
 def add(x: Any, y: Any) -> Any:
     return x + y
+
+
+def sleepy(x: Any) -> Any:
+    time.sleep(0.3)
+    return x
 
 
 # ---- workers
@@ -299,6 +306,22 @@ def test_persist_does_not_wait(node: Any) -> None:
     assert time.monotonic() - started < 1
     assert slow.compute(scheduler=get) is None
     assert time.monotonic() - started > 1
+
+
+def test_what_runs_can_be_seen_and_stops_when_nobody_wants_it(node: Any) -> None:
+    n = 40
+    slow = [delayed(sleepy)(i, pure=False) for i in range(n)]
+    kept = delayed(sum)(slow).persist(scheduler=get)
+    seen = until(lambda: [g for g in mobula.graphs() if g["processing"] and g["done"]])
+    assert len(seen) == 1 and seen[0]["tasks"] == n + 1
+    assert 0 < seen[0]["processing"] <= 3 and seen[0]["queued"] > n // 2 and seen[0]["waiting"] == 1, "root tasks are withheld, and what needs them waits"
+    counted = sum(seen[0][state] for state in ("queued", "processing", "waiting", "done"))
+    assert abs(counted - (n + 1)) <= 2  # they are read one after the other
+    ran = mobula.status()["jobs"][0]["finished"]
+    del kept
+    until(lambda: not mobula.graphs())
+    assert mobula.status()["jobs"][0]["finished"] - ran < n // 2
+    assert get({"a": (inc, 1)}, "a") == 2
 
 
 def test_compute_inside_a_task(binary: str, node: Any) -> None:
