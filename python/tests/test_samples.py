@@ -49,7 +49,7 @@ def test_broadcast(binary: str) -> None:
 
 def test_set_index(binary: str) -> None:
     said = run("set_index.py", "--size", "24MiB", "--store", "8MiB", "--partitions", "6")
-    assert "786432 rows, 24 MiB, sorted and verified" in said
+    assert "241974 rows, 24 MiB, sorted and verified" in said
     spilled = re.search(r"spilled (\d+) MiB", said)
     assert spilled and int(spilled[1]) >= 16  # what does not fit
 
