@@ -26,7 +26,11 @@ func (c *Core) pumpAhead() {
 		if o == nil || o.resident || o.restore != nil || o.gone {
 			continue // it was freed, or somebody asked for it
 		}
-		if c.alloc.Held()+o.footprint()+c.alloc.Limit()/10 > c.alloc.Limit() {
+		most := c.alloc.Limit()
+		if c.room > 0 {
+			most = min(most, c.room)
+		}
+		if c.alloc.Held()+o.footprint()+most/10 > most {
 			c.ahead = nil // who needs them reads them
 			return
 		}

@@ -59,9 +59,10 @@ type Core struct {
 	freeSlots []uint32
 	nextSlot  uint32
 
-	timer     int64 // armed for, 0: none
-	wake      int64 // earliest time wanted by this step
-	lastNeed  int64 // of a create or restore
+	timer     int64  // armed for, 0: none
+	wake      int64  // earliest time wanted by this step
+	lastNeed  int64  // of a create or restore
+	room      uint64 // bytes that may have memory behind them; 0: Limit
 	collected int64
 	spillAt   int64 // not before: clients are collecting
 	coldAt    int64 // no cold memory before: a reservation failed
@@ -180,6 +181,8 @@ func (c *Core) handle(ev Event) {
 		c.reserveDone(e)
 	case FallbackDone:
 		c.fallbackDone(e)
+	case SetRoom:
+		c.room = e.Bytes
 	case Tick:
 		c.timer = 0
 	case Drained:

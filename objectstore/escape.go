@@ -88,7 +88,7 @@ func (c *Core) taskWaits(t ids.TaskID) bool { return c.idle[t] || c.creating[t] 
 
 // reserve asks for memory behind the unbacked parts of a demand's block, in steps.
 func (c *Core) reserve(d *demand, rs []alloc.Range) {
-	if !d.exact && !d.cold {
+	if !d.exact && !d.cold && c.room == 0 {
 		last := &rs[len(rs)-1]
 		*last = c.alloc.Ahead(*last, c.cfg.ReserveStep)
 	}
@@ -181,7 +181,7 @@ func (c *Core) warmth() {
 	switch {
 	case c.lastNeed == 0:
 	case c.now < idleAt:
-		if c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < half {
+		if c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < half {
 			if r, ok := c.alloc.Cold(c.cfg.ReserveStep); ok {
 				c.reserving++
 				c.emit(Reserve{Job: c.newJob(&reservation{nil, []alloc.Range{r}}), Ranges: []alloc.Range{r}})

@@ -132,7 +132,7 @@ func (x *chaos) absorb() {
 func (x *chaos) act() {
 	x.n++
 	limit := int(x.cfg.Limit)
-	switch x.rnd.Intn(24) {
+	switch x.rnd.Intn(25) {
 	case 0, 1, 2, 3:
 		c := creation{client: x.client(), id: put(x.n), attempt: uint32(x.rnd.Intn(2)), size: uint64(x.rnd.Intn(limit >> x.rnd.Intn(12)))}
 		t := ids.TaskID{}
@@ -183,6 +183,8 @@ func (x *chaos) act() {
 		x.now += int64(x.rnd.Intn(int(2 * time.Second)))
 		x.timer = 0
 		x.step(Tick{})
+	case 24:
+		x.step(SetRoom{uint64(x.rnd.Intn(2) * x.rnd.Intn(limit))})
 	case 23:
 		switch x.rnd.Intn(6) {
 		case 0:

@@ -17,6 +17,7 @@ func (c *Core) pump() {
 	for c.serve() {
 	}
 	c.trim()
+	c.giveWay()
 	c.warmth()
 	c.pumpAhead()
 }
@@ -76,6 +77,9 @@ func (c *Core) serve() bool {
 
 // place gives a waiting demand a block, if there is one.
 func (c *Core) place(d *demand) bool {
+	if c.tight(alloc.Rounded(d.need)) {
+		return false
+	}
 	b, ok := c.alloc.Alloc(d.need, c.now < c.coldAt)
 	if !ok {
 		return false

@@ -14,6 +14,7 @@ type Config struct {
 	CPUs         float64
 	GPUs         float64
 	Memory       Bytes
+	MemoryLimit  Bytes
 	Resources    map[string]float64
 	CloseTimeout time.Duration
 

@@ -34,6 +34,7 @@ func (c *Config) settings() []setting {
 	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", nonNegative)
 	t.number(&c.GPUs, "gpus", "0", "GPUs that tasks may ask for.", nonNegative)
 	t.size(&c.Memory, "memory", 0, "the machine's without the store", "Memory that tasks may ask for as the resource \"memory\".", nil)
+	t.size(&c.MemoryLimit, "memory-limit", 0, "none", "Memory that the node, its programs and workers, and the object store may take together. When the processes' heaps grow the store gives way: what it has no room for lies on disk. Nothing is ended for it.", nil)
 	t.amounts(&c.Resources, "resources", "Further resources by name, for tasks to ask for: name=amount,... or a map in the file.")
 	t.duration(&c.CloseTimeout, "close-timeout", 10*time.Second, "How long a graceful stop may take before it is forced.")
 

@@ -23,10 +23,13 @@ type Config struct {
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
 
-	CPUs      float64          // default: the machine's
-	GPUs      float64          // default 0
-	Memory    int64            // bytes that tasks may reserve; default: the machine's less the store
-	Resources map[string]int64 // custom, in thousandths
+	CPUs   float64 // default: the machine's
+	GPUs   float64 // default 0
+	Memory int64   // bytes that tasks may reserve; default: the machine's less the store
+	// MemoryLimit is what the node, its clients and the store may take together, in bytes: the store gives way to the processes'
+	// heaps. 0: no such limit.
+	MemoryLimit uint64
+	Resources   map[string]int64 // custom, in thousandths
 
 	StoreBytes     uint64   // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
 	StoreDir       string   // of a kept node's segment; default /dev/shm

@@ -13,7 +13,8 @@ import (
 func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 	out := Config{
 		Name: c.Name, Dir: c.Dir, Namespace: c.Namespace, CPUs: c.CPUs, GPUs: c.GPUs, Memory: int64(min(c.Memory, math.MaxInt64)),
-		Resources: make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
+		MemoryLimit: uint64(c.MemoryLimit),
+		Resources:   make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
 
 		StoreBytes: uint64(c.Store.Size), StoreDir: c.Store.Dir, SpillURLs: c.Store.Spill, SpillThreshold: c.Store.SpillThreshold,
 		ArgsFraction: c.Store.ArgsFraction, DiskBudget: uint64(c.Store.DiskBudget), InlineMax: int(c.Store.InlineMax),

@@ -3,9 +3,11 @@ package node
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"mobula/actors"
+	"mobula/objectstore"
 	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
@@ -18,7 +20,7 @@ func (n *Node) startMonitor() error {
 	n.monitor, err = actors.Spawn(n.rayletSup, actors.Spec[memmon.Event, memmon.Effect]{
 		Kind: "memmon", Name: "memmon",
 		New: func(actors.Start) (actors.Core[memmon.Event, memmon.Effect], []memmon.Event, error) {
-			core, err := memmon.New(memmon.Config{Terminate: n.cfg.MemoryThreshold, MinFree: n.cfg.MemoryMinFree, Spill: min(0.70, n.cfg.MemoryThreshold), Pause: min(0.80, n.cfg.MemoryThreshold)})
+			core, err := memmon.New(memmon.Config{Terminate: n.cfg.MemoryThreshold, MinFree: n.cfg.MemoryMinFree, Spill: min(0.70, n.cfg.MemoryThreshold), Pause: min(0.80, n.cfg.MemoryThreshold), Total: n.cfg.MemoryLimit})
 			return core, nil, err
 		},
 		Do:     n.doMonitor,
@@ -34,7 +36,11 @@ func (n *Node) startMonitor() error {
 // sample posts the node's memory, until the node stops.
 func (n *Node) sample() {
 	s := &memmon.Sampler{FS: os.DirFS("/")}
-	tick := time.NewTicker(memmon.Interval)
+	every := memmon.Interval
+	if n.cfg.MemoryLimit > 0 {
+		every = memmon.Often
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
@@ -59,8 +65,26 @@ func (n *Node) sample() {
 			}
 			ev.Workers = append(ev.Workers, w)
 		}
+		if n.cfg.MemoryLimit > 0 {
+			ev.Heaps = n.heaps(s)
+		}
 		_ = n.monitor.Post(ev) // stopped: the node ends
 	}
+}
+
+// heaps is what all processes take besides the store: the node itself, its clients, and what workers are forked from.
+func (n *Node) heaps(s *memmon.Sampler) (sum uint64) {
+	pids := append(n.procs.Templates(), os.Getpid())
+	for _, c := range n.clients.all() {
+		pids = append(pids, int(c.pid))
+	}
+	slices.Sort(pids)
+	for _, pid := range slices.Compact(pids) {
+		if bytes, err := s.Process(pid); err == nil { // else it has just ended
+			sum += bytes
+		}
+	}
+	return sum
 }
 
 func workerName(p pool.Live) string {
@@ -76,6 +100,8 @@ func (n *Node) doMonitor(self *actors.Ref[memmon.Event], e memmon.Effect) {
 		n.toSched(sched.KillWorker{Worker: e.Worker, Err: e.Err, Peak: e.Peak})
 	case memmon.SetLevel:
 		n.toSched(sched.SetPaused{On: e.Level >= memmon.Pause})
+	case memmon.StoreRoom:
+		n.toStore(objectstore.SetRoom{Bytes: e.Bytes})
 	case memmon.Report:
 		n.cfg.Logger.Error("memory is short and nothing can be ended", "err", e.Err)
 	}

@@ -11,6 +11,9 @@ import (
 // Interval is how often a sample is taken (Ray's memory_monitor_refresh_ms).
 const Interval = 250 * time.Millisecond
 
+// Often is the same where there is a Total: a heap grows by a hundred megabytes in that time.
+const Often = 50 * time.Millisecond
+
 // Config configures a Core. Zero values mean the defaults.
 type Config struct {
 	Spill, Pause, Terminate float64       // 0.70, 0.80 (Dask's worker.memory), 0.95 (Ray's memory_usage_threshold)
@@ -19,6 +22,7 @@ type Config struct {
 	KillWait                time.Duration // 10 s: for a killed worker to be gone before another is chosen
 	OverAsked               float64       // 1.1: of what an isolated worker asked for, where it is ended
 	Top                     int           // 8: rows of the table in errors
+	Total                   uint64        // bytes that all processes and the store may take together; 0: not said
 }
 
 func (c *Config) defaults() error {
@@ -61,6 +65,7 @@ type Core struct {
 	killedAt int64
 	reported bool
 	peaks    map[string]uint64
+	heaps    heaps
 	kills    uint64
 	out      []Effect
 }
@@ -115,6 +120,9 @@ func (c *Core) onSample(now int64, s Sample) {
 		}
 	}
 	c.setLevel(s)
+	if c.cfg.Total > 0 {
+		c.emit(StoreRoom{c.heaps.room(now, s.Heaps, c.cfg.Total)})
+	}
 	if c.killing != 0 && now-c.killedAt < int64(c.cfg.KillWait) {
 		return
 	}

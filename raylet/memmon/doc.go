@@ -16,6 +16,11 @@
 // A level is left only Slack below where it was entered, so that it does not flap. Spilling does not
 // keep the level up: it is judged by what is used, whoever is freeing.
 //
+// # The store's room
+//
+// Where the node has a memory limit (Config.Total), every sample is answered by what heaps leave of it to the object store
+// (StoreRoom). What heaps have grown to lately counts, and is forgotten by half in ten seconds.
+//
 // # Who is ended
 //
 // An isolated worker above the memory it asked for, at any time. At the level terminate, one at a time, and

@@ -13,6 +13,7 @@ type Sample struct {
 	Used, Limit uint64 // bytes; the narrower of machine and cgroup
 	Source      string // "node" or "cgroup", whose limit it is
 	Workers     []WorkerSample
+	Heaps       uint64 // bytes of all processes, less the object store's segment; asked for with a Total only
 }
 
 // WorkerSample is one worker process.
@@ -70,14 +71,18 @@ type SetLevel struct {
 	Used, Limit uint64
 }
 
+// StoreRoom says how much memory the object store may take, after every sample where there is a Total.
+type StoreRoom struct{ Bytes uint64 }
+
 // Report says, at most once for each time the level is entered, that memory is short and
 // nothing can be ended.
 type Report struct{ Err *errs.Error }
 
-func (AskTasks) memEffect() {}
-func (Kill) memEffect()     {}
-func (SetLevel) memEffect() {}
-func (Report) memEffect()   {}
+func (AskTasks) memEffect()  {}
+func (Kill) memEffect()      {}
+func (SetLevel) memEffect()  {}
+func (StoreRoom) memEffect() {}
+func (Report) memEffect()    {}
 
 // Level is how short memory is.
 type Level uint8

@@ -23,6 +23,7 @@ import mobula
 import mobula.dask
 
 COLUMNS = 12
+UPSAMPLE = 8.0  # samples for each that Dask takes to find out where partitions begin and end: of ten the largest would be a third too large
 ROW = 8 * (1 + COLUMNS)  # bytes: a key and as many numbers, about what a record of the sort benchmarks has
 
 
@@ -57,10 +58,11 @@ def verified(before: pd.DataFrame, after: pd.DataFrame) -> None:
 def run(a: argparse.Namespace) -> dict[str, Any]:
     rows = a.size // ROW // a.partitions
     frame = dd.from_map(made, range(a.partitions), rows=rows, meta=made(0, 0), enforce_metadata=False)
-    settings = {"store-spill": a.spill} if a.spill else {}
+    limit = a.store + (256 << 20) + a.workers * (300 << 20)
+    settings = {"memory-limit": a.memory or limit, **({"store-spill": a.spill} if a.spill else {})}
     with memory.Watch() as used, mobula.init(num_cpus=a.workers, object_store_memory=a.store, settings=settings), mobula.dask.enable():
         begun = time.perf_counter()
-        ordered = frame.set_index("key", **({"max_branch": float("inf")} if a.one_stage else {}))
+        ordered = frame.set_index("key", upsample=UPSAMPLE, **({"max_branch": float("inf")} if a.one_stage else {}))
         after = ordered.map_partitions(summary, meta=summary(made(0, 0).set_index("key")), enforce_metadata=False).compute()
         done = time.perf_counter()
         store = memory.counted(mobula.status)
@@ -68,7 +70,7 @@ def run(a: argparse.Namespace) -> dict[str, Any]:
     verified(before, after)
     return {"rows": int(after["rows"].sum()), "bytes": rows * a.partitions * ROW, "partitions": a.partitions, "store": a.store, "workers": a.workers,
             "seconds": done - begun, "spilled": store["spilled_ever"], "restored": store["restored_ever"], "peak": used.peak,
-            "segment": used.segment, "limit": a.store + (256 << 20) + a.workers * (300 << 20)}
+            "segment": used.segment, "limit": limit}
 
 
 def main() -> None:
@@ -79,6 +81,8 @@ def main() -> None:
     flags.add_argument("--workers", type=int, default=2, help="processes, one task each at a time (%(default)s)")
     flags.add_argument("--one-stage", action="store_true", help="split each partition into all parts at once (max_branch=inf) and not in stages")
     flags.add_argument("--spill", default="", help="directory for what the store has no room for; the node's own is for temporary files")
+    flags.add_argument("--memory", type=memory.parsed, default=0, help="that all processes and the store may take together: with larger heaps the "
+                       "store makes do with less (the store's size, 256 MiB, and 300 MiB a worker)")
     flags.add_argument("--json", action="store_true", help="print one JSON object; sizes are bytes")
     a = flags.parse_args()
     r = run(a)

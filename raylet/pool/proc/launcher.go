@@ -215,6 +215,17 @@ func (l *Launcher) Live() []pool.Live {
 	return out
 }
 
+// Templates lists the processes that workers are forked from.
+func (l *Launcher) Templates() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]int, 0, len(l.templates))
+	for _, t := range l.templates {
+		out = append(out, t.cmd.Process.Pid)
+	}
+	return out
+}
+
 func (l *Launcher) find(w pool.WorkerID) *process {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"mobula"
+	"mobula/internal/node"
+	"mobula/objectstore"
+	"mobula/raylet/memmon"
+)
+
+// When the processes' heaps grow towards the node's memory limit, the store gives memory back, and takes it again
+// when they have shrunk. What it keeps is there all the time.
+func TestStoreGivesWayToHeaps(t *testing.T) {
+	const mib = 1 << 20
+	ctx, cancel := limit(t)
+	defer cancel()
+	debug.FreeOSMemory()
+	own, err := (&memmon.Sampler{FS: os.DirFS("/")}).Process(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 128 * mib, MemoryLimit: own + 512*mib, SpillURLs: []string{tempDir(t)}})
+	var refs []mobula.Ref[[]byte]
+	for i := range 100 {
+		b := make([]byte, mib)
+		b[7] = byte(i)
+		r, err := mobula.Put(ctx, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, r)
+	}
+	backed := func() uint64 {
+		s, err := n.StoreStats(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Backed
+	}
+	if b := backed(); b < 90*mib {
+		t.Fatalf("%d bytes are backed, of 100 MiB that were put and need not go", b)
+	}
+	heap := make([]byte, 512*mib)
+	for i := 0; i < len(heap); i += 4096 {
+		heap[i] = 1
+	}
+	eventually(t, ctx, "the store has given way", func() bool { return backed() < 8*mib })
+	for i, r := range refs {
+		if b, err := r.Get(ctx); err != nil || b[7] != byte(i) {
+			t.Fatalf("object %d: %v", i, err)
+		}
+	}
+	runtime.KeepAlive(heap)
+	debug.FreeOSMemory()
+	var room objectstore.Stats
+	eventually(t, ctx, "the store takes memory again", func() bool {
+		for _, r := range refs {
+			if _, err := r.Get(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if room, err = n.StoreStats(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return room.Backed > 60*mib
+	})
+}
