@@ -88,32 +88,27 @@ func (l *graphLoad) end() {
 
 // What runs a graph, and all that it leans on, panic in the middle of a step at a random message while graphs run.
 func TestComponentsCrashUnderGraphs(t *testing.T) {
-	for _, mode := range []string{"embedded", "process"} {
-		t.Run(mode, func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			r := rand.New(rand.NewPCG(seed, 0))
-			ctx, cancel := limit(t)
-			defer cancel()
-			faults := &actors.Faults{}
-			n, ctx := startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Faults: faults, Processes: mode == "process"})
-			l := runGraphs(t, ctx, 2)
-			crashes := 0
-			for range size(2, 20) {
-				for _, kind := range []string{"graph", "owner", "scheduler", "objectstore", "spiller"} {
-					before, runs := n.Restarts()[kind], l.runs.Load()
-					remove := faults.Inject(actors.Fault{Kind: kind, Nth: 1 + r.IntN(40), Action: actors.PanicMidStep})
-					eventually(t, ctx, kind+" crashed and was restarted", func() bool { return n.Restarts()[kind] > before || t.Failed() })
-					remove()
-					crashes++
-					eventually(t, ctx, "graphs end after a crash of "+kind, func() bool { return l.runs.Load() > runs || t.Failed() })
-				}
+	faults := &actors.Faults{}
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Faults: faults}, func(t *testing.T, ctx context.Context, n *node.Node) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		l := runGraphs(t, ctx, 2)
+		crashes := 0
+		for range size(2, 20) {
+			for _, kind := range []string{"graph", "owner", "scheduler", "objectstore", "spiller"} {
+				before, runs := n.Restarts()[kind], l.runs.Load()
+				remove := faults.Inject(actors.Fault{Kind: kind, Nth: 1 + r.IntN(40), Action: actors.PanicMidStep})
+				eventually(t, ctx, kind+" crashed and was restarted", func() bool { return n.Restarts()[kind] > before || t.Failed() })
+				remove()
+				crashes++
+				eventually(t, ctx, "graphs end after a crash of "+kind, func() bool { return l.runs.Load() > runs || t.Failed() })
 			}
-			l.end()
-			t.Logf("%d graphs, %d crashes", l.runs.Load(), crashes)
-			eventually(t, ctx, "no graph is left", func() bool { return !hasKind(n, "graph") || t.Failed() })
-		})
-	}
+		}
+		l.end()
+		t.Logf("%d graphs, %d crashes", l.runs.Load(), crashes)
+		eventually(t, ctx, "no graph is left", func() bool { return !hasKind(n, "graph") || t.Failed() })
+	})
 }
 
 // Workers are killed while they run tasks of graphs.

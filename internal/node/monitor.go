@@ -36,15 +36,20 @@ func (n *Node) startMonitor() error {
 // sample posts the node's memory, until the node stops.
 func (n *Node) sample() {
 	s := &memmon.Sampler{FS: os.DirFS("/")}
-	every := memmon.Interval
-	if n.cfg.MemoryLimit > 0 {
-		every = memmon.Often
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(memmon.Interval)
 	defer tick.Stop()
+	var heaps <-chan time.Time
+	if n.cfg.MemoryLimit > 0 {
+		t := time.NewTicker(memmon.HeapsInterval)
+		defer t.Stop()
+		heaps = t.C
+	}
 	for {
 		select {
 		case <-tick.C:
+		case <-heaps:
+			_ = n.monitor.Post(memmon.Heaps{Bytes: n.heaps(s)}) // stopped: the node ends
+			continue
 		case <-n.life.Done():
 			return
 		}
@@ -64,9 +69,6 @@ func (n *Node) sample() {
 				w.Own = p.Func
 			}
 			ev.Workers = append(ev.Workers, w)
-		}
-		if n.cfg.MemoryLimit > 0 {
-			ev.Heaps = n.heaps(s)
 		}
 		_ = n.monitor.Post(ev) // stopped: the node ends
 	}

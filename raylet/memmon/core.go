@@ -11,8 +11,8 @@ import (
 // Interval is how often a sample is taken (Ray's memory_monitor_refresh_ms).
 const Interval = 250 * time.Millisecond
 
-// Often is the same where there is a Total: a heap grows by a hundred megabytes in that time.
-const Often = 50 * time.Millisecond
+// HeapsInterval is how often heaps are added up where there is a Total: one grows by tens of megabytes in that time.
+const HeapsInterval = 50 * time.Millisecond
 
 // Config configures a Core. Zero values mean the defaults.
 type Config struct {
@@ -85,6 +85,10 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	switch ev := ev.(type) {
 	case Sample:
 		c.onSample(now, ev)
+	case Heaps:
+		if c.cfg.Total > 0 {
+			c.emit(StoreRoom{c.heaps.room(now, ev.Bytes, c.cfg.Total)})
+		}
 	case Tasks:
 		if c.asked && ev.Epoch == c.epoch {
 			c.asked = false
@@ -120,9 +124,6 @@ func (c *Core) onSample(now int64, s Sample) {
 		}
 	}
 	c.setLevel(s)
-	if c.cfg.Total > 0 {
-		c.emit(StoreRoom{c.heaps.room(now, s.Heaps, c.cfg.Total)})
-	}
 	if c.killing != 0 && now-c.killedAt < int64(c.cfg.KillWait) {
 		return
 	}

@@ -18,8 +18,8 @@
 //
 // # The store's room
 //
-// Where the node has a memory limit (Config.Total), every sample is answered by what heaps leave of it to the object store
-// (StoreRoom). What heaps have grown to lately counts, and is forgotten by half in ten seconds.
+// Where the node has a memory limit (Config.Total), Heaps is answered by what they leave of it to the object store
+// (StoreRoom), every 50 ms. What heaps have grown to lately counts, and is forgotten by half in ten seconds.
 //
 // # Who is ended
 //

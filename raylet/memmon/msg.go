@@ -13,7 +13,6 @@ type Sample struct {
 	Used, Limit uint64 // bytes; the narrower of machine and cgroup
 	Source      string // "node" or "cgroup", whose limit it is
 	Workers     []WorkerSample
-	Heaps       uint64 // bytes of all processes, less the object store's segment; asked for with a Total only
 }
 
 // WorkerSample is one worker process.
@@ -27,6 +26,10 @@ type WorkerSample struct {
 	Driver bool   // slots in the driver's process: it cannot be ended
 	Leases int
 }
+
+// Heaps is what all processes of the node take at a moment, in bytes, less the object store's segment. It comes where there is a
+// Total, more often than samples do.
+type Heaps struct{ Bytes uint64 }
 
 // Tasks answers AskTasks: what runs where, as the owners know it.
 type Tasks struct {
@@ -48,6 +51,7 @@ type Task struct {
 type WorkerGone struct{ Worker ids.ClientID }
 
 func (Sample) memEvent()     {}
+func (Heaps) memEvent()      {}
 func (Tasks) memEvent()      {}
 func (WorkerGone) memEvent() {}
 
@@ -71,7 +75,7 @@ type SetLevel struct {
 	Used, Limit uint64
 }
 
-// StoreRoom says how much memory the object store may take, after every sample where there is a Total.
+// StoreRoom says how much memory the object store may take: the answer to Heaps.
 type StoreRoom struct{ Bytes uint64 }
 
 // Report says, at most once for each time the level is entered, that memory is short and

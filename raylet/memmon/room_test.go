@@ -13,12 +13,12 @@ func TestTheStoreHasWhatHeapsLeave(t *testing.T) {
 	}
 	room := func(now int64, heaps uint64) uint64 {
 		t.Helper()
-		for _, e := range c.Step(now, Sample{Used: 1, Limit: 100 << 30, Heaps: heaps}) {
+		for _, e := range c.Step(now, Heaps{heaps}) {
 			if e, ok := e.(StoreRoom); ok {
 				return e.Bytes
 			}
 		}
-		t.Fatal("a sample without an answer")
+		t.Fatal("heaps without an answer")
 		return 0
 	}
 	if got := room(second, 300*mib); got != 700*mib {
@@ -48,7 +48,7 @@ func TestTheStoreHasWhatHeapsLeave(t *testing.T) {
 	if c, err = New(Config{}); err != nil {
 		t.Fatal(err)
 	}
-	if out := c.Step(0, Sample{Used: 1, Limit: 100, Heaps: 5}); len(out) != 0 {
+	if out := c.Step(0, Heaps{5}); len(out) != 0 {
 		t.Errorf("without a total: %+v", out)
 	}
 }
