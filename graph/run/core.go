@@ -29,10 +29,14 @@ type refused struct {
 	err  error
 }
 
+// heaps says what the node's processes take, in bytes, less the store. It comes where the node has a memory limit.
+type heaps struct{ bytes int64 }
+
 func (begin) runEvent()    {}
 func (resolved) runEvent() {}
 func (unneeded) runEvent() {}
 func (refused) runEvent()  {}
+func (heaps) runEvent()    {}
 
 // effect is what the core asks for, in order.
 type effect interface{ runEffect() }
@@ -82,6 +86,7 @@ type core struct {
 	g       *graph.Core
 	ledger  *ledger
 	threads int
+	memory  *admission // nil: the node has no limit
 
 	line     []waiting       // a heap by rank
 	attempts []int32         // of each task, the one under way
@@ -101,7 +106,7 @@ type waiting struct{ rank, task int32 }
 
 func sooner(a, b *waiting) bool { return a.rank < b.rank }
 
-func newCore(w *work, l *ledger, threads int, memory int64) (*core, error) {
+func newCore(w *work, l *ledger, has Capacity) (*core, error) {
 	cfg := graph.DefaultConfig()
 	cfg.Saturation = w.Saturation
 	cfg.StealInterval = -1
@@ -110,8 +115,11 @@ func newCore(w *work, l *ledger, threads int, memory int64) (*core, error) {
 		return nil, invalid("%v", err)
 	}
 	n := w.graph.Len()
-	c := &core{w: w, g: g, ledger: l, threads: threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
-	c.g.Step(0, graph.WorkerJoined{Worker: node, Name: "node", Threads: threads, Memory: memory})
+	c := &core{w: w, g: g, ledger: l, threads: has.Threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
+	c.g.Step(0, graph.WorkerJoined{Worker: node, Name: "node", Threads: has.Threads, Memory: has.Memory})
+	if has.Limit > 0 {
+		c.memory = newAdmission(has.Limit)
+	}
 	if w.parts != nil {
 		for t, deps := range w.deps {
 			for j, d := range deps {
@@ -138,11 +146,14 @@ func (c *core) Step(now int64, ev event) []effect {
 	case unneeded:
 		c.unwant(now, ev.promises)
 	case refused:
+		c.land(ev.task)
 		c.failed(now, ev.task, ev.err)
+	case heaps:
+		c.memory.look(ev.bytes)
 	}
 	c.takeEarly(now)
 	c.dropLate()
-	c.let()
+	c.let(now)
 	c.tellNews(now)
 	c.ledger.gauges.write(c)
 	return c.out
@@ -192,7 +203,7 @@ func (c *core) step(now int64, ev graph.Event) {
 			c.attempts[e.Task] = e.Attempt
 			switch c.ledger.tasks[e.Task].state {
 			case sent: // by the core before this one: its result will come
-				c.flying++
+				c.fly(e.Task)
 			case unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
@@ -204,7 +215,7 @@ func (c *core) step(now int64, ev graph.Event) {
 			case c.queued[e.Task]:
 				c.queued[e.Task] = false // it stays in line, and is passed over
 			case c.ledger.tasks[e.Task].state == sent:
-				c.flying--
+				c.land(e.Task)
 				c.emit(withdraw{e.Task})
 			default: // its result is here
 				c.emit(release{e.Task})
@@ -269,7 +280,7 @@ func (c *core) heard(now int64, of []client.Watched) {
 			c.used(t)
 		}
 		if c.g.State(t) == graph.Processing { // else this core has not come to it yet: the one before had sent it
-			c.flying--
+			c.land(t)
 			c.ended(now, t)
 		}
 	}
@@ -321,19 +332,52 @@ func (c *core) failed(now int64, t int32, err error) {
 	c.step(now, graph.Failure{Task: t, Attempt: c.attempts[t], Worker: node, Err: err})
 }
 
-// let submits what comes first, as much as is worth having with the owner.
-func (c *core) let() {
+// let submits what comes first, as much as is worth having with the owner and as there is memory for.
+func (c *core) let(now int64) {
 	for len(c.line) > 0 && c.flying < c.window() {
-		x := heap.Pop(&c.line, sooner)
-		if !c.queued[x.task] {
-			continue
+		t := c.line[0].task
+		if c.queued[t] {
+			if !c.fits(now, t) {
+				return
+			}
+			c.queued[t] = false
+			c.fly(t)
+			if c.w.Events {
+				c.news.Started = append(c.news.Started, t)
+			}
+			c.emit(submit{t})
 		}
-		c.queued[x.task] = false
-		c.flying++
-		if c.w.Events {
-			c.news.Started = append(c.news.Started, x.task)
-		}
-		c.emit(submit{x.task})
+		heap.Pop(&c.line, sooner)
+	}
+}
+
+// fits tells whether there is memory for a task beside those that run. It runs all the same where nothing ends for long.
+func (c *core) fits(now int64, t int32) bool {
+	return c.memory == nil || c.flying == 0 || now-c.last > int64(patience) || c.memory.fits(c.share(t))
+}
+
+func (c *core) share(t int32) share {
+	args := int64(0)
+	for _, d := range c.w.deps[t] {
+		args += c.ledger.tasks[d].bytes / int64(c.w.returns(d))
+	}
+	return c.memory.share(c.kind(t), args)
+}
+
+func (c *core) kind(t int32) string { return graph.KeyPrefix(c.w.graph.Group(t)) }
+
+// fly counts a task that is with the owner, and land one that is not any more.
+func (c *core) fly(t int32) {
+	c.flying++
+	if c.memory != nil {
+		c.memory.fly(t, c.kind(t), c.share(t))
+	}
+}
+
+func (c *core) land(t int32) {
+	c.flying--
+	if c.memory != nil {
+		c.memory.land(t)
 	}
 }
 

@@ -69,17 +69,19 @@ type world struct {
 	done    bool
 	sum     *Summary
 	now     int64
+	limit   int64
+	size    uint64 // of results
 }
 
-func newWorld(t *rapid.T, w *work) *world {
-	x := &world{t: t, w: w, ledger: newLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}}
+func newWorld(t *rapid.T, w *work, limit int64) *world {
+	x := &world{t: t, w: w, ledger: newLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}, limit: limit, size: 8}
 	x.restart()
 	return x
 }
 
 // restart discards the core, as a panic does.
 func (x *world) restart() {
-	c, err := newCore(x.w, x.ledger, 2, 1<<30)
+	c, err := newCore(x.w, x.ledger, Capacity{Threads: 2, Memory: 1 << 30, Limit: x.limit})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func (x *world) step(ev event) {
 func (x *world) resolve(i int) {
 	t := x.waiting[i]
 	x.waiting = slices.Delete(x.waiting, i, i+1)
-	res := &wire.Result{Kind: wire.ResultInline, Size: 8}
+	res := &wire.Result{Kind: wire.ResultInline, Size: x.size}
 	if x.fails[t] {
 		res = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeTaskFailed, "told to")}
 	}
@@ -149,7 +151,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 		wanted := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 1, 4).Draw(t, "wanted"))))
 		r := request(deps, wanted...)
 		r.Saturation = rapid.SampledFrom([]float64{0, 1.1, math.Inf(1)}).Draw(t, "saturation")
-		x := newWorld(t, parsed(t, r))
+		x := newWorld(t, parsed(t, r), rapid.SampledFrom([]int64{0, 1, 1000, 1 << 30}).Draw(t, "limit"))
 		for i := range n {
 			x.fails[int32(i)] = rapid.IntRange(0, 9).Draw(t, "fails") == 0
 		}
@@ -160,6 +162,10 @@ func TestEveryWantedResultComes(t *testing.T) {
 			if rapid.IntRange(0, 7).Draw(t, "lost") == 0 {
 				x.restart()
 				continue
+			}
+			if x.limit > 0 {
+				x.step(heaps{rapid.Int64Range(0, 2*x.limit).Draw(t, "heaps")})
+				x.size = rapid.Uint64Range(0, 2*uint64(x.limit)).Draw(t, "size")
 			}
 			if len(x.waiting) == 0 {
 				t.Fatalf("nothing is with the owner and %v are not there", wanted)
@@ -202,7 +208,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 		for i := range int32(2000) {
 			wanted = append(wanted, i+1)
 		}
-		x := newWorld(t, parsed(t, request(deps, wanted...)))
+		x := newWorld(t, parsed(t, request(deps, wanted...)), 0)
 		x.now += int64(1e9)
 		x.resolve(0)
 		if n := len(x.waiting); n != ahead*2 {

@@ -17,7 +17,9 @@
 //
 // The node is the graph's one worker: results lie in its store, whichever process made them. Of what the
 // graph.Core sends it, the tasks that come first in the graph's order are with the job's owner, few if tasks take
-// long, many if they are short; the rest stay in line here.
+// long, many if they are short; the rest stay in line here. Where the node has a memory limit, the first in line waits too while its
+// arguments and what its process will grow by do not fit beside those of the tasks that run (decision 0011). It waits for no longer than a
+// minute without a result, and not at all where nothing runs.
 //
 // # What blocks
 //

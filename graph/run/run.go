@@ -17,11 +17,18 @@ import (
 	"mobula/wire"
 )
 
+// Capacity is what a node has for graphs.
+type Capacity struct {
+	Threads int   // slots
+	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: not said
+	Limit   int64 // bytes that its processes and its store may take together; 0: no limit
+}
+
 // Host is the node that graphs run on.
 type Host struct {
-	Parent  actors.Parent // of the graphs' actors
-	Threads int           // slots of the node
-	Memory  int64         // bytes of results that it may hold before root tasks wait; 0: not said
+	Capacity
+	Parent actors.Parent // of the graphs' actors
+	Heaps  func() int64  // what the node's processes take, in bytes; asked where there is a Limit
 
 	number atomic.Uint64
 
@@ -43,6 +50,9 @@ func (h *Host) leave(r *runner) {
 	defer h.mu.Unlock()
 	delete(h.running, r)
 }
+
+// heapsInterval is how often a graph looks at what heaps take.
+const heapsInterval = 50 * time.Millisecond
 
 // Function is the function under Func.
 func (h *Host) Function() *registry.Function {
@@ -114,7 +124,10 @@ func (r *runner) run() error {
 	ref, err := actors.Spawn(r.h.Parent, actors.Spec[event, effect]{
 		Kind: "graph", Name: r.name,
 		New: func(actors.Start) (actors.Core[event, effect], []event, error) {
-			c, err := newCore(r.w, r.ledger, r.h.Threads, r.h.Memory)
+			c, err := newCore(r.w, r.ledger, r.h.Capacity)
+			if r.h.Limit > 0 {
+				return c, []event{heaps{r.h.Heaps()}, begin{}}, err
+			}
 			return c, []event{begin{}}, err
 		},
 		Do: r.do,
@@ -139,8 +152,18 @@ func (r *runner) run() error {
 
 // feed passes results on until the graph has ended.
 func (r *runner) feed(ref *actors.Ref[event]) error {
+	var look <-chan time.Time
+	if r.h.Limit > 0 {
+		t := time.NewTicker(heapsInterval)
+		defer t.Stop()
+		look = t.C
+	}
 	for {
 		select {
+		case <-look:
+			if err := ref.Send(r.ctx, heaps{r.h.Heaps()}); err != nil {
+				return err
+			}
 		case <-r.watch.Ready():
 			if err := ref.Send(r.ctx, resolved{r.watch.Take(nil)}); err != nil {
 				return err

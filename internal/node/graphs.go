@@ -8,7 +8,10 @@ import (
 
 // startGraphs prepares the node to run task graphs, below the raylet.
 func (n *Node) startGraphs() {
-	n.graphs = &run.Host{Parent: n.rayletSup, Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes)}
+	n.graphs = &run.Host{
+		Capacity: run.Capacity{Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes), Limit: int64(n.cfg.MemoryLimit)},
+		Parent:   n.rayletSup, Heaps: n.heaped.Load,
+	}
 	n.system = map[string]*registry.Function{run.Func: n.graphs.Function()}
 }
 

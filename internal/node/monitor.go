@@ -48,7 +48,9 @@ func (n *Node) sample() {
 		select {
 		case <-tick.C:
 		case <-heaps:
-			_ = n.monitor.Post(memmon.Heaps{Bytes: n.heaps(s)}) // stopped: the node ends
+			sum := n.heaps(s)
+			n.heaped.Store(int64(sum))
+			_ = n.monitor.Post(memmon.Heaps{Bytes: sum}) // stopped: the node ends
 			continue
 		case <-n.life.Done():
 			return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -65,6 +66,7 @@ type Node struct {
 	lastJob    ids.JobID                     // guarded by mu
 	system     map[string]*registry.Function // the node's own functions; immutable
 	graphs     *run.Host                     // immutable
+	heaped     atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
 	started    []pool.JobStarted             // guarded by mu: the jobs as the raylet was told
 	programs   map[ids.JobID]program         // guarded by mu: what the jobs' workers run
 	locals     map[ids.JobID][]closer        // guarded by mu: executors and clients in this process
