@@ -250,20 +250,25 @@ def _pickled(x: Any, inline: int) -> Encoded:
     return Encoded(meta, bytes(out), at, _NO_PARTS, refs)
 
 
-def _dumps(x: Any, buffers: list[pickle.PickleBuffer], refs: list[bytes]) -> bytes:
-    """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere."""
+def _dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[bytes]) -> bytes:
+    """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere.
+
+    Without a list for buffers they are in the pickle.
+    """
+    aside = None if buffers is None else buffers.append
     try:
-        data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+        data = pickle.dumps(x, 5, buffer_callback=aside)
         if b"__main__" not in data:
             return data
     except MobulaError:
         raise
     except Exception:
         pass  # cloudpickle knows more
-    buffers.clear()
+    if buffers is not None:
+        buffers.clear()
     refs.clear()
     try:
-        raw: bytes = cloudpickle.dumps(x, 5, buffer_callback=buffers.append)
+        raw: bytes = cloudpickle.dumps(x, 5, buffer_callback=aside)
         return raw
     except MobulaError:
         raise
@@ -557,14 +562,12 @@ def _read_pickle(dims: list[int], data: Any, own: bool = False) -> Any:
 
 def encode_exception(x: BaseException) -> bytes:
     """A task's exception as text for the way back; nothing if it cannot travel."""
-    for candidate in (x, _bare(x)):
+    for candidate in (x, _bare(x, x.args), _bare(x, (str(x)[:8000],))):
         if candidate is None:
             continue
         try:
-            refs: list[bytes] = []
-            buffers: list[pickle.PickleBuffer] = []
-            raw = _dumps(candidate, buffers, refs)
-            if not buffers and len(raw) < 40_000:
+            raw = _dumps(candidate, None, [])
+            if len(raw) < 40_000:
                 pickle.loads(raw)  # many a class of exception pickles and does not come back
                 return base64.b85encode(raw)
         except Exception:
@@ -572,10 +575,10 @@ def encode_exception(x: BaseException) -> bytes:
     return b""
 
 
-def _bare(x: BaseException) -> Optional[BaseException]:
-    """The exception without what hangs on it."""
+def _bare(x: BaseException, args: tuple[Any, ...]) -> Optional[BaseException]:
+    """An exception of the same class with these arguments, without what hangs on it."""
     try:
-        y = type(x)(*x.args)
+        y = type(x)(*args)
         return y
     except Exception:
         return None

@@ -204,6 +204,10 @@ def test_exceptions_of_tasks() -> None:
         assert got.cause is not None and type(got.cause) is type(x) and "here" in str(got)
         again = pickle.loads(pickle.dumps(got))
         assert isinstance(again, type(x)) and again.remote_traceback == got.remote_traceback
+    got = through(ValueError("columns", np.arange(3.0)))  # it has buffers of its own
+    assert isinstance(got, ValueError) and list(got.args[1]) == [0, 1, 2]
+    got = through(ValueError("large", np.arange(30_000.0)))  # too much for an error: the text has to do, of the same class
+    assert isinstance(got, ValueError) and "large" in str(got.cause)
     got = through(Odd(1, 2))  # it cannot be unpickled: the text has to do
     assert isinstance(got, TaskError) and "Odd: 1 and 2" in str(got)
     inner = through(ValueError("deep"))
