@@ -38,7 +38,7 @@ def _imports() -> None:
 def on_mobula(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
     def run(p: Params) -> Mapping[str, float]:
         _imports()
-        with sessions.dask_on_mobula(p["store"], config):
+        with sessions.dask_on_mobula(p["store"], p.get("memory_limit", 0), config):
             return _timed(build, p)
 
     return run

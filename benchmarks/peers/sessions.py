@@ -20,11 +20,11 @@ Api = Callable[..., ContextManager[Any]]
 
 
 @contextlib.contextmanager
-def mobula(store: int = STORE) -> Iterator[Any]:
-    """The module, connected to a node of its own."""
+def mobula(store: int = STORE, memory_limit: int = 0) -> Iterator[Any]:
+    """The module, connected to a node of its own; memory_limit is of all processes and the store together, 0 for none."""
     import mobula as module
 
-    with module.init(num_cpus=CPUS, object_store_memory=store):
+    with module.init(num_cpus=CPUS, object_store_memory=store, settings={"memory-limit": memory_limit}):
         yield module
 
 
@@ -55,12 +55,12 @@ def dask(memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]
 
 
 @contextlib.contextmanager
-def dask_on_mobula(store: int, config: Mapping[str, Any] = {}) -> Iterator[Any]:
+def dask_on_mobula(store: int, memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]:
     """Dask's collections are computed by Mobula; gives the function that computes graphs."""
     import dask as module
     from mobula.dask import get
 
-    with mobula(store), module.config.set({"scheduler": get, **config}):
+    with mobula(store, memory_limit), module.config.set({"scheduler": get, **config}):
         yield get
 
 

@@ -45,7 +45,7 @@ def _time(p: Params, get: Callable[[Any, Any], Any]) -> Mapping[str, float]:
 
 
 def _mobula(p: Params) -> Mapping[str, float]:
-    with sessions.dask_on_mobula(sessions.STORE, SINGLY) as get:
+    with sessions.dask_on_mobula(sessions.STORE, config=SINGLY) as get:
         return _time(p, get)
 
 

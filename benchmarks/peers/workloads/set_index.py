@@ -1,6 +1,6 @@
 """A data frame of 2 GiB, generated, sorted by a random column: more than the memory budget holds.
 
-Dask's workers share the whole budget; Mobula's and Ray's stores have half of it, and their processes the rest.
+Dask's workers share the whole budget; Mobula's processes and store have it together. Its store and Ray's have at most half of it.
 """
 
 from __future__ import annotations
