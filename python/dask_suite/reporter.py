@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt; a run in a shell's background was started without it
     fd = config.getoption("--suite-events")
     if fd is not None:
         config.pluginmanager.register(_Reporter(fd), "suite-reporter")

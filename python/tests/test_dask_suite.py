@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import textwrap
 from pathlib import Path
@@ -119,6 +120,22 @@ def test_only_what_is_asked_for_runs(make: Make, tmp_path: Path) -> None:
     outcomes, _ = run_shard(plan, ["test_pick.py::test_n[1]", "test_pick.py::test_n[3]", "test_pick.py::test_gone"])
     assert by_name(outcomes) == {"test_n[1]": "passed", "test_n[3]": "passed", "test_gone": "missing"}
     assert sorted(p.name for p in tmp_path.glob("ran*")) == ["ran1", "ran3"]
+
+
+def test_interrupts_work_where_the_run_ignores_them(make: Make) -> None:
+    plan = make(
+        test_int="""
+        import pytest, signal
+        def test_a():
+            with pytest.raises(KeyboardInterrupt): signal.raise_signal(signal.SIGINT)
+        """
+    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        outcomes, _ = run_shard(plan, ["test_int.py::test_a"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert by_name(outcomes) == {"test_a": "passed"}
 
 
 def test_a_crash_costs_the_test_that_did_it(make: Make) -> None:
