@@ -53,12 +53,12 @@ class Comparison:
 
 
 def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: Iterable[str], counts: Counts) -> Comparison:
-    """Of the tests named by `ids`, those that ended worse than in the baseline; and whether the scheduler ran anything at all."""
+    """Of the tests named by `ids`, those that ended worse than they ever did in the baseline; and whether the scheduler ran anything at all."""
     selected = dict.fromkeys(ids)
     found = []
     for i in selected:
         was, got = baseline.get(i), ours.get(i, MISSING)
-        if was is not None and worse(got.outcome, than=was.outcome):
+        if was is not None and worse(got.outcome, than=was.worst or was.outcome):
             found.append(Worse(i, was.outcome, got.outcome, got.text))
     new = [i for i in selected if i not in baseline]
     faults = list(counts.faults)

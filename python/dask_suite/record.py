@@ -27,14 +27,14 @@ class Record:
 
 def write(record: Record, path: Path) -> None:
     """The same record gives the same bytes."""
-    tests = {i: [v.outcome, float(f"{v.seconds:.2g}"), *(["flaky"] if v.flaky else [])] for i, v in record.tests.items()}
+    tests = {i: [v.outcome, float(f"{v.seconds:.2g}"), *([v.worst] if v.flaky else [])] for i, v in record.tests.items()}
     document = {"versions": record.versions, "counts": asdict(record.counts), "tests": tests}
     path.write_bytes(gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0))
 
 
 def read(path: Path) -> Record:
     d = json.loads(gzip.decompress(path.read_bytes()))
-    tests = {i: Verdict(v[0], v[1], flaky="flaky" in v) for i, v in d["tests"].items()}
+    tests = {i: Verdict(v[0], v[1], worst=v[2] if len(v) > 2 else "") for i, v in d["tests"].items()}
     return Record(d["versions"], Counts(**d["counts"]), tests)
 
 

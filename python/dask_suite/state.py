@@ -34,7 +34,11 @@ class Verdict:
     outcome: str
     seconds: float
     text: str = ""
-    flaky: bool = False  # its runs came to different ends
+    worst: str = ""  # the worse end, where its runs came to different ones
+
+    @property
+    def flaky(self) -> bool:
+        return self.worst != ""
 
 
 @dataclass
@@ -127,4 +131,5 @@ class State:
 
 def _verdict(runs: list[Outcome]) -> Verdict:
     best = min(runs, key=lambda r: SEVERITY[r.outcome])
-    return Verdict(best.outcome, best.seconds, best.text, any(r.outcome != best.outcome for r in runs))
+    worst = max(runs, key=lambda r: SEVERITY[r.outcome])
+    return Verdict(best.outcome, best.seconds, best.text, worst.outcome if worst.outcome != best.outcome else "")

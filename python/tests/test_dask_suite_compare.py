@@ -41,7 +41,7 @@ def test_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     t.close()
     assert t.runs == s.runs
     assert t.counts == s.counts == Counts(gets=7, tasks=2, executed=2, sessions=2, silent=1)
-    assert t.verdicts() == {"a": Verdict("passed", 0.5), "b": Verdict("failed", 1.0, "why\nnot", flaky=True)}
+    assert t.verdicts() == {"a": Verdict("passed", 0.5), "b": Verdict("failed", 1.0, "why\nnot", worst="crashed")}
 
 
 @pytest.mark.parametrize("torn", [b'{"id": "c", "outc', b"\xff"])
@@ -131,9 +131,15 @@ def test_worse(was: str) -> None:
     assert result.ok == (not WORSE[was])
 
 
+def test_what_was_flaky_is_held_against_its_worse_end() -> None:
+    was = dict.fromkeys("abc", Verdict("passed", 0.0, worst="failed"))
+    got = {"a": Verdict("failed", 0.0), "b": Verdict("timeout", 0.0), "c": Verdict("passed", 0.0)}
+    assert [w.id for w in compare.compare(was, got, "abc", RAN).worse] == ["b"]
+
+
 def test_what_was_not_run_is_missing_and_what_is_new_is_named() -> None:
     was = {"a": Verdict("passed", 0.0), "b": Verdict("failed", 0.0), "other": Verdict("passed", 0.0)}
-    got = {"a": Verdict("passed", 0.0, flaky=True), "c": Verdict("failed", 0.0)}
+    got = {"a": Verdict("passed", 0.0, worst="failed"), "c": Verdict("failed", 0.0)}
     result = compare.compare(was, got, ["a", "b", "c"], RAN)
     assert [(w.id, w.ours) for w in result.worse] == [("b", "missing")]
     assert result.new == ["c"] and result.flaky == ["a"]
@@ -145,11 +151,11 @@ def test_what_was_not_run_is_missing_and_what_is_new_is_named() -> None:
 
 
 def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
-    tests = {"b::2": Verdict("passed", 0.123, "", True), "a::1": Verdict("failed", 12.3, "why")}
+    tests = {"b::2": Verdict("passed", 0.123, "", "failed"), "a::1": Verdict("failed", 12.3, "why")}
     record.write(Record(VERSIONS, RAN, tests), tmp_path / "r")
     got = record.read(tmp_path / "r")
     assert (got.versions, got.counts) == (VERSIONS, RAN)
-    assert list(got.tests.items()) == [("b::2", Verdict("passed", 0.12, flaky=True)), ("a::1", Verdict("failed", 12.0))]
+    assert list(got.tests.items()) == [("b::2", Verdict("passed", 0.12, worst="failed")), ("a::1", Verdict("failed", 12.0))]
     first = (tmp_path / "r").read_bytes()
     record.write(Record(VERSIONS, RAN, tests), tmp_path / "r")
     assert (tmp_path / "r").read_bytes() == first
