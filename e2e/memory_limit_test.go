@@ -1,13 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/graph/spec"
 	"mobula/internal/node"
 	"mobula/objectstore"
 	"mobula/raylet/memmon"
@@ -73,4 +76,46 @@ func TestStoreGivesWayToHeaps(t *testing.T) {
 		}
 		return room.Backed > 60*mib
 	})
+}
+
+// beside is how many e2e/beside tasks run, and the most that did at once.
+var beside, mostBeside atomic.Int64
+
+var countBeside = mobula.Register1("e2e/beside", func(_ context.Context, block []byte) ([]int, error) {
+	n := beside.Add(1)
+	defer beside.Add(-1)
+	for m := mostBeside.Load(); n > m && !mostBeside.CompareAndSwap(m, n); m = mostBeside.Load() {
+	}
+	sum := 0
+	for _, b := range block {
+		sum += int(b)
+	}
+	return []int{sum}, nil
+})
+
+// Where the node has a memory limit, tasks of a graph whose arguments are large run in turn, though there are slots for all.
+func TestTasksWithLargeArgumentsRunInTurn(t *testing.T) {
+	const mib, size = 1 << 20, 24
+	ctx, cancel := limit(t)
+	defer cancel()
+	debug.FreeOSMemory()
+	own, err := (&memmon.Sampler{FS: os.DirFS("/")}).Process(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ctx = startNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 512 * mib, MemoryLimit: own + 4*size*mib, SpillURLs: []string{tempDir(t)}})
+	g := spec.New()
+	var sums []spec.Key
+	for i := range 8 {
+		block := g.Task(spec.K("block", i), blocks, size, 1)
+		sums = append(sums, g.Task(spec.K("beside", i), countBeside, block))
+	}
+	mostBeside.Store(0)
+	got, err := spec.Get[int](ctx, mobula.Distributed(), g, g.Task(spec.K("whole"), totals, sums))
+	if err != nil || got != 8*size*mib {
+		t.Fatalf("got %d, %v", got, err)
+	}
+	if n := mostBeside.Load(); n != 1 {
+		t.Errorf("%d of them ran at once", n)
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
-	"mobula/wire"
 )
 
 // Capacity is what a node has for graphs.
@@ -195,14 +194,9 @@ func (r *runner) end(err error) {
 func (r *runner) cancelAll() {
 	for t := range r.ledger.tasks {
 		if r.ledger.tasks[t].state == sent {
-			_ = r.c.Cancel(r.stop(int32(t))) // where the connection is gone, the job is
+			r.c.Abandon(r.id(int32(t)))
 		}
 	}
-}
-
-// stop cancels a task with what it has submitted; one that takes no notice goes with its process.
-func (r *runner) stop(t int32) wire.Cancel {
-	return wire.Cancel{Task: r.id(t), Recursive: true, Insist: true}
 }
 
 func (r *runner) id(t int32) ids.TaskID { return ids.Derive(r.parent, uint64(t)+1) }
@@ -219,7 +213,7 @@ func (r *runner) do(self *actors.Ref[event], e effect) {
 		r.ledger.releasePart(e.task, e.part)
 	case withdraw:
 		r.watch.Forget(int(e.task))
-		_ = r.c.Cancel(r.stop(e.task))
+		r.c.Abandon(r.id(e.task))
 		r.ledger.release(e.task)
 	case pass:
 		r.pass(e.chain)

@@ -142,7 +142,7 @@ func (g *shipped) close() {
 		for i := range g.wanted {
 			g.watch.Forget(i)
 		}
-		_ = g.tc.Client.Cancel(wire.Cancel{Task: g.id, Recursive: true, Insist: true}) // where the connection is gone, the job is
+		g.tc.Client.Abandon(g.id)
 	}
 	for _, h := range g.wanted {
 		h.Release()

@@ -124,7 +124,7 @@ func (r *processes) Free(t int32) {
 func (r *processes) close() {
 	for t, id := range r.running {
 		r.watch.Forget(int(t))
-		_ = r.tc.Client.Cancel(wire.Cancel{Task: id, Recursive: true, Insist: true}) // where the connection is gone, the job is
+		r.tc.Client.Abandon(id)
 	}
 	for t, h := range r.handles {
 		if h != nil {

@@ -100,6 +100,12 @@ func (c *Client) Cancel(m wire.Cancel) error {
 	return c.send(&m)
 }
 
+// Abandon cancels a task of a graph that nobody needs any more, with what it has submitted; one that takes no notice goes with its
+// process. Where the connection is gone there is nothing to cancel: the job is gone too.
+func (c *Client) Abandon(task ids.TaskID) {
+	_ = c.Cancel(wire.Cancel{Task: task, Recursive: true, Insist: true})
+}
+
 // KillActor ends an actor; with restart it comes back as after a crash.
 func (c *Client) KillActor(actor ids.ActorID, restart bool) error {
 	if err := c.Err(); err != nil {

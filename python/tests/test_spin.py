@@ -26,6 +26,14 @@ def test_who_is_answered_soon_looks_and_who_is_not_sleeps() -> None:
     assert not after([short, short, long] * 100), "where a third is long it does not pay"
 
 
+def test_who_is_sent_many_at_once_sleeps() -> None:
+    s = Spin()
+    for _ in range(100):
+        s.ended(SOON / 2)
+        s.missed()
+    assert s.until(7.0) == 0
+
+
 def test_looking_ends_with_bytes_or_in_time() -> None:
     import socket
 

@@ -35,7 +35,7 @@ class Reader:
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._role = threading.Lock()  # who has it reads
-        self._spin = Spin()
+        self._answers = Spin()
         self._uses = 0
         self._sleepers: deque[Waiter] = deque()
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
@@ -51,13 +51,13 @@ class Reader:
 
     # ---- waiting
 
-    def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"]) -> bool:
-        """Waits until w has its answers; false if the time ran out. until is by time.monotonic."""
+    def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"], work: Optional[Spin] = None) -> bool:
+        """Waits until w has its answers; false if the time ran out. until is by time.monotonic. Who waits for work and not for an
+        answer says what such waits were like."""
         c, role = self._client, self._role
-        begun = spin = 0.0
-        if tc is not None:  # else it waits for work, not for an answer
-            begun = time.monotonic()
-            spin = self._spin.until(begun)
+        waits = self._answers if work is None else work
+        begun = time.monotonic()
+        spin = waits.until(begun)
         try:
             while w.left > 0:
                 if c.dead is not None:
@@ -94,8 +94,7 @@ class Reader:
                 self._sleep(w, left)
             return True
         finally:
-            if begun:
-                self._spin.ended(time.monotonic() - begun)
+            waits.ended(time.monotonic() - begun)
             if self.quiet:
                 self.arm()  # nobody reads from now on, unless the keeper does
             if self._sleepers and not role.locked():

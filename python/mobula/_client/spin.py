@@ -12,7 +12,7 @@ _ENOUGH, _MOST, _LONG = 8, 16, 4
 
 
 class Spin:
-    """The waits of one client, of which one at a time reads. A lost update between threads makes one wait sleep, or look in vain."""
+    """The waits of one client for answers, or of a worker for work, of which one at a time reads. A lost update between threads makes one wait sleep, or look in vain."""
 
     __slots__ = ("_score",)
 
@@ -23,9 +23,13 @@ class Spin:
         """Till when a wait that begins now looks; 0: not at all."""
         return now + SOON if self._score >= _ENOUGH else 0.0
 
+    def missed(self) -> None:
+        """Counts a wait that was long."""
+        self._score = max(0, self._score - _LONG)
+
     def ended(self, took: float) -> None:
         """Learns how long a wait took, in seconds. One that was long weighs as four that were short."""
         if took > SOON:
-            self._score = max(0, self._score - _LONG)
+            self.missed()
         elif self._score < _MOST:
             self._score += 1

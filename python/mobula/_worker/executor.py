@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 
 from .. import _functions, _named, _runtime
 from .._client import Client, Waiter
+from .._client.spin import Spin
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Work
@@ -50,6 +51,7 @@ class Executor:
     def run(self) -> None:
         """Runs tasks until the node lets the worker go."""
         queue, client, idle = self.queue, self.client, self.idle
+        lull, row = Spin(), 0
         while True:
             try:
                 work = queue.popleft()
@@ -60,8 +62,13 @@ class Executor:
                 if self.drain and self.pending == 0:
                     client.flush()
                     return
-                client.wait(idle, None)
+                client.flush()
+                if row > 1:  # many are sent at once: nobody waits for one answer to send the next
+                    lull.missed()
+                row = 0
+                client.reader.wait(idle, None, None, lull)
                 continue
+            row += 1
             if queue and client.reader.quiet:
                 client.reader.arm()  # somebody has to see if it takes long
             self.execute(work, True)
