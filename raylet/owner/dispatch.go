@@ -47,6 +47,12 @@ func (c *Core) dispatch(k *classRec) {
 		}
 	}
 	if left > 1 {
+		if k.ready.n == 1 {
+			if l := k.warmest(); l != nil {
+				c.fill(k, l, 1)
+				return
+			}
+		}
 		k.next++
 	}
 	for i := range k.leases {
@@ -65,6 +71,18 @@ func (c *Core) dispatch(k *classRec) {
 		}
 		c.fill(k, l, min(depth-load, share))
 	}
+}
+
+// warmest gives the lease that has nothing to do since the shortest time, or nil. A single task goes there: its worker is awake still, and where tasks
+// come one at a time the other leases are returned.
+func (k *classRec) warmest() *leaseRec {
+	var best *leaseRec
+	for _, l := range k.leases {
+		if l.takes() && l.load() == 0 && (best == nil || l.idleAt > best.idleAt) {
+			best = l
+		}
+	}
+	return best
 }
 
 // readAhead advises the store of the stored arguments of the tasks that come next, one a lease, while those

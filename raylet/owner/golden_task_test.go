@@ -51,6 +51,30 @@ func TestLifeOfATask(t *testing.T) {
 	}
 }
 
+// Tasks that come one at a time go to the lease that has just had one, and the others are returned.
+func TestASingleTaskGoesWhereTheLastOneEnded(t *testing.T) {
+	s := newScript(t, Config{})
+	s.submit(simple)
+	l1 := s.grant(worker)
+	x1 := s.executed(worker)
+	s.submit(simple)
+	l2 := s.grant(worker2)
+	x2 := s.executed(worker2)
+	s.done(worker2, l2, x2, inline("v"))
+	s.done(worker, l1, x1, inline("v"))
+	for range 3 {
+		s.pass(200 * time.Millisecond)
+		if r := told[sched.Return](s); len(r) > 0 && r[0].Lease != l2 {
+			t.Fatalf("the lease in use is returned: %+v", r)
+		}
+		s.submit(simple)
+		s.done(worker, l1, s.executed(worker), inline("v"))
+	}
+	if len(s.c.leases) != 1 {
+		t.Errorf("%d leases are held for tasks that come one at a time", len(s.c.leases))
+	}
+}
+
 // The log has what a step allows before the step allows it.
 func TestTheLogComesFirst(t *testing.T) {
 	s := newScript(t, Config{})
