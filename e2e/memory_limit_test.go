@@ -84,7 +84,10 @@ var beside, mostBeside atomic.Int64
 var countBeside = mobula.Register1("e2e/beside", func(_ context.Context, block []byte) ([]int, error) {
 	n := beside.Add(1)
 	defer beside.Add(-1)
-	for m := mostBeside.Load(); n > m && !mostBeside.CompareAndSwap(m, n); m = mostBeside.Load() {
+	for {
+		if m := mostBeside.Load(); n <= m || mostBeside.CompareAndSwap(m, n) {
+			break
+		}
 	}
 	sum := 0
 	for _, b := range block {
