@@ -192,7 +192,7 @@ func (c *Core) warmth() {
 		}
 	case c.reserving == 0 && c.alloc.Warm() > c.cfg.WarmBytes:
 		// A piece at a time: the store does it between messages.
-		if rs := c.alloc.Release(c.cfg.WarmBytes, 32<<20); len(rs) > 0 {
+		if rs := c.alloc.Release(c.cfg.WarmBytes, punchMost); len(rs) > 0 {
 			c.emit(Punch{rs})
 			c.wakeAt(c.now + 5e6)
 		}

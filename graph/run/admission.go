@@ -27,8 +27,11 @@ type admission struct {
 	spell  spell
 }
 
-// share is what a task takes, in bytes.
-type share struct{ args, grows int64 }
+// share is what a task of a kind takes, in bytes.
+type share struct {
+	kind        string
+	args, grows int64
+}
 
 func (s share) bytes() int64 { return s.args + s.grows }
 
@@ -51,7 +54,7 @@ func (a *admission) share(kind string, args int64) share {
 	if !ok {
 		f = priorGrowth
 	}
-	return share{args, int64(f * float64(args))}
+	return share{kind, args, int64(f * float64(args))}
 }
 
 // fits tells whether a task may run beside those that do.
@@ -63,13 +66,13 @@ func (a *admission) fits(s share) bool {
 }
 
 // fly notes a task that is with the owner.
-func (a *admission) fly(t int32, kind string, s share) {
+func (a *admission) fly(t int32, s share) {
 	if s.bytes() <= a.limit/small {
 		return
 	}
 	if len(a.flying) == 0 {
-		a.spell = spell{kind: kind}
-	} else if a.spell.kind != kind {
+		a.spell = spell{kind: s.kind}
+	} else if a.spell.kind != s.kind {
 		a.spell.kind = mixed
 	}
 	a.flying[t] = s

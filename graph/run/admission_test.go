@@ -20,7 +20,7 @@ func TestTasksThatTakeMuchRunAsMemoryAllows(t *testing.T) {
 		if !a.fits(s) {
 			return false
 		}
-		a.fly(id, kind, s)
+		a.fly(id, s)
 		return true
 	}
 	if !fly(1, "sort", 200*mib) {
@@ -61,7 +61,7 @@ func TestWhatIsMixedTeachesNothing(t *testing.T) {
 	a := newAdmission(1 << 40)
 	a.look(0)
 	for id, kind := range []string{"a", "b"} {
-		a.fly(int32(id), kind, a.share(kind, 1<<36))
+		a.fly(int32(id), a.share(kind, 1<<36))
 	}
 	a.look(1 << 37)
 	a.land(0)

@@ -361,16 +361,14 @@ func (c *core) share(t int32) share {
 	for _, d := range c.w.deps[t] {
 		args += c.ledger.tasks[d].bytes / int64(c.w.returns(d))
 	}
-	return c.memory.share(c.kind(t), args)
+	return c.memory.share(graph.KeyPrefix(c.w.graph.Group(t)), args)
 }
-
-func (c *core) kind(t int32) string { return graph.KeyPrefix(c.w.graph.Group(t)) }
 
 // fly counts a task that is with the owner, and land one that is not any more.
 func (c *core) fly(t int32) {
 	c.flying++
 	if c.memory != nil {
-		c.memory.fly(t, c.kind(t), c.share(t))
+		c.memory.fly(t, c.share(t))
 	}
 }
 

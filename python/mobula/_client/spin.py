@@ -12,7 +12,8 @@ _ENOUGH, _MOST, _LONG = 8, 16, 4
 
 
 class Spin:
-    """The waits of one client for answers, or of a worker for work, of which one at a time reads. A lost update between threads makes one wait sleep, or look in vain."""
+    """The waits of one client for answers, or of a worker for work, of which one at a time reads. A lost update between threads makes one
+    wait sleep, or look in vain."""
 
     __slots__ = ("_score",)
 
