@@ -30,7 +30,8 @@ type Config struct {
 	// Stall is how long the head of the queue waits without any progress before the escape, where
 	// it is not plain that nobody can help. Default 1 s.
 	Stall time.Duration
-	// ReserveStep is what is reserved at a time. Default 64 MiB.
+	// ReserveStep is the most that is reserved at a time beyond what is needed; a small store reserves
+	// a sixteenth of what it has, at least an eighth of the step. Default 64 MiB.
 	ReserveStep uint64
 	// ColdFrom is the size from which an extent that would need all its memory reserved is granted
 	// without, after a look at available memory: its writer brings the pages, in parallel, which takes

@@ -90,7 +90,7 @@ func (c *Core) taskWaits(t ids.TaskID) bool { return c.idle[t] || c.creating[t] 
 func (c *Core) reserve(d *demand, rs []alloc.Range) {
 	if !d.exact && !d.cold && c.room == 0 {
 		last := &rs[len(rs)-1]
-		*last = c.alloc.Ahead(*last, c.cfg.ReserveStep)
+		*last = c.alloc.Ahead(*last, c.step())
 	}
 	c.reserving++
 	if d.lane == laneCreate {
@@ -173,16 +173,22 @@ func (c *Core) fallback(d *demand) {
 	c.emit(CreateFallback{Job: c.newJob(d), Size: max(d.need, 1)})
 }
 
+// step is what is reserved at a time, ahead of what is needed: a part of what the store has, so that a
+// small one does not hold memory that it never uses.
+func (c *Core) step() uint64 {
+	return min(max(c.cfg.ReserveStep/8, c.alloc.Backed()/16), c.cfg.ReserveStep) &^ 4095
+}
+
 // warmth keeps some memory reserved ahead of demand while the store is used, and gives it
 // back when it is not.
 func (c *Core) warmth() {
-	half := c.cfg.ReserveStep / 2
+	step := c.step()
 	idleAt := c.lastNeed + int64(c.cfg.WarmIdle)
 	switch {
 	case c.lastNeed == 0:
 	case c.now < idleAt:
-		if c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < half {
-			if r, ok := c.alloc.Cold(c.cfg.ReserveStep); ok {
+		if c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < step/2 {
+			if r, ok := c.alloc.Cold(step); ok {
 				c.reserving++
 				c.emit(Reserve{Job: c.newJob(&reservation{nil, []alloc.Range{r}}), Ranges: []alloc.Range{r}})
 			}
