@@ -20,6 +20,9 @@ type Config struct {
 
 	// LeaseIdle is how long a lease may idle before it is returned. Default 500 ms (Ray).
 	LeaseIdle time.Duration
+	// LeaseSpare is the same while tasks of another class wait for a lease. Default 10 ms: a program that runs one task
+	// after another has the next by then.
+	LeaseSpare time.Duration
 	// PipelineTime is how much work is pushed ahead over one lease, by the class's measured
 	// run time. Default 1 ms (decision 0004).
 	PipelineTime time.Duration
@@ -72,6 +75,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxLineageBytes, 1<<30)
 	def(&c.CreditWindow, 32<<20)
 	defTime(&c.LeaseIdle, 500*time.Millisecond)
+	defTime(&c.LeaseSpare, 10*time.Millisecond)
 	defTime(&c.PipelineTime, time.Millisecond)
 	defTime(&c.CancelGrace, 2*time.Second)
 	defTime(&c.SettleGrace, 2*time.Second)

@@ -82,6 +82,7 @@ type Core struct {
 	waitsFree    []*waits
 	resolvedFree []wire.Resolved
 	lastLease    *leaseRec
+	wanting      int // classes that wait for leases
 	lastClient   *clientRec
 }
 

@@ -227,9 +227,20 @@ func (c *Core) want(k *classRec) {
 	if n == 0 && !k.wants || n != 0 && k.told != 0 && n < 2*k.told && 2*n > k.told {
 		return
 	}
-	k.told, k.wants = n, n > 0
-	if n > 0 {
+	if c.setWants(k, n); n > 0 {
 		c.stats.LeaseRequests++
+		c.spareIdle()
 	}
 	c.toSched(sched.Want{Key: sched.ClassKey{Job: c.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: n})
+}
+
+// setWants notes what the scheduler has been told of a class.
+func (c *Core) setWants(k *classRec, n int) {
+	switch {
+	case n > 0 && !k.wants:
+		c.wanting++
+	case n == 0 && k.wants:
+		c.wanting--
+	}
+	k.told, k.wants = n, n > 0
 }

@@ -51,6 +51,25 @@ func TestLifeOfATask(t *testing.T) {
 	}
 }
 
+// A lease that idles is returned at once, more or less, when tasks of another class wait, and late when none do.
+func TestAnIdleLeaseGoesToWhoWaits(t *testing.T) {
+	s := newScript(t, Config{})
+	s.submit(simple)
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("v"))
+	s.pass(100 * time.Millisecond)
+	if r := told[sched.Return](s); len(r) > 0 {
+		t.Fatalf("returned when nobody waits: %+v", r)
+	}
+	other := *simple
+	other.Func = "other"
+	s.submit(&other)
+	s.pass(10 * time.Millisecond)
+	if r := told[sched.Return](s); len(r) != 1 || r[0].Lease != l {
+		t.Errorf("10 ms after another class has begun to wait: %+v", r)
+	}
+}
+
 // Tasks that come one at a time go to the lease that has just had one, and the others are returned.
 func TestASingleTaskGoesWhereTheLastOneEnded(t *testing.T) {
 	s := newScript(t, Config{})

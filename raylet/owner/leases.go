@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"maps"
 	"slices"
 
 	"mobula/internal/errs"
@@ -32,7 +33,7 @@ func (c *Core) fromSched(m any) {
 	case sched.Feasible:
 		if k := c.classes.byID[m.Key.Class]; k != nil {
 			k.infeasible = nil
-			k.told, k.wants = 0, false // the scheduler has forgotten it
+			c.setWants(k, 0) // the scheduler has forgotten it
 			c.touch(k)
 		}
 	case sched.Resync:
@@ -134,7 +135,7 @@ func (c *Core) leaseIdle(l *leaseRec) {
 	default:
 		l.idleAt = c.now
 		if l.idle == nil {
-			l.idle = c.timers.add(c.now+int64(c.cfg.LeaseIdle), timer{kind: timerIdle, lease: l})
+			l.idle = c.timers.add(c.now+c.mayIdle(), timer{kind: timerIdle, lease: l})
 		}
 	}
 }
@@ -146,11 +147,30 @@ func (c *Core) idleOver(l *leaseRec) {
 	if l.state != lease.Active || l.load() > 0 {
 		return
 	}
-	if due := l.idleAt + int64(c.cfg.LeaseIdle); due > c.now {
+	if due := l.idleAt + c.mayIdle(); due > c.now {
 		l.idle = c.timers.add(due, timer{kind: timerIdle, lease: l})
 		return
 	}
 	c.returnLease(l)
+}
+
+// mayIdle is how long a lease may have nothing to do, in nanoseconds.
+func (c *Core) mayIdle() int64 {
+	if c.wanting > 0 {
+		return int64(c.cfg.LeaseSpare)
+	}
+	return int64(c.cfg.LeaseIdle)
+}
+
+// spareIdle looks again soon whether the leases that have nothing to do are wanted.
+func (c *Core) spareIdle() {
+	soon := c.now + int64(c.cfg.LeaseSpare)
+	for _, id := range slices.Sorted(maps.Keys(c.leases)) {
+		if l := c.leases[id]; l.idle != nil && l.idle.at > soon {
+			c.timers.remove(l.idle)
+			l.idle = c.timers.add(soon, timer{kind: timerIdle, lease: l})
+		}
+	}
 }
 
 func (c *Core) returnLease(l *leaseRec) {
@@ -323,7 +343,7 @@ func (c *Core) infeasible(k *classRec, err *errs.Error) {
 	if err == nil || err.Code != errs.CodeRuntimeSetup {
 		k.infeasible = err
 	}
-	k.told, k.wants = 0, false
+	c.setWants(k, 0)
 	for k.ready.head != nil {
 		t := k.ready.head
 		t.unlist()

@@ -330,7 +330,7 @@ func (c *Core) schedResync(epoch uint64) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.classes.byID)) {
 		k := c.classes.byID[id]
-		if k.told, k.wants = k.ready.n, k.ready.n > 0; k.wants {
+		if c.setWants(k, k.ready.n); k.wants {
 			h.Wants = append(h.Wants, sched.Want{Key: sched.ClassKey{Job: c.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: k.ready.n})
 		}
 	}

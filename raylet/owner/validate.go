@@ -302,6 +302,7 @@ func (v *validator) collections() error {
 	if specs != c.budget.specs {
 		return fmt.Errorf("specs: counted %d bytes, are %d", c.budget.specs, specs)
 	}
+	wanting := 0
 	for id, k := range c.classes.byID {
 		live := 0
 		for _, t := range c.tasks.all() {
@@ -312,9 +313,15 @@ func (v *validator) collections() error {
 		if k.id != id || k.live != live {
 			return fmt.Errorf("class %d counts %d live tasks, there are %d", id, k.live, live)
 		}
+		if k.wants {
+			wanting++
+		}
 		if k.wants && !k.dirty && k.ready.n == 0 {
 			return fmt.Errorf("the scheduler was not told that nothing of class %d waits any more", id)
 		}
+	}
+	if wanting != c.wanting {
+		return fmt.Errorf("%d classes wait for leases, counted are %d", wanting, c.wanting)
 	}
 	for _, a := range c.actors {
 		pending := 0
