@@ -183,6 +183,9 @@ func (c *Core) step() uint64 {
 // back when it is not.
 func (c *Core) warmth() {
 	step := c.step()
+	if c.lastNeed == 0 && c.alloc.Backed() > 0 {
+		c.lastNeed = c.now // of an earlier core's
+	}
 	idleAt := c.lastNeed + int64(c.cfg.WarmIdle)
 	switch {
 	case c.lastNeed == 0:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // The store gives memory back when it has less room, keeps what is pinned, and takes the room again.
@@ -46,6 +47,25 @@ func TestStoreGivesWay(t *testing.T) {
 	w.settle(int64(100 * time.Millisecond))
 	if b := w.c.alloc.Backed(); b < 10*mib {
 		t.Errorf("%d bytes are backed with all of the room again", b)
+	}
+}
+
+// A store that comes back and is not used gives the memory back that it had ready.
+func TestRebuiltStoreGivesBackWhatIsIdle(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	for i := range 6 {
+		w.put(1, put(i), 2*mib)
+	}
+	w.crash(true)
+	w.step(FromClient{1, &wire.Holdings{Component: wire.ComponentStore, Epoch: w.epoch}})
+	w.step(Drained{w.epoch})
+	for i := range 6 {
+		w.step(Free{[]ids.ObjectID{put(i)}})
+	}
+	w.settle(int64(w.cfg.WarmIdle + time.Second))
+	if b := w.c.alloc.Backed(); b > w.cfg.WarmBytes {
+		t.Errorf("%d bytes are backed and nothing is held: %+v", b, w.c.Stats())
 	}
 }
 

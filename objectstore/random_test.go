@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -435,6 +436,9 @@ func TestChaos(t *testing.T) {
 	seeds, steps := int64(60), 400
 	if testing.Short() {
 		seeds = 10
+	}
+	if os.Getenv("MOBULA_STRESS") != "" {
+		seeds = 4000
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
