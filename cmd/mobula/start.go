@@ -132,7 +132,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
 	ncfg := node.ConfigFrom(cfg, log)
-	ncfg.Keep, ncfg.Processes = true, true
+	ncfg.Keep, ncfg.Bound, ncfg.Processes = true, left != nil, true
 	if ncfg.StoreBytes < smallStore && os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(smallGC))
 	}

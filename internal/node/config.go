@@ -23,6 +23,8 @@ type Config struct {
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
 
+	Bound bool // to the program that started it, nobody restarts it: its segment goes with the process, kept or not
+
 	CPUs   float64 // default: the machine's
 	GPUs   float64 // default 0
 	Memory int64   // bytes that tasks may reserve; default: the machine's less the store

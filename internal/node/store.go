@@ -28,7 +28,7 @@ func (n *Node) startStore() error {
 		return err
 	}
 	seg := segment.Config{Size: n.cfg.StoreBytes}
-	if n.cfg.Keep {
+	if n.cfg.Keep && !n.cfg.Bound {
 		seg.Path = filepath.Join(n.cfg.StoreDir, n.segmentName())
 	}
 	if n.shm, err = objectstore.OpenMemory(seg); err != nil {

@@ -6,6 +6,9 @@
 // that nobody reserved is never touched, so no access can end in SIGBUS: running short of
 // memory is errs.CodeSegmentUnavailable from Reserve, before any page is handed out.
 //
+// A segment without a name has huge pages for who asks for them (MADV_HUGEPAGE, then Populate), where
+// the process may mount a tmpfs (decision 0012).
+//
 // Reserve and Punch block for the time the kernel needs, some 0.2 ms a MiB. Map blocks on
 // nothing. A Mapping may be used by many goroutines at once.
 package segment

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,7 @@ type Range struct{ Off, Size uint64 }
 
 // Config says where the segment lies and what may be taken for it.
 type Config struct {
-	// Path of a file on a tmpfs, which a restarted node finds again; empty: a memfd, which
+	// Path of a file on a tmpfs, which a restarted node finds again; empty: a file without a name, which
 	// goes with the process.
 	Path string
 	// Size in bytes: the store's limit.
@@ -54,10 +55,15 @@ func Open(cfg Config) (*Segment, error) {
 		return nil, errs.New(errs.CodeInvalid, "segment of %d bytes: give the store a limit between 1 and 2^46 bytes", s.size)
 	}
 	var err error
-	if cfg.Path == "" {
-		err = s.openMemfd()
-	} else {
+	switch {
+	case cfg.Path != "":
 		err = s.openNamed()
+	case s.size < hugeFrom:
+		err = s.openMemfd()
+	default:
+		if s.file, err = openHuge(s.size); err != nil {
+			err = s.openMemfd()
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -66,11 +72,11 @@ func Open(cfg Config) (*Segment, error) {
 }
 
 func (s *Segment) openMemfd() error {
-	fd, err := unix.MemfdCreate("mobula-segment", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate(strings.TrimPrefix(memfdName, "memfd:"), unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return unavailable("memfd_create: %v", err)
 	}
-	s.file = os.NewFile(uintptr(fd), "memfd:mobula-segment")
+	s.file = os.NewFile(uintptr(fd), memfdName)
 	if err := s.file.Truncate(int64(s.size)); err != nil {
 		return errors.Join(unavailable("size a memfd to %d bytes: %v", s.size, err), s.file.Close())
 	}

@@ -6,7 +6,9 @@ has not sealed. The read-only mapping is never unmapped while the process lives:
 
 from __future__ import annotations
 
+import concurrent.futures
 import ctypes
+import errno
 import mmap
 import os
 import pickle
@@ -19,10 +21,14 @@ from .exceptions import ProtocolError, SegmentUnavailableError
 PAGE = mmap.PAGESIZE
 _COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
 
+_HUGE = 2 << 20  # bytes of a huge page
+_MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
+
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
@@ -107,8 +113,10 @@ class Segment:
         """An extent that was granted to this process, mapped once more by itself, to be written in place."""
         a = self._find(e)
         try:
-            os.posix_fallocate(a.fd, e.off, e.size)  # or being short of memory would be a signal
-            return Room(a.fd, e)
+            room = Room(a.fd, e)
+            if e.size < _COLD_FROM or self._resident(a, e) or not room.populate():
+                os.posix_fallocate(a.fd, e.off, e.size)  # or being short of memory would be a signal
+            return room
         except OSError as x:
             raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
 
@@ -139,6 +147,23 @@ class Room(mmap.mmap):
         made._start = start
         return made
 
+    def populate(self) -> bool:
+        """Brings the extent's memory, in huge pages where the segment has them, from two threads; false where the kernel
+        cannot. Raises an OSError when memory is short."""
+        at = self._address()
+        lo, hi = -(-at // _HUGE) * _HUGE, (at + len(self)) // _HUGE * _HUGE
+        if lo < hi:
+            _libc.madvise(lo, hi - lo, _MADV_HUGEPAGE)  # without them it is slower, no more
+        half = (at + len(self) // 2) // _HUGE * _HUGE
+        with concurrent.futures.ThreadPoolExecutor(2) as two:
+            codes = set(two.map(_populate, (at, half), (half - at, at + len(self) - half)))
+        for code in codes - {0, errno.EINVAL}:
+            raise OSError(code, os.strerror(code))
+        return errno.EINVAL not in codes
+
+    def _address(self) -> int:
+        return ctypes.addressof(ctypes.c_char.from_buffer(self))
+
     def view(self, size: int) -> memoryview:
         """The first bytes of the extent."""
         return memoryview(self)[self._start:self._start + size]
@@ -146,9 +171,17 @@ class Room(mmap.mmap):
     def freeze(self, keeper: Any) -> None:
         """From now on a write faults."""
         self.keeper = keeper
-        at = ctypes.addressof(ctypes.c_char.from_buffer(self))
-        if _libc.mprotect(at, len(self), mmap.PROT_READ) != 0:
+        if _libc.mprotect(self._address(), len(self), mmap.PROT_READ) != 0:
             raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
+
+
+def _populate(at: int, size: int) -> int:
+    """Maps pages for writing, and makes those that are missing. Returns what errno is."""
+    while _libc.madvise(at, size, _MADV_POPULATE_WRITE) != 0:
+        code = ctypes.get_errno()
+        if code not in (errno.EINTR, errno.EAGAIN):
+            return code
+    return 0
 
 
 def open_segment(fd: Optional[int], size: int) -> Optional[Segment]:

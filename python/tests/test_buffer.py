@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import mobula
-from mobula.exceptions import InvalidError, NotEncodableError, ObjectTooLargeError
+from mobula import _segment
+from mobula.exceptions import InvalidError, NotEncodableError, ObjectTooLargeError, SegmentUnavailableError
 from waiting import until
 
 MIB = 1 << 20
@@ -36,6 +38,41 @@ def private() -> int:
 
 def held() -> float:
     return mobula.cluster_resources()["object_store_memory"] - mobula.available_resources()["object_store_memory"]
+
+
+def huge() -> int:
+    """This process' shared memory that is mapped by huge pages, in bytes."""
+    with open("/proc/self/smaps_rollup") as f:
+        found = re.search(r"ShmemPmdMapped:\s+(\d+) kB", f.read())
+    assert found is not None
+    return int(found[1]) << 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a tmpfs with huge pages takes CAP_SYS_ADMIN to mount")
+def test_a_large_one_lies_in_huge_pages(binary: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("MOBULA_BINARY", binary)
+    with mobula.init(num_cpus=1, object_store_memory=256 * MIB), mobula.create(100 * MIB // 8) as b:
+        assert huge() >= 50 * MIB
+        b.array.fill(2.0)
+        ref = b.put()
+        assert mobula.get(total.remote(ref))[0] == 25 * MIB
+
+
+@pytest.mark.parametrize("code", [errno.ENOMEM, errno.EFAULT])
+def test_memory_that_is_short_is_an_error(code: int, node: None, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_segment, "_populate", lambda at, size: code)
+    with pytest.raises(SegmentUnavailableError, match="map 33554432 bytes to write: .*" + os.strerror(code)):
+        mobula.create(4 * MIB)
+    until(lambda: held() == 0)
+    monkeypatch.undo()
+    mobula.create(4 * MIB).abort()
+
+
+def test_a_kernel_that_cannot_populate_has_memory_reserved(node: None, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_segment, "_populate", lambda at, size: errno.EINVAL)
+    with mobula.create(4 * MIB) as b:
+        b.array.fill(1.0)
+        assert mobula.get(total.remote(b.put()))[0] == 4 * MIB
 
 
 @mobula.remote
