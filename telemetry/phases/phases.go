@@ -239,13 +239,13 @@ func (r *record) phase(out []telemetry.Span, parent [8]byte, id attribute.KeyVal
 	if s.phase != telemetry.PhaseRun {
 		return out
 	}
-	for i, bl := range r.blocked {
+	for _, bl := range r.blocked {
 		from, to := max(bl.start, s.start), min(bl.end, end)
 		if from >= to {
 			continue // of another attempt
 		}
 		out = append(out, telemetry.Span{
-			TraceID: r.trace, ID: telemetry.SpanOf(r.id, n<<16|uint32(i), telemetry.PhaseBlocked), Parent: sp.ID,
+			TraceID: r.trace, ID: telemetry.SpanOf(r.id, uint32(len(out))<<16|r.first, telemetry.PhaseBlocked), Parent: sp.ID,
 			Name: telemetry.PhaseBlocked.String(), Start: from, End: to,
 		})
 	}

@@ -116,6 +116,34 @@ func TestAWorkersDeathShowsAsAFailedRun(t *testing.T) {
 	}
 }
 
+// A get that lies in two runs, as a worker's clock may have it, is a span below each, with an id of its own.
+func TestAGetInTwoRunsHasTwoIDs(t *testing.T) {
+	s := newSpec(1)
+	got := build(t, New(0), []owner.Transition{
+		{Spec: s, State: task.PendingArgs, At: 1000},
+		{Spec: s, State: task.Submitted, At: 1000, Attempt: 1},
+		{Spec: s, State: task.Running, At: 1000, Attempt: 1, Times: &wire.Times{Started: 1000, Ended: 1000}},
+		{Spec: s, State: task.Running, At: 1000, Attempt: 1},
+		{Spec: s, State: task.Running, At: 1000, Attempt: 1, Times: &wire.Times{Started: 1000, Ended: 1001}},
+		{Spec: s, State: task.RunningInGet, At: 1000, Attempt: 1},
+		{Spec: s, State: task.Finished, At: 1002, Attempt: 1},
+	})
+	seen := map[[8]byte]string{}
+	gets := 0
+	for _, g := range got {
+		if was, dup := seen[g.ID]; dup {
+			t.Errorf("%q and %q have one id", was, g.Name)
+		}
+		seen[g.ID] = g.Name
+		if g.Name == telemetry.PhaseBlocked.String() {
+			gets++
+		}
+	}
+	if gets != 2 {
+		t.Errorf("%d gets, want 2: %+v", gets, got)
+	}
+}
+
 // Whatever way a task takes, its phases follow one another without a gap or an overlap, sum to
 // its time, and have ids and a parent of their own.
 func TestPhasesPartitionTheTask(t *testing.T) {
