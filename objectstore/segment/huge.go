@@ -15,8 +15,11 @@ import (
 // hugeFrom is the least segment that can have huge pages.
 const hugeFrom = 32 << 20
 
-// memfdName is what /proc shows the segment of a process as, however it was made.
-const memfdName = "memfd:mobula-segment"
+// The segment of a process is shown by /proc as shownName, however it was made: the kernel puts "memfd:" before a memfd's name.
+const (
+	memfdName = "mobula-segment"
+	shownName = "memfd:" + memfdName
+)
 
 // openHuge makes a file that goes with its last descriptor, as a memfd does, on a tmpfs that is mounted nowhere.
 func openHuge(size uint64) (*os.File, error) {
@@ -25,12 +28,12 @@ func openHuge(size uint64) (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = unix.Close(mount) }() // an open file keeps the mount
-	fd, err := unix.Openat(mount, memfdName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(mount, shownName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create a file: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), memfdName)
-	if err = unix.Unlinkat(mount, memfdName, 0); err == nil {
+	f := os.NewFile(uintptr(fd), shownName)
+	if err = unix.Unlinkat(mount, shownName, 0); err == nil {
 		err = f.Truncate(int64(size))
 	}
 	if err != nil {

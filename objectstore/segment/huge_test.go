@@ -32,7 +32,7 @@ func TestHugePages(t *testing.T) {
 		}
 	}()
 	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(s.File().Fd())))
-	if err != nil || !strings.HasPrefix(link, "/"+memfdName) {
+	if err != nil || !strings.HasPrefix(link, "/"+shownName) {
 		t.Errorf("shown as %q, %v", link, err)
 	}
 	m, err := OpenMapping(s.File(), s.Size())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -72,11 +71,11 @@ func Open(cfg Config) (*Segment, error) {
 }
 
 func (s *Segment) openMemfd() error {
-	fd, err := unix.MemfdCreate(strings.TrimPrefix(memfdName, "memfd:"), unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate(memfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return unavailable("memfd_create: %v", err)
 	}
-	s.file = os.NewFile(uintptr(fd), memfdName)
+	s.file = os.NewFile(uintptr(fd), shownName)
 	if err := s.file.Truncate(int64(s.size)); err != nil {
 		return errors.Join(unavailable("size a memfd to %d bytes: %v", s.size, err), s.file.Close())
 	}
