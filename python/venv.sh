@@ -25,7 +25,7 @@ stamped() {
 	[ "$(cat "$stamp" 2>/dev/null)" = "$have" ]
 }
 
-if ! stamped installed "$here/requirements.txt" "$here/pyproject.toml"; then
+if ! stamped installed "$here/requirements.txt" "$here/pyproject.toml" "$here/mobula/_version.py"; then
 	echo "$venv: installing what $here/requirements.txt says, with $python"
 	pip -r "$here/requirements.txt"
 	pip --no-deps --no-build-isolation -e "$here"

@@ -107,6 +107,8 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 				m.Goroutines = c.varint()
 			case 3<<3 | wtVarint:
 				m.Running = c.uint32()
+			case 4<<3 | wtVarint:
+				m.Worn = c.bool()
 			default:
 				c.skip()
 			}

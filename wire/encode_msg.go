@@ -115,6 +115,7 @@ func (e *encoder) messageStore(m Msg) bool {
 		e.uint(1, m.HeapBytes)
 		e.uint(2, m.Goroutines)
 		e.uint(3, uint64(m.Running))
+		e.bool(4, m.Worn)
 	case *Request:
 		e.uint(1, m.Req)
 		e.string(2, m.Method)

@@ -320,10 +320,12 @@ type Unblocked struct {
 	Lease ids.LeaseID
 }
 
-// Stats is a worker's regular report.
+// Stats is a worker's regular report. Worn says that tasks which have ended left it with so much memory that a
+// new one is to take its place.
 type Stats struct {
 	HeapBytes, Goroutines uint64
 	Running               uint32
+	Worn                  bool
 }
 
 // Cold requests: everything that is not on a task's path.

@@ -150,8 +150,8 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 2         // of the protocol this build speaks
-	MinVersion = 1         // the oldest it still understands
+	Version    = 3         // of the protocol this build speaks
+	MinVersion = 2         // the oldest it still understands
 	MaxFrame   = 64 << 20  // bytes of one frame's payload
 	MaxMeta    = 4 << 10   // bytes of a value's Meta
 	InlineMax  = 100 << 10 // bytes of a value that travels inside messages, by default

@@ -13,6 +13,7 @@ import (
 	"mobula/internal/release"
 	"mobula/internal/state"
 	"mobula/raylet/owner"
+	"mobula/raylet/pool"
 	"mobula/telemetry/events"
 	"mobula/telemetry/export"
 	"mobula/telemetry/metrics"
@@ -187,6 +188,9 @@ func (o *observer) component(ev actors.Event) {
 
 // workerStats notes what a worker says of itself.
 func (n *Node) workerStats(s *session, m *wire.Stats) {
+	if m.Worn {
+		_ = n.raylet.Post(pool.Worn{Client: s.id}) // stopped: the node ends
+	}
 	o := &n.obs
 	o.mu.Lock()
 	defer o.mu.Unlock()

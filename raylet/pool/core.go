@@ -34,7 +34,7 @@ type Config struct {
 
 // Counters count since the core was made.
 type Counters struct {
-	Started, Exited, Crashed, StartFailures, Idle, Refused uint64
+	Started, Exited, Crashed, StartFailures, Idle, Worn, Refused uint64
 }
 
 // Core is the pool's state. It is not safe for concurrent use.
@@ -133,6 +133,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		}
 	case Drain:
 		c.onDrain(ev.DrainWorker)
+	case Worn:
+		c.onWorn(ev)
 	case Kill:
 		if w := c.byClient[ev.Worker]; w != nil && !w.virtual {
 			w.peak = ev.Peak

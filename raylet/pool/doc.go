@@ -23,7 +23,8 @@
 //
 // queued -> starting -> ready -> draining -> dead. At most StartConcurrency start at once. One that
 // does not register within StartTimeout is killed. A host lives as long as its job; an isolated worker is retired
-// after IdleAfter without a lease while there are more than SoftLimit of them, or with its actor.
+// after IdleAfter without a lease while there are more than SoftLimit of them, or with its actor; one of tasks
+// too, when it says that they left it with much memory (Worn).
 // Draining takes no new lease, is told to exit when its leases have ended, and is killed Grace
 // later. A worker that exits ends its leases by WorkerGone.
 //

@@ -76,6 +76,9 @@ type Disconnected struct{ Client ids.ClientID }
 // Drain is sched.DrainWorker.
 type Drain struct{ sched.DrainWorker }
 
+// Worn says that a worker has grown by what its tasks left behind: another takes its place when those that it has have ended.
+type Worn struct{ Client ids.ClientID }
+
 // Kill is sched.KillWorker.
 type Kill struct{ sched.KillWorker }
 
@@ -107,6 +110,7 @@ func (StartFailed) poolEvent()  {}
 func (Exited) poolEvent()       {}
 func (Disconnected) poolEvent() {}
 func (Drain) poolEvent()        {}
+func (Worn) poolEvent()         {}
 func (Kill) poolEvent()         {}
 func (Live) poolEvent()         {}
 func (Stop) poolEvent()         {}

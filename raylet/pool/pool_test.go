@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,38 @@ func TestOneLeaseAWorker(t *testing.T) {
 	}
 	if b := w.need(1, actors, "py:m.A"); w.ready[b] != 0 {
 		t.Error("an actor is in a process that was used before")
+	}
+}
+
+// A worker that tasks left with much memory ends when its lease does, and the next lease has another. An actor's stays.
+func TestAWornWorkerIsReplaced(t *testing.T) {
+	w := newWorld(t, Config{CPUs: 4})
+	w.step(JobStarted{Job: 1, Programs: []Program{{Language: wire.LangPython, Single: true}}})
+	f, a := w.need(1, tasks, "py:m.f"), w.need(1, actors, "py:m.A")
+	w.up()
+	worn, kept := w.ready[f], w.ready[a]
+	w.step(Worn{worn})
+	w.step(Worn{kept})
+	if w.byClient(worn).drain || w.byClient(kept).drain {
+		t.Fatal("a worker is let go while it has a lease")
+	}
+	if !slices.Equal(w.reclaim, []ids.LeaseID{f}) {
+		t.Fatalf("the scheduler is asked for leases %v, want %v", w.reclaim, f)
+	}
+	g := w.need(1, tasks, "py:m.f")
+	w.up()
+	if w.ready[g] == worn || w.ready[g] == 0 {
+		t.Fatalf("the next lease has client %d", w.ready[g])
+	}
+	w.release(f)
+	if !w.byClient(worn).drain || w.byClient(kept).drain {
+		t.Error("the worn worker stays, or the actor's does not")
+	}
+	idle := w.ready[g]
+	w.release(g)
+	w.step(Worn{idle})
+	if !w.byClient(idle).drain {
+		t.Error("an idle one stays")
 	}
 }
 
@@ -606,7 +639,7 @@ func TestProperties(t *testing.T) {
 			return rapid.SampledFrom(all).Draw(t, "lease")
 		}
 		for range rapid.IntRange(0, 100).Draw(t, "steps") {
-			switch a := rapid.IntRange(0, 10).Draw(t, "action"); a {
+			switch a := rapid.IntRange(0, 11).Draw(t, "action"); a {
 			case 0, 1:
 				slot := rapid.SampledFrom([]sched.Slot{tasks, actors, own}).Draw(t, "slot")
 				fn := rapid.SampledFrom([]string{"f", "g", "actor", "py:m.f", "py:m.actor"}).Draw(t, "fn")
@@ -636,6 +669,10 @@ func TestProperties(t *testing.T) {
 			case 10:
 				if p := some(); p != nil && p.client != 0 {
 					w.step(Disconnected{Client: p.client})
+				}
+			case 11:
+				if p := some(); p != nil && p.client != 0 {
+					w.step(Worn{p.client})
 				}
 			}
 		}

@@ -238,6 +238,11 @@ func (c *Core) onDrain(ev sched.DrainWorker) {
 		c.kill(w, nil)
 		return
 	}
+	c.drain(w)
+}
+
+// drain lets a worker go when its leases have ended, and asks for them.
+func (c *Core) drain(w *worker) {
 	if w.state == Ready {
 		c.setState(w, Draining)
 		if others := w.others(); len(others) > 0 {
@@ -246,6 +251,16 @@ func (c *Core) onDrain(ev sched.DrainWorker) {
 	}
 	c.drained(w)
 	c.fill(w.group)
+}
+
+// onWorn replaces a worker of tasks. An actor's state is in its worker, which stays.
+func (c *Core) onWorn(ev Worn) {
+	w := c.byClient[ev.Client]
+	if w == nil || w.virtual || w.state != Ready || !w.group.own() || w.group.key.actor != 0 {
+		return
+	}
+	c.counters.Worn++
+	c.drain(w)
 }
 
 // others lists the leases that were not abandoned.

@@ -3602,6 +3602,7 @@ type Stats struct {
 	HeapBytes     uint64                 `protobuf:"varint,1,opt,name=heap_bytes,json=heapBytes,proto3" json:"heap_bytes,omitempty"`
 	Goroutines    uint64                 `protobuf:"varint,2,opt,name=goroutines,proto3" json:"goroutines,omitempty"`
 	Running       uint32                 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	Worn          bool                   `protobuf:"varint,4,opt,name=worn,proto3" json:"worn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3655,6 +3656,13 @@ func (x *Stats) GetRunning() uint32 {
 		return x.Running
 	}
 	return 0
+}
+
+func (x *Stats) GetWorn() bool {
+	if x != nil {
+		return x.Worn
+	}
+	return false
 }
 
 type Request struct {
@@ -4270,14 +4278,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\breturned\x18\x03 \x03(\fR\breturned\"5\n" +
 	"\tUnblocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
-	"\x05lease\x18\x02 \x01(\x04R\x05lease\"`\n" +
+	"\x05lease\x18\x02 \x01(\x04R\x05lease\"t\n" +
 	"\x05Stats\x12\x1d\n" +
 	"\n" +
 	"heap_bytes\x18\x01 \x01(\x04R\theapBytes\x12\x1e\n" +
 	"\n" +
 	"goroutines\x18\x02 \x01(\x04R\n" +
 	"goroutines\x12\x18\n" +
-	"\arunning\x18\x03 \x01(\rR\arunning\"v\n" +
+	"\arunning\x18\x03 \x01(\rR\arunning\x12\x12\n" +
+	"\x04worn\x18\x04 \x01(\bR\x04worn\"v\n" +
 	"\aRequest\x12\x10\n" +
 	"\x03req\x18\x01 \x01(\x04R\x03req\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x12\n" +

@@ -19,7 +19,7 @@ TASK, ACTOR_CREATE, ACTOR_CALL = 0, 1, 2
 # Components.
 OWNER, STORE = 1, 2
 
-VERSION, MIN_VERSION = 2, 1
+VERSION, MIN_VERSION = 3, 2
 MAX_FRAME = 64 << 20
 MAX_META = 4 << 10
 STREAMING = -1
@@ -385,6 +385,7 @@ class Stats:
     heap_bytes: int = 0
     goroutines: int = 0
     running: int = 0
+    worn: bool = False
 
 
 @dataclass(slots=True)
@@ -484,7 +485,7 @@ _TYPES: dict[type[Any], str] = {
     StreamItem: "y u u Result",
     Blocked: "y u *y",
     Unblocked: "y u",
-    Stats: "u u u",
+    Stats: "u u u b",
     Request: "u t y TraceContext",
     Reply: "u y Error",
     Resync: "u u",

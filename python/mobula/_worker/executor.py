@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from .actor import Actor
 from .arguments import Holds, arguments, keep
 from .blocking import Blocking
 from .call import Call
+from .growth import Growth, resident
 from .interrupt import Interrupts
 from .streaming import Streaming
 from .user import run
@@ -47,6 +47,7 @@ class Executor:
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
         self._stats = 0
+        self._growth = Growth()
 
     def run(self) -> None:
         """Runs tasks until the node lets the worker go."""
@@ -102,7 +103,9 @@ class Executor:
         now = time.time_ns()
         if now - self._stats > _STATS_EVERY:
             self._stats = now
-            client.out.append(codec.message(m.Stats(_rss(), threading.active_count(), len(self.calls))))
+            del done, holds
+            worn = main and work.kind == m.TASK and not self.calls and self._growth.too_much()
+            client.out.append(codec.message(m.Stats(resident(), threading.active_count(), len(self.calls), worn)))
         client.maybe_flush()
         if self.drain:
             self.idle.done()
@@ -206,11 +209,3 @@ class Executor:
                 self.pending -= len(back)
                 back.reverse()
                 return back
-
-
-def _rss() -> int:
-    try:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-    except OSError:
-        return 0
