@@ -71,12 +71,12 @@ func TestWhatIsMixedTeachesNothing(t *testing.T) {
 	}
 }
 
-// Tasks with large arguments are with the owner one at a time where there is memory for one, and all the same at once when nothing has
+// Tasks with large arguments are with the owner one at a time where there is memory for one, and another all the same when nothing has
 // ended for long.
 func TestTheLineWaitsForMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		deps := [][]int32{{}, {}, {0}, {1}, {0, 1}}
-		x := newWorld(t, parsed(t, request(deps, 2, 3, 4)), 1000*mib)
+		deps := [][]int32{{}, {}, {0}, {1}, {0, 1}, {0, 1}}
+		x := newWorld(t, parsed(t, request(deps, 2, 3, 4, 5)), 1000*mib)
 		x.size = 200 * mib
 		for range 2 {
 			x.resolve(0)
@@ -92,7 +92,12 @@ func TestTheLineWaitsForMemory(t *testing.T) {
 		x.now += int64(patience) + 1
 		x.step(heaps{900 * mib})
 		if n := len(x.waiting); n != 2 {
-			t.Fatalf("%v are with the owner though nothing has ended for long, want both", x.waiting)
+			t.Fatalf("%v are with the owner when nothing has ended for long, want one more", x.waiting)
+		}
+		x.now += int64(patience) + 1
+		x.step(heaps{900 * mib})
+		if n := len(x.waiting); n != 3 {
+			t.Fatalf("%v are with the owner when nothing has ended for longer, want another one", x.waiting)
 		}
 		for len(x.waiting) > 0 {
 			x.step(resolved{[]client.Watched{{Token: int(x.waiting[0]), Result: &wire.Result{Kind: wire.ResultInline}}}})

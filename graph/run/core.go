@@ -94,6 +94,7 @@ type core struct {
 	flying   int             // submitted and not resolved
 	gap      float64         // ns between two results, smoothed
 	last     int64           // when the last came
+	forced   int64           // when a task was last let out without memory for it
 	parts    map[int64]int32 // uses left of single results, by task and part
 	early    []int32         // let go, and their results are here
 	late     []int32         // with the owner since an earlier core, and not let go by this one
@@ -351,9 +352,16 @@ func (c *core) let(now int64) {
 	}
 }
 
-// fits tells whether there is memory for a task beside those that run. It runs all the same where nothing ends for long.
+// fits tells whether there is memory for a task beside those that run. Where nothing ends for long, another runs all the same.
 func (c *core) fits(now int64, t int32) bool {
-	return c.memory == nil || c.flying == 0 || now-c.last > int64(patience) || c.memory.fits(c.share(t))
+	if c.memory == nil || c.flying == 0 || c.memory.fits(c.share(t)) {
+		return true
+	}
+	if now-max(c.last, c.forced) <= int64(patience) {
+		return false
+	}
+	c.forced = now
+	return true
 }
 
 func (c *core) share(t int32) share {
