@@ -28,13 +28,13 @@ func (n *Node) startStore() error {
 		return err
 	}
 	seg := segment.Config{Size: n.cfg.StoreBytes}
-	if n.cfg.Keep && !n.cfg.Bound {
-		seg.Path = filepath.Join(n.cfg.StoreDir, n.segmentName())
+	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
+		seg.Path = path
 	}
 	if n.shm, err = objectstore.OpenMemory(seg); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 	}
-	if n.spiller, err = spill.Open(n.spillConfig(sup)); err != nil {
+	if n.spiller, err = spill.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
 		return err
 	}
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
@@ -85,10 +85,20 @@ func (n *Node) segmentName() string {
 	return fmt.Sprintf("mobula-%d-%s", os.Getuid(), fingerprint(n.dir))
 }
 
-func (n *Node) spillConfig(parent actors.Parent) spill.Config {
+// lasting tells whether the store's objects outlive the process: of a node that may be started again. One that
+// goes with its program takes over what one in the same directory has left.
+func (n *Node) lasting(segment string) bool {
+	if !n.cfg.Keep || !n.cfg.Bound {
+		return n.cfg.Keep
+	}
+	_, err := os.Stat(segment)
+	return err == nil
+}
+
+func (n *Node) spillConfig(parent actors.Parent, lasting bool) spill.Config {
 	cfg := spill.Default(n.segmentName())
 	cfg.URLs, cfg.Dir = n.cfg.SpillURLs, filepath.Join(n.dir, "spill")
-	cfg.Restarts, cfg.Keep = n.cfg.Keep, n.cfg.Keep
+	cfg.Restarts, cfg.Keep = lasting, lasting
 	cfg.Parent, cfg.Logger = parent, n.cfg.Logger
 	return cfg
 }

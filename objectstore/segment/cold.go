@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -30,7 +31,7 @@ func populateAll(b []byte) error {
 	}
 	for {
 		switch err := unix.Madvise(pages(b), unix.MADV_POPULATE_WRITE); err {
-		case nil:
+		case nil, unix.EINVAL: // before 5.14 the kernel does not know it
 			return nil
 		case unix.EINTR, unix.EAGAIN:
 		default:
@@ -84,8 +85,8 @@ type uffdCopyArg struct {
 }
 
 // fill makes dst's missing pages with src's bytes in them: no zeroing first, no fault, no
-// file lock. Both are whole pages. It tells whether it could be done at all; an
-// error means that memory is short.
+// file lock. Both are whole pages. It tells whether it could be done at all: not where some of
+// the pages are there. An error means that memory is short.
 func fill(dst, src []byte) (bool, error) {
 	fd, _, e := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|uffdUserModeOnly, 0, 0)
 	if e != 0 {
@@ -108,8 +109,15 @@ func fill(dst, src []byte) (bool, error) {
 		}
 	})
 	runtime.KeepAlive(src)
+	if errors.Is(first.err, errPresent) {
+		return false, nil
+	}
 	return true, first.err
 }
+
+// errPresent says that a page was there already, of a reservation made ahead. Its neighbours may be missing: who
+// writes them while they are registered waits for good.
+var errPresent = errors.New("a page to be made is there already")
 
 func fillPart(fd uintptr, dst, src []byte) error {
 	for len(dst) > 0 {
@@ -120,9 +128,8 @@ func fillPart(fd uintptr, dst, src []byte) error {
 		case 0:
 			n = len(dst)
 		case unix.EAGAIN, unix.EINTR:
-		case unix.EEXIST: // reserved after all, as all of it is then
-			n = len(dst)
-			copy(dst, src)
+		case unix.EEXIST:
+			return errPresent
 		default:
 			return unavailable("fill %d bytes: %v", len(dst), e)
 		}

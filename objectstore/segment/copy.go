@@ -66,10 +66,23 @@ func (m *Mapping) Write(e wire.Extent, src []byte) error {
 	return nil
 }
 
-// resident tells whether the first page of b has content. The store grants extents of which
-// all pages are reserved, or none: one page tells which. A page that is reserved and
-// was never used counts as none; bringing it once more does no harm.
+// residentStep is how far the pages are apart that resident looks at: memory is brought in such pieces and larger ones.
+const residentStep = 1 << 20
+
+// resident tells whether b has memory all along. An extent that was granted without may have some of
+// it all the same, of a reservation made ahead or of a writer that gave up. A page that is reserved and was
+// never used counts as none; bringing it once more does no harm.
 func resident(b []byte) bool {
+	for at := 0; at < len(b); at += residentStep {
+		if !present(b[at:]) {
+			return false
+		}
+	}
+	return present(b[len(b)-1:])
+}
+
+// present tells whether the first page of b has content.
+func present(b []byte) bool {
 	p := pages(b[:1])
 	var vec [1]byte
 	_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(address(p)), pageSize, uintptr(unsafe.Pointer(&vec[0])))

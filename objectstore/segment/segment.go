@@ -140,11 +140,10 @@ func (s *Segment) Reserve(rs []Range) error {
 	if err := s.Look(rs); err != nil {
 		return err
 	}
-	for i, r := range rs {
+	for _, r := range rs {
 		if err := fallocate(s.file, 0, r); err != nil {
-			for _, done := range rs[:i+1] {
-				_ = s.Punch([]Range{done}) // what was not there before holds nothing
-			}
+			// The kernel takes back what it had brought for this range. Nothing is punched: of a range that was taken
+			// ahead of need, a part may be granted by now and have been written.
 			return unavailable("fallocate of %d bytes: %v: enlarge %s or give the store a smaller limit", r.Size, err, s.where())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -230,6 +232,69 @@ func copyAll(t *testing.T, s *Segment, m *Mapping, cold bool) {
 		if err := Populate(view(t, m, 4096, uint64(n), true)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A reservation made ahead may cover a part of an extent that is granted without memory, and end anywhere.
+func TestAWriteIntoWhatIsPartlyThere(t *testing.T) {
+	s := open(t, Config{Size: 64 * mib})
+	m := mapping(t, s)
+	src := make([]byte, 3*parallelFrom)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	for _, part := range []Range{{0, 10*mib + 3*pageSize}, {9*mib + pageSize, 2 * mib}, {20*mib - 5*pageSize, 44 * mib}} {
+		for _, used := range []bool{false, true} {
+			if err := s.Punch([]Range{{0, 64 * mib}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Reserve([]Range{part}); err != nil {
+				t.Fatal(err)
+			}
+			if used {
+				clear(view(t, m, part.Off, part.Size, true))
+			}
+			if err := m.Write(wire.Extent{Off: 4096, Size: uint64(len(src))}, src); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(view(t, m, 4096, uint64(len(src)), false), src) {
+				t.Fatalf("with memory at %v, used: %v, the bytes did not arrive as they were", part, used)
+			}
+		}
+	}
+}
+
+// What was written stays where a reservation that covers it too fails: the segment does not know what is granted.
+func TestAReservationThatFailsTakesNothingAway(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); errors.Is(err, unix.EPERM) {
+		t.Skip("a tmpfs of one's own takes CAP_SYS_ADMIN")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	free := func(*os.File) (uint64, string) { return 1 << 40, "a test's bound" } // and then others take it
+	s := open(t, Config{Size: 64 * mib, Path: filepath.Join(dir, "segment"), Memory: free})
+	m := mapping(t, s)
+	src := bytes.Repeat([]byte{7}, 4*mib)
+	if err := m.Write(wire.Extent{Off: 2 * mib, Size: uint64(len(src))}, src); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reserve([]Range{{0, 8 * mib}, {8 * mib, 32 * mib}}); !errors.Is(err, errs.ErrSegmentUnavailable) {
+		t.Fatalf("40 of 16 MiB: %v", err)
+	}
+	if err := s.Reserve([]Range{{0, 40 * mib}}); !errors.Is(err, errs.ErrSegmentUnavailable) {
+		t.Fatalf("40 of 16 MiB: %v", err)
+	}
+	if !bytes.Equal(view(t, m, 2*mib, uint64(len(src)), false), src) {
+		t.Error("what was written is gone")
+	}
+	if n, err := s.Blocks(); err != nil || n > 8*mib {
+		t.Errorf("%d bytes are taken, %v; want no more than the first range", n, err)
 	}
 }
 

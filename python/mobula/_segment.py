@@ -20,6 +20,7 @@ from .exceptions import ProtocolError, SegmentUnavailableError
 
 PAGE = mmap.PAGESIZE
 _COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
+_APART = 1 << 20  # pages that tell whether an extent has memory: it is brought in such pieces and larger ones
 
 _HUGE = 2 << 20  # bytes of a huge page
 _MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
@@ -129,10 +130,13 @@ class Segment:
             self._areas = {}
 
     def _resident(self, a: _Area, e: Extent) -> bool:
-        """Whether the extent's first page has memory; the store grants all of an extent's pages or none."""
+        """Whether the extent has memory all along: one that was granted without may have some of it, of a reservation made ahead."""
         vec = ctypes.create_string_buffer(1)
-        at = (a.address + e.off) & ~(PAGE - 1)
-        return _libc.mincore(at, PAGE, vec) != 0 or vec.raw[0] & 1 != 0
+        at, end = a.address + e.off, a.address + e.off + e.size
+        for p in (*range(at, end, _APART), end - 1):
+            if _libc.mincore(p & ~(PAGE - 1), PAGE, vec) == 0 and not vec.raw[0] & 1:
+                return False
+        return True
 
 
 class Room(mmap.mmap):
@@ -155,8 +159,12 @@ class Room(mmap.mmap):
         if lo < hi:
             _libc.madvise(lo, hi - lo, _MADV_HUGEPAGE)  # without them it is slower, no more
         half = (at + len(self) // 2) // _HUGE * _HUGE
-        with concurrent.futures.ThreadPoolExecutor(2) as two:
-            codes = set(two.map(_populate, (at, half), (half - at, at + len(self) - half)))
+        parts = (at, half), (half - at, at + len(self) - half)
+        try:
+            with concurrent.futures.ThreadPoolExecutor(2) as two:
+                codes = set(two.map(_populate, *parts))
+        except RuntimeError:  # no thread can be started
+            codes = set(map(_populate, *parts))
         for code in codes - {0, errno.EINVAL}:
             raise OSError(code, os.strerror(code))
         return errno.EINVAL not in codes
