@@ -40,8 +40,11 @@ type Config struct {
 	// WarmBytes of free, backed memory stay after WarmIdle without a create. Default 16 MiB, 10 s.
 	WarmBytes uint64
 	WarmIdle  time.Duration
-	// CollectEvery bounds how often clients are asked to collect garbage before objects are
-	// spilled, CollectWait is what they are given for it. Default 30 s, 20 ms.
+	// CollectThreshold is the share of Limit above which clients are asked to collect garbage, which may hold
+	// handles. Default 0.7, as Ray's high_plasma_storage_usage.
+	CollectThreshold float64
+	// CollectEvery bounds how often they are asked, CollectWait is what they are given for it before objects
+	// are spilled. Default 30 s, 20 ms.
 	CollectEvery, CollectWait time.Duration
 	// LogEvery bounds repeated log lines of one kind. Default 10 s.
 	LogEvery time.Duration
@@ -55,7 +58,7 @@ func DefaultConfig(limit uint64) Config {
 	return Config{
 		Limit: limit, SpillThreshold: 0.8, MinSpillBytes: 100 << 20, MaxFused: 2000, MaxSpills: 4, MaxRestores: 4,
 		ArgsFraction: 0.7, FallbackBytes: limit, Stall: time.Second, ReserveStep: 64 << 20, ColdFrom: 64 << 20, WarmBytes: 16 << 20,
-		WarmIdle: 10 * time.Second, CollectEvery: 30 * time.Second, CollectWait: 20 * time.Millisecond,
+		WarmIdle: 10 * time.Second, CollectThreshold: 0.7, CollectEvery: 30 * time.Second, CollectWait: 20 * time.Millisecond,
 		LogEvery: 10 * time.Second, RetrySpill: 100 * time.Millisecond,
 	}
 }
@@ -70,6 +73,7 @@ func (c Config) Validate() error {
 	}
 	bad(c.Limit >= 4096 && c.Limit <= 1<<46, "limit of %d bytes, want 4 KiB to 64 TiB", c.Limit)
 	bad(c.SpillThreshold > 0 && c.SpillThreshold <= 1, "spill threshold %v, want above 0 and at most 1", c.SpillThreshold)
+	bad(c.CollectThreshold > 0 && c.CollectThreshold <= 1, "collect threshold %v, want above 0 and at most 1", c.CollectThreshold)
 	bad(c.ArgsFraction > 0 && c.ArgsFraction <= 1, "argument fraction %v, want above 0 and at most 1", c.ArgsFraction)
 	bad(c.MaxFused > 0, "%d fused objects, want at least 1", c.MaxFused)
 	bad(c.MaxSpills > 0 && c.MaxRestores > 0, "%d spills and %d restores at a time, want at least 1", c.MaxSpills, c.MaxRestores)

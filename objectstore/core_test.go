@@ -140,6 +140,9 @@ func TestSpillStartsAboveTheThreshold(t *testing.T) {
 	for i := range 64 {
 		w.put(1, put(i), one)
 		held, started := w.c.alloc.Held(), len(w.jobs) > 0 || w.c.spills > 0 || w.c.spillAt > 0
+		if asked := w.collects > 0; asked != (held > limit*7/10) {
+			t.Fatalf("asked to collect: %v, at %d of %d bytes", asked, held, limit)
+		}
 		if below := held <= limit*8/10; below && started && w.c.spills > 0 {
 			t.Fatalf("spilling at %d of %d bytes", held, limit)
 		} else if !below {

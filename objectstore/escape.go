@@ -176,7 +176,7 @@ func (c *Core) fallback(d *demand) {
 // step is what is reserved at a time, ahead of what is needed: a part of what the store has, so that a
 // small one does not hold memory that it never uses.
 func (c *Core) step() uint64 {
-	return min(max(c.cfg.ReserveStep/8, c.alloc.Backed()/16), c.cfg.ReserveStep) &^ (alloc.Page - 1)
+	return max(alloc.Page, min(max(c.cfg.ReserveStep/8, c.alloc.Backed()/16), c.cfg.ReserveStep)&^(alloc.Page-1))
 }
 
 // warmth keeps some memory reserved ahead of demand while the store is used, and gives it

@@ -137,13 +137,18 @@ func (c *Core) makeRoom(d *demand) (placed, coming bool) {
 	return false, c.spills > 0 || (c.cold.n > 0 && c.canSpill())
 }
 
-// trim spills while the store is above its threshold.
+// trim asks for what is no longer used, and spills, while the store is above its thresholds.
 func (c *Core) trim() {
 	used := c.alloc.Used() - c.second.bytes
-	if most := uint64(float64(c.alloc.Limit()) * c.cfg.SpillThreshold); used > most {
+	if used > c.share(c.cfg.CollectThreshold) {
+		c.askCollect()
+	}
+	if most := c.share(c.cfg.SpillThreshold); used > most {
 		c.spill(used-most, false)
 	}
 }
+
+func (c *Core) share(of float64) uint64 { return uint64(float64(c.alloc.Limit()) * of) }
 
 func (c *Core) minSpill() uint64 { return min(c.cfg.MinSpillBytes, c.alloc.Limit()/8) }
 
