@@ -83,11 +83,18 @@ def _returns(o: Mapping[str, Any]) -> int:
     return count_returns(1 if o.get("num_returns") is None else o["num_returns"])
 
 
+def _retry_exceptions(o: Mapping[str, Any]) -> bool:
+    given = o.get("retry_exceptions")
+    if given is None or isinstance(given, bool):
+        return bool(given)
+    raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, or False")
+
+
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
     return TaskOptions(
         func=func, num_returns=_returns(o), resources=_resources(o, False), max_retries=_whole(o, "max_retries", 3, -1),
-        retry_exceptions=bool(o.get("retry_exceptions")), isolate=bool(o.get("isolated")),
+        retry_exceptions=_retry_exceptions(o), isolate=bool(o.get("isolated")),
         backpressure=_backpressure(o), spread=_spread(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1)
 
 

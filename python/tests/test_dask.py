@@ -27,6 +27,7 @@ from dask.delayed import delayed  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import MobulaDaskCallback, ProgressBar, RayDaskCallback, _plan, _ship, get, get_sync  # noqa: E402
+from mobula.dask._get import references  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -162,6 +163,41 @@ def test_a_split_is_one_task_with_as_many_results(node: Any, shipped: Any) -> No
         assert get(dsk, out) == want
     assert len(shipped[-1].chains) == 19
     assert get(dsk, out + [("part", 0, 0)]) == want + (0,)
+    assert mobula.get(list(references(dsk, out))) == list(want) and len(shipped[-1].chains) == 7  # persist
+
+
+def test_a_split_is_one_task_while_it_is_watched(node: Any, shipped: Any) -> None:
+    dsk: dict[Any, Any] = {"n": (inc, 1), "same": "n", "group": (lambda n: [n, n + 1, n + 2], "same")}
+    dsk.update({("part", i): (operator.getitem, "group", i) for i in range(3)})
+    dsk["sum"] = (sum, [("part", i) for i in range(3)])
+    begun: list[Any] = []
+    finished: list[Any] = []
+
+    class Watch(Callback):  # type: ignore[misc]
+        def _pretask(self, key: Any, dsk: Any, state: Any) -> None:
+            begun.append(key)
+
+        def _finish(self, dsk: Any, state: Any, failed: bool) -> None:
+            finished.extend(state["finished"])
+
+    with Watch():
+        assert get(dsk, "sum") == 9
+    assert [len(c) for c in shipped[-1].chains] == [2, 1]
+    assert begun.index("n") < begun.index("group") < begun.index(("part", 0)) < begun.index("sum")
+    assert sorted(map(str, begun)) == sorted(map(str, dsk)) == sorted(map(str, finished))
+
+
+def test_tasks_of_which_the_same_is_said_are_one(node: Any, shipped: Any) -> None:
+    def split() -> list[int]:
+        return [1, 2, 3]
+
+    for apart, tasks in ((False, 2), (True, 5)):
+        with dask.annotate(retries=2):
+            parts = delayed(split, nout=3)()
+        with dask.annotate(retries=1 if apart else 2):
+            total = delayed(sum)(list(parts))
+        assert total.compute(scheduler=get, optimize_graph=False) == 6
+        assert len(shipped[-1].chains) == tasks
 
 
 def test_intermediates_are_freed_while_the_graph_runs(node: Any, shipped: Any) -> None:
@@ -416,6 +452,17 @@ class _Post:
     def __call__(self, key: Any, result: Any, pre_state: Any) -> None:
         with open(self.path, "a") as f:
             f.write(f"{key} {result} {pre_state}\n")
+
+
+def test_tasks_that_run_as_one_are_watched_one_by_one(node: Any, shipped: Any) -> None:
+    paths = [os.path.join(_runtime.client().welcome.job_dir, name) for name in ("first", "second")]
+    with MobulaDaskCallback(pretask=_pre, posttask=_Post(paths[0])), MobulaDaskCallback(ray_posttask=_Post(paths[1])):
+        assert get({"x": 1, "y": (inc, "x"), "z": (add, "y", 10)}, "z") == 12
+    assert len(shipped[-1].chains) == 1
+    for path, states in zip(paths, (("('y', [1])", "('z', [2])"), (None, None))):
+        with open(path) as f:
+            lines = f.read().splitlines()
+        assert lines == [f"y 2 {states[0]}", f"z 12 {states[1]}"]
 
 
 def test_callbacks_by_name_and_wrong_ones() -> None:

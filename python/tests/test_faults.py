@@ -27,6 +27,7 @@ import dask.array as da  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import get  # noqa: E402
+from mobula.dask._get import references  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -81,6 +82,23 @@ def test_a_task_that_always_segfaults_is_named(node: Any) -> None:
     usable()
 
 
+def dies(path: str) -> None:
+    with open(path, "a") as f:
+        f.write("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_task_that_kills_three_workers_is_given_up(node: Any, tmp_path: Any) -> None:
+    path = str(tmp_path / "deaths")
+    with pytest.raises(x.WorkerCrashedError, match="the task 'killer'"):
+        get({"killer": (dies, path), "after": (inc, "killer")}, "after", optimize_graph=False)
+    assert os.path.getsize(path) == 3
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), pytest.raises(x.WorkerCrashedError):
+        get({"killer": (dies, path)}, "killer")
+    assert os.path.getsize(path) == 4
+    usable()
+
+
 def hoard(mib: int) -> int:
     a = np.ones(mib << 17)
     time.sleep(60)
@@ -94,11 +112,37 @@ def test_a_task_out_of_memory_is_named(node: Any) -> None:
     usable()
 
 
+left: list[Any] = []
+
+
+def leave(mib: int) -> int:
+    """Leaves memory behind in the worker, and says which that is."""
+    left.append(np.ones(mib << 17))
+    return os.getpid()
+
+
+def test_a_worker_in_which_tasks_leave_memory_is_replaced(node: Any) -> None:
+    task = mobula.remote(leave)
+    used: set[int] = set()
+
+    def replaced() -> bool:
+        """A worker that has had a task before, and was left with memory since, is gone."""
+        pid = mobula.get(task.remote(320 if used else 0))
+        used.add(pid)
+        return any(not os.path.exists(f"/proc/{p}") for p in used)
+
+    until(replaced, 30)
+    assert {w["pid"] for w in request("list.workers", {})["rows"] if w["state"] == "ready"} - used or mobula.get(task.remote(0)) not in used
+    usable()
+
+
 def hold_the_gil(seconds: int) -> None:
     ctypes.PyDLL(None).sleep(seconds)
 
 
 def test_a_gil_that_is_held_does_not_hold_up_an_interrupt(node: Any) -> None:
+    ref = mobula.put(np.arange(1_000_000))
+    kept = da.ones(1_000_000, chunks=250_000).persist(scheduler=references)
     begun = time.monotonic()
     timer = threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
@@ -106,7 +150,18 @@ def test_a_gil_that_is_held_does_not_hold_up_an_interrupt(node: Any) -> None:
         get({("held", i): (hold_the_gil, 600) for i in range(2)}, [("held", 0), ("held", 1)])
     assert time.monotonic() - begun < 10
     timer.join()
+    assert mobula.get(ref)[-1] == 999_999 and kept.sum().compute(scheduler=get) == 1_000_000  # nothing is lost
+    del ref, kept
     usable()  # both workers are given up after a grace
+
+
+def test_a_task_that_holds_the_gil_is_cancelled_by_force(node: Any) -> None:
+    ref = mobula.remote(hold_the_gil).remote(600)
+    until(lambda: mobula.available_resources().get("CPU") == 1, 20)
+    mobula.cancel(ref, force=True)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(ref, timeout=20)
+    usable()
 
 
 def slow(a: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import json
 import os
@@ -78,6 +79,45 @@ def test_large_objects_are_pinned_while_they_are_viewed(node: Any) -> None:
     del view
     until(lambda: not objects())
     assert until(lambda: _api.request("node.status", None)["store"]["held"] == 0)
+
+
+def test_frames_are_read_in_place(node: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": np.arange(1_000_000.0), "b": np.arange(1_000_000.0), "c": np.arange(1_000_000)})
+    ref = mobula.put(frame)
+    got = mobula.get(ref)
+    pd.testing.assert_frame_equal(got, frame)
+    columns = [got[c].to_numpy() for c in frame]
+    assert not any(c.flags.writeable or c.flags.owndata for c in columns)
+    assert until(lambda: pins(name(ref))) == 1
+    del got, columns[1:]
+    time.sleep(0.1)
+    assert pins(name(ref)) == 1 and columns[0][-1] == 999_999  # a column keeps it
+    with pytest.raises(ValueError, match="read-only"):
+        columns[0][0] = 1
+    own = mobula.get(ref).copy()
+    own.loc[0, "a"] = -1.0
+    assert mobula.get(ref)["a"][0] == 0
+    del columns, own  # whose names of columns are the store's still
+    until(lambda: pins(name(ref)) == 0)
+
+
+def test_references_in_cycles_are_collected_when_the_store_fills(node: Any) -> None:
+    class Holder:
+        pass
+
+    gc.disable()
+    try:
+        for _ in range(4):  # 32 MiB of 64 that nobody can reach
+            h: Any = Holder()
+            h.own, h.ref = h, mobula.put(np.ones(1 << 20))
+        del h
+        assert len(objects()) == 4
+        ref = mobula.put(np.ones(2 << 20))  # above 0.7 of the store
+        until(lambda: len(objects()) == 1)
+    finally:
+        gc.enable()
+    assert mobula.get(ref)[0] == 1
 
 
 def test_more_than_the_store_holds(node: Any) -> None:

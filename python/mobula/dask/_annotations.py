@@ -27,9 +27,10 @@ class Notes:
     def of(self, key: Key) -> Optional[Note]:
         return self._by_key.get(key, self._general)
 
-    def apart(self) -> bool:
-        """Whether tasks differ: then none are run as one."""
-        return bool(self._by_key)
+    def alike(self, a: Key, b: Key) -> bool:
+        """Whether the same is said of two tasks."""
+        x, y = self.of(a), self.of(b)
+        return x is y or x == y
 
 
 def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:

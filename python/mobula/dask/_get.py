@@ -29,7 +29,7 @@ class Scheduler:
             return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
-        return nested(keys, collect(ship(p, wanted, fuse=kwargs.get("optimize_graph", True) and fusing(), notes=notes), wanted))
+        return nested(keys, collect(ship(p, wanted, fuse=fusing(kwargs), notes=notes), wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
         """Starts what collections need and gives collections whose graphs hold references to the results."""
@@ -49,7 +49,7 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     """A scheduler that does not wait: results are references, of literals the literals."""
     p = plan(dsk, keys)
     wanted = flat_keys(keys)
-    s = ship(p, wanted, notes=notes_of(dsk, kwargs))
+    s = ship(p, wanted, fuse=fusing(kwargs), notes=notes_of(dsk, kwargs))
     return nested(keys, {k: s.result(k) for k in wanted})
 
 

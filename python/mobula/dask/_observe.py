@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from dask._task_spec import Alias
 from dask.callbacks import local_callbacks, unpack_callbacks
 from dask.local import finish_task, start_state_from_dask
 from dask.order import order
+from dask.task_spec import Alias
 
 from .._api import get as fetch
 from .._refs import ObjectRef
 from ._plan import Key, Plan, flat_keys, nested, normal, plan
-from ._ship import Shipped, collect, ship, stopping
+from ._ship import Shipped, collect, fusing, ship, stopping
 from .callbacks import Active, taken
 
 WORKER = 0  # which of the node's workers ran a task is not told
@@ -27,13 +27,14 @@ def observed(dsk: Any, keys: Any, kwargs: Mapping[str, Any], notes: Any) -> tupl
     with local_callbacks(kwargs.get("callbacks")) as theirs, taken(kwargs.get("mobula_callbacks") or ()) as ours:
         if not theirs and not ours._callbacks:
             return False, None
-        return True, _Observed(theirs or (), ours).compute(dsk, keys, notes)
+        return True, _Observed(theirs or (), ours, fusing(kwargs)).compute(dsk, keys, notes)
 
 
 class _Observed:
-    def __init__(self, theirs: Any, ours: Active) -> None:
+    def __init__(self, theirs: Any, ours: Active, fuse: bool) -> None:
         self._theirs = theirs
         self._ours = ours
+        self._fuse = fuse
 
     def compute(self, dsk: Any, keys: Any, notes: Any) -> Any:
         graph = normal(dsk)
@@ -64,8 +65,8 @@ class _Observed:
 
     def _run(self, p: Plan, graph: Any, wanted: Sequence[Key], state: dict[str, Any], notes: Any) -> dict[Key, Any]:
         _, _, pretask, posttask, _ = unpack_callbacks(self._theirs) if self._theirs else ((), (), (), (), ())
-        s = ship(p, wanted, everything=bool(posttask or self._ours.of("postsubmit") or self._ours.of("presubmit")), events=bool(self._theirs),
-                 notes=notes, watch=self._ours)
+        everything = bool(posttask or self._ours.of("postsubmit") or self._ours.of("presubmit"))
+        s = ship(p, wanted, fuse=self._fuse, everything=everything, events=bool(self._theirs), notes=notes, watch=self._ours)
         refs = [r for k in wanted if type(r := s.result(k)) is ObjectRef]
         for f in self._ours.of("postsubmit_all"):
             f(refs, graph)
@@ -86,6 +87,9 @@ class _Follow:
         self._pretask = pretask
         self._posttask = posttask
         self._key = order(s.plan.nodes).get
+        self._parts: dict[Key, list[Key]] = {}  # of a task that gives several results, the tasks that would take them out
+        for part, (key, _) in s.plan.parts.items():
+            self._parts.setdefault(key, []).append(part)
 
     def follow(self) -> None:
         s = self._s
@@ -93,10 +97,14 @@ class _Follow:
         self._aliases()
         for e in s.graph.events():
             for n in e.done:
-                self._done(s.chains[n][-1], fetch(s.graph.refs[n]) if self._posttask else None)
+                chain = s.chains[n]
+                for key in (*chain, *self._parts.get(chain[-1], ())):
+                    if self._state["waiting"].get(key):
+                        self._aliases()  # it takes what is before it by another name
+                    self._done(key, fetch(s.graph.refs[n]) if self._posttask else None)
             self._aliases()
             for n in e.started:
-                self._begun(s.chains[n][-1])
+                self._begun(s.chains[n][0])
 
     def _begun(self, key: Key) -> None:
         state = self._state

@@ -16,7 +16,7 @@ import types
 from typing import Any, Hashable, Optional, Sequence
 
 import cloudpickle
-from dask._task_spec import GraphNode
+from dask.task_spec import GraphNode
 
 from .. import _functions, _refs, _runtime, _value
 from .._graphs import Builder
@@ -167,17 +167,18 @@ def run(payload: bytes, *values: Any) -> Any:
 
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     around = data.pop(AROUND, None)
-    if around is None:
-        result = None
-        for node, link in nodes:
-            if link is not None:
-                data[link] = result
-            result = node(data)
-            if link is not None:
-                del data[link]
-        return result
-    ((node, _),) = nodes  # what is watched is not fused
-    taken = list(data.values())
+    result = None
+    for node, link in nodes:
+        if link is not None:
+            data[link] = result
+        result = node(data) if around is None else _watched(around, node, data)
+        if link is not None:
+            del data[link]
+    return result
+
+
+def _watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hashable, Any]) -> Any:
+    taken = [data[d] for d in node.dependencies]
     states = [before(node.key, taken) if before is not None else None for before, _ in around]
     result = node(data)
     for (_, after), state in zip(around, states):

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any, Hashable, Iterable, Iterator
+from typing import Any, Callable, Hashable, Iterable, Iterator
 
-from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
+from dask._task_spec import convert_legacy_graph
 from dask.core import flatten
+from dask.task_spec import Alias, DataNode, GraphNode, Task, TaskRef
 
 from .._refs import ObjectRef
 
 Key = Hashable
+Alike = Callable[[Key, Key], bool]  # whether the same is said of two tasks
+
+
+def _any(a: Key, b: Key) -> bool:
+    return True
 
 
 class Plan:
@@ -63,9 +69,9 @@ class Plan:
                     done.add(key)
                     self._leave(key)
 
-    def split_up(self, wanted: Iterable[Key]) -> None:
+    def split_up(self, wanted: Iterable[Key], alike: Alike = _any) -> None:
         """Lets tasks of which others only take items give these items themselves: a shuffle's split of a partition into P parts then is one task with
-        P results, and not one result and P tasks that each take a part of it."""
+        P results, and not one result and P tasks that each take a part of it. Only tasks that are alike become one."""
         wanted = {self.find(k) for k in wanted}
         users: dict[Key, list[Key]] = {}
         for key in self.tasks:
@@ -76,7 +82,7 @@ class Plan:
             items = users.get(key, ())
             if key in wanted or key in gone or len(items) < 2:
                 continue
-            indices = [_item(self.nodes[u]) if u not in wanted else None for u in items]
+            indices = [_item(self.nodes[u]) if u not in wanted and alike(key, u) else None for u in items]
             if None in indices:
                 continue
             order = {i: n for n, i in enumerate(dict.fromkeys(indices))}
@@ -87,9 +93,10 @@ class Plan:
         if gone:
             self.tasks = [k for k in self.tasks if k not in gone]
 
-    def chains(self, wanted: Iterable[Key]) -> list[list[Key]]:
+    def chains(self, wanted: Iterable[Key], alike: Alike = _any) -> list[list[Key]]:
         """The tasks again, those that follow one another alone in one list: each but the first takes the one before it and no other task, each
-        but the last is taken by nothing else and is not wanted. Such tasks are best run as one: nothing else could run between them."""
+        but the last is taken by nothing else and is not wanted. Such tasks, where they are alike, are best run as one: nothing else could
+        run between them."""
         wanted = {self.find(k) for k in wanted}
         taken: dict[Key, int] = {}
         inputs: dict[Key, set[Key]] = {}
@@ -103,7 +110,8 @@ class Plan:
             chain: list[Key] = []
             if len(inputs[key]) == 1 and not self.nodes[key].block_fusion:
                 (before,) = inputs[key]
-                if taken[before] == 1 and before not in self.split and before not in wanted and not self.nodes[before].block_fusion:
+                if (taken[before] == 1 and before not in self.split and before not in wanted and not self.nodes[before].block_fusion
+                        and alike(before, key)):
                     chain = out.pop(before)
             chain.append(key)
             out[key] = chain

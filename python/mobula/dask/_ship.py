@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import dask
 
@@ -51,13 +51,14 @@ class Shipped:
 def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool = False, events: bool = False, notes: Optional[Notes] = None,
          watch: Optional[Active] = None) -> Shipped:
     """Sends a plan to the node. fuse: tasks that follow one another alone are one there. everything: all results can be referred to, not
-    only the wanted ones."""
+    only the wanted ones, and each task is there by itself."""
     s = Shipped(p)
-    fuse = fuse and not everything and not (notes and notes.apart())
+    fuse = fuse and not everything
+    alike = (notes.alike,) if notes else ()
     if fuse and splitting():
-        p.split_up(wanted)
+        p.split_up(wanted, *alike)
     packing = _Packing(s, watch)
-    for chain in p.chains(wanted) if fuse else ([key] for key in p.tasks):
+    for chain in p.chains(wanted, *alike) if fuse else ([key] for key in p.tasks):
         packing.task(chain, notes.of(chain[-1]) if notes else None)
     asked = list(range(len(s.numbers))) if everything else sorted({s.numbers[t] for k in wanted if (t := p.find(k)) in s.numbers})
     if asked:
@@ -107,8 +108,8 @@ class _Packing:
         """Packs tasks that are to run one after another in one place, as one."""
         s, p = self._s, self._s.plan
         key = chain[-1]
-        for f in self._presubmit:
-            value = f(p.nodes[key], key, self._refs(key))
+        said = [f(p.nodes[key], key, self._refs(key)) for f in self._presubmit]  # each is told, whatever another says
+        for value in said:
             if value is not None:
                 p.literals[key] = value
                 return
@@ -177,9 +178,9 @@ class _Packing:
                 f(self._s.plan.nodes[key], key, self._refs(key), self.builder.ref(n))
 
 
-def fusing() -> bool:
-    """Whether tasks that follow one another alone become one: unless Dask's configuration says no."""
-    return dask.config.get("optimization.fuse.active", None) is not False
+def fusing(kwargs: Mapping[str, Any]) -> bool:
+    """Whether tasks that follow one another alone become one: unless an argument of get, or Dask's configuration, says no."""
+    return bool(kwargs.get("optimize_graph", True)) and dask.config.get("optimization.fuse.active", None) is not False
 
 
 def splitting() -> bool:
