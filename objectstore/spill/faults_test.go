@@ -204,6 +204,11 @@ func realDisk(dir string) error {
 	if r := write(); r.err != nil { // it waits for the deletes
 		return fmt.Errorf("after objects were removed: %w", r.err)
 	}
+	for end := time.Now().Add(deadline); s.Stats().FilesDeleted < 4; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d files were deleted, want 4", s.Stats().FilesDeleted)
+		}
+	}
 	for end := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) {
 		err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
 		if err == nil {
@@ -213,11 +218,15 @@ func realDisk(dir string) error {
 			return fmt.Errorf("remount: %w", err)
 		}
 	}
-	if r := write(); !errors.Is(r.err, errs.ErrOutOfDisk) {
-		return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)
-	}
-	if st := s.Stats(); st.Targets[0].Health != Failed || !errors.Is(st.Targets[0].Why, storage.ErrReadOnly) {
-		return fmt.Errorf("read-only disk: %+v", st.Targets[0])
+	for end := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) { // it may count as full until it is asked again
+		if r := write(); !errors.Is(r.err, errs.ErrOutOfDisk) {
+			return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)
+		}
+		if st := s.Stats().Targets[0]; st.Health == Failed && errors.Is(st.Why, storage.ErrReadOnly) {
+			break
+		} else if time.Now().After(end) {
+			return fmt.Errorf("read-only disk: %+v", st)
+		}
 	}
 	done := make(chan error, 1)
 	s.Read(locs[5], make([]byte, 1<<20), func(err error) { done <- err })
