@@ -76,10 +76,11 @@ def test_workers_have_what_the_driver_had_imported(node: Any) -> None:
 
 def test_keys_nested_aliases_lists_and_literals(node: Any) -> None:
     dsk = {"x": 1, "y": (inc, "x"), "z": (add, "y", 10), "alias": "z", "list": ["x", "y", ["z", 4]], "text": "no key", ("t", 0): (inc, "alias"),
-           5: (inc, 1), b"b": (inc, 2), "ü": (inc, 3)}
+           5: (inc, 1), b"b": (inc, 2), "ü": (inc, 3), 2.5: (inc, 4), ("é", -0.5, ("ß",)): (add, 2.5, "ü")}
     assert get(dsk, "z") == 12
     assert get(dsk, ["z", ["alias", "text"], "list"]) == (12, (12, "no key"), [1, 2, [12, 4]])
     assert get(dsk, [("t", 0), 5, b"b", "ü", "x"]) == (13, 2, 3, 4, 1)
+    assert get(dsk, [2.5, ("é", -0.5, ("ß",))]) == (5, 9)
     assert get(dsk, []) == ()
     assert get_sync(dsk, ["z", ["alias", "text"], "list"]) == (12, (12, "no key"), [1, 2, [12, 4]])
 
@@ -120,6 +121,25 @@ def test_an_error_keeps_its_type_and_says_where(node: Any) -> None:
 def test_what_cannot_be_pickled_is_named(node: Any) -> None:
     with pytest.raises(mobula.exceptions.NotEncodableError, match="'the-task'.*lock"):
         get({"the-task": (inc, threading.Lock())}, "the-task")
+
+
+def test_a_graph_is_shipped_whole(node: Any, monkeypatch: Any) -> None:
+    """In a handful of messages, however many tasks it has."""
+    client = _runtime.client()
+    sent: list[bytes] = []
+    real = client.conn.write
+    monkeypatch.setattr(client.conn, "write", lambda chunks: (sent.extend(chunks), real(chunks)))
+
+    def messages(n: int) -> int:
+        del sent[:]
+        ref = references({**{("x", i): (inc, i) for i in range(n)}, "sum": (sum, [("x", i) for i in range(n)])}, "sum")
+        client.flush()
+        took = len(sent)
+        assert mobula.get(ref) == n * (n + 1) // 2
+        return took
+
+    messages(10)
+    assert 0 < messages(100) < 20 and 0 < messages(10_000) < 20
 
 
 def test_lambdas_closures_and_big_arrays_are_shipped_once(node: Any, monkeypatch: Any) -> None:

@@ -8,10 +8,12 @@ import queue
 import sys
 import threading
 import time
+from datetime import datetime
 from typing import Any, Iterator
 
 import cloudpickle
 import numpy as np
+import pandas as pd
 import pytest
 
 import mobula
@@ -211,7 +213,7 @@ def test_progress() -> None:
     assert progress([], file=shown) == []
 
 
-def test_memory_is_sampled(monkeypatch: Any) -> None:
+def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     """Dask's example, with what a store and a task take: both are seen, and each once."""
     monkeypatch.setenv("MPLBACKEND", "Agg")
 
@@ -255,10 +257,28 @@ def test_memory_is_sampled(monkeypatch: Any) -> None:
     assert len(ax.get_lines()) == 4 and ax.get_ylabel() == "memory (GiB)"
     assert ax.get_lines()[1].get_ydata()[0] == pytest.approx(first["task"] / 2**30)
 
+    table = ms.to_arrow(align=True)
+    assert table.column_names == ["time", *ms.samples] and table["task"].to_pandas().max() == most["task"]
+    head, row = ms.to_csv(align=True).splitlines()[:2]  # type: ignore[union-attr]
+    assert head == ",".join(["time", *ms.samples]) and row.startswith(f"0.0,{first['store']:.1f},{first['task']:.1f},")
+    path = tmp_path / "samples.csv"
+    assert ms.to_csv(path) is None
+    assert [float(n) for n in pd.read_csv(path, parse_dates=["time"])["task"].dropna()][0] == first["task"]
+    assert abs(datetime.fromisoformat(path.read_text().splitlines()[1].split(",")[0]).timestamp() - ms.samples["store"][0][0]) < 1e-3
+
     with pytest.raises(x.InvalidError, match="label 'store' already"):
         ms.sample("store").__enter__()
     with pytest.raises(x.InvalidError, match="measure='rss'"):
         ms.sample(measure="rss").__enter__()
     with pytest.raises(x.InvalidError, match="interval=0"):
         ms.sample(interval=0).__enter__()
-    assert MemorySampler().to_pandas().empty
+    empty = MemorySampler()
+    assert empty.to_pandas().empty
+    label = empty.start(interval=0.02)
+    waiting.until(lambda: len(empty.samples[label]) > 2)
+    empty.stop(label)
+    n = len(empty.samples[label])
+    time.sleep(0.1)
+    assert len(empty.samples[label]) == n
+    with pytest.raises(x.InvalidError, match="no samples are being taken"):
+        empty.stop(label)

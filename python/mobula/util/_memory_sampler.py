@@ -14,6 +14,7 @@ from ..exceptions import InvalidError, MobulaError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 log = logging.getLogger("mobula")
 
@@ -38,6 +39,7 @@ class MemorySampler:
 
     def __init__(self) -> None:
         self.samples: dict[str, list[tuple[float, int]]] = {}
+        self._running: dict[str, tuple[threading.Thread, threading.Event]] = {}
 
     @contextlib.contextmanager
     def sample(self, label: Optional[str] = None, *, measure: str = "process", interval: float = 0.5) -> Iterator[None]:
@@ -47,6 +49,14 @@ class MemorySampler:
         drivers and its workers, each page of the object store counted once; "managed" what objects have of the store; "spilled"
         what they have in spill storage.
         """
+        label = self.start(label, measure=measure, interval=interval)
+        try:
+            yield
+        finally:
+            self.stop(label)
+
+    def start(self, label: Optional[str] = None, *, measure: str = "process", interval: float = 0.5) -> str:
+        """Begins a series as sample does, which goes on until stop, and gives its label."""
         if measure not in MEASURES:
             raise InvalidError(f"measure={measure!r}: want one of {', '.join(MEASURES)}")
         if not interval > 0:
@@ -59,12 +69,17 @@ class MemorySampler:
         over = threading.Event()
         thread = threading.Thread(target=_watch, args=(series, measure, interval, over), name="mobula-memory-sampler",
                                   daemon=True)
+        self._running[label] = thread, over
         thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+        return label
+
+    def stop(self, label: str) -> None:
+        """Ends a series with a last sample."""
+        if label not in self._running:
+            raise InvalidError(f"no samples are being taken with the label {label!r}")
+        thread, over = self._running.pop(label)
+        over.set()
+        thread.join()
 
     def to_pandas(self, *, align: bool = False) -> "pd.DataFrame":
         """One column a label, one row a time. Between the first and the last sample of a label, gaps have the value before them.
@@ -80,6 +95,22 @@ class MemorySampler:
             columns[label] = column[~column.index.duplicated(keep="last")]
         df = pd.DataFrame(columns)
         return df.ffill().where(df.bfill().notna())
+
+    def to_arrow(self, *, align: bool = False) -> "pa.Table":
+        """The frame of to_pandas, with its times as the first column, "time"."""
+        import pyarrow as pa
+
+        table: pa.Table = pa.Table.from_pandas(self.to_pandas(align=align).rename_axis("time").reset_index(), preserve_index=False)
+        return table
+
+    def to_csv(self, path: Any = None, *, align: bool = False) -> Optional[str]:
+        """The table of to_arrow in a file, or as text where there is no path. Times are ISO 8601, in UTC, or where they are aligned
+        seconds."""
+        df = self.to_pandas(align=align)
+        if align:
+            df.index = df.index.total_seconds()
+        text: Optional[str] = df.to_csv(path, index_label="time", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+        return text
 
     def plot(self, *, align: bool = False, **options: Any) -> Any:
         """The series in GiB over time, drawn by matplotlib; options are those of pandas.DataFrame.plot, whose result this
