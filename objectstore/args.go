@@ -69,7 +69,7 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 // admitArgs lets waiting sets in, in order, while running tasks' arguments stay within their share.
 // A set that would run alone is always let in, and one whose objects are all in use already: it takes nothing more.
 func (c *Core) admitArgs() {
-	most := uint64(float64(c.alloc.Limit()) * c.cfg.ArgsFraction)
+	most := c.share(c.cfg.ArgsFraction)
 	for len(c.argWait) > 0 && !c.argsFull {
 		s := c.argWait[0]
 		if n := c.added(s); c.activeSets > 0 && n > 0 && c.argBytes+n > most {

@@ -204,29 +204,27 @@ func realDisk(dir string) error {
 	if r := write(); r.err != nil { // it waits for the deletes
 		return fmt.Errorf("after objects were removed: %w", r.err)
 	}
-	for end := time.Now().Add(deadline); s.Stats().FilesDeleted < 4; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("%d files were deleted, want 4", s.Stats().FilesDeleted)
-		}
+	if !soon(func() bool { return s.Stats().FilesDeleted >= 4 }) {
+		return fmt.Errorf("%d files were deleted, want 4", s.Stats().FilesDeleted)
 	}
-	for end := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) {
-		err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) { // busy: a deletion is under way
-			return fmt.Errorf("remount: %w", err)
-		}
+	soon(func() bool {
+		err = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+		return !errors.Is(err, unix.EBUSY) // a deletion is under way
+	})
+	if err != nil {
+		return fmt.Errorf("remount: %w", err)
 	}
-	for end := time.Now().Add(deadline); ; time.Sleep(time.Millisecond) { // it may count as full until it is asked again
-		if r := write(); !errors.Is(r.err, errs.ErrOutOfDisk) {
-			return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)
-		}
-		if st := s.Stats().Targets[0]; st.Health == Failed && errors.Is(st.Why, storage.ErrReadOnly) {
-			break
-		} else if time.Now().After(end) {
-			return fmt.Errorf("read-only disk: %+v", st)
-		}
+	var r written
+	known := soon(func() bool { // it may count as full until it is asked again
+		r = write()
+		st := s.Stats().Targets[0]
+		return !errors.Is(r.err, errs.ErrOutOfDisk) || st.Health == Failed && errors.Is(st.Why, storage.ErrReadOnly)
+	})
+	if !errors.Is(r.err, errs.ErrOutOfDisk) {
+		return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)
+	}
+	if !known {
+		return fmt.Errorf("read-only disk: %+v", s.Stats().Targets[0])
 	}
 	done := make(chan error, 1)
 	s.Read(locs[5], make([]byte, 1<<20), func(err error) { done <- err })
@@ -236,10 +234,8 @@ func realDisk(dir string) error {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
 		return fmt.Errorf("remount: %w", err)
 	}
-	for end := time.Now().Add(deadline); s.Stats().Targets[0].Health != Healthy; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("the repaired disk stays %v", s.Stats().Targets[0].Health)
-		}
+	if !soon(func() bool { return s.Stats().Targets[0].Health == Healthy }) {
+		return fmt.Errorf("the repaired disk stays %v", s.Stats().Targets[0].Health)
 	}
 	if r := write(); r.err != nil {
 		return fmt.Errorf("after the repair: %w", r.err)

@@ -130,11 +130,19 @@ func items(n, size int) []Item {
 // until polls a condition that no channel announces.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	if !soon(ok) {
+		t.Fatalf("%s: still not so after %v", what, deadline)
+	}
+}
+
+// soon asks until it is so, and tells whether it was before the deadline.
+func soon(ok func() bool) bool {
 	for end := time.Now().Add(deadline); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: still not so after %v", what, deadline)
+			return false
 		}
 	}
+	return true
 }
 
 func spillFiles(t testing.TB, dir string) []string {

@@ -106,19 +106,20 @@ class MemorySampler:
     def to_csv(self, path: Any = None, *, align: bool = False) -> Optional[str]:
         """The table of to_arrow in a file, or as text where there is no path. Times are ISO 8601, in UTC, or where they are aligned
         seconds."""
-        df = self.to_pandas(align=align)
-        if align:
-            df.index = df.index.total_seconds()
-        text: Optional[str] = df.to_csv(path, index_label="time", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+        text: Optional[str] = self._seconds(align).to_csv(path, index_label="time", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
         return text
 
     def plot(self, *, align: bool = False, **options: Any) -> Any:
         """The series in GiB over time, drawn by matplotlib; options are those of pandas.DataFrame.plot, whose result this
         gives."""
-        df = self.to_pandas(align=align) / 2**30
+        return (self._seconds(align) / 2**30).plot(**{"xlabel": "time (s)" if align else "time", "ylabel": "memory (GiB)", **options})
+
+    def _seconds(self, align: bool) -> "pd.DataFrame":
+        """The frame of to_pandas, where times are aligned by the second."""
+        df = self.to_pandas(align=align)
         if align:
             df.index = df.index.total_seconds()
-        return df.plot(**{"xlabel": "time (s)" if align else "time", "ylabel": "memory (GiB)", **options})
+        return df
 
 
 def _look(measure: str) -> tuple[float, int]:
