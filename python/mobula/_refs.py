@@ -132,13 +132,13 @@ class TaskWait:
 
     def __init__(self, c: Client) -> None:
         self._task: Optional[TaskContext] = _runtime.context(c)
-        if self._task.block is not None:
+        if self._task.waits:
             self._task.block()
 
     def over(self) -> None:
         """Goes on as soon as there is a CPU; a second time it does nothing."""
         task, self._task = self._task, None
-        if task is not None and task.unblock is not None:
+        if task is not None and task.waits:
             task.unblock()
 
 

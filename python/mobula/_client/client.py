@@ -160,7 +160,7 @@ class Client:
         self.flush()
         if w.left <= 0:
             return True
-        if tc is None or tc.block is None:
+        if tc is None or not tc.waits:
             return self.reader.wait(w, until, tc)
         # What a task waits for is most often there and only has to be fetched. Who has called a task waits for that
         # one: it may need the CPU.
@@ -172,7 +172,6 @@ class Client:
         try:
             return self.reader.wait(w, until, tc)
         finally:
-            assert tc.unblock is not None
             tc.unblock()
 
     def view(self, res: Answer, reading: Reading) -> memoryview:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Callable, Optional
 
@@ -14,23 +15,42 @@ if TYPE_CHECKING:
 
 
 class TaskContext:
-    """The task on whose behalf code runs: ids of what it submits and puts follow from it."""
+    """The task on whose behalf code runs: ids of what it submits and puts follow from it. What only a task needs that submits
+    others is made with its first."""
+
+    called = False  # it has submitted a task
+    waits = False  # it is told when it begins to wait, and when it goes on: a worker's, outside of a loop
 
     def __init__(self, client: "Client", task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client
         self.task = task
         self.attempt = attempt
-        self.parent_field = hot.spec_head(task)
-        self.trace = hot.trace_field(trace)
-        self.derive = _ids.deriver(task)
         self.calls = count(1)
         self.puts = count(1)
-        self.called = False
         self.orders: dict[bytes, CallOrder] = {}
-        # A worker's task: told when it begins to wait and when it goes on.
-        self.block: Optional[Callable[[], None]] = None
-        self.unblock: Optional[Callable[[], None]] = None
-        self.cancelled: Optional[Callable[[], Optional[BaseException]]] = None
+        self._trace = trace
+
+    @cached_property
+    def parent_field(self) -> bytes:
+        return hot.spec_head(self.task)
+
+    @cached_property
+    def trace(self) -> bytes:
+        return hot.trace_field(self._trace)
+
+    @cached_property
+    def derive(self) -> Callable[[int], bytes]:
+        return _ids.deriver(self.task)
+
+    def block(self) -> None:
+        """It begins to wait."""
+
+    def unblock(self) -> None:
+        """It goes on."""
+
+    def cancelled(self) -> Optional[BaseException]:
+        """What is raised where it waits, once it is cancelled."""
+        return None
 
     def next_task(self) -> bytes:
         return self.derive(next(self.calls))

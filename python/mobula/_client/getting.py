@@ -147,9 +147,9 @@ class Getter:
 
     def _patient(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], linked: list[Handle]) -> bool:
         """Waits, and says so in the log when it takes long."""
-        begun = time.monotonic()
+        begun = now = time.monotonic()
         while True:
-            warn = time.monotonic() + WARN_AFTER
+            warn = now + WARN_AFTER
             if self._client.wait(w, warn if until is None else min(until, warn), tc):
                 return True
             now = time.monotonic()

@@ -62,7 +62,7 @@ class Reader:
             while w.left > 0:
                 if c.dead is not None:
                     raise c.dead.again()
-                if tc is not None and tc.cancelled is not None:
+                if tc is not None:
                     x = tc.cancelled()
                     if x is not None:
                         raise x
@@ -73,16 +73,9 @@ class Reader:
                 if conn is not None and role.acquire(False):
                     self._uses += 1
                     try:
-                        while w.left > 0 and c.conn is conn and c.dead is None and not self.later:
-                            if tc is not None and tc.cancelled is not None and tc.cancelled() is not None:
-                                break
-                            if c.out:
-                                c.flush()
-                            if until is not None:
-                                left = until - time.monotonic()
-                                if left <= 0:
-                                    break
-                            conn.pump(left, c.handle, False, spin)
+                        if c.out:
+                            c.flush()
+                        conn.pump(left, c.handle, False, spin)
                     except MobulaError as x:
                         c.broken(conn, x)
                     finally:
@@ -102,6 +95,7 @@ class Reader:
 
     def _sleep(self, w: Waiter, left: Optional[float]) -> None:
         """Sleeps while somebody else reads."""
+        lock = w.lock()
         w.asleep = True
         self._sleepers.append(w)
         if self._keeper_reads:
@@ -110,13 +104,9 @@ class Reader:
             w.wake()
         if w.left <= 0:
             w.wake()
-        w.lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
-        if w.asleep:
-            w.asleep = False
-            if w.lock.acquire(False):
-                pass
-        elif w.lock.acquire(False):  # a token that nobody needs
-            pass
+        lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
+        w.asleep = False
+        lock.acquire(False)  # a token that nobody needs
 
     def _hand_over(self) -> None:
         """Lets another thread that waits read, if there is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
     from .handle import Pin
@@ -12,23 +12,29 @@ if TYPE_CHECKING:
 class Waiter:
     """A thread that waits for a number of answers."""
 
-    __slots__ = ("left", "fetch", "strict", "lock", "asleep", "pins", "slot")
+    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "_lock")
 
     def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
         self.left = left
         self.fetch = fetch  # it wants the bytes of stored objects
         self.strict = strict  # the first error ends it
-        self.lock = threading.Lock()
-        self.lock.acquire()
         self.asleep = False
         self.pins: list[Pin] = []
         self.slot: Any = None
+        self._lock: Optional[threading.Lock] = None
+
+    def lock(self) -> threading.Lock:
+        """What it sleeps on, which wake releases; made for the first sleep."""
+        if self._lock is None:
+            self._lock = threading.Lock()
+            self._lock.acquire()
+        return self._lock
 
     def wake(self) -> None:
         if self.asleep:
             self.asleep = False
             try:
-                self.lock.release()
+                self.lock().release()
             except RuntimeError:
                 pass  # another has done it at the same moment
 

@@ -14,6 +14,7 @@ from .messages import ERROR, FIELDS, KIND_OF, KINDS, MAX_FRAME, Arg, Error, Resu
 
 HEADER = struct.Struct("<2sBBI")
 HEADER_SIZE = 8
+_PLAIN = struct.Struct("<4sI")  # the same, of most frames: without flags
 FRAME_TARGET = (64 << 10) - HEADER_SIZE
 FLAG_FILE = 1
 
@@ -199,8 +200,13 @@ def frames(chunks: Iterable[bytes]) -> list[bytes]:
 def split(b: bytes, i: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The messages of a frame's payload: kind, begin and end of each."""
     while i < end:
-        tag, i = read_varint(b, i)
-        n, i = read_varint(b, i)
+        tag, n = b[i], b[i + 1]
+        i += 2
+        if tag > 127:
+            tag, i = read_varint(b, i - 2)
+            n, i = read_varint(b, i)
+        elif n > 127:
+            n, i = read_varint(b, i - 1)
         if tag & 7 != 2 or i + n > end:
             raise ProtocolError(f"a frame's message is cut off at byte {i}")
         yield tag >> 3, i, i + n
@@ -209,6 +215,9 @@ def split(b: bytes, i: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 def header(b: bytes, i: int) -> tuple[int, int]:
     """Reads a frame's header: its flags and the length of the payload."""
+    begin, size = _PLAIN.unpack_from(b, i)
+    if begin == b"Mb\x01\x00" and size <= MAX_FRAME:
+        return 0, size
     magic, version, flags, size = HEADER.unpack_from(b, i)
     if magic != b"Mb":
         raise ProtocolError(f"a frame starts with {magic!r}, not with b'Mb': the other side does not speak this protocol")

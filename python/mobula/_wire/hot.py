@@ -185,11 +185,10 @@ def _answer(b: bytes, i: int, end: int) -> Answer:
             if n > 127:
                 n, i = read_varint(b, i - 1)
             j = i + n
-            if tag == 0x22:
+            if tag == 0x12:
+                meta, data, refs = _value(b, i, j)
+            else:
                 err = decode(Error, b, i, j)
-                i = j
-                continue
-            meta, data, refs = _value(b, i, j)
             i = j
         elif tag == 0x08:
             kind = b[i]
@@ -273,13 +272,18 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     lease = 0
     out: list[Work] = []
     while i < end:
-        tag, i = read_varint(b, i)
-        n, i = read_varint(b, i)
-        if tag == 0x08:
-            lease = n
-        elif tag == 0x12:
+        tag, n = b[i], b[i + 1]
+        i += 2
+        if tag > 127:
+            tag, i = read_varint(b, i - 2)
+            n, i = read_varint(b, i)
+        elif n > 127:
+            n, i = read_varint(b, i - 1)
+        if tag == 0x12:
             out.append(_task(b, i, i + n, lease, received))
             i += n
+        elif tag == 0x08:
+            lease = n
         elif tag & 7 == 2:
             i += n
     return out

@@ -21,29 +21,32 @@ class TaskInterrupt(KeyboardInterrupt):
 class Call(TaskContext):
     """One attempt at a task while it runs."""
 
+    waits = True
+    error: Optional[MobulaError] = None  # why it was cancelled
+    abandoned = False  # it was reported, though it still runs
+    in_user = False
+    waiting = 0  # threads of it that wait
+    items = 0  # of a stream, that were sent
+    future: Any = None  # of a coroutine
+    started = 0
+
     def __init__(self, executor: "Executor", work: Work) -> None:
         super().__init__(executor.client, work.id, work.attempt, work.trace)
         self.executor = executor
         self.work = work
-        self.actor = work.actor or (work.id if work.kind == m.ACTOR_CREATE else b"")
-        self.error: Optional[MobulaError] = None  # why it was cancelled
-        self.abandoned = False  # it was reported, though it still runs
-        self.in_user = False
-        self.waiting = 0  # threads of it that wait
-        self.items = 0  # of a stream, that were sent
-        self.future: Any = None  # of a coroutine
-        self.started = 0
-        self.cancelled = self._cancelled
-        self.block = self._block
-        self.unblock = self._unblock
 
-    def _cancelled(self) -> Optional[BaseException]:
+    @property
+    def actor(self) -> bytes:
+        """The actor that it creates or is a call of; empty for a task."""
+        return self.work.actor or (self.work.id if self.work.kind == m.ACTOR_CREATE else b"")
+
+    def cancelled(self) -> Optional[BaseException]:
         return TaskInterrupt() if self.error is not None else None
 
-    def _block(self) -> None:
+    def block(self) -> None:
         self.executor.blocking.block(self)
 
-    def _unblock(self) -> None:
+    def unblock(self) -> None:
         self.executor.blocking.unblock(self)
 
     def actor_handle(self) -> Any:

@@ -52,7 +52,7 @@ class Loop:
 
     def _begin(self, work: Work) -> None:
         call = Call(self._executor, work)
-        call.block = call.unblock = None
+        call.waits = False
         self._executor.calls[work.id] = call
         call.future = asyncio.ensure_future(self._call(call))
 
