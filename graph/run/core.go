@@ -97,6 +97,7 @@ type core struct {
 	forced   int64           // when a task was last let out without memory for it
 	parts    map[int64]int32 // uses left of single results, by task and part
 	early    []int32         // let go, and their results are here
+	left     []int32         // seceded before this core let them go
 	late     []int32         // with the owner since an earlier core, and not let go by this one
 	news     Event
 	finished bool
@@ -151,8 +152,11 @@ func (c *core) Step(now int64, ev event) []effect {
 		c.failed(now, ev.task, ev.err)
 	case heaps:
 		c.memory.look(ev.bytes)
+	case seceded:
+		c.secede(now, ev)
 	}
 	c.takeEarly(now)
+	c.leave(now)
 	c.dropLate()
 	c.let(now)
 	c.tellNews(now)
@@ -205,6 +209,9 @@ func (c *core) step(now int64, ev graph.Event) {
 			switch c.ledger.tasks[e.Task].state {
 			case sent: // by the core before this one: its result will come
 				c.fly(e.Task)
+				if c.ledger.tasks[e.Task].away {
+					c.left = append(c.left, e.Task)
+				}
 			case unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
@@ -372,16 +379,22 @@ func (c *core) share(t int32) share {
 	return c.memory.share(graph.KeyPrefix(c.w.graph.Group(t)), args)
 }
 
-// fly counts a task that is with the owner, and land one that is not any more.
+// fly counts a task that is with the owner, and land one that is not any more. One that has seceded takes memory only.
 func (c *core) fly(t int32) {
-	c.flying++
+	if !c.ledger.tasks[t].away {
+		c.flying++
+	}
 	if c.memory != nil {
 		c.memory.fly(t, c.share(t))
 	}
 }
 
 func (c *core) land(t int32) {
-	c.flying--
+	if e := &c.ledger.tasks[t]; e.away {
+		e.away = false
+	} else {
+		c.flying--
+	}
 	if c.memory != nil {
 		c.memory.land(t)
 	}

@@ -170,6 +170,12 @@ func TestEveryWantedResultComes(t *testing.T) {
 			if len(x.waiting) == 0 {
 				t.Fatalf("nothing is with the owner and %v are not there", wanted)
 			}
+			if rapid.IntRange(0, 3).Draw(t, "secedes") == 0 {
+				x.step(seceded{x.waiting[rapid.IntRange(0, len(x.waiting)-1).Draw(t, "who")], rapid.Bool().Draw(t, "back")})
+			}
+			if x.core.flying < 0 {
+				t.Fatalf("%d tasks are with the owner", x.core.flying)
+			}
 			x.resolve(rapid.IntRange(0, len(x.waiting)-1).Draw(t, "next"))
 		}
 		bad := make([]bool, n)
@@ -229,6 +235,48 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 			}
 		}
 		t.Fatal("the window does not narrow")
+	})
+}
+
+// Root tasks that wait for one that is withheld would wait for ever; where they secede it comes, also if the core is lost meanwhile.
+func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 20
+		all := make([]int32, n)
+		for i := range all {
+			all[i] = int32(i)
+		}
+		r := request(make([][]int32, n), all...)
+		r.Producer = slices.Repeat([]byte{1}, n)
+		x := newWorld(t, parsed(t, r), 0)
+		first := len(x.waiting)
+		if first >= n {
+			t.Fatal("nothing is withheld")
+		}
+		for len(x.ran) < n {
+			had := len(x.ran)
+			for _, task := range slices.Clone(x.waiting) {
+				x.step(seceded{task: task})
+			}
+			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+				x.restart()
+			}
+			if len(x.ran) == had {
+				t.Fatalf("%d of %d tasks were submitted, and no more come", had, n)
+			}
+		}
+		for _, task := range slices.Clone(x.waiting) {
+			x.step(seceded{task: task, back: true})
+		}
+		if x.core.flying != n {
+			t.Fatalf("%d tasks count, want %d: they are back", x.core.flying, n)
+		}
+		for len(x.waiting) > 0 {
+			x.resolve(0)
+		}
+		if !x.done || x.core.flying != 0 {
+			t.Fatalf("done %v, %d count", x.done, x.core.flying)
+		}
 	})
 }
 

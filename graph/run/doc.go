@@ -21,6 +21,9 @@
 // arguments and what its process will grow by do not fit beside those of the tasks that run (decision 0011). It waits for no longer than a
 // minute without a result, and not at all where nothing runs.
 //
+// A task that has seceded (Host.Secede) counts neither against the slots of root tasks nor against what is with the owner: others go on
+// beside it.
+//
 // # What blocks
 //
 // Run blocks until the graph has ended, its context ends or the client is gone. The actor blocks for credit alone.

@@ -18,6 +18,7 @@ type ledger struct {
 type entry struct {
 	handles []*client.Handle // nil: not submitted, or released
 	state   outcome
+	away    bool // it has seceded
 	bytes   int64
 	failure error
 }

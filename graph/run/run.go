@@ -81,6 +81,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 		name: fmt.Sprintf("graph/%d", h.number.Add(1)), started: time.Now(),
 		h: h, w: w, c: tc.Client, parent: tc.Task, emit: call.Emit, ctx: ctx, ledger: newLedger(w.graph.Len()),
 		watch: tc.Client.NewWatcher(), unneeded: tc.Unneeded, outer: refs[w.nblobs:], done: make(chan struct{}),
+		seceded: make(chan seceded), gone: make(chan struct{}),
 		blobs: blobs{c: tc.Client, ids: refs[:w.nblobs]}, opts: newOptions(w),
 	}
 	h.enter(r)
@@ -110,6 +111,12 @@ type runner struct {
 	blobs    blobs
 	opts     *options
 
+	seceded chan seceded
+	gone    chan struct{} // closed when nobody takes them any more
+
+	indexing sync.Once
+	index    map[ids.TaskID]int32 // of tasks, by id; made when it is asked for
+
 	// Written before done is closed.
 	done    chan struct{}
 	err     error
@@ -118,6 +125,7 @@ type runner struct {
 }
 
 func (r *runner) run() error {
+	defer close(r.gone)
 	defer r.ledger.releaseAll()
 	defer r.blobs.close()
 	ref, err := actors.Spawn(r.h.Parent, actors.Spec[event, effect]{
@@ -165,6 +173,10 @@ func (r *runner) feed(ref *actors.Ref[event]) error {
 			}
 		case <-r.watch.Ready():
 			if err := ref.Send(r.ctx, resolved{r.watch.Take(nil)}); err != nil {
+				return err
+			}
+		case ev := <-r.seceded:
+			if err := ref.Send(r.ctx, ev); err != nil {
 				return err
 			}
 		case <-r.unneeded.Ready():

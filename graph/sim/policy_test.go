@@ -196,6 +196,26 @@ func TestInfOverproduces(t *testing.T) {
 	}
 }
 
+// TestRootsInMemory has each root's output be needed by one short task: there are never many more of them than slots.
+func TestRootsInMemory(t *testing.T) {
+	m := &maker{}
+	var means []int32
+	for i := range 200 {
+		x := m.add("load", 10*mb, even(i))
+		means = append(means, m.add("mean", 0, ms, x))
+	}
+	m.add("end", 0, ms, means...)
+	w := m.workload(t, nil)
+	for _, p := range []graph.Policy{graph.Both, graph.Withhold} {
+		for _, threads := range []int{1, 2, 4, 16} {
+			slots := int64(math.Ceil(graph.DefaultSaturation * float64(threads)))
+			if r := mustRun(t, w.Config(p, 1, threads)); r.Peak > 2*slots*10*mb {
+				t.Errorf("%v, %d threads: %d outputs of root tasks are in memory, of %d slots", p, threads, r.Peak/(10*mb), slots)
+			}
+		}
+	}
+}
+
 func TestBudget(t *testing.T) {
 	m := tree(256, 10*mb, even)
 	w := m.workload(t, depthFirst(m))

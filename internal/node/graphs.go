@@ -1,7 +1,11 @@
 package node
 
 import (
+	"context"
+
 	"mobula/graph/run"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/internal/state"
 )
@@ -19,6 +23,18 @@ func (n *Node) startGraphs() {
 func (n *Node) systemFunction(name string) (*registry.Function, bool) {
 	f, ok := n.system[name]
 	return f, ok
+}
+
+// secede takes what a task says of its place in a graph. A task that is in none needs nothing said.
+func (n *Node) secede(_ context.Context, r state.SecedeRequest) (empty, error) {
+	var task, parent ids.TaskID
+	if len(r.Task) != len(task) || len(r.Parent) != len(parent) {
+		return empty{}, errs.New(errs.CodeInvalid, "task and parent have %d and %d bytes, want %d", len(r.Task), len(r.Parent), len(task))
+	}
+	copy(task[:], r.Task)
+	copy(parent[:], r.Parent)
+	n.graphs.Secede(parent, task, r.Back)
+	return empty{}, nil
 }
 
 // runningGraphs gives the task graphs that run, as lists show them.

@@ -40,6 +40,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodTimeline:   handle((*Node).timeline),
 	state.MethodActorGet:   handle((*Node).actorGet),
 	state.MethodLogs:       handle((*Node).workerLogs),
+	state.MethodSecede:     handle((*Node).secede),
 }
 
 // empty is the body of a request that says nothing.

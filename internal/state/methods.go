@@ -18,6 +18,7 @@ const (
 	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
 	MethodLogs       = "logs"            // LogsRequest; Logs
+	MethodSecede     = "task.secede"     // SecedeRequest; nothing
 )
 
 // Pong answers a ping.
@@ -73,6 +74,13 @@ type TimelinePart struct {
 // ExplainRequest names a task or an object.
 type ExplainRequest struct {
 	ID string `json:"id"`
+}
+
+// SecedeRequest says that a task goes on beside those that are counted, or, with Back, that it is counted again. The ids have 16 bytes.
+type SecedeRequest struct {
+	Task   []byte `json:"task"`
+	Parent []byte `json:"parent"`
+	Back   bool   `json:"back,omitempty"`
 }
 
 // ActorRequest asks for a named actor; ActorReply has its id, 16 bytes.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, Iterator
 
 import cloudpickle
@@ -234,13 +235,18 @@ pending = [mobula.remote(lambda: __import__("time").sleep(100)).remote() for _ i
 kept = da.ones(1 << 20, chunks=1 << 17).persist(scheduler=mobula.dask.get)
 module = sys.modules["mobula"]  # alive in a module's namespace till the last
 module.hold = [ref, view, pending, kept]
-print("end", flush=True)
+print(mobula.nodes()[0]["PID"], flush=True)
 """
 
 
-def test_an_interpreter_that_ends_with_references_alive(binary: str) -> None:
-    done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+def test_an_interpreter_that_ends_with_references_alive(binary: str, tmp_path: Path) -> None:
+    mounts = Path("/proc/self/mounts").read_text()
+    done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    until(lambda: not os.path.exists(f"/proc/{int(done.stdout)}"))  # its node
+    until(lambda: not list(tmp_path.glob("*/*")))  # but for the user's directory there is nothing
+    assert Path("/proc/self/mounts").read_text() == mounts
 
 
 def test_init_twice(node: Any) -> None:

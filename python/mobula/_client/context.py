@@ -19,6 +19,8 @@ class TaskContext:
     others is made with its first."""
 
     called = False  # it has submitted a task
+    seceded = False  # it has given its place up
+    parent = b""  # the task that has submitted it; a driver's own has none
     waits = False  # it is told when it begins to wait, and when it goes on: a worker's, outside of a loop
 
     def __init__(self, client: "Client", task: bytes, attempt: int = 0, trace: bytes = b"") -> None:

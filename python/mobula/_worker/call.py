@@ -25,6 +25,7 @@ class Call(TaskContext):
     error: Optional[MobulaError] = None  # why it was cancelled
     abandoned = False  # it was reported, though it still runs
     in_user = False
+    spared = 0.0  # until when it is not interrupted, by time.monotonic
     waiting = 0  # threads of it that wait
     items = 0  # of a stream, that were sent
     future: Any = None  # of a coroutine
@@ -34,6 +35,7 @@ class Call(TaskContext):
         super().__init__(executor.client, work.id, work.attempt, work.trace)
         self.executor = executor
         self.work = work
+        self.parent = work.parent
 
     @property
     def actor(self) -> bytes:
