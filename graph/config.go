@@ -49,7 +49,7 @@ type Config struct {
 	// Saturation is Dask's worker-saturation: a worker has max(ceil(Saturation*threads), 1) slots for
 	// root tasks, less what it processes. Inf turns withholding off.
 	Saturation float64
-	// AllowedFailures is how many workers may die while they run a task; one more, and it fails.
+	// AllowedFailures is how many workers have to die while they run a task for it to fail; 0 is as 1.
 	AllowedFailures int
 	// StealInterval is how often the shell should Tick; below 0 nothing is stolen.
 	StealInterval time.Duration

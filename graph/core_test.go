@@ -124,7 +124,7 @@ func TestWhatWorkersHoldBeforeTheStartIsNotMadeAgain(t *testing.T) {
 }
 
 func TestATaskThatKillsWorkersFailsWithItsName(t *testing.T) {
-	for _, deaths := range []int{3, 4} {
+	for _, deaths := range []int{2, 3} {
 		b := &builder{}
 		b.add("bad")
 		b.add("good")
@@ -139,11 +139,11 @@ func TestATaskThatKillsWorkersFailsWithItsName(t *testing.T) {
 		}
 		w.finish()
 		f, failed := w.failures[w.key("end")]
-		if failed != (deaths == 4) {
+		if failed != (deaths == 3) {
 			t.Fatalf("%d deaths: failed %v", deaths, failed)
 		}
 		var killed *KilledError
-		if failed && (!errors.As(f.Err, &killed) || killed.Key != "bad" || killed.Deaths != 4 || len(f.Chain) != 2 || !strings.Contains(f.Err.Error(), `"bad"`)) {
+		if failed && (!errors.As(f.Err, &killed) || killed.Key != "bad" || killed.Deaths != 3 || len(f.Chain) != 2 || !strings.Contains(f.Err.Error(), `"bad"`)) {
 			t.Errorf("failed with %v along %v", f.Err, f.Chain)
 		}
 		w.state("good", Memory)

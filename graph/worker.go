@@ -92,7 +92,7 @@ func (c *Core) onLeft(ev WorkerLeft) {
 		if x.deaths < math.MaxUint8 {
 			x.deaths++
 		}
-		if int(x.deaths) > c.cfg.AllowedFailures && x.state.active() {
+		if int(x.deaths) >= c.cfg.AllowedFailures && x.state.active() {
 			c.failFor(t, &KilledError{Key: c.g.Key(t), Deaths: int(x.deaths)})
 		}
 	}

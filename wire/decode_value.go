@@ -244,6 +244,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.GetIfExists = c.bool()
 	case 19<<3 | wtBytes:
 		o.Group = c.text()
+	case 20<<3 | wtVarint:
+		o.ExceptionRetries = c.sint32()
 	default:
 		c.skip()
 	}

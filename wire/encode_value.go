@@ -151,6 +151,7 @@ func (e *encoder) optionFields(o *TaskOptions) {
 	e.bool(17, o.Detached)
 	e.bool(18, o.GetIfExists)
 	e.string(19, o.Group)
+	e.sint(20, int64(o.ExceptionRetries))
 }
 
 func (e *encoder) execTask(num uint64, t *ExecTask) {

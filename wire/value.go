@@ -72,6 +72,10 @@ type TaskOptions struct {
 	Spread          bool
 	Label           string // shown in lists and traces; empty: Func
 
+	// ExceptionRetries bounds, where RetryExceptions is set, the retries of application errors; -1: without bound. They are
+	// then counted apart from system faults. 0: MaxRetries bounds both together.
+	ExceptionRetries int32
+
 	// Of an actor's creation.
 	MaxRestarts     int32 // -1 without bound
 	MaxTaskRetries  int32

@@ -49,11 +49,13 @@ type Note struct {
 	Resources map[string]float64 `cbor:"resources"` // of the node, in units; "memory" in bytes
 	CPU       *float64           `cbor:"cpu"`       // nil: 1
 	Priority  int32              `cbor:"priority"`
-	Retries   int32              `cbor:"retries"`  // of an error of its own
-	Failures  int32              `cbor:"failures"` // 0: the request's
-	Returns   int32              `cbor:"returns"`  // 0: 1
-	Workers   []string           `cbor:"workers"`
-	Others    bool               `cbor:"others"` // allow_other_workers
+	Retries   int32              `cbor:"retries"`    // of errors of its own, counted apart from workers' deaths
+	Errors    bool               `cbor:"exceptions"` // where Retries is 0: errors of its own count as workers' deaths do; without Failures, 3 apart
+	Failures  int32              `cbor:"failures"`   // 0: the request's; -1: no number of deaths fails it
+	Isolated  bool               `cbor:"isolated"`   // in a process of its own
+	Spread    bool               `cbor:"spread"`
+	Timeout   int64              `cbor:"timeout"` // ns, from its submission; 0: none
+	Returns   int32              `cbor:"returns"` // 0: 1
 }
 
 // Event is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.

@@ -16,6 +16,9 @@ import (
 // stopTimeout bounds how long the end of a graph waits for its actor.
 const stopTimeout = 5 * time.Second
 
+// defaultRetries is how often a task runs again whose errors are retried, unless told.
+const defaultRetries = 3
+
 // bytesMeta is the layout of plain bytes (package codec).
 var bytesMeta = []byte{1, 1, 6, 0}
 
@@ -59,7 +62,7 @@ func (r *runner) spec(t int32) (*wire.TaskSpec, error) {
 	for _, o := range outer {
 		args = append(args, wire.Arg{Ref: r.outer[o]})
 	}
-	return &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Args: args}, nil
+	return &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Args: args, Deadline: r.w.note(t).deadline(time.Now())}, nil
 }
 
 func (w *work) outerOf(t int32) []int32 {
@@ -130,13 +133,20 @@ func (n *Note) Options(function, label string, failures int32) *wire.TaskOptions
 
 // apply writes what a note says into options.
 func (n *Note) apply(x *wire.TaskOptions) {
-	if n.Failures > 0 {
+	switch {
+	case n.Failures < 0:
+		x.MaxRetries = -1
+	case n.Failures > 0:
 		x.MaxRetries = n.Failures - 1
 	}
 	x.NumReturns = max(n.Returns, 1)
-	if n.Retries > 0 { // of its own errors; the owner has one count for both
-		x.RetryExceptions = true
-		x.MaxRetries = max(x.MaxRetries, n.Retries)
+	x.Isolate, x.Spread = n.Isolated, n.Spread
+	x.RetryExceptions = n.Errors || n.Retries > 0
+	switch {
+	case n.Retries > 0:
+		x.ExceptionRetries = n.Retries
+	case n.Errors && n.Failures == 0: // as a task outside of a graph; its workers' deaths are the graph's to count
+		x.ExceptionRetries = defaultRetries
 	}
 	if n.CPU == nil && len(n.Resources) == 0 {
 		return
@@ -165,6 +175,14 @@ func (n *Note) apply(x *wire.TaskOptions) {
 		}
 		return 0
 	})
+}
+
+// deadline is that of a task which is submitted now.
+func (n *Note) deadline(now time.Time) int64 {
+	if n == nil || n.Timeout <= 0 {
+		return 0
+	}
+	return now.UnixNano() + n.Timeout
 }
 
 func thousandths(x float64) int64 { return int64(math.Ceil(x * 1000)) }

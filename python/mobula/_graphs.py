@@ -31,12 +31,17 @@ class Note:
     resources: Mapping[str, float] = field(default_factory=dict)
     cpu: Optional[float] = None
     priority: int = 0
-    retries: int = 0  # after an error of its own
-    failures: int = 0  # so many workers die of it, and it fails; 0: as the graph says
+    retries: int = 0  # after errors of its own, counted apart from workers' deaths
+    exceptions: bool = False  # where retries is 0: errors of its own count as workers' deaths do; where failures is 0, 3 apart
+    failures: int = 0  # so many workers die of it, and it fails; 0: as the graph says; -1: however many
+    isolated: bool = False
+    spread: bool = False
+    timeout: int = 0  # ns, from when the graph submits it
     returns: int = 1
 
     def key(self) -> tuple[Any, ...]:
-        return tuple(sorted(self.resources.items())), self.cpu, self.priority, self.retries, self.failures, self.returns
+        rest = dict(vars(self))
+        return tuple(sorted(rest.pop("resources").items())), *rest.values()
 
     def copy(self, **changes: Any) -> "Note":
         return replace(self, **changes)
@@ -143,9 +148,7 @@ class Builder:
             "parts": self._parts.tobytes() if self._several else b"", "outer": self._outer.tobytes(), "nouter": self._outer_counts.tobytes(),
             "blobs": self._blob_counts.tobytes(), "length": self._lengths.tobytes(), "meta": _value.META_BYTES,
             "groups": list(self._groups), "group": self._group_of.tobytes(), "produce": bytes(self._producers),
-            "notes": [{"resources": dict(n.resources), "cpu": n.cpu, "priority": n.priority, "retries": n.retries, "failures": n.failures,
-                       "returns": n.returns}
-                      for _, n in self._notes.values()],
+            "notes": [{**vars(n), "resources": dict(n.resources)} for _, n in self._notes.values()],
             "note": self._note_of.tobytes() if self._notes else b"", "order": array("i", order).tobytes() if order is not None else b"",
             "wanted": array("i", wanted).tobytes(), "saturation": float(saturation), "failures": failures, "events": events})
         refs = [h.id for h in self._blobs] + list(self._objects)

@@ -157,6 +157,46 @@ func TestApplicationErrorsAreRetriedWhereAsked(t *testing.T) {
 	}
 }
 
+// Where they have a bound of their own, a task's errors and its workers' deaths are counted apart, also across a crash of the core.
+func TestErrorsOfItsOwnAreCountedApart(t *testing.T) {
+	no := errs.New(errs.CodeTaskFailed, "no")
+	for _, crash := range []bool{false, true} {
+		for _, last := range []errs.Code{errs.CodeTaskFailed, errs.CodeWorkerCrashed} {
+			s := newScript(t, Config{})
+			spec := s.submit(&wire.TaskOptions{Func: "flaky", NumReturns: 1, MaxRetries: 2, RetryExceptions: true, ExceptionRetries: 1})
+			id := worker
+			die := func(l ids.LeaseID) {
+				s.kill(id, errs.CodeWorkerCrashed, 0, l)
+				id += 10
+				s.step(ClientJoined{id, wire.RoleWorker})
+			}
+			die(s.grant(id))
+			l := s.grant(id)
+			s.failed(id, l, s.executed(id), no)
+			s.executed(id)
+			die(l)
+			if x := s.c.tasks.task(spec.ID); x.tries != 2 || x.x.errors != 1 {
+				t.Fatalf("%d deaths and %d errors are charged", x.tries, x.x.errors)
+			}
+			if crash {
+				s.rebuild(7)
+				h := holds(7)
+				h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+				s.from(driver, h)
+				s.from(worker, holds(7))
+				s.from(worker2, holds(7))
+				id = worker
+			}
+			if l = s.grant(id); last == errs.CodeTaskFailed {
+				s.failed(id, l, s.executed(id), no)
+			} else {
+				die(l)
+			}
+			s.wantError(spec.ID.Return(0), last)
+		}
+	}
+}
+
 func TestInfeasible(t *testing.T) {
 	s := newScript(t, Config{})
 	a := s.submit(simple)

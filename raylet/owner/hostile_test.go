@@ -21,7 +21,7 @@ func TestAnyMessagesInAnyOrder(t *testing.T) {
 		c := New(Config{Job: 1, InlineBudget: 4 << 10})
 		h := &hostile{rt: rt, logs: make(map[uint64][]byte), root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
 			{Func: "one", NumReturns: 1, MaxRetries: 1},
-			{Func: "three", NumReturns: 3, MaxRetries: -1, RetryExceptions: true},
+			{Func: "three", NumReturns: 3, MaxRetries: -1, RetryExceptions: true, ExceptionRetries: 2},
 			{Func: "none", NumReturns: 0, MaxRetries: 0},
 			{Func: "stream", NumReturns: wire.Streaming, MaxRetries: 1, Backpressure: 1},
 			{Func: "actor", NumReturns: 1, MaxRestarts: 1, MaxTaskRetries: 1},

@@ -92,7 +92,11 @@ func (c *Core) logFailed(t *taskRec, err *errs.Error) {
 // logRetry records that an attempt was charged, or is being cancelled.
 func (c *Core) logRetry(t *taskRec) {
 	at := len(c.logbuf)
-	c.logbuf = record.AppendRetry(c.logbuf, c.nextRecord(), t.id(), t.start, t.tries, t.flags&taskCancelled != 0)
+	r := record.Retry{Task: t.id(), Attempt: t.start, Tries: t.tries, Cancelled: t.flags&taskCancelled != 0}
+	if t.x != nil {
+		r.Errors = t.x.errors
+	}
+	c.logbuf = record.AppendRetry(c.logbuf, c.nextRecord(), &r)
 	c.logged(at, laterCookie(t))
 }
 

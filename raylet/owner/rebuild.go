@@ -253,6 +253,9 @@ func (c *Core) buildTask(ti *taskImage) {
 	}
 	if r := ti.retry; r != nil {
 		t.start, t.tries = r.Attempt, r.Tries
+		if r.Errors > 0 {
+			t.ext().errors = r.Errors
+		}
 		if r.Cancelled {
 			t.flags |= taskCancelled
 		}

@@ -124,6 +124,7 @@ type extra struct {
 	group   *group
 	cookies []*uint64 // of further log records
 	solo    *classRec // the isolated class it runs in
+	errors  uint32    // attempts charged for errors of its own, where these are counted apart from tries
 	ooms    uint8
 	peak    uint64
 	err     *errs.Error // why it was requeued last, or ended

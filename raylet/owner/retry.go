@@ -42,6 +42,22 @@ func (c *Core) charge(t *taskRec) bool {
 	return true
 }
 
+// chargeError takes one retry for an error of the task's own.
+func (c *Core) chargeError(t *taskRec) bool {
+	n := t.options().ExceptionRetries
+	if n == 0 || t.isCall() {
+		return c.charge(t)
+	}
+	x := t.ext()
+	if n > 0 && int64(x.errors) >= int64(n) {
+		return false
+	}
+	x.errors++
+	c.stats.Retried++
+	c.logRetry(t)
+	return true
+}
+
 // attemptFailed is a Done with an error.
 func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	c.dropResults(d)
@@ -49,7 +65,7 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case (c.again(t, d.Err) || d.Err.Code == errs.CodeCancelled) && c.charge(t): // cancelled, and not by us: the worker drains, or a lost core had given the attempt up
+	case c.again(t, d.Err):
 		if t.isCall() {
 			c.callAgain(t)
 			return
@@ -63,14 +79,13 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	}
 }
 
-// again tells whether an application's error is to be tried again.
+// again tells whether a task is to be tried again after an error, and charges it then.
 func (c *Core) again(t *taskRec, err *errs.Error) bool {
-	if !t.options().RetryExceptions || t.isCreation() {
-		return false
-	}
 	switch err.Code {
-	case errs.CodeTaskFailed, errs.CodePanic, errs.CodeUser, errs.CodeUnknown:
-		return true
+	case errs.CodeCancelled: // and not by us: the worker drains, or a lost core had given the attempt up
+		return c.charge(t)
+	case errs.CodeTaskFailed, errs.CodePanic, errs.CodeUser, errs.CodeUnknown: // the application's
+		return t.options().RetryExceptions && !t.isCreation() && c.chargeError(t)
 	}
 	return false
 }

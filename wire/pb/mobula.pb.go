@@ -1038,8 +1038,11 @@ type TaskOptions struct {
 	Detached        bool                   `protobuf:"varint,17,opt,name=detached,proto3" json:"detached,omitempty"`
 	GetIfExists     bool                   `protobuf:"varint,18,opt,name=get_if_exists,json=getIfExists,proto3" json:"get_if_exists,omitempty"`
 	Group           string                 `protobuf:"bytes,19,opt,name=group,proto3" json:"group,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// With retry_exceptions: how often the task runs again after errors of its own, -1 without bound. These are then counted apart, and
+	// max_retries is of system faults alone. 0: one count, max_retries, for both.
+	ExceptionRetries int32 `protobuf:"zigzag32,20,opt,name=exception_retries,json=exceptionRetries,proto3" json:"exception_retries,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TaskOptions) Reset() {
@@ -1203,6 +1206,13 @@ func (x *TaskOptions) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *TaskOptions) GetExceptionRetries() int32 {
+	if x != nil {
+		return x.ExceptionRetries
+	}
+	return 0
 }
 
 // Arg is an argument: a reference, or else a value.
@@ -4084,7 +4094,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\x97\x05\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\xc4\x05\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4108,7 +4118,8 @@ const file_mobula_proto_rawDesc = "" +
 	"actor_name\x18\x10 \x01(\tR\tactorName\x12\x1a\n" +
 	"\bdetached\x18\x11 \x01(\bR\bdetached\x12\"\n" +
 	"\rget_if_exists\x18\x12 \x01(\bR\vgetIfExists\x12\x14\n" +
-	"\x05group\x18\x13 \x01(\tR\x05group\"?\n" +
+	"\x05group\x18\x13 \x01(\tR\x05group\x12+\n" +
+	"\x11exception_retries\x18\x14 \x01(\x11R\x10exceptionRetries\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +

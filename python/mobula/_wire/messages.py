@@ -97,6 +97,7 @@ class TaskOptions:
     detached: bool = False
     get_if_exists: bool = False
     group: str = ""
+    exception_retries: int = 0
 
 
 @dataclass(slots=True)
@@ -445,7 +446,7 @@ _TYPES: dict[type[Any], str] = {
     TraceContext: "y y u",
     Resource: "t s",
     ConcurrencyGroup: "t s",
-    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t",
+    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s",
     Arg: "y Value",
     TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f *u",
     ArgValue: "u Result Extent",

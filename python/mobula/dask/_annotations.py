@@ -2,19 +2,26 @@
 
 Read are priority, retries and resources, as Dask's distributed scheduler reads them, and ray_remote_args (or remote_args), a dict of a task's options
 as mobula.remote takes them. An annotation goes before an argument of compute. workers and allow_other_workers name machines, of which there is
-one; anything else is the user's own.
+one: they change nothing; anything else is the user's own.
+
+retries counts a task's own errors, apart from the workers that die of it, and goes before retry_exceptions. That lets its errors count as these do, up to
+max_retries; where that is not said, three of them are retried, and it may take as many workers with it as any task of a graph.
 """
 
 from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
+from .. import _options
 from .._graphs import Note
 from ..exceptions import InvalidError
 from ._plan import Key
 
-_OPTIONS = ("num_cpus", "num_gpus", "memory", "resources", "max_retries", "retry_exceptions")
+_AMOUNTS = {"num_cpus", "num_gpus", "memory", "resources", "timeout"}
+_OTHERS = {"max_retries", "retry_exceptions", "scheduling_strategy", "isolated"}
 _REMOTE = ("ray_remote_args", "remote_args")
+_ALL = (*_REMOTE, "priority", "retries")  # what can be said of all tasks, too
+_INT32 = 1 << 31
 
 
 class Notes:
@@ -39,10 +46,10 @@ def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:
         raise ValueError("compute(resources=...) would be said of every task and of none in particular: use dask.annotate(resources=...) around "
                          "what it is for, or compute(remote_args={'resources': ...})")
     general: Optional[Note] = None
-    for name in _REMOTE:
-        if kwargs.get(name) is not None:
+    for kind in _ALL:
+        if kwargs.get(kind) is not None:
             general = general or Note()
-            _options(general, kwargs[name], f"compute({name}=...)")
+            _say(general, kind, kwargs[kind], f"compute({kind}=...)")
     find = getattr(dsk, "__dask_annotations__", None)
     by_kind: dict[str, dict[Key, Any]] = {}
     if find is not None:
@@ -53,24 +60,32 @@ def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:
                 for key in layer:
                     by_kind.setdefault(kind, {})[key] = value(key) if callable(value) else value
     notes: dict[Key, Note] = {}
-    for kind in (*_REMOTE, "priority", "retries", "resources"):
+    for kind in (*_ALL, "resources"):
         for key, value in by_kind.get(kind, {}).items():
             note = notes.get(key)
             if note is None:
                 note = notes[key] = Note() if general is None else general.copy()
-            where = f"the annotation {kind} of {key!r}"
-            if kind in _REMOTE:
-                _options(note, value, where)
-            elif kind == "resources":
-                note.resources = _resources(value, where)
-            else:
-                setattr(note, kind, int(_number(value, where)))
+            _say(note, kind, value, f"the annotation {kind} of {key!r}")
     return Notes(general, notes) if notes or general is not None else None
 
 
-def _options(note: Note, given: Any, where: str) -> None:
+def _say(note: Note, kind: str, value: Any, where: str) -> None:
+    if kind in _REMOTE:
+        _task_options(note, value, where)
+    elif kind == "resources":
+        note.resources = _resources(value, where)
+    elif kind == "retries":
+        note.retries, note.exceptions = int(_number(value, where, most=_INT32)), False
+    else:
+        note.priority = int(_number(value, where, -_INT32, _INT32))
+
+
+def _task_options(note: Note, given: Any, where: str) -> None:
     if not isinstance(given, Mapping):
         raise InvalidError(f"{where} is {given!r}: give a dict of options")
+    _options.check(given, _AMOUNTS | _OTHERS, where)
+    given = {name: value for name, value in given.items() if value is not None}
+    o = _options.task("", {name: value for name, value in given.items() if name in _OTHERS})
     for name, value in given.items():
         what = f"{where}: {name}"
         if name == "num_cpus":
@@ -81,17 +96,21 @@ def _options(note: Note, given: Any, where: str) -> None:
             note.resources = {**note.resources, "memory": _number(value, what)}
         elif name == "resources":
             note.resources = {**note.resources, **_resources(value, what)}
+        elif name == "timeout":
+            note.timeout = max(int(_number(value, what) * 1e9), 1)
         elif name == "max_retries":
-            note.failures = int(_number(value, what)) + 1
+            note.failures = o.max_retries + 1 or -1
         elif name == "retry_exceptions":
-            note.retries = max(note.retries, note.failures - 1) if value else 0
+            note.retries, note.exceptions = 0, o.retry_exceptions
+        elif name == "isolated":
+            note.isolated = o.isolate
         else:
-            raise InvalidError(f"{where} has no option {name!r}; it has {', '.join(_OPTIONS)}")
+            note.spread = o.spread
 
 
-def _number(x: Any, where: str) -> float:
-    if isinstance(x, bool) or not isinstance(x, (int, float)):
-        raise InvalidError(f"{where} is {x!r}: give a number")
+def _number(x: Any, where: str, least: int = 0, most: int = 1 << 50) -> float:
+    if isinstance(x, bool) or not isinstance(x, (int, float)) or not least <= x < most:
+        raise InvalidError(f"{where} is {x!r}: give a number" + (", 0 or more" if not least else ""))
     return float(x)
 
 

@@ -132,7 +132,8 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putBool(b, 17, o.Detached)
 	b = putBool(b, 18, o.GetIfExists)
 	b = putString(b, 19, o.Group)
-	return putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
+	b = putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
+	return putInt(b, 21, int64(o.ExceptionRetries))
 }
 
 // AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record.
@@ -239,12 +240,13 @@ func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire
 }
 
 // AppendRetry writes that an attempt was charged, or is being cancelled.
-func AppendRetry(b []byte, seq uint64, id ids.TaskID, attempt, tries uint32, cancelled bool) []byte {
+func AppendRetry(b []byte, seq uint64, r *Retry) []byte {
 	b = begin(b, recRetry, seq)
-	b = putTask(b, 1, id)
-	b = putUint(b, 2, uint64(attempt))
-	b = putUint(b, 3, uint64(tries))
-	return putBool(b, 4, cancelled)
+	b = putTask(b, 1, r.Task)
+	b = putUint(b, 2, uint64(r.Attempt))
+	b = putUint(b, 3, uint64(r.Tries))
+	b = putBool(b, 4, r.Cancelled)
+	return putUint(b, 5, uint64(r.Errors))
 }
 
 // AppendForget writes what nothing refers to any more; an Index of WholeTask stands for a task with its returns.

@@ -180,6 +180,8 @@ func parseRetry(b []byte) (*Retry, error) {
 			r.Tries = uint32(f.n)
 		case 4:
 			r.Cancelled = f.n != 0
+		case 5:
+			r.Errors = uint32(f.n)
 		}
 		return err
 	})

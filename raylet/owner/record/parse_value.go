@@ -129,6 +129,8 @@ func parseOptions(b []byte) (*wire.TaskOptions, error) {
 			if f.n != 0 && o.Resources == nil {
 				o.Resources = []wire.Resource{}
 			}
+		case 21:
+			o.ExceptionRetries = int32(f.int())
 		}
 		return err
 	})

@@ -41,6 +41,7 @@ type Retry struct {
 	Task      ids.TaskID
 	Attempt   uint32
 	Tries     uint32
+	Errors    uint32 // of its own, where they are counted apart from Tries
 	Cancelled bool
 }
 

@@ -64,7 +64,7 @@ func (d draws) options() *wire.TaskOptions {
 	o := &wire.TaskOptions{
 		Func: d.text(), NumReturns: d.i32(), MaxRetries: d.i32(), RetryExceptions: d.flag(), Isolate: d.flag(), Backpressure: d.i32(),
 		Spread: d.flag(), Label: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
-		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(),
+		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
 	}
 	if d.flag() {
 		o.Resources = []wire.Resource{} // asks for nothing: not the same as not asking
@@ -134,8 +134,8 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			r := &Object{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result()}
 			b, want = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result), r
 		case 4:
-			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Cancelled: d.flag()}
-			b, want = AppendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled), r
+			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Errors: rapid.Uint32().Draw(rt, "errors"), Cancelled: d.flag()}
+			b, want = AppendRetry(nil, seq, r), r
 		case 5:
 			r := &Forget{}
 			for range rapid.IntRange(0, 4).Draw(rt, "ids") {
@@ -175,7 +175,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
 	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
-	f.Add(AppendRetry(nil, 1, s.ID, 2, 3, true))
+	f.Add(AppendRetry(nil, 1, &Retry{Task: s.ID, Attempt: 2, Tries: 3, Errors: 4, Cancelled: true}))
 	f.Add(AppendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
 	f.Add(AppendActor(nil, 1, &Actor{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))
 	f.Add(AppendPacked(nil, 1, s.ID.Return(0), 77))
@@ -205,7 +205,7 @@ func FuzzParse(f *testing.F) {
 		case *Object:
 			again = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result)
 		case *Retry:
-			again = AppendRetry(nil, seq, r.Task, r.Attempt, r.Tries, r.Cancelled)
+			again = AppendRetry(nil, seq, r)
 		case *Forget:
 			again = AppendForget(nil, seq, r.IDs)
 		case *Actor:
