@@ -7,11 +7,12 @@ from typing import Any, Optional, Sequence
 
 import dask
 
-from .._api import get as fetch
 from ._annotations import notes_of
 from ._observe import observed
-from ._plan import Key, flat_keys, nested, plan
+from ._plan import flat_keys, nested, plan
+from ._rerun import failures_here, rerunning
 from ._ship import collect, fusing, ship
+from ._sync import get_sync
 
 
 class Scheduler:
@@ -20,16 +21,20 @@ class Scheduler:
     __name__ = "mobula.dask.get"
 
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
-        """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks those of
-        mobula.dask.callbacks, remote_args (or ray_remote_args) are options of the tasks, and without optimize_graph each runs by itself;
-        others are for other schedulers."""
+        """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks (or ray_callbacks) those
+        of mobula.dask.callbacks, both instead of those that are active; remote_args (or ray_remote_args) are options of the tasks, retries and
+        priority as in annotations; without optimize_graph each runs by itself; with rerun_exceptions_locally one that fails runs again in
+        this process. Others are for other schedulers."""
         notes = notes_of(dsk, kwargs)
         watched, result = observed(dsk, keys, kwargs, notes)
         if watched:
             return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
-        return nested(keys, collect(ship(p, wanted, fuse=fusing(kwargs), notes=notes), wanted))
+        again = rerunning(kwargs)
+        s = ship(p, wanted, fuse=fusing(kwargs) and not again, notes=notes)
+        with failures_here(again, s, dsk):
+            return nested(keys, collect(s, wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
         """Starts what collections need and gives collections whose graphs hold references to the results."""
@@ -51,34 +56,6 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     wanted = flat_keys(keys)
     s = ship(p, wanted, fuse=fusing(kwargs), notes=notes_of(dsk, kwargs))
     return nested(keys, {k: s.result(k) for k in wanted})
-
-
-def get_sync(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """Computes in this process, one task after the other: for a debugger. References in the graph are fetched."""
-    p = plan(dsk, keys)
-    wanted = flat_keys(keys)
-    uses: dict[Key, int] = {}
-    for key in p.tasks:
-        for d in {p.find(d) for d in p.nodes[key].dependencies}:
-            uses[d] = uses.get(d, 0) + 1
-    for k in wanted:
-        uses[p.find(k)] = uses.get(p.find(k), 0) + 1
-    values: dict[Key, Any] = {}
-
-    def value(key: Key) -> Any:
-        t = p.find(key)
-        if t in values:
-            return values[t]
-        return fetch(p.given[t]) if t in p.given else p.literals[t]
-
-    for key in p.tasks:
-        node = p.nodes[key]
-        values[key] = node({d: value(d) for d in node.dependencies})
-        for d in {p.find(d) for d in node.dependencies}:
-            uses[d] -= 1
-            if not uses[d]:
-                values.pop(d, None)
-    return nested(keys, {k: value(k) for k in wanted})
 
 
 _enabled: list[contextlib.ExitStack] = []
@@ -113,3 +90,6 @@ def disable() -> None:
     """Ends the latest enable."""
     if _enabled:
         _enabled.pop().close()
+
+
+__all__ = ["Scheduler", "disable", "enable", "get", "get_sync", "references"]

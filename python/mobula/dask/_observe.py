@@ -16,25 +16,27 @@ from dask.task_spec import Alias
 from .._api import get as fetch
 from .._refs import ObjectRef
 from ._plan import Key, Plan, flat_keys, nested, normal, plan
+from ._rerun import failures_here, rerunning
 from ._ship import Shipped, collect, fusing, ship, stopping
-from .callbacks import Active, taken
+from .callbacks import Active, given, taken
 
 WORKER = 0  # which of the node's workers ran a task is not told
 
 
 def observed(dsk: Any, keys: Any, kwargs: Mapping[str, Any], notes: Any) -> tuple[bool, Any]:
     """Computes if anybody watches; else (False, None)."""
-    with local_callbacks(kwargs.get("callbacks")) as theirs, taken(kwargs.get("mobula_callbacks") or ()) as ours:
-        if not theirs and not ours._callbacks:
+    with local_callbacks(kwargs.get("callbacks")) as theirs, taken(given(kwargs)) as ours:
+        if not theirs and not ours:
             return False, None
-        return True, _Observed(theirs or (), ours, fusing(kwargs)).compute(dsk, keys, notes)
+        return True, _Observed(theirs or (), ours, fusing(kwargs), rerunning(kwargs)).compute(dsk, keys, notes)
 
 
 class _Observed:
-    def __init__(self, theirs: Any, ours: Active, fuse: bool) -> None:
+    def __init__(self, theirs: Any, ours: Active, fuse: bool, again: bool) -> None:
         self._theirs = theirs
         self._ours = ours
-        self._fuse = fuse
+        self._fuse = fuse and not again
+        self._again = again
 
     def compute(self, dsk: Any, keys: Any, notes: Any) -> Any:
         graph = normal(dsk)
@@ -70,10 +72,11 @@ class _Observed:
         refs = [r for k in wanted if type(r := s.result(k)) is ObjectRef]
         for f in self._ours.of("postsubmit_all"):
             f(refs, graph)
-        if self._theirs and s.graph is not None:
-            with stopping(s):
-                _Follow(s, graph, state, set(wanted), pretask, posttask).follow()
-        return collect(s, wanted)
+        with failures_here(self._again, s, graph):
+            if self._theirs and s.graph is not None:
+                with stopping(s):
+                    _Follow(s, graph, state, set(wanted), pretask, posttask).follow()
+            return collect(s, wanted)
 
 
 class _Follow:

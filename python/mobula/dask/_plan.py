@@ -10,11 +10,11 @@ import operator
 from collections.abc import Mapping
 from typing import Any, Callable, Hashable, Iterable, Iterator
 
-from dask._task_spec import convert_legacy_graph
 from dask.core import flatten
 from dask.task_spec import Alias, DataNode, GraphNode, Task, TaskRef
 
 from .._refs import ObjectRef
+from ._nodes import nodes_of
 
 Key = Hashable
 Alike = Callable[[Key, Key], bool]  # whether the same is said of two tasks
@@ -173,9 +173,7 @@ def normal(dsk: Any) -> dict[Key, Any]:
     """A graph, of any of the forms that Dask gives a scheduler, as nodes by key; references stay as they are."""
     if not isinstance(dsk, Mapping):
         dsk = dsk.__dask_graph__()
-    dsk = dict(dsk)
-    nodes: dict[Key, Any] = convert_legacy_graph(dsk)
-    return nodes
+    return nodes_of(dict(dsk))
 
 
 def plan(dsk: Any, keys: Any) -> Plan:

@@ -1,4 +1,4 @@
-"""Callbacks around the tasks of Dask graphs, by the names and signatures of Dask-on-Ray; the names without ray_ are the same hooks.
+"""Callbacks around the tasks of Dask graphs, with the names and signatures of Dask-on-Ray; the names without ray_ are the same hooks.
 
     class Timing(MobulaDaskCallback):
         def _pretask(self, key, object_refs):
@@ -11,16 +11,19 @@
         x.compute(scheduler=mobula.dask.get)
 
 pretask and posttask run in the worker, around the task: a copy of the callback goes there. The others run in the process that computes.
+RayDaskCallback is for classes that were written for Dask-on-Ray.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, ClassVar, Iterator, Optional, Sequence
+from typing import Any, Callable, ClassVar, Iterator, Mapping, Optional, Sequence
 
 from dask.callbacks import Callback
 
 HOOKS = ("presubmit", "postsubmit", "pretask", "posttask", "postsubmit_all", "finish")
+_DASKS = ("start", "start_state", "pretask", "posttask", "finish")
+_GIVEN = ("mobula_callbacks", "ray_callbacks")  # arguments of get
 
 
 class MobulaDaskCallback:
@@ -70,7 +73,42 @@ class MobulaDaskCallback:
         self.unregister()
 
 
-RayDaskCallback = MobulaDaskCallback
+def _nothing(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A hook that is not there, for who calls it by super()."""
+
+
+class RayDaskCallback(MobulaDaskCallback, Callback):  # type: ignore[misc]
+    """As Dask-on-Ray has it: the six hooks are _ray_presubmit and so on, or given as ray_presubmit=; it is one of Dask's callbacks too, whose
+    five hooks are those without ray_."""
+
+    ray_active = MobulaDaskCallback.active
+    _ray_presubmit = _ray_postsubmit = _ray_pretask = _ray_posttask = _ray_postsubmit_all = _ray_finish = _nothing
+
+    def __init__(self, **hooks: Any) -> None:
+        for name in HOOKS:
+            f = hooks.pop("ray_" + name, None)
+            if f is not None:
+                setattr(self, "_ray_" + name, f)
+        Callback.__init__(self, **hooks)
+
+    def hook(self, name: str) -> Optional[Callable[..., Any]]:
+        f: Callable[..., Any] = getattr(self, "_ray_" + name)
+        return None if getattr(f, "__func__", None) is _nothing else f
+
+    @property
+    def _ray_callback(self) -> tuple[Optional[Callable[..., Any]], ...]:
+        """The six, as Dask-on-Ray takes them in ray_callbacks."""
+        return tuple(map(self.hook, HOOKS))
+
+    def register(self) -> None:
+        MobulaDaskCallback.register(self)
+        if any(getattr(self, "_" + name, None) for name in _DASKS):
+            Callback.register(self)
+
+    def unregister(self) -> None:
+        MobulaDaskCallback.unregister(self)
+        with contextlib.suppress(KeyError):
+            Callback.unregister(self)
 
 
 class Active:
@@ -78,6 +116,9 @@ class Active:
 
     def __init__(self, callbacks: Sequence[MobulaDaskCallback]) -> None:
         self._callbacks = callbacks
+
+    def __bool__(self) -> bool:
+        return bool(self._callbacks)
 
     def of(self, name: str) -> list[Callable[..., Any]]:
         return [f for c in self._callbacks if (f := c.hook(name)) is not None]
@@ -89,15 +130,36 @@ class Active:
         return pairs or None
 
 
+def given(kwargs: Mapping[str, Any]) -> Optional[list[MobulaDaskCallback]]:
+    """The callbacks among the arguments of get; None: there is no such argument. One callback, or several; also as the tuple of its hooks."""
+    out: Optional[list[MobulaDaskCallback]] = None
+    for name in _GIVEN:
+        said = kwargs.get(name)
+        if said is None:
+            continue
+        out = out or []
+        for c in (said,) if isinstance(said, MobulaDaskCallback) else said:
+            if isinstance(c, tuple) and len(c) == len(HOOKS):
+                c = MobulaDaskCallback(*c)
+            if not isinstance(c, MobulaDaskCallback):
+                raise TypeError(f"{name} has {c!r}: give callbacks of mobula.dask, or tuples of their {len(HOOKS)} hooks")
+            out.append(c)
+    return out
+
+
 @contextlib.contextmanager
-def taken(extra: Sequence[MobulaDaskCallback] = ()) -> Iterator[Active]:
-    """The active hooks; within, none is active: what a hook computes itself is not observed."""
-    now = list(MobulaDaskCallback.active) + [c for c in extra if c not in MobulaDaskCallback.active]
-    MobulaDaskCallback.active = []
+def taken(instead: Optional[Sequence[MobulaDaskCallback]] = None) -> Iterator[Active]:
+    """These, or else the active ones, each once. Of the latter none is active within: what a hook computes itself is not observed."""
+    if instead is not None:
+        yield Active(instead)
+        return
+    active = MobulaDaskCallback.active
+    now = active[:]
+    active.clear()
     try:
-        yield Active(now)
+        yield Active(list({id(c): c for c in now}.values()))
     finally:
-        MobulaDaskCallback.active = [c for c in now if c not in extra] + MobulaDaskCallback.active
+        active[:0] = now
 
 
 class ProgressBar(Callback):  # type: ignore[misc]
@@ -129,4 +191,4 @@ class ProgressBar(Callback):  # type: ignore[misc]
             self._bar = None
 
 
-__all__ = ["Active", "Callback", "MobulaDaskCallback", "ProgressBar", "RayDaskCallback", "taken"]
+__all__ = ["Active", "Callback", "MobulaDaskCallback", "ProgressBar", "RayDaskCallback", "given", "taken"]
