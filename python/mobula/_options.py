@@ -10,7 +10,8 @@ from ._wire.messages import ConcurrencyGroup, Resource, TaskOptions
 from .exceptions import InvalidError
 
 _COMMON = {"num_cpus", "num_gpus", "memory", "resources", "name", "scheduling_strategy", "isolated", "timeout"}
-TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_backpressure_num_objects", "backpressure"}
+TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_backpressure_num_objects", "backpressure",
+                  "_exception_retries"}
 ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "namespace", "lifetime",
                    "get_if_exists", "concurrency_groups"}
 CALL = {"num_returns", "name", "concurrency_group", "timeout", "_generator_backpressure_num_objects", "backpressure"}
@@ -94,7 +95,7 @@ def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
     return TaskOptions(
         func=func, num_returns=_returns(o), resources=_resources(o, False), max_retries=_whole(o, "max_retries", 3, -1),
-        retry_exceptions=_retry_exceptions(o), isolate=bool(o.get("isolated")),
+        retry_exceptions=_retry_exceptions(o), exception_retries=_whole(o, "_exception_retries", 0, -1), isolate=bool(o.get("isolated")),
         backpressure=_backpressure(o), spread=_spread(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1)
 
 

@@ -115,6 +115,19 @@ def test_retries_and_resources(client: Client, tmp_path: Any) -> None:
         return n
 
     assert client.submit(flaky, retries=2, pure=False).result(60) == 2
+    tried = tmp_path / "tried"
+
+    def deadly() -> str:
+        with open(tried, "a") as f:
+            f.write("x")
+        n = tried.stat().st_size
+        if n < 3:
+            os._exit(1)
+        if n == 3:
+            raise OSError(n)
+        return "at last"
+
+    assert client.submit(deadly, retries=1, pure=False).result(60) == "at last"  # two that died of it do not count
     with pytest.raises(OSError):
         client.submit(lambda: (_ for _ in ()).throw(OSError()), pure=False).result(30)
     with pytest.raises(x.UnschedulableError):

@@ -67,7 +67,7 @@ class Client:
         key: names the call; what has the same key is not called again while there is a future of it. By default it follows from
         the function and its arguments, or, with pure=False, is a new one. resources: what the call needs; "CPU" is 1 unless
         said, "GPU" and "memory", in bytes, are the node's, others as the node was told. retries: how often it is called again
-        if it raises. priority and fifo_timeout are taken and do nothing: calls of one kind run in the order in which they were
+        if it raises; a worker that dies of it is not counted among these. priority and fifo_timeout are taken and do nothing: calls of one kind run in the order in which they were
         submitted. workers, allow_other_workers, actor and actors are refused.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
@@ -248,8 +248,8 @@ def _options(resources: Optional[Mapping[str, float]], retries: Optional[int]) -
     others = dict(resources or {})
     options: dict[str, Any] = {"num_cpus": others.pop("CPU", None), "num_gpus": others.pop("GPU", None),
                                "memory": others.pop("memory", None), "resources": others or None}
-    if retries is not None:
-        options.update(max_retries=retries, retry_exceptions=True)
+    if retries:
+        options.update(_exception_retries=retries, retry_exceptions=True)
     return {k: v for k, v in options.items() if v is not None}
 
 
