@@ -12,9 +12,10 @@ import tempfile
 import time
 from typing import Any, Mapping
 
-from .exceptions import NoNodeError, RuntimeSetupError
+from .exceptions import NodeRunningError, NoNodeError, RuntimeSetupError
 
 START_TIMEOUT = 30.0
+_RUNNING = 6  # what a node ends with where one runs already
 STOP_TIMEOUT = 10.0
 
 
@@ -103,7 +104,10 @@ class Node:
                     said = json.loads(said.splitlines()[-1])["error"]
                 except (ValueError, KeyError, IndexError):
                     pass
-                raise RuntimeSetupError(f"the node did not start ({self.binary}, exit {self.process.wait()}): {said}")
+                code = self.process.wait()
+                if code == _RUNNING:
+                    raise NodeRunningError(said)
+                raise RuntimeSetupError(f"the node did not start ({self.binary}, exit {code}): {said}")
             line += part
         address: str = json.loads(line)["address"]
         self._drain()

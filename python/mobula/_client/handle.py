@@ -18,13 +18,14 @@ class Handle:
     """This process' hold on one object."""
 
     __slots__ = ("client", "id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks",
-                 "watchers")
+                 "watchers", "failed")
 
     def __init__(self, client: "Client", id: bytes) -> None:
         self.client = client
         self.id = id
         self.refs = 1
         self.res: Optional[Answer] = None
+        self.failed: Optional[Answer] = None  # why the bytes of a stored object could not be had when they were last asked for
         self.waiters: Optional[list[Waiter]] = None
         self.asked = False
         self.fetching = False

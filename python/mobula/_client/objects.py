@@ -140,6 +140,8 @@ class Objects:
                 h.res = res
                 if res.kind == m.INLINE:
                     self._cache(h, res)
+            elif fetch and old.kind == m.STORED:
+                h.failed = None if stored else res
             if h.waiters:
                 h.waiters = self._answered(h.waiters, res, pin, fetch)
             if h.watchers:

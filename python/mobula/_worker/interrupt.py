@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SIGNAL = signal.SIGUSR2
 _EVERY = 0.05
+_AGAIN = 2.0  # seconds from one interrupt of a call to the next: what it does to tidy up is not cut off, what swallowed it is told again
 
 
 class Interrupts:
@@ -49,5 +50,7 @@ class Interrupts:
 
     def _arrived(self, number: int, frame: Optional[FrameType]) -> None:
         call = self._executor.main
-        if call is not None and call.error is not None and call.in_user and is_users(frame):
-            raise TaskInterrupt()
+        if call is None or call.error is None or not call.in_user or time.monotonic() < call.spared or not is_users(frame):
+            return
+        call.spared = time.monotonic() + _AGAIN
+        raise TaskInterrupt()

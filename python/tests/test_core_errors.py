@@ -1,0 +1,280 @@
+"""Each error that one node can give, on the real node."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pickle
+import resource
+import signal
+import sys
+import threading
+import types
+from typing import Any, Iterator
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import mobula
+from mobula import _api, _node
+from mobula import exceptions as x
+from mobula._api import connecting
+from mobula._client import getting, rejoin
+from mobula._wire import messages as m
+from mobula._wire.conn import dial
+import waiting
+from notes import hold, note, noted
+
+until = functools.partial(waiting.until, timeout=15.0)
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+TIMEOUT = 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(binary: str) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
+        with mobula.init(num_cpus=4, object_store_memory=64 << 20) as c:
+            yield c
+
+
+@pytest.fixture
+def node(cluster: Any) -> Iterator[Any]:
+    """This module's node; whoever had it leaves it idle."""
+    yield cluster
+    until(lambda: mobula.available_resources()["CPU"] == 4)
+
+
+def get(refs: Any) -> Any:
+    return mobula.get(refs, timeout=TIMEOUT)
+
+
+def objects() -> dict[str, Any]:
+    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
+
+
+@mobula.remote
+def full(n: int, v: float) -> Any:
+    return np.full(n, v)
+
+
+def test_what_nobody_refers_to_is_freed(node: Any) -> None:
+    ref = mobula.put(1)
+    name = str(ref)[len("ObjectRef("):-1]
+    outside = pickle.dumps(ref)  # in no value of the runtime's, which would keep the object
+    assert get(pickle.loads(outside)) == 1
+    del ref
+    until(lambda: name not in objects())
+    with pytest.raises(x.ObjectFreedError, match="last reference was released") as e:
+        get(pickle.loads(outside))
+    assert isinstance(e.value, x.ObjectLostError)
+
+
+def test_a_put_outlives_the_worker_that_made_it(node: Any) -> None:
+    @mobula.remote
+    def puts() -> Any:
+        return os.getpid(), mobula.put(np.arange(1 << 18))
+
+    pid, ref = get(puts.remote())
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(w["pid"] == pid for w in _api.request("list.workers", {})["rows"]))
+    assert get(ref)[-1] == (1 << 18) - 1
+
+
+@contextlib.contextmanager
+def standing_still() -> Iterator[None]:
+    """The node of this process does nothing meanwhile."""
+    pid = mobula.nodes()[0]["PID"]
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(pid, os.WUNTRACED)  # all its threads have stopped
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_bytes_that_do_not_come(node: Any, monkeypatch: Any) -> None:
+    ref = full.remote(1 << 18, 7)
+    mobula.wait([ref], timeout=TIMEOUT)  # that it is stored is known
+    monkeypatch.setattr(getting, "WARN_AFTER", 0.05)
+    monkeypatch.setattr(getting, "FETCH_TIMEOUT", 0.2)
+    with standing_still(), pytest.raises(x.FetchTimedOutError, match="2097152 bytes.*did not come within") as e:
+        mobula.get(ref)
+    assert isinstance(e.value, TimeoutError) and isinstance(e.value, x.ObjectLostError)
+    assert get(ref)[-1] == 7
+
+
+def test_memory_that_cannot_be_mapped(node: Any) -> None:
+    @mobula.remote(isolated=True)
+    def cramped() -> None:
+        with open("/proc/self/statm") as f:
+            have = int(f.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (have + (8 << 20), resource.RLIM_INFINITY))
+        try:
+            mobula.create(16 << 20, "u1")
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    with pytest.raises(x.TaskError, match="16777216 bytes to write") as e:
+        get(cramped.remote())
+    assert isinstance(e.value, x.SegmentUnavailableError)
+
+
+def test_what_can_never_be_done(node: Any) -> None:
+    one = mobula.remote(lambda: 1)
+    with pytest.raises(x.UnschedulableError, match="5 CPU, this node has 4"):
+        get(one.options(num_cpus=5).remote())
+    with pytest.raises(x.ReturnMismatchError):
+        get(one.options(num_returns=2).remote()[0])
+    with pytest.raises(x.NotEncodableError, match="lock"):
+        get(mobula.remote(lambda: threading.Lock()).remote())
+    with pytest.raises(x.NotEncodableError, match="lock"):
+        hold.remote(threading.Lock(), "t")
+    with pytest.raises(x.UnknownFunctionError, match="no Go program"):
+        get(mobula.go_function("none/such").remote())
+    with pytest.raises(x.InvalidError, match="max_retrys"):
+        one.options(max_retrys=1)
+
+
+def test_an_exception_of_a_class_that_is_not_here(node: Any) -> None:
+    @mobula.remote
+    def raises() -> None:
+        there = sys.modules["only_there"] = types.ModuleType("only_there")
+        exec("class Odd(ValueError): pass", there.__dict__)
+        raise there.Odd("strange")
+
+    with pytest.raises(x.TaskError, match="Odd: strange") as e:
+        get(raises.remote())
+    assert isinstance(e.value.cause, x.PythonError) and e.value.cause.name == "only_there.Odd,ValueError,Exception"
+    assert "only_there" in str(e.value.cause)
+
+
+def test_more_questions_than_are_answered_at_once(node: Any) -> None:
+    refused: list[x.BacklogError] = []
+
+    def ask() -> None:
+        try:
+            mobula.status()
+        except x.BacklogError as e:
+            refused.append(e)
+
+    threads = [threading.Thread(target=ask) for _ in range(200)]
+    with standing_still():
+        for t in threads:
+            t.start()
+    for t in threads:
+        t.join(TIMEOUT)
+    assert 0 < len(refused) < 200 and "64 requests of this client wait" in str(refused[0])
+    assert mobula.status()["node"] == node.node
+
+
+def test_a_connection_that_is_refused(node: Any) -> None:
+    with pytest.raises(x.ProtocolError, match="unknown value 99"):
+        dial(node.address, m.Hello(role=99, pid=os.getpid()))
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        said = "nothing"
+        try:
+            os.setuid(65534)
+            dial(node.address, m.Hello(role=m.DRIVER, pid=os.getpid()))
+        except Exception as e:
+            said = f"{type(e).__name__}: {e}"
+        finally:
+            os.write(w, said.encode())
+            os._exit(0)
+    os.close(w)
+    with os.fdopen(r) as f:
+        assert f.read().startswith("PermissionDeniedError: ")
+    os.waitpid(pid, 0)
+
+
+def test_a_directory_in_which_a_node_runs(node: Any) -> None:
+    with pytest.raises(x.NodeRunningError, match="runs in .*: give this one another directory"):
+        _node.Node({"dir": os.path.dirname(node.address), "cpus": 1})
+    assert get(full.remote(1, 1))[0] == 1  # it is none the worse
+
+
+# ---- nodes of their own: the last, they end this module's
+
+
+def test_what_the_disk_lost_is_made_again_or_lost(binary: str, tmp_path: Any) -> None:
+    mobula.shutdown()
+    with mobula.init(num_cpus=2, object_store_memory=16 << 20, settings={"store-spill": tmp_path}):
+        n = 1 << 18  # 2 MiB
+        again, once, put = full.remote(n, 1), full.options(max_retries=0).remote(n, 2), mobula.put(np.full(n, 3))
+        mobula.wait([again, once], num_returns=2, timeout=TIMEOUT)
+        with mobula.create(16 << 20, "u1"):  # everything else goes to disk
+            assert {o["where"] for o in objects().values()} == {"spilled"}
+            for path in tmp_path.rglob("*.spill"):
+                os.truncate(path, 100)
+        assert get(again)[-1] == 1
+        with pytest.raises(x.ReconstructionFailedError, match="MaxRetries 0") as r:
+            get(once)
+        assert isinstance(r.value, x.ObjectLostError)
+        with pytest.raises(x.ObjectLostError, match="was put") as lost:
+            get(put)
+        with pytest.raises(x.ObjectLostError, match="was put"):
+            put.future().result(TIMEOUT)
+        assert not isinstance(lost.value, x.ReconstructionFailedError)
+
+
+def test_a_node_that_does_not_come_back(binary: str, request: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    mobula.shutdown()
+    kept = request.getfixturevalue("kept")
+    monkeypatch.setattr(rejoin, "PATIENCE", 0.1)
+    dir = str(tmp_path)
+    with mobula.init(kept.address):
+        known, never = mobula.put(5), hold.remote(dir, "never")
+        until(lambda: noted(dir, "began"))
+        kept.kill()
+        with pytest.raises(x.OwnerDiedError, match="not back after") as e:
+            get(never)
+        assert isinstance(e.value, x.ObjectLostError) and isinstance(e.value.causes[0], (x.NoNodeError, x.DisconnectedError))
+        with pytest.raises(x.OwnerDiedError):
+            hold.remote(dir, "more")
+            get(mobula.put(np.zeros(1 << 18)))
+        assert get(known) == 5
+    note(dir, "go")
+
+
+def test_a_store_full_of_views(binary: str) -> None:
+    mobula.shutdown()
+    with mobula.init(num_cpus=1, object_store_memory=8 << 20, settings={"store-disk-budget": 1 << 20}):
+        refs = [mobula.put(np.full(1 << 19, i)) for i in range(2)]  # all of it
+        views = [get(r) for r in refs]
+        with pytest.raises(x.StoreFullError, match="limit 8388608.*close views"):
+            mobula.put(np.zeros(1 << 19))
+        assert [int(v[-1]) for v in views] == [0, 1]
+        with pytest.raises(x.ObjectTooLargeError, match="16777216 bytes asked, limit 8388608"):
+            get(full.remote(2 << 20, 0))
+        del views
+        assert get(mobula.put(np.ones(1 << 19)))[0] == 1
+
+
+def test_a_disk_that_is_gone(binary: str, tmp_path: Any) -> None:
+    mobula.shutdown()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with mobula.init(num_cpus=1, object_store_memory=8 << 20, settings={"store-spill": disk}):
+        refs = [mobula.put(np.full(1 << 19, i)) for i in range(2)]
+        disk.rename(tmp_path / "away")
+        with pytest.raises(x.OutOfDiskError, match=str(disk)):
+            for i in range(4):
+                refs.append(mobula.put(np.full(1 << 19, i)))
+
+
+def test_a_reference_that_outlives_its_connection(binary: str) -> None:
+    mobula.shutdown()
+    with mobula.init(num_cpus=1):
+        ref, known = full.remote(1 << 18, 1), mobula.put(5)
+    for use in (lambda: get(ref), lambda: mobula.wait([ref]), lambda: mobula.cancel(ref)):
+        with pytest.raises(x.ShutdownError, match="closed"):
+            use()
+    assert get(known) == 5

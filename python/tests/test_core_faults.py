@@ -1,0 +1,284 @@
+"""What goes wrong with tasks and actors, on the real node: retries, restarts, cancellation."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import time
+from typing import Any, Iterator
+
+import cloudpickle
+import pytest
+
+import mobula
+from mobula import exceptions as x
+from mobula._api import connecting
+import waiting
+from notes import Keeper, hold, note, noted, size, stay
+
+until = functools.partial(waiting.until, timeout=15.0)
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+TIMEOUT = 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(binary: str) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
+        with mobula.init(num_cpus=4, object_store_memory=64 << 20) as c:
+            yield c
+
+
+@pytest.fixture
+def node(cluster: Any) -> Iterator[Any]:
+    """This module's node; whoever had it leaves it idle."""
+    yield cluster
+    until(lambda: mobula.available_resources()["CPU"] == 4)
+
+
+@pytest.fixture
+def dir(tmp_path: Any) -> str:
+    """Where tasks leave notes."""
+    return str(tmp_path)
+
+
+def get(refs: Any) -> Any:
+    return mobula.get(refs, timeout=TIMEOUT)
+
+
+def within(dir: str, name: str) -> str:
+    """A directory in it."""
+    path = os.path.join(dir, name)
+    os.mkdir(path)
+    return path
+
+
+def free() -> float:
+    return mobula.available_resources()["CPU"]
+
+
+# ---- C11: retries
+
+
+@mobula.remote
+def dies(dir: str, times: int) -> int:
+    """Brings its process down, so many times; gives which attempt it is."""
+    note(dir, "tries", "x")
+    if size(dir, "tries") <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return size(dir, "tries")
+
+
+@mobula.remote
+def fails(dir: str, times: int) -> int:
+    note(dir, "tries", "x")
+    if size(dir, "tries") <= times:
+        raise ValueError(size(dir, "tries"))
+    return size(dir, "tries")
+
+
+def test_c11_a_task_that_stops_killing_its_worker_succeeds(node: Any, dir: str) -> None:
+    assert get(dies.remote(dir, 3)) == 4  # three retries are the default
+
+
+def test_c11_a_task_that_does_not_is_given_up(node: Any, dir: str) -> None:
+    cases: list[tuple[dict[str, Any], int]] = [({}, 4), ({"max_retries": 1}, 2), ({"max_retries": 0}, 1)]
+    for options, attempts in cases:
+        place = within(dir, str(attempts))
+        with pytest.raises(x.WorkerCrashedError, match=f"attempt {attempts} died.*{attempts - 1} retries none is left"):
+            get(dies.options(**options).remote(place, 1000))
+        assert size(place, "tries") == attempts
+    until(lambda: free() == 4)
+
+
+def test_c11_an_exception_is_tried_again_only_if_asked(node: Any, dir: str) -> None:
+    cases: list[tuple[dict[str, Any], int]] = [({}, 1), ({"retry_exceptions": True}, 4), ({"retry_exceptions": True, "max_retries": 1}, 2)]
+    for options, attempts in cases:
+        place = within(dir, str(attempts))
+        with pytest.raises(ValueError, match=str(attempts)):
+            get(fails.options(**options).remote(place, 1000))
+        assert size(place, "tries") == attempts
+    assert get(fails.options(retry_exceptions=True).remote(within(dir, "once"), 1)) == 2
+
+
+# ---- C12, C14: the ends of actors
+
+
+@mobula.remote
+class Phoenix:
+    """From its second life on it begins when it is told to."""
+
+    def __init__(self, dir: str) -> None:
+        note(dir, "lives", "x")
+        life = size(dir, "lives")
+        if life > 1:
+            stay(dir, f"life{life}")
+        self.n = 0
+
+    def inc(self) -> int:
+        self.n += 1
+        return self.n
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_c12_calls_during_a_restart_are_told_so(node: Any, dir: str) -> None:
+    a = Phoenix.options(max_restarts=2).remote(dir)
+    assert get([a.inc.remote() for _ in range(2)]) == [1, 2]
+
+    def back() -> int:
+        try:
+            return int(get(a.inc.remote()))
+        except x.ActorUnavailableError:
+            return 0
+
+    for life in (2, 3):
+        with pytest.raises(x.ActorUnavailableError):
+            get(a.die.remote())
+        until(lambda: f"life{life}" in noted(dir, "began"))
+        with pytest.raises(x.ActorUnavailableError, match="restarting; the call may be made again"):
+            get(a.inc.remote())
+        note(dir, f"life{life}.go")
+        assert until(back) == 1  # with nothing of what it was
+    for call in (a.die, a.inc):
+        with pytest.raises(x.ActorDiedError):
+            get(call.remote())
+    assert size(dir, "lives") == 3
+
+
+def test_c14_kill_ends_an_actor_and_its_calls(node: Any, dir: str) -> None:
+    a = Keeper.options(name="keeper").remote()
+    pid = get(a.pid.remote())
+    running = a.stay.remote(dir, "running")
+    until(lambda: noted(dir, "began"))
+    assert mobula.get_actor("keeper") == a
+    blocked = a.stay.remote(dir, hold.remote(dir, "argument"))
+    queued = a.stay.remote(dir, "queued")
+    mobula.kill(a)
+    for r in (running, blocked, queued, a.stay.remote(dir, "late")):
+        with pytest.raises(x.ActorDiedError):
+            get(r)
+
+    def found() -> bool:
+        try:
+            return mobula.get_actor("keeper") is not None
+        except x.NotFoundError:
+            return False
+
+    until(lambda: not found())
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
+    assert noted(dir, "began") <= {"running", "argument"}
+    again = Keeper.options(name="keeper").remote()
+    note(dir, "go")
+    assert get(again.stay.remote(dir, "again")) == "again"
+
+
+# ---- C13: cancellation
+
+
+@mobula.remote
+def naps(dir: str) -> None:
+    """Says when it was interrupted."""
+    note(dir, "nap.began")
+    try:
+        time.sleep(60)
+    finally:
+        note(dir, "nap.over", repr(time.monotonic()))
+
+
+def test_c13_what_is_queued_never_starts(node: Any, dir: str) -> None:
+    running = [hold.remote(dir, f"r{i}") for i in range(4)]
+    until(lambda: len(noted(dir, "began")) == 4)
+    after = hold.remote(dir, mobula.remote(lambda name: name + "+").remote(running[0]))
+    for r in (hold.remote(dir, "queued"), after):
+        mobula.cancel(r)
+        with pytest.raises(x.TaskCancelledError):
+            get(r)
+    note(dir, "go")
+    assert get([*running, hold.remote(dir, "next")]) == ["r0", "r1", "r2", "r3", "next"]
+    assert noted(dir, "began") == {"r0", "r1", "r2", "r3", "next"} and not noted(dir, "cancelled")
+
+
+def test_c13_what_runs_is_interrupted_at_once(node: Any, dir: str) -> None:
+    took: list[float] = []
+    while len(took) < 10 and (not took or min(took) >= 0.1):  # another program of this machine may hold up one try
+        place = within(dir, str(len(took)))
+        ref = naps.remote(place)
+        until(lambda: noted(place, "began"))
+        begun = time.monotonic()
+        mobula.cancel(ref)
+        with pytest.raises(x.TaskCancelledError):
+            get(ref)
+        with open(os.path.join(place, "nap.over")) as f:
+            took.append(float(f.read()) - begun)
+    assert 0 < min(took) < 0.1, took
+
+
+def test_c13_force_ends_the_process(node: Any, dir: str) -> None:
+    @mobula.remote
+    def stubborn(dir: str) -> None:
+        note(dir, f"{os.getpid()}.began")
+        while True:
+            try:
+                time.sleep(60)
+            except BaseException:
+                note(dir, "heard.cancelled")
+
+    ref = stubborn.remote(dir)
+    [pid] = until(lambda: noted(dir, "began"))
+    mobula.cancel(ref)
+    until(lambda: noted(dir, "cancelled"))
+    assert os.path.exists(f"/proc/{pid}")
+    mobula.cancel(ref, force=True)
+    with pytest.raises(x.TaskCancelledError):
+        get(ref)
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
+    until(lambda: free() == 4)
+
+
+def test_c13_what_is_interrupted_has_time_to_tidy_up(node: Any, dir: str) -> None:
+    @mobula.remote
+    def tidies() -> None:
+        try:
+            stay(dir, "task")
+        finally:
+            for i in range(10):
+                time.sleep(0.03)
+                note(dir, f"{i}.tidied")
+
+    ref = tidies.remote()
+    until(lambda: noted(dir, "began"))
+    mobula.cancel(ref)
+    with pytest.raises(x.TaskCancelledError):
+        get(ref)
+    assert len(noted(dir, "tidied")) == 10
+
+
+@mobula.remote
+def family(dir: str, generations: int) -> Any:
+    if generations == 0:
+        return stay(dir, "youngest")
+    child = family.remote(dir, generations - 1)
+    return mobula.get(child)
+
+
+def test_c13_children_are_cancelled_too_or_left(node: Any, dir: str) -> None:
+    for recursive in (True, False):
+        place = within(dir, str(recursive))
+        eldest = family.remote(place, 2)
+        until(lambda: noted(place, "began"))
+        mobula.cancel(eldest, recursive=recursive)
+        with pytest.raises(x.TaskCancelledError):
+            get(eldest)
+        if recursive:
+            until(lambda: noted(place, "cancelled"))
+        else:
+            note(place, "go")
+            until(lambda: noted(place, "ended"))
+        assert bool(noted(place, "cancelled")) == recursive
+        until(lambda: free() == 4)
