@@ -17,8 +17,8 @@ OURS = "mobula"
 PEAK = "peak memory"  # the metric of runs whose memory is sampled
 
 # The order is that of the table.
-FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_create", "put_small",
-         "get_small", "put_large", "get_large", "wait_1000", "cold_start", "idle_memory", "broadcast", "dask_tasks", "set_index",
+FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_many", "actor_create",
+         "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast", "dask_tasks", "set_index",
          "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align")
 
 
@@ -43,7 +43,7 @@ class Workload:
     name: str
     what: str
     metrics: tuple[Metric, ...]
-    systems: Mapping[str, Implementation]  # by name: the project's, alone or with "-" and a variant
+    systems: Mapping[str, Implementation]  # by name: the project's, alone or with "-" and a variant; a peer may have no such thing
     full: Params = field(default_factory=dict)
     quick: Params = field(default_factory=dict)  # what differs in a quick run, which only shows that it works
     peak: Metric | None = None  # its memory is sampled, in runs of their own
