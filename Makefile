@@ -23,7 +23,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ dask-suite: python ## Dask's own tests under our scheduler, held against its own
 
 joblib-suite: python ## joblib's own tests of Parallel, with our backend among theirs
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula PYTHONPATH=tests ../$(VENV)/bin/python -m pytest -q -W ignore -p suites.joblib_plugin --pyargs joblib.test.test_parallel
+
+set-index-sweep: python ## a data frame of 2 GiB sorted with few and many partitions, stores and workers; ARGS=--help says more
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python benchmarks/set_index_sweep.py $(ARGS)
 
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)

@@ -1,6 +1,6 @@
 """One data frame sorted with several partition counts, stores and workers, otherwise the same: what must not decide whether it works.
 
-    python benchmarks/set_index_sweep.py --size 2GiB
+    make set-index-sweep ARGS="--size 2GiB"
 
 Each run is samples/python/set_index.py in a process of its own, which verifies the order. Memory is that of all processes and the segment, and
 is held against the store, 256 MiB and 300 MiB a worker. The exit code is 1 if a run failed or took more.
