@@ -31,12 +31,15 @@ func (s strategy) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, chil
 		sys.mu.Unlock()
 		return
 	}
-	events, failed := sys.decide(n, sup, pe)
+	events, restart, failed := sys.decide(n, sup, pe)
 	sys.mu.Unlock()
 	for _, e := range events {
 		sys.emit(e.n, e.Event)
 	}
-	if failed != nil {
+	switch {
+	case restart != nil:
+		restart() // after the panic was told: the new core is told too
+	case failed != nil:
 		sys.beginStop(failed)
 	}
 }
@@ -47,20 +50,19 @@ type nodeEvent struct {
 }
 
 // decide is the whole of the policy: restart n, or ask its parents in turn. It gives
-// the top-level node to stop when the root was reached. mu is held.
-func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (events []nodeEvent, failed *node) {
+// what begins the restart, or the top-level node to stop when the root was reached. mu is held.
+func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (events []nodeEvent, restart func(), failed *node) {
 	now := s.now()
 	n.reason = reason
 	if n.told { // a turn was left by runtime.Goexit while it stopped: protoactor must be told again
 		sup.RestartChildren(n.pid)
 		sup.StopChildren(n.pid)
-		return nil, nil
+		return nil, nil, nil
 	}
 	backoff, ok := n.panics.add(now, n.policy)
 	events = append(events, nodeEvent{n, Event{Kind: EventPanicked, Restarts: n.nrestarts, Backoff: backoff, Err: reason}})
 	if ok {
-		s.restartAfter(backoff, sup, n, []*node{n}, reason)
-		return events, nil
+		return events, s.restartAfter(backoff, sup, n, []*node{n}, reason), nil
 	}
 	failing := n
 	for p := n.parent; ; failing, p = p, p.parent {
@@ -75,8 +77,7 @@ func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (even
 			if p.policy.Strategy == AllForOne {
 				set = p.subtree(nil)[1:]
 			}
-			s.restartAfter(backoff, sup, n, set, fmt.Errorf("%s restarts its children: %w", p.path, reason))
-			return events, nil
+			return events, s.restartAfter(backoff, sup, n, set, fmt.Errorf("%s restarts its children: %w", p.path, reason)), nil
 		}
 	}
 	failing.failed = fmt.Errorf("%s, reached from %s: %w: %w", failing.path, n.path, errs.ErrComponentFailed, reason)
@@ -84,21 +85,21 @@ func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (even
 		c.failed = failing.failed
 	}
 	events = append(events, nodeEvent{failing, Event{Kind: EventFailed, Restarts: failing.nrestarts, Err: failing.failed}})
-	return events, failing
+	return events, nil, failing
 }
 
 // pending is a restart that waits for its backoff.
 type pending struct{ cancel func() bool }
 
-// restartAfter has protoactor restart the set, parents first, in order of start. A
-// component that waits for an earlier restart takes part in this one instead. mu is held.
-func (s *System) restartAfter(d time.Duration, sup actor.Supervisor, n *node, set []*node, reason error) {
-	p := &pending{}
+// restartAfter gives what has protoactor restart the set after d, parents first, in order of start. A
+// component that waits for an earlier restart takes part in this one instead. mu is held; not when the result is called.
+func (s *System) restartAfter(d time.Duration, sup actor.Supervisor, n *node, set []*node, reason error) (begin func()) {
+	p := &pending{cancel: func() bool { return true }}
 	if n.restart != nil {
 		n.restart.cancel()
 	}
 	n.restart = p
-	p.cancel = s.clock.AfterFunc(d, func() {
+	restart := func() {
 		var pids []*actor.PID
 		s.mu.Lock()
 		if n.restart != p || n.gone {
@@ -119,7 +120,14 @@ func (s *System) restartAfter(d time.Duration, sup actor.Supervisor, n *node, se
 		}
 		s.mu.Unlock()
 		sup.RestartChildren(pids...)
-	})
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n.restart == p {
+			p.cancel = s.clock.AfterFunc(d, restart)
+		}
+	}
 }
 
 func isClosed(c chan struct{}) bool {

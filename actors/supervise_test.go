@@ -74,6 +74,34 @@ func TestEscalationToTheSupervisor(t *testing.T) {
 	}
 }
 
+// However long it takes to tell of a panic, the restart is told of after it.
+func TestAPanicIsToldBeforeItsRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &events{}
+		s := NewSystem(Config{OnEvent: func(e Event) {
+			if e.Kind == EventPanicked {
+				time.Sleep(time.Minute)
+			}
+			log.add(e)
+		}})
+		a := spawn(t, s, scriptSpec("a", newRecording()))
+		if err := a.Post(ev{id: 1, crash: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		log.mu.Lock()
+		var kinds []EventKind
+		for _, e := range log.list {
+			if e.Name == "a" {
+				kinds = append(kinds, e.Kind)
+			}
+		}
+		log.mu.Unlock()
+		want(t, "events", kinds, []EventKind{EventStarted, EventPanicked, EventRestarted})
+		stopTree(t, s)
+	})
+}
+
 // Escalation climbs every level and ends at the root: an event, a stop, a notice.
 func TestRootEscalation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
