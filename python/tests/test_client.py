@@ -169,7 +169,7 @@ def test_what_is_known_is_told_without_reading_it(mini: MiniNode) -> None:
     c.when_known(late._h, lambda: told.append(3))
     with mini.lock:
         mini._resolve(late._h.id, m.Result(m.ERROR, err=m.Error(9, "gone")))
-    mini.until(lambda: told == [0, 1, 3])
+    until(lambda: told == [0, 1, 3])
     assert not any(g.fetch for g in kinds(mini, m.Get))
     mobula.shutdown()
     assert told == [0, 1, 3, 2]
