@@ -249,8 +249,7 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 		r := request(make([][]int32, n), all...)
 		r.Producer = slices.Repeat([]byte{1}, n)
 		x := newWorld(t, parsed(t, r), 0)
-		first := len(x.waiting)
-		if first >= n {
+		if len(x.waiting) >= n {
 			t.Fatal("nothing is withheld")
 		}
 		for len(x.ran) < n {

@@ -162,7 +162,7 @@ def load_now(c: Client, h: Handle) -> Any:
     """The value of an object that Client.when has said is there."""
     reading = c.pinned(h)
     c.check()
-    res = h.res if reading is not None or h.failed is None else h.failed
+    res = h.answer(reading is not None)
     assert res is not None
     return load(c, res, reading)
 

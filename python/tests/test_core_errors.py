@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import pickle
 import resource
@@ -18,43 +17,15 @@ import numpy as np
 import pytest
 
 import mobula
+from cluster import TIMEOUT, cluster, get, node, objects, until  # noqa: F401
 from mobula import _api, _node
 from mobula import exceptions as x
-from mobula._api import connecting
 from mobula._client import getting, rejoin
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
-import waiting
 from notes import hold, note, noted
 
-until = functools.partial(waiting.until, timeout=15.0)
-
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-TIMEOUT = 30.0
-
-
-@pytest.fixture(scope="module")
-def cluster(binary: str) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
-        with mobula.init(num_cpus=4, object_store_memory=64 << 20) as c:
-            yield c
-
-
-@pytest.fixture
-def node(cluster: Any) -> Iterator[Any]:
-    """This module's node; whoever had it leaves it idle."""
-    yield cluster
-    until(lambda: mobula.available_resources()["CPU"] == 4)
-
-
-def get(refs: Any) -> Any:
-    return mobula.get(refs, timeout=TIMEOUT)
-
-
-def objects() -> dict[str, Any]:
-    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
 
 
 @mobula.remote

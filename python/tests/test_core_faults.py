@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import sys
 import time
-from typing import Any, Iterator
+from typing import Any
 
 import cloudpickle
 import pytest
 
 import mobula
+from cluster import cluster, dir, free, get, node, until  # noqa: F401
 from mobula import exceptions as x
-from mobula._api import connecting
-import waiting
 from notes import Keeper, hold, note, noted, size, stay
 
-until = functools.partial(waiting.until, timeout=15.0)
-
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-TIMEOUT = 30.0
-
-
-@pytest.fixture(scope="module")
-def cluster(binary: str) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
-        with mobula.init(num_cpus=4, object_store_memory=64 << 20) as c:
-            yield c
-
-
-@pytest.fixture
-def node(cluster: Any) -> Iterator[Any]:
-    """This module's node; whoever had it leaves it idle."""
-    yield cluster
-    until(lambda: mobula.available_resources()["CPU"] == 4)
-
-
-@pytest.fixture
-def dir(tmp_path: Any) -> str:
-    """Where tasks leave notes."""
-    return str(tmp_path)
-
-
-def get(refs: Any) -> Any:
-    return mobula.get(refs, timeout=TIMEOUT)
 
 
 def within(dir: str, name: str) -> str:
@@ -55,10 +24,6 @@ def within(dir: str, name: str) -> str:
     path = os.path.join(dir, name)
     os.mkdir(path)
     return path
-
-
-def free() -> float:
-    return mobula.available_resources()["CPU"]
 
 
 # ---- C11: retries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import statistics
 import subprocess
@@ -17,51 +16,12 @@ import numpy as np
 import pytest
 
 import mobula
+from cluster import STORE, TIMEOUT, cluster, dir, free, get, node, objects, until  # noqa: F401
 from mobula import _api
 from mobula import exceptions as x
-from mobula._api import connecting
-import waiting
 from notes import Keeper, hold, note, noted, size, stay
 
-until = functools.partial(waiting.until, timeout=15.0)
-
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-TIMEOUT = 30.0
-STORE = 64 << 20
-
-
-@pytest.fixture(scope="module")
-def cluster(binary: str) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
-        with mobula.init(num_cpus=4, object_store_memory=STORE, resources={"seat": 2}) as c:
-            yield c
-
-
-@pytest.fixture
-def node(cluster: Any) -> Iterator[Any]:
-    """This module's node; whoever had it leaves it idle."""
-    yield cluster
-    until(lambda: mobula.available_resources()["CPU"] == 4)
-
-
-@pytest.fixture
-def dir(tmp_path: Any) -> str:
-    """Where tasks leave notes."""
-    return str(tmp_path)
-
-
-def get(refs: Any) -> Any:
-    return mobula.get(refs, timeout=TIMEOUT)
-
-
-def free() -> float:
-    return mobula.available_resources()["CPU"]
-
-
-def objects() -> dict[str, Any]:
-    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
 
 
 @mobula.remote

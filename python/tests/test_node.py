@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import mobula
+from cluster import objects
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._version import RELEASE
@@ -29,10 +30,6 @@ from waiting import until
 def node(binary: str) -> Iterator[Any]:
     with mobula.init(num_cpus=2, object_store_memory=64 << 20) as c:
         yield c
-
-
-def objects() -> dict[str, Any]:
-    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
 
 
 def pins(id: str) -> int:

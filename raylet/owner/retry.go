@@ -33,13 +33,7 @@ func retriable(t *taskRec) bool { return retries(t) != 0 }
 
 // charge takes one retry, and is false if none is left.
 func (c *Core) charge(t *taskRec) bool {
-	if n := retries(t); n >= 0 && int64(t.tries) >= int64(n) {
-		return false
-	}
-	t.tries++
-	c.stats.Retried++
-	c.logRetry(t)
-	return true
+	return c.chargeTo(t, &t.tries, retries(t))
 }
 
 // chargeError takes one retry for an error of the task's own.
@@ -48,11 +42,15 @@ func (c *Core) chargeError(t *taskRec) bool {
 	if n == 0 || t.isCall() {
 		return c.charge(t)
 	}
-	x := t.ext()
-	if n > 0 && int64(x.errors) >= int64(n) {
+	return c.chargeTo(t, &t.ext().errors, n)
+}
+
+// chargeTo counts one retry of at most n, or of any number where n is -1.
+func (c *Core) chargeTo(t *taskRec, count *uint32, n int32) bool {
+	if n >= 0 && int64(*count) >= int64(n) {
 		return false
 	}
-	x.errors++
+	*count++
 	c.stats.Retried++
 	c.logRetry(t)
 	return true

@@ -75,7 +75,7 @@ class Getter:
                 pin.users += 1
                 return h.res, Reading(self._client, pin)
         held = self._resolve([h], 1, until, tc, True, True)
-        res = h.res if held or h.failed is None else h.failed
+        res = h.answer(bool(held))
         if res is None:
             raise self._client.failure(ProtocolError("an object was resolved to nothing"))
         if res.kind != m.STORED:

@@ -34,6 +34,10 @@ class Handle:
         self.callbacks: Optional[list[Callable[[], None]]] = None  # for its bytes
         self.watchers: Optional[list[Callable[[], None]]] = None  # for what is known of it
 
+    def answer(self, pinned: bool) -> Optional[Answer]:
+        """What is known of it, for who has asked for its bytes and has them pinned or not."""
+        return self.res if pinned or self.failed is None else self.failed
+
 
 class Pin:
     """What this process holds pinned of one stored object; all readers share it."""

@@ -88,9 +88,7 @@ class Putter:
 
     def _create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Created:
         """Waits for room in the object store."""
-        c = self._client
-        if c.dropped or c.unpins:
-            c.objects.release()  # what makes room goes before what asks for it
+        self._client.objects.release()  # what makes room goes before what asks for it
         req, w = self._creates.ask(lambda req: codec.message(m.Create(req, id, attempt, size, task)))
         try:
             self._patient(w, id, size, tc)

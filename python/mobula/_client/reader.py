@@ -73,9 +73,10 @@ class Reader:
                 if conn is not None and role.acquire(False):
                     self._uses += 1
                     try:
-                        if c.out:
-                            c.flush()
-                        conn.pump(left, c.handle, False, spin)
+                        if not self.later:  # which is called first
+                            if c.out:
+                                c.flush()
+                            conn.pump(left, c.handle, False, spin)
                     except MobulaError as x:
                         c.broken(conn, x)
                     finally:

@@ -197,16 +197,20 @@ def frames(chunks: Iterable[bytes]) -> list[bytes]:
     return out
 
 
+def read_two(b: bytes, i: int) -> tuple[int, int, int]:
+    """Reads two varints at i, most of them of one byte: a field's tag and its length, or number. Gives them and what follows."""
+    tag, n = b[i], b[i + 1]
+    if tag < 128 and n < 128:
+        return tag, n, i + 2
+    tag, i = read_varint(b, i)
+    n, i = read_varint(b, i)
+    return tag, n, i
+
+
 def split(b: bytes, i: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The messages of a frame's payload: kind, begin and end of each."""
     while i < end:
-        tag, n = b[i], b[i + 1]
-        i += 2
-        if tag > 127:
-            tag, i = read_varint(b, i - 2)
-            n, i = read_varint(b, i)
-        elif n > 127:
-            n, i = read_varint(b, i - 1)
+        tag, n, i = read_two(b, i)
         if tag & 7 != 2 or i + n > end:
             raise ProtocolError(f"a frame's message is cut off at byte {i}")
         yield tag >> 3, i, i + n

@@ -71,9 +71,9 @@ class Conn:
 
     def write(self, chunks: list[bytes]) -> None:
         """Writes encoded messages. The caller holds writing."""
-        data = b"".join(chunks)
-        if len(data) <= codec.FRAME_TARGET:
-            data = codec.HEADER.pack(b"Mb", 1, 0, len(data)) + data
+        size = sum(map(len, chunks))
+        if size <= codec.FRAME_TARGET:
+            data = codec.HEADER.pack(b"Mb", 1, 0, size) + b"".join(chunks)
         else:
             data = b"".join(codec.frames(chunks))
         if self.failed is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, Optional, Sequence
 
-from .codec import decode, read_varint, varint
+from .codec import decode, read_two, read_varint, varint
 from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
 
 _TIMES = struct.Struct("<BBBqBqBq")
@@ -272,13 +272,7 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     lease = 0
     out: list[Work] = []
     while i < end:
-        tag, n = b[i], b[i + 1]
-        i += 2
-        if tag > 127:
-            tag, i = read_varint(b, i - 2)
-            n, i = read_varint(b, i)
-        elif n > 127:
-            n, i = read_varint(b, i - 1)
+        tag, n, i = read_two(b, i)
         if tag == 0x12:
             out.append(_task(b, i, i + n, lease, received))
             i += n

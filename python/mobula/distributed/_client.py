@@ -67,8 +67,8 @@ class Client:
         key: names the call; what has the same key is not called again while there is a future of it. By default it follows from
         the function and its arguments, or, with pure=False, is a new one. resources: what the call needs; "CPU" is 1 unless
         said, "GPU" and "memory", in bytes, are the node's, others as the node was told. retries: how often it is called again
-        if it raises; a worker that dies of it is not counted among these. priority and fifo_timeout are taken and do nothing: calls of one kind run in the order in which they were
-        submitted. workers, allow_other_workers, actor and actors are refused.
+        if it raises; a worker that dies of it is not counted among these. priority and fifo_timeout are taken and do nothing: calls of one
+        kind run in the order in which they were submitted. workers, allow_other_workers, actor and actors are refused.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
         futures: list[Future] = []

@@ -1,0 +1,55 @@
+"""What the tests of the core rows have in common: a node of four CPUs for each module, and looks at it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Iterator
+
+import cloudpickle
+import pytest
+
+import mobula
+import waiting
+from mobula import _api
+from mobula._api import connecting
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+TIMEOUT = 30.0
+STORE = 64 << 20
+
+until = functools.partial(waiting.until, timeout=15.0)
+
+
+@pytest.fixture(scope="module")
+def cluster(binary: str) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
+        with mobula.init(num_cpus=4, object_store_memory=STORE, resources={"seat": 2}) as c:
+            yield c
+
+
+@pytest.fixture
+def node(cluster: Any) -> Iterator[Any]:
+    """The module's node; whoever had it leaves it idle."""
+    yield cluster
+    until(lambda: free() == 4)
+
+
+@pytest.fixture
+def dir(tmp_path: Any) -> str:
+    """Where tasks leave notes."""
+    return str(tmp_path)
+
+
+def get(refs: Any) -> Any:
+    return mobula.get(refs, timeout=TIMEOUT)
+
+
+def free() -> float:
+    return mobula.available_resources()["CPU"]
+
+
+def objects() -> dict[str, Any]:
+    return {o["id"]: o for o in _api.request("list.objects", {"limit": 10_000})["rows"]}
