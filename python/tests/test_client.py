@@ -247,6 +247,36 @@ def test_callbacks_of_futures_may_wait(mini: MiniNode) -> None:
     assert got[0][:2] == (0, 1) and got[0][2] is not threading.current_thread()
 
 
+def test_what_is_known_needs_no_message(mini: MiniNode) -> None:
+    """Whoever has the reader's role may get no message for as long as it waits."""
+    ref = mobula.put([1])
+    reader = _runtime.client().reader
+    mine = reader._role.acquire(False)  # somebody reads, and hears nothing: this thread, or the keeper
+    try:
+        assert ref.future().result(10) == [1]
+        assert asyncio.run(asyncio.wait_for(_awaited(ref), 10)) == [1]
+    finally:
+        if mine:
+            reader._role.release()
+    # What such a call asks for in turn is called after it, however long the chain.
+    order: list[int] = []
+
+    def ask(n: int) -> None:
+        def known() -> None:
+            if n < 5000:
+                ask(n + 1)
+            order.append(n)
+
+        _runtime.client().when_known(ref._h, known) if n % 2 else _runtime.client().when(ref._h, known)
+
+    ask(0)
+    until(lambda: len(order) == 5001)
+
+
+async def _awaited(ref: Any) -> Any:
+    return await ref
+
+
 def test_somebody_reads_when_a_reader_has_left(mini: MiniNode) -> None:
     asked, other = unknown(), unknown()
     fut = asked.future()

@@ -39,6 +39,7 @@ class Reader:
         self._uses = 0
         self._sleepers: deque[Waiter] = deque()
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
+        self._calls = threading.local()  # on: this thread is in call_later
         self.quiet = False  # the keeper sleeps until it is woken
         self.tick: Optional[Callable[[], None]] = None  # called by the keeper while it is awake
         self._armed = False
@@ -128,23 +129,29 @@ class Reader:
     # ---- what handling a message leaves to do without locks
 
     def offer(self) -> None:
-        """Calls what was left for later, if nobody reads who will."""
-        if self.later and self._role.acquire(False):
-            self._role.release()
+        """Calls what was left for later: whoever reads may wait long for the next message. Within such a call it is left to the caller."""
+        if not self._calling():
             self.call_later()
         self.arm()
 
+    def _calling(self) -> bool:
+        return getattr(self._calls, "on", False)
+
     def call_later(self) -> None:
         """Calls what was left for later. The client's lock is free."""
-        while self.later:
-            try:
-                f = self.later.pop(0)
-            except IndexError:
-                return
-            try:
-                f()
-            except Exception:
-                log.exception("a callback failed")
+        before, self._calls.on = self._calling(), True
+        try:
+            while self.later:
+                try:
+                    f = self.later.pop(0)
+                except IndexError:
+                    return
+                try:
+                    f()
+                except Exception:
+                    log.exception("a callback failed")
+        finally:
+            self._calls.on = before
 
     # ---- the keeper
 
