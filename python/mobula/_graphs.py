@@ -100,13 +100,11 @@ class Builder:
              producer: bool = False, note: Optional[Note] = None) -> int:
         """Adds a task: it is called with the payload, the results of deps and the outer objects. Gives its number."""
         self._keys.append(key)
-        self._deps.extend(deps)
         self._counts.append(len(deps))
-        if parts is not None:
-            self._several = self._several or any(parts)
-            self._parts.extend(parts)
-        else:
-            self._parts.extend([0] * len(deps))
+        if deps:
+            self._deps.extend(deps)
+            self._parts.extend(parts or [0] * len(deps))
+            self._several = self._several or parts is not None and any(parts)
         outer = list(outer)
         if len(payload) > self._client.inline:
             outer.insert(0, self.outer(self._put(payload)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
+import pickle
 import sys
 import threading
 import time
@@ -25,9 +27,11 @@ import dask.bag as db  # noqa: E402
 from dask.callbacks import Callback  # noqa: E402
 from dask.delayed import delayed  # noqa: E402
 from dask.order import order  # noqa: E402
+from dask.task_spec import DataNode, Task, TaskRef  # noqa: E402
 
 import mobula.dask  # noqa: E402
-from mobula.dask import MobulaDaskCallback, ProgressBar, RayDaskCallback, _plan, _ship, get, get_sync  # noqa: E402
+from mobula._graphs import Builder  # noqa: E402
+from mobula.dask import MobulaDaskCallback, ProgressBar, RayDaskCallback, _payload, _plan, _ship, get, get_sync  # noqa: E402
 from mobula.dask._get import references  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -157,6 +161,37 @@ def test_lambdas_closures_and_big_arrays_are_shipped_once(node: Any, monkeypatch
     dsk = {"big": big, **{("u", i): (operator.getitem, "big", i) for i in range(n)}, "all": (sum, [("u", i) for i in range(n)])}
     assert get(dsk, "all") == sum(range(n))
     assert len(created) == 2
+
+
+class _Adder:
+    def __call__(self, x: Any, y: Any = 0) -> Any:
+        return x + y
+
+
+@pytest.mark.parametrize("plain, task", [
+    (True, Task("t", inc, TaskRef("a"))),
+    (True, Task("t", lambda x, y: x * y, TaskRef("a"), y=TaskRef("b"))),
+    (True, Task("t", operator.getitem, "mobula", slice(1, 3))),
+    (True, Task("t", os.path.join, "a", "b", _data_producer=True)),
+    (False, Task("t", _Adder(), TaskRef("a"), 3)),
+    (False, Task("t", functools.partial(add, 1), TaskRef("a"))),
+    (False, Task("t", add, Task(None, inc, TaskRef("a")), 3)),
+    (False, Task("t", add, (1, 2), TaskRef("c"))),
+    (False, Task("t", max, np.arange(3))),
+    (False, DataNode("t", 3)),
+])
+def test_a_task_comes_out_of_its_payload_as_it_went_in(node: Any, plain: bool, task: Any) -> None:
+    """Whether it goes in as a node or as the parts of one."""
+    client = _runtime.client()
+    writer = _payload.Writer(Builder(client, _ship._runner), client)
+    names = tuple(sorted(task.dependencies))
+    there = {"a": 1, "b": 2, "c": (3,)}
+    data, outer = writer.payload([(task, None)], names, {"small": 4})
+    assert type(pickle.loads(data[8:])[0]) is (tuple if plain else list) and outer == []
+    [(again, link)], taken, indices = _payload.load(data, tuple(there[k] for k in names))
+    assert again.key == "t" and again.dependencies == task.dependencies and link is None and indices is None
+    assert taken == {**{k: there[k] for k in names}, "small": 4}
+    assert again(taken) == task(there)
 
 
 def test_tasks_that_follow_one_another_are_one(node: Any, shipped: Any) -> None:

@@ -72,17 +72,21 @@ class Plan:
     def split_up(self, wanted: Iterable[Key], alike: Alike = _any) -> None:
         """Lets tasks of which others only take items give these items themselves: a shuffle's split of a partition into P parts then is one task with
         P results, and not one result and P tasks that each take a part of it. Only tasks that are alike become one."""
+        taking = {k: i for k in self.tasks if (i := _item(self.nodes[k])) is not None}
+        users: dict[Key, list[Key]] = {self.find(d): [] for k in taking for d in self.nodes[k].dependencies}
+        if not users:
+            return
         wanted = {self.find(k) for k in wanted}
-        users: dict[Key, list[Key]] = {}
         for key in self.tasks:
             for d in self.nodes[key].dependencies:
-                users.setdefault(self.find(d), []).append(key)
+                if (t := self.find(d)) in users:
+                    users[t].append(key)
         gone: set[Key] = set()
         for key in self.tasks:
             items = users.get(key, ())
             if key in wanted or key in gone or len(items) < 2:
                 continue
-            indices = [_item(self.nodes[u]) if u not in wanted and alike(key, u) else None for u in items]
+            indices = [taking.get(u) if u not in wanted and alike(key, u) else None for u in items]
             if None in indices:
                 continue
             order = {i: n for n, i in enumerate(dict.fromkeys(indices))}
@@ -99,21 +103,26 @@ class Plan:
         run between them."""
         wanted = {self.find(k) for k in wanted}
         taken: dict[Key, int] = {}
-        inputs: dict[Key, set[Key]] = {}
+        after: dict[Key, Key] = {}  # tasks that take one other: that one
         known = set(self.tasks)
         for key in self.tasks:
-            mine = inputs[key] = {t for d in self.nodes[key].dependencies if (t := self.source(d)) in known}
+            deps = self.nodes[key].dependencies
+            if not deps:
+                continue
+            mine = {t for d in deps if (t := self.source(d)) in known}
             for t in mine:
                 taken[t] = taken.get(t, 0) + 1
+            if len(mine) == 1:
+                after[key] = mine.pop()
         out: dict[Key, list[Key]] = {}
         for key in self.tasks:
-            chain: list[Key] = []
-            if len(inputs[key]) == 1 and not self.nodes[key].block_fusion:
-                (before,) = inputs[key]
-                if (taken[before] == 1 and before not in self.split and before not in wanted and not self.nodes[before].block_fusion
-                        and alike(before, key)):
-                    chain = out.pop(before)
-            chain.append(key)
+            before = after.get(key, key)
+            if (before is not key and taken[before] == 1 and before not in self.split and before not in wanted
+                    and not self.nodes[key].block_fusion and not self.nodes[before].block_fusion and alike(before, key)):
+                chain = out.pop(before)
+                chain.append(key)
+            else:
+                chain = [key]
             out[key] = chain
         return list(out.values())
 

@@ -108,23 +108,27 @@ class _Packing:
         """Packs tasks that are to run one after another in one place, as one."""
         s, p = self._s, self._s.plan
         key = chain[-1]
-        said = [f(p.nodes[key], key, self._refs(key)) for f in self._presubmit]  # each is told, whatever another says
-        for value in said:
-            if value is not None:
-                p.literals[key] = value
-                return
+        if self._presubmit:
+            said = [f(p.nodes[key], key, self._refs(key)) for f in self._presubmit]  # each is told, whatever another says
+            for value in said:
+                if value is not None:
+                    p.literals[key] = value
+                    return
         into = _Inputs()
+        producer = False
         before: Optional[Key] = None
         links: list[tuple[Any, Optional[Key]]] = []
         for k in chain:
             link = None
-            for d in p.nodes[k].dependencies:
+            node = p.nodes[k]
+            for d in node.dependencies:
                 t = p.find(d)
                 if t == before and before is not None:
                     link = d
                 else:
                     self._take(into, d, t)
-            links.append((p.nodes[k], link))
+            links.append((node, link))
+            producer = producer or node.data_producer
             before = k
         if self._around is not None:
             into.outside(_payload.AROUND, self._around)
@@ -133,7 +137,6 @@ class _Packing:
             note = (note or Note()).copy(returns=len(indices))
         data, more = self._writer.payload(links, (*into.names, *into.late), into.small, indices)
         s.chains.append(chain)
-        producer = any(node.data_producer for node, _ in links)
         s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, parts=into.parts, producer=producer,
                                            note=note)
 
