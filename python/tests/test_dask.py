@@ -172,6 +172,7 @@ class _Adder:
     (True, Task("t", inc, TaskRef("a"))),
     (True, Task("t", lambda x, y: x * y, TaskRef("a"), y=TaskRef("b"))),
     (True, Task("t", operator.getitem, "mobula", slice(1, 3))),
+    (True, Task("t", complex, 1, TaskRef("b"))),
     (True, Task("t", os.path.join, "a", "b", _data_producer=True)),
     (False, Task("t", _Adder(), TaskRef("a"), 3)),
     (False, Task("t", functools.partial(add, 1), TaskRef("a"))),
@@ -192,6 +193,9 @@ def test_a_task_comes_out_of_its_payload_as_it_went_in(node: Any, plain: bool, t
     assert again.key == "t" and again.dependencies == task.dependencies and link is None and indices is None
     assert taken == {**{k: there[k] for k in names}, "small": 4}
     assert again(taken) == task(there)
+    data, _ = writer.payload([(task, None), (Task("u", repr, TaskRef("t")), "t")], names, {})
+    assert type(pickle.loads(data[8:])[0]) is (tuple if plain else list)
+    assert _payload._call(*_payload.load(data, tuple(there[k] for k in names))[:2]) == repr(task(there))
 
 
 def test_tasks_that_follow_one_another_are_one(node: Any, shipped: Any) -> None:

@@ -2,10 +2,10 @@
 
 The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
 (two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along, items): nodes that
-run one after another, each with the name under which it takes the one before. A task alone that calls a function with small values and
-results of others, as most tasks of large graphs do, is its parts and not a node, which is five times as fast to pickle. Functions that
-cannot be found by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many
-tasks have them.
+run one after another, each with the name under which it takes the one before. Where all call a function with plain values and results of
+others, as most tasks of large graphs do, they are their parts and no nodes, which is five times as fast to pickle. Functions that cannot
+be found by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks
+have them.
 """
 
 from __future__ import annotations
@@ -75,17 +75,19 @@ class Writer:
         return _HEAD.pack(len(buffers), len(refs)) + b"".join(refs) + data, outer
 
     def _plain(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]], indices: Optional[list[Any]]) -> Optional[bytes]:
-        """The payload of a task that is its parts, if this is one."""
-        node = nodes[0][0]
-        if type(node) is not Task or len(nodes) > 1 or not _PLAIN.issuperset(map(type, (*node.args, *node.kwargs.values()))):
-            return None
-        known = self._called.get(id(node.func))
-        if known is None:
-            known = self._called[id(node.func)] = (node.func, self._named(node.func))  # while it is here its id is nobody else's
-        if known[1] is None:
-            return None
+        """The payload with the parts of the nodes, if these are such tasks."""
+        parts = []
+        for node, link in nodes:
+            if type(node) is not Task or not _PLAIN.issuperset(map(type, (*node.args, *node.kwargs.values()))):
+                return None
+            known = self._called.get(id(node.func))
+            if known is None:
+                known = self._called[id(node.func)] = (node.func, self._named(node.func))  # while it is here its id is nobody else's
+            if known[1] is None:
+                return None
+            parts.append((node.key, known[1], node.args, node.kwargs, link))
         try:
-            data = pickle.dumps(((node.key, known[1], node.args, node.kwargs), keys, literals, indices), 5)
+            data = pickle.dumps((tuple(parts), keys, literals, indices), 5)
         except Exception:
             return None
         return _NOTHING_ELSE + data if b"__main__" not in data else None
@@ -94,12 +96,12 @@ class Writer:
         """A function as its parts have it: itself if a worker finds it by name, or its hash. None for what else can be called."""
         if type(f) is types.BuiltinFunctionType and isinstance(f.__self__, types.ModuleType):
             return f
-        if type(f) is not types.FunctionType:
+        if not isinstance(f, (types.FunctionType, type)):
             return None
         if _by_name(f):
             return f
         try:
-            return self.function(f)
+            return self.function(f) if type(f) is types.FunctionType else None
         except Exception:
             return None  # it is told with the task's name
 
@@ -168,8 +170,8 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _by_name(f: types.FunctionType) -> bool:
-    """Whether a worker finds the function by its module and name."""
+def _by_name(f: Any) -> bool:
+    """Whether a worker finds the function, or class, by its module and name."""
     if f.__module__ == "__main__" or "<" in f.__qualname__:
         return False
     import sys
@@ -236,8 +238,7 @@ def load(payload: bytes, values: tuple[Any, ...], own: bool = False) -> tuple[No
     with _refs.resolving(inner):
         nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=buffers)
     if type(nodes) is tuple:
-        key, func, args, named = nodes
-        nodes = [(Task(key, load_function(func) if type(func) is str else func, *args, **named), None)]
+        nodes = [(Task(key, load_function(f) if type(f) is str else f, *args, **named), link) for key, f, args, named, link in nodes]
     data = dict(zip(keys, values))
     if literals:
         data.update(literals)
