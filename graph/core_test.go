@@ -294,7 +294,7 @@ func TestSecede(t *testing.T) {
 }
 
 // TestRootish has Dask's threshold, and beyond it what its users found missing there: a mark comes first
-// (dask/distributed#8934), and what has no inputs is a root however few there are (#7273, #7274).
+// (dask/distributed#8934), and what has no inputs is a root however few there are (#7273, #7274), be it alone in its group (#8133).
 func TestRootish(t *testing.T) {
 	sizes := func(tasks, inputs, groups int) *builder {
 		b := &builder{}
@@ -328,7 +328,18 @@ func TestRootish(t *testing.T) {
 			}
 		}
 	}
+	// Each key a group of its own: Dask's saturation then bounds nothing, however many there are.
 	b := &builder{}
+	for i := range 20 {
+		b.want(b.layer(strings.Repeat("x", i+1), 1, nil)...)
+	}
+	if sent := len(started(t, b, Withhold, 4).workers[0].tasks); sent != 20 {
+		t.Errorf("%d of 20 tasks with keys of their own were sent at once, Dask would send all", sent)
+	}
+	if sent := len(started(t, b, Both, 4).workers[0].tasks); sent != 4 && sent != 5 {
+		t.Errorf("%d of 20 tasks with keys of their own were sent at once to four threads", sent)
+	}
+	b = &builder{}
 	in := b.layer("in", 9, nil)
 	b.add("marked", in...).Producer = true
 	b.add("plain", in...)
