@@ -232,6 +232,8 @@ func (d *Decoder) done(b []byte) Msg {
 			m.Err = d.err(c.bytes())
 		case 7<<3 | wtBytes:
 			d.times(c.bytes(), &m.Times)
+		case 8<<3 | wtVarint:
+			m.Final = c.bool()
 		default:
 			c.skip()
 		}

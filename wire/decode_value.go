@@ -246,6 +246,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.Group = c.text()
 	case 20<<3 | wtVarint:
 		o.ExceptionRetries = c.sint32()
+	case 21<<3 | wtBytes:
+		o.RetryOnly = c.text()
 	default:
 		c.skip()
 	}

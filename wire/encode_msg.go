@@ -208,6 +208,7 @@ func (e *encoder) done(m *Done) {
 		e.fixed64(3, uint64(m.Times.Ended))
 		e.close(at, ext)
 	}
+	e.bool(8, m.Final)
 }
 
 func (e *encoder) get(m *Get) {

@@ -152,6 +152,7 @@ func (e *encoder) optionFields(o *TaskOptions) {
 	e.bool(18, o.GetIfExists)
 	e.string(19, o.Group)
 	e.sint(20, int64(o.ExceptionRetries))
+	e.string(21, o.RetryOnly)
 }
 
 func (e *encoder) execTask(num uint64, t *ExecTask) {

@@ -295,6 +295,7 @@ type Done struct {
 	Items   uint32
 	Err     *errs.Error
 	Times   Times
+	Final   bool // Err is none of those that the options' RetryOnly names
 }
 
 // StreamItem is one item of a stream, from the worker to the owner and, as the answer to

@@ -76,6 +76,10 @@ type TaskOptions struct {
 	// then counted apart from system faults. 0: MaxRetries bounds both together.
 	ExceptionRetries int32
 
+	// RetryOnly says, where RetryExceptions is set, which application errors are retried, in a form that the worker knows, who
+	// reports others as final. Empty: all. A Python program gives the hash of a file of the job with the exceptions' types.
+	RetryOnly string
+
 	// Of an actor's creation.
 	MaxRestarts     int32 // -1 without bound
 	MaxTaskRetries  int32

@@ -51,6 +51,7 @@ type Note struct {
 	Priority  int32              `cbor:"priority"`
 	Retries   int32              `cbor:"retries"`    // of errors of its own, counted apart from workers' deaths
 	Errors    bool               `cbor:"exceptions"` // where Retries is 0: errors of its own count as workers' deaths do; without Failures, 3 apart
+	Only      string             `cbor:"only"`       // which errors of its own these are, as wire.TaskOptions.RetryOnly has it; empty: any
 	Failures  int32              `cbor:"failures"`   // 0: the request's; -1: no number of deaths fails it
 	Isolated  bool               `cbor:"isolated"`   // in a process of its own
 	Spread    bool               `cbor:"spread"`

@@ -141,7 +141,7 @@ func (n *Note) apply(x *wire.TaskOptions) {
 	}
 	x.NumReturns = max(n.Returns, 1)
 	x.Isolate, x.Spread = n.Isolated, n.Spread
-	x.RetryExceptions = n.Errors || n.Retries > 0
+	x.RetryExceptions, x.RetryOnly = n.Errors || n.Retries > 0, n.Only
 	switch {
 	case n.Retries > 0:
 		x.ExceptionRetries = n.Retries

@@ -33,6 +33,7 @@ class Note:
     priority: int = 0
     retries: int = 0  # after errors of its own, counted apart from workers' deaths
     exceptions: bool = False  # where retries is 0: errors of its own count as workers' deaths do; where failures is 0, 3 apart
+    only: str = ""  # which errors of its own these are (_options.retry_only)
     failures: int = 0  # so many workers die of it, and it fails; 0: as the graph says; -1: however many
     isolated: bool = False
     spread: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Mapping
 
-from ._functions import count_returns
+from ._functions import Exported, count_returns
 from ._wire.messages import ConcurrencyGroup, Resource, TaskOptions
 from .exceptions import InvalidError
 
@@ -88,7 +88,15 @@ def _retry_exceptions(o: Mapping[str, Any]) -> bool:
     given = o.get("retry_exceptions")
     if given is None or isinstance(given, bool):
         return bool(given)
-    raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, or False")
+    if isinstance(given, (list, tuple)) and all(isinstance(t, type) and issubclass(t, Exception) for t in given):
+        return len(given) > 0
+    raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, False, or a list of exceptions' types")
+
+
+def retry_only(o: Mapping[str, Any], job_dir: str) -> str:
+    """Where a worker finds the types of the exceptions that a task is tried again after; empty: after any."""
+    given = o.get("retry_exceptions")
+    return Exported(tuple(given)).publish(job_dir) if isinstance(given, (list, tuple)) and given else ""
 
 
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:

@@ -70,6 +70,28 @@ def test_c11_an_exception_is_tried_again_only_if_asked(node: Any, dir: str) -> N
     assert get(fails.options(retry_exceptions=True).remote(within(dir, "once"), 1)) == 2
 
 
+def test_c11_only_exceptions_of_these_types_are_tried_again(node: Any, dir: str) -> None:
+    class Ours(LookupError):
+        pass
+
+    @mobula.remote
+    def changing(dir: str) -> int:
+        note(dir, "tries", "x")
+        raise Ours("again") if size(dir, "tries") < 3 else ZeroDivisionError("never again")
+
+    for i, (types, attempts) in enumerate([([Ours], 3), ((OSError, LookupError), 3), ([ZeroDivisionError], 1), ([Exception], 4), ([], 1)]):
+        place = within(dir, str(i))
+        with pytest.raises(Ours if attempts == 1 else ZeroDivisionError):
+            get(changing.options(retry_exceptions=types).remote(place))
+        assert size(place, "tries") == attempts
+
+    for wrong in (3, [3], [Ours("x")], Ours, [KeyboardInterrupt]):
+        with pytest.raises(x.InvalidError, match="retry_exceptions=.*list of exceptions' types"):
+            fails.options(retry_exceptions=wrong)
+    with pytest.raises(x.InvalidError, match="errors of Go"):
+        mobula.go_function("f", retry_exceptions=[Ours])
+
+
 # ---- C12, C14: the ends of actors
 
 

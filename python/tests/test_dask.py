@@ -409,7 +409,8 @@ def test_retries_are_not_of_workers_that_die(node: Any, log: str) -> None:
 
 @pytest.mark.parametrize("options, times", [
     ({}, 1), ({"max_retries": 5}, 1), ({"max_retries": 5, "retry_exceptions": False}, 1), ({"max_retries": 0, "retry_exceptions": True}, 1),
-    ({"max_retries": 1, "retry_exceptions": True}, 2), ({"retry_exceptions": True, "max_retries": 1}, 2), ({"retry_exceptions": True}, 4)])
+    ({"max_retries": 1, "retry_exceptions": True}, 2), ({"retry_exceptions": True, "max_retries": 1}, 2), ({"retry_exceptions": True}, 4),
+    ({"retry_exceptions": [ArithmeticError]}, 1), ({"retry_exceptions": [OSError, ArithmeticError]}, 4), ({"retry_exceptions": []}, 1)])
 def test_errors_are_retried_as_mobula_remote_says(node: Any, log: str, options: Any, times: int) -> None:
     assert attempts(log, ray_remote_args=options) == times
     with dask.annotate(remote_args=options):
@@ -441,7 +442,7 @@ def test_other_options_of_tasks(node: Any) -> None:
     for name, value in (("num_returns", 2), ("name", "x"), ("backpressure", 1)):
         with pytest.raises(mobula.exceptions.InvalidError, match=f"no option '{name}'.*isolated"):
             x.compute(scheduler=get, remote_args={name: value})
-    for wrong in ({"remote_args": {"retry_exceptions": [OSError]}}, {"remote_args": {"max_retries": -2}}, {"retries": -1}, {"priority": "high"},
+    for wrong in ({"remote_args": {"retry_exceptions": [3]}}, {"remote_args": {"max_retries": -2}}, {"retries": -1}, {"priority": "high"},
                   {"remote_args": {"num_cpus": -1}}):
         with pytest.raises(mobula.exceptions.InvalidError, match="retr|priority|num_cpus"):
             x.compute(scheduler=get, **wrong)

@@ -155,6 +155,15 @@ func TestApplicationErrorsAreRetriedWhereAsked(t *testing.T) {
 		}
 		s.wantError(spec.ID.Return(0), errs.CodeTaskFailed)
 	}
+	spec := s.submit(&wire.TaskOptions{Func: "picky", NumReturns: 1, MaxRetries: 2, RetryExceptions: true, RetryOnly: "these"})
+	l := s.grant(worker)
+	s.failed(worker, l, s.executed(worker), errs.New(errs.CodeTaskFailed, "one of these"))
+	x := s.executed(worker)
+	s.from(worker, &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Err: errs.New(errs.CodeTaskFailed, "another"), Final: true})
+	if left := sent[*wire.Exec](s, worker); len(left) > 0 {
+		t.Errorf("a final error is retried: %v", left)
+	}
+	s.wantError(spec.ID.Return(0), errs.CodeTaskFailed)
 }
 
 // Where they have a bound of their own, a task's errors and its workers' deaths are counted apart, also across a crash of the core.

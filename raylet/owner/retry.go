@@ -63,7 +63,7 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case c.again(t, d.Err):
+	case c.again(t, d):
 		if t.isCall() {
 			c.callAgain(t)
 			return
@@ -78,12 +78,12 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 }
 
 // again tells whether a task is to be tried again after an error, and charges it then.
-func (c *Core) again(t *taskRec, err *errs.Error) bool {
-	switch err.Code {
+func (c *Core) again(t *taskRec, d *wire.Done) bool {
+	switch d.Err.Code {
 	case errs.CodeCancelled: // and not by us: the worker drains, or a lost core had given the attempt up
 		return c.charge(t)
 	case errs.CodeTaskFailed, errs.CodePanic, errs.CodeUser, errs.CodeUnknown: // the application's
-		return t.options().RetryExceptions && !t.isCreation() && c.chargeError(t)
+		return t.options().RetryExceptions && !d.Final && !t.isCreation() && c.chargeError(t)
 	}
 	return false
 }

@@ -1041,8 +1041,10 @@ type TaskOptions struct {
 	// With retry_exceptions: how often the task runs again after errors of its own, -1 without bound. These are then counted apart, and
 	// max_retries is of system faults alone. 0: one count, max_retries, for both.
 	ExceptionRetries int32 `protobuf:"zigzag32,20,opt,name=exception_retries,json=exceptionRetries,proto3" json:"exception_retries,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// With retry_exceptions: which errors of its own let the task run again, in a form that its worker knows; empty: any.
+	RetryOnly     string `protobuf:"bytes,21,opt,name=retry_only,json=retryOnly,proto3" json:"retry_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskOptions) Reset() {
@@ -1213,6 +1215,13 @@ func (x *TaskOptions) GetExceptionRetries() int32 {
 		return x.ExceptionRetries
 	}
 	return 0
+}
+
+func (x *TaskOptions) GetRetryOnly() string {
+	if x != nil {
+		return x.RetryOnly
+	}
+	return ""
 }
 
 // Arg is an argument: a reference, or else a value.
@@ -3344,6 +3353,7 @@ type Done struct {
 	Items         uint32                 `protobuf:"varint,5,opt,name=items,proto3" json:"items,omitempty"`
 	Err           *Error                 `protobuf:"bytes,6,opt,name=err,proto3" json:"err,omitempty"`
 	Times         *Times                 `protobuf:"bytes,7,opt,name=times,proto3" json:"times,omitempty"`
+	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"` // err is none of those of retry_only: the task shall not run again for it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3425,6 +3435,13 @@ func (x *Done) GetTimes() *Times {
 		return x.Times
 	}
 	return nil
+}
+
+func (x *Done) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
 }
 
 type StreamItem struct {
@@ -4094,7 +4111,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\xc4\x05\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\xe3\x05\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4119,7 +4136,9 @@ const file_mobula_proto_rawDesc = "" +
 	"\bdetached\x18\x11 \x01(\bR\bdetached\x12\"\n" +
 	"\rget_if_exists\x18\x12 \x01(\bR\vgetIfExists\x12\x14\n" +
 	"\x05group\x18\x13 \x01(\tR\x05group\x12+\n" +
-	"\x11exception_retries\x18\x14 \x01(\x11R\x10exceptionRetries\"?\n" +
+	"\x11exception_retries\x18\x14 \x01(\x11R\x10exceptionRetries\x12\x1d\n" +
+	"\n" +
+	"retry_only\x18\x15 \x01(\tR\tretryOnly\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +
@@ -4268,7 +4287,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05Times\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x10R\breceived\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x10R\astarted\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\xd9\x01\n" +
+	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\xef\x01\n" +
 	"\x04Done\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
@@ -4276,7 +4295,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\aresults\x18\x04 \x03(\v2\x11.mobula.v1.ResultR\aresults\x12\x14\n" +
 	"\x05items\x18\x05 \x01(\rR\x05items\x12\"\n" +
 	"\x03err\x18\x06 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12&\n" +
-	"\x05times\x18\a \x01(\v2\x10.mobula.v1.TimesR\x05times\"{\n" +
+	"\x05times\x18\a \x01(\v2\x10.mobula.v1.TimesR\x05times\x12\x14\n" +
+	"\x05final\x18\b \x01(\bR\x05final\"{\n" +
 	"\n" +
 	"StreamItem\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +

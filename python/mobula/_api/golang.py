@@ -61,6 +61,8 @@ class GoFunction:
         self._options = dict(options)
         self._encode = _plain(name)
         o = _options.task(name, self._options)
+        if isinstance(options.get("retry_exceptions"), (list, tuple)):
+            raise InvalidError(f"task {name}: retry_exceptions={options['retry_exceptions']!r}: errors of Go have no Python types, want True or False")
         self._returns = o.num_returns
         self._field = hot.spec_options(m.TASK, codec.encode(o))
 

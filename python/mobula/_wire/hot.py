@@ -121,8 +121,8 @@ def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
 
 
 def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, started: int, ended: int,
-         items: int = 0, err: bytes = b"") -> bytes:
-    """A Done; results are the fields that result_inline and result_stored give, err an encoded Error."""
+         items: int = 0, err: bytes = b"", final: bool = False) -> bytes:
+    """A Done; results are the fields that result_inline and result_stored give, err an encoded Error; final: no retry for it."""
     body = b"\x0a\x10" + task
     if attempt:
         body += b"\x10" + varint(attempt)
@@ -134,6 +134,8 @@ def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, s
     if err:
         body += b"\x32" + varint(len(err)) + err
     body += _TIMES.pack(0x3A, 27, 0x09, received, 0x11, started, 0x19, ended)
+    if final:
+        body += b"\x40\x01"
     return b"\xba\x01" + varint(len(body)) + body
 
 

@@ -98,6 +98,7 @@ class TaskOptions:
     get_if_exists: bool = False
     group: str = ""
     exception_retries: int = 0
+    retry_only: str = ""
 
 
 @dataclass(slots=True)
@@ -358,6 +359,7 @@ class Done:
     items: int = 0
     err: Optional[Error] = None
     times: Optional[Times] = None
+    final: bool = False
 
 
 @dataclass(slots=True)
@@ -446,7 +448,7 @@ _TYPES: dict[type[Any], str] = {
     TraceContext: "y y u",
     Resource: "t s",
     ConcurrencyGroup: "t s",
-    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s",
+    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s t",
     Arg: "y Value",
     TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f *u",
     ArgValue: "u Result Extent",
@@ -482,7 +484,7 @@ _TYPES: dict[type[Any], str] = {
     StreamAck: "y u",
     Unneeded: "y *u",
     Times: "f f f",
-    Done: "y u u *Result u Error Times",
+    Done: "y u u *Result u Error Times b",
     StreamItem: "y u u Result",
     Blocked: "y u *y",
     Unblocked: "y u",

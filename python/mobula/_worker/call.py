@@ -23,6 +23,7 @@ class Call(TaskContext):
 
     waits = True
     error: Optional[MobulaError] = None  # why it was cancelled
+    final = False  # it failed, and no retry is wanted for that
     abandoned = False  # it was reported, though it still runs
     in_user = False
     spared = 0.0  # until when it is not interrupted, by time.monotonic

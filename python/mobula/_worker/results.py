@@ -53,6 +53,7 @@ def results(call: Call, value: Any, n: int) -> bytes:
 def failure(call: Call, x: BaseException) -> m.Error:
     """The error that a task is reported with."""
     work = call.work
+    call.final = work.options.retry_only != "" and _final(call, x)
     if call.error is not None and (isinstance(x, (TaskInterrupt, asyncio.CancelledError)) or x is call.error):
         e = codec.to_wire(call.error)
     elif isinstance(x, MobulaError) and x.__traceback__ is not None and traceback_of(x) is None:
@@ -64,3 +65,11 @@ def failure(call: Call, x: BaseException) -> m.Error:
         e = _value.failure(name, work.id.hex(), x, "".join(lines))
     e.task = work.id.hex()
     return e
+
+
+def _final(call: Call, x: BaseException) -> bool:
+    """Whether an exception is none of those that the task is to be tried again after."""
+    try:
+        return not isinstance(x, _functions.load(call.client.welcome.job_dir, call.work.options.retry_only))
+    except Exception:  # the types cannot be loaded here: the task's own error is what has to be told
+        return True

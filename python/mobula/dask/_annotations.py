@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
-from .. import _options
+from .. import _options, _runtime
 from .._graphs import Note
 from ..exceptions import InvalidError
 from ._plan import Key
@@ -75,7 +75,7 @@ def _say(note: Note, kind: str, value: Any, where: str) -> None:
     elif kind == "resources":
         note.resources = _resources(value, where)
     elif kind == "retries":
-        note.retries, note.exceptions = int(_number(value, where, most=_INT32)), False
+        note.retries, note.exceptions, note.only = int(_number(value, where, most=_INT32)), False, ""
     else:
         note.priority = int(_number(value, where, -_INT32, _INT32))
 
@@ -102,6 +102,7 @@ def _task_options(note: Note, given: Any, where: str) -> None:
             note.failures = o.max_retries + 1 or -1
         elif name == "retry_exceptions":
             note.retries, note.exceptions = 0, o.retry_exceptions
+            note.only = _options.retry_only(given, _runtime.client().welcome.job_dir)
         elif name == "isolated":
             note.isolated = o.isolate
         else:

@@ -133,7 +133,8 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putBool(b, 18, o.GetIfExists)
 	b = putString(b, 19, o.Group)
 	b = putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
-	return putInt(b, 21, int64(o.ExceptionRetries))
+	b = putInt(b, 21, int64(o.ExceptionRetries))
+	return putString(b, 22, o.RetryOnly)
 }
 
 // AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record.

@@ -131,6 +131,8 @@ func parseOptions(b []byte) (*wire.TaskOptions, error) {
 			}
 		case 21:
 			o.ExceptionRetries = int32(f.int())
+		case 22:
+			o.RetryOnly = string(f.b)
 		}
 		return err
 	})

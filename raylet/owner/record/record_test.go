@@ -65,6 +65,7 @@ func (d draws) options() *wire.TaskOptions {
 		Func: d.text(), NumReturns: d.i32(), MaxRetries: d.i32(), RetryExceptions: d.flag(), Isolate: d.flag(), Backpressure: d.i32(),
 		Spread: d.flag(), Label: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
 		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
+		RetryOnly: d.text(),
 	}
 	if d.flag() {
 		o.Resources = []wire.Resource{} // asks for nothing: not the same as not asking
