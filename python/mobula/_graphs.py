@@ -198,6 +198,7 @@ class Graph:
         self.end = end  # the summary's reference, of a graph without events
         self._items = ObjectRefGenerator(client, task) if end is None else None
         self._derive = _ids.deriver(task)
+        self.stopped = False  # from here
         self._over = False
         self._summary: Optional[dict[str, Any]] = None
 
@@ -231,6 +232,7 @@ class Graph:
 
     def cancel(self) -> None:
         """Stops the graph and what runs of it; results that are there stay."""
+        self.stopped = True
         if not self._over and self.client.dead is None:
             self._over = True
             self.client.cancel(self.task, False, True, True)

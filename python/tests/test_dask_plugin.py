@@ -32,6 +32,14 @@ def test_nobody_wrote_it_down():
     for f in files:
         os.truncate(f, 0)
 """
+NO_END = COMPUTES + """
+def test_the_node_says_nothing():
+    from types import SimpleNamespace
+    from mobula.dask import _ship
+    tally = _ship.observers[0].__self__
+    for stopped in (True, False):
+        tally.graphs.append((SimpleNamespace(task=b"g" * 16, stopped=stopped, summary=lambda: None), 7))
+"""
 FAILS = COMPUTES + """
 def test_fails():
     assert da.zeros(10, chunks=5).sum().compute() == 1
@@ -43,6 +51,7 @@ def test_fails():
     ("def test_nothing(): pass", 1, "no computation came"),
     (IN_DRIVER, 1, "1 tasks ran in the process of the tests"),
     (UNRECORDED, 1, "workers wrote down 0"),
+    (NO_END, 1, "mobula: graph 67676767676767676767676767676767: the scheduler says nothing of its 7 tasks"),
     (FAILS, 1, "2 computations, "),
 ])
 def test_sessions(binary: str, tmp_path: pathlib.Path, text: str, code: int, says: str) -> None:

@@ -61,6 +61,8 @@ class Tally:
             summary = graph.summary()
             if summary is None:
                 unfinished += 1
+                if not graph.stopped:
+                    wrong.append(f"graph {graph.task.hex()}: the scheduler says nothing of its {n} tasks, and nobody stopped it")
                 continue
             recorded = sum(t in done for t in mine)  # a task may also end well and then fail: with a result that cannot be pickled
             ran += summary["ran"]
