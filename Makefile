@@ -15,9 +15,11 @@ PARTITIONS ?= 100
 WORKERS    ?= 2
 
 # The Python SDK: its virtual environment, made by make python. PYTHON names an interpreter; without it the first of the usual names
-# that will do is taken. With REQUIRE_PYTHON set, make test fails where there is none.
+# that will do is taken. With REQUIRE_PYTHON set, make test fails where there is none. The tests' files are shared out among
+# PYTEST_JOBS processes.
 PYTHON ?=
 VENV   := .venv
+PYTEST_JOBS ?= 2
 export PYTHON
 
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
@@ -61,7 +63,7 @@ wheel: python ## dist/*.whl: the Python package with the executable of this mach
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
 	cd python && ../$(VENV)/bin/python -m mypy ../samples/python/*.py
-	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q -n $(PYTEST_JOBS) --dist loadfile
 	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
 	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../../$(VENV)/bin/python -m pytest -q
 

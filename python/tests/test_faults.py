@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -239,13 +240,14 @@ print(mobula.nodes()[0]["PID"], flush=True)
 """
 
 
-def test_an_interpreter_that_ends_with_references_alive(binary: str, tmp_path: Path) -> None:
+def test_an_interpreter_that_ends_with_references_alive(binary: str) -> None:
     mounts = Path("/proc/self/mounts").read_text()
-    done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "TMPDIR": str(tmp_path)})
-    assert (done.returncode, done.stderr) == (0, "")
-    until(lambda: not os.path.exists(f"/proc/{int(done.stdout)}"))  # its node
-    until(lambda: not list(tmp_path.glob("*/*")))  # but for the user's directory there is nothing
+    with tempfile.TemporaryDirectory() as place:  # tmp_path may be too long a name for a node's socket
+        done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "TMPDIR": place})
+        assert (done.returncode, done.stderr) == (0, "")
+        until(lambda: not os.path.exists(f"/proc/{int(done.stdout)}"))  # its node
+        until(lambda: not list(Path(place).glob("*/*")))  # but for the user's directory there is nothing
     assert Path("/proc/self/mounts").read_text() == mounts
 
 
