@@ -74,7 +74,7 @@ type Conn struct {
 
 	gone atomic.Bool // a write or read has found that the other side has closed
 
-	sentMsgs, sentBytes, recvMsgs, recvBytes atomic.Uint64
+	sentBytes, recvMsgs, recvBytes atomic.Uint64
 }
 
 // epoch is the zero of lastWrite: a monotonic reading is cheaper than a whole time.
@@ -107,11 +107,11 @@ func (c *Conn) Gone() bool { return c.gone.Load() }
 func (c *Conn) Version() uint32 { return c.version }
 
 // Counts are a connection's totals.
-type Counts struct{ SentMsgs, SentBytes, RecvMsgs, RecvBytes uint64 }
+type Counts struct{ SentBytes, RecvMsgs, RecvBytes uint64 }
 
 // Counts returns the totals so far.
 func (c *Conn) Counts() Counts {
-	return Counts{c.sentMsgs.Load(), c.sentBytes.Load(), c.recvMsgs.Load(), c.recvBytes.Load()}
+	return Counts{c.sentBytes.Load(), c.recvMsgs.Load(), c.recvBytes.Load()}
 }
 
 // Backlog is the number of bytes that were sent but not yet written.

@@ -74,6 +74,29 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 }
 
 // A node that has gone need not be told that its driver leaves.
+// A session may be over before the goroutine that welcomed its client has opened its outlet.
+func TestAnOutletIsClosedThoughItWasNotYetOpen(t *testing.T) {
+	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
+	l, err := link.Dial(t.Context(), filepath.Join(n.dir, SocketName), wire.Hello{Role: wire.RoleTool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := l.Conn.Counts().SentBytes
+	var o socket
+	o.Push(&wire.Drain{})
+	o.Close()
+	o.open(l.Conn)
+	if err := l.Conn.Send(&wire.Drain{}); !errors.Is(err, errs.ErrShutdown) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if l.Conn.Counts().SentBytes == before {
+		t.Error("what was pushed before was not sent")
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLeavingANodeThatHasGone(t *testing.T) {
 	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
 	l, err := link.Dial(t.Context(), filepath.Join(n.dir, SocketName), wire.Hello{Role: wire.RoleTool})

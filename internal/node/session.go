@@ -139,20 +139,25 @@ func (t *sessions) send(id ids.ClientID, m wire.Msg) {
 }
 
 // socket is the outlet to a client over a connection. What is pushed before it is open,
-// which it is when the client has been welcomed, waits.
+// which it is when the client has been welcomed, waits, and so does its end.
 type socket struct {
 	mu      sync.Mutex
 	conn    *wire.Conn // guarded by mu until it is set
 	pending []wire.Msg // guarded by mu
 	spare   []wire.Msg // guarded by mu
 	busy    bool       // guarded by mu
+	closed  bool       // guarded by mu
 }
 
 func (o *socket) open(c *wire.Conn) {
 	o.mu.Lock()
 	o.conn = c
+	over := o.closed
 	o.mu.Unlock()
 	o.Flush()
+	if over {
+		_ = c.Close() // see Close
+	}
 }
 
 func (o *socket) Push(m wire.Msg) {
@@ -207,6 +212,7 @@ func (o *socket) write(batch []wire.Msg) error {
 func (o *socket) Close() {
 	o.Flush()
 	o.mu.Lock()
+	o.closed = true
 	c := o.conn
 	o.mu.Unlock()
 	if c != nil {
