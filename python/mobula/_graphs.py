@@ -53,6 +53,7 @@ class Builder:
 
     def __init__(self, client: Client, function: _functions.Exported) -> None:
         self._client = client
+        self._inline = client.inline
         self._function = function
         self._keys: list[str] = []
         self._deps = array("i")
@@ -97,7 +98,7 @@ class Builder:
             r = self._refs[n] = ObjectRef(self._client.adopt(_ids.return_id(self._derive(n + 1), 0)))
         return r
 
-    def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Iterable[int] = (), *, parts: Optional[Sequence[int]] = None,
+    def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Sequence[int] = (), *, parts: Optional[Sequence[int]] = None,
              producer: bool = False, note: Optional[Note] = None) -> int:
         """Adds a task: it is called with the payload, the results of deps and the outer objects. Gives its number."""
         self._keys.append(key)
@@ -106,18 +107,19 @@ class Builder:
             self._deps.extend(deps)
             self._parts.extend(parts or [0] * len(deps))
             self._several = self._several or parts is not None and any(parts)
-        outer = list(outer)
-        if len(payload) > self._client.inline:
-            outer.insert(0, self.outer(self._put(payload)))
-            self._lengths.append(-1)
+        size = len(payload)
+        if size > self._inline:
+            outer = [self.outer(self._put(payload)), *outer]
+            size = -1
         else:
-            self._lengths.append(len(payload))
             self._blob.append(payload)
-            self._blob_bytes += len(payload)
+            self._blob_bytes += size
+        self._lengths.append(size)
         self._blob_tasks += 1
         if self._blob_bytes >= BLOB:
             self._ship()
-        self._outer.extend(outer)
+        if outer:
+            self._outer.extend(outer)
         self._outer_counts.append(len(outer))
         self._group_of.append(self._groups.setdefault(group, len(self._groups)))
         self._producers.append(producer)

@@ -78,14 +78,17 @@ class Writer:
         """The payload with the parts of the nodes, if these are such tasks."""
         parts = []
         for node, link in nodes:
-            if type(node) is not Task or not _PLAIN.issuperset(map(type, (*node.args, *node.kwargs.values()))):
+            if type(node) is not Task:
                 return None
-            known = self._called.get(id(node.func))
+            f, args, named = node.func, node.args, node.kwargs
+            if not _PLAIN.issuperset(map(type, args)) or named and not _PLAIN.issuperset(map(type, named.values())):
+                return None
+            known = self._called.get(id(f))
             if known is None:
-                known = self._called[id(node.func)] = (node.func, self._named(node.func))  # while it is here its id is nobody else's
+                known = self._called[id(f)] = (f, self._named(f))  # while it is here its id is nobody else's
             if known[1] is None:
                 return None
-            parts.append((node.key, known[1], node.args, node.kwargs, link))
+            parts.append((node.key, known[1], args, named, link))
         try:
             data = pickle.dumps((tuple(parts), keys, literals, indices), 5)
         except Exception:

@@ -18,6 +18,7 @@ from ._nodes import nodes_of
 
 Key = Hashable
 Alike = Callable[[Key, Key], bool]  # whether the same is said of two tasks
+_NONE: set[Key] = set()
 
 
 def _any(a: Key, b: Key) -> bool:
@@ -101,30 +102,38 @@ class Plan:
         """The tasks again, those that follow one another alone in one list: each but the first takes the one before it and no other task, each
         but the last is taken by nothing else and is not wanted. Such tasks, where they are alike, are best run as one: nothing else could
         run between them."""
-        wanted = {self.find(k) for k in wanted}
-        taken: dict[Key, int] = {}
-        after: dict[Key, Key] = {}  # tasks that take one other: that one
         known = set(self.tasks)
-        for key in self.tasks:
+        direct = not self._target and not self.parts  # a key is its own source
+
+        def taken_by(key: Key) -> set[Key]:
             deps = self.nodes[key].dependencies
-            if not deps:
-                continue
-            mine = {t for d in deps if (t := self.source(d)) in known}
-            for t in mine:
-                taken[t] = taken.get(t, 0) + 1
-            if len(mine) == 1:
-                after[key] = mine.pop()
-        out: dict[Key, list[Key]] = {}
+            return known.intersection(deps if direct else map(self.source, deps)) if deps else _NONE
+
+        wanted = {self.find(k) for k in wanted}
+        after: dict[Key, Key] = {}  # tasks that may follow another at once: that one
         for key in self.tasks:
-            before = after.get(key, key)
-            if (before is not key and taken[before] == 1 and before not in self.split and before not in wanted
-                    and not self.nodes[key].block_fusion and not self.nodes[before].block_fusion and alike(before, key)):
-                chain = out.pop(before)
-                chain.append(key)
-            else:
-                chain = [key]
-            out[key] = chain
-        return list(out.values())
+            mine = taken_by(key)
+            if len(mine) == 1 and not self.nodes[key].block_fusion:
+                (before,) = mine
+                if before not in wanted and before not in self.split and not self.nodes[before].block_fusion and alike(before, key):
+                    after[key] = before
+        if not after:
+            return [[key] for key in self.tasks]
+        users = dict.fromkeys(after.values(), 0)
+        for key in self.tasks:
+            for t in taken_by(key):
+                if t in users:
+                    users[t] += 1
+        after = {key: before for key, before in after.items() if users[before] == 1}
+        inside = set(after.values())
+        return [self._chain(key, after) for key in self.tasks if key not in inside]
+
+    @staticmethod
+    def _chain(last: Key, after: Mapping[Key, Key]) -> list[Key]:
+        out = [last]
+        while last in after:
+            out.append(last := after[last])
+        return out[::-1]
 
     def forget(self, wanted: Iterable[Key]) -> None:
         """Keeps only what wanted keys stand for: of a large graph the rest is many megabytes, and it runs elsewhere now."""
@@ -148,8 +157,13 @@ class Plan:
             done.add(key)
             self.literals[key] = node.value
             return
+        deps = node.dependencies
+        if not deps:
+            done.add(key)
+            self._leave(key)
+            return
         path[key] = None
-        stack.append((key, iter(node.dependencies)))
+        stack.append((key, iter(deps)))
 
     def _leave(self, key: Key) -> None:
         node = self.nodes[key]
