@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 import os
 import sys
+import time
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import cloudpickle
@@ -19,6 +21,7 @@ from dask.delayed import delayed  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import MobulaDaskCallback, RayDaskCallback, get  # noqa: E402
+from mobula.dask._get import references  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -69,6 +72,15 @@ def five() -> Any:
 
 def never() -> Any:
     raise AssertionError("this task was not to run")
+
+
+def waiting(path: str) -> str:
+    """Waits for a file."""
+    for _ in range(3000):
+        if os.path.exists(path):
+            return "open"
+        time.sleep(0.01)
+    raise AssertionError(f"{path} was not made while the task ran")
 
 
 # ---- the eight that Dask-on-Ray tests
@@ -222,6 +234,31 @@ def test_callbacks_of_both_arguments(node: Any) -> None:
     assert get({"a": (operator.add, 2, 3)}, "a", mobula_callbacks=ours, ray_callbacks=(rays,)) == 5
     assert ends == ["ours", "rays"]
     assert five().compute(scheduler=get, ray_callbacks=[rays]) == 5 and ends[2:] == ["rays"]
+
+
+# ---- persist
+
+
+def test_persist_calls_them_and_does_not_wait(node: Any, derived: Any, ledger: Any, tmp_path: Path) -> None:
+    told: list[Any] = []
+    watch = derived(
+        presubmit=lambda self, task, key, deps: 20 if key == "b" else told.append(("presubmit", key)),
+        postsubmit=lambda self, task, key, deps, object_ref: told.append(("postsubmit", key, mobula.get(object_ref))),
+        pretask=lambda self, key, object_refs: key,
+        posttask=lambda self, key, result, pre_state: mobula.get(ledger.note.remote(key, result, pre_state)),
+        postsubmit_all=lambda self, object_refs, dsk: told.append(("all", len(object_refs), sorted(dsk))),
+        finish=lambda self, result: told.append(("finish", mobula.get(list(result)))))
+    dsk = {"a": (operator.add, 1, 2), "b": (never,), "c": (operator.add, "a", "b")}
+    with watch():
+        refs = references(dsk, ["c"])
+    assert type(refs[0]) is mobula.ObjectRef and mobula.get(refs[0]) == 23
+    assert told == [("presubmit", "a"), ("presubmit", "c"), ("postsubmit", "a", 3), ("postsubmit", "c", 23), ("all", 1, ["a", "b", "c"]), ("finish", [23])]
+    assert written(ledger) == [("a", 3, "a"), ("c", 23, "c")]
+    gate, ends = tmp_path / "gate", []
+    kept = delayed(waiting)(str(gate)).persist(scheduler=get, mobula_callbacks=[MobulaDaskCallback(finish=ends.append)])
+    assert len(ends) == 1 and type(ends[0][0]) is mobula.ObjectRef
+    gate.touch()
+    assert kept.compute(scheduler=get) == "open"
 
 
 # ---- classes written for Dask-on-Ray

@@ -8,11 +8,12 @@ from typing import Any, Optional, Sequence
 import dask
 
 from ._annotations import notes_of
-from ._observe import observed
-from ._plan import flat_keys, nested, plan
+from ._observe import observed, submitted
+from ._plan import flat_keys, nested, normal, plan
 from ._rerun import failures_here, rerunning
 from ._ship import collect, fusing, ship
 from ._sync import get_sync
+from .callbacks import given, taken
 
 
 class Scheduler:
@@ -51,11 +52,16 @@ get = Scheduler()
 
 
 def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """A scheduler that does not wait: results are references, of literals the literals."""
-    p = plan(dsk, keys)
+    """A scheduler that does not wait: results are references, of literals the literals. The six hooks are called as get calls them, finish with the
+    references; Dask's own five, which tell of tasks that end, are not."""
+    graph = normal(dsk)
     wanted = flat_keys(keys)
-    s = ship(p, wanted, fuse=fusing(kwargs), notes=notes_of(dsk, kwargs))
-    return nested(keys, {k: s.result(k) for k in wanted})
+    with taken(given(kwargs)) as ours:
+        s = submitted(plan(graph, keys), graph, wanted, ours, fuse=fusing(kwargs), notes=notes_of(dsk, kwargs))
+        result = nested(keys, {k: s.result(k) for k in wanted})
+        for f in ours.of("finish"):
+            f(result)
+        return result
 
 
 _enabled: list[contextlib.ExitStack] = []

@@ -31,6 +31,17 @@ def observed(dsk: Any, keys: Any, kwargs: Mapping[str, Any], notes: Any) -> tupl
         return True, _Observed(theirs or (), ours, fusing(kwargs), rerunning(kwargs)).compute(dsk, keys, notes)
 
 
+def submitted(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active, *, fuse: bool, notes: Any, everything: bool = False,
+            events: bool = False) -> Shipped:
+    """Ships a plan, and tells the hooks of that."""
+    everything = everything or bool(ours.of("postsubmit") or ours.of("presubmit"))
+    s = ship(p, wanted, fuse=fuse, everything=everything, events=events, notes=notes, watch=ours)
+    refs = [r for k in wanted if type(r := s.result(k)) is ObjectRef]
+    for f in ours.of("postsubmit_all"):
+        f(refs, graph)
+    return s
+
+
 class _Observed:
     def __init__(self, theirs: Any, ours: Active, fuse: bool, again: bool) -> None:
         self._theirs = theirs
@@ -67,11 +78,7 @@ class _Observed:
 
     def _run(self, p: Plan, graph: Any, wanted: Sequence[Key], state: dict[str, Any], notes: Any) -> dict[Key, Any]:
         _, _, pretask, posttask, _ = unpack_callbacks(self._theirs) if self._theirs else ((), (), (), (), ())
-        everything = bool(posttask or self._ours.of("postsubmit") or self._ours.of("presubmit"))
-        s = ship(p, wanted, fuse=self._fuse, everything=everything, events=bool(self._theirs), notes=notes, watch=self._ours)
-        refs = [r for k in wanted if type(r := s.result(k)) is ObjectRef]
-        for f in self._ours.of("postsubmit_all"):
-            f(refs, graph)
+        s = submitted(p, graph, wanted, self._ours, fuse=self._fuse, notes=notes, everything=bool(posttask), events=bool(self._theirs))
         with failures_here(self._again, s, graph):
             if self._theirs and s.graph is not None:
                 with stopping(s):
