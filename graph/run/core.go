@@ -78,6 +78,10 @@ const (
 	ahead     = 2                    // for each slot, at least: one runs, the next is there when it ends
 	lookahead = 2 * time.Millisecond // as many as end in this time
 	mostAhead = 1024
+
+	// A stream has at most a million items, and a graph may have more tasks: after so many events the next
+	// tell of one more start or end each, and so on.
+	eventsAlike = 1 << 16
 )
 
 // core is the state machine: graph.Core, and before the owner a line in the graph's order.
@@ -414,7 +418,8 @@ func (c *core) tellNews(now int64) {
 	if l := c.ledger; c.finished {
 		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: l.ran, Failed: l.failures, Peak: l.peak, Elapsed: now - l.begun}
 	}
-	if n := &c.news; len(n.Started)+len(n.Done)+len(n.Failed) > 0 || n.Summary != nil {
+	if n := &c.news; n.Summary != nil || len(n.Failed) > 0 || len(n.Started)+len(n.Done) > c.ledger.told/eventsAlike {
+		c.ledger.told++
 		c.emit(tell{*n})
 		c.news = Event{}
 	}

@@ -67,6 +67,7 @@ type world struct {
 	fails   map[int32]bool
 	passed  map[int32]bool // failed by an argument
 	done    bool
+	told    []Event
 	sum     *Summary
 	now     int64
 	limit   int64
@@ -120,6 +121,7 @@ func (x *world) step(ev event) {
 				x.ledger.tasks[t].failure = errors.New("by an argument")
 			}
 		case tell:
+			x.told = append(x.told, e.Event)
 			x.sum = e.Summary
 		case over:
 			x.done = true
@@ -135,6 +137,53 @@ func (x *world) resolve(i int) {
 		res = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeTaskFailed, "told to")}
 	}
 	x.step(resolved{[]client.Watched{{Token: int(t), Result: res}}})
+}
+
+// A graph of more tasks than a stream has items tells of several in an event, of a failure at once, and of each in the end.
+func TestEventsOfAGraphOfVeryManyTasks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 60
+		w := parsed(t, request(make([][]int32, n), wholeRange(n)...))
+		w.Events = true
+		x := newWorld(t, w, 0)
+		x.ledger.told = rapid.IntRange(0, 5).Draw(t, "alike") * eventsAlike
+		x.told = nil
+		fails := rapid.Int32Range(0, n).Draw(t, "fails")
+		x.fails[fails] = true
+		failures := 0
+		for !x.done {
+			least, k := x.ledger.told/eventsAlike, len(x.told)
+			x.resolve(rapid.IntRange(0, len(x.waiting)-1).Draw(t, "ends"))
+			for _, e := range x.told[k:] {
+				if len(e.Failed) == 0 && e.Summary == nil && len(e.Started)+len(e.Done) <= least {
+					t.Fatalf("an event tells of %d starts and %d ends, want more than %d", len(e.Started), len(e.Done), least)
+				}
+			}
+			if x.fails[fails] && x.ledger.failures > failures {
+				failures = x.ledger.failures
+				if last := x.told[len(x.told)-1]; !slices.Equal(last.Failed, []int32{fails}) {
+					t.Fatalf("task %d has failed, and is not told at once: %v", fails, last)
+				}
+			}
+		}
+		ended := map[int32]int{}
+		for _, e := range x.told {
+			for _, t := range slices.Concat(e.Done, e.Failed) {
+				ended[t]++
+			}
+		}
+		if len(ended) != n {
+			t.Fatalf("%d of %d tasks were told", len(ended), n)
+		}
+	})
+}
+
+func wholeRange(n int32) []int32 {
+	ts := make([]int32, n)
+	for i := range ts {
+		ts[i] = int32(i)
+	}
+	return ts
 }
 
 // Whatever the order of results, whichever tasks fail, and however often the core is lost: each wanted result is made or has

@@ -12,6 +12,7 @@ type ledger struct {
 	ran      uint64 // tasks that ended well
 	failures int    // that failed of themselves
 	peak     int64  // bytes of results at once
+	told     int    // events
 	gauges   gauges
 }
 

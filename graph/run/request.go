@@ -60,7 +60,8 @@ type Note struct {
 }
 
 // Event is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.
-// It has the numbers of tasks that were submitted, that ended well and that failed since the last.
+// It has the numbers of tasks that were submitted, that ended well and that failed since the last. In graphs of very many
+// tasks it waits for a few of them, but never with a failure.
 type Event struct {
 	Started []int32  `cbor:"s"`
 	Done    []int32  `cbor:"d"`
