@@ -87,6 +87,9 @@ class Builder:
         """The number of an object from outside the graph."""
         n = self._objects.get(ref._h.id)
         if n is None:
+            if ref._h.client is not self._client:
+                ref._h.client.check()
+                raise InvalidError(f"{ref!r} is of another connection than the graph that takes it")
             n = self._objects[ref._h.id] = len(self._objects)
             self._held.append(ref)
         return n

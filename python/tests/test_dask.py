@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import os
@@ -187,13 +188,13 @@ def test_a_task_comes_out_of_its_payload_as_it_went_in(node: Any, plain: bool, t
     writer = _payload.Writer(Builder(client, _ship._runner), client)
     names = tuple(sorted(task.dependencies))
     there = {"a": 1, "b": 2, "c": (3,)}
-    data, outer = writer.payload([(task, None)], names, {"small": 4})
+    data, outer = writer.payload([(task, ())], names, {"small": 4})
     assert type(pickle.loads(data[8:])[0]) is (tuple if plain else list) and outer == []
     [(again, link)], taken, indices = _payload.load(data, tuple(there[k] for k in names))
-    assert again.key == "t" and again.dependencies == task.dependencies and link is None and indices is None
+    assert again.key == "t" and again.dependencies == task.dependencies and link == () and indices is None
     assert taken == {**{k: there[k] for k in names}, "small": 4}
     assert again(taken) == task(there)
-    data, _ = writer.payload([(task, None), (Task("u", repr, TaskRef("t")), "t")], names, {})
+    data, _ = writer.payload([(task, ()), (Task("u", repr, TaskRef("t")), ("t",))], names, {})
     assert type(pickle.loads(data[8:])[0]) is (tuple if plain else list)
     assert _payload._call(*_payload.load(data, tuple(there[k] for k in names))[:2]) == repr(task(there))
 
@@ -289,6 +290,86 @@ def test_a_task_that_writes_to_what_it_takes_gets_copies(node: Any) -> None:
     assert get(dsk, ["sum", "w"])[0] == (0, 7, 7)
     with pytest.raises(ValueError, match="read-only"):
         mobula.get(mobula.remote(write).remote(mobula.put(big), mobula.put(big)))
+
+
+class _Counted:
+    def __init__(self) -> None:
+        self.n = 0
+        self.a = np.zeros(100_000)
+
+
+def test_copies_are_of_what_the_task_was_given(node: Any) -> None:
+    """Not of what it made of that before it came to what it cannot write to. Whether it is run with the task before it or not."""
+
+    def step(s: Any) -> Any:
+        s.n += 1
+        s.a += 1
+        return s.n, s.a[0]
+
+    dsk = {"s": (_Counted,), "x": (step, "s"), "other": (id, "s")}
+    assert get(dsk, "x") == (1, 1) and get(dsk, ["x", "other"])[0] == (1, 1)
+
+
+def test_an_error_of_the_users_own_is_no_reason_to_run_a_task_again(node: Any) -> None:
+    ran = os.path.join(_runtime.client().welcome.job_dir, "ran")
+
+    def refuses(a: Any) -> None:
+        with open(ran, "a") as f:
+            f.write("x")
+        raise ValueError("the database is read-only")
+
+    with pytest.raises(ValueError, match="database"):
+        get({"a": (np.zeros, 10), "b": (refuses, "a")}, "b")
+    assert os.path.getsize(ran) == 1
+
+
+def test_a_task_takes_a_result_under_two_names(node: Any) -> None:
+    dsk = {"a": (inc, 1), "b": "a", "z": "b", "c": (add, "z", "b"), "d": (add, "c", "c")}
+    for fuse in (True, False):
+        assert get({**dsk, "e": (add, "a", "b")}, ["c", "d", "e"], optimize_graph=fuse) == (4, 8, 4)
+        assert get({"a": (inc, 1), "b": "a", "e": (add, "a", "b")}, "e", optimize_graph=fuse) == 4
+    x = da.from_delayed(delayed(np.ones)(3), (3,), float)
+    assert list((x.blocks[0] + x).compute(scheduler=get)) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("callback", [None, dask.callbacks.Callback(), dask.callbacks.Callback(posttask=lambda *what: None)], ids=["none", "some", "values"])
+def test_a_failure_is_raised_at_once(node: Any, tmp_path: Any, callback: Any) -> None:
+    begun, late = tmp_path / "begun", tmp_path / "late"
+
+    def long() -> None:
+        begun.touch()
+        time.sleep(20)
+        late.touch()
+
+    def bad() -> None:
+        until(begun.exists)
+        raise ZeroDivisionError
+
+    with contextlib.nullcontext() if callback is None else callback, pytest.raises(ZeroDivisionError):
+        get({"long": (long,), "bad": (bad,)}, ["long", "bad"])
+    assert not late.exists()
+    until(lambda: not mobula.graphs())
+
+
+def test_exceptions_that_python_takes_for_its_own(node: Any) -> None:
+    def stops() -> None:
+        raise StopIteration(7)
+
+    with pytest.raises(StopIteration) as e:
+        get({"a": (stops,), "b": (inc, "a")}, "b")
+    assert e.value.value == 7
+    with pytest.raises(StopIteration):
+        get({"a": (stops,)}, "a", rerun_exceptions_locally=True)
+
+
+def test_an_item_that_is_not_there_fails_who_takes_it(node: Any, shipped: Any) -> None:
+    m = delayed(dict)([("k", 1), ("l", 2)])
+    good, other, missing = delayed(inc)(m["k"]), delayed(inc)(m["l"]), delayed(inc)(m["nokey"])
+    held = dask.persist(good, other, missing, scheduler=get)
+    assert shipped[-1].plan.split or shipped[-1].numbers
+    assert held[0].compute(scheduler=get) == 2 and held[1].compute(scheduler=get) == 3
+    with pytest.raises(KeyError, match="nokey"):
+        held[2].compute(scheduler=get)
 
 
 def test_an_interrupt_stops_the_graph_and_loses_nothing(node: Any) -> None:

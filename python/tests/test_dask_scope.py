@@ -119,6 +119,17 @@ def test_blocks_in_blocks(untouched: Any) -> None:
     assert dask.config.config == untouched
 
 
+def test_blocks_that_end_in_another_order(untouched: Any) -> None:
+    before = settings()
+    first, second = enable(shuffle="disk"), enable(shuffle=None, use_shuffle_optimization=False)
+    first.__exit__(None, None, None)
+    assert _enabled == [second] and dask.config.get("scheduler") is get and not dask.config.get("mobula.shuffle-optimization")
+    assert settings() != before
+    second.__exit__(None, None, None)
+    first.__exit__(None, None, None)
+    assert settings() == before and not _enabled
+
+
 def test_disable_in_a_block_ends_that_block(untouched: Any) -> None:
     enable(shuffle="disk")
     with enable():
@@ -239,7 +250,7 @@ def test_an_item_that_is_not_there_is_missed_here(node: Any) -> None:
     dsk["list"] = (list, [("part", i) for i in "abc"])
     with pytest.raises(KeyError, match="c") as e:
         get(dsk, "list", rerun_exceptions_locally=True)
-    assert any("_sync.py" in f.filename for f in traceback.extract_tb(e.tb))
+    assert any("_here.py" in f.filename for f in traceback.extract_tb(e.tb))
 
 
 # ---- what of Dask is used

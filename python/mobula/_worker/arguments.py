@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Optional
 
 from .. import _value
 from .._client import Client, log
@@ -27,8 +27,8 @@ class Hold:
 Holds = list[tuple[Argument, Hold]]
 
 
-def arguments(client: Client, work: Work, holds: Holds) -> tuple[list[Any], dict[str, Any]]:
-    """The values of a task's arguments, by place and by name."""
+def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[Any], dict[str, Any]]:
+    """The values of a task's arguments, by place and by name. Without holds they are copies: nothing of them is the store's memory."""
     args = work.args
     names: list[str] = []
     if args and args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
@@ -41,17 +41,19 @@ def arguments(client: Client, work: Work, holds: Holds) -> tuple[list[Any], dict
     return values[:k], dict(zip(names, values[k:]))
 
 
-def _argument(client: Client, a: Argument, holds: Holds) -> Any:
+def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:
     r: Answer = a.answer
+    decode = _value.decode_own if holds is None else _value.decode
     if r.kind == m.INLINE:
-        return _value.decode(r.meta, r.data)
+        return decode(r.meta, r.data)
     if r.kind == m.ERROR:
         raise _value.task_failure(r.err)
     if r.kind != m.STORED or a.extent is None or client.segment is None:
         raise ProtocolError(f"argument {a.ref.hex()} came without a result")
     hold = Hold()
-    holds.append((a, hold))
-    return _value.decode(r.meta, client.segment.view(a.extent, r.size, hold))
+    if holds is not None:
+        holds.append((a, hold))
+    return decode(r.meta, client.segment.view(a.extent, r.size, hold))
 
 
 def keep(client: Client, holds: Holds) -> None:

@@ -9,6 +9,7 @@ from .._client import TaskContext
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import MobulaError
+from .arguments import arguments
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -51,6 +52,10 @@ class Call(TaskContext):
 
     def unblock(self) -> None:
         self.executor.blocking.unblock(self)
+
+    def taken(self) -> list[Any]:
+        """Its arguments by place once more, while it runs: copies that nothing else has."""
+        return arguments(self.client, self.work, None)[0]
 
     def actor_handle(self) -> Any:
         """The handle of the actor that runs this; None in a task."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Optional, Sequence
 
 import dask
 
 from ._annotations import notes_of
-from ._observe import observed, submitted
+from ._observe import observed, submitted, there
 from ._plan import flat_keys, nested, normal, plan
 from ._rerun import failures_here, rerunning
 from ._ship import collect, fusing, ship
@@ -24,11 +25,12 @@ class Scheduler:
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
         """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks (or ray_callbacks) those
         of mobula.dask.callbacks, both instead of those that are active; remote_args (or ray_remote_args) are options of the tasks, retries and
-        priority as in annotations; without optimize_graph each runs by itself; with rerun_exceptions_locally one that fails runs again in
-        this process. Others are for other schedulers."""
+        priority as in annotations; without optimize_graph each runs by itself (compute keeps this argument to itself: there it is
+        optimization.fuse.active, of Dask's configuration); with rerun_exceptions_locally one that fails runs again in this process. Others
+        are for other schedulers."""
         notes = notes_of(dsk, kwargs)
-        watched, result = observed(dsk, keys, kwargs, notes)
-        if watched:
+        watching, result = observed(dsk, keys, kwargs, there(kwargs, notes))
+        if watching:
             return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
@@ -39,7 +41,8 @@ class Scheduler:
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
         """Starts what collections need and gives collections whose graphs hold references to the results."""
-        return dask.persist(*collections, scheduler=references, optimize_graph=optimize_graph, **kwargs)
+        return dask.persist(*collections, scheduler=functools.partial(references, optimize_graph=optimize_graph),
+                            optimize_graph=optimize_graph, **kwargs)
 
     def __repr__(self) -> str:
         return "<mobula.dask.get>"
@@ -64,7 +67,7 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
         return result
 
 
-_enabled: list[contextlib.ExitStack] = []
+_enabled: list["_Enabled"] = []
 
 
 def enable(shuffle: Optional[str] = "tasks", use_shuffle_optimization: bool = True) -> "contextlib.AbstractContextManager[None]":
@@ -73,29 +76,41 @@ def enable(shuffle: Optional[str] = "tasks", use_shuffle_optimization: bool = Tr
     shuffle is the method of dataframes' shuffles; None leaves it. use_shuffle_optimization: a partition is split into the parts of its
     destinations at once, one task with as many results.
     """
-    stack = contextlib.ExitStack()
     settings: dict[str, Any] = {"scheduler": get, "mobula.shuffle-optimization": use_shuffle_optimization}
     if shuffle is not None:
         settings["dataframe.shuffle.method"] = shuffle
-    stack.enter_context(dask.config.set(settings))
-    _enabled.append(stack)
-    return _Enabled(stack)
+    e = _Enabled(settings)
+    e.begin()
+    return e
 
 
 class _Enabled(contextlib.AbstractContextManager[None]):
-    def __init__(self, stack: contextlib.ExitStack) -> None:
-        self._stack = stack
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+
+    def begin(self) -> None:
+        self._set = dask.config.set(self._settings)
+        _enabled.append(self)
+
+    def end(self) -> None:
+        """Settings are undone in the order opposite to theirs: later ones are made anew."""
+        if self not in _enabled:
+            return
+        later = _enabled[_enabled.index(self) + 1:]
+        for e in reversed((self, *later)):
+            e._set.__exit__(None, None, None)
+            _enabled.remove(e)
+        for e in later:
+            e.begin()
 
     def __exit__(self, *_: Any) -> None:
-        if self._stack in _enabled:
-            _enabled.remove(self._stack)
-            self._stack.close()
+        self.end()
 
 
 def disable() -> None:
     """Ends the latest enable."""
     if _enabled:
-        _enabled.pop().close()
+        _enabled[-1].end()
 
 
 __all__ = ["Scheduler", "disable", "enable", "get", "get_sync", "references"]

@@ -2,7 +2,7 @@
 
 The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
 (two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along, items): nodes that
-run one after another, each with the name under which it takes the one before. Where all call a function with plain values and results of
+run one after another, each with the names under which it takes the one before. Where all call a function with plain values and results of
 others, as most tasks of large graphs do, they are their parts and no nodes, which is five times as fast to pickle. Functions that cannot
 be found by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks
 have them.
@@ -10,9 +10,9 @@ have them.
 
 from __future__ import annotations
 
-import copy
 import io
 import pickle
+import re
 import struct
 import types
 from typing import Any, Hashable, Optional, Sequence
@@ -23,10 +23,11 @@ from dask.task_spec import GraphNode, Task, TaskRef
 from .. import _functions, _refs, _runtime, _value
 from .._graphs import Builder
 from .._refs import ObjectRef
+from .._worker.call import Call
 from ..exceptions import MobulaError, NotEncodableError
 from . import _record
 
-Nodes = Sequence[tuple[GraphNode, Optional[Hashable]]]
+Nodes = Sequence[tuple[GraphNode, tuple[Hashable, ...]]]
 _HEAD = struct.Struct("<II")
 _NOTHING_ELSE = _HEAD.pack(0, 0)
 LARGE = 64 << 10  # bytes of a buffer that is an object of its own
@@ -192,34 +193,67 @@ def load_function(sha: str) -> Any:
 # ---- in a worker
 
 
-def run(payload: bytes, *values: Any) -> Any:
+def run(payload: bytes, *args: Any) -> Any:
     """Runs one task of a graph."""
+    values: Sequence[Any] = args
     nodes, data, indices = load(payload, values)
     settle()
     try:
         result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
     except ValueError as x:
-        if "read-only" not in str(x):
+        call = _runtime.current.get()
+        if not isinstance(call, Call) or not _READ_ONLY.search(str(x)):
             raise
-        # It writes to what it takes, which is the store's memory: it runs once more, on copies of its own.
-        nodes, data, indices = load(payload, values, own=True)
-        result = _call(nodes, data)
-    return result if indices is None else tuple([result[i] for i in indices])
+        # It writes to what it takes, which is the store's memory: it runs once more, on copies of its own, read anew: it may have changed them.
+        values = call.taken()[1:]
+    else:
+        return _items(result, indices)
+    nodes, data, indices = load(payload, values)
+    return _items(_call(nodes, data), indices)
+
+
+# What NumPy, pandas and Cython say of an array that cannot be written to.
+_READ_ONLY = re.compile(r"(array|destination|operand) is read-only$|^Cannot modify read-only array")
+
+
+def _items(result: Any, indices: Optional[list[Any]]) -> Any:
+    return result if indices is None else tuple([_item(result, i) for i in indices])
+
+
+def _item(result: Any, i: Any) -> Any:
+    """One of the results; if it is not there, what raises the error of that for whoever takes it, and for nobody else."""
+    try:
+        return result[i]
+    except Exception as x:
+        return _Absent(x)
+
+
+class _Absent:
+    def __init__(self, why: Exception) -> None:
+        self._why = why
+
+    def __reduce__(self) -> Any:
+        return _raise, (self._why,)
+
+
+def _raise(why: Exception) -> None:
+    raise why
 
 
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     around = data.pop(AROUND, None)
     result = None
     for node, link in nodes:
-        if link is not None:
-            data[link] = result
-        result = node(data) if around is None else _watched(around, node, data)
-        if link is not None:
-            del data[link]
+        for name in link:
+            data[name] = result
+        result = node(data) if around is None else watched(around, node, data)
+        for name in link:
+            del data[name]
     return result
 
 
-def _watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hashable, Any]) -> Any:
+def watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hashable, Any]) -> Any:
+    """Runs a node, with callbacks around it."""
     taken = [data[d] for d in node.dependencies]
     states = [before(node.key, taken) if before is not None else None for before, _ in around]
     result = node(data)
@@ -229,17 +263,14 @@ def _watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hash
     return result
 
 
-def load(payload: bytes, values: tuple[Any, ...], own: bool = False) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
-    """The nodes, by key what they take, and which items of the value are the results. own: on copies of the store's memory."""
+def load(payload: bytes, values: Sequence[Any]) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
+    """The nodes, by key what they take, and which items of the value are the results."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
     at = _HEAD.size + 20 * nrefs
     first = len(values) - nbuffers - nrefs
     inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
-    buffers: Sequence[Any] = values[first:first + nbuffers]
-    if own:
-        values, inner, buffers = copy.deepcopy((values, inner, [bytearray(b) for b in buffers]))
     with _refs.resolving(inner):
-        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=buffers)
+        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
     if type(nodes) is tuple:
         nodes = [(Task(key, load_function(f) if type(f) is str else f, *args, **named), link) for key, f, args, named, link in nodes]
     data = dict(zip(keys, values))

@@ -5,16 +5,15 @@ Nobody kept what the task took: what it depends on is computed here too, and onl
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 import dask
 from dask.task_spec import DataNode
 
 from ..exceptions import MobulaError, TaskError
-from ._plan import Key, normal
+from ._here import here
+from ._plan import Key, normal, plan
 from ._ship import Shipped
-from ._sync import get_sync
 
 NAME = "rerun_exceptions_locally"
 _DEEP = 1000  # causes of causes
@@ -26,17 +25,23 @@ def rerunning(kwargs: Mapping[str, Any]) -> bool:
     return bool(dask.config.get(NAME, False) if said is None else said)
 
 
-@contextlib.contextmanager
-def failures_here(on: bool, s: Shipped, dsk: Any) -> Iterator[None]:
+class failures_here:
     """A task's error within becomes that of its run here. What ends well here fails as it did there."""
-    try:
-        yield
-    except Exception as x:
-        key = _failed(s, x) if on else None
+
+    def __init__(self, on: bool, s: Shipped, dsk: Any) -> None:
+        self._on = on
+        self._s = s
+        self._dsk = dsk
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, x: Optional[BaseException], tb: Any) -> None:
+        key = _failed(self._s, x) if self._on and isinstance(x, Exception) else None
         if key is not None:
-            said = {k: DataNode(k, v) for k, v in s.plan.literals.items()}  # by a callback too, in place of a task's result
-            get_sync({**normal(dsk), **said}, key[0])
-        raise
+            said = {k: DataNode(k, v) for k, v in self._s.plan.literals.items()}  # by a callback too, in place of a task's result
+            graph = {**normal(self._dsk), **said}
+            here(plan(graph, key[0]), graph, key)
 
 
 def _failed(s: Shipped, x: BaseException) -> Optional[tuple[Key]]:

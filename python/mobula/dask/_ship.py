@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import dask
 
@@ -117,14 +116,14 @@ class _Packing:
         into = _Inputs()
         producer = False
         before: Optional[Key] = None
-        links: list[tuple[Any, Optional[Key]]] = []
+        links: list[tuple[Any, tuple[Key, ...]]] = []
         for k in chain:
-            link = None
+            link: tuple[Key, ...] = ()
             node = p.nodes[k]
             for d in node.dependencies:
                 t = p.find(d)
                 if t == before and before is not None:
-                    link = d
+                    link = (*link, d)
                 else:
                     self._take(into, d, t)
             links.append((node, link))
@@ -196,17 +195,22 @@ def _group(key: Key) -> str:
     return str(key[0]) if isinstance(key, tuple) and key else ""
 
 
-@contextlib.contextmanager
-def stopping(s: Shipped) -> Iterator[None]:
+class stopping:
     """Whatever leaves the block early stops the graph; an error of a task is raised as it was raised there."""
-    try:
-        yield
-    except BaseException as x:
-        if s.graph is not None:
-            s.graph.cancel()
+
+    def __init__(self, s: Shipped) -> None:
+        self._s = s
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, x: Optional[BaseException], tb: Any) -> None:
+        if x is None:
+            return
+        if self._s.graph is not None:
+            self._s.graph.cancel()
         if isinstance(x, MobulaError):
-            raise unwrapped(s, x)
-        raise
+            raise unwrapped(self._s, x)
 
 
 def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
