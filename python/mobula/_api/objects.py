@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Any, Optional, Sequence
 
 from .. import _runtime, _value
@@ -63,7 +64,8 @@ def get_all(refs: Sequence[Any], timeout: Optional[float] = None, own: bool = Fa
         return []
     hs = _handles(refs, "get")
     c = hs[0].client
-    return [load(c, res, reading, own) for res, reading in c.fetch(hs, timeout, _runtime.context(c))]
+    with closing(c.fetch(hs, timeout, _runtime.context(c))) as found:
+        return [load(c, res, reading, own) for res, reading in found]
 
 
 def _handles(refs: Sequence[Any], what: str) -> list[Handle]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Callable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Generator, Optional, Sequence
 
 from .. import _ids
 from .._wire import hot
@@ -35,9 +35,9 @@ class Getter:
         self._window = min(_WINDOW, client.welcome.segment_size // 16)
 
     def fetch(self, hs: Sequence[Handle], timeout: Optional[float],
-              tc: Optional[TaskContext]) -> Iterator[tuple[Answer, Optional[Reading]]]:
+              tc: Optional[TaskContext]) -> Generator[tuple[Answer, Optional[Reading]], None, None]:
         """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a
-        time, so that values which are copied out fit any store."""
+        time, so that values which are copied out fit any store; whoever takes no more of them closes it."""
         until = None if timeout is None else time.monotonic() + timeout
         self._resolve(hs, len(hs), until, tc, False, True)
         i = 0
@@ -51,17 +51,21 @@ class Getter:
                     size += res.size
                 j += 1
             pins: dict[bytes, list[Pin]] = {}
-            if len(window) > 1:
-                for p in self._resolve(window, len(window), until, tc, True, True):
-                    pins.setdefault(p.id, []).append(p)
-            for h in hs[i:j]:
-                got = pins.get(h.id)
-                if got and h.res is not None:
-                    yield h.res, Reading(self._client, got.pop())
-                else:
-                    yield self.fetch_one(h, until, tc)
-            for rest in pins.values():
-                self._client.unpins.extend(rest)
+            try:
+                if len(window) > 1:
+                    for p in self._resolve(window, len(window), until, tc, True, True):
+                        pins.setdefault(p.id, []).append(p)
+                for h in hs[i:j]:
+                    got = pins.get(h.id)
+                    if got and h.res is not None:
+                        yield h.res, Reading(self._client, got.pop())
+                    else:
+                        yield self.fetch_one(h, until, tc)
+            finally:  # the caller may have stopped at an error
+                for rest in pins.values():
+                    self._client.unpins.extend(rest)
+                if pins and self._client.reader.quiet:
+                    self._client.reader.arm()
             i = j
 
     def fetch_one(self, h: Handle, until: Optional[float], tc: Optional[TaskContext]) -> tuple[Answer, Optional[Reading]]:
