@@ -152,6 +152,12 @@ def test_map_and_gather(client: Client) -> None:
     assert client.gather([fs[0], bad, fs[1]], errors="skip") == [0, 2]
     assert client.gather({"x": bad, "y": [bad, fs[1]]}, errors="skip") == {"y": [2]}
     assert client.gather(bad, errors="skip") is None
+    slow = client.submit(sleep, 21)
+    for failed in (client.submit(fail, "meanwhile"), bad):  # nobody has to wait for what is slow
+        with pytest.raises(KeyError):
+            client.gather([slow, failed])
+    assert slow.status == "pending"
+    slow.cancel()
 
 
 def test_scatter(client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mininode import MiniNode
 from mobula import _runtime
 from mobula import exceptions as x
 from mobula._wire import messages as m
+from waiting import until
 
 
 def unknown() -> Any:
@@ -20,9 +22,13 @@ def unknown() -> Any:
     return mobula.ObjectRef(_runtime.client().bind(os.urandom(16) + bytes(4)))
 
 
-def fail(mini: MiniNode, ref: Any) -> None:
+def lost_result(why: str = "it is lost") -> m.Result:
+    return m.Result(m.ERROR, err=m.Error(x.ObjectLostError.code, why))
+
+
+def fail(mini: MiniNode, ref: Any, why: str = "it is lost") -> None:
     with mini.lock:
-        mini._resolve(ref._h.id, m.Result(m.ERROR, err=m.Error(x.ObjectLostError.code, "it is lost")))
+        mini._resolve(ref._h.id, lost_result(why))
 
 
 def stored(n: int) -> list[Any]:
@@ -66,3 +72,48 @@ def test_who_takes_only_the_first_of_several_gives_all_pins_back(mini: MiniNode)
     mini.until(lambda: [mini.driver().pins[r._h.id] for r in refs] == [1, 0, 0, 0])
     del reading
     mini.until(lambda: nothing_is_pinned(mini, refs))
+
+
+def test_a_get_ends_with_the_first_failure(mini: MiniNode) -> None:
+    """Whoever is not there yet may take long."""
+    c, slow, bad = _runtime.client(), unknown(), unknown()
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, [slow, bad], timeout=20)))
+    t.start()
+    until(lambda: bad._h.waiters)
+    fail(mini, bad)
+    t.join(10)
+    assert got and not slow._h.waiters  # and nobody waits for it any more
+    # The same when the failure is known before: nobody is asked for anything, not for bytes either.
+    there = stored(2)
+    with pytest.raises(x.ObjectLostError):
+        mobula.get([unknown(), *there, bad], timeout=20)
+    with pytest.raises(x.ObjectLostError):
+        mobula.get([*there, bad], timeout=20)
+    with mini.lock:
+        assert not any(isinstance(g, m.Get) and g.fetch for g in mini.driver().got)
+    # Of several that are known to have failed it is the first one's error.
+    first = unknown()
+    fail(mini, first, "the first")
+    assert mobula.wait([first])[0]
+    with pytest.raises(x.ObjectLostError, match="the first"):
+        mobula.get([unknown(), first, bad], timeout=20)
+    assert c.objects.pins == {}
+
+
+def test_a_get_ends_when_the_bytes_of_one_cannot_be_had(mini: MiniNode) -> None:
+    refs = stored(3)
+    with mini.lock:
+        slow, lost = (mini.objects.pop(r._h.id) for r in refs[:2])
+    asked = [m.Get(r._h.id, True) for r in refs]
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, refs, timeout=20)))
+    t.start()
+    mini.until(lambda: all(g in mini.driver().got for g in asked))
+    mini.driver().send(m.Resolved(refs[1]._h.id, True, lost_result()))
+    t.join(10)
+    assert got
+    mini.until(lambda: m.Unget(refs[0]._h.id) in mini.driver().got and mini.driver().pins[refs[2]._h.id] == 0)
+    with mini.lock:
+        mini.objects.update({refs[0]._h.id: slow, refs[1]._h.id: lost})  # they can be had again
+    assert [a[0] for a in mobula.get(refs)] == [0, 1, 2]

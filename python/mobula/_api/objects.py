@@ -40,7 +40,8 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
     """Waits for objects and gives their values, in order; a single reference gives a single value.
 
     Arrays are read in place and are read-only: they are the store's own memory, pinned as long as anything views them.
-    The error of an object is raised; GetTimeoutError when the time runs out: the references stay valid.
+    The error of an object is raised, as soon as it is known and whatever the others do; GetTimeoutError when the time runs out: the
+    references stay valid.
     """
     if type(refs) is ObjectRef:
         h = refs._h

@@ -36,10 +36,13 @@ class Getter:
 
     def fetch(self, hs: Sequence[Handle], timeout: Optional[float],
               tc: Optional[TaskContext]) -> Generator[tuple[Answer, Optional[Reading]], None, None]:
-        """What is known of objects, in order, when all of them are there or one has failed. Stored ones are pinned some at a
-        time, so that values which are copied out fit any store; whoever takes no more of them closes it."""
+        """What is known of objects, in order, when all of them are there; as soon as one has failed, its error alone. Stored ones
+        are pinned some at a time, so that values which are copied out fit any store; whoever takes no more of them closes it."""
         until = None if timeout is None else time.monotonic() + timeout
-        self._resolve(hs, len(hs), until, tc, False, True)
+        failed = self._resolve(hs, len(hs), until, tc, False, True).failed
+        if failed is not None:
+            yield next((h.res for h in hs if h.res is not None and h.res.kind == m.ERROR), failed), None
+            return
         i = 0
         while i < len(hs):
             size, j = 0, i
@@ -53,8 +56,12 @@ class Getter:
             pins: dict[bytes, list[Pin]] = {}
             try:
                 if len(window) > 1:
-                    for p in self._resolve(window, len(window), until, tc, True, True):
+                    w = self._resolve(window, len(window), until, tc, True, True)
+                    for p in w.pins:
                         pins.setdefault(p.id, []).append(p)
+                    if w.failed is not None:
+                        yield w.failed, None
+                        return
                 for h in hs[i:j]:
                     got = pins.get(h.id)
                     if got and h.res is not None:
@@ -78,7 +85,7 @@ class Getter:
             if pin is not None and pin.n and h.res is not None:
                 pin.users += 1
                 return h.res, Reading(self._client, pin)
-        held = self._resolve([h], 1, until, tc, True, True)
+        held = self._resolve([h], 1, until, tc, True, True).pins
         res = h.answer(bool(held))
         if res is None:
             raise self._client.failure(ProtocolError("an object was resolved to nothing"))
@@ -98,34 +105,37 @@ class Getter:
             self._resolve(hs, n, until, tc, False, False)
 
     def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool,
-                 strict: bool) -> list[Pin]:
-        """Waits until n of the objects are known, or their bytes pinned if fetch."""
+                 strict: bool) -> Waiter:
+        """Waits until n of the objects are known, or their bytes pinned if fetch; strict: or one has failed."""
         self._client.check()
         if until is not None:  # without any time what is there could never be had: the question takes a trip
             until = max(until, time.monotonic() + (FETCH_PATIENCE if fetch and all(h.res is not None for h in hs) else TRIP))
         w = Waiter(n, fetch, strict)
         linked: list[Handle] = []
-        self._ask(w, hs, linked)
         ok = False
         try:
+            self._ask(w, hs, linked)
             ok = w.left <= 0 or self._patient(w, until, tc, linked)
         finally:
-            if not ok or w.left < 0 or n < len(hs) or fetch:
+            if not ok or w.left < 0 or n < len(hs) or fetch or w.failed is not None:
                 self._unlink(w, linked)
             if not ok:
                 self._client.unpins.extend(w.pins)
         if not ok and strict:
             missing = f"{max(w.left, 0)} of {len(hs)} objects"
             raise GetTimeoutError(f"the time ran out with {missing} missing; the references stay valid")
-        return w.pins
+        return w
 
     def _ask(self, w: Waiter, hs: Sequence[Handle], linked: list[Handle]) -> None:
         """Asks for what is not known yet, and not asked for; linked are those that w then waits for."""
-        out, pins, fetch = self._client.out, self._pins, w.fetch
+        out, pins, fetch, strict = self._client.out, self._pins, w.fetch, w.strict
         with self._lock:
             for h in hs:
                 res = h.res
                 if res is not None and (not fetch or res.kind != m.STORED):
+                    if strict and res.kind == m.ERROR:
+                        w.fail(res)
+                        return
                     w.left -= 1
                     continue
                 if h.gone:

@@ -168,8 +168,8 @@ class Objects:
             if pin is not None and w.fetch:
                 pin.users += 1
                 w.pins.append(pin)
-            if w.strict and res.kind == m.ERROR and w.left > 0:
-                w.done(w.left)
+            if w.strict and res.kind == m.ERROR:
+                w.fail(res)
             else:
                 w.done()
         return keep or None

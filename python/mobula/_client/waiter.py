@@ -6,13 +6,14 @@ import threading
 from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
+    from .._wire.hot import Answer
     from .handle import Pin
 
 
 class Waiter:
     """A thread that waits for a number of answers."""
 
-    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "_lock")
+    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "_lock")
 
     def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
         self.left = left
@@ -21,6 +22,7 @@ class Waiter:
         self.asleep = False
         self.pins: list[Pin] = []
         self.slot: Any = None
+        self.failed: Optional[Answer] = None  # the error that ended it
         self._lock: Optional[threading.Lock] = None
 
     def lock(self) -> threading.Lock:
@@ -42,3 +44,9 @@ class Waiter:
         self.left -= n
         if self.left <= 0:
             self.wake()
+
+    def fail(self, why: "Answer") -> None:
+        """The first error ends it, however many answers are missing."""
+        if self.left > 0:
+            self.failed = why
+            self.done(self.left)
