@@ -25,8 +25,9 @@ from . import _runtime
 from ._api import cluster_resources
 from ._call import Caller, PackedCall, label
 from ._callbacks import CallbackThread
+from ._client import Found
 from ._functions import calls_users
-from ._refs import ObjectRef, TaskWait, load_now
+from ._refs import ObjectRef, TaskWait, load_found
 from .exceptions import InvalidError, MobulaError, TaskError, original, without_cause
 
 P = ParamSpec("P")
@@ -316,19 +317,19 @@ class _Calls:
             self._sent.add(call)
         self._client.when(ref._h, partial(self._arrived, call))
 
-    def _arrived(self, call: _Call) -> None:
+    def _arrived(self, call: _Call, found: Found) -> None:
         """In the thread that reads: the next may go, the rest is for ours."""
-        self._thread.put(partial(self._settle, call))
+        self._thread.put(partial(self._settle, call, found))
         with self._lock:
             self._sent.discard(call)
         self._send()
 
-    def _settle(self, call: _Call) -> None:
+    def _settle(self, call: _Call, found: Found) -> None:
         """In our thread: the future gets what came."""
         ref, call.ref = call.ref, None
         assert ref is not None
         try:
-            value = load_now(self._client, ref._h)
+            value = load_found(self._client, found)
         except BaseException as x:
             self._settle_with(call, self._error(x))
             return

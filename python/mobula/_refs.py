@@ -6,10 +6,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+from functools import partial
 from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _callbacks, _html, _ids, _runtime, _value
-from ._client import Client, Handle, Reading, TaskContext, answer_error
+from ._client import Client, Found, Handle, Reading, TaskContext, answer_error
 from ._wire import codec
 from ._wire import messages as m
 from ._wire.hot import Answer
@@ -77,25 +78,20 @@ class ObjectRef(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         loop = asyncio.get_running_loop()
         c, h = self._h.client, self._h
-        fut: asyncio.Future[None] = loop.create_future()
+        fut: asyncio.Future[Found] = loop.create_future()
 
-        def arrived() -> None:
-            try:
-                loop.call_soon_threadsafe(_settle, fut)
-            except RuntimeError:
-                pass  # the loop has ended, and with it who waited
-
+        arrived = partial(_arrived, loop, fut)
         wait = TaskWait(c)
         c.when(h, arrived)
         try:
-            yield from fut.__await__()
+            found = yield from fut.__await__()
         except BaseException:
-            if not fut.done() or fut.cancelled():
-                _give_back(c, h, arrived)
+            c.withdraw(h, arrived)
+            del fut, arrived  # what came all the same must not live as long as the error does, whose traceback has this frame
             raise
         finally:
             wait.over()
-        return load_now(c, h)  # type: ignore[no-any-return]
+        return load_found(c, found)  # type: ignore[no-any-return]
 
     def result(self, timeout: Optional[float] = None) -> T:
         """Waits for the object and gives its value, as a future's result."""
@@ -110,10 +106,10 @@ class ObjectRef(Generic[T]):
         c, h = self._h.client, self._h
         wait = TaskWait(c)
 
-        def settle(ref: Any = self) -> None:
+        def settle(found: Found, ref: Any = self) -> None:
             wait.over()
             try:
-                value = load_now(c, h)
+                value = load_found(c, found)
             except BaseException as x:
                 if fut.set_running_or_notify_cancel():
                     fut.set_exception(x)
@@ -121,7 +117,7 @@ class ObjectRef(Generic[T]):
             if fut.set_running_or_notify_cancel():
                 fut.set_result(value)
 
-        c.when(h, lambda: _callbacks.shared.put(settle))
+        c.when(h, lambda found: _callbacks.shared.put(partial(settle, found)))
         return fut
 
 
@@ -142,29 +138,23 @@ class TaskWait:
             task.unblock()
 
 
-def _settle(fut: "asyncio.Future[None]") -> None:
+def _arrived(loop: asyncio.AbstractEventLoop, fut: "asyncio.Future[Found]", found: Found) -> None:
+    try:
+        loop.call_soon_threadsafe(_settle, fut, found)
+    except RuntimeError:
+        pass  # the loop has ended, and with it who waited
+
+
+def _settle(fut: "asyncio.Future[Found]", found: Found) -> None:
     if not fut.done():
-        fut.set_result(None)
+        fut.set_result(found)
 
 
-def _give_back(c: Client, h: Handle, f: Any) -> None:
-    """Nobody wants the answer any more."""
-    with c.lock:
-        if h.callbacks and f in h.callbacks:
-            h.callbacks.remove(f)
-            if not h.callbacks:
-                h.callbacks = None
-            return
-    c.pinned(h)  # it came: the share of the pin goes at once
-
-
-def load_now(c: Client, h: Handle) -> Any:
-    """The value of an object that Client.when has said is there."""
-    reading = c.pinned(h)
+def load_found(c: Client, found: Found) -> Any:
+    """The value that Client.when has brought, or the error raised."""
     c.check()
-    res = h.answer(reading is not None)
-    assert res is not None
-    return load(c, res, reading)
+    assert found is not None  # it is None only of a dead client's
+    return load(c, *found)
 
 
 def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) -> Any:
@@ -284,4 +274,4 @@ class ObjectRefGenerator:
             pass  # the process is ending
 
 
-__all__ = ["ObjectRef", "ObjectRefGenerator", "load", "load_now", "restore_ref"]
+__all__ = ["ObjectRef", "ObjectRefGenerator", "load", "load_found", "restore_ref"]

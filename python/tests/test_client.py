@@ -262,7 +262,7 @@ def test_what_is_known_needs_no_message(mini: MiniNode) -> None:
     order: list[int] = []
 
     def ask(n: int) -> None:
-        def known() -> None:
+        def known(found: Any = None) -> None:
             if n < 5000:
                 ask(n + 1)
             order.append(n)

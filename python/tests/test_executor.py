@@ -23,7 +23,7 @@ import mobula
 import waiting
 from mobula import _runtime
 from mobula import exceptions as x
-from mobula._client import rejoin
+from mobula._client import objects, rejoin
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -242,6 +242,22 @@ def test_callbacks_may_submit_and_wait(shared: Any) -> None:
         ex.submit(abs, 0).add_done_callback(again)
         assert done.wait(30)
     assert got == [0, 1, 2, 3, 4, 7]
+
+
+def many(i: int) -> bytes:
+    return bytes([i]) * 10_000
+
+
+def test_results_that_come_faster_than_callbacks_take_them(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the connection's cache of values holds no more is in the executor's hands."""
+    monkeypatch.setattr(objects, "CACHE_BYTES", 50_000)
+    go = threading.Event()
+    with mobula.Executor() as ex:
+        fs = [ex.submit(many, i) for i in range(40)]
+        fs[0].add_done_callback(lambda _: go.wait(60))
+        waiting.until(lambda: not ex._calls._waiting and not ex._calls._sent, 60)  # all have come
+        go.set()
+        assert [f.result(60) for f in fs] == [many(i) for i in range(40)]
 
 
 def test_an_executor_that_is_dropped_ends_its_thread(shared: Any) -> None:

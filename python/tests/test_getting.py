@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _runtime
+from mobula import _runtime, _value
 from mobula import exceptions as x
+from mobula._client import objects
 from mobula._wire import messages as m
 from waiting import until
 
@@ -117,3 +119,92 @@ def test_a_get_ends_when_the_bytes_of_one_cannot_be_had(mini: MiniNode) -> None:
     with mini.lock:
         mini.objects.update({refs[0]._h.id: slow, refs[1]._h.id: lost})  # they can be had again
     assert [a[0] for a in mobula.get(refs)] == [0, 1, 2]
+
+
+def resolve(mini: MiniNode, ref: Any, value: Any) -> None:
+    e = _value.encode(value, 1 << 20)
+    assert e.data is not None
+    with mini.lock:
+        mini._resolve(ref._h.id, m.Result(m.INLINE, m.Value(e.meta, e.data), len(e.data)))
+
+
+@pytest.fixture
+def forgetful(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> MiniNode:
+    """A client that holds few values beside those that somebody waits for."""
+    monkeypatch.setattr(objects, "CACHE_BYTES", 100_000)
+    return mini
+
+
+VALUES = [bytes([i]) * 10_000 for i in range(40)]
+
+
+def test_what_came_for_a_coroutine_is_had_though_it_was_forgotten(forgetful: MiniNode) -> None:
+    refs = [unknown() for _ in VALUES]
+
+    async def all_of_them() -> Any:
+        async def one(ref: Any) -> Any:
+            return await ref
+
+        tasks = [asyncio.create_task(one(r)) for r in refs]
+        await asyncio.sleep(0)  # they wait now; and the loop is busy until all has come
+        for r, v in zip(refs, VALUES):
+            resolve(forgetful, r, v)
+        until(lambda: not any(r._h.callbacks for r in refs))
+        assert sum(r._h.res is None for r in refs) > 25
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(all_of_them()) == VALUES
+
+
+def test_what_came_for_a_future_is_had_though_it_was_forgotten(forgetful: MiniNode) -> None:
+    refs, go = [unknown() for _ in VALUES], threading.Event()
+    first = refs[0].future()
+    first.add_done_callback(lambda _: go.wait(20))  # in the thread that settles all futures
+    rest = [r.future() for r in refs[1:]]
+    for r, v in zip(refs, VALUES):
+        resolve(forgetful, r, v)
+    until(lambda: not any(r._h.callbacks for r in refs))
+    assert sum(r._h.res is None for r in refs) > 25
+    go.set()
+    assert [f.result(10) for f in [first, *rest]] == VALUES
+
+
+def test_an_await_that_is_cancelled_when_its_value_is_there_gives_the_pin_back(mini: MiniNode) -> None:
+    refs = stored(4)
+
+    async def read(ref: Any) -> Any:
+        return await ref
+
+    async def cancelled() -> Any:
+        tasks = [asyncio.create_task(read(r)) for r in refs]
+        await asyncio.sleep(0)
+        until(lambda: not any(r._h.callbacks for r in refs))  # all has come,
+        await asyncio.sleep(0)  # the futures are settled in this turn,
+        for t in tasks:
+            t.cancel()  # and their tasks cancelled before they go on
+        assert all(isinstance(e, asyncio.CancelledError) for e in await asyncio.gather(*tasks, return_exceptions=True))
+        return tasks
+
+    tasks = asyncio.run(cancelled())
+    mini.until(lambda: nothing_is_pinned(mini, refs))
+    del tasks  # even while somebody has them
+
+
+def test_what_came_for_a_get_is_had_though_it_was_forgotten(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "CACHE_BYTES", 1000)
+    values = [bytes([i]) * 500 for i in range(4)]
+    ref, *others = [unknown() for _ in values]
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(mobula.get(ref, timeout=20)))
+    t.start()
+    mini.until(lambda: ref._h.id in mini.asking)
+    answers = []
+    for r, v in zip([ref, *others], values):
+        e = _value.encode(v, 1 << 20)
+        answers.append(m.Resolved(r._h.id, True, m.Result(m.INLINE, m.Value(e.meta, e.data or b""), e.size)))
+    with mini.lock:
+        mini.objects[ref._h.id] = (answers[0].result, None)
+        mini.driver().send(*answers)  # at once: the first is forgotten before the thread goes on
+    t.join(10)
+    assert got == values[:1]
+    assert len([g for g in mini.driver().got if g == m.Get(ref._h.id, True)]) == 2

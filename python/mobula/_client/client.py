@@ -77,7 +77,7 @@ class Client:
         self.bind, self.adopt = self.objects.bind, self.objects.adopt
         getter, putter = Getter(self), Putter(self, self.creates)
         self.fetch, self.fetch_one, self.ready = getter.fetch, getter.fetch_one, getter.ready
-        self.when, self.when_known, self.pinned = getter.when, getter.when_known, getter.pinned
+        self.when, self.withdraw, self.when_known = getter.when, getter.withdraw, getter.when_known
         self.put_small, self.put_large = putter.put_small, putter.put_large
         self.room, self.seal, self.give_back = putter.room, putter.seal, putter.give_back
         self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
@@ -298,9 +298,6 @@ class Client:
     def check(self) -> None:
         if self.dead is not None:
             raise self.dead.again()
-
-    def failure(self, x: MobulaError) -> MobulaError:
-        return self.dead.again() if self.dead is not None else x
 
     def forked(self) -> None:
         """In a child process: the connection stays the parent's, and with it what references name."""

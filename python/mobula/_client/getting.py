@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Callable, Generator, Optional, Sequence
 
 from .. import _ids
 from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
-from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError, ProtocolError
+from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError
 from .context import TaskContext
-from .handle import Handle, Pin, Reading
+from .handle import Found, Handle, Pin, Reading
 from .waiter import Waiter
 
 if TYPE_CHECKING:
@@ -87,13 +88,11 @@ class Getter:
                 return h.res, Reading(self._client, pin)
         held = self._resolve([h], 1, until, tc, True, True).pins
         res = h.answer(bool(held))
-        if res is None:
-            raise self._client.failure(ProtocolError("an object was resolved to nothing"))
+        if res is None or (res.kind == m.STORED and not held):  # it was forgotten already, or another question found it stored
+            return self.fetch_one(h, until, tc)
         if res.kind != m.STORED:
             self._client.unpins.extend(held)
             return res, None
-        if not held:  # it became stored by another question
-            return self.fetch_one(h, until, tc)
         self._client.unpins.extend(held[1:])
         return res, Reading(self._client, held[0])
 
@@ -198,9 +197,9 @@ class Getter:
 
     # ---- without a thread that waits
 
-    def when(self, h: Handle, f: Callable[[], None]) -> None:
-        """Calls f once h's value can be had without a wait, from whichever thread learns it. Its bytes are pinned for f's sake:
-        see pinned."""
+    def when(self, h: Handle, f: Callable[[Found], None]) -> None:
+        """Calls f with h's value, or error, once it can be had without a wait, from whichever thread learns it. Who takes it no more
+        gives its pin back by letting go of it."""
         c = self._client
         with self._lock:
             res = h.res
@@ -208,10 +207,11 @@ class Getter:
             gone = c.dead is not None
             if gone:
                 pass
-            elif res is not None and (res.kind != m.STORED or (pin is not None and pin.n)):
-                if res.kind == m.STORED and pin is not None:
-                    pin.users += 1
-                c.reader.later.append(f)
+            elif res is not None and res.kind != m.STORED:
+                c.reader.later.append(partial(f, (res, None)))
+            elif res is not None and pin is not None and pin.n:
+                pin.users += 1
+                c.reader.later.append(partial(f, (res, Reading(c, pin))))
             else:
                 if h.callbacks is None:
                     h.callbacks = []
@@ -220,10 +220,17 @@ class Getter:
                     h.fetching = True
                     c.out.append(hot.get(h.id, True))
         if gone:
-            f()  # finds the error
+            f(None)
             return
         c.flush()
         c.reader.offer()
+
+    def withdraw(self, h: Handle, f: Callable[[Found], None]) -> None:
+        """f, which when was given, need not be called any more; it may have been."""
+        with self._lock:
+            if h.callbacks and f in h.callbacks:
+                h.callbacks.remove(f)
+                h.callbacks = h.callbacks or None
 
     def when_known(self, h: Handle, f: Callable[[], None]) -> None:
         """Calls f once it is known whether h has a value or an error, from whichever thread learns it. Nothing is read: a value
@@ -243,9 +250,3 @@ class Getter:
             return
         c.flush()
         c.reader.offer()
-
-    def pinned(self, h: Handle) -> Optional[Reading]:
-        """The share of a pin that when took."""
-        with self._lock:
-            pin = self._pins.get(h.id)
-            return Reading(self._client, pin) if pin is not None and h.res is not None and h.res.kind == m.STORED else None

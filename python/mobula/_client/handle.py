@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .waiter import Waiter
 
 
+# What is known of an object, for whoever has asked for its value, and a share of its pin if it is stored. None: the client is dead.
+Found = Optional[tuple[Answer, Optional["Reading"]]]
+
+
 class Handle:
     """This process' hold on one object."""
 
@@ -31,7 +35,7 @@ class Handle:
         self.fetching = False
         self.gone = False
         self.cost = 0
-        self.callbacks: Optional[list[Callable[[], None]]] = None  # for its bytes
+        self.callbacks: Optional[list[Callable[[Found], None]]] = None  # for its value
         self.watchers: Optional[list[Callable[[], None]]] = None  # for what is known of it
 
     def answer(self, pinned: bool) -> Optional[Answer]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Optional
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Optional
 
 from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
-from .handle import Handle, Pin
+from .handle import Found, Handle, Pin, Reading
 from .waiter import Waiter
 
 if TYPE_CHECKING:
@@ -148,15 +149,22 @@ class Objects:
                 self._client.reader.later.extend(h.watchers)
                 h.watchers = None
             if h.callbacks and (pin is not None or not stored):
-                if pin is not None:
-                    pin.users += len(h.callbacks)
-                self._client.reader.later.extend(h.callbacks)
+                self._found(h.callbacks, res, pin)
                 h.callbacks = None
             if h.refs <= 0:
                 h.refs += 1
                 self.dropped.append(h)
         if pin is not None and pin.users == 0:
             self._unpin(pin)
+
+    def _found(self, callbacks: list[Callable[[Found], None]], res: Answer, pin: Optional[Pin]) -> None:
+        """Has functions called with a value. Each call holds it: by then it may be forgotten here."""
+        for f in callbacks:
+            reading = None
+            if pin is not None:
+                pin.users += 1
+                reading = Reading(self._client, pin)
+            self._client.reader.later.append(partial(f, (res, reading)))
 
     def _answered(self, waiters: list[Waiter], res: Answer, pin: Optional[Pin], fetch: bool) -> Optional[list[Waiter]]:
         """Tells those who wait; gives those who go on waiting."""
@@ -192,6 +200,6 @@ class Objects:
         for h in list(self.handles.values()):
             for w in h.waiters or ():
                 w.wake()
-            self._client.reader.later.extend(h.callbacks or ())
+            self._client.reader.later.extend(partial(f, None) for f in h.callbacks or ())
             self._client.reader.later.extend(h.watchers or ())
             h.callbacks = h.watchers = None
