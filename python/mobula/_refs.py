@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _callbacks, _html, _ids, _runtime, _value
-from ._client import Client, Found, Handle, Reading, TaskContext, answer_error
+from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, answer_error
 from ._wire import codec
 from ._wire import messages as m
 from ._wire.hot import Answer
@@ -53,7 +53,8 @@ class ObjectRef(Generic[T]):
     def _repr_html_(self) -> str:
         known = self._h.res
         states = {m.INLINE: "ready", m.STORED: "ready, in the object store", m.ERROR: "failed"}
-        shown = {"id": _ids.show_object(self._h.id), "state": "not known" if known is None else states.get(known.kind, "ready")}
+        state = states.get(known.kind) if known is not None else "not known" if self._h.cost != FORGOTTEN else None
+        shown = {"id": _ids.show_object(self._h.id), "state": state or "ready"}
         if known is not None and known.size:
             shown["size"] = _html.size(known.size)
         return _html.table("ObjectRef", shown)

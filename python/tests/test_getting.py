@@ -208,3 +208,21 @@ def test_what_came_for_a_get_is_had_though_it_was_forgotten(mini: MiniNode, monk
     t.join(10)
     assert got == values[:1]
     assert len([g for g in mini.driver().got if g == m.Get(ref._h.id, True)]) == 2
+
+
+def test_what_was_ready_once_is_ready(forgetful: MiniNode) -> None:
+    refs = [unknown() for _ in VALUES]
+    for r, v in zip(refs, VALUES):
+        resolve(forgetful, r, v)
+    assert mobula.wait(refs, num_returns=len(refs), timeout=20) == (refs, [])
+    gone = [r for r in refs if r._h.res is None]
+    assert len(gone) > 25
+    asked = len(forgetful.driver().got)
+    assert mobula.wait([unknown(), *gone], num_returns=len(gone))[0] == gone  # and needs no value
+    assert not any(g.id == r._h.id for r in gone for g in forgetful.driver().got[asked:] if isinstance(g, m.Get))
+    late = unknown()
+    t = threading.Thread(target=lambda: resolve(forgetful, late, 1) if until(lambda: late._h.waiters) else None)
+    t.start()
+    assert mobula.wait([*gone, late], num_returns=len(gone) + 1, timeout=20) == ([*gone, late], [])
+    t.join(10)
+    assert mobula.get(refs) == VALUES

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, Optional, Sequence
 
 from .. import _runtime, _value
-from .._client import Handle
+from .._client import FORGOTTEN, Handle
 from .._refs import ObjectRef, ObjectRefGenerator, load
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -83,7 +83,7 @@ def _handles(refs: Sequence[Any], what: str) -> list[Handle]:
 def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Optional[float] = None,
          fetch_local: bool = True) -> tuple[list["ObjectRef[Any]"], list["ObjectRef[Any]"]]:
     """Waits until num_returns of the references are ready, with a value or an error, or the time is over; gives those and the
-    rest."""
+    rest. What was ready once is ready."""
     if isinstance(refs, ObjectRef):
         raise TypeError("wait: want a list of references")
     refs = list(refs)
@@ -98,7 +98,7 @@ def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Opt
     ready: list[ObjectRef[Any]] = []
     rest: list[ObjectRef[Any]] = []
     for r in refs:
-        if len(ready) < num_returns and r._h.res is not None:
+        if len(ready) < num_returns and (r._h.res is not None or r._h.cost == FORGOTTEN):
             ready.append(r)
         else:
             rest.append(r)

@@ -13,7 +13,7 @@ from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError
 from .context import TaskContext
-from .handle import Found, Handle, Pin, Reading
+from .handle import FORGOTTEN, Found, Handle, Pin, Reading
 from .waiter import Waiter
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Getter:
 
     def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
         """Waits until n of the objects are known, or the time is over."""
-        have = sum(1 for h in hs if h.res is not None)
+        have = sum(1 for h in hs if h.res is not None or h.cost == FORGOTTEN)
         if have < n:
             until = None if timeout is None else time.monotonic() + timeout
             self._resolve(hs, n, until, tc, False, False)
@@ -135,6 +135,9 @@ class Getter:
                     if strict and res.kind == m.ERROR:
                         w.fail(res)
                         return
+                    w.left -= 1
+                    continue
+                if not strict and h.cost == FORGOTTEN:  # that it is ready is known
                     w.left -= 1
                     continue
                 if h.gone:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Found = Optional[tuple[Answer, Optional["Reading"]]]
 
 
+FORGOTTEN = -1  # the cost of a value that is known to be there, was here, and can be asked for again
+
+
 class Handle:
     """This process' hold on one object."""
 
@@ -34,7 +37,7 @@ class Handle:
         self.asked = False
         self.fetching = False
         self.gone = False
-        self.cost = 0
+        self.cost = 0  # what its value counts among those that came in messages; or FORGOTTEN
         self.callbacks: Optional[list[Callable[[Found], None]]] = None  # for its value
         self.watchers: Optional[list[Callable[[], None]]] = None  # for what is known of it
 

@@ -10,7 +10,7 @@ from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
-from .handle import Found, Handle, Pin, Reading
+from .handle import FORGOTTEN, Found, Handle, Pin, Reading
 from .waiter import Waiter
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ class Objects:
             self._cached.append(h)
             while self.cache_used > CACHE_BYTES and self._cached:
                 old = self._cached.popleft()
-                if old.cost and old is not h:
+                if old.cost > 0 and old is not h:
                     self.cache_used -= old.cost
-                    old.cost = 0
+                    old.cost = FORGOTTEN
                     old.res = None
             if len(self._cached) > 2 * len(self.handles) + 1024:
-                self._cached = deque(x for x in self._cached if x.cost)
+                self._cached = deque(x for x in self._cached if x.cost > 0)
 
     def release(self) -> None:
         """Tells of handles and pins that nobody uses any more."""
@@ -101,7 +101,7 @@ class Objects:
                     del handles[h.id]
                     gone.append(h.id)
                     if h.cost:
-                        self.cache_used -= h.cost
+                        self.cache_used -= max(h.cost, 0)
                         h.cost = 0
                     h.res = None
                     if len(gone) >= _RELEASED_AT_ONCE:

@@ -142,7 +142,8 @@ class Future:
             raise x
         if not wait([self.ref], timeout=timeout)[0]:
             raise GetTimeoutError(f"{self.key} is not done after {timeout} s")
-        if self.ref._h.res is not None and self.ref._h.res.kind != m.ERROR:
+        res = self.ref._h.res
+        if res is None or res.kind != m.ERROR:  # only values are forgotten
             return None  # and its value is not read
         try:
             get(self.ref)
