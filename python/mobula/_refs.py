@@ -6,11 +6,12 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+import time
 from functools import partial
 from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _callbacks, _html, _ids, _runtime, _value
-from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, answer_error
+from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, Wanted, answer_error
 from ._wire import codec
 from ._wire import messages as m
 from ._wire.hot import Answer
@@ -204,6 +205,7 @@ class ObjectRefGenerator:
         self._client = client
         self._task = task
         self._next = 0
+        self._wanted: Optional[Wanted] = None  # the next item, if somebody who waited for it has left
         self._over = False
 
     def __iter__(self) -> Iterator[ObjectRef[Any]]:
@@ -217,17 +219,19 @@ class ObjectRefGenerator:
         if self._over:
             raise StopIteration
         c = self._client
-        h = None
+        until = None if timeout is None else time.monotonic() + timeout
+        w = None
         try:
-            h = c.next_item(self._task, self._next, timeout, _runtime.context(c))
-        except MobulaError as x:
-            self._over = not isinstance(x, GetTimeoutError)
+            w = self._want()
+            if not c.wait(w, until, _runtime.context(c)):
+                raise GetTimeoutError(f"item {w.index} of the stream did not come in time; ask again")
+        except BaseException as x:
+            self._leave(w, x)
             raise
-        if h is None:
-            self._over = True
+        ref = self._take(w)
+        if ref is None:
             raise StopIteration
-        self._next += 1
-        return ObjectRef(h)
+        return ref
 
     def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
         return self
@@ -235,33 +239,56 @@ class ObjectRefGenerator:
     async def __anext__(self) -> ObjectRef[Any]:
         if self._over:
             raise StopAsyncIteration
+        c = self._client
         loop = asyncio.get_running_loop()
-        fut: asyncio.Future[Any] = loop.create_future()
-
-        def take(x: Any) -> None:
-            if not fut.done():
-                fut.set_result(x)
-            elif isinstance(x, Handle):
-                x.client.dropped.append(x)
-
-        def came(x: Any) -> None:
-            loop.call_soon_threadsafe(take, x)
-
-        self._client.when_item(self._task, self._next, came)
-        got = await fut
-        if isinstance(got, Handle):
-            self._next += 1
-            return ObjectRef(got)
-        self._over = True
-        if got is None:
+        fut: asyncio.Future[Found] = loop.create_future()
+        w = None
+        try:
+            w = self._want()
+            c.when_item(w, partial(_arrived, loop, fut, None))
+            await fut
+            if w.left > 0:
+                c.check()
+        except BaseException as x:
+            self._leave(w, x)
+            raise
+        ref = self._take(w)
+        if ref is None:
             raise StopAsyncIteration
-        raise got
+        return ref
+
+    def _want(self) -> Wanted:
+        """Asks for the next item, unless it was asked for already."""
+        self._client.check()
+        w, self._wanted = self._wanted, None
+        return w if w is not None and w.index == self._next else self._client.want_item(self._task, self._next)
+
+    def _leave(self, w: Optional[Wanted], why: BaseException) -> None:
+        """Who waited for an item waits no longer: it is for who asks next, also if it has come."""
+        if w is not None:
+            w.then = None
+        self._wanted = w
+        self._over = isinstance(why, MobulaError) and not isinstance(why, GetTimeoutError)
+
+    def _take(self, w: Wanted) -> Optional[ObjectRef[Any]]:
+        """The reference to the item that is there; None at the end."""
+        x = w.take()
+        if isinstance(x, Handle):
+            self._next += 1
+            return ObjectRef(x)
+        self._over = True
+        if x is not None:
+            raise x
+        return None
 
     def task_id(self) -> str:
         return self._task.hex()
 
     def close(self) -> None:
         """Ends the stream: a task that still produces is cancelled."""
+        w, self._wanted = self._wanted, None
+        if w is not None:
+            self._client.forget_item(w)
         if not self._over:
             self._over = True
             c = self._client

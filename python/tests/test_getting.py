@@ -12,7 +12,7 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _runtime, _value
+from mobula import _ids, _runtime, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
@@ -226,3 +226,90 @@ def test_what_was_ready_once_is_ready(forgetful: MiniNode) -> None:
     assert mobula.wait([*gone, late], num_returns=len(gone) + 1, timeout=20) == ([*gone, late], [])
     t.join(10)
     assert mobula.get(refs) == VALUES
+
+
+def item(mini: MiniNode, task: bytes, i: int, value: Any) -> None:
+    e = _value.encode(value, 1 << 20)
+    with mini.lock:
+        mini._on_streamitem(mini.driver(), m.StreamItem(task, 0, i, m.Result(m.INLINE, m.Value(e.meta, e.data or b""), e.size)))
+
+
+def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> None:
+    c, task = _runtime.client(), os.urandom(16)
+    mini.streams[task] = ({}, [], {})
+    gen = mobula.ObjectRefGenerator(c, task)
+
+    def arrived(i: int) -> bool:
+        return gen._wanted is not None and gen._wanted.index == i and gen._wanted.left == 0
+
+    async def left() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(gen.__anext__(), 0.01)
+
+    async def left_at_the_last_moment(i: int) -> None:
+        async def one() -> Any:
+            return await gen.__anext__()
+
+        t = asyncio.create_task(one())
+        await asyncio.sleep(0)
+        item(mini, task, i, i)
+        until(lambda: _ids.return_id(task, i) in c.objects.handles)
+        t.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await t
+
+    async def following() -> Any:
+        return await asyncio.wait_for(gen.__anext__(), 20)
+
+    # What comes after those who waited for it have left is for who asks next, whichever way.
+    asyncio.run(left())
+    asyncio.run(left())
+    item(mini, task, 0, 0)
+    until(lambda: arrived(0))
+    assert mobula.get(asyncio.run(following()), timeout=20) == 0
+    asyncio.run(left_at_the_last_moment(1))
+    assert mobula.get(gen.next(20)) == 1
+    with pytest.raises(x.GetTimeoutError):
+        gen.next(0.01)
+    item(mini, task, 2, 2)
+    until(lambda: arrived(2))
+    assert mobula.get(asyncio.run(following()), timeout=20) == 2
+    with pytest.raises(x.GetTimeoutError):
+        gen.next(0.01)
+    with mini.lock:
+        asked = [g for g in mini.driver().got if isinstance(g, m.StreamNext)]
+    assert asked == [m.StreamNext(task, i) for i in range(4)]  # each once
+    # The end is no exception, and nothing is left of an item that nobody asks for any more.
+    item(mini, task, 3, 3)
+    until(lambda: arrived(3))
+    gen.close()
+    mini.until(lambda: not mini.driver().handles)
+    other = os.urandom(16)
+    mini.streams[other] = ({}, [], {})
+    gen = mobula.ObjectRefGenerator(c, other)
+    asyncio.run(left())
+    with mini.lock:
+        mini._end_stream(other, 0, None)
+    until(lambda: arrived(0))
+    assert list(gen) == []
+    gen = mobula.ObjectRefGenerator(c, os.urandom(16))
+    mini.streams[gen._task] = ({}, [], {})
+    asyncio.run(left())
+    del gen
+    assert not c.streams._wanted
+
+
+def test_a_coroutine_that_waits_for_an_item_hears_of_the_clients_end(mini: MiniNode) -> None:
+    task = os.urandom(16)
+    mini.streams[task] = ({}, [], {})
+    gen = mobula.ObjectRefGenerator(_runtime.client(), task)
+
+    async def wait() -> Any:
+        waits = asyncio.create_task(asyncio.wait_for(gen.__anext__(), 20))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(mobula.shutdown)
+        return await waits
+
+    with pytest.raises(x.ShutdownError):
+        asyncio.run(wait())
+    assert list(gen) == []

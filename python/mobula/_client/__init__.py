@@ -26,6 +26,7 @@ queued under the lock.
 from .client import Client, log
 from .context import CallOrder, TaskContext
 from .handle import FORGOTTEN, Found, Handle, Pin, Reading, answer_error
+from .streams import Wanted
 from .waiter import Waiter
 
-__all__ = ["FORGOTTEN", "CallOrder", "Client", "Found", "Handle", "Pin", "Reading", "TaskContext", "Waiter", "answer_error", "log"]
+__all__ = ["FORGOTTEN", "CallOrder", "Client", "Found", "Handle", "Pin", "Reading", "TaskContext", "Waiter", "Wanted", "answer_error", "log"]

@@ -80,7 +80,7 @@ class Client:
         self.when, self.withdraw, self.when_known = getter.when, getter.withdraw, getter.when_known
         self.put_small, self.put_large = putter.put_small, putter.put_large
         self.room, self.seal, self.give_back = putter.room, putter.seal, putter.give_back
-        self.next_item, self.when_item = self.streams.next_item, self.streams.when_item
+        self.want_item, self.when_item, self.forget_item = self.streams.want, self.streams.when_item, self.streams.forget
 
     def start(self) -> None:
         """Begins to read; extra and holdings are set."""
@@ -291,7 +291,7 @@ class Client:
             self.objects.abandon()
             self.creates.abandon()
             self.requests.abandon()
-            self.streams.abandon(self.dead)
+            self.streams.abandon()
             self.reader.wake()
         self.reader.call_later()
 

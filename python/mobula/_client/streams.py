@@ -2,93 +2,100 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import _ids
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Answer
-from ..exceptions import GetTimeoutError, MobulaError
-from .context import TaskContext
 from .handle import Handle, answer_error
 from .waiter import Waiter
 
 if TYPE_CHECKING:
     from .client import Client
 
-# Who wants an item: a thread that waits, or a function to be called with it.
-_Taker = Union[Waiter, Callable[[Any], None]]
+
+class Wanted(Waiter):
+    """An item that was asked for. Its slot gets the handle, None at the end of the stream, or the error that ended it.
+
+    Whoever stops waiting keeps it, and can wait for it again: what comes meanwhile is in it. If it goes, so does its share of the
+    handle.
+    """
+
+    __slots__ = ("client", "task", "index", "then")
+
+    def __init__(self, client: "Client", task: bytes, index: int) -> None:
+        super().__init__(1)
+        self.client = client
+        self.task = task
+        self.index = index
+        self.then: Optional[Callable[[], None]] = None  # called when it is there, or the client is dead
+
+    def wake(self) -> None:
+        super().wake()
+        if self.then is not None:
+            self.client.reader.later.append(self.then)
+
+    def take(self) -> Any:
+        """What is in the slot; its share is the caller's."""
+        x, self.slot = self.slot, None
+        return x
+
+    def __del__(self) -> None:
+        if isinstance(self.slot, Handle):
+            c = self.client
+            c.dropped.append(self.slot)
+            if c.reader.quiet:
+                c.reader.arm()
 
 
 class Streams:
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._lock = client.lock
-        self._takers: dict[tuple[bytes, int], list[_Taker]] = {}
+        self._wanted: dict[tuple[bytes, int], list[Wanted]] = {}
 
-    def next_item(self, task: bytes, i: int, timeout: Optional[float], tc: Optional[TaskContext]) -> Optional[Handle]:
-        """Waits for the i-th item of a stream; None at its end. The error that ended it is raised."""
-        self._client.check()
-        w = Waiter(1)
-        until = None if timeout is None else time.monotonic() + timeout
-        self._ask(task, i, w)
-        try:
-            if not self._client.wait(w, until, tc):
-                raise GetTimeoutError(f"item {i} of the stream did not come in time; ask again")
-        except BaseException:
-            self._leave(task, i, w)
-            raise
-        if isinstance(w.slot, MobulaError):
-            raise w.slot
-        return w.slot if isinstance(w.slot, Handle) else None
+    def want(self, task: bytes, i: int) -> Wanted:
+        """Asks for the i-th item of a stream, to wait for it with Client.wait or when_item."""
+        w = Wanted(self._client, task, i)
+        with self._lock:
+            same = self._wanted.get((task, i))
+            if same is None:
+                same = self._wanted[(task, i)] = []
+                self._client.out.append(codec.message(m.StreamNext(task, i)))
+            same.append(w)
+        return w
 
-    def when_item(self, task: bytes, i: int, f: Callable[[Any], None]) -> None:
-        """Calls f with the handle of an item, None at the end, or the error."""
+    def when_item(self, w: Wanted, f: Callable[[], None]) -> None:
+        """Calls f when the item is there, or the client is dead, from whichever thread learns it."""
         c = self._client
         with self._lock:
-            gone = c.dead
-            if gone is None:
-                self._ask(task, i, f)
-        if gone is not None:
-            f(gone.again())
-            return
+            w.then = f
+            if w.left <= 0 or c.dead is not None:
+                c.reader.later.append(f)
         c.flush()
-        c.reader.arm()
+        c.reader.offer()
 
-    def _ask(self, task: bytes, i: int, taker: _Taker) -> None:
-        with self._lock:
-            takers = self._takers.get((task, i))
-            if takers is None:
-                takers = self._takers[(task, i)] = []
-                self._client.out.append(codec.message(m.StreamNext(task, i)))
-            takers.append(taker)
-
-    def _leave(self, task: bytes, i: int, w: Waiter) -> None:
-        with self._lock:
-            takers = self._takers.get((task, i))
-            if takers and w in takers:
-                takers.remove(w)
-                if not takers:
-                    del self._takers[(task, i)]
-            if isinstance(w.slot, Handle):  # it may have come all the same
-                self._client.dropped.append(w.slot)
+    def forget(self, w: Wanted) -> None:
+        """Nobody will wait for it again. A finaliser calls this, so it takes no lock: nobody else asks for items of the stream."""
+        same = self._wanted.get((w.task, w.index))
+        if same is not None and w in same:
+            same.remove(w)
+            if not same:
+                self._wanted.pop((w.task, w.index), None)
 
     def arrived(self, item: m.StreamItem) -> None:
         """An item, or the end, is there. The lock is held."""
-        takers = self._takers.pop((item.task, item.index), None)
-        if takers is None:
-            return  # all have left; whoever comes back asks again
-        slot = self._slot(item, len(takers))
-        for taker in takers:
-            if isinstance(taker, Waiter):
-                taker.slot = slot
-                taker.done()
-            else:
-                self._call_later(taker, slot)
+        wanted = tuple(self._wanted.pop((item.task, item.index), ()))
+        if not wanted:
+            return  # whoever asked for it has forgotten it
+        slot = self._slot(item, len(wanted))
+        for w in wanted:
+            w.slot = slot
+            w.done()
 
-    def _slot(self, item: m.StreamItem, takers: int) -> Any:
-        """The item's handle with a share for each taker, None at the end, or the error."""
+    def _slot(self, item: m.StreamItem, shares: int) -> Any:
+        """The item's handle with so many shares, None at the end, or the error."""
         r = item.result or m.Result()
         if r.kind == m.ERROR:
             return answer_error(Answer(m.ERROR, err=r.err))
@@ -101,24 +108,18 @@ class Streams:
         if h is None:
             h = c.adopt(id, res)
             c.send(hot.add_ref(id))
-            h.refs += takers - 1
+            h.refs += shares - 1
         else:
-            h.refs += takers
+            h.refs += shares
             if h.res is None:
                 h.res = res
         return h
 
-    def _call_later(self, f: Callable[[Any], None], slot: Any) -> None:
-        self._client.reader.later.append(lambda: f(slot))
-
     def declare(self, h: m.Holdings) -> None:
-        h.streams = [m.StreamNext(t, i) for t, i in self._takers]
+        h.streams = [m.StreamNext(t, i) for t, i in self._wanted]
 
-    def abandon(self, why: MobulaError) -> None:
+    def abandon(self) -> None:
         """The client is dead: all who wait for an item see it."""
-        for takers in self._takers.values():
-            for taker in takers:
-                if isinstance(taker, Waiter):
-                    taker.wake()
-                else:
-                    self._call_later(taker, why)
+        for same in self._wanted.values():
+            for w in same:
+                w.wake()
