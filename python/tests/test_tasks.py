@@ -208,6 +208,24 @@ def test_streams(mini: MiniNode) -> None:
     assert asyncio.run(consume()) == [0, 1, 2, 3]
 
 
+def test_a_coroutine_that_has_returned_is_not_cancelled(mini: MiniNode) -> None:
+    """What it did is not undone: its result comes, as that of any call that has ended."""
+
+    @mobula.remote
+    class Async:
+        async def large(self) -> Any:
+            return np.arange(50_000)
+
+    a = Async.remote()
+    mini.room = False
+    result = a.large.remote()
+    mini.until(lambda: mini.creates)
+    mobula.cancel(result)
+    assert not mobula.wait([result], timeout=0.5)[0]
+    mini.make_room()
+    assert (mobula.get(result, timeout=20) == np.arange(50_000)).all()
+
+
 def test_cancel(mini: MiniNode) -> None:
     @mobula.remote
     def stubborn() -> str:

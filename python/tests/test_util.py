@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -184,6 +186,108 @@ def test_queues_in_coroutines() -> None:
         return [await late, await q.get_async()]
 
     assert asyncio.run(both()) == [1, 2]
+
+
+def test_a_get_that_is_cancelled_takes_nothing() -> None:
+    q = Queue()
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(q.get_async(), 0.05)
+
+    asyncio.run(give_up())
+    q.put("item")
+    assert q.get(timeout=20) == "item"
+
+    @mobula.remote(num_cpus=0.5)
+    def consume(q: Queue) -> Any:
+        return q.get()
+
+    task = consume.remote(q)
+    waiting.until(lambda: mobula.get(q.actor.waiting.remote()))
+    mobula.cancel(task, recursive=False)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(task, timeout=20)
+    waiting.until(lambda: not mobula.get(q.actor.waiting.remote()))
+    q.put("item")
+    assert q.get(timeout=20) == "item"
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_a_cancelled_get_had_taken_comes_first_again(large: bool) -> None:
+    q = Queue(maxsize=2)
+    items: list[Any] = [np.full(50_000 if large else 5, i) for i in range(4)]
+
+    async def give_up() -> None:
+        taker = asyncio.ensure_future(q.get_async())
+        await asyncio.sleep(0)  # it asks
+        for item in items[:3]:  # the third has room when the first was taken; the loop stands still meanwhile
+            q.put(item, timeout=20)
+        taker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taker
+
+    asyncio.run(give_up())
+    with pytest.raises(Full):
+        q.put_nowait(items[3])
+    assert q.size() == 3  # one more than there is room for, and none is lost
+    assert [q.get(timeout=20)[0] for _ in range(3)] == [0, 1, 2]
+    q.put_nowait_batch(items[:2])
+    assert [q.get(timeout=20)[0] for _ in range(2)] == [0, 1]
+
+
+def test_a_get_that_is_interrupted_takes_nothing() -> None:
+    q = Queue()
+
+    def interrupt() -> None:
+        waiting.until(lambda: mobula.get(q.actor.waiting.remote()))
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    t = threading.Thread(target=interrupt)
+    t.start()
+    with pytest.raises(KeyboardInterrupt):
+        q.get()
+    t.join(20)
+    q.put("item")
+    assert q.get(timeout=20) == "item"
+
+
+def test_a_put_that_is_cancelled_is_withdrawn() -> None:
+    q = Queue(maxsize=1)
+    q.put(1)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(q.put_async(2), 0.05)
+
+    asyncio.run(give_up())
+    assert q.get(timeout=20) == 1
+    q.put(3, timeout=20)
+    assert q.get_nowait() == 3 and q.empty()
+
+
+class Unreadable:
+    """Where MOBULA_TEST_UNREADABLE is set, it cannot be unpickled."""
+
+    def __reduce__(self) -> Any:
+        return unless_set, ()
+
+
+def unless_set() -> Any:
+    assert "MOBULA_TEST_UNREADABLE" not in os.environ
+    return Unreadable()
+
+
+def test_a_get_of_what_cannot_be_unpickled_takes_it(monkeypatch: Any) -> None:
+    """It would keep everybody from what comes after it."""
+    q = Queue()
+    q.put(Unreadable())
+    q.put("item")
+    assert q.size() == 2
+    monkeypatch.setenv("MOBULA_TEST_UNREADABLE", "1")
+    with pytest.raises(AssertionError):
+        q.get(timeout=20)
+    assert q.get(timeout=20) == "item"
 
 
 def test_a_queue_ends_when_those_who_wait_are_served() -> None:

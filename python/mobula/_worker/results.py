@@ -23,7 +23,9 @@ def result(call: Call, value: Any, i: int) -> bytes:
     e = _plain(func, value, i, client.inline) if _functions.by_name(func) else _value.encode(value, client.inline)
     if e.data is not None:
         return hot.result_inline(e.meta, e.data, e.refs)
-    client.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=call)
+    # A coroutine that has returned has done its work: it is not cancelled any more while it waits for room.
+    tc = None if call.future is not None and work.options.num_returns >= 0 else call
+    client.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=tc)
     return hot.result_stored(e.meta, e.size, e.refs)
 
 

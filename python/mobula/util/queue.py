@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import queue
+from collections import deque
 from typing import Any, Iterable, Mapping, Optional
 
-from .._api import ActorHandle, get, kill, method, remote, wait
+from .._api import ActorHandle, cancel, get, kill, method, remote, wait
+from .._refs import ObjectRef
+from ..exceptions import MobulaError
 
 _LATE = object()
 _AT_ONCE = 1_000_000  # calls that wait in the actor cost little, and one that is not let in could be the one they wait for
@@ -28,6 +31,10 @@ class Queue:
 
     It may be passed to tasks and actors. Its actor ends with the last of its handles; actor_options, such as name and lifetime,
     are those of an actor.
+
+    A get that is given up, because its coroutine or its task is cancelled or a signal interrupts it, takes nothing: what it had
+    taken already is the first item again, even beyond maxsize. A put that is given up is withdrawn; whether its item is in the
+    queue is not known then, but it is there once at most. A process that dies in a get may take an item along.
     """
 
     def __init__(self, maxsize: int = 0, actor_options: Optional[Mapping[str, Any]] = None) -> None:
@@ -58,22 +65,22 @@ class Queue:
     def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
         """Adds an item. It waits for room as long as timeout says, in seconds, or for ever; Full without block, or after that
         time."""
-        if not get(self.actor.put.remote([item], _patience(block, timeout))):
+        if not self._result(self.actor.put.remote([item], _patience(block, timeout))):
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
     async def put_async(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
         """put in a coroutine."""
-        if not await self.actor.put.remote([item], _patience(block, timeout)):
+        if not await self._result_async(self.actor.put.remote([item], _patience(block, timeout))):
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
         """Takes the first item. It waits for one as long as timeout says, in seconds, or for ever; Empty without block, or
         after that."""
-        return _one(get(self.actor.get.remote(1, _patience(block, timeout))))
+        return _one(self._result(self.actor.get.remote(1, _patience(block, timeout)), True))
 
     async def get_async(self, block: bool = True, timeout: Optional[float] = None) -> Any:
         """get in a coroutine."""
-        return _one(await self.actor.get.remote(1, _patience(block, timeout)))
+        return _one(await self._result_async(self.actor.get.remote(1, _patience(block, timeout)), True))
 
     def put_nowait(self, item: Any) -> None:
         """put without waiting."""
@@ -86,14 +93,14 @@ class Queue:
     def put_nowait_batch(self, items: Iterable[Any]) -> None:
         """Adds all of the items; Full, and none is added, if there is no room for all."""
         items = list(items)
-        if not get(self.actor.put.remote(items, 0)):
+        if not self._result(self.actor.put.remote(items, 0)):
             raise Full(f"the queue has no room for {len(items)} more items: it holds {self.maxsize} at most")
 
     def get_nowait_batch(self, num_items: int) -> list[Any]:
         """Takes so many items; Empty, and none is taken, if there are fewer."""
         if not isinstance(num_items, int) or num_items < 0:
             raise ValueError(f"num_items={num_items!r}: want a number, 0 or more")
-        items: Optional[list[Any]] = get(self.actor.get.remote(num_items, 0))
+        items: Optional[list[Any]] = self._result(self.actor.get.remote(num_items, 0), True)
         if items is None:
             raise Empty(f"the queue has fewer than {num_items} items")
         return items
@@ -103,6 +110,32 @@ class Queue:
         if not force:
             wait([self.actor.served.remote()], timeout=grace_period_s)
         kill(self.actor)
+
+    def _result(self, call: "ObjectRef[Any]", takes: bool = False) -> Any:
+        """What a call of the actor gives; takes: items."""
+        try:
+            return get(call)
+        except BaseException as x:
+            self._failed(call, takes, x)
+            raise
+
+    async def _result_async(self, call: "ObjectRef[Any]", takes: bool = False) -> Any:
+        try:
+            return await call
+        except BaseException as x:
+            self._failed(call, takes, x)
+            raise
+
+    def _failed(self, call: "ObjectRef[Any]", takes: bool, x: BaseException) -> None:
+        """Cancels a call whose caller gave it up; the items that it may have taken all the same go back."""
+        if isinstance(x, Exception) and call._h.res is not None:
+            return  # its own error, or that of an item that cannot be unpickled here
+        try:
+            cancel(call, recursive=False)
+            if takes:
+                self.actor.put_first.remote(call)  # which is not run if the call was cancelled in time
+        except MobulaError:
+            pass  # the connection is gone, and the queue's waiters with it
 
 
 def _patience(block: bool, timeout: Optional[float]) -> Optional[float]:
@@ -120,11 +153,42 @@ def _one(items: Optional[list[Any]]) -> Any:
     return items[0]
 
 
+class _Line(asyncio.Queue[Any]):
+    """A queue that takes items at its front too, even if there is no room."""
+
+    _queue: deque[Any]
+    _first = False
+
+    def put_first(self, item: Any) -> None:
+        self._first = True
+        try:
+            self.put_nowait(item)
+        finally:
+            self._first = False
+
+    def full(self) -> bool:
+        return not self._first and super().full()
+
+    # What asyncio.Queue has its kinds say.
+
+    def _init(self, maxsize: int) -> None:
+        self._queue = deque()
+
+    def _put(self, item: Any) -> None:
+        if self._first:
+            self._queue.appendleft(item)
+        else:
+            self._queue.append(item)
+
+    def _get(self) -> Any:
+        return self._queue.popleft()
+
+
 class _Items:
-    """The actor."""
+    """The actor. A call of it that is cancelled has done nothing, or else has a result."""
 
     def __init__(self, maxsize: int) -> None:
-        self._queue: asyncio.Queue[Any] = asyncio.Queue(maxsize)
+        self._queue = _Line(maxsize)
         self._waiting = 0
         self._served = asyncio.Event()
         self._served.set()
@@ -151,6 +215,11 @@ class _Items:
         item = _LATE if timeout == 0 else await self._in_time(q.get(), timeout)
         return None if item is _LATE else [item]
 
+    async def put_first(self, items: Optional[list[Any]]) -> None:
+        """Takes back what get gave."""
+        for x in reversed(items or ()):
+            self._queue.put_first(x)
+
     async def _in_time(self, operation: Any, timeout: Optional[float]) -> Any:
         self._waiting += 1
         self._served.clear()
@@ -163,6 +232,10 @@ class _Items:
             self._waiting -= 1
             if not self._waiting:
                 self._served.set()
+
+    async def waiting(self) -> int:
+        """How many wait."""
+        return self._waiting
 
     async def served(self) -> None:
         """Returns when nobody waits."""
