@@ -384,3 +384,16 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     assert not any(t.name == "mobula-memory-sampler" for t in threading.enumerate())  # none that would take another
     with pytest.raises(x.InvalidError, match="no samples are being taken"):
         empty.stop(label)
+
+
+def test_samples_of_the_memory_end_with_the_connection() -> None:
+    ms = MemorySampler()
+    with ms.sample("all", interval=0.02):
+        thread, _ = ms._running["all"]
+        mobula.shutdown()
+        try:
+            thread.join(20)
+            assert not thread.is_alive() and not mobula.is_initialized()  # it has not made another
+        finally:
+            mobula.init(num_cpus=2, object_store_memory=64 << 20, ignore_reinit_error=True)
+    assert ms.samples["all"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import cbor2
 
 from .. import _runtime
+from .._client import Client
 
 
-def request(method: str, body: Any, timeout: float = 30.0) -> Any:
-    """Asks the node something that is on no task's path."""
-    return cbor2.loads(_runtime.client().request(method, cbor2.dumps(body), timeout))
+def request(method: str, body: Any, timeout: float = 30.0, client: Optional[Client] = None) -> Any:
+    """Asks the node something that is on no task's path; client: over this connection, and no other."""
+    return cbor2.loads((client or _runtime.client()).request(method, cbor2.dumps(body), timeout))
 
 
 def status() -> dict[str, Any]:

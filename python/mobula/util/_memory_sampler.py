@@ -9,7 +9,9 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
+from .. import _runtime
 from .._api import request
+from .._client import Client
 from ..exceptions import InvalidError, MobulaError
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class MemorySampler:
         ms.to_pandas(align=True).max() / 2**30
         ms.plot(align=True)
 
-    samples has, for each label, pairs of a Unix time in seconds and bytes.
+    samples has, for each label, pairs of a Unix time in seconds and bytes. A series is of the node that the program is connected to
+    when it begins, and ends with that connection at the latest.
     """
 
     def __init__(self) -> None:
@@ -64,17 +67,18 @@ class MemorySampler:
         label = label or f"sample-{uuid.uuid4()}"
         if label in self.samples:
             raise InvalidError(f"there are samples with the label {label!r} already")
-        series = [_look(measure)]
+        client = _runtime.client()
+        series = [_look(client, measure)]
         self.samples[label] = series
         over = threading.Event()
-        thread = threading.Thread(target=_watch, args=(series, measure, interval, over), name="mobula-memory-sampler",
-                                  daemon=True)
+        thread = threading.Thread(target=_watch, args=(client, series, measure, interval, over),
+                                  name="mobula-memory-sampler", daemon=True)
         self._running[label] = thread, over
         thread.start()
         return label
 
     def stop(self, label: str) -> None:
-        """Ends a series with a last sample."""
+        """Ends a series with a last sample, if the connection is still there."""
         if label not in self._running:
             raise InvalidError(f"no samples are being taken with the label {label!r}")
         thread, over = self._running.pop(label)
@@ -122,19 +126,22 @@ class MemorySampler:
         return df
 
 
-def _look(measure: str) -> tuple[float, int]:
-    usage = request("node.usage", None)
+def _look(client: Client, measure: str) -> tuple[float, int]:
+    usage = request("node.usage", None, client=client)
     return usage["time"] / 1e9, MEASURES[measure](usage)
 
 
-def _watch(series: list[tuple[float, int]], measure: str, interval: float, over: threading.Event) -> None:
+def _watch(client: Client, series: list[tuple[float, int]], measure: str, interval: float, over: threading.Event) -> None:
     due = time.monotonic()
     while True:
         due = max(due + interval, time.monotonic())
         last = over.wait(due - time.monotonic())
         try:
-            series.append(_look(measure))
+            series.append(_look(client, measure))
         except MobulaError as x:
+            if client.dead is not None:
+                log.warning("the samples of the memory end with the connection: %s", x)
+                return
             log.warning("a sample of the memory is missing: %s", x)
         if last:
             return
