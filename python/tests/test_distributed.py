@@ -244,6 +244,69 @@ def test_done_callbacks(client: Client) -> None:
     assert sorted(got) == [("done", "finished", 2), ("later", "finished", 2)]
 
 
+def test_a_client_that_was_closed(client: Client) -> None:
+    got: list[Any] = []
+    over = threading.Event()
+
+    def note(f: Future) -> None:
+        got.append((f.status, threading.current_thread()))
+        if len(got) == 2:
+            over.set()
+
+    with Client() as other:
+        slow = other.submit(sleep, SLOW, pure=False)
+        slow.add_done_callback(note)
+    assert not slow.done() and slow.result(timeout=30) == SLOW  # the connection is not this client's, and goes on
+    waiting.until(lambda: got)
+    slow.add_done_callback(note)
+    assert over.wait(30) and [status for status, _ in got] == ["finished"] * 2
+    for _, thread in got:
+        thread.join(30)
+        assert not thread.is_alive()
+    other.close()  # a second time
+    assert repr(other) == "<Client: closed>"
+    for call in (lambda: other.submit(add, 1), lambda: other.map(add, [1]), lambda: other.scatter(1), other.get_executor):
+        with pytest.raises(x.ShutdownError, match="this client was closed: make another"):
+            call()
+    mine = get_client()
+    assert get_client() is mine
+    mine.close()
+    assert get_client() is not mine and get_client().submit(add, 1).result(30) == 2
+
+
+def test_a_client_ends_its_own_connection_only(binary: str) -> None:
+    program = """if True:
+        import mobula
+        from mobula.distributed import Client, get_client
+        from mobula.exceptions import ShutdownError
+
+        def tried(c):
+            try:
+                return c.submit(abs, -1).result()
+            except ShutdownError as x:
+                return x.message
+
+        with Client(num_cpus=1) as c:
+            f = c.submit(abs, -1)
+            assert f.result() == 1
+            c.close()
+            print(tried(c), mobula.is_initialized(), sep=", ")
+            mobula.init(num_cpus=1)
+        print(mobula.is_initialized())
+        mobula.shutdown()
+        with Client(num_cpus=1) as c:
+            mobula.shutdown()
+            print(tried(c), mobula.is_initialized(), sep=", ")
+            mobula.init(num_cpus=1)
+            print(tried(c), get_client().submit(abs, -1).result(), sep=", ")
+        print(mobula.is_initialized())
+    """
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "MOBULA_BINARY": binary})
+    closed, ended = "this client was closed: make another Client", "the connection of this client was ended: make another Client"
+    assert said.stdout.splitlines() == [f"{closed}, False", "True", f"{ended}, False", f"{ended}, 1", "True"], said.stderr
+
+
 def test_futures_in_tasks(client: Client) -> None:
     f = client.submit(add, 1)
 

@@ -117,6 +117,13 @@ def shutdown() -> None:
             node.stop()
 
 
+def leave(c: Client) -> None:
+    """Shuts down, if this is still the connection."""
+    with _starting:
+        if _state.client is c:
+            shutdown()
+
+
 atexit.register(shutdown)
 
 

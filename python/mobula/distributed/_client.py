@@ -9,12 +9,14 @@ from functools import partial
 from typing import Any, Callable, Generator, Iterable, Mapping, Optional, Union
 
 from .. import _html, _runtime
-from .._api import get, init, put, shutdown
+from .._api import get, init, put
+from .._api.connecting import leave
 from .._call import Caller, call, label
 from .._callbacks import CallbackThread
+from .._client import Client as Connection
 from .._executor import Executor
 from .._refs import ObjectRef
-from ..exceptions import InvalidError, original
+from ..exceptions import InvalidError, ShutdownError, original
 from ._future import FINISHED, Future, State
 from ._keys import function_name, token, unique
 from ._nested import Slot, call_with, replace, take_out
@@ -26,7 +28,8 @@ class Client:
     """Submits functions to a node by the names of distributed.Client.
 
     address: as of mobula.init; without one, the connection that there is, or else a node of the program's own. options are
-    those of mobula.init. A client that has made the connection ends it with close, or at the end of its with block.
+    those of mobula.init. A client that has made the connection ends it with close, or at the end of its with block. After that
+    it submits nothing; futures of a connection that goes on are done all the same, and their callbacks are called.
 
     asynchronous: for coroutines; `async with Client(asynchronous=True) as client`. Then gather, scatter, cancel and close, and
     the futures' result and exception, are to be awaited; submit and map give futures at once all the same.
@@ -39,22 +42,35 @@ class Client:
             self._connect = partial(init, address, **options)
         elif address is not None or options:
             raise InvalidError("there is a connection already: Client() uses it; or call mobula.shutdown() first")
-        self._owns = self._connect is not None
+        self._made: Optional[Connection] = None  # the connection, if this client has made it
+        self._closed = False
         self._connecting = threading.Lock()
         self._making = threading.RLock()
         self._states: weakref.WeakValueDictionary[str, State] = weakref.WeakValueDictionary()
         self._callers: dict[Any, Caller] = {}
-        self._called_back: set[Future] = set()  # that are kept until their callbacks have run
+        self._calling = threading.Lock()
+        self._callbacks: dict[object, Future] = {}  # those to come; their futures are kept until then
         self._thread = CallbackThread("mobula-distributed")
         if not asynchronous:
             self._connected()
 
-    def _connected(self) -> None:
-        """Makes the connection, once."""
+    def _connected(self) -> Connection:
+        """The connection, which is made once."""
         with self._connecting:
+            if self._closed:
+                raise ShutdownError("this client was closed: make another Client")
             connect, self._connect = self._connect, None
             if connect is not None:
                 connect()
+                self._made = _runtime.state.client
+            c = _runtime.state.client
+            if c is None or self._made not in (None, c):
+                raise ShutdownError("the connection of this client was ended: make another Client")
+            return c
+
+    def _usable(self) -> bool:
+        c = _runtime.state.client
+        return not self._closed and c is not None and self._made in (None, c)
 
     # ---- calls
 
@@ -77,8 +93,8 @@ class Client:
             name = function_name(func)
             key = f"{name}-" + (token(func, plain_args, plain_kwargs, [f.key for f in futures]) if pure else unique())
 
-        def submitted() -> ObjectRef[Any]:
-            caller = self._caller(resources, retries)
+        def submitted(c: Connection) -> ObjectRef[Any]:
+            caller = self._caller(c, resources, retries)
             if not futures:
                 return caller.submit(func, args, kwargs)
             values = [f.ref for f in futures]
@@ -106,32 +122,44 @@ class Client:
         return [self.submit(func, *row, key=k, resources=resources, retries=retries, pure=pure, **kwargs)
                 for row, k in zip(rows, keys)]
 
-    def _caller(self, resources: Optional[Mapping[str, float]], retries: Optional[int]) -> Caller:
+    def _caller(self, c: Connection, resources: Optional[Mapping[str, float]], retries: Optional[int]) -> Caller:
         """What makes tasks with such options."""
         what = tuple(sorted((resources or {}).items())), retries
         caller = self._callers.get(what)
-        if caller is None or caller.client is not _runtime.state.client:
-            caller = self._callers[what] = Caller(_runtime.client(), _options(resources, retries), call)
+        if caller is None or caller.client is not c:
+            caller = self._callers[what] = Caller(c, _options(resources, retries), call)
         return caller
 
-    def _future(self, key: str, make: Callable[[], "ObjectRef[Any]"]) -> Future:
+    def _future(self, key: str, make: Callable[[Connection], "ObjectRef[Any]"]) -> Future:
         """A future of the key; its reference is made if there is none."""
-        self._connected()
+        c = self._connected()
         with self._making:
             state = self._states.get(key)
-            if state is None or state.status == "cancelled" or state.ref._h.client is not _runtime.state.client:
-                state = self._states[key] = State(make())
+            if state is None or state.status == "cancelled" or state.ref._h.client is not c:
+                state = self._states[key] = State(make(c))
                 state.begin()
         return Future(self, key, state)
 
     def _call_at_end(self, future: Future, fn: Callable[[Future], Any]) -> None:
-        self._called_back.add(future)
+        this = object()
+        with self._calling:
+            self._callbacks[this] = future
 
         def run() -> None:
-            self._called_back.discard(future)
-            fn(future)
+            try:
+                fn(future)
+            finally:
+                with self._calling:
+                    del self._callbacks[this]
+                    self._let_thread_end()
 
         future._state.watch(lambda: self._thread.put(run))
+
+    def _let_thread_end(self) -> None:
+        """Lets the thread of a closed client end, if nothing is to come for it; what comes later has another."""
+        if self._closed and not self._callbacks:
+            self._thread.end()
+            self._thread = CallbackThread("mobula-distributed")
 
     # ---- data
 
@@ -156,7 +184,7 @@ class Client:
 
     def _one(self, x: Any, hash: bool) -> Future:
         key = f"{type(x).__name__}-{token(x) if hash else unique()}"
-        return self._future(key, lambda: put(x))
+        return self._future(key, lambda c: put(x))
 
     def gather(self, futures: Any, errors: str = "raise", direct: Optional[bool] = None) -> Any:
         """The results of futures, in the same shape of lists, tuples, sets and dicts.
@@ -201,15 +229,20 @@ class Client:
         return Executor(**options)
 
     def close(self) -> Any:
-        """Ends the connection, if this client has made it."""
+        """Takes no more calls, and ends the connection if this client has made it. A second time it does nothing."""
         if self.asynchronous:
             return asyncio.to_thread(self._close)
         return self._close()
 
     def _close(self) -> None:
-        self._thread.end()
-        if self._owns and self._connect is None:
-            shutdown()
+        with self._connecting:
+            if self._closed:
+                return
+            self._closed = True
+        with self._calling:
+            self._let_thread_end()
+        if self._made is not None:
+            leave(self._made)
 
     def __enter__(self) -> "Client":
         if self.asynchronous:
@@ -231,7 +264,7 @@ class Client:
 
     def __repr__(self) -> str:
         c = _runtime.state.client
-        return f"<Client: {c.address if c is not None else 'not connected'}>"
+        return f"<Client: {'closed' if self._closed else c.address if c is not None else 'not connected'}>"
 
     def _repr_html_(self) -> str:
         return _html.cluster()
@@ -288,10 +321,11 @@ _default_lock = threading.Lock()
 
 
 def get_client() -> Client:
-    """The client of this process, in a task too: made at the first call, of the connection that there is."""
+    """The client of this process, in a task too: made at the first call, of the connection that there is, and anew if it was closed or has no
+    connection any more."""
     global _default
     with _default_lock:
-        if _default is None:
+        if _default is None or not _default._usable():
             _default = Client()
         return _default
 

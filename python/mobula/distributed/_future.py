@@ -190,7 +190,7 @@ def restore_future(key: str, ref: "ObjectRef[Any]") -> Future:
     """The future found in a value: of the client where it is read."""
     from ._client import get_client
 
-    return get_client()._future(key, lambda: ref)
+    return get_client()._future(key, lambda c: ref)
 
 
 __all__ = ["Future", "State"]
