@@ -108,6 +108,77 @@ def test_a_pool_gives_one_result_after_the_other() -> None:
     assert pool.get_next() == 8
 
 
+def test_a_pool_keeps_its_actors_when_a_call_cannot_be_made() -> None:
+    bad = threading.Lock()  # cannot be pickled
+    pool = ActorPool(Worker.remote() for _ in range(2))
+    for _ in range(3):
+        with pytest.raises(TypeError, match="pickle"):
+            pool.submit(double, bad)
+    assert pool.has_free() and not pool.has_next()
+    assert list(pool.map(double, [1, 2, 3])) == [2, 4, 6]
+
+    it = pool.map(double, [bad, 1, bad, bad, 2, 3, bad])
+    got: list[Any] = []
+    for _ in range(7):
+        try:
+            got.append(next(it))
+        except TypeError:
+            got.append("error")
+    assert got == ["error", 2, "error", "error", 4, 6, "error"] and next(it, None) is None
+
+    unordered = pool.map_unordered(double, [1, bad, 2])
+    got = []
+    for _ in range(3):
+        try:
+            got.append(next(unordered))
+        except TypeError:
+            got.append("error")
+    assert sorted(got, key=str) == [2, 4, "error"] and next(unordered, None) is None
+
+    it = pool.map(lambda a, n: next(iter([])), [1, 2])
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(it)  # it does not look like the end
+
+    with pytest.raises(TypeError, match="gave 7: want the reference"):
+        pool.submit(lambda a, n: 7, 1)  # type: ignore[arg-type, return-value]
+    assert list(pool.map(double, [])) == [] and pool.has_free()
+    assert pool.pop_idle() != pool.pop_idle() and not pool.has_free()  # they are both there
+    with pytest.raises(ValueError, match="the pool has no actor"):
+        pool.map(double, [1])
+
+
+def test_a_pool_loses_no_result_when_the_next_call_cannot_be_made() -> None:
+    pool = ActorPool([Worker.remote()])
+    pool.submit(double, 1)
+    pool.submit(double, threading.Lock())
+    pool.submit(double, 3)
+    assert pool.get_next() == 2
+    with pytest.raises(TypeError, match="pickle"):
+        pool.get_next()
+    assert pool.get_next() == 6 and not pool.has_next()
+
+    def interrupted(a: Any, n: int) -> Any:
+        raise KeyboardInterrupt
+
+    pool.submit(double, 4)
+    pool.submit(interrupted, 5)
+    with pytest.raises(KeyboardInterrupt):
+        pool.get_next()
+    pool._waiting.clear()
+    assert pool.get_next() == 8  # the interrupt came before anything was taken
+    pool.submit(double, 6)
+    pool.submit(double, threading.Lock())
+    assert pool.pop_idle() is None
+    pool.push(Worker.remote())  # it is offered the value that waits
+    got: set[Any] = set()
+    for _ in range(2):
+        try:
+            got.add(pool.get_next_unordered())
+        except TypeError:
+            got.add("error")
+    assert got == {12, "error"} and pool.has_free()
+
+
 def test_a_queue_is_first_in_first_out() -> None:
     q = Queue(maxsize=3)
     assert q.empty() and not q.full() and len(q) == 0

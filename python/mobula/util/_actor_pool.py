@@ -20,7 +20,8 @@ class ActorPool:
 
     An actor has one call of the pool's at a time; values beyond the actors wait here. The function gets an actor and a value,
     makes the call and gives its reference. An error of the call is raised where its result would come, and the actor goes on
-    serving.
+    serving. So is an error of the function itself, as of a value that cannot be pickled, except that a submit for which an actor
+    is free raises it.
     """
 
     def __init__(self, actors: Iterable[ActorHandle]) -> None:
@@ -28,44 +29,65 @@ class ActorPool:
         self._waiting: deque[tuple[Call, Any]] = deque()
         self._running: dict[ObjectRef[Any], tuple[int, ActorHandle]] = {}
         self._by_number: dict[int, ObjectRef[Any]] = {}
+        self._failed: dict[int, Exception] = {}  # calls that could not be made
         self._submitted = 0  # the number of the next call
         self._returned = 0  # the number of the call whose result is next
 
     def map(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
-        """The results in the order of the values. Results of earlier calls that nobody took are dropped."""
+        """The results in the order of the values; after one that is an error the next can be asked for. Results of earlier calls that nobody
+        took are dropped."""
         return self._map(fn, values, self.get_next)
 
     def map_unordered(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
-        """The results as they come. Results of earlier calls that nobody took are dropped."""
+        """The results as they come; else as map."""
         return self._map(fn, values, self.get_next_unordered)
 
     def _map(self, fn: Call, values: Iterable[Any], next_result: Callable[[], Any]) -> Iterator[Any]:
         self._waiting.clear()
         for ref in list(self._running):
             self._take(ref)
+        self._failed.clear()
+        self._returned = self._submitted
+        if not self._idle:
+            raise ValueError("the pool has no actor: push one first")
         for v in values:
-            self.submit(fn, v)
-
-        def results() -> Iterator[Any]:
-            while self.has_next():
-                yield next_result()
-
-        return results()
+            self._waiting.append((fn, v))
+            self._feed()
+        return _Results(self.has_next, next_result)
 
     def submit(self, fn: Call, value: Any) -> None:
         """Gives a value to a free actor, or to the first that will be."""
-        if not self._idle:
+        if self.has_free():
+            self._call(fn, value)
+        else:
             self._waiting.append((fn, value))
-            return
-        actor = self._idle.popleft()
+            self._feed()
+
+    def _call(self, fn: Call, value: Any) -> None:
+        """Has a free actor called, or raises and has changed nothing."""
+        actor = self._idle[0]
         ref = fn(actor, value)
+        if not isinstance(ref, ObjectRef):
+            raise TypeError(f"the function gave {ref!r}: want the reference to a call of the actor")
+        self._idle.popleft()
         self._running[ref] = self._submitted, actor
         self._by_number[self._submitted] = ref
         self._submitted += 1
 
+    def _feed(self) -> None:
+        """Gives free actors the values that wait. A call that cannot be made has its error as its result; what is no Exception, such as an
+        interrupt, is raised, and the value waits on."""
+        while self._idle and self._waiting:
+            try:
+                self._call(*self._waiting[0])
+            except Exception as x:
+                self._failed[self._submitted] = x
+                self._submitted += 1
+            self._waiting.popleft()
+
     def has_next(self) -> bool:
         """Whether there is a result to come."""
-        return bool(self._running)
+        return bool(self._running or self._failed)
 
     def get_next(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
         """The next result in the order of the calls.
@@ -75,6 +97,8 @@ class ActorPool:
         """
         if not self.has_next():
             raise StopIteration("no more results")
+        if self._returned in self._failed:
+            raise self._failure(self._returned)
         ref = self._by_number.get(self._returned)
         if ref is None:
             raise ValueError("get_next after get_next_unordered: which result is next is not known any more")
@@ -90,6 +114,8 @@ class ActorPool:
         late one."""
         if not self.has_next():
             raise StopIteration("no more results")
+        if self._failed:
+            raise self._failure(next(iter(self._failed)))
         ready, _ = wait(list(self._running), timeout=timeout)
         if not ready:
             raise TimeoutError(f"none of the pool's {len(self._running)} calls has a result after {timeout} s")
@@ -99,11 +125,20 @@ class ActorPool:
     def _take(self, ref: "ObjectRef[Any]") -> None:
         """A result is had or dropped: the actor is free for the next."""
         number, actor = self._running.pop(ref)
+        self._idle.append(actor)
+        try:
+            self._feed()
+        except BaseException:  # nothing was taken
+            self._idle.remove(actor)
+            self._running[ref] = number, actor
+            raise
         del self._by_number[number]
         self._returned = max(self._returned, number + 1)
-        self._idle.append(actor)
-        if self._waiting:
-            self.submit(*self._waiting.popleft())
+
+    def _failure(self, number: int) -> Exception:
+        """Takes the error of a call that could not be made."""
+        self._returned = max(self._returned, number + 1)
+        return self._failed.pop(number)
 
     def has_free(self) -> bool:
         """Whether an actor is free, and nothing waits for one."""
@@ -118,8 +153,26 @@ class ActorPool:
         if actor in self._idle or any(actor == a for _, a in self._running.values()):
             raise ValueError(f"{actor!r} is in the pool already")
         self._idle.append(actor)
-        if self._waiting:
-            self.submit(*self._waiting.popleft())
+        self._feed()
+
+
+class _Results:
+    """The results of a map. Unlike a generator it goes on after an error."""
+
+    def __init__(self, has_next: Callable[[], bool], next_result: Callable[[], Any]) -> None:
+        self._has_next = has_next
+        self._next_result = next_result
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._has_next():
+            raise StopIteration
+        try:
+            return self._next_result()
+        except StopIteration as x:  # of the user's code: it is not the end
+            raise RuntimeError("a call of the pool raised StopIteration") from x
 
 
 __all__ = ["ActorPool"]
