@@ -2,7 +2,9 @@
 
 An error that came from the node or from a worker has the code's class, its message, and in
 ``cause`` what it wraps. A task that raised gives a TaskError that is also an instance of the
-exception's own type, so ``except ValueError`` works across processes.
+exception's own type, so ``except ValueError`` works across processes. Of what is no Exception, as
+SystemExit, and of StopIteration and StopAsyncIteration it is not: these mean something to whom they
+are raised in. The exception itself is the TaskError's ``cause`` always.
 """
 
 from __future__ import annotations
@@ -339,9 +341,15 @@ def original(x: BaseException) -> BaseException:
 
 
 def _class_for(cls: type[BaseException]) -> type[TaskError]:
+    """The class of a TaskError that is also a cls.
+
+    What would end this process, interrupt it or end a loop or coroutine of it did so to the task only: here it is a task's error.
+    """
     made = _combined.get(cls)
     if made is not None:
         return made
+    if not issubclass(cls, Exception) or issubclass(cls, (StopIteration, StopAsyncIteration)):
+        return TaskError
     try:
         made = type(f"TaskError({cls.__name__})", (TaskError, cls), {"__module__": TaskError.__module__})
     except TypeError:

@@ -32,6 +32,12 @@ def fails(what: Exception) -> None:
     raise what
 
 
+@mobula.remote(max_retries=0)
+def ends(kind: str) -> None:
+    raise {"exit": SystemExit, "interrupt": KeyboardInterrupt, "close": GeneratorExit, "cancelled": asyncio.CancelledError,
+           "stop": StopIteration, "astop": StopAsyncIteration}[kind](3)
+
+
 @mobula.remote
 def fib(n: int) -> int:
     if n < 2:
@@ -121,6 +127,23 @@ def test_errors(mini: MiniNode) -> None:
     assert isinstance(t.value, x.TaskError)
     with pytest.raises(x.NotEncodableError, match="generator"):
         mobula.get(mobula.remote(lambda: (i for i in ())).remote())
+
+
+@pytest.mark.parametrize("kind, own", [("exit", SystemExit), ("interrupt", KeyboardInterrupt), ("close", GeneratorExit),
+                                       ("cancelled", asyncio.CancelledError), ("stop", StopIteration), ("astop", StopAsyncIteration)])
+def test_what_ends_a_task_ends_no_driver(mini: MiniNode, kind: str, own: type[BaseException]) -> None:
+    with pytest.raises(x.TaskError, match=own.__name__) as e:
+        mobula.get(ends.remote(kind), timeout=20)
+    assert not isinstance(e.value, own) and type(e.value.cause) is own and e.value.cause.args == (3,)
+
+    async def main() -> list[Any]:
+        async def one(r: Any) -> Any:
+            return await r
+
+        return await asyncio.gather(one(ends.remote(kind)), one(add.remote(1, 2)), return_exceptions=True)
+
+    failed, other = asyncio.run(main())
+    assert type(failed) is x.TaskError and type(failed.cause) is own and other == 3
 
 
 def test_stored_values(mini: MiniNode) -> None:

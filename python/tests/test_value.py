@@ -198,7 +198,7 @@ def test_exceptions_of_tasks() -> None:
     def through(x: BaseException) -> Any:
         return v.task_failure(v.failure("f", "00", x, "Traceback: here"))
 
-    for x in (ValueError("bad", 3), KeyError("k"), OSError(2, "no"), UnicodeDecodeError("utf-8", b"x", 0, 1, "why"), StopIteration(4)):
+    for x in (ValueError("bad", 3), KeyError("k"), OSError(2, "no"), UnicodeDecodeError("utf-8", b"x", 0, 1, "why")):
         got = through(x)
         assert isinstance(got, TaskError) and isinstance(got, type(x)) and got.args == x.args
         assert got.cause is not None and type(got.cause) is type(x) and "here" in str(got)
