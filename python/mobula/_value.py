@@ -30,7 +30,7 @@ from typing import Any, Callable, Optional, Union
 import cbor2
 import cloudpickle
 
-from . import _arrow
+from . import _arrow, _exception_parts
 from ._wire.codec import from_wire, read_varint, to_wire, varint
 from ._wire.messages import Error
 from .exceptions import MobulaError, NotDecodableError, NotEncodableError, PythonError, TaskError, task_error
@@ -562,26 +562,82 @@ def _read_pickle(dims: list[int], data: Any, own: bool = False) -> Any:
 
 def encode_exception(x: BaseException) -> bytes:
     """A task's exception as text for the way back; nothing if it cannot travel."""
-    for candidate in (x, _bare(x, x.args), _bare(x, (str(x)[:8000],))):
-        if candidate is None:
-            continue
+    for way in _WAYS:
         try:
-            raw = _dumps(candidate, None, [])
-            if len(raw) < 40_000:
-                pickle.loads(raw)  # many a class of exception pickles and does not come back
-                return base64.b85encode(raw)
+            raw = way(x)
+            if len(raw) < _MAX_EXCEPTION:
+                back = pickle.loads(raw)  # many a class of exception pickles and does not come back, or not as it was
+                if way is not _ordinary or str(back) == str(x):
+                    return base64.b85encode(raw)
         except Exception:
             continue
     return b""
 
 
-def _bare(x: BaseException, args: tuple[Any, ...]) -> Optional[BaseException]:
-    """An exception of the same class with these arguments, without what hangs on it."""
-    try:
-        y = type(x)(*args)
-        return y
-    except Exception:
-        return None
+_MAX_EXCEPTION = 40_000  # bytes
+
+
+def _ordinary(x: BaseException) -> bytes:
+    return _dumps(x, None, [])
+
+
+def _by_parts(x: BaseException) -> bytes:
+    """Of classes whose constructors cannot be called with the exception's arguments; what hangs on it too."""
+    return _PartsPickler.dumps(x)
+
+
+def _bare(x: BaseException) -> bytes:
+    """Without the fields that do not travel."""
+    return _PartsPickler.dumps(_Bare(x, x.args, _light(x)))
+
+
+def _text(x: BaseException) -> bytes:
+    """With its text in place of its arguments."""
+    return _PartsPickler.dumps(_Bare(x, (str(x)[:8000],), _light(x)))
+
+
+_WAYS = (_ordinary, _by_parts, _bare, _text)
+
+
+class _Bare:
+    """Is pickled as an exception of the class, with these arguments and fields."""
+
+    def __init__(self, x: BaseException, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
+        self._parts = type(x), args, fields
+
+    def __reduce__(self) -> Any:
+        return _exception_parts.remade, self._parts
+
+
+class _PartsPickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+    """Takes every exception in a value to its parts. A TaskError's own pickle does."""
+
+    @classmethod
+    def dumps(cls, x: Any) -> bytes:
+        buf = io.BytesIO()
+        cls(buf, 5).dump(x)
+        return buf.getvalue()
+
+    def reducer_override(self, x: Any) -> Any:
+        if isinstance(x, BaseException) and not isinstance(x, TaskError):
+            return _exception_parts.remade, (type(x), x.args, _exception_parts.fields(x))
+        return super().reducer_override(x)
+
+
+def _light(x: BaseException) -> dict[str, Any]:
+    """The fields of an exception that travel, together with its text."""
+    out: dict[str, Any] = {}
+    left = _MAX_EXCEPTION // 2
+    for k, v in _exception_parts.fields(x).items():
+        try:
+            raw = _PartsPickler.dumps(v)
+            if len(raw) < left:
+                pickle.loads(raw)
+                left -= len(raw)
+                out[k] = v
+        except Exception:
+            continue
+    return out
 
 
 def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:

@@ -5,6 +5,11 @@ An error that came from the node or from a worker has the code's class, its mess
 exception's own type, so ``except ValueError`` works across processes. Of what is no Exception, as
 SystemExit, and of StopIteration and StopAsyncIteration it is not: these mean something to whom they
 are raised in. The exception itself is the TaskError's ``cause`` always.
+
+A TaskError has the exception's fields too. ``message``, ``name``, ``task``, ``stack``, ``causes``, ``cause`` and
+``remote_traceback`` are its own and hide fields of these names, which are to be had from ``cause``; but for ``message`` and ``name``
+where the exception's class defines them, as ImportError and NameError do with ``name`` and ExceptionGroup with ``message``: then they
+are the exception's.
 """
 
 from __future__ import annotations
@@ -12,12 +17,18 @@ from __future__ import annotations
 import concurrent.futures
 from typing import Any, ClassVar, Optional
 
+from . import _exception_parts
+
 
 class MobulaError(Exception):
     """Any error of the runtime."""
 
     code: ClassVar[int] = 0
     text: ClassVar[str] = ""
+
+    task: str = ""
+    stack: str = ""
+    causes: tuple["MobulaError", ...] = ()
 
     def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
                  causes: tuple["MobulaError", ...] = ()) -> None:
@@ -30,18 +41,24 @@ class MobulaError(Exception):
 
     def __str__(self) -> str:
         text = type(self).text
-        if not self.message:
+        message, _ = self._said()
+        if not message:
             return text or type(self).__name__
-        if not text or text in self.message:
-            return self.message
-        return f"{text}: {self.message}"
+        if not text or text in message:
+            return message
+        return f"{text}: {message}"
+
+    def _said(self) -> tuple[str, str]:
+        """The message and the name, also where those of a task's exception hide them."""
+        own = self.__dict__
+        return own.get("message", ""), own.get("name", "")
 
     def again(self) -> "MobulaError":
         """A copy to raise: an error that is kept must not gather tracebacks, which keep frames and what is in them."""
-        return _remake(type(self), self.message, self.name, self.task, self.stack, self.causes)
+        return _remake(type(self), *self._said(), self.task, self.stack, self.causes)
 
     def __reduce__(self) -> Any:
-        return _remake, (type(self), self.message, self.name, self.task, self.stack, self.causes)
+        return _remake, (type(self), *self._said(), self.task, self.stack, self.causes)
 
 
 def _remake(cls: type[MobulaError], message: str, name: str, task: str, stack: str,
@@ -60,11 +77,11 @@ class TaskError(MobulaError):
 
     def __str__(self) -> str:
         if self.remote_traceback:
-            return f"{self.message}\n{self.remote_traceback.rstrip()}"
+            return f"{self._said()[0]}\n{self.remote_traceback.rstrip()}"
         return super().__str__()
 
     def __reduce__(self) -> Any:
-        return _remake_task, (self.cause, self.remote_traceback, self.message, self.name, self.task)
+        return _remake_task, (self.cause, self.remote_traceback, *self._said(), self.task)
 
 
 class WorkerCrashedError(MobulaError):
@@ -301,33 +318,26 @@ _combined: dict[type[BaseException], type[TaskError]] = {}
 def task_error(cause: Optional[BaseException], traceback: str, message: str, name: str = "",
                task: str = "", causes: tuple[MobulaError, ...] = ()) -> TaskError:
     """Makes a TaskError that is also an instance of the cause's type, where such a class can be."""
-    cls: type[TaskError] = TaskError
     err: Optional[TaskError] = None
     if cause is not None and not isinstance(cause, TaskError):
         cls = _class_for(type(cause))
-        try:
-            err = cls.__new__(cls, *cause.args)
-            init: Any = type(cause).__init__
-            if not hasattr(init, "__code__"):  # a built-in type keeps its fields itself
-                init(err, *cause.args)
-            MobulaError.__init__(err, message, name=name, task=task, causes=causes)
-            err.args = cause.args
-            for key, value in getattr(cause, "__dict__", {}).items():
-                err.__dict__.setdefault(key, value)
-        except Exception:
-            err = None  # a type that cannot be made like this: the plain error has it as its cause
+        if cls is not TaskError:
+            try:
+                err = _exception_parts.made(cls, type(cause), cause.args, _exception_parts.fields(cause))
+            except Exception:
+                pass  # a type that cannot be made like this: the plain error has it as its cause
     if err is None:
-        err = TaskError(message, name=name, task=task, causes=causes)
-    err.cause = cause
-    err.remote_traceback = traceback
+        err = TaskError(message)
+    vars(err).update(message=message, name=name, task=task, stack="", causes=causes, cause=cause, remote_traceback=traceback)
     if cause is not None:
-        err.__cause__ = cause
+        BaseException.__setattr__(err, "__cause__", cause)
     return err
 
 
 def without_cause(x: TaskError) -> TaskError:
     """The error with its traceback, and without the exception that the task raised."""
-    y = TaskError(x.message, name=x.name, task=x.task)
+    message, name = x._said()
+    y = TaskError(message, name=name, task=x.task)
     y.remote_traceback = x.remote_traceback
     return y
 
@@ -352,7 +362,7 @@ def _class_for(cls: type[BaseException]) -> type[TaskError]:
         return TaskError
     try:
         made = type(f"TaskError({cls.__name__})", (TaskError, cls), {"__module__": TaskError.__module__})
-    except TypeError:
+    except Exception:
         made = TaskError  # the layouts conflict, or the type cannot be derived from
     _combined[cls] = made
     return made

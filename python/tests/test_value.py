@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import pickle
 import threading
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 from mobula import _value as v
-from mobula.exceptions import NotDecodableError, NotEncodableError, TaskError
+from mobula._wire.codec import to_wire
+from mobula.exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError
 
 INLINE = 100 << 10
 
@@ -194,10 +196,99 @@ class Odd(Exception):
         self.a = a
 
 
-def test_exceptions_of_tasks() -> None:
-    def through(x: BaseException) -> Any:
-        return v.task_failure(v.failure("f", "00", x, "Traceback: here"))
+class Keyed(Exception):
+    def __init__(self, *, a: int) -> None:
+        super().__init__("keyed")
+        self.a = a
 
+
+class Garbled(Exception):
+    """Its constructor can be called with its arguments, and gives another text then."""
+
+    def __init__(self, a: str) -> None:
+        super().__init__(f"it is {a}")
+
+
+class Gone(OSError):
+    def __init__(self, path: str, *, why: str) -> None:
+        super().__init__(2, why, path)
+        self.lock = threading.Lock()
+
+
+class Coded(Exception):
+    """It has fields of the names that a MobulaError has."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code, self.message, self.name, self.task, self.causes = code, 1, 2, [3], 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    a: int
+    b: int
+
+
+class Many(ExceptionGroup):  # type: ignore[type-arg]
+    def __new__(cls, *errors: Exception, why: str) -> "Many":
+        x = super().__new__(cls, "many", errors)
+        x.why = why
+        return x
+
+    why: str
+
+    def __init__(self, *errors: Exception, why: str) -> None:
+        pass
+
+
+def through(x: BaseException) -> Any:
+    return v.task_failure(v.failure("f", "00", x, "Traceback: here"))
+
+
+@pytest.mark.parametrize("x", [Odd(1, 2), Keyed(a=1), Garbled("x"), Gone("/nowhere", why="moved"), Coded("teapot"), Frozen(1, b=2)])
+def test_exceptions_whose_constructors_cannot_be_called_again(x: Exception) -> None:
+    got = through(x)
+    assert isinstance(got, TaskError) and isinstance(got, type(x)) and type(got.cause) is type(x) and str(got.cause) == str(x)
+    for e in (got, got.cause):
+        assert e.args == x.args
+        assert {k: w for k, w in vars(x).items() if k not in vars(MobulaError("")) and k != "lock"}.items() <= vars(e).items()
+    outer = through(got)  # one task's is another's
+    assert isinstance(outer.cause, type(x)) and outer.message.startswith("f: TaskError(")
+
+
+def test_fields_of_exceptions() -> None:
+    for x in (FileNotFoundError(2, "no", "a", None, "b"), Gone("/nowhere", why="moved")):
+        got = through(x)
+        for e in (got, got.cause):
+            assert (e.errno, e.strerror, e.filename, e.filename2) == (2, x.strerror, x.filename, x.filename2)
+    for got in (through(ImportError("no", name="mod", path="p")), pickle.loads(pickle.dumps(through(ImportError("no", name="mod", path="p"))))):
+        assert (got.name, got.path, got.cause.name) == ("mod", "p", "mod") and to_wire(got).name == "f"
+    got = through(Coded("teapot"))
+    assert got.code == "teapot" and got.message == "f: Coded: teapot" and (got.name, got.task, got.causes[0].code) == ("f", "00", 41)
+    assert (got.cause.message, got.cause.name, got.cause.task, got.cause.causes) == (1, 2, [3], 4)
+    assert to_wire(got).code == TaskError.code and to_wire(got).task == "00"
+
+
+def test_groups_of_exceptions() -> None:
+    for x in (ExceptionGroup("some", [ValueError(1), KeyError(2), Odd(1, 2)]), Many(ValueError(1), KeyError(2), Odd(1, 2), why="so")):
+        got = through(x)
+        assert isinstance(got, TaskError) and isinstance(got, type(x)) and got.message == x.message and getattr(got, "why", "so") == "so"
+        assert str(got).startswith("f: ") and to_wire(got).msg.startswith("f: ")
+        caught: list[Any] = []
+        try:
+            raise got
+        except* ValueError as some:
+            caught += some.exceptions
+        except* Odd as some:
+            caught += some.exceptions
+        except* KeyError as some:
+            caught += some.exceptions
+        assert [(type(e), e.args) for e in caught] == [(ValueError, (1,)), (Odd, ("1 and 2",)), (KeyError, (2,))] and caught[1].a == 1
+    got = through(BaseExceptionGroup("ends", [SystemExit(3)]))
+    assert type(got) is TaskError and isinstance(got.cause, BaseExceptionGroup)
+
+
+def test_exceptions_of_tasks() -> None:
     for x in (ValueError("bad", 3), KeyError("k"), OSError(2, "no"), UnicodeDecodeError("utf-8", b"x", 0, 1, "why")):
         got = through(x)
         assert isinstance(got, TaskError) and isinstance(got, type(x)) and got.args == x.args
@@ -208,8 +299,6 @@ def test_exceptions_of_tasks() -> None:
     assert isinstance(got, ValueError) and list(got.args[1]) == [0, 1, 2]
     got = through(ValueError("large", np.arange(30_000.0)))  # too much for an error: the text has to do, of the same class
     assert isinstance(got, ValueError) and "large" in str(got.cause)
-    got = through(Odd(1, 2))  # it cannot be unpickled: the text has to do
-    assert isinstance(got, TaskError) and "Odd: 1 and 2" in str(got)
     inner = through(ValueError("deep"))
     outer = through(inner)
     assert isinstance(outer, TaskError) and isinstance(outer.cause, ValueError)

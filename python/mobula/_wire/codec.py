@@ -249,7 +249,8 @@ def from_wire(e: Optional[Error]) -> MobulaError:
 def to_wire(x: BaseException, depth: int = 0) -> Error:
     """The error of the wire that stands for an exception."""
     if isinstance(x, MobulaError):
-        e = Error(code=x.code, msg=_cut(x.message, _MAX_LINE), name=_cut(x.name, _MAX_NAME), task=x.task,
+        message, name = x._said()
+        e = Error(code=type(x).code, msg=_cut(message, _MAX_LINE), name=_cut(name, _MAX_NAME), task=x.task,
                   stack=_cut(x.stack, _MAX_STACK))
         if depth < _MAX_DEPTH:
             e.cause = [to_wire(c, depth + 1) for c in x.causes[:8]]
