@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _runtime
+from . import _options, _runtime
 from ._api import RemoteFunction
 from ._api.calls import deadline, encode_args, submit
 from ._client import Client, Handle, TaskContext
@@ -38,7 +38,7 @@ class Caller:
 
     def __init__(self, client: Client, options: Mapping[str, Any], runner: Callable[..., Any] = call) -> None:
         self.client = client
-        self.timeout = options.get("timeout")
+        self.timeout = _options.timeout(options)
         self._base = RemoteFunction(Exported(runner), options)
         self._labelled: dict[str, bytes] = {}
 

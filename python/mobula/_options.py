@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping
+import numbers
+from typing import Any, Mapping, Optional
 
 from ._functions import Exported, count_returns
 from ._wire.messages import ConcurrencyGroup, Resource, TaskOptions
@@ -33,6 +34,46 @@ def _whole(o: Mapping[str, Any], key: str, default: int, least: int) -> int:
     return v
 
 
+def _text(o: Mapping[str, Any], key: str) -> str:
+    v = o.get(key)
+    if v is not None and not isinstance(v, str):
+        raise InvalidError(f"{key}={v!r}: want a string")
+    return v or ""
+
+
+def _dict(o: Mapping[str, Any], key: str, of: str) -> Mapping[str, Any]:
+    v = o.get(key)
+    if v is None:
+        return {}
+    if not isinstance(v, Mapping) or not all(isinstance(k, str) for k in v):
+        raise InvalidError(f"{key}={v!r}: want a dict of {of} by their names")
+    return v
+
+
+def _number(v: Any) -> bool:
+    return isinstance(v, numbers.Real) and not isinstance(v, bool)
+
+
+def _bytes(o: Mapping[str, Any], key: str) -> int:
+    v = o[key]
+    if not _number(v) or not 0 <= v < 1 << 63 or v != int(v):
+        raise InvalidError(f"{key}={v!r}: want a whole number of bytes, 0 or more")
+    return int(v)
+
+
+def timeout(o: Mapping[str, Any]) -> Optional[float]:
+    """The seconds after which a task is ended; None: never."""
+    v = o.get("timeout")
+    if v is None:
+        return None
+    if not _number(v) or v != v:
+        raise InvalidError(f"timeout={v!r}: want a number of seconds, or None")
+    return None if v >= _EVER else float(v) if v > 0 else 0.0
+
+
+_EVER = 1e9  # seconds, thirty years; the wire's nanoseconds since 1970 end at ten times that
+
+
 def _thousandths(name: str, x: Any) -> int:
     if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 <= x < 1 << 50:
         raise InvalidError(f"{name}={x!r}: want a number, 0 or more")
@@ -50,15 +91,15 @@ def _resources(o: Mapping[str, Any], actor: bool) -> list[Resource]:
         out["CPU"] = _thousandths("num_cpus", cpus)
     elif not actor:
         out["CPU"] = 1000
-    if o.get("num_gpus"):
+    if o.get("num_gpus") not in (None, 0):
         out["GPU"] = _thousandths("num_gpus", o["num_gpus"])
-    if o.get("memory"):
-        out["memory"] = int(o["memory"])
-    for name, x in (o.get("resources") or {}).items():
+    if o.get("memory") not in (None, 0):
+        out["memory"] = _bytes(o, "memory")
+    for name, x in _dict(o, "resources", "amounts").items():
         if name in ("CPU", "GPU", "memory", ""):
             raise InvalidError(f"resources[{name!r}]: use num_cpus, num_gpus or memory")
         if x:
-            out[name] = _thousandths(name, x)
+            out[name] = _thousandths(f"resources[{name!r}]", x)
     return [Resource(k, out[k]) for k in sorted(out)]
 
 
@@ -76,8 +117,7 @@ def _backpressure(o: Mapping[str, Any]) -> int:
 
 def _label(func: str, o: Mapping[str, Any]) -> str:
     """What lists and traces show: the name that was given, or the function's without its hash."""
-    name: str = o.get("name") or (func.split(":")[1] if func.count(":") == 2 else "")
-    return name
+    return _text(o, "name") or (func.split(":")[1] if func.count(":") == 2 else "")
 
 
 def _returns(o: Mapping[str, Any]) -> int:
@@ -101,6 +141,7 @@ def retry_only(o: Mapping[str, Any], job_dir: str) -> str:
 
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
+    timeout(o)
     return TaskOptions(
         func=func, num_returns=_returns(o), resources=_resources(o, False), max_retries=_whole(o, "max_retries", 3, -1),
         retry_exceptions=_retry_exceptions(o), exception_retries=_whole(o, "_exception_retries", 0, -1), isolate=bool(o.get("isolated")),
@@ -112,23 +153,26 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
     lifetime = o.get("lifetime")
     if lifetime not in (None, "detached", "non_detached"):
         raise InvalidError(f"lifetime={lifetime!r}: want \"detached\" or None")
-    name = o.get("name") or ""
+    timeout(o)
+    name = _text(o, "name")
+    namespace = _text(o, "namespace") or namespace
     if lifetime == "detached" and not name:
         raise InvalidError("a detached actor needs a name to be found by")
     if o.get("get_if_exists") and not name:
         raise InvalidError("get_if_exists needs a name to look for")
-    groups = [ConcurrencyGroup(k, _whole({k: n}, k, 1, 1)) for k, n in (o.get("concurrency_groups") or {}).items()]
+    groups = [ConcurrencyGroup(k, _whole({f"concurrency_groups[{k!r}]": n}, f"concurrency_groups[{k!r}]", 1, 1)) for k, n in _dict(o, "concurrency_groups", "numbers of calls at once").items()]
     return TaskOptions(
         func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")),
         spread=_spread(o), label=func.split(":")[1] if func.count(":") == 2 else "",
         max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
         max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups,
         max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
-        namespace=(o.get("namespace") or namespace) if name else "", actor_name=name, detached=lifetime == "detached",
+        namespace=namespace if name else "", actor_name=name, detached=lifetime == "detached",
         get_if_exists=bool(o.get("get_if_exists")))
 
 
 def call(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a method's call."""
+    timeout(o)
     return TaskOptions(func=func, num_returns=_returns(o), max_retries=3, backpressure=_backpressure(o), label=_label(func, o),
-                       max_concurrency=1, max_pending_calls=-1, group=o.get("concurrency_group") or "")
+                       max_concurrency=1, max_pending_calls=-1, group=_text(o, "concurrency_group"))

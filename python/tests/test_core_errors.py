@@ -111,6 +111,56 @@ def test_what_can_never_be_done(node: Any) -> None:
         one.options(max_retrys=1)
 
 
+class Plain:
+    def f(self) -> int:
+        return 1
+
+
+_WRONG = {"num_cpus": (-1, "2", float("nan"), True), "num_gpus": ("1", [], -1), "memory": ("1g", 1.5, -1, float("nan"), float("inf"), True),
+          "resources": ([1], 5, {1: 1}, {"disk": "much"}), "timeout": ("x", float("nan"), True, []), "name": (5, b"x")}
+
+
+@pytest.mark.parametrize("option, values", _WRONG.items())
+def test_options_that_make_no_sense(option: str, values: Any) -> None:
+    for value in values:
+        for target in (lambda: 1, Plain):
+            with pytest.raises(x.InvalidError, match=f"^invalid argument: {option}.*: want"):
+                mobula.remote(**{option: value})(target)
+        with pytest.raises(x.InvalidError, match=f"^invalid argument: {option}.*: want"):
+            mobula.go_function("f").options(**{option: value})
+
+
+@pytest.mark.parametrize("option, values", [("namespace", (5,)), ("concurrency_groups", ([1], {1: 1}, {"io": "x"}, {"io": 0})),
+                                            ("max_concurrency", (0, 1.5))])
+def test_options_of_actors_that_make_no_sense(option: str, values: Any) -> None:
+    for value in values:
+        with pytest.raises(x.InvalidError, match=f"^invalid argument: {option}.*: want"):
+            mobula.remote(name="n", **{option: value})(Plain)
+
+
+def test_options_of_calls_that_make_no_sense(node: Any) -> None:
+    a = mobula.remote(Plain).remote()
+    for option, value in (("timeout", "x"), ("name", 5), ("concurrency_group", 5)):
+        with pytest.raises(x.InvalidError, match=f"^invalid argument: {option}.*: want"):
+            a.f.options(**{option: value})
+    one = mobula.remote(lambda: 1)
+    for timeout in (float("inf"), 1e300, np.int64(60)):  # as good as none, or one
+        assert get(one.options(timeout=timeout).remote()) == get(a.f.options(timeout=timeout).remote()) == 1
+    assert get(mobula.remote(Plain).options(timeout=float("inf")).remote().f.remote()) == 1
+    assert get(one.options(memory=1e6).remote()) == 1  # a whole number, though a float
+    with pytest.raises(x.DeadlineError):
+        get(one.options(timeout=-1e300).remote())
+    with mobula.Executor(1, timeout=float("inf")) as ex:
+        assert ex.submit(int).result() == 0
+
+
+def test_an_actor_is_no_base_class() -> None:
+    actor = mobula.remote(Plain)
+    with pytest.raises(TypeError, match=r"Plain is an actor: derive from the class itself, Plain.__wrapped__"):
+        exec("class Derived(actor): pass", {"actor": actor})
+    assert issubclass(type("Derived", (actor.__wrapped__,), {}), Plain)
+
+
 def test_an_exception_of_a_class_that_is_not_here(node: Any) -> None:
     @mobula.remote
     def raises() -> None:

@@ -48,6 +48,11 @@ class ActorClass:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._target.name} is an actor: make one with {self.__name__}.remote()")
 
+    def __mro_entries__(self, bases: Any) -> Any:
+        name = self.__name__
+        raise TypeError(f"{self._target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
+                        "what derives from it")
+
     def options(self, **options: Any) -> "ActorClass":
         return ActorClass(self._target, {**self._options, **options})
 
@@ -57,7 +62,7 @@ class ActorClass:
         sha = self._target.publish(c.welcome.job_dir)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
         o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
-        made = create(c, o, args, kwargs, self._options.get("timeout"))
+        made = create(c, o, args, kwargs, _options.timeout(self._options))
         return ActorHandle(made, self._target.name, sha, self._methods)
 
     def __reduce__(self) -> Any:
@@ -182,7 +187,7 @@ class ActorMethod:
         o = _options.call(func, said)
         self._returns = o.num_returns
         self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
-        self._timeout: Optional[float] = options.get("timeout")
+        self._timeout = _options.timeout(options)
 
     def options(self, **options: Any) -> "ActorMethod":
         all_options = {**self._options, **options}

@@ -75,7 +75,7 @@ class GoFunction:
         _positional(self.name, kwargs)
         c = _runtime.client()
         tc = _runtime.context(c)
-        tail = hot.spec_tail(deadline=deadline(self._options.get("timeout")))
+        tail = hot.spec_tail(deadline=deadline(_options.timeout(self._options)))
         return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -106,7 +106,7 @@ class GoActorClass:
         _positional(self.name, kwargs)
         c = _runtime.client()
         o = _options.actor(self.name, self._options, c.welcome.namespace, 1)
-        return GoActorHandle(create(c, o, args, {}, self._options.get("timeout"), _plain(self.name)), self.name)
+        return GoActorHandle(create(c, o, args, {}, _options.timeout(self._options), _plain(self.name)), self.name)
 
     def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
         """Finds an actor of this type by its name; NotFoundError where there is none."""

@@ -28,7 +28,7 @@ class RemoteFunction:
         self._for: Optional[Client] = None
         self._field = b""
         self._returns = 1
-        self._timeout: Optional[float] = options.get("timeout")
+        self._timeout = _options.timeout(options)
         if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
             self._options["num_returns"] = "streaming"
         _options.task("", self._options)  # what is wrong is said where it is written
