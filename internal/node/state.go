@@ -200,5 +200,5 @@ func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorR
 		return state.ActorReply{}, got.Err
 	}
 	id, err := parseActor(rec.Actor)
-	return state.ActorReply{Actor: id[:]}, err
+	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job)}, err
 }

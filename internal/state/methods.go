@@ -83,13 +83,16 @@ type SecedeRequest struct {
 	Back   bool   `json:"back,omitempty"`
 }
 
-// ActorRequest asks for a named actor; ActorReply has its id, 16 bytes.
+// ActorRequest asks for a named actor.
 type ActorRequest struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// ActorReply answers an ActorRequest.
+// ActorReply answers an ActorRequest. With its type's name and its job's directory a program that has the id alone may find there
+// what the actor's maker wrote of the type, and need not ask the actor.
 type ActorReply struct {
-	Actor []byte `json:"actor"`
+	Actor  []byte `json:"actor"` // its id, 16 bytes
+	Type   string `json:"type,omitempty"`
+	JobDir string `json:"job_dir,omitempty"`
 }

@@ -145,7 +145,7 @@ func TestShapesTravel(t *testing.T) {
 		&Memory{Objects: Page[Object]{Rows: []Object{{ID: "a:0", Size: 5}}}},
 		&Explanation{ID: "a", Next: &Explanation{ID: "b", Details: []string{"x"}}},
 		&Page[Worker]{Rows: []Worker{{LeaseIDs: []uint64{1, 2}}}}, &Page[Actor]{Rows: []Actor{}}, &Page[Component]{Rows: []Component{{Path: "root"}}},
-		&Text{Body: []byte{1, 2}}, &ActorReply{Actor: make([]byte, 16)}, &Query{Filters: []Filter{{"a", true, "b"}}, Limit: 3},
+		&Text{Body: []byte{1, 2}}, &ActorReply{Actor: make([]byte, 16), Type: "t", JobDir: "/d"}, &Query{Filters: []Filter{{"a", true, "b"}}, Limit: 3},
 	} {
 		b, err := cbor.Marshal(v)
 		if err != nil {

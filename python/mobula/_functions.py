@@ -15,14 +15,17 @@ The arguments of a Python function are its positional ones, then its keyword one
 argument of the layout META_KWARGS holds their names, each ended by a zero byte. A reference as an argument is passed as its
 value.
 
-Who has found an actor by its name does not know how its methods are called: the method METHODS, which every actor has, gives
-their table (method_table).
+Who has found an actor by its name does not know how its methods are called. Their table (method_table) is in the file
+<sha256 hex>.methods beside the class, as JSON, which who makes a named actor writes first; the node tells with the name which class it is, and
+where. An actor whose maker is no Python program has none: there the method METHODS, which every actor has, gives the table, in
+its turn among the actor's calls.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import os
 import pickle
 import tempfile
@@ -73,14 +76,21 @@ class Exported:
             self._dirs.add(job_dir)
         return self.sha
 
+    def publish_methods(self, job_dir: str, methods: dict[str, tuple[int, str]]) -> None:
+        """Makes sure that who finds an actor of this class by its name can call it at once."""
+        write(job_dir, self.publish(job_dir) + _METHODS_FILE, json.dumps(methods).encode())
+
     def __reduce__(self) -> Any:  # one that travels keeps only what it stands for
         return Exported, (self.target,)
 
 
-def write(job_dir: str, sha: str, data: bytes) -> None:
+_METHODS_FILE = ".methods"
+
+
+def write(job_dir: str, name: str, data: bytes) -> None:
     """Writes a function's file, whole or not at all."""
     folder = os.path.join(job_dir, "functions")
-    path = os.path.join(folder, sha)
+    path = os.path.join(folder, name)
     if os.path.exists(path):
         return
     os.makedirs(folder, 0o700, exist_ok=True)
@@ -148,6 +158,18 @@ def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
             n = -1 if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) else 1
         out[name] = (count_returns(n), said.get("concurrency_group", ""))
     return out
+
+
+def published_methods(job_dir: str, func: str) -> Optional[dict[str, tuple[int, str]]]:
+    """The methods of the actor that func made, as its maker wrote them; None where it did not."""
+    kind, _, sha = (func.split(":", 2) + ["", ""])[:3]
+    if kind != "py" or not sha or not job_dir:
+        return None
+    try:
+        with open(os.path.join(job_dir, "functions", sha + _METHODS_FILE), "rb") as file:
+            return {name: (returns, group) for name, (returns, group) in json.load(file).items()}
+    except OSError:
+        return None
 
 
 def count_returns(n: Any) -> int:

@@ -276,6 +276,34 @@ def test_actors(node: Any) -> None:
         mobula.get(Counter.remote(1, 2, 3).inc.remote(), timeout=30)
 
 
+def test_an_actor_is_found_by_its_name_while_it_is_busy(node: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    @mobula.remote
+    class Busy:
+        def hold(self, path: str) -> str:
+            until(lambda: os.path.exists(path))
+            return "held"
+
+        @mobula.method(num_returns=2)
+        def pair(self) -> tuple[int, int]:
+            return 1, 2
+
+        def count(self, n: int) -> Iterator[int]:
+            yield from range(n)
+
+    monkeypatch.setattr("mobula._api.actors.LEARN_TIMEOUT", 1.0)  # what is asked of the actor itself is not answered in this time
+    free = tmp_path / "free"
+    a = Busy.options(name="busy").remote()
+    held = a.hold.remote(str(free))
+    found = mobula.get_actor("busy")
+    pair, items = found.pair.remote(), found.count.remote(3)
+    assert mobula.wait([held], timeout=0)[0] == []
+    with pytest.raises(AttributeError, match="actor busy has no method 'none'"):
+        found.none
+    free.touch()
+    assert mobula.get(held, timeout=30) == "held" and mobula.get(pair, timeout=30) == [1, 2]
+    assert [mobula.get(r, timeout=30) for r in items] == [0, 1, 2]
+
+
 def test_an_actor_that_is_killed_comes_back(node: Any) -> None:
     c = Counter.options(max_restarts=1, max_task_retries=1).remote(1)
     assert mobula.get(c.inc.remote(), timeout=30) == 2
@@ -357,6 +385,7 @@ def test_a_detached_actor_outlives_its_driver(kept: Any) -> None:
         Counter.options(name="lives", lifetime="detached").remote(5)
     with mobula.init(kept.address):
         found = mobula.get_actor("lives")
+        assert "inc" in found._repr_html_()  # what methods it has is known of another job's too
         assert mobula.get(found.inc.remote(), timeout=30) == 6
         mobula.kill(found)
         with pytest.raises(x.ActorError):  # of another job: that it is dead may be news here

@@ -62,6 +62,8 @@ class ActorClass:
         sha = self._target.publish(c.welcome.job_dir)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
         o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
+        if o.actor_name:
+            self._target.publish_methods(c.welcome.job_dir, self._methods)
         made = create(c, o, args, kwargs, _options.timeout(self._options))
         return ActorHandle(made, self._target.name, sha, self._methods)
 
@@ -123,7 +125,7 @@ class ActorHandle:
         return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode)
 
     def _learn(self) -> dict[str, tuple[int, str]]:
-        """Asks the actor what methods it has, which who found it by name does not know."""
+        """Asks the actor what methods it has, which its maker did not write. The answer comes in its turn among the actor's calls."""
         ask = self._method(_functions.METHODS, 1, "")
         try:
             found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
@@ -227,17 +229,18 @@ def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
 
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
     """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
-    return ActorHandle(find(name, namespace), name, "0", None)
+    handle, methods = look_up(name, namespace)
+    return ActorHandle(handle, name, "0", methods)
 
 
-def find(name: str, namespace: Optional[str]) -> Handle:
-    """A handle on the creation of the actor that has a name."""
+def look_up(name: str, namespace: Optional[str]) -> tuple[Handle, Optional[dict[str, tuple[int, str]]]]:
+    """A handle on the creation of the actor that has a name, and its methods where its maker wrote them."""
     c = _runtime.client()
     reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
     id = reply.get("actor") or b""
     if len(id) != 16:
         raise NotFoundError(f"actor {name!r}")
-    return c.bind(_ids.return_id(id, 0))
+    return c.bind(_ids.return_id(id, 0)), _functions.published_methods(reply.get("job_dir") or "", reply.get("type") or "")
 
 
 def _bind_cbor(id: bytes, tag: int) -> Any:

@@ -14,7 +14,7 @@ from .._client import Handle
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError, NotEncodableError
-from .actors import ActorHandle, ActorMethod, create, find
+from .actors import ActorHandle, ActorMethod, create, look_up
 from .calls import Encoder, deadline, submit
 
 
@@ -110,7 +110,7 @@ class GoActorClass:
 
     def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
         """Finds an actor of this type by its name; NotFoundError where there is none."""
-        return GoActorHandle(find(name, namespace), self.name)
+        return GoActorHandle(look_up(name, namespace)[0], self.name)
 
     def bind(self, actor: ActorHandle) -> "GoActorHandle":
         """The handle of an actor of this type that came in a value, which does not say what type it is of."""
