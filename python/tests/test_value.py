@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import pickle
+import sys
 import threading
+import types
 from typing import Any
 
 import cbor2
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -180,6 +184,34 @@ def test_what_cannot_be_pickled_is_named() -> None:
 
 def test_lambdas_and_classes_of_main_go_by_value() -> None:
     assert trip(lambda x: x + 1)(2) == 3
+
+
+def test_modules_that_cloudpickle_was_told_of_go_by_value(monkeypatch: Any) -> None:
+    package, there = types.ModuleType("only"), types.ModuleType("only.there")
+    for module in (package, there):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("V = 1\ndef f(): return V\nclass C:\n    v = 1\n    def get(self): return self.v", there.__dict__)
+
+    def sent(x: Any) -> Any:
+        """The value in a process that has the module as it was before, or has none."""
+        e = v.encode(x, INLINE)
+        with monkeypatch.context() as m:
+            for module in (package, there):
+                m.delitem(sys.modules, module.__name__)
+            return v.decode(e.meta, flat(e))
+
+    for x in (there.f, there.C(), [there.C]):
+        with pytest.raises(ModuleNotFoundError):
+            sent(x)
+    cloudpickle.register_pickle_by_value(package)
+    try:
+        assert sent(there.f)() == 1 and sent(functools.partial(there.f))() == 1
+        assert sent({"k": [there.C()]})["k"][0].get() == sent([there.C])[0].v == 1
+        assert trip({"only": "text"}) == {"only": "text"} and trip(collections.OrderedDict(a=1)) == {"a": 1}
+    finally:
+        cloudpickle.unregister_pickle_by_value(package)
+    with pytest.raises(ModuleNotFoundError):
+        sent(there.f)
 
 
 def test_malformed_values() -> None:
