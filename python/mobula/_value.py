@@ -289,6 +289,12 @@ def by_name(data: bytes) -> bool:
     return not registered or not any(module.encode() in data for module in registered)
 
 
+def by_value(module: str) -> bool:
+    """Whether cloudpickle was told to take a module, or a package that it is in, by value."""
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return bool(registered) and any(module == m or module.startswith(m + ".") for m in registered)
+
+
 def _name(x: Any) -> str:
     text = repr(x) if not isinstance(x, type) else x.__qualname__
     cls = type(x)

@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 import time
+import types
 from typing import Any, Iterator
 
 import cloudpickle
@@ -259,6 +260,24 @@ def test_tasks_of_which_the_same_is_said_are_one(node: Any, shipped: Any) -> Non
             total = delayed(sum)(list(parts))
         assert total.compute(scheduler=get, optimize_graph=False) == 6
         assert len(shipped[-1].chains) == tasks
+
+
+def test_modules_that_cloudpickle_was_told_of_go_by_value(node: Any, monkeypatch: Any) -> None:
+    there = types.ModuleType("only_here")  # which no worker can import
+    monkeypatch.setitem(sys.modules, "only_here", there)
+    exec("V = 1\ndef f(x): return x + V\nclass C:\n    def __init__(self, v=1): self.v = v", there.__dict__)
+    graphs: list[tuple[dict[Any, Any], int]] = [({"a": (there.f, 1), "b": (there.f, "a")}, 3), ({"a": (map, there.f, [1]), "b": (sum, "a")}, 2),
+                                                ({"a": (there.C, 4), "b": (getattr, "a", "v")}, 4),
+                                                ({"a": there.C(5), "b": (lambda c: c.v, "a")}, 5)]
+    cloudpickle.register_pickle_by_value(there)
+    try:
+        for dsk, want in graphs:
+            assert get(dsk, "b") == want
+    finally:
+        cloudpickle.unregister_pickle_by_value(there)
+    for dsk, _ in graphs:
+        with pytest.raises(ModuleNotFoundError, match="only_here"):
+            get(dsk, "b")
 
 
 def test_intermediates_are_freed_while_the_graph_runs(node: Any, shipped: Any) -> None:

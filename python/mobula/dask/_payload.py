@@ -94,7 +94,7 @@ class Writer:
             data = pickle.dumps((tuple(parts), keys, literals, indices), 5)
         except Exception:
             return None
-        return _NOTHING_ELSE + data if b"__main__" not in data else None
+        return _NOTHING_ELSE + data if _value.STACK_GLOBAL not in data or _value.by_name(data) else None
 
     def _named(self, f: Any) -> Any:
         """A function as its parts have it: itself if a worker finds it by name, or its hash. None for what else can be called."""
@@ -114,7 +114,7 @@ class Writer:
         try:
             _Pickler(out, self, buffers).dump(x)
             data = out.getvalue()
-            if b"__main__" not in data:
+            if _value.by_name(data):
                 return data
         except MobulaError:
             raise
@@ -176,11 +176,12 @@ class _Pickler(pickle.Pickler):
 
 def _by_name(f: Any) -> bool:
     """Whether a worker finds the function, or class, by its module and name."""
-    if f.__module__ == "__main__" or "<" in f.__qualname__:
+    module: str = f.__module__ or ""
+    if module == "__main__" or "<" in f.__qualname__ or _value.by_value(module):
         return False
     import sys
 
-    found: Any = sys.modules.get(f.__module__)
+    found: Any = sys.modules.get(module)
     for part in f.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is f
