@@ -57,8 +57,27 @@ def remade(cls: type[X], args: tuple[Any, ...], said: Mapping[str, Any]) -> X:
     return made(cls, cls, args, said)
 
 
+class _Portable:
+    """Is pickled as an exception of its parts."""
+
+    def __init__(self, x: BaseException) -> None:
+        self._x = x
+
+    def __reduce__(self) -> Any:
+        x = self._x
+        return remade, (type(x), portable(x.args), {k: portable(v) for k, v in fields(x).items()})
+
+
+def portable(v: Any) -> Any:
+    """What stands for a value in a pickle: exceptions, also in lists and tuples, by their parts, unless their class has a pickle of its
+    own."""
+    if isinstance(v, BaseException):
+        return v if hasattr(type(v).__reduce__, "__code__") else _Portable(v)
+    return type(v)(map(portable, v)) if type(v) in (list, tuple) else v
+
+
 def _builtin(cls: type[BaseException]) -> type[BaseException]:
     return next(c for c in cls.__mro__ if c.__module__ == "builtins")
 
 
-__all__ = ["fields", "made", "remade"]
+__all__ = ["fields", "made", "portable", "remade"]

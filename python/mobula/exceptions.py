@@ -81,7 +81,7 @@ class TaskError(MobulaError):
         return super().__str__()
 
     def __reduce__(self) -> Any:
-        return _remake_task, (self.cause, self.remote_traceback, *self._said(), self.task)
+        return _remake_task, (_exception_parts.portable(self.cause), self.remote_traceback, *self._said(), self.task)
 
 
 class WorkerCrashedError(MobulaError):

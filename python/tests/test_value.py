@@ -281,7 +281,8 @@ def through(x: BaseException) -> Any:
 def test_exceptions_whose_constructors_cannot_be_called_again(x: Exception) -> None:
     got = through(x)
     assert isinstance(got, TaskError) and isinstance(got, type(x)) and type(got.cause) is type(x) and str(got.cause) == str(x)
-    for e in (got, got.cause):
+    again = pickle.loads(pickle.dumps(got))
+    for e in (got, got.cause, again, again.cause):
         assert e.args == x.args
         assert {k: w for k, w in vars(x).items() if k not in vars(MobulaError("")) and k != "lock"}.items() <= vars(e).items()
     outer = through(got)  # one task's is another's
@@ -291,7 +292,7 @@ def test_exceptions_whose_constructors_cannot_be_called_again(x: Exception) -> N
 def test_fields_of_exceptions() -> None:
     for x in (FileNotFoundError(2, "no", "a", None, "b"), Gone("/nowhere", why="moved")):
         got = through(x)
-        for e in (got, got.cause):
+        for e in (got, got.cause, pickle.loads(pickle.dumps(got))):
             assert (e.errno, e.strerror, e.filename, e.filename2) == (2, x.strerror, x.filename, x.filename2)
     for got in (through(ImportError("no", name="mod", path="p")), pickle.loads(pickle.dumps(through(ImportError("no", name="mod", path="p"))))):
         assert (got.name, got.path, got.cause.name) == ("mod", "p", "mod") and to_wire(got).name == "f"
@@ -308,7 +309,7 @@ def test_groups_of_exceptions() -> None:
         assert str(got).startswith("f: ") and to_wire(got).msg.startswith("f: ")
         caught: list[Any] = []
         try:
-            raise got
+            raise pickle.loads(pickle.dumps(got))
         except* ValueError as some:
             caught += some.exceptions
         except* Odd as some:
