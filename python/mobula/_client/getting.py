@@ -201,8 +201,8 @@ class Getter:
     # ---- without a thread that waits
 
     def when(self, h: Handle, f: Callable[[Found], None]) -> None:
-        """Calls f with h's value, or error, once it can be had without a wait, from whichever thread learns it. Who takes it no more
-        gives its pin back by letting go of it."""
+        """Calls f with h's value, or error, once it can be had without a wait, from whichever thread learns it. The share of a pin
+        that comes with it is given back when that goes."""
         c = self._client
         with self._lock:
             res = h.res
