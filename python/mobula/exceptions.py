@@ -317,13 +317,17 @@ _combined: dict[type[BaseException], type[TaskError]] = {}
 
 def task_error(cause: Optional[BaseException], traceback: str, message: str, name: str = "",
                task: str = "", causes: tuple[MobulaError, ...] = ()) -> TaskError:
-    """Makes a TaskError that is also an instance of the cause's type, where such a class can be."""
+    """Makes a TaskError that is also an instance of the cause's type, where such a class can be. Of a task that let another's error
+    through it is the type of what the first one raised."""
     err: Optional[TaskError] = None
-    if cause is not None and not isinstance(cause, TaskError):
-        cls = _class_for(type(cause))
+    first = cause
+    while isinstance(first, TaskError):
+        first = first.cause
+    if first is not None:
+        cls = _class_for(type(first))
         if cls is not TaskError:
             try:
-                err = _exception_parts.made(cls, type(cause), cause.args, _exception_parts.fields(cause))
+                err = _exception_parts.made(cls, type(first), first.args, _exception_parts.fields(first))
             except Exception:
                 pass  # a type that cannot be made like this: the plain error has it as its cause
     if err is None:

@@ -129,6 +129,13 @@ def test_errors(mini: MiniNode) -> None:
         mobula.get(mobula.remote(lambda: (i for i in ())).remote())
 
 
+def test_an_error_that_a_task_lets_through_is_of_its_type_still(mini: MiniNode) -> None:
+    with pytest.raises(KeyError) as e:
+        mobula.get(fails.remote(x.task_error(KeyError("k"), "", "of another")), timeout=20)
+    assert isinstance(e.value, x.TaskError) and isinstance(e.value.cause, KeyError) and isinstance(e.value.cause.cause, KeyError)
+    assert e.value.args == ("k",)
+
+
 @pytest.mark.parametrize("kind, own", [("exit", SystemExit), ("interrupt", KeyboardInterrupt), ("close", GeneratorExit),
                                        ("cancelled", asyncio.CancelledError), ("stop", StopIteration), ("astop", StopAsyncIteration)])
 def test_what_ends_a_task_ends_no_driver(mini: MiniNode, kind: str, own: type[BaseException]) -> None:
