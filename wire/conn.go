@@ -20,6 +20,7 @@ type Config struct {
 	SoftBacklog      int           // bytes not yet written above which Send waits; default 4 MiB
 	HardBacklog      int           // bytes above which TrySend refuses; default 64 MiB
 	WriteTimeout     time.Duration // the other side reads nothing for so long: the connection fails; default 60 s
+	Patient          bool          // it fails only if the process at the other end is gone too: one that is stopped is waited for
 	Linger           time.Duration // Close waits so long for what is not yet written; default 5 s
 	HandshakeTimeout time.Duration // for the first message either way; default 5 s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"reflect"
 	"sync"
 	"testing"
@@ -76,11 +77,14 @@ func TestSendWaitsForRoomAndTrySendDoesNot(t *testing.T) {
 		}
 	}
 	wantErr(t, a.TrySend(&Drain{}), errs.ErrBacklog, "3145728")
-	waiting := make(chan error, 1)
+	waiting := make(chan error, 2)
 	go func() { waiting <- a.Send(&Drain{}) }()
+	go func() { waiting <- a.AwaitRoom() }()
 	got := recvN(t, b, sent+1)
-	if err := <-waiting; err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := <-waiting; err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, m := range got[:sent] {
 		if p := m.(*PutValue); len(p.Value.Data) != 400_000 || p.Value.Data[0] != byte(i) {
@@ -150,15 +154,61 @@ func TestWriteTimeoutFailsTheConnection(t *testing.T) {
 	wantErr(t, a.Close(), errs.ErrDisconnected)
 }
 
+// A patient connection outlasts the time in which another one fails, while the process at its end
+// lives, however little that reads.
+func TestAPatientConnectionWaitsForAProcessThatLives(t *testing.T) {
+	cfg := Config{WriteTimeout: 10 * time.Millisecond, SoftBacklog: 1 << 20, Patient: true}
+	a, b := connPair(t, cfg)
+	fillUp(t, a)
+	cfg.Patient = false
+	other, _ := connPair(t, cfg)
+	fillUp(t, other)
+	wantErr(t, other.AwaitRoom(), errs.ErrDisconnected, "read nothing for 10ms") // a has had as long
+	if err := a.TrySend(&Drain{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		batch, err := b.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, last := batch[len(batch)-1].(*Drain); last {
+			break
+		}
+	}
+	if err := a.AwaitRoom(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The process has ended and a child of it may hold the socket: nobody reads any more.
+func TestAPatientConnectionFailsWhenTheProcessHasEnded(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := connPair(t, Config{WriteTimeout: 10 * time.Millisecond, SoftBacklog: 1 << 20, Patient: true})
+	a.peer.PID = int32(cmd.Process.Pid)
+	fillUp(t, a)
+	wantErr(t, a.AwaitRoom(), errs.ErrDisconnected, "read nothing for 10ms") // not yet waited for: still in the table of processes
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if a.peer.lives() {
+		t.Error("a process that was waited for lives")
+	}
+}
+
 func TestFailEndsWaits(t *testing.T) {
 	a, _ := connPair(t, Config{SoftBacklog: 1 << 20})
 	fillUp(t, a)
 	mine := errs.New(errs.CodeOutOfMemory, "mine")
-	results := make(chan error, 2)
+	results := make(chan error, 3)
 	go func() { _, err := a.Recv(); results <- err }()
 	go func() { results <- a.Send(&Drain{}) }()
+	go func() { results <- a.AwaitRoom() }()
 	a.Fail(mine)
-	for range 2 {
+	for range 3 {
 		if err := <-results; err != mine {
 			t.Errorf("a wait ended with %v", err)
 		}

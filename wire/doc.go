@@ -29,7 +29,8 @@
 // bytes alone, and the messages not yet written; nothing else is kept. Send
 // waits while more than Config.SoftBacklog is unwritten, TrySend never does, Recv waits
 // for a message; Close, Fail, or the end of the other process ends every wait. A
-// connection whose other side reads nothing for Config.WriteTimeout fails. Listener owns
+// connection whose other side reads nothing for Config.WriteTimeout fails, a patient one
+// (Config.Patient) only if that process is gone (docs/decisions/0013). Listener owns
 // the socket file, its lock, and a goroutine a connection. While messages go to and fro one by
 // one, Recv waits in a system call instead, and through a Lender the goroutine that waits for
 // an answer reads it itself (docs/decisions/0006).

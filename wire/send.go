@@ -35,9 +35,17 @@ func (c *Conn) SendContext(ctx context.Context, msgs ...Msg) error {
 }
 
 // TrySend is Send that never waits: with more than Config.HardBacklog bytes unwritten it
-// sends nothing and returns errs.ErrBacklog. For actors; the caller decides what becomes
-// of a client that does not read.
+// sends nothing and returns errs.ErrBacklog. For actors; the caller keeps what was refused,
+// and sends it after AwaitRoom.
 func (c *Conn) TrySend(msgs ...Msg) error { return c.send(context.Background(), true, nil, msgs) }
+
+// AwaitRoom waits until no more than Config.SoftBacklog bytes are unwritten; the error is why
+// the connection is over.
+func (c *Conn) AwaitRoom() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.admit(context.Background(), false)
+}
 
 // SendFD is TrySend of one message with a descriptor: the other side gets f in
 // MapFile.Opened, or from Dial with the Welcome. The caller may close f afterwards.
@@ -257,7 +265,7 @@ func (c *Conn) finishSlow() {
 }
 
 // slow writes the batch under way to its end. It fails the connection when the other
-// side takes nothing for Config.WriteTimeout.
+// side takes nothing for Config.WriteTimeout; see Config.Patient.
 func (c *Conn) slow() bool {
 	for len(c.rest) > 0 {
 		if err := c.sock.write(c.waitFn); err != nil || c.sndErr != nil {
@@ -305,7 +313,8 @@ func (c *Conn) try(uintptr) bool {
 	return true
 }
 
-// wait is try that waits, for Config.WriteTimeout, until the socket takes something.
+// wait is try that waits until the socket takes something: for Config.WriteTimeout, and once
+// more each time that finds a patient connection's other side alive.
 func (c *Conn) wait(uintptr) bool {
 	var until time.Time
 	for {
@@ -315,7 +324,7 @@ func (c *Conn) wait(uintptr) bool {
 			return true
 		}
 		now := time.Now()
-		if until.IsZero() {
+		if until.IsZero() || !now.Before(until) && c.cfg.Patient && c.peer.lives() {
 			until = now.Add(c.cfg.WriteTimeout)
 		}
 		if !now.Before(until) {

@@ -158,6 +158,21 @@ type Peer struct {
 	UID, GID uint32
 }
 
+// lives tells whether the process runs, or is stopped: what it has not read it may still read.
+// Its socket alone does not say so, a child of a process that was killed may hold that.
+func (p Peer) lives() bool {
+	if p.PID <= 0 { // of another PID namespace
+		return false
+	}
+	fd, err := unix.PidfdOpen(int(p.PID), 0)
+	if err != nil {
+		return err != unix.ESRCH // a kernel that refuses to say; else it is gone
+	}
+	defer func() { _ = unix.Close(fd) }() // only asked
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return n == 0 || err != nil // readable: it has ended, waited for or not
+}
+
 func peerOf(uc *net.UnixConn) (Peer, error) {
 	rc, err := uc.SyscallConn()
 	if err != nil {

@@ -13,7 +13,8 @@
 // A client's messages arrive in batches, in order. Create, Abort, Unpin and the store's
 // Holdings go to the store, Request to a goroutine of its own, everything else to the owner
 // of the job that the message's id names. Messages to a client are queued on its session
-// and leave when the sender has stepped its batch.
+// and leave when the sender has stepped its batch; those for a client that does not read stay
+// there until it does (docs/decisions/0013).
 //
 // # What blocks
 //

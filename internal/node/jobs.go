@@ -105,14 +105,14 @@ func loggedJobs(dir string) []ids.JobID {
 func (n *Node) sayOver(job ids.JobID) {
 	for _, s := range n.clients.all() {
 		if s.job == job && s.role == wire.RoleDriver {
-			s.Push(jobOver(job))
+			s.Push(n.jobOver(job))
 			s.Flush()
 		}
 	}
 }
 
-func jobOver(job ids.JobID) *wire.Bye {
-	return &wire.Bye{Err: errs.New(errs.CodeOwnerDied, "job %v has ended: its driver was gone", job)}
+func (n *Node) jobOver(job ids.JobID) *wire.Bye {
+	return &wire.Bye{Err: errs.New(errs.CodeOwnerDied, "job %v has ended: its driver was gone%s", job, n.whyCut(job))}
 }
 
 // jobEnded clears up after a job, of which its owner says that nothing is left.

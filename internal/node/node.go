@@ -73,6 +73,7 @@ type Node struct {
 	arrivals   map[ids.ClientID]*arrival     // guarded by mu: workers whose registration is not yet answered
 	returns    map[ids.JobID]int             // guarded by mu: the last return of the job's driver
 	lastReturn int                           // guarded by mu: of any driver, counted
+	cut        map[ids.JobID]*errs.Error     // guarded by mu: why a job's driver was cut off, if it was; outlives the job
 	stuck      error                         // guarded by mu: what in this process would not end
 }
 
@@ -90,6 +91,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, epoch: uint64(time.Now().UnixNano()),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
+		cut: make(map[ids.JobID]*errs.Error),
 	}
 	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())

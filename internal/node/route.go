@@ -68,7 +68,7 @@ func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []
 	o := n.jobs.get(job)
 	if o == nil {
 		if s.role == wire.RoleDriver && s.job == job {
-			s.Push(jobOver(job))
+			s.Push(n.jobOver(job))
 			s.Flush()
 		}
 		return nil // else nobody waits for an answer any more

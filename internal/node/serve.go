@@ -34,7 +34,7 @@ func (n *Node) Address() string { return filepath.Join(n.dir, SocketName) }
 
 // listen opens the socket and serves it.
 func (n *Node) listen() error {
-	l, err := wire.Listen(n.Address(), wire.Config{})
+	l, err := wire.Listen(n.Address(), wire.Config{Patient: true}) // a client that is slow is no client that is lost: decision 0013
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 		return nil, nil
 	}
 	if n.jobs.get(h.Job) == nil {
-		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more", h.Job, n.cfg.Name)
+		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more%s", h.Job, n.cfg.Name, n.whyCut(h.Job))
 	}
 	if !tokenMatches(n.token(h.Job, h.Client), h.Token) {
 		return nil, errs.New(errs.CodePermission, "client %v does not own job %v", h.Client, h.Job)
@@ -217,8 +217,34 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
 		if errors.Is(err, errs.ErrProtocol) {
 			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
 		}
-		n.leave(s, departure(s, err))
+		why := departure(s, err)
+		if !c.Gone() && !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
+			n.noteCut(s, why)
+		}
+		n.leave(s, why)
 	}}
+}
+
+// noteCut says that the node, and not the client, has ended a connection: a driver that comes
+// back hears why its job is gone.
+func (n *Node) noteCut(s *session, why *errs.Error) {
+	n.cfg.Logger.Warn("a client was cut off", "client", s.id, "pid", s.pid, "job", s.job, "err", why)
+	if s.role == wire.RoleDriver {
+		n.mu.Lock()
+		n.cut[s.job] = why
+		n.mu.Unlock()
+	}
+}
+
+// whyCut is the end of a sentence about a job that is over: why its driver was cut off; empty if
+// it left by itself.
+func (n *Node) whyCut(job ids.JobID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if why := n.cut[job]; why != nil {
+		return fmt.Sprintf(": the node had cut its driver off: %v", why)
+	}
+	return ""
 }
 
 // receive passes on what a client says until it says no more.

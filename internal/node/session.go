@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -166,8 +167,9 @@ func (o *socket) Push(m wire.Msg) {
 	o.mu.Unlock()
 }
 
-// Flush hands the queue to the connection. A client that reads nothing until its backlog
-// is full is cut off: an actor does not wait for it.
+// Flush hands the queue to the connection. Of a client that reads nothing until its backlog
+// is full the rest stays here, as the messages that they are, until there is room: nobody waits
+// for it but a goroutine of the outlet's own.
 func (o *socket) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,8 +181,15 @@ func (o *socket) Flush() {
 		batch := o.pending
 		o.pending = o.spare[:0]
 		o.mu.Unlock()
-		if err := o.write(batch); err != nil {
-			o.conn.Fail(err)
+		n, err := o.write(batch)
+		if errors.Is(err, errs.ErrBacklog) {
+			go o.trickle(batch, n) // it has the role now
+			o.mu.Lock()
+			o.spare = nil
+			return
+		}
+		if err != nil {
+			o.fail(err)
 		}
 		clear(batch)
 		o.mu.Lock()
@@ -189,24 +198,70 @@ func (o *socket) Flush() {
 	o.busy = false
 }
 
-// write sends a batch; a message with a descriptor goes by itself, in its turn.
-func (o *socket) write(batch []wire.Msg) error {
+// aTrickle is how many messages follow each time that the connection has room.
+const aTrickle = 64
+
+// trickle sends what is left of a batch as the client reads, and then gives the role back. It
+// ends with the connection.
+func (o *socket) trickle(batch []wire.Msg, sent int) {
+	clear(batch[:sent])
+	for sent < len(batch) {
+		if o.conn.AwaitRoom() != nil {
+			break // the connection is over
+		}
+		some := batch[sent:min(len(batch), sent+aTrickle)]
+		n, err := o.write(some)
+		if err != nil && !errors.Is(err, errs.ErrBacklog) {
+			o.fail(err)
+			break
+		}
+		clear(some[:n])
+		sent += n
+	}
+	for _, m := range batch[sent:] {
+		if f, ok := m.(*wire.MapFile); ok && f.Opened != nil {
+			_ = f.Opened.Close() // a copy of ours
+		}
+	}
+	o.mu.Lock()
+	o.busy = false
+	o.mu.Unlock()
+	o.Flush()
+}
+
+// write sends a batch, and tells how many of it went; a message with a descriptor goes by itself,
+// in its turn.
+func (o *socket) write(batch []wire.Msg) (sent int, err error) {
 	for i, m := range batch {
 		f, ok := m.(*wire.MapFile)
 		if !ok || f.Opened == nil {
 			continue
 		}
-		if err := o.conn.TrySend(batch[:i]...); err != nil {
-			return err
+		if err := o.conn.TrySend(batch[sent:i]...); err != nil {
+			return sent, err
 		}
 		err := o.conn.SendFD(m, f.Opened)
+		if errors.Is(err, errs.ErrBacklog) {
+			return i, err
+		}
 		_ = f.Opened.Close() // a copy of ours
 		if err != nil {
-			return err
+			return i, err
 		}
-		return o.write(batch[i+1:])
+		sent = i + 1
 	}
-	return o.conn.TrySend(batch...)
+	if err := o.conn.TrySend(batch[sent:]...); err != nil {
+		return sent, err
+	}
+	return len(batch), nil
+}
+
+// fail ends the connection after an error of a send, unless it is closing: then what was sent
+// before is still being written.
+func (o *socket) fail(err error) {
+	if !errors.Is(err, errs.ErrShutdown) {
+		o.conn.Fail(err)
+	}
 }
 
 func (o *socket) Close() {

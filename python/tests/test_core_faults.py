@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -90,6 +91,42 @@ def test_c11_only_exceptions_of_these_types_are_tried_again(node: Any, dir: str)
             fails.options(retry_exceptions=wrong)
     with pytest.raises(x.InvalidError, match="errors of Go"):
         mobula.go_function("f", retry_exceptions=[Ours])
+
+
+# ---- a driver that does not read
+
+
+STOPPED = """
+import os, signal, sys
+import mobula
+
+@mobula.remote
+def large(i, path):
+    with open(path, "a") as f:
+        f.write("x")
+    return bytes([i % 256]) * 95_000
+
+with mobula.init(sys.argv[1]):
+    refs = [large.remote(i, sys.argv[2]) for i in range(1000)]
+    mobula.wait(refs, num_returns=len(refs), timeout=0.01)  # from now on the node sends each as it comes
+    os.kill(os.getpid(), signal.SIGSTOP)
+    assert mobula.get(refs, timeout=30) == [bytes([i % 256]) * 95_000 for i in range(1000)]
+    assert mobula.get(large.remote(7, sys.argv[2]), timeout=30)[0] == 7
+print("all there")
+"""
+
+
+def test_a_driver_that_is_stopped_loses_nothing(node: Any, dir: str) -> None:
+    """95 MB wait for a process that reads nothing: more than a socket takes, and than is encoded ahead."""
+    with subprocess.Popen([sys.executable, "-c", STOPPED, node.address, f"{dir}/made"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        try:
+            until(lambda: os.waitid(os.P_PID, driver.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG))
+            until(lambda: size(dir, "made") == 1000)
+            until(lambda: free() == 4)
+        finally:
+            driver.send_signal(signal.SIGCONT)
+        out, err = driver.communicate(timeout=60)
+    assert (out, driver.returncode) == ("all there\n", 0), err
 
 
 # ---- C12, C14: the ends of actors
