@@ -58,6 +58,10 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 		c.admit(s)
 		return
 	}
+	if err := c.tooMuch(s); err != nil {
+		c.refuseSet(s, err)
+		return
+	}
 	c.argWait = append(c.argWait, s)
 	c.admitArgs()
 	if !s.answered && c.findSet(e.Task, e.Attempt) == s {
@@ -69,6 +73,10 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 // admitArgs lets waiting sets in, in order, while running tasks' arguments stay within their share.
 // A set that would run alone is always let in, and one whose objects are all in use already: it takes nothing more.
 func (c *Core) admitArgs() {
+	if len(c.argWait) > 0 && c.now < c.argsAt {
+		c.wakeAt(c.argsAt)
+		return
+	}
 	most := c.share(c.cfg.ArgsFraction)
 	for len(c.argWait) > 0 && !c.argsFull {
 		s := c.argWait[0]
@@ -180,6 +188,12 @@ func (c *Core) dropSet(s *argSet) {
 		c.argsFull = false
 		return
 	}
+	c.dismiss(s)
+	s.objs = nil
+}
+
+// dismiss undoes admit.
+func (c *Core) dismiss(s *argSet) {
 	if !s.idle {
 		c.activate(s, false)
 	}
@@ -193,7 +207,7 @@ func (c *Core) dropSet(s *argSet) {
 		r.o.argPins--
 		c.settle(r.o)
 	}
-	s.objs = nil
+	s.admitted, s.missing, s.idle = false, 0, false
 }
 
 // failSet ends a set one of whose arguments cannot be had.
@@ -203,6 +217,68 @@ func (c *Core) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
 	}
 	c.dropSet(s)
 	c.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Err: err}})
+}
+
+// tooMuch says why a set can never be in memory: it is more than the segment and the files outside it may hold.
+func (c *Core) tooMuch(s *argSet) *errs.Error {
+	most := c.alloc.Limit() + c.cfg.FallbackBytes
+	if n := c.setBytes(s); n > most {
+		return errs.New(errs.CodeStoreFull, "%d objects of %d bytes have to be in memory together, and the store may hold %d: its limit is %d and its disk budget %d: raise one of the two, or take fewer at a time",
+			len(s.objs), n, most, c.alloc.Limit(), c.cfg.FallbackBytes)
+	}
+	return nil
+}
+
+// setBytes is what a set's objects have in bytes, each counted once.
+func (c *Core) setBytes(s *argSet) (n uint64) {
+	c.mark++
+	for _, r := range s.objs {
+		if r.o.mark != c.mark {
+			r.o.mark = c.mark
+			n += r.o.size
+		}
+	}
+	return n
+}
+
+// noRoom is a set for one of whose objects there is no room anywhere. Where others hold memory that
+// they may let go, the set gives up what it has, so that they can go on, and is let in again later;
+// else the room will never be there.
+func (c *Core) noRoom(s *argSet, err *errs.Error) {
+	switch {
+	case !s.admitted || c.findSet(s.req.Task, s.req.Attempt) != s:
+		return // with another of its objects
+	case s.answered || err.Code != errs.CodeStoreFull || c.alone(s):
+		err = errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), c.setBytes(s), err.Msg)
+		c.refuseSet(s, err)
+		return
+	}
+	c.log("a task waits: there is no room for its arguments beside what others hold", err)
+	c.dismiss(s)
+	c.argWait = append(c.argWait, s)
+	c.argsAt = c.after(c.cfg.Stall)
+	c.wakeAt(c.argsAt)
+}
+
+// alone tells whether nobody but an admitted set, which has no room, holds any memory.
+func (c *Core) alone(s *argSet) bool {
+	if len(c.held)+len(c.old)+len(c.grants)+len(c.draining) > 0 || c.recovering {
+		return false
+	}
+	for _, l := range c.sets {
+		for _, x := range l {
+			if x != s && x.admitted {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// refuseSet ends a set that cannot be in memory; its objects are kept.
+func (c *Core) refuseSet(s *argSet, err *errs.Error) {
+	c.dropSet(s)
+	c.emit(ToOwner{s.req.Job, ArgsRefused{Task: s.req.Task, Attempt: s.req.Attempt, Err: err}})
 }
 
 // argsIdle takes a task's arguments out of the count while it waits in a get.

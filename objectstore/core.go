@@ -50,7 +50,8 @@ type Core struct {
 	fallbackBytes                          uint64 // of fallback files
 	argBytes                               uint64
 	activeSets                             int
-	argsFull                               bool // the head of argWait does not fit
+	argsFull                               bool  // the head of argWait does not fit
+	argsAt                                 int64 // nobody of argWait is let in before
 	mark                                   uint64
 	draining                               []drain           // that an earlier core's reads may still fill
 	recovering                             bool              // Drained is to come: no spill I/O before it

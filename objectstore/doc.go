@@ -29,7 +29,7 @@
 // # Errors
 //
 // CodeObjectTooLarge, CodeStoreFull, CodeOutOfDisk and CodeSegmentUnavailable in wire.Created, and in wire.Resolved
-// and Lost of a restore without room (the object is kept then); CodeObjectLost and CodeObjectFreed in
+// and ArgsRefused of a restore without room (the object is kept then); CodeObjectLost and CodeObjectFreed in
 // Lost; CodeCancelled in the Created of a create that was withdrawn; CodeInvalid for a create that
 // another client has under way.
 package objectstore

@@ -120,7 +120,7 @@ type PinnedValue struct {
 }
 
 // ArgsWait says that a PinArgs waits for room (the 70 % rule or a restore), for Explain; ArgsPinned
-// or Lost follows. Sending it is optional.
+// Lost or ArgsRefused follows. Sending it is optional.
 type ArgsWait struct {
 	Task    ids.TaskID
 	Attempt uint32
@@ -128,13 +128,19 @@ type ArgsWait struct {
 
 // Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the
 // object was never sealed. The store has forgotten it. Task and Client say which request failed (either may be zero).
-// Err of CodeStoreFull, CodeOutOfDisk or CodeSegmentUnavailable is different: the object is kept, but there is no
-// room to read it back for this request.
 type Lost struct {
 	ID      ids.ObjectID
 	Task    ids.TaskID
 	Attempt uint32
 	Client  ids.ClientID
+	Err     *errs.Error
+}
+
+// ArgsRefused ends a PinArgs: CodeStoreFull, its objects are more than can be in memory together;
+// CodeOutOfDisk or CodeSegmentUnavailable, the machine has no room for them. They are kept.
+type ArgsRefused struct {
+	Task    ids.TaskID
+	Attempt uint32
 	Err     *errs.Error
 }
 

@@ -128,6 +128,10 @@ func (x *chaos) absorb() {
 			delete(x.argsReq, NoteKey{Task: l.Task, Attempt: l.Attempt})
 		}
 	}
+	for _, r := range x.refused {
+		delete(x.argsReq, NoteKey{Task: r.Task, Attempt: r.Attempt})
+	}
+	x.refused = nil
 }
 
 func (x *chaos) act() {

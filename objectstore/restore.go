@@ -142,6 +142,10 @@ func (c *Core) failRestore(d *demand, err *errs.Error) {
 	sets := d.sets
 	d.gets, d.sets = nil, nil
 	for _, s := range sets {
+		if !errors.Is(err, errs.ErrObjectLost) {
+			c.noRoom(s, err)
+			continue
+		}
 		for i, r := range s.objs {
 			if r.o == o {
 				c.failSet(s, s.req.IDs[i], err)

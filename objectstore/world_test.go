@@ -48,6 +48,7 @@ type world struct {
 	getter   []ids.ClientID // of each resolved
 	argsOK   map[NoteKey]ArgsPinned
 	lost     []Lost
+	refused  []ArgsRefused
 	packed   map[ids.ObjectID]bool
 	invent   []Inventory
 	collects int
@@ -312,6 +313,8 @@ func (w *world) toOwner(e ToOwner) {
 		}
 	case Lost:
 		w.lost = append(w.lost, m)
+	case ArgsRefused:
+		w.refused = append(w.refused, m)
 	case Packed:
 		w.packed[m.ID] = true
 	case Inventory:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import mobula
-from cluster import TIMEOUT, cluster, get, node, objects, until  # noqa: F401
+from cluster import TIMEOUT, cluster, free, get, node, objects, until  # noqa: F401
 from mobula import _api, _node
 from mobula import exceptions as x
 from mobula._client import getting, rejoin
@@ -31,6 +31,20 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 @mobula.remote
 def full(n: int, v: float) -> Any:
     return np.full(n, v)
+
+
+@mobula.remote
+def count(*values: Any) -> int:
+    return len(values)
+
+
+@mobula.remote
+class Counts:
+    def __init__(self, *values: Any) -> None:
+        self.values = len(values)
+
+    def n(self) -> int:
+        return self.values
 
 
 def test_what_nobody_refers_to_is_freed(node: Any) -> None:
@@ -277,6 +291,18 @@ def test_a_store_full_of_views(binary: str) -> None:
             get(full.remote(2 << 20, 0))
         del views
         assert get(mobula.put(np.ones(1 << 19)))[0] == 1
+
+
+def test_arguments_larger_than_store_and_disk_budget(binary: str) -> None:
+    mobula.shutdown()
+    with mobula.init(num_cpus=1, object_store_memory=8 << 20, settings={"store-disk-budget": 4 << 20}):
+        refs = [mobula.put(np.full(1 << 18, i)) for i in range(8)]
+        for use in (count.remote(*refs), Counts.remote(*refs).n.remote()):
+            with pytest.raises(x.MobulaError, match="no room: 8 objects of 1[67][0-9]{6} bytes .* may hold 12582912: .* limit is 8388608 .* disk budget 4194304"):
+                get(use)
+        assert [int(get(r)[-1]) for r in refs] == list(range(8))  # none of them is lost
+        assert get(count.remote(*refs[:5])) == 5  # more than the store
+        until(lambda: free() == 1)
 
 
 def test_a_disk_that_is_gone(binary: str, tmp_path: Any) -> None:

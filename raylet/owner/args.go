@@ -241,6 +241,25 @@ func (c *Core) argsWait(m objectstore.ArgsWait) {
 	}
 }
 
+// argsRefused fails a task whose arguments can never be in memory together, or now for want of
+// disk or memory, as a result without room does. The arguments themselves are intact.
+func (c *Core) argsRefused(m objectstore.ArgsRefused) {
+	t := c.tasks.task(m.Task)
+	if t == nil || t.start != m.Attempt || t.state != task.PendingFetch && t.state != task.PendingStore {
+		return
+	}
+	err := &errs.Error{
+		Code: m.Err.Code, Name: t.name(), Task: t.id().String(),
+		Msg: "the arguments of " + t.name() + " have no room: " + m.Err.Msg, Cause: []*errs.Error{m.Err},
+	}
+	if t.isCreation() {
+		c.killActorWith(t.actor, err)
+		return
+	}
+	c.withdraw(t)
+	c.fail(t, err)
+}
+
 // argValues makes the arguments as the worker gets them. It is false if one was lost since
 // its pin was asked for.
 func (c *Core) argValues(t *taskRec, pinned []objectstore.PinnedValue) ([]wire.ArgValue, bool) {

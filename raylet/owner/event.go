@@ -15,7 +15,7 @@ type FromClient struct {
 	Msgs   []wire.Msg
 }
 
-// FromStore is a message of the object store: objectstore.ArgsPinned, ArgsWait, Lost,
+// FromStore is a message of the object store: objectstore.ArgsPinned, ArgsWait, ArgsRefused, Lost,
 // Packed or Inventory, by value.
 type FromStore struct{ Msg any }
 

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"strings"
 	"testing"
 
 	"mobula/internal/errs"
@@ -65,6 +66,58 @@ func TestStoredArgumentsArePinnedForTheWorker(t *testing.T) {
 	s.done(worker, l, x, inline("v"))
 	if u := told[objectstore.UnpinArgs](s); len(u) != 1 || u[0].Attempt != 1 {
 		t.Errorf("the pins stay: %+v", u)
+	}
+}
+
+// Arguments that are intact and have no room fail the task, or the actor, that takes them, and
+// nothing else; its lease is free for the next.
+func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
+	s := newScript(t, Config{})
+	put := s.root.Put(1)
+	s.from(driver, &wire.Seal{ID: put, Size: 8})
+	refused := func(id ids.TaskID) {
+		t.Helper()
+		p := told[objectstore.PinArgs](s)
+		if len(p) != 1 || p[0].Task != id {
+			t.Fatalf("the store is asked %+v", p)
+		}
+		s.step(FromStore{objectstore.ArgsWait{Task: id, Attempt: p[0].Attempt}})
+		s.step(FromStore{objectstore.ArgsRefused{Task: id, Attempt: p[0].Attempt, Err: errs.New(errs.CodeStoreFull, "9 objects of 90 bytes")}})
+	}
+	b := s.submit(simple, wire.Arg{Ref: put})
+	l := s.grant(worker)
+	refused(b.ID)
+	s.wantError(b.ID.Return(0), errs.CodeStoreFull)
+	if err := s.result(b.ID.Return(0)).Result.Err; !strings.Contains(err.Msg, "the arguments of simple have no room: 9 objects of 90 bytes") {
+		t.Errorf("it says %q", err.Msg)
+	}
+	s.step(FromStore{objectstore.ArgsRefused{Task: b.ID, Attempt: 1, Err: errs.New(errs.CodeStoreFull, "once more")}}) // too late
+	next := s.submit(simple, wire.Arg{Ref: put})                                                                       // over the same lease
+	s.pinned(next)
+	s.done(worker, l, s.executed(worker), inline("v"))
+	if s.state(next) != task.Finished {
+		t.Errorf("the next task is %v", s.state(next))
+	}
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+
+	a := s.spec(&wire.TaskOptions{Func: "A"}, wire.Arg{Ref: put})
+	a.Kind, a.Actor = wire.TaskActorCreate, ids.ActorID(a.ID)
+	s.from(driver, &wire.Submit{Spec: a})
+	l = s.grant(worker)
+	refused(a.ID)
+	if r := s.c.actors[a.Actor]; r != nil && !r.over() {
+		t.Error("an actor lives whose creation has no room")
+	}
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	if r := told[sched.Return](s); len(r) != 1 || r[0].Lease != l {
+		t.Errorf("the lease of the actor stays: %+v", s.out)
+	}
+	s.from(driver, &wire.Get{ID: put, Fetch: true})
+	if p := told[objectstore.PinForGet](s); len(p) != 1 || p[0].ID != put {
+		t.Errorf("the argument cannot be read: %+v", s.out)
+	}
+	if s.c.stats.Lost != 0 {
+		t.Errorf("%d objects are taken for lost", s.c.stats.Lost)
 	}
 }
 

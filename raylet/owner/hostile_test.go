@@ -317,7 +317,7 @@ func (h *hostile) sched() any {
 }
 
 func (h *hostile) store() any {
-	switch h.n(5, "store") {
+	switch h.n(6, "store") {
 	case 0:
 		return objectstore.Lost{ID: h.object(), Task: h.task(), Attempt: h.attempt(), Client: ids.ClientID(h.n(4, "client"))}
 	case 1:
@@ -326,6 +326,8 @@ func (h *hostile) store() any {
 		return objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: h.object(), Attempt: h.attempt()}}}
 	case 3:
 		return objectstore.ArgsWait{Task: h.task(), Attempt: h.attempt()}
+	case 4:
+		return objectstore.ArgsRefused{Task: h.task(), Attempt: h.attempt(), Err: h.err()}
 	}
 	p := objectstore.ArgsPinned{Task: h.task(), Attempt: h.attempt()}
 	for range h.n(3, "pinned") {

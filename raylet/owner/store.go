@@ -15,6 +15,8 @@ func (c *Core) fromStore(m any) {
 		c.argsPinned(m)
 	case objectstore.ArgsWait:
 		c.argsWait(m)
+	case objectstore.ArgsRefused:
+		c.argsRefused(m)
 	case objectstore.Lost:
 		c.lost(m)
 	case objectstore.Packed:

@@ -1,0 +1,116 @@
+package objectstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// spilledPuts are so many objects of 10 MiB in a store of 16 MiB with files of 16 MiB beside it.
+func spilledPuts(t *testing.T, n int) (w *world, ids []ids.ObjectID) {
+	t.Helper()
+	w = newWorld(t, testConfig(16*mib))
+	w.join(1)
+	for i := range n {
+		m := w.put2(1, put(i), 10*mib)
+		w.write(1, 0, m)
+		w.seal(1, 0, m, 10*mib)
+		ids = append(ids, put(i))
+	}
+	return w, ids
+}
+
+// readable checks that every object still is: nothing was lost.
+func (w *world) readable(objs []ids.ObjectID) {
+	w.t.Helper()
+	if len(w.lost) > 0 {
+		w.t.Fatalf("lost %+v", w.lost)
+	}
+	for _, id := range objs {
+		before := len(w.resolved)
+		w.step(PinForGet{Client: 1, ID: id})
+		w.settle(int64(2 * time.Second))
+		if len(w.resolved) != before+1 || w.resolved[before].Result.Err != nil {
+			w.t.Fatalf("object %v: %+v", id, w.resolved[before:])
+		}
+		w.unpin(1, id, 1)
+	}
+}
+
+func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		wait  time.Duration
+		words []string
+	}{
+		{"by their sum, at once", 4, 0, []string{"4 objects of 41943040 bytes", "may hold 33554432", "limit is 16777216", "disk budget 16777216"}},
+		{"as they do not pack, when all that is let go has been", 3, 10 * time.Second, []string{"3 objects of 31457280 bytes", "10485760 bytes asked", "limit 16777216", "in fallback files 10485760 of 16777216"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, args := spilledPuts(t, c.n)
+			w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
+			w.settle(int64(c.wait))
+			if len(w.refused) != 1 || w.refused[0].Task != task(5) || !errors.Is(w.refused[0].Err, errs.ErrStoreFull) {
+				t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
+			}
+			for _, word := range c.words {
+				if !strings.Contains(w.refused[0].Err.Msg, word) {
+					t.Errorf("%q does not say %q", w.refused[0].Err.Msg, word)
+				}
+			}
+			w.readable(args)
+			w.step(PinArgs{Job: 1, Task: task(6), Worker: 1, IDs: args[:2]})
+			w.settle(int64(5 * time.Second))
+			if got := w.argsOK[NoteKey{Task: task(6)}]; len(got.Values) != 2 {
+				t.Errorf("two of them: %+v", got)
+			}
+		})
+	}
+}
+
+// What others hold may be let go: a task whose arguments have no room beside it waits for that,
+// holds nothing meanwhile, and then runs.
+func TestArgumentsWaitForWhatOthersHold(t *testing.T) {
+	w, args := spilledPuts(t, 3)
+	w.step(PinForGet{Client: 1, ID: put(2)})
+	w.settle(int64(time.Second))
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]}) // beside the view one of them has room, in a file
+	logged := len(w.logs)
+	for range 10 {
+		w.settle(int64(5 * time.Second))
+		if len(w.refused)+len(w.argsOK)+len(w.lost) > 0 {
+			t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
+		}
+	}
+	if all := strings.Join(w.logs[logged:], "\n"); !strings.Contains(all, "no room for its arguments beside what others hold") {
+		t.Errorf("the log does not say why it waits: %q", all)
+	}
+	r := w.create(1, put(9), 0, mib, task(7)) // of a task that runs
+	w.settle(int64(5 * time.Second))
+	if m := w.created[r]; m == nil || m.Err != nil {
+		t.Errorf("a create beside it: %+v", m)
+	}
+	w.unpin(1, put(2), 1)
+	w.settle(int64(5 * time.Second))
+	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 2 {
+		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
+	}
+}
+
+// A disk that is full is not the end of an object that lies there.
+func TestArgumentsWithoutDiskAreRefusedAndKept(t *testing.T) {
+	w, args := spilledPuts(t, 2)
+	w.failing = true
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
+	w.settle(int64(10 * time.Second))
+	if len(w.refused) != 1 || !errors.Is(w.refused[0].Err, errs.ErrOutOfDisk) {
+		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
+	}
+	w.failing = false
+	w.readable(args)
+}
