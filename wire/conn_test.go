@@ -128,6 +128,41 @@ func TestCloseWritesWhatIsPending(t *testing.T) {
 	}
 }
 
+// Tasks that are ready at once go in one Exec. Together they may be more than a frame takes, each
+// by itself not.
+func TestAnExecThatIsTooLargeGoesInParts(t *testing.T) {
+	a, b := connPair(t, Config{})
+	data := make([]byte, 10<<20)
+	exec := &Exec{Lease: 7}
+	for i := range 15 {
+		exec.Tasks = append(exec.Tasks, ExecTask{Attempt: uint32(i), Spec: &TaskSpec{ID: ids.RootTask(1, uint64(i)), Opts: &TaskOptions{Func: "f"}, Args: []Arg{{Ref: ids.RootTask(1, 99).Put(1)}}},
+			Args: []ArgValue{{Result: Result{Kind: ResultInline, Value: Value{Data: data}}}}})
+	}
+	if err := a.Send(exec, &Drain{}); err != nil {
+		t.Fatal(err)
+	}
+	next := uint32(0)
+	for done := false; !done; {
+		for _, m := range recvN(t, b, 1) {
+			x, ok := m.(*Exec)
+			if done = !ok; done {
+				break
+			}
+			for i := range x.Tasks {
+				if x.Lease != 7 || x.Tasks[i].Attempt != next || len(x.Tasks[i].Args[0].Result.Value.Data) != len(data) {
+					t.Fatalf("task %d is not what was sent", next)
+				}
+				next++
+			}
+		}
+	}
+	if next != 15 {
+		t.Fatalf("%d tasks of 15 came", next)
+	}
+	one := &Exec{Tasks: []ExecTask{{Spec: exec.Tasks[0].Spec, Args: []ArgValue{{Result: Result{Kind: ResultInline, Value: Value{Data: make([]byte, MaxFrame)}}}}}}}
+	wantErr(t, a.Send(one), errs.ErrInvalid, "Exec", "67108864")
+}
+
 // fillUp sends until the socket takes no more.
 func fillUp(t *testing.T, c *Conn) {
 	t.Helper()

@@ -106,6 +106,24 @@ func (o *outgoing) add(m Msg, file *os.File) error {
 	return nil
 }
 
+// addParts is add that makes several of an Exec that is too large as it is: its tasks follow one
+// another either way.
+func (o *outgoing) addParts(m Msg, file *os.File) error {
+	err := o.add(m, file)
+	if err == nil {
+		return nil
+	}
+	x, ok := m.(*Exec)
+	if !ok || len(x.Tasks) < 2 {
+		return err
+	}
+	half := len(x.Tasks) / 2
+	if err := o.addParts(&Exec{Lease: x.Lease, Tasks: x.Tasks[:half]}, file); err != nil {
+		return err
+	}
+	return o.addParts(&Exec{Lease: x.Lease, Tasks: x.Tasks[half:]}, nil)
+}
+
 // refuse says why the message just encoded must not be sent.
 func (o *outgoing) refuse(m Msg, known bool, size int) error {
 	err := o.enc.bad

@@ -26,7 +26,8 @@ const directRounds = 2
 // written from where they are. It does not wait for the other side to read.
 //
 // A message that cannot be sent at all (errs.ErrInvalid: too large, a Meta too long)
-// is left out, with those after it; the connection stays usable.
+// is left out, with those after it; the connection stays usable. Of an Exec that is too
+// large the tasks go in several.
 func (c *Conn) Send(msgs ...Msg) error { return c.send(context.Background(), false, nil, msgs) }
 
 // SendContext is Send that stops waiting for room when ctx ends; then nothing was sent.
@@ -77,7 +78,7 @@ func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []Msg) er
 	before := c.out.size()
 	var err error
 	for _, m := range msgs {
-		if err = c.out.add(m, file); err != nil {
+		if err = c.out.addParts(m, file); err != nil {
 			break
 		}
 	}
