@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -23,6 +24,7 @@ import (
 type startFlags struct {
 	detach bool
 	bound  bool // to the process that started it
+	output bool // of workers is printed
 	config string
 }
 
@@ -70,6 +72,9 @@ in this order of precedence; mobula config lists them all.`,
 			if f.detach && f.bound {
 				return errs.New(errs.CodeInvalid, "--detach and --until-stdin-closes exclude each other")
 			}
+			if f.detach && f.output {
+				return errs.New(errs.CodeInvalid, "--detach and --worker-output exclude each other: mobula logs shows what workers write")
+			}
 			if f.detach {
 				return a.detach(cfg)
 			}
@@ -77,11 +82,12 @@ in this order of precedence; mobula config lists them all.`,
 			if f.bound {
 				left = parentLeft(os.Stdin)
 			}
-			return a.serve(cfg, left)
+			return a.serve(cfg, left, f.output)
 		},
 	}
 	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "run in the background")
 	c.Flags().BoolVar(&f.bound, "until-stdin-closes", false, "run until standard input ends or the process that started it is gone: for a program that has a node of its own")
+	c.Flags().BoolVar(&f.output, "worker-output", false, "print what workers write, each line with its worker before it; lines that are not read in time are left out, and are in the logs as all of them")
 	c.Flags().StringVar(&f.config, "config", "", "configuration file (default: MOBULA_CONFIG, else mobula/config.yaml in the user's configuration directory)")
 	c.Flags().SortFlags = false
 	config.AddFlags(c.Flags())
@@ -124,8 +130,8 @@ const (
 	smallGC    = 50 // percent
 )
 
-// serve runs the node until it is to end, at the latest when left is closed.
-func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
+// serve runs the node until it is to end, at the latest when left is closed. With output, what workers write is printed.
+func (a *app) serve(cfg *config.Config, left <-chan struct{}, output bool) (err error) {
 	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
 		return err
@@ -136,6 +142,11 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	if ncfg.StoreBytes < smallStore && os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(smallGC))
 	}
+	var said *relay
+	if output {
+		said = newRelay()
+		ncfg.WorkerOutput = said
+	}
 	n, err := node.Start(a.ctx, ncfg)
 	if err != nil {
 		return err
@@ -144,6 +155,11 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}) (err error) {
 	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
 		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
 		if err = a.print(s, s.text); err == nil {
+			if said != nil {
+				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write that nobody reads fails, and does not end the node
+				go said.run(a.out)
+				defer said.close()
+			}
 			log.Info("node is up", "node", s.Node, "address", s.Address, "pid", s.PID)
 			select {
 			case <-stop:

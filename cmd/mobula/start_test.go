@@ -199,7 +199,9 @@ func TestANodeBoundToItsParentEnds(t *testing.T) {
 }
 
 func TestANodeIsDetachedOrBound(t *testing.T) {
-	if code, _, errOut := command(t, nil, "start", "--detach", "--until-stdin-closes"); code != exitUsage || !strings.Contains(errOut, "exclude") {
-		t.Errorf("exit %d, %s", code, errOut)
+	for _, flag := range []string{"--until-stdin-closes", "--worker-output"} {
+		if code, _, errOut := command(t, nil, "start", "--detach", flag); code != exitUsage || !strings.Contains(errOut, "exclude") {
+			t.Errorf("exit %d, %s", code, errOut)
+		}
 	}
 }
