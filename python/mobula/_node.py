@@ -8,15 +8,18 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 import time
-from typing import Any, Mapping
+from typing import IO, Any, Mapping
 
 from .exceptions import NodeRunningError, NoNodeError, RuntimeSetupError
 
 START_TIMEOUT = 30.0
 _RUNNING = 6  # what a node ends with where one runs already
 STOP_TIMEOUT = 10.0
+_LAST_WORDS = 1.0  # seconds that the program's own output has to take what is left when the node has ended
 
 
 def binary() -> str:
@@ -64,10 +67,12 @@ def _clean_dead(root: str) -> None:
 
 
 class Node:
-    """The node's process."""
+    """The node's process. forward: what its workers write goes to this program's standard error too."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], forward: bool = False) -> None:
         self.pid = os.getpid()
+        self._forward = forward
+        self._readers: list[threading.Thread] = []
         root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
         os.makedirs(root, 0o700, exist_ok=True)
         self._temporary = "dir" not in settings
@@ -76,6 +81,8 @@ class Node:
         self.dir: str = settings.get("dir") or tempfile.mkdtemp(prefix=f"node-{self.pid}-", dir=root)
         self.binary = binary()
         args = [self.binary, "start", "--json", "--until-stdin-closes", f"--dir={self.dir}"]
+        if forward:
+            args.append("--worker-output")
         args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
         env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}  # it is no setting of the node's
         # In a session of its own: an interrupt at the terminal is for the program, which then closes the node.
@@ -110,22 +117,14 @@ class Node:
                 raise RuntimeSetupError(f"the node did not start ({self.binary}, exit {code}): {said}")
             line += part
         address: str = json.loads(line)["address"]
-        self._drain()
+        self._read(out, _forward if self._forward else _drain)
+        self._read(self.process.stderr, _drain)  # its log is a file, if it has one
         return address
 
-    def _drain(self) -> None:
-        """Lets what the node writes from now on go nowhere: its log is a file, if it has one."""
-        import threading
-
-        def copy(f: Any) -> None:
-            try:
-                while f.read1(65536):
-                    pass
-            except (OSError, ValueError):
-                pass  # it was closed
-
-        for f in (self.process.stdout, self.process.stderr):
-            threading.Thread(target=copy, args=(f,), daemon=True, name="mobula-node-output").start()
+    def _read(self, f: IO[bytes], reader: Any) -> None:
+        t = threading.Thread(target=reader, args=(f,), daemon=True, name="mobula-node-output")
+        self._readers.append(t)
+        t.start()
 
     def stop(self) -> None:
         """Ends the node; it is killed if it takes too long."""
@@ -142,5 +141,34 @@ class Node:
         except subprocess.TimeoutExpired:
             p.kill()
             p.wait()
+        for t in self._readers:
+            t.join(_LAST_WORDS)
         if self._temporary:
             shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def _drain(f: Any) -> None:
+    """Lets what the node writes go nowhere."""
+    try:
+        while f.read1(65536):
+            pass
+    except (OSError, ValueError):
+        pass  # it was closed
+
+
+def _forward(f: Any) -> None:
+    """Writes the lines of the node's workers to the program's standard error, whatever that is at the time. The node waits for nobody: it leaves
+    out what is not read in time."""
+    part = b""
+    try:
+        while block := f.read1(65536):
+            lines, end, part = (part + block).rpartition(b"\n")
+            if not end:
+                continue
+            try:
+                sys.stderr.write(lines.decode("utf-8", "replace") + "\n")
+                sys.stderr.flush()
+            except Exception:
+                pass  # there is none, or it is closed: the workers' logs have what they wrote
+    except (OSError, ValueError):
+        pass  # it was closed

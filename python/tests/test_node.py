@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import glob
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +227,87 @@ def test_the_node_ends_with_its_program(binary: str) -> None:
     mobula.init()
     mobula.shutdown()
     assert left not in os.listdir(root)  # the next one cleans up
+
+
+OUTPUT = """if True:
+    import sys, threading
+    import mobula
+
+    with mobula.init(num_cpus=1, object_store_memory=64 << 20, **OPTIONS):
+        @mobula.remote
+        def say():
+            import logging, os, warnings
+            print("printed, \u00e9")
+            print("an error", file=sys.stderr)
+            os.write(1, b"raw\\n")
+            warnings.showwarning = lambda message, *rest: print(message, file=sys.stderr)
+            warnings.warn("a warning")
+            logging.getLogger("x").error("logged")
+
+        @mobula.remote
+        class Actor:
+            def say(self):
+                print("an actor", end="")
+
+        a = Actor.options(num_cpus=0).remote()
+        mobula.get([say.remote(), a.say.remote()])
+    print([t.name for t in threading.enumerate()])
+"""
+
+
+@pytest.mark.parametrize("forwarded", [True, False])
+def test_what_workers_write_reaches_the_program(binary: str, forwarded: bool) -> None:
+    program = OUTPUT.replace("**OPTIONS", "" if forwarded else "log_to_driver=False")
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "MOBULA_BINARY": binary, "PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1"})
+    assert said.stdout == "['MainThread']\n", said.stderr
+    wrote = sorted(re.sub(r"^\(worker/\d+\) ", "<> ", line) for line in said.stderr.splitlines())
+    all_lines = ["a warning", "an actor", "an error", "logged", "printed, \u00e9", "raw"]
+    assert wrote == [f"<> {line}" for line in all_lines if forwarded]
+
+
+def test_what_workers_write_comes_while_they_run(binary: str, monkeypatch: Any) -> None:
+    @mobula.remote
+    def say() -> None:
+        print("hello")
+        while True:
+            time.sleep(0.01)
+
+    with mobula.init(num_cpus=1, object_store_memory=64 << 20):
+        err = io.StringIO()
+        monkeypatch.setattr(sys, "stderr", err)
+        task = say.remote()
+        until(lambda: re.fullmatch(r"\(worker/\d+\) hello\n", err.getvalue()), 30)
+        err.close()  # what cannot be written is lost, and nothing else
+        mobula.cancel(task, force=True)
+        again = say.remote()
+        assert not mobula.wait([again], timeout=0.5)[0]
+        monkeypatch.undo()
+    assert not [t for t in threading.enumerate() if t.name == "mobula-node-output"]
+
+
+def test_a_worker_does_not_wait_for_who_reads_what_it_writes(binary: str, monkeypatch: Any) -> None:
+    @mobula.remote
+    def talk() -> int:
+        for i in range(5 << 10):
+            print(i, "x" * 1000)
+        return 1
+
+    class Stuck(io.StringIO):
+        def write(self, text: str) -> int:
+            go_on.wait(30)
+            return super().write(text)
+
+    go_on = threading.Event()
+    with mobula.init(num_cpus=1, object_store_memory=64 << 20):
+        stuck = Stuck()
+        monkeypatch.setattr(sys, "stderr", stuck)
+        try:
+            assert mobula.get(talk.remote(), timeout=30) == 1
+        finally:
+            go_on.set()
+    monkeypatch.undo()
+    assert re.search(r"\n\(mobula\) \d+ lines that workers wrote are left out here", stuck.getvalue())
 
 
 def test_what_keeps_a_node_from_starting(binary: str, monkeypatch: Any) -> None:

@@ -21,7 +21,7 @@ _starting = threading.RLock()
 def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, object_store_memory: Optional[int] = None,
          resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
          settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template",
-         go_program: Union[str, Sequence[str], None] = None) -> "Context":
+         go_program: Union[str, Sequence[str], None] = None, log_to_driver: bool = True) -> "Context":
     """Connects this process to a node.
 
     Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, object_store_memory
@@ -33,6 +33,10 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
 
     go_program: the executable whose functions go_function and go_actor call, or a list of it and its arguments: a program
     that uses Mobula's Go package, and begins with mobula.Main or mobula.WorkerMain. Its workers start with the first call.
+
+    log_to_driver: what the workers of a node of init's own write, by print, warnings and loggers, is written to this process'
+    standard error too, each line with its worker before it: "(worker/3) ". `mobula logs worker/3` shows all that one wrote,
+    whether the node is init's own or not.
     """
     with _starting:
         if _state.client is not None:
@@ -49,7 +53,7 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
                 all_settings["store-size"] = object_store_memory
             if resources:
                 all_settings["resources"] = ",".join(f"{k}={v}" for k, v in resources.items())
-            node = _node.Node(all_settings)
+            node = _node.Node(all_settings, log_to_driver)
             address = node.address
         elif num_cpus is not None or object_store_memory is not None or resources or settings:
             raise InvalidError("num_cpus, object_store_memory, resources and settings are a new node's: a node with an address "

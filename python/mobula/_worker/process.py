@@ -12,7 +12,7 @@ from typing import Any, Mapping, Optional
 from .. import _runtime
 from .._client import Client
 from .._wire import messages as m
-from ..exceptions import InvalidError, MobulaError, OwnerDiedError, RuntimeSetupError, ShutdownError
+from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
 from .executor import Executor
 from .orders import Orders
 
@@ -46,6 +46,8 @@ def serve() -> int:
     """Is a worker until the node lets it go; gives the exit code."""
     try:
         executor = _connect()
+    except (DisconnectedError, NoNodeError, ShutdownError):
+        return 1  # the node is gone, or going: its log says why
     except MobulaError as x:
         print(f"mobula worker: {x}", file=sys.stderr, flush=True)
         return 1
