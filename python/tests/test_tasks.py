@@ -451,3 +451,13 @@ def test_a_worker_of_another_python_is_refused(capfd: Any) -> None:
 
     with pytest.raises(x.RuntimeSetupError, match="3.0"):
         _worker.check_version({"version": "3.0"})
+
+
+def test_a_worker_whose_node_is_gone_says_nothing(tmp_path: Any, monkeypatch: Any, capfd: Any) -> None:
+    """Its output reaches the driver, who has nothing to do with it."""
+    from mobula import _worker
+
+    for name, value in {"SOCKET": str(tmp_path / "node.sock"), "TOKEN": "00", "JOB": "1"}.items():
+        monkeypatch.setenv("MOBULA_WORKER_" + name, value)
+    assert _worker.serve() == 1
+    assert capfd.readouterr().err == ""
