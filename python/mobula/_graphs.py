@@ -240,7 +240,7 @@ class Graph:
         self.stopped = True
         if not self._over and self.client.dead is None:
             self._over = True
-            self.client.cancel(self.task, False, True, True)
+            self.client.cancel(self.task, False, True)
 
 
 def check_saturation(x: Any) -> float:

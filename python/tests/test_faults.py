@@ -166,6 +166,23 @@ def test_a_task_that_holds_the_gil_is_cancelled_by_force(node: Any) -> None:
     usable()
 
 
+def test_a_task_that_holds_the_gil_is_cancelled_without_force(node: Any, tmp_path: Any) -> None:
+    mark = tmp_path / "holds"
+
+    @mobula.remote
+    def holds() -> None:
+        libc = ctypes.PyDLL(None)
+        mark.touch()
+        libc.sleep(600)
+
+    ref = holds.remote()
+    until(mark.exists, 20)
+    mobula.cancel(ref)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(ref, timeout=20)
+    usable()  # its worker is given up
+
+
 def slow(a: Any) -> Any:
     time.sleep(0.02)
     return a + 1

@@ -27,7 +27,7 @@ func (c *Core) cancel(m *wire.Cancel) {
 		}
 		if t := c.tasks.task(id); t != nil {
 			c.cancelTask(t, m.Force)
-			if m.Insist && t.state.OnWorker() && !t.isCall() {
+			if m.Insist && t.state.OnWorker() && !t.isCall() && !t.inGrace() {
 				c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
 			}
 		}
@@ -144,6 +144,11 @@ func (c *Core) deadline(t *taskRec) {
 	c.fail(t, c.pastDeadline(t))
 }
 
+// inGrace tells whether a task was told to end, and when that is over: asking again gives it no more time.
+func (t *taskRec) inGrace() bool {
+	return t.x != nil && t.x.timer != nil && t.x.timer.kind == timerGrace
+}
+
 func (c *Core) pastDeadline(t *taskRec) *errs.Error {
 	return &errs.Error{
 		Code: errs.CodeDeadline, Name: t.name(), Task: t.id().String(),
@@ -155,6 +160,10 @@ func (c *Core) pastDeadline(t *taskRec) *errs.Error {
 func (c *Core) graceOver(t *taskRec) {
 	t.x.timer = nil
 	if !t.state.Terminal() { // else its reference has an error already
+		if t.lease != nil && t.lease.lane.head() != t { // another holds up the worker, which is not to die for it
+			c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+			return
+		}
 		c.cancelTask(t, true)
 		return
 	}

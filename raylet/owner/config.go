@@ -31,8 +31,9 @@ type Config struct {
 	// ActorWindow bounds the calls pushed to one actor and not done, where the actor's own concurrency is no larger. Default 512.
 	ActorWindow int
 
-	// CancelGrace is how long a task past its deadline may ignore its cancelled context
-	// before its lane is abandoned. Default 2 s (Ray's cancellation retry).
+	// CancelGrace is how long a task past its deadline, or under a cancel that insists, may
+	// ignore its cancelled context before its lane is abandoned. Default 2 s (Ray's
+	// cancellation retry).
 	CancelGrace time.Duration
 	// SettleGrace bounds the wait for the second of the two notices of a worker's death (its
 	// connection's end and its revoked leases). Default 2 s.

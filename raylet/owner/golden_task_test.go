@@ -554,3 +554,50 @@ func TestACancelThatInsists(t *testing.T) {
 	}
 	s.failed(worker, l, x, errs.New(errs.CodeCancelled, "late"))
 }
+
+// A task that was pushed ahead does not end the process of the one before it, which may hold the worker up.
+func TestACancelThatInsistsOnWhatHasNotBegun(t *testing.T) {
+	s := newScript(t, Config{})
+	s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	a, b := s.submit(simple), s.submit(simple)
+	quick := wire.Times{Started: 1, Ended: 1 + 100_000} // so that the next ones are pushed ahead
+	s.from(worker, &wire.Done{Task: x.Spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("v")}, Times: quick})
+	pushed := s.pushed(worker)
+	if len(pushed) != 2 || pushed[0] != a.ID || pushed[1] != b.ID {
+		t.Fatalf("pushed are %v", pushed)
+	}
+	s.from(driver, &wire.Cancel{Task: b.ID, Insist: true})
+	sent[*wire.CancelTask](s, worker)
+	s.pass(10 * time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 0 {
+		t.Fatalf("the worker is told %+v", m)
+	}
+	if d := told[sched.DrainWorker](s); len(d) != 0 {
+		t.Fatalf("the scheduler is asked to drain %+v", d)
+	}
+	s.from(worker, &wire.Done{Task: a.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("v")}, Times: quick})
+	s.pass(2 * time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Errorf("the worker is told %+v", m)
+	}
+	s.wantError(b.ID.Return(0), errs.CodeCancelled)
+}
+
+// Who asks again and again does not put off the end of a task's grace.
+func TestACancelThatInsistsAgain(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(driver, &wire.Cancel{Task: spec.ID, Insist: true})
+	s.pass(1500 * time.Millisecond)
+	s.from(driver, &wire.Cancel{Task: spec.ID, Insist: true})
+	s.pass(time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Fatalf("2.5 s after the first cancel the worker is told %+v", m)
+	}
+	s.wantError(spec.ID.Return(0), errs.CodeCancelled)
+	s.failed(worker, l, x, errs.New(errs.CodeCancelled, "late"))
+}

@@ -74,7 +74,10 @@ class RemoteFunction:
 
 
 def cancel(ref: Union["ObjectRef[Any]", ObjectRefGenerator], *, force: bool = False, recursive: bool = True) -> None:
-    """Cancels a task. With force its process is killed; with recursive what it has submitted is cancelled too."""
+    """Cancels a task: it is interrupted, and two seconds later its process is killed if it has not ended, as one that holds the
+    GIL cannot. With force it is killed at once; with recursive what it has submitted is cancelled too. A call of an actor is
+    interrupted only, and ends when it notices: the actor's process is not killed for it.
+    """
     if isinstance(ref, ObjectRefGenerator):
         ref._client.cancel(ref._task, force, recursive)
         return

@@ -127,10 +127,10 @@ class Client:
         if time.monotonic() - self.outbox.written > FLUSH_EVERY:
             self.flush()
 
-    def cancel(self, task: bytes, force: bool, recursive: bool, insist: bool = False) -> None:
-        """Cancels a task; insist: by force, if it has not ended soon."""
+    def cancel(self, task: bytes, force: bool, recursive: bool) -> None:
+        """Cancels a task. It always insists: what holds the GIL cannot notice, and would keep its worker."""
         self.check()
-        self.send(codec.message(m.Cancel(task, force, recursive, insist)))
+        self.send(codec.message(m.Cancel(task, force, recursive, True)))
         self.flush()
 
     def kill(self, actor: bytes, restart: bool) -> None:
