@@ -49,7 +49,12 @@ func (t *table) number(p *float64, key, words, doc string, check func(float64) e
 			return 0, fmt.Errorf("not a number; give one such as 4 or 0.5")
 		}
 		return v, check(v)
-	}, showNumber)
+	}, func(v float64) string {
+		if v == 0 && words != "0" { // not said: the node fills it in
+			return ""
+		}
+		return showNumber(v)
+	})
 }
 
 func (t *table) fraction(p *float64, key string, def float64, doc string) {
@@ -215,6 +220,9 @@ func (t *table) amounts(p *map[string]float64, key, doc string) {
 			}
 			if name == "" {
 				return fmt.Errorf("an amount of %q has no resource's name before it", text)
+			}
+			if n == 0 && strings.EqualFold(name, "CPU") {
+				return fmt.Errorf("resource %q: %w", name, someCPU(n))
 			}
 			out[name] = n
 		}

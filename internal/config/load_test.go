@@ -161,6 +161,18 @@ func TestTheRuntimesOwnVariablesAreKnown(t *testing.T) {
 	}
 }
 
+// To the node 0 CPUs are all of the machine's: who says 0 is told, wherever it is said.
+func TestNoCPUsAreRefused(t *testing.T) {
+	for _, in := range []Input{
+		{Environ: []string{"MOBULA_CPUS=0"}}, {Environ: []string{"MOBULA_RESOURCES=cpu=0"}}, {Flags: flags(t, "--cpus", "0")},
+		{File: write(t, "cpus: 0\n")}, {Options: map[string]any{"resources": map[string]any{"CPU": 0}}},
+	} {
+		if _, err := Load(in); err == nil || !strings.Contains(err.Error(), "want more than 0; leave it out for all CPUs of the machine") {
+			t.Errorf("%+v: %v", in, err)
+		}
+	}
+}
+
 func TestAllMistakesAtOnce(t *testing.T) {
 	in := Input{
 		File:    write(t, "store:\n  size: 12 parsecs\n  bogus: 1\ncpus: -1\nlog: loud\nevents: {ring: 1.5}\n"),
@@ -174,7 +186,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	for _, want := range []string{
 		in.File + `: store.size: "12 parsecs": not a size`,
 		`there is no setting "store.bogus"`,
-		`cpus: "-1": want 0 or more`,
+		`cpus: "-1": want more than 0`,
 		"log is a section, not a setting; it has file, files, format, level, size",
 		`events.ring: "1.5": want a whole number`,
 		`MOBULA_STORE_SPILL_THRESHOLD: "1.5": want a fraction above 0`,

@@ -31,7 +31,7 @@ func (c *Config) settings() []setting {
 	t.text(&c.Name, "name", "", "host name and process id", "Name of the node, as lists and logs show it.")
 	t.text(&c.Dir, "dir", "", "mobula-UID/default under the directory for temporary files; of an embedded node a fresh one", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
 	t.text(&c.Namespace, "namespace", "default", "", "Namespace of actor names for programs that name none.")
-	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", nonNegative)
+	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", someCPU)
 	t.number(&c.GPUs, "gpus", "0", "GPUs that tasks may ask for.", nonNegative)
 	t.size(&c.Memory, "memory", 0, "the machine's without the store", "Memory that tasks may ask for as the resource \"memory\".", nil)
 	t.size(&c.MemoryLimit, "memory-limit", 0, "none", "Memory that the node, its programs and workers, and the object store may take together. When the processes' heaps grow the store gives way: what it has no room for lies on disk. Nothing is ended for it.", nil)
@@ -139,6 +139,14 @@ func either(words, value string) string {
 		return words
 	}
 	return value
+}
+
+// someCPU refuses 0, which the node takes for all that the machine has.
+func someCPU(v float64) error {
+	if v <= 0 {
+		return fmt.Errorf("want more than 0; leave it out for all CPUs of the machine")
+	}
+	return nil
 }
 
 func nonNegative(v float64) error {

@@ -317,6 +317,14 @@ def test_a_disk_that_is_gone(binary: str, tmp_path: Any) -> None:
                 refs.append(mobula.put(np.full(1 << 19, i)))
 
 
+@pytest.mark.parametrize("cpus", [0, -1])
+def test_a_node_without_cpus_is_refused(cpus: int) -> None:
+    mobula.shutdown()
+    with pytest.raises(x.InvalidError, match=f"num_cpus={cpus}: want more than 0; leave it out"):
+        mobula.init(num_cpus=cpus)
+    assert not mobula.is_initialized()
+
+
 def test_a_reference_that_outlives_its_connection(binary: str) -> None:
     mobula.shutdown()
     with mobula.init(num_cpus=1):

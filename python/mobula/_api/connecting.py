@@ -48,6 +48,8 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
         if address is None:
             all_settings = dict(settings or {})
             if num_cpus is not None:
+                if num_cpus <= 0:
+                    raise InvalidError(f"num_cpus={num_cpus}: want more than 0; leave it out for all CPUs of the machine")
                 all_settings["cpus"] = num_cpus
             if object_store_memory is not None:
                 all_settings["store-size"] = object_store_memory
