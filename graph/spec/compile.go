@@ -9,16 +9,23 @@ import (
 var typeOfKey = reflect.TypeFor[Key]()
 
 // isStructure tells whether values of a type are looked into for keys: slices, and maps with string keys, of Key, any, or
-// again such a thing.
+// again such a thing. A type that is made of nothing but itself has no place for a key.
 func isStructure(t reflect.Type) bool {
-	switch {
-	case t.Kind() == reflect.Slice:
-	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
-	default:
-		return false
+	var seen []reflect.Type
+	for !slices.Contains(seen, t) {
+		if t.Kind() != reflect.Slice && (t.Kind() != reflect.Map || t.Key().Kind() != reflect.String) {
+			return false
+		}
+		e := t.Elem()
+		if e == typeOfKey || e.Kind() == reflect.Interface && e.NumMethod() == 0 {
+			return true
+		}
+		if t.Name() != "" { // any other cannot come again
+			seen = append(seen, t)
+		}
+		t = e
 	}
-	e := t.Elem()
-	return e == typeOfKey || e.Kind() == reflect.Interface && e.NumMethod() == 0 || isStructure(e)
+	return false
 }
 
 // keysIn gives the keys in an argument, in order; those of maps by name.

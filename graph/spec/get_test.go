@@ -76,6 +76,26 @@ func TestArgumentsAreMadeForTheirParameters(t *testing.T) {
 	}
 }
 
+type tree map[string]tree
+
+type nest []nest
+
+func TestALiteralOfATypeMadeOfItselfIsTakenAsItIs(t *testing.T) {
+	g := New()
+	keys := []Key{
+		g.Task(K("argument"), func(x tree) int { return len(x) }, tree{"a": nil}),
+		g.Task(K("data"), func(x nest) int { return len(x) }, g.Data(K("d"), nest{nil, {nil}})),
+		g.Task(K("any"), func(x any) int { return len(x.([]map[string]tree)) }, []map[string]tree{{}, nil, {"a": {}}}),
+	}
+	if got, err := Get[[]int](t.Context(), Sync(), g, keys); err != nil || !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	var invalid *InvalidError
+	if _, err := Get[any](t.Context(), Sync(), g, tree{}); !errors.As(err, &invalid) {
+		t.Errorf("wanted: %v", err)
+	}
+}
+
 func TestKeysInDataAreData(t *testing.T) {
 	g := New()
 	d := g.Data(K("d"), []Key{K("nothing")})
