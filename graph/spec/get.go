@@ -35,5 +35,7 @@ func Get[T any](ctx context.Context, x Executor, g *Graph, want any) (T, error) 
 		at[t] = i
 	}
 	out := p.result.Eval(func(t int32) reflect.Value { return results[at[t]] })
-	return out.Interface().(T), nil
+	var got T
+	reflect.ValueOf(&got).Elem().Set(out) // not by Interface, which makes nothing of a nil interface
+	return got, nil
 }

@@ -96,6 +96,20 @@ func TestALiteralOfATypeMadeOfItselfIsTakenAsItIs(t *testing.T) {
 	}
 }
 
+func TestAResultMayBeNil(t *testing.T) {
+	g := New()
+	task := g.Task(K("task"), func() any { return nil })
+	data := g.Data(K("data"), nil)
+	for _, k := range []Key{task, data} {
+		if got, err := Get[any](t.Context(), Sync(), g, k); got != nil || err != nil {
+			t.Errorf("%v: got %v, %v", k, got, err)
+		}
+	}
+	if got, err := Get[[]any](t.Context(), Sync(), g, []Key{task, data}); err != nil || !slices.Equal(got, []any{nil, nil}) {
+		t.Errorf("a list: got %v, %v", got, err)
+	}
+}
+
 func TestKeysInDataAreData(t *testing.T) {
 	g := New()
 	d := g.Data(K("d"), []Key{K("nothing")})
@@ -118,7 +132,7 @@ func TestWhatIsWrongIsSaidBeforeAnythingRuns(t *testing.T) {
 		"one in a list":          {func(g *Graph) { g.List(x, []any{map[string]any{"k": K("y")}}) }, x, `"x" depends on "y"`},
 		"nothing":                {func(*Graph) {}, x, `"x" is wanted and not in the graph`},
 		"no key":                 {func(*Graph) {}, []any{"x"}, "x is wanted, and is no key"},
-		"nil":                    {func(*Graph) {}, nil, "no key"},
+		"nil":                    {func(*Graph) {}, nil, "nil is wanted, and is no key"},
 		"a key twice":            {func(g *Graph) { g.Data(x, 1); g.Alias(x, x) }, x, `two tasks have the key "x"`},
 		"the zero key":           {func(g *Graph) { g.Data(Key{}, 1) }, x, "the zero Key"},
 		"a cycle":                {func(g *Graph) { g.Task(x, run, g.Alias(K("y"), g.List(K("z"), x))) }, x, "a cycle: x -> y -> z -> x"},

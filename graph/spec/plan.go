@@ -70,7 +70,9 @@ func onlyKeys(v reflect.Value) error {
 	switch {
 	case v.IsValid() && v.Type() == typeOfKey:
 		return nil
-	case !v.IsValid() || !isStructure(v.Type()):
+	case !v.IsValid():
+		return &InvalidError{Why: "nil is wanted, and is no key: make one with K, Int or Tuple"}
+	case !isStructure(v.Type()):
 		return &InvalidError{Why: fmt.Sprintf("%v is wanted, and is no key: make one with K, Int or Tuple", v)}
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
