@@ -155,7 +155,7 @@ func TestUnknownNamesAreRefusedWithTheClosest(t *testing.T) {
 }
 
 func TestTheRuntimesOwnVariablesAreKnown(t *testing.T) {
-	in := Input{Home: t.TempDir(), Environ: []string{"MOBULA_ADDRESS=/run/x.sock", "MOBULA_WORKER_TOKEN=abc", "MOBULA_TEST_CHILD=1"}}
+	in := Input{Home: t.TempDir(), Environ: []string{"MOBULA_ADDRESS=/run/x.sock", "MOBULA_BINARY=/usr/bin/mobula", "MOBULA_WORKER_TOKEN=abc", "MOBULA_TEST_CHILD=1"}}
 	if _, err := Load(in); err != nil {
 		t.Fatal(err)
 	}

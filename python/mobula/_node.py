@@ -84,10 +84,9 @@ class Node:
         if forward:
             args.append("--worker-output")
         args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
-        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}  # it is no setting of the node's
         # In a session of its own: an interrupt at the terminal is for the program, which then closes the node.
         self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=env, start_new_session=True)
+                                        start_new_session=True)
         try:
             self.address = self._started()
         except BaseException:

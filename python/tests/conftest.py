@@ -73,9 +73,8 @@ class Kept:
         self.start()
 
     def start(self) -> None:
-        env = {k: v for k, v in os.environ.items() if k != "MOBULA_BINARY"}
         args = [self.binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
-        self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert self.process.stdout is not None
         self.address = json.loads(self.process.stdout.readline())["address"]
 
