@@ -95,7 +95,8 @@ type core struct {
 	line     []waiting       // a heap by rank
 	attempts []int32         // of each task, the one under way
 	queued   []bool          // in line
-	flying   int             // submitted and not resolved
+	flying   int             // submitted and not resolved, those that have seceded aside
+	away     int             // submitted, seceded and not resolved
 	gap      float64         // ns between two results, smoothed
 	last     int64           // when the last came
 	forced   int64           // when a task was last let out without memory for it
@@ -385,7 +386,9 @@ func (c *core) share(t int32) share {
 
 // fly counts a task that is with the owner, and land one that is not any more. One that has seceded takes memory only.
 func (c *core) fly(t int32) {
-	if !c.ledger.tasks[t].away {
+	if c.ledger.tasks[t].away {
+		c.away++
+	} else {
 		c.flying++
 	}
 	if c.memory != nil {
@@ -396,6 +399,7 @@ func (c *core) fly(t int32) {
 func (c *core) land(t int32) {
 	if e := &c.ledger.tasks[t]; e.away {
 		e.away = false
+		c.away--
 	} else {
 		c.flying--
 	}

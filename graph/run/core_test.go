@@ -309,6 +309,10 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 				x.restart()
 			}
+			var p Progress
+			if x.ledger.gauges.read(&p); p.Processing != len(x.waiting) || p.InLine != 0 {
+				t.Fatalf("%d tasks are processing and %d in line, want %d that are with the owner", p.Processing, p.InLine, len(x.waiting))
+			}
 			if len(x.ran) == had {
 				t.Fatalf("%d of %d tasks were submitted, and no more come", had, n)
 			}
@@ -322,8 +326,8 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 		for len(x.waiting) > 0 {
 			x.resolve(0)
 		}
-		if !x.done || x.core.flying != 0 {
-			t.Fatalf("done %v, %d count", x.done, x.core.flying)
+		if !x.done || x.core.flying != 0 || x.core.away != 0 {
+			t.Fatalf("done %v, %d count, %d are away", x.done, x.core.flying, x.core.away)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (g *gauges) write(c *core) {
 	g.waiting.Store(int64(c.g.Count(graph.Waiting) + c.g.Count(graph.NoWorker)))
 	g.queued.Store(int64(c.g.Count(graph.Queued)))
 	g.processing.Store(int64(c.g.Count(graph.Processing)))
-	g.inLine.Store(int64(c.g.Count(graph.Processing) - c.flying))
+	g.inLine.Store(int64(c.g.Count(graph.Processing) - c.flying - c.away))
 	g.done.Store(int64(c.ledger.ran))
 	g.failed.Store(int64(c.ledger.failures))
 	g.bytes.Store(c.g.Bytes())

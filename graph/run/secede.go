@@ -65,9 +65,11 @@ func (c *core) secede(now int64, ev seceded) {
 	}
 	if e.away {
 		c.flying--
+		c.away++
 		c.step(now, graph.LongRunning{Task: ev.task, Attempt: c.attempts[ev.task]})
 	} else {
 		c.flying++
+		c.away--
 		c.step(now, graph.Rejoined{Task: ev.task, Attempt: c.attempts[ev.task]})
 	}
 }
