@@ -105,11 +105,18 @@ func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.
 	case task.Backoff:
 		return fmt.Sprintf("waits before it runs again, as %s", reason(w.Reason)), nil
 	case task.Submitted:
-		return fmt.Sprintf("was pushed to %s %v ago and waits there for its turn", n.workerName(w.Worker), since), nil
+		what := "waits there for its turn"
+		if w.Of != nil && (w.Of.Foreign || w.Of.Opts.Detached) {
+			what = "runs there or waits for its turn" // behind calls of other jobs, which this one's owner does not know
+		}
+		return fmt.Sprintf("was pushed to %s %v ago and %s", n.workerName(w.Worker), since, what), nil
 	case task.Running, task.RunningInGet:
 		what := "runs"
-		if w.State == task.RunningInGet {
+		switch {
+		case w.State == task.RunningInGet:
 			what = "waits in a get, its CPU given back,"
+		case w.Kind == wire.TaskActorCall:
+			return fmt.Sprintf("runs on %s, to which it was pushed %v ago, attempt %d", n.workerName(w.Worker), since, w.Attempt), nil
 		}
 		return fmt.Sprintf("%s on %s since %v, attempt %d", what, n.workerName(w.Worker), since, w.Attempt), nil
 	case task.Finished:

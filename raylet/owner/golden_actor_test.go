@@ -10,6 +10,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -151,6 +152,55 @@ func TestTheWindowIsNoSmallerThanAnActorsConcurrency(t *testing.T) {
 			t.Errorf("%d calls are pushed, want %d", pushed, want)
 		}
 	}
+}
+
+// The first calls of an actor are shown as running, as many as it runs at once, by every way to look at them.
+func TestCallsThatRunAreShownAsRunning(t *testing.T) {
+	s := newScript(t, Config{})
+	opts := *counter
+	opts.MaxConcurrency, opts.Groups = 2, []wire.ConcurrencyGroup{{Name: "io", Max: 1}}
+	a, l := s.spawn(&opts, worker)
+	var calls []ids.TaskID
+	xs := make(map[ids.TaskID]wire.ExecTask)
+	for i, group := range []string{"", "io", "", "io", ""} {
+		x := s.callSpec(a, uint64(i)+1)
+		o := *x.Opts
+		o.Group = group
+		x.Opts = &o
+		s.from(driver, &wire.Submit{Spec: x})
+		calls, xs[x.ID] = append(calls, x.ID), s.executed(worker)
+	}
+	running := func(want ...ids.TaskID) {
+		t.Helper()
+		var listed, explained []ids.TaskID
+		scan := s.c.ScanTasks(100)
+		defer scan.Stop()
+		scan.NextTasks(func(_ *ids.TaskID, st task.State) bool { return st == task.Running }, func(v TaskView) {
+			if v.State == task.Running {
+				listed = append(listed, v.ID)
+			}
+		})
+		for _, id := range calls {
+			if w, ok := s.c.WhyTask(id); ok && w.State == task.Running {
+				explained = append(explained, id)
+			}
+		}
+		counted := map[task.State]int{}
+		s.c.States(func(st task.State, n int) { counted[st] = n })
+		slices.SortFunc(listed, func(a, b ids.TaskID) int { return slices.Index(calls, a) - slices.Index(calls, b) })
+		if !slices.Equal(listed, want) || !slices.Equal(explained, want) || counted[task.Running] != len(want) {
+			t.Errorf("listed as running are %v, explained %v, counted %v; want %v", listed, explained, counted, want)
+		}
+	}
+	running(calls[0], calls[1], calls[2])
+	s.done(worker, l, xs[calls[2]], inline("v"))
+	running(calls[0], calls[1], calls[4])
+	s.done(worker, l, xs[calls[1]], inline("v"))
+	running(calls[0], calls[3], calls[4])
+	for _, i := range []int{0, 3, 4} {
+		s.done(worker, l, xs[calls[i]], inline("v"))
+	}
+	running()
 }
 
 func TestActorWithoutRestartsDies(t *testing.T) {

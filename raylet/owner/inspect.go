@@ -25,7 +25,7 @@ type TaskView struct {
 }
 
 func (t *taskRec) view() TaskView {
-	v := TaskView{ID: t.id(), Spec: t.spec, State: t.state, Attempt: t.start, Since: t.since}
+	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Since: t.since}
 	switch {
 	case t.spec != nil:
 		v.Opts, v.Kind = t.spec.Opts, t.spec.Kind
@@ -121,9 +121,17 @@ func (c *Core) Actors(yield func(ActorView) bool) {
 	}
 }
 
-// States counts the tasks in each state.
+// States counts the tasks in each state, as lists show it.
 func (c *Core) States(count func(task.State, int)) {
-	for s, n := range c.byState {
+	by := c.byState
+	for _, a := range c.actors {
+		if a.lease != nil && a.pending > 0 {
+			n := a.lease.started()
+			by[task.Submitted] -= n
+			by[task.Running] += n
+		}
+	}
+	for s, n := range by {
 		if n > 0 {
 			count(task.State(s), n)
 		}
@@ -169,7 +177,7 @@ func (s *Scan) NextTasks(keep func(id *ids.TaskID, st task.State) bool, visit fu
 	ts := s.part(&s.core.tasks, &s.tasks)
 	for _, o := range ts {
 		t := o.rec
-		if keep == nil || keep(&t.ret0.id.Task, t.state) {
+		if keep == nil || keep(&t.ret0.id.Task, t.shown()) {
 			visit(t.view())
 		}
 	}
