@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -73,6 +74,9 @@ func (g *Graph) check(order []int32) error {
 		return fmt.Errorf("graph: an order of %d for %d tasks", len(order), n)
 	}
 	for i := range g.tasks {
+		if a := g.tasks[i].Ann; a != nil && (a.Retries < 0 || a.Retries > math.MaxUint8) { // a task's counters are small
+			return fmt.Errorf("graph: %q: %d retries: give 0 to %d", g.tasks[i].Key, a.Retries, math.MaxUint8)
+		}
 		for _, d := range g.tasks[i].Deps {
 			if d < 0 || d >= n {
 				return &MissingError{Key: fmt.Sprintf("task %d", d), By: g.tasks[i].Key}

@@ -49,7 +49,7 @@ type Config struct {
 	// Saturation is Dask's worker-saturation: a worker has max(ceil(Saturation*threads), 1) slots for
 	// root tasks, less what it processes. Inf turns withholding off.
 	Saturation float64
-	// AllowedFailures is how many workers have to die while they run a task for it to fail; 0 is as 1.
+	// AllowedFailures is how many workers have to die while they run a task for it to fail, at most 255; 0 is as 1.
 	AllowedFailures int
 	// StealInterval is how often the shell should Tick; below 0 nothing is stolen.
 	StealInterval time.Duration
@@ -80,8 +80,8 @@ func (c Config) Validate() error {
 	if c.Saturation < 0 || math.IsNaN(c.Saturation) {
 		errs = append(errs, fmt.Errorf("graph: saturation %v: give 0 or more, or Inf", c.Saturation))
 	}
-	if c.AllowedFailures < 0 {
-		errs = append(errs, fmt.Errorf("graph: allowed failures %d: give 0 or more", c.AllowedFailures))
+	if c.AllowedFailures < 0 || c.AllowedFailures > math.MaxUint8 {
+		errs = append(errs, fmt.Errorf("graph: allowed failures %d: give 0 to %d", c.AllowedFailures, math.MaxUint8))
 	}
 	if !(c.Bandwidth > 0) {
 		errs = append(errs, fmt.Errorf("graph: bandwidth %v: give more than 0", c.Bandwidth))

@@ -392,6 +392,16 @@ func TestConfigSaysEverythingThatIsWrong(t *testing.T) {
 			t.Errorf("%q is not in %v", word, err)
 		}
 	}
+	cfg := DefaultConfig()
+	for n, ok := range map[int]bool{255: true, 256: false} { // a task's counters are small
+		cfg.AllowedFailures = n
+		if err := cfg.Validate(); (err == nil) != ok {
+			t.Errorf("%d allowed failures: %v", n, err)
+		}
+		if _, err := New([]Task{{Key: "a", Ann: &Annotations{Retries: n}}}, nil, []int32{0}); (err == nil) != ok {
+			t.Errorf("%d retries: %v", n, err)
+		}
+	}
 	if _, err := NewCore(nil, Config{}); err == nil {
 		t.Error("a core is made of a wrong configuration")
 	}

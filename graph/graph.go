@@ -11,7 +11,7 @@ type Annotations struct {
 	Workers     []string         // names of the workers that may run it; none: any
 	AllowOthers bool             // where none of Workers is there, any other may run it
 	Resources   map[string]int64 // a worker must have as much; how many run at once is the worker's to keep
-	Retries     int              // how often it runs again after an error that is retriable
+	Retries     int              // how often it runs again after an error that is retriable: 0 to 255
 }
 
 func (a *Annotations) restricts() bool {
