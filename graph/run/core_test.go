@@ -362,6 +362,8 @@ func TestRequestsThatContradictThemselves(t *testing.T) {
 		"producers":  func(r *Request) { r.Producer = []byte{1} },
 		"note":       func(r *Request) { r.NoteOf = packed(-1, 3) },
 		"part":       func(r *Request) { r.DepPart = packed(1) },
+		"resources":  func(r *Request) { r.Notes = []Note{{Resources: map[string]float64{"GPU": math.Inf(1)}}} },
+		"cpu":        func(r *Request) { x := 1e300; r.Notes = []Note{{CPU: &x}} },
 		"returns":    func(r *Request) { r.Notes, r.NoteOf = []Note{{Returns: -4}}, packed(0, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {

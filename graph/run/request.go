@@ -246,9 +246,29 @@ func (w *work) note(t int32) *Note {
 	return &w.Notes[w.noteOf[t]]
 }
 
+const tooMuch = float64(1 << 50) // of a resource: thousandths of it may not fit into 64 bits
+
+// check refuses amounts that are none.
+func (n *Note) check() error {
+	if n.CPU != nil && !(*n.CPU >= 0 && *n.CPU < tooMuch) {
+		return invalid("%g of resource \"CPU\": give 0 or more, and less than %g", *n.CPU, tooMuch)
+	}
+	for name, x := range n.Resources {
+		if !(x >= 0 && x < tooMuch) {
+			return invalid("%g of resource %q: give 0 or more, and less than %g", x, name, tooMuch)
+		}
+	}
+	return nil
+}
+
 // build makes the graph.
 func (w *work) build(groupOf, order []int32) error {
 	n := len(w.Keys)
+	for i := range w.Notes {
+		if err := w.Notes[i].check(); err != nil {
+			return err
+		}
+	}
 	for t := range n {
 		if w.noteOf != nil && int(w.noteOf[t]) >= len(w.Notes) {
 			return invalid("%q has note %d, there are %d", w.Keys[t], w.noteOf[t], len(w.Notes))

@@ -110,6 +110,20 @@ func TestAResultMayBeNil(t *testing.T) {
 	}
 }
 
+func TestAmountsThatAreNoneAreRefused(t *testing.T) {
+	g := New()
+	k := g.Task(K("a"), inc, 1)
+	for _, n := range []float64{math.Inf(1), math.NaN(), 1e300, -1} {
+		_, err := Get[int](t.Context(), Threads(1, Resource("GPU", n)), g, k)
+		if !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), `resource "GPU": give 0 or more`) {
+			t.Errorf("%g: %v", n, err)
+		}
+	}
+	if got, err := Get[int](t.Context(), Threads(math.MaxInt), g, k); got != 2 || err != nil {
+		t.Errorf("any number of threads: %v, %v", got, err)
+	}
+}
+
 func TestKeysInDataAreData(t *testing.T) {
 	g := New()
 	d := g.Data(K("d"), []Key{K("nothing")})
@@ -161,6 +175,7 @@ func TestWhatIsWrongIsSaidBeforeAnythingRuns(t *testing.T) {
 		"a note of nothing":      {func(g *Graph) { g.Annotate(Annotations{}, x) }, x, `"x" is wanted and not in the graph`},
 		"a note of data":         {func(g *Graph) { g.Annotate(Annotations{}, g.Data(x, 1)) }, x, "it is no task"},
 		"too many retries":       {func(g *Graph) { g.Annotate(Annotations{Retries: 256}, g.Task(x, run, 1)) }, x, "256 retries"},
+		"too much of a resource": {func(g *Graph) { g.Annotate(Annotations{Resources: map[string]float64{"r": 1e300}}, g.Task(x, run, 1)) }, x, `1e+300 of resource "r"`},
 		"a negative resource":    {func(g *Graph) { g.Annotate(Annotations{Resources: map[string]float64{"r": -1}}, g.Task(x, run, 1)) }, x, `-1 of resource "r"`},
 		"a priority too high":    {func(g *Graph) { g.Annotate(Annotations{Priority: 1 << 40}, g.Task(x, run, 1)) }, x, "give one of 32 bits"},
 	} {

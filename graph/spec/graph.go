@@ -116,6 +116,8 @@ func (g *Graph) Annotate(a Annotations, keys ...Key) {
 	}
 }
 
+const tooMuch = float64(1 << 50) // of a resource
+
 func (a *Annotations) check() string {
 	if a.Retries < 0 || a.Retries > math.MaxUint8 {
 		return fmt.Sprintf("%d retries: give 0 to %d", a.Retries, math.MaxUint8)
@@ -124,8 +126,8 @@ func (a *Annotations) check() string {
 		return fmt.Sprintf("priority %d: give one of 32 bits", a.Priority)
 	}
 	for name, n := range a.Resources {
-		if !(n >= 0) || math.IsInf(n, 0) {
-			return fmt.Sprintf("%g of resource %q: give 0 or more", n, name)
+		if !(n >= 0 && n < tooMuch) {
+			return fmt.Sprintf("%g of resource %q: give 0 or more, and less than %g", n, name, tooMuch)
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package spec
 import (
 	"context"
 	"maps"
+	"math"
 	"reflect"
 	"runtime"
 	"sync"
@@ -14,7 +15,8 @@ import (
 // ThreadsOption is an option of Threads.
 type ThreadsOption func(have map[string]float64)
 
-// Resource says how much of a resource tasks may take at once. One that is not said is not bounded.
+// Resource says how much of a resource tasks may take at once. One that is not said is not bounded;
+// an amount below 0, or of 2^50 or more, every run refuses.
 func Resource(name string, amount float64) ThreadsOption {
 	return func(have map[string]float64) { have[name] = amount }
 }
@@ -25,7 +27,7 @@ func Threads(n int, opts ...ThreadsOption) Executor {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	have := map[string]float64{"CPU": float64(n)}
+	have := map[string]float64{"CPU": float64(min(n, math.MaxInt32))}
 	for _, set := range opts {
 		set(have)
 	}
