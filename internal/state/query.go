@@ -70,8 +70,33 @@ func Check[T any](q Query) (Query, error) {
 		if !slices.Contains(known, f.Field) {
 			return q, errs.New(errs.CodeInvalid, "filter %q: rows have no field %q; they have %s", f, f.Field, strings.Join(known, ", "))
 		}
+		if want := refused[T](f); want != "" {
+			return q, errs.New(errs.CodeInvalid, "filter %q: %q is not a value of %s: want %s", f, f.Value, f.Field, want)
+		}
 	}
 	return q, nil
+}
+
+// refused gives what a filter's value should be where no row of type T can have it.
+func refused[T any](f Filter) (want string) {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if jsonName(t.Field(i)) != f.Field {
+			continue
+		}
+		v := reflect.New(t.Field(i).Type)
+		if v.Elem().Kind() == reflect.String || f.Value != "null" && json.Unmarshal([]byte(f.Value), v.Interface()) == nil {
+			return ""
+		}
+		switch v.Elem().Kind() {
+		case reflect.Bool:
+			return "true or false"
+		case reflect.Float32, reflect.Float64:
+			return "a number"
+		}
+		return "a whole number"
+	}
+	return ""
 }
 
 // Fields lists the json names of T's fields that can be filtered by.

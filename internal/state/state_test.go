@@ -63,6 +63,16 @@ func TestCheckRefusesWhatCannotBeMeant(t *testing.T) {
 			t.Errorf("%+v: %v", c.q, err)
 		}
 	}
+	for _, c := range []struct{ filter, want string }{{"queued=x", "whole number"}, {"queued!=", "whole number"}, {"done=1.5", "whole number"}, {"done=7", ""}, {"name=7", ""}} {
+		f, err := ParseFilter(c.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Check[Graph](Query{Filters: []Filter{f}})
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.filter, err)
+		}
+	}
 	if slices.Contains(Fields[Worker](), "lease_ids") {
 		t.Error("a list can be filtered by")
 	}
