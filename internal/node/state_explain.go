@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ const explainDepth = 8 // tasks that wait for each other
 
 // explain says why a task is where it is, or who keeps an object.
 func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
-	if strings.Contains(r.ID, ":") {
-		id, err := ids.ParseObject(r.ID)
+	if strings.Contains(r.ID, ":") || len(r.ID) == 2*len(ids.TaskID{})+8 {
+		id, err := parseObject(r.ID)
 		if err != nil {
 			return state.Explanation{}, errs.New(errs.CodeInvalid, "%v", err)
 		}
@@ -31,9 +32,23 @@ func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Expla
 	}
 	id, err := ids.ParseTask(r.ID)
 	if err != nil {
-		return state.Explanation{}, errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX", err)
+		return state.Explanation{}, errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX, or the 40 digits of its hex()", err)
 	}
 	return n.explainTask(ctx, id, explainDepth)
+}
+
+// parseObject reads an object's id as it is printed, or the 40 digits of Python's ref.hex(): the task, and the index in 8.
+func parseObject(s string) (ids.ObjectID, error) {
+	n := 2 * len(ids.TaskID{})
+	if strings.Contains(s, ":") || len(s) != n+8 {
+		return ids.ParseObject(s)
+	}
+	index, err := strconv.ParseUint(s[n:], 16, 32)
+	if err != nil {
+		return ids.ObjectID{}, fmt.Errorf("object %q: want %d hexadecimal digits", s, n+8)
+	}
+	t, err := ids.ParseTask(s[:n])
+	return ids.ObjectID{Task: t, Index: uint32(index)}, err
 }
 
 // ownerOf finds who would know.

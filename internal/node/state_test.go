@@ -248,6 +248,9 @@ func TestExplanations(t *testing.T) {
 	}) {
 		t.Errorf("the object: %+v", o)
 	}
+	if same := must[state.Explanation](t, c, state.MethodExplain, state.ExplainRequest{ID: first.ID().Task.String() + "00000000"}); same.ID != o.ID {
+		t.Errorf("by its digits: %+v", same)
+	}
 	if line := state.Explainer(c.Request)(t.Context(), first.ID()); !strings.Contains(line, "its task") || !strings.Contains(line, "runs on embedded worker") {
 		t.Errorf("a get that waits says %q", line)
 	}
@@ -262,7 +265,7 @@ func TestExplanations(t *testing.T) {
 		t.Errorf("a task that is gone: %+v", e)
 	}
 	for id, want := range map[string]error{
-		"zz": errs.ErrInvalid, "zz:0": errs.ErrInvalid, ids.RootTask(77, 1).String(): errs.ErrNotFound,
+		"zz": errs.ErrInvalid, "zz:0": errs.ErrInvalid, strings.Repeat("z", 40): errs.ErrInvalid, ids.RootTask(77, 1).String(): errs.ErrNotFound,
 		ids.Derive(c.Root().Task, 1<<40).String(): errs.ErrNotFound, c.Root().Task.Put(99).String(): errs.ErrNotFound,
 	} {
 		if _, err := ask[state.Explanation](t, c, state.MethodExplain, state.ExplainRequest{ID: id}); !errors.Is(err, want) {
