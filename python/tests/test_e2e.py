@@ -217,6 +217,16 @@ def test_cancel(node: Any) -> None:
     assert mobula.get(add.remote(1, 1), timeout=30) == 2
 
 
+def test_workers_tell_what_they_run_while_they_run_it(node: Any) -> None:
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    running = sleep.remote(60)
+    until(lambda: sum(w.get("running", 0) for w in rows("workers") if w["language"] == "python") == 1)
+    mobula.cancel(running)
+    with pytest.raises(x.TaskCancelledError):
+        mobula.get(running, timeout=15)
+    until(lambda: not any(w.get("running", 0) for w in rows("workers") if w["language"] == "python"))
+
+
 def test_deadlines(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
     begun = time.monotonic()

@@ -28,6 +28,7 @@ log = logging.getLogger("mobula")
 
 TICK = 0.002  # how long a message that nobody flushes waits, and a free reader's role
 _CALM = 50  # ticks without work, after which the keeper sleeps until it is woken
+_PULSE = 1.0  # the longest sleep of a keeper that has a tick
 _LOOK = 5.0  # the longest sleep: a signal's handler has to run, and a cancelled task has to be seen
 
 
@@ -41,7 +42,7 @@ class Reader:
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
         self._calls = threading.local()  # on: this thread is in call_later
         self.quiet = False  # the keeper sleeps until it is woken
-        self.tick: Optional[Callable[[], None]] = None  # called by the keeper while it is awake
+        self.tick: Optional[Callable[[], None]] = None  # called by the keeper while it is awake, and each second
         self._armed = False
         self._keeper_reads = False
         self._ended = threading.Event()
@@ -183,7 +184,7 @@ class Reader:
             timeout: Optional[float] = TICK
             if calm >= _CALM:
                 self.quiet = True
-                timeout = None
+                timeout = None if self.tick is None else _PULSE
                 # Who stops reading after this wakes us; who stopped before has left the role to us.
                 if c.unsent() or self._sleepers or not (mine or self._role.locked()):
                     self.quiet, timeout = False, TICK

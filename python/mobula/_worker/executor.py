@@ -46,7 +46,8 @@ class Executor:
         client.reader.tick = self.tick
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._stats = 0
+        self._stats = 0  # when they were told
+        self._said = 0  # how many calls were under way then
         self._growth = Growth()
 
     def run(self) -> None:
@@ -100,18 +101,23 @@ class Executor:
             self.main = None
             client.fallback = client.root
         _current.reset(token)
-        now = time.time_ns()
-        if now - self._stats > _STATS_EVERY:
-            self._stats = now
+        if time.time_ns() - self._stats > _STATS_EVERY:
             del done, holds
-            worn = main and work.kind == m.TASK and not self.calls and self._growth.too_much()
-            client.out.append(codec.message(m.Stats(resident(), threading.active_count(), len(self.calls), worn)))
+            client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
         if self.drain:
             self.idle.done()
 
+    def _report_stats(self, worn: bool = False) -> bytes:
+        self._stats = time.time_ns()
+        self._said = len(self.calls)
+        return codec.message(m.Stats(resident(), threading.active_count(), self._said, worn))
+
     def tick(self) -> None:
-        """A task that takes long gives back what is queued behind it, which may run elsewhere meanwhile."""
+        """A task that takes long gives back what is queued behind it, which may run elsewhere meanwhile. What runs is told now and then, and
+        that it does no longer."""
+        if (self.calls or self._said) and time.time_ns() - self._stats > _STATS_EVERY:
+            self.client.send(self._report_stats())
         call = self.main
         if call is None or not self.queue or call.work.kind != m.TASK or time.time_ns() - call.started < _LONG:
             return
