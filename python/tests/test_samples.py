@@ -63,6 +63,28 @@ def test_counter(binary: str) -> None:
     assert "300 calls, 2 processes killed, every answer right" in run("counter.py", "--calls", "300", "--kill-every", "100")
 
 
+def test_counter_that_is_killed_all_the_time(binary: str) -> None:
+    assert "4 calls, 3 processes killed, every answer right" in run("counter.py", "--calls", "4", "--kill-every", "1")
+
+
+def test_climatology_of_a_single_place(binary: str) -> None:
+    assert "2 years on a grid of 1 x 1" in run("climatology.py", "--years", "2", "--grid", "1")
+
+
+@pytest.mark.parametrize("name, flags, said", [
+    ("climatology.py", ["--chunk", "0"], "--chunk: '0': give a whole number, 1 or more"),
+    ("climatology.py", ["--years", "0"], "--years: '0': give a whole number, 1 or more"),
+    ("set_index.py", ["--partitions", "0"], "--partitions: '0': give a whole number, 1 or more"),
+    ("set_index.py", ["--workers", "two"], "--workers: 'two': give a whole number, 1 or more"),
+    ("set_index.py", ["--size", "1KiB"], "--size: 20 partitions of a row each are 2 KiB: give that or more"),
+    ("broadcast.py", ["--size", "4B"], "--size: a number has 8 bytes: give that or more"),
+    ("counter.py", ["--kill-every", "-1"], "--kill-every: '-1': give a whole number, 0 or more"),
+])
+def test_what_cannot_be_done_is_refused(name: str, flags: list[str], said: str) -> None:
+    done = subprocess.run([sys.executable, SAMPLES / name, *flags], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
 def test_counter_state_is_found_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(SAMPLES))
     import counter

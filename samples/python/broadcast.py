@@ -60,9 +60,11 @@ def expected(task: Callable[[Any, int], float], n: int, tasks: int) -> list[floa
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--size", type=memory.parsed, default="256MiB", help="of the array (%(default)s)")
-    flags.add_argument("--tasks", type=int, default=100, help="that read it (%(default)s)")
-    flags.add_argument("--workers", type=int, default=2, help="processes, one task each at a time (%(default)s)")
+    flags.add_argument("--tasks", type=memory.at_least(1), default=100, help="that read it (%(default)s)")
+    flags.add_argument("--workers", type=memory.at_least(1), default=2, help="processes, one task each at a time (%(default)s)")
     a = flags.parse_args()
+    if a.size < 8:
+        flags.error("argument --size: a number has 8 bytes: give that or more")
     n = a.size // 8
     with mobula.init(num_cpus=a.workers, object_store_memory=a.size + (64 << 20)), mobula.dask.enable():
         begun = time.perf_counter()

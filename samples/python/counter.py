@@ -15,6 +15,7 @@ import signal
 import tempfile
 import time
 
+import memory
 import mobula
 
 
@@ -58,11 +59,12 @@ def run(calls: int, kill_every: int, path: str) -> int:
     answers = []
     for call in range(1, calls + 1):
         answers.append(counter.add.remote(call, 1))
-        if kill_every and call % kill_every == 0:
-            victim = mobula.get(counter.pid.remote())
-        elif kill_every and victim and call % kill_every == kill_every // 2:  # calls are under way again
+        if kill_every and victim and call % kill_every == kill_every // 2:  # calls are under way again
             os.kill(victim, signal.SIGKILL)
             kills += 1
+            victim = 0
+        if kill_every and call % kill_every == 0:
+            victim = mobula.get(counter.pid.remote())
     if mobula.get(answers) != list(range(1, calls + 1)):
         raise SystemExit("a call was lost, or counted twice")
     mobula.kill(mine)
@@ -71,8 +73,8 @@ def run(calls: int, kill_every: int, path: str) -> int:
 
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("--calls", type=int, default=2000, help="to make (%(default)s)")
-    flags.add_argument("--kill-every", type=int, default=250, help="calls, kill the actor's process; 0: never (%(default)s)")
+    flags.add_argument("--calls", type=memory.at_least(1), default=2000, help="to make (%(default)s)")
+    flags.add_argument("--kill-every", type=memory.at_least(0), default=250, help="calls, kill the actor's process; 0: never (%(default)s)")
     a = flags.parse_args()
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, mobula.init(num_cpus=1):

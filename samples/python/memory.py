@@ -16,7 +16,7 @@ import glob
 import os
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 
 class Watch:
@@ -103,6 +103,20 @@ def parsed(text: str) -> int:
     if n < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: give a size, as 512MiB")
     return n
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A whole number that is not too small. For argparse."""
+    def whole(text: str) -> int:
+        try:
+            n = int(text)
+        except ValueError:
+            n = least - 1
+        if n < least:
+            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number, {least} or more")
+        return n
+
+    return whole
 
 
 def size(n: float) -> str:

@@ -77,14 +77,16 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--size", type=memory.parsed, default="256MiB", help="of the data (%(default)s)")
     flags.add_argument("--store", type=memory.parsed, default="64MiB", help="of the object store, in shared memory (%(default)s)")
-    flags.add_argument("--partitions", type=int, default=20, help="that the data is in (%(default)s)")
-    flags.add_argument("--workers", type=int, default=2, help="processes, one task each at a time (%(default)s)")
+    flags.add_argument("--partitions", type=memory.at_least(1), default=20, help="that the data is in (%(default)s)")
+    flags.add_argument("--workers", type=memory.at_least(1), default=2, help="processes, one task each at a time (%(default)s)")
     flags.add_argument("--one-stage", action="store_true", help="split each partition into all parts at once (max_branch=inf) and not in stages")
     flags.add_argument("--spill", default="", help="directory for what the store has no room for; the node's own is for temporary files")
     flags.add_argument("--memory", type=memory.parsed, default=0, help="that all processes and the store may take together: with larger heaps the "
                        "store makes do with less (the store's size, 256 MiB, and 300 MiB a worker)")
     flags.add_argument("--json", action="store_true", help="print one JSON object; sizes are bytes")
     a = flags.parse_args()
+    if a.size < a.partitions * ROW:
+        flags.error(f"argument --size: {a.partitions} partitions of a row each are {memory.size(a.partitions * ROW)}: give that or more")
     r = run(a)
     if a.json:
         print(json.dumps(r))
