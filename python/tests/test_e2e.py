@@ -227,6 +227,23 @@ def test_workers_tell_what_they_run_while_they_run_it(node: Any) -> None:
     until(lambda: not any(w.get("running", 0) for w in rows("workers") if w["language"] == "python"))
 
 
+def test_a_call_may_wait_for_one_behind_it(node: Any) -> None:
+    @mobula.remote
+    class Gate:
+        def __init__(self) -> None:
+            self.open = asyncio.Event()
+
+        async def size(self, a: Any) -> int:
+            await self.open.wait()
+            return int(a.size)
+
+        async def let(self) -> None:
+            self.open.set()
+
+    gate = Gate.remote()
+    assert mobula.get([gate.size.remote(mobula.put(np.zeros(1_000_000))), gate.let.remote()], timeout=30) == [1_000_000, None]
+
+
 def test_deadlines(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
     begun = time.monotonic()

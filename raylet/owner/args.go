@@ -153,11 +153,12 @@ type argState uint8
 const (
 	argsNone   argState = iota // no references, or inline values only
 	argsStored                 // some are to be pinned
+	argsHeavy                  // inline values are too much for a message
 	argsAgain                  // some were lost meanwhile: wait again
 )
 
 func (c *Core) argsOf(t *taskRec) argState {
-	st := argsNone
+	st, heavy := argsNone, int64(0)
 	for i := range t.spec.Args {
 		id := t.spec.Args[i].Ref
 		if id.IsZero() {
@@ -168,9 +169,43 @@ func (c *Core) argsOf(t *taskRec) argState {
 			return argsAgain
 		case o.state == object.Stored:
 			st = argsStored
+		case o.packable():
+			heavy += sizeOf(o.res)
 		}
 	}
+	if heavy > c.cfg.MessageArgs {
+		return argsHeavy
+	}
 	return st
+}
+
+// packArgs lets a task wait until the store has its inline arguments.
+func (c *Core) packArgs(t *taskRec) {
+	c.move(t, task.Requeue)
+	t.flags |= taskFront
+	t.gen++
+	t.deps = 0
+	var vs []objectstore.PackValue
+	for i := range t.spec.Args {
+		id := t.spec.Args[i].Ref
+		if id.IsZero() {
+			continue
+		}
+		o := c.object(id)
+		if o.state != object.Inline || !o.packable() {
+			continue
+		}
+		if o.flags&objPacking == 0 {
+			vs = append(vs, c.budget.ask(o))
+		}
+		w := c.waitsOf(o)
+		w.tasks = append(w.tasks, taskWait{t, t.gen})
+		t.deps++
+	}
+	c.askPack(vs)
+	if t.flags&taskTurn != 0 {
+		c.lineUpAgain(t)
+	}
 }
 
 // pinArgs asks the store to pin the stored arguments of an attempt for its worker.
@@ -217,7 +252,7 @@ func (c *Core) argsPinned(m objectstore.ArgsPinned) {
 		return // withdrawn by UnpinArgs, which is on its way
 	}
 	l := t.lease
-	l.unfetch(t)
+	c.unfetch(l, t)
 	args, ok := c.argValues(t, m.Values)
 	if !ok {
 		c.unpinArgs(t)
@@ -229,9 +264,13 @@ func (c *Core) argsPinned(m objectstore.ArgsPinned) {
 	c.push(l, t, args)
 }
 
-func (l *leaseRec) unfetch(t *taskRec) {
+// unfetch ends the wait for a task's arguments. Calls that waited behind it go on: it may be waiting for one of them.
+func (c *Core) unfetch(l *leaseRec, t *taskRec) {
 	if i := slices.Index(l.fetching, t); i >= 0 {
 		l.fetching = slices.Delete(l.fetching, i, i+1)
+		if l.actor != nil {
+			c.touchActor(l.actor)
+		}
 	}
 }
 

@@ -44,6 +44,17 @@ func (b *budget) add(o *objRec) {
 	}
 }
 
+// ask notes that the store is asked to take a value.
+func (b *budget) ask(o *objRec) objectstore.PackValue {
+	o.flags |= objPacking
+	b.packing += sizeOf(o.res)
+	b.asked = append(b.asked, o)
+	return objectstore.PackValue{ID: o.id, Value: o.res.Value}
+}
+
+// packable tells whether the store can take an inline value: what it refers to only the owner counts.
+func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 }
+
 // drop uncounts a value that is given up.
 func (b *budget) drop(o *objRec) {
 	if o.state != object.Inline {
@@ -98,13 +109,15 @@ func (c *Core) pack() {
 		if o.state != object.Inline || o.flags&objPacking != 0 || !o.held() && o.lineage == 0 {
 			continue
 		}
-		o.flags |= objPacking
-		b.packing += sizeOf(o.res)
-		b.asked = append(b.asked, o)
-		vs = append(vs, objectstore.PackValue{ID: o.id, Value: o.res.Value})
+		vs = append(vs, b.ask(o))
 	}
 	clear(b.cold[:i])
 	b.cold = b.cold[i:]
+	c.askPack(vs)
+}
+
+func (c *Core) askPack(vs []objectstore.PackValue) {
+	b := &c.budget
 	if len(vs) == 0 {
 		return
 	}
@@ -132,6 +145,20 @@ func (c *Core) packed(m objectstore.Packed) {
 	meta := bytes.Clone(o.res.Value.Meta) // it lies beside the value, whose bytes are to go
 	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: meta}, Size: m.Size}
 	c.stats.Packed++
+	c.packSettled(o)
+}
+
+// packSettled lets go on who waits for the end of a pack: it is looked anew at what they take.
+func (c *Core) packSettled(o *objRec) {
+	if w := o.waits; w != nil {
+		o.waits = nil
+		c.wake(w)
+		if len(w.gets) > 0 {
+			w.tasks, o.waits = nil, w
+		} else {
+			c.recycle(w)
+		}
+	}
 }
 
 // packOver gives up on packs that were not answered: the store had no room. They are tried
@@ -144,6 +171,7 @@ func (c *Core) packOver() {
 			o.flags &^= objPacking
 			b.packing -= sizeOf(o.res)
 			b.cold = append(b.cold, o)
+			c.packSettled(o)
 		}
 	}
 	clear(b.asked)

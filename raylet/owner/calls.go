@@ -190,6 +190,9 @@ func (c *Core) pump(a *actorRec) {
 			t.flags |= taskFront
 			c.workQ = append(c.workQ, t)
 			return // what follows waits until it is known how long this one does
+		case argsHeavy:
+			c.packArgs(t)
+			return
 		case argsStored:
 			t.start++
 			c.pinArgs(t, l)

@@ -77,13 +77,10 @@ func (c *Core) withdraw(t *taskRec) {
 		}
 	}
 	if l := t.lease; l != nil { // its arguments are being pinned
-		l.unfetch(t)
+		c.unfetch(l, t)
 		t.lease = nil
 		c.unpinArgs(t)
 		c.touchLease(l)
-		if l.actor != nil {
-			c.touchActor(l.actor)
-		}
 	}
 }
 

@@ -136,6 +136,11 @@ func (c *Core) fill(k *classRec, l *leaseRec, n int) {
 				c.workQ = append(c.workQ, t)
 				continue
 			}
+			if st == argsHeavy {
+				t.unlist()
+				c.packArgs(t)
+				continue
+			}
 			if st == argsStored {
 				if l.load() > 0 {
 					return

@@ -297,16 +297,21 @@ func (c *Core) resolve(o *objRec, res *wire.Result, ev object.Event) {
 		for _, g := range w.gets {
 			c.answer(g.client, o, g.fetch)
 		}
-		for _, tw := range w.tasks {
-			if tw.t.gen == tw.gen && tw.t.state == task.PendingArgs {
-				if tw.t.deps--; tw.t.deps == 0 {
-					c.readyQ = append(c.readyQ, tw.t)
-				}
-			}
-		}
+		c.wake(w)
 		c.recycle(w)
 	}
 	c.loosen(o)
+}
+
+// wake makes tasks ready that waited for this only.
+func (c *Core) wake(w *waits) {
+	for _, tw := range w.tasks {
+		if tw.t.gen == tw.gen && tw.t.state == task.PendingArgs {
+			if tw.t.deps--; tw.t.deps == 0 {
+				c.readyQ = append(c.readyQ, tw.t)
+			}
+		}
+	}
 }
 
 func (c *Core) moveObject(o *objRec, ev object.Event) {

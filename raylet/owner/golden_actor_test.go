@@ -526,3 +526,22 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 		t.Error("the record stays")
 	}
 }
+
+// A call whose stored arguments are pinned may wait for the one behind it.
+func TestCallsGoOnBehindOneWhoseArgumentsCame(t *testing.T) {
+	s := newScript(t, Config{})
+	put := s.root.Put(1)
+	s.from(driver, &wire.Seal{ID: put, Size: 8})
+	a, _ := s.spawn(&wire.TaskOptions{Func: "A", MaxConcurrency: 10}, worker)
+	first := s.call(a, 0, wire.Arg{Ref: put})
+	asked := s.out
+	second := s.call(a, 1)
+	if p := s.pushed(worker); len(p) != 0 {
+		t.Errorf("%v overtakes the call before it", p)
+	}
+	s.out = asked
+	s.pinned(first)
+	if p := s.pushed(worker); !slices.Equal(p, []ids.TaskID{first.ID, second.ID}) {
+		t.Errorf("pushed are %v, want %v and %v", p, first.ID, second.ID)
+	}
+}

@@ -3,6 +3,7 @@ package owner
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -245,6 +246,90 @@ func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
 	r := sent[*wire.Resolved](s, driver)
 	if len(r) != 1 || r[0].Result.Kind != wire.ResultInline || r[0].Result.Value.Data[7] != 7 {
 		t.Errorf("the get is answered with %+v", r)
+	}
+}
+
+// Inline values that are too much for a message are packed, and a task waits for that; however long the store has no room for them.
+func TestInlineArgumentsThatAreTooManyGoThroughTheStore(t *testing.T) {
+	s := newScript(t, Config{MessageArgs: 20})
+	var put [4]ids.ObjectID
+	for i := range put {
+		put[i] = s.root.Put(uint32(i + 1))
+		s.from(driver, &wire.PutValue{ID: put[i], Value: wire.Value{Data: []byte("ten bytes!")}})
+	}
+	light := s.submit(simple, wire.Arg{Ref: put[0]}, wire.Arg{Ref: put[1]})
+	l := s.grant(worker)
+	if x := s.executed(worker); x.Spec.ID != light.ID || len(x.Args) != 2 || x.Args[1].Result.Kind != wire.ResultInline {
+		t.Errorf("what fits is sent as %+v", x)
+	}
+	s.done(worker, l, s.attempt(light), inline("v"))
+	heavy := s.submit(simple, wire.Arg{Ref: put[0]}, wire.Arg{Ref: put[1]}, wire.Arg{Ref: put[1]}, wire.Arg{Ref: put[2]})
+	asked := func() []objectstore.PackValue {
+		t.Helper()
+		p := told[objectstore.Pack](s)
+		if len(p) != 1 || s.state(heavy) != task.PendingArgs {
+			t.Fatalf("the store is asked %+v, the task is %v", p, s.state(heavy))
+		}
+		return p[0].Values
+	}
+	if vs := asked(); len(vs) != 3 {
+		t.Fatalf("%d values are packed", len(vs))
+	}
+	also := s.submit(simple, wire.Arg{Ref: put[2]}, wire.Arg{Ref: put[3]}) // it has room in a message
+	s.done(worker, l, s.executed(worker), inline("v"))
+	s.step(FromStore{objectstore.Packed{ID: put[1], Size: 10}})
+	s.pass(packRetry + time.Millisecond) // the others had no room: what is left fits
+	l = s.grant(worker)
+	s.pinned(heavy)
+	x := s.executed(worker)
+	kinds := map[wire.ResultKind]int{}
+	for _, a := range x.Args {
+		kinds[a.Result.Kind]++
+	}
+	if x.Spec.ID != heavy.ID || kinds[wire.ResultInline] != 2 || kinds[wire.ResultStored] != 2 {
+		t.Errorf("the task is sent with %+v", x.Args)
+	}
+	s.done(worker, l, x, inline("v"))
+	if s.state(also) != task.Finished || s.state(heavy) != task.Finished || s.c.budget.packing != 0 {
+		t.Errorf("the tasks are %v and %v, %d bytes are being packed", s.state(also), s.state(heavy), s.c.budget.packing)
+	}
+
+	heavy = s.submit(simple, wire.Arg{Ref: put[0]}, wire.Arg{Ref: put[2]}, wire.Arg{Ref: put[3]})
+	if vs := asked(); len(vs) != 3 {
+		t.Fatalf("%d values are packed", len(vs))
+	}
+	s.pass(packRetry + time.Millisecond)
+	s.grant(worker)
+	if vs := asked(); len(vs) != 3 {
+		t.Errorf("once more %d values are packed", len(vs))
+	}
+	s.from(driver, &wire.Cancel{Task: heavy.ID})
+	for i := range put {
+		s.step(FromStore{objectstore.Packed{ID: put[i], Size: 10}})
+	}
+	s.wantError(heavy.ID.Return(0), errs.CodeCancelled)
+
+	a, _ := s.spawn(&wire.TaskOptions{Func: "A"}, worker2)
+	var more [4]ids.ObjectID
+	for i := range more {
+		more[i] = s.root.Put(uint32(i + 11))
+		s.from(driver, &wire.PutValue{ID: more[i], Value: wire.Value{Data: []byte("ten bytes!")}})
+	}
+	first := s.call(a, 0, wire.Arg{Ref: more[0]}, wire.Arg{Ref: more[1]}, wire.Arg{Ref: more[2]})
+	if len(told[objectstore.Pack](s)) != 1 {
+		t.Fatalf("the call's arguments are not packed: %+v", s.out)
+	}
+	second := s.call(a, 1)
+	if p := s.pushed(worker2); len(p) != 0 {
+		t.Errorf("%v overtakes the call before it", p)
+	}
+	for _, id := range more[:2] {
+		s.step(FromStore{objectstore.Packed{ID: id, Size: 10}})
+	}
+	s.step(FromStore{objectstore.Packed{ID: more[2], Size: 10}})
+	s.pinned(first)
+	if s.state(first) != task.Submitted || s.state(second) != task.Submitted {
+		t.Errorf("the calls are %v and %v", s.state(first), s.state(second))
 	}
 }
 

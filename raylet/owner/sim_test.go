@@ -153,13 +153,13 @@ type simPlan struct {
 	acts                    int
 	deaths, losses, cancels float64
 	crash                   float64
-	budget                  int64
+	budget, message         int64
 	kids, fails, gets       bool
 }
 
 func (p simPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, MessageArgs: p.message, sweepPart: 3})
 	w.crash = p.crash
 	d := newSimDriver(w)
 	d.lossy = p.deaths+p.losses > 0
@@ -257,9 +257,9 @@ func TestSimulation(t *testing.T) {
 		"deaths":   {acts: 60, gets: true, deaths: .1, kids: true},
 		"losses":   {acts: 60, gets: true, losses: .15},
 		"cancels":  {acts: 60, gets: true, cancels: .1, kids: true, fails: true},
-		"budget":   {acts: 60, gets: true, budget: 8 << 10, losses: .05},
+		"budget":   {acts: 60, gets: true, budget: 8 << 10, message: 4 << 10, losses: .05},
 		"rebuilds": {acts: 50, gets: true, crash: .01, kids: true, fails: true},
-		"all":      {acts: 50, gets: true, deaths: .05, losses: .05, cancels: .05, crash: .004, kids: true, fails: true, budget: 16 << 10},
+		"all":      {acts: 50, gets: true, deaths: .05, losses: .05, cancels: .05, crash: .004, kids: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range simSeeds {

@@ -36,15 +36,13 @@ func (c *Core) lost(m objectstore.Lost) {
 	}
 	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && (t.state == task.PendingFetch || t.state == task.PendingStore) {
 		l := t.lease
-		l.unfetch(t)
+		c.unfetch(l, t)
 		t.flags &^= taskPinned // all or none: nothing was pinned
 		t.lease = nil
 		t.start--
 		c.requeue(t, true)
 		c.touchLease(l)
-		if l.actor != nil {
-			c.touchActor(l.actor)
-		} else {
+		if l.actor == nil {
 			c.touch(l.class)
 		}
 	}

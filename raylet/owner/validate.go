@@ -210,7 +210,8 @@ func (v *validator) object(o *objRec) error {
 	if o.state.Resolved() != (o.res != nil) {
 		return fmt.Errorf("object %v is %v, has a result: %v", o.id, o.state, o.res != nil)
 	}
-	if o.state != object.Pending && (o.waits != nil || o.flags&objGet != 0) {
+	packing := o.state == object.Inline && o.flags&objPacking != 0 && o.flags&objGet == 0 // tasks that take much wait for that
+	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
 	if c.pause == nil && !o.held() {
