@@ -9,6 +9,7 @@ year is taken away is the noise, and that is what is checked.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from typing import Any
 
@@ -41,7 +42,7 @@ def observed(years: int, grid: int, chunk: int) -> xr.DataArray:
 
 def tolerance(n: int) -> float:
     """How far the spread of n values of noise may be from what it should be: five of its standard errors, and a little for leap years."""
-    return 0.005 + 5 / (2 * n) ** 0.5
+    return 0.005 + 5 / math.sqrt(2 * n)
 
 
 def main() -> None:
