@@ -140,7 +140,7 @@ func (k *packer) task(t int32) (data []byte, objects []int32, err error) {
 	call := payload{Func: x.Func.Name, Args: make([]arg, len(x.Args))}
 	for i, e := range x.Args {
 		if call.Args[i], err = pack(e); err != nil {
-			return nil, nil, fmt.Errorf("graph: %q: argument %d: %w", x.Key, i, err)
+			return nil, nil, fmt.Errorf("argument %d: %w", i, err)
 		}
 	}
 	data, err = cbor.Marshal(&call)

@@ -41,7 +41,7 @@ func newRequest(k *packer, saturation float64, failures int) (*request, error) {
 func (r *request) add(t int32) error {
 	data, objects, err := r.task(t)
 	if err != nil {
-		return err
+		return &spec.TaskError{Key: r.p.Tasks[t].Key, Err: err}
 	}
 	length := int32(len(data))
 	if len(data) > r.tc.Client.InlineMax() { // it is an object of its own, the first of the task's

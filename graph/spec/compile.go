@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 )
 
 var typeOfKey = reflect.TypeFor[Key]()
@@ -28,8 +29,16 @@ func isStructure(t reflect.Type) bool {
 	return false
 }
 
-// keysIn gives the keys in an argument, in order; those of maps by name.
-func keysIn(v reflect.Value, yield func(Key)) {
+// deepest is how far lists and maps may lie in one another, as in values that are stored (codec.MaxDepth): one that goes deeper
+// contains itself.
+const deepest = 10_000
+
+var errEndless = fmt.Errorf("lists and maps more than %d deep: it contains itself", deepest)
+
+// keysIn gives the keys in an argument, in order; those of maps by name. It ends with errEndless where the argument does not.
+func keysIn(v reflect.Value, yield func(Key)) error { return keysUnder(v, 0, yield) }
+
+func keysUnder(v reflect.Value, depth int, yield func(Key)) error {
 	if v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
@@ -38,15 +47,22 @@ func keysIn(v reflect.Value, yield func(Key)) {
 	case v.Type() == typeOfKey:
 		yield(v.Interface().(Key))
 	case !isStructure(v.Type()):
+	case depth == deepest:
+		return errEndless
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			keysIn(v.Index(i), yield)
+			if err := keysUnder(v.Index(i), depth+1, yield); err != nil {
+				return err
+			}
 		}
 	default:
 		for _, name := range sortedNames(v) {
-			keysIn(v.MapIndex(name), yield)
+			if err := keysUnder(v.MapIndex(name), depth+1, yield); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func sortedNames(m reflect.Value) []reflect.Value {
@@ -66,6 +82,8 @@ type compiler struct {
 	g    *Graph
 	task map[int32]int32 // number of each task, by node; dependencies have theirs before their dependents are compiled
 	made map[taken]*Expr
+
+	depth int // lists and maps that are being looked into
 }
 
 type taken struct {
@@ -89,6 +107,11 @@ func (c *compiler) compile(v reflect.Value, t reflect.Type, literal bool) (*Expr
 }
 
 func (c *compiler) structure(v reflect.Value, t reflect.Type, literal bool) (*Expr, error) {
+	if c.depth == deepest {
+		return nil, errEndless
+	}
+	c.depth++
+	defer func() { c.depth-- }()
 	e := &Expr{Kind: List, Type: t}
 	if v.Kind() == reflect.Map {
 		e.Kind = Map
@@ -105,18 +128,26 @@ func (c *compiler) structure(v reflect.Value, t reflect.Type, literal bool) (*Ex
 	if e.Kind == List {
 		for i := range v.Len() {
 			if err := add(v.Index(i)); err != nil {
-				return nil, fmt.Errorf("[%d]: %w", i, err)
+				return nil, inside(err, strconv.Itoa(i))
 			}
 		}
 	} else {
 		for _, name := range sortedNames(v) {
 			e.Names = append(e.Names, name.String())
 			if err := add(v.MapIndex(name)); err != nil {
-				return nil, fmt.Errorf("[%q]: %w", name, err)
+				return nil, inside(err, strconv.Quote(name.String()))
 			}
 		}
 	}
 	return fold(e), nil
+}
+
+// inside says where in a list or map the thing is that an error is about. A way without an end is not told.
+func inside(err error, at string) error {
+	if err == errEndless {
+		return err
+	}
+	return fmt.Errorf("[%s]: %w", at, err)
 }
 
 // fold makes a literal of a structure of literals.

@@ -192,6 +192,42 @@ func TestWhatIsWrongIsSaidBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
+func TestWhatContainsItselfIsRefused(t *testing.T) {
+	type ring []ring
+	list := []any{1}
+	list = append(list, nil, nil)
+	list[1], list[2] = list, list
+	rings := []any{nil}
+	rings[0] = rings
+	named := map[string]any{}
+	named["a"] = named
+	deep := any(1)
+	for range 100 {
+		deep = []any{deep}
+	}
+	refused := func(want any, err error) {
+		t.Helper()
+		if e, ok := errors.AsType[*InvalidError](err); !ok || !strings.HasSuffix(e.Why, "it contains itself") || len(e.Why) > 200 {
+			t.Errorf("%v: got %v", want, err)
+		}
+	}
+	g := New()
+	take := func(any) int { return 1 }
+	for i, arg := range []any{list, named} {
+		key := g.Task(Int(i), take, arg)
+		_, err := Get[int](t.Context(), Sync(), g, key)
+		refused(key, err)
+		_, err = Get[any](t.Context(), Sync(), g, arg)
+		refused("wanted", err)
+	}
+	data := g.Data(K("data"), rings)
+	_, err := Get[int](t.Context(), Sync(), g, g.Task(K("of data"), func(ring) int { return 1 }, data))
+	refused("data of a type made of itself", err)
+	if n, err := Get[int](t.Context(), Sync(), g, g.Task(K("deep"), take, deep)); n != 1 || err != nil {
+		t.Errorf("a deep one: got %d, %v", n, err)
+	}
+}
+
 func TestErrorsCanBeToldApart(t *testing.T) {
 	g := New()
 	x := g.Task(K("x"), inc, K("y"))

@@ -34,11 +34,13 @@ func (g *Graph) plan(want any, t reflect.Type) (*Plan, error) {
 		return nil, err
 	}
 	v := reflect.ValueOf(want)
+	var keys []Key
+	if err := keysIn(v, func(k Key) { keys = append(keys, k) }); err != nil {
+		return nil, &InvalidError{Why: "what is wanted: " + err.Error()}
+	}
 	if err := onlyKeys(v); err != nil {
 		return nil, err
 	}
-	var keys []Key
-	keysIn(v, func(k Key) { keys = append(keys, k) })
 	reached, err := g.reach(keys)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,11 @@ func (g *Graph) reach(keys []Key) ([]int32, error) {
 				return nil, g.cycle(path, i)
 			case state[i] == fresh:
 				state[i] = onPath
-				path = append(path, step{node: i, keys: g.needs(i)})
+				needs, err := g.needs(i)
+				if err != nil {
+					return nil, err
+				}
+				path = append(path, step{node: i, keys: needs})
 			}
 		}
 	}
@@ -156,15 +162,18 @@ func (g *Graph) reach(keys []Key) ([]int32, error) {
 }
 
 // needs gives the keys that a node names.
-func (g *Graph) needs(i int32) []Key {
+func (g *Graph) needs(i int32) ([]Key, error) {
 	n := &g.nodes[i]
+	if n.kind == dataNode {
+		return nil, nil
+	}
 	var keys []Key
-	if n.kind != dataNode {
-		for _, a := range n.args {
-			keysIn(reflect.ValueOf(a), func(k Key) { keys = append(keys, k) })
+	for at, a := range n.args {
+		if err := keysIn(reflect.ValueOf(a), func(k Key) { keys = append(keys, k) }); err != nil {
+			return nil, &InvalidError{Key: n.key, Why: fmt.Sprintf("argument %d: %v", at, err)}
 		}
 	}
-	return keys
+	return keys, nil
 }
 
 func (g *Graph) cycle(path []step, i int32) error {

@@ -138,9 +138,10 @@ def is_initialized() -> bool:
 
 
 class Context:
-    """What init gives; as a context manager it shuts down at the end."""
+    """What init gives; as a context manager it shuts down at the end what init began, unless that was shut down before."""
 
     def __init__(self, c: Client) -> None:
+        self._client = c
         self.address = c.address
         self.node = c.welcome.node
         self.namespace = c.welcome.namespace
@@ -150,7 +151,7 @@ class Context:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        shutdown()
+        leave(self._client)
 
     def __repr__(self) -> str:
         return f"Context(address={self.address!r}, node={self.node!r}, job_id={self.job_id})"
