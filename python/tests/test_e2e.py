@@ -103,6 +103,46 @@ def test_a_thousand_references_in_one_value(node: Any) -> None:
     until(lambda: not rows("objects"))
 
 
+class Last:
+    """Is forgotten after what is behind it in a list, and has its process tell of the references that it has no more then."""
+
+    def __reduce__(self) -> Any:
+        return str, ()
+
+    def __del__(self) -> None:
+        from mobula import _api, _runtime
+
+        _runtime.client().objects.release()
+        _api.request("list.objects", {"limit": 1})  # the owner has seen that
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("where", ["task", "actor", "loop"])
+def test_a_reference_in_a_result_is_held_until_the_owner_knows_of_it(node: Any, where: str, many: bool) -> None:
+    def made() -> Any:
+        one: list[Any] = [Last(), add.remote(1)]
+        mobula.wait(one[1:])
+        return (x for x in [one, 2]) if many else one
+
+    class Plain:
+        def made(self) -> Any:
+            return made()
+
+    class Async:
+        async def made(self) -> Any:
+            return made()
+
+    o = {"num_returns": 2} if many else {}
+    if where == "task":
+        f = mobula.remote(made).options(**o)
+    else:
+        actor = mobula.remote(Plain if where == "actor" else Async).remote()
+        f = actor.made.options(**o)
+    for _ in range(5):
+        given = f.remote()
+        assert mobula.get(mobula.get(given[0] if many else given)[1], timeout=30) == 1
+
+
 def test_nested_gets_do_not_starve(node: Any) -> None:
     assert mobula.get(depth.remote(10), timeout=60) == 10
     assert mobula.get(fib.remote(8), timeout=60) == 21

@@ -32,6 +32,7 @@ class Call(TaskContext):
     items = 0  # of a stream, that were sent
     future: Any = None  # of a coroutine
     started = 0
+    keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
 
     def __init__(self, executor: "Executor", work: Work) -> None:
         super().__init__(executor.client, work.id, work.attempt, work.trace)

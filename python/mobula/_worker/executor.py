@@ -188,6 +188,7 @@ class Executor:
             error = codec.encode(err) if err is not None else b""
             self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now,
                                             call.items, error, call.final))
+        call.keep = None
         self.pending -= 1
 
     def abandon(self, call: Call, why: MobulaError) -> None:

@@ -39,6 +39,7 @@ def _plain(func: str, value: Any, i: int, inline: int) -> _value.Encoded:
 
 def results(call: Call, value: Any, n: int) -> bytes:
     """All results of a task with num_returns n, which is no stream."""
+    call.keep = value
     if n == 1:
         return NONE if value is None else result(call, value, 0)
     if n == 0:
@@ -47,6 +48,7 @@ def results(call: Call, value: Any, n: int) -> bytes:
         values = list(value)
     except TypeError:
         values = [value]
+    call.keep = values
     if len(values) != n:
         raise ReturnMismatchError(f"{call.work.options.func}: gave {len(values)} results, num_returns is {n}")
     return b"".join([result(call, v, i) for i, v in enumerate(values)])
