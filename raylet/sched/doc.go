@@ -14,7 +14,8 @@
 //
 // # Order of service
 //
-// A task that waits for its CPU after a get (UnblockCPU) comes before any new lease. New leases go
+// A task that waits for its CPU after a get (UnblockCPU) comes before any new lease. Where actors took that CPU for
+// life it goes on beside them once no other task has any: they may be waiting for its end. New leases go
 // round the jobs that want one, and within a job round its classes. The first class in that
 // order that does not fit keeps what it lacks from being taken by those behind it, as long as
 // running leases can free enough for it; so a class that asks much is served in the end. A

@@ -91,7 +91,7 @@ func (c *Core) Usage() (total, free []wire.Resource, leases int) {
 	for i, n := range c.res.names {
 		if c.res.total[i] > 0 {
 			total = append(total, wire.Resource{Name: n, Amount: c.res.total[i]})
-			free = append(free, wire.Resource{Name: n, Amount: c.res.free[i]})
+			free = append(free, wire.Resource{Name: n, Amount: max(c.res.free[i], 0)})
 		}
 	}
 	return total, free, len(c.leases)

@@ -18,11 +18,12 @@ func (c *Core) schedule(now int64) {
 }
 
 // resume gives CPUs back to tasks that leave a get, strictly in order: a large one is not
-// overtaken, so it is not starved.
+// overtaken, so it is not starved. One that lacks only what actors for life took meanwhile goes on without that:
+// they may live until this very task ends.
 func (c *Core) resume(now int64) {
 	for len(c.resuming) > 0 {
 		l := c.resuming[0]
-		if cpu := l.need.of(resCPU); cpu > 0 && c.res.free[resCPU] < cpu {
+		if l.need.of(resCPU) > 0 && c.res.free[resCPU] < c.cpuToResume(l) {
 			return
 		}
 		c.resuming[0] = nil
@@ -33,6 +34,11 @@ func (c *Core) resume(now int64) {
 			c.tell(l.class.key.Job, Resumed{Lease: l.id})
 		}
 	}
+}
+
+// cpuToResume is how much CPU must be free for a task that leaves a get: what it takes, or all that can be had.
+func (c *Core) cpuToResume(l *lease) int64 {
+	return min(l.need.of(resCPU), c.res.total[resCPU]-c.res.stuck[resCPU])
 }
 
 // grantOne makes one lease for the next class in turn that fits, or is false.

@@ -11,7 +11,7 @@ import (
 	"mobula/wire"
 )
 
-// TestProperties drives a core with arbitrary owners and an arbitrary pool. After each step validate
+// TestProperties drives a core with arbitrary owners and an arbitrary pool; actors live until no task is under way. After each step validate
 // proves that no resource is overdrawn and no lease lost; in the end everything wanted has run and
 // everything taken is back.
 func TestProperties(t *testing.T) {
@@ -25,6 +25,7 @@ func TestProperties(t *testing.T) {
 			}
 			w.task(1+i%2, i, asks...)
 		}
+		actor := w.define(key(1, 100), wire.TaskActorCreate, res(CPU, 500*rapid.IntRange(1, 2).Draw(t, "actor's cpu")))
 		w.hold = rapid.Bool().Draw(t, "slow pool")
 		pick := func(ids []ids.LeaseID, do func(ids.LeaseID)) func(*rapid.T) {
 			return func(t *rapid.T) {
@@ -35,7 +36,7 @@ func TestProperties(t *testing.T) {
 		}
 		busy := func(l *held) bool { return l.busy && !l.blocked }
 		for range rapid.IntRange(0, 120).Draw(t, "steps") {
-			switch rapid.IntRange(0, 8).Draw(t, "action") {
+			switch rapid.IntRange(0, 10).Draw(t, "action") {
 			case 0:
 				w.submit(rapid.SampledFrom(w.keys).Draw(t, "class"), rapid.IntRange(1, 8).Draw(t, "n"))
 			case 1, 2:
@@ -57,10 +58,19 @@ func TestProperties(t *testing.T) {
 				if len(w.pool) > 0 {
 					w.deliver()
 				}
+			case 9:
+				if w.submit(actor, 1); len(w.of(actor)) > 0 {
+					w.run(w.of(actor)[len(w.of(actor))-1])
+				}
+			case 10:
+				pick(w.ids(func(l *held) bool { return l.key == actor && l.busy && !l.blocked }), func(id ids.LeaseID) {
+					w.leases[id].up, w.leases[id].busy = true, false
+					w.step(ActorUp{Lease: id})
+				})(t)
 			}
 			running := int64(0)
 			for id, l := range w.leases {
-				if !l.blocked {
+				if !l.blocked && !l.up {
 					running += w.c.leases[id].class.need.of(resCPU)
 				}
 			}
@@ -101,6 +111,10 @@ func (w *world) drain(t *rapid.T) {
 			case l.blocked && !l.asked:
 				w.unblock(id)
 			case l.blocked:
+			case l.up: // its handle is held by the tasks
+				if w.idle() {
+					w.giveBack(id)
+				}
 			case l.busy:
 				w.finish(id)
 			case l.reclaimed || w.class[l.key].ready == 0:
@@ -118,6 +132,11 @@ func (w *world) drain(t *rapid.T) {
 	if len(w.c.leases) != 0 || w.c.jobs.Len() != 0 || len(w.c.byJob) != 0 {
 		t.Fatalf("%d leases, %d jobs are left in the tables", len(w.c.leases), len(w.c.byJob))
 	}
+}
+
+// idle tells whether no task is under way: what is left waits for what actors have.
+func (w *world) idle() bool {
+	return len(w.ids(func(l *held) bool { return l.busy })) == 0
 }
 
 // TestRebuildFromOwners discards the core at an arbitrary moment; what the owners hold makes

@@ -9,7 +9,7 @@ func (c *Core) reclaim(now int64) {
 	p := &c.pass
 	p.reset(c)
 	for _, l := range c.resuming {
-		d := demand{{resCPU, l.need.of(resCPU)}}
+		d := demand{{resCPU, c.cpuToResume(l)}}
 		if !p.covers(d) && p.left > 0 {
 			p.cover(now, d, nil)
 		}

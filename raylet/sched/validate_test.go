@@ -78,7 +78,7 @@ func (c *Core) validate() error {
 		return fmt.Errorf("stuck %v, counted %v", stuck, c.res.stuck)
 	}
 	for i, f := range free {
-		if f < 0 {
+		if f < 0 && (i != resCPU || -f > stuck[i]) { // a task that left a get goes on beside actors that took its CPU
 			return fmt.Errorf("%s is overdrawn by %d", c.res.names[i], -f)
 		}
 	}
