@@ -29,6 +29,7 @@ type actorRec struct {
 	pending  int      // calls that have not ended
 	restarts int32
 	dirty    bool
+	forgot   bool // some of its callers
 	claimed  bool // its name is registered
 	cause    *errs.Error
 	logged   *record.Actor // what the log of a rebuilt core says

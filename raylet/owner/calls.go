@@ -86,7 +86,7 @@ func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
 	cr := a.callers[t.spec.Caller()]
 	if cr == nil {
 		cr = &callerRec{id: t.spec.Caller(), actor: a, next: 1}
-		if c.lenient {
+		if c.lenient || a.forgot {
 			cr.next = max(t.spec.Seq, 1)
 		}
 		if a.callers == nil {
@@ -106,7 +106,7 @@ func (c *Core) forgetCallers(a *actorRec) {
 	for id, cr := range a.callers {
 		if t := c.tasks.task(id); cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
 			delete(a.callers, id)
-			c.lenient = true
+			a.forgot = true
 		}
 	}
 }

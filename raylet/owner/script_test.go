@@ -23,6 +23,7 @@ type script struct {
 	calls  uint64
 	lease  ids.LeaseID
 	seen   []Transition
+	trust  bool // steps are not validated: there are many
 }
 
 const (
@@ -59,6 +60,9 @@ func (s *script) step(ev Event) {
 			s.seen = append(s.seen, *e.Changes...)
 		}
 		s.out = append(s.out, e)
+	}
+	if s.trust {
+		return
 	}
 	if err := s.c.Validate(); err != nil {
 		s.t.Fatalf("after %T: %v", ev, err)
