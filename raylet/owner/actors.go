@@ -192,6 +192,7 @@ func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error) {
 	c.move(t, task.Rerun)
 	if t.flags&taskCounted == 0 {
 		t.flags |= taskCounted
+		t.class = c.classAgain(t.class)
 		t.class.live++
 	}
 	c.workQ = append(c.workQ, t)

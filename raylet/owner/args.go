@@ -95,6 +95,7 @@ func (c *Core) argsReady(t *taskRec) {
 func (c *Core) enqueue(t *taskRec) {
 	k := t.class
 	if t.flags&taskSolo != 0 && t.x.solo != nil {
+		t.x.solo = c.classAgain(t.x.solo)
 		k = t.x.solo
 	}
 	if k.infeasible != nil {

@@ -79,6 +79,14 @@ func (c *Core) classByKey(kind wire.TaskKind, opts *wire.TaskOptions) *classRec 
 	return k
 }
 
+// classAgain gives the class to go on with in place of one that may have been forgotten since it was last used.
+func (c *Core) classAgain(k *classRec) *classRec {
+	if !k.forgotten {
+		return k
+	}
+	return c.classByKey(k.kind, k.opts)
+}
+
 // soloClass gives the class of tasks that are to run in a process of their own, with at
 // least this much memory for them.
 func (c *Core) soloClass(k *classRec, memory uint64) *classRec {
@@ -114,7 +122,8 @@ func withMemory(rs []wire.Resource, bytes int64) []wire.Resource {
 // forgetClasses drops the classes that nothing uses.
 func (c *Core) forgetClasses() {
 	for id, k := range c.classes.byID {
-		if k.live == 0 && len(k.leases) == 0 && !k.wants && !k.dirty {
+		if k.live == 0 && k.ready.n == 0 && len(k.leases) == 0 && !k.wants && !k.dirty {
+			k.forgotten = true
 			delete(c.classes.byID, id)
 			delete(c.classes.byKey, k.key)
 		}

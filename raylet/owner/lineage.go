@@ -106,6 +106,7 @@ func (c *Core) rerun(t *taskRec) bool {
 	c.holdArgs(t)
 	c.leaveLineage(t)
 	c.move(t, task.Rerun)
+	t.class = c.classAgain(t.class)
 	t.class.live++
 	t.flags |= taskCounted
 	c.workQ = append(c.workQ, t)

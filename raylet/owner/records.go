@@ -224,6 +224,7 @@ type classRec struct {
 	known      bool
 	dirty      bool
 	solo       bool         // one task a process
+	forgotten  bool         // no longer in the table
 	live       int          // tasks that have not ended
 	ahead      []ids.TaskID // whose arguments were named to the store, the latest
 	infeasible *errs.Error
