@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"maps"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -12,9 +14,35 @@ import (
 type callerRec struct {
 	id    ids.TaskID
 	actor *actorRec
-	next  uint64   // the sequence number whose turn it is
-	wait  taskList // by sequence number
-	gap   *timer   // runs while the first of wait is not next
+	next  uint64              // the sequence number whose turn it is
+	wait  taskList            // by sequence number
+	gap   *timer              // runs while the first of wait is not next
+	ended map[uint64]struct{} // numbers behind next whose calls have ended without a turn
+}
+
+// had goes on behind a number, and behind those after it that are not waited for.
+func (cr *callerRec) had(seq uint64) {
+	cr.next = max(cr.next, seq+1)
+	for len(cr.ended) > 0 {
+		if _, ok := cr.ended[cr.next]; !ok {
+			return
+		}
+		delete(cr.ended, cr.next)
+		cr.next++
+	}
+}
+
+// skip notes that the call of a number will not have its turn: those behind it do not wait for it.
+func (cr *callerRec) skip(seq uint64) {
+	switch {
+	case seq == cr.next:
+		cr.had(seq)
+	case seq > cr.next:
+		if cr.ended == nil {
+			cr.ended = make(map[uint64]struct{})
+		}
+		cr.ended[seq] = struct{}{}
+	}
 }
 
 const manyCallers = 4096 // of one actor; above it, those with nothing waiting are forgotten
@@ -44,7 +72,7 @@ func (c *Core) acceptCall(t *taskRec) bool {
 func (c *Core) lineUp(cr *callerRec, t *taskRec) {
 	seq := t.spec.Seq
 	if cr.wait.n == 0 && seq <= cr.next && len(t.spec.Args) == 0 {
-		cr.next = max(cr.next, seq+1)
+		cr.had(seq)
 		t.flags |= taskTurn
 		return
 	}
@@ -133,7 +161,7 @@ func (c *Core) callReady(t *taskRec) {
 func (c *Core) takeTurns(cr *callerRec) {
 	for t := cr.wait.head; t != nil && t.spec.Seq <= cr.next && t.state == task.PendingActor; t = cr.wait.head {
 		t.unlist()
-		cr.next = max(cr.next, t.spec.Seq+1)
+		cr.had(t.spec.Seq)
 		t.flags |= taskTurn
 		cr.actor.queue.pushBack(t)
 		c.touchActor(cr.actor)
@@ -158,6 +186,7 @@ func (c *Core) orderOver(cr *callerRec) {
 	cr.gap = nil
 	if h := cr.wait.head; h != nil {
 		cr.next = max(cr.next, h.spec.Seq)
+		maps.DeleteFunc(cr.ended, func(seq uint64, _ struct{}) bool { return seq < cr.next })
 		c.takeTurns(cr)
 	}
 }
@@ -224,9 +253,7 @@ func (c *Core) callOver(t *taskRec) {
 	a.pending--
 	if t.flags&taskTurn == 0 && t.spec != nil {
 		if cr := a.callers[t.spec.Caller()]; cr != nil {
-			if t.spec.Seq == cr.next {
-				cr.next++ // it never had its turn: the next must not wait for it
-			}
+			cr.skip(t.spec.Seq)
 			c.takeTurns(cr)
 		}
 	}
@@ -291,6 +318,7 @@ func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
 			t := cr.wait.head
 			t.unlist()
 			t.flags |= taskTurn
+			cr.skip(t.spec.Seq)
 			f(t)
 		}
 		c.watchGap(cr)
