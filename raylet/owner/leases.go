@@ -245,8 +245,12 @@ func (c *Core) giveBack(t *taskRec) {
 
 func (c *Core) unassign(t *taskRec) { t.lease = nil }
 
-// requeue lets a task run again, at the head of its queue if front.
+// requeue lets a task run again, at the head of its queue if front; not one that was cancelled meanwhile.
 func (c *Core) requeue(t *taskRec, front bool) {
+	if t.flags&taskCancelled != 0 {
+		c.end(t, task.Cancel, c.cancelled(t))
+		return
+	}
 	t.unlist()
 	c.move(t, task.Requeue)
 	if front {

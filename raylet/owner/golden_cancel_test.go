@@ -1,0 +1,41 @@
+package owner
+
+import (
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// twoPushed pushes two tasks over one lease.
+func (s *script) twoPushed() (first, second *wire.TaskSpec, l ids.LeaseID) {
+	s.t.Helper()
+	warm := s.submit(simple)
+	l = s.grant(worker)
+	x := s.executed(worker)
+	s.from(worker, &wire.Done{Task: warm.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}, Times: wire.Times{Started: s.now, Ended: s.now + 1000}})
+	first, second = s.submit(simple), s.submit(simple)
+	if l := s.c.tasks.task(second.ID).lease; l == nil || l.lane.len() != 2 {
+		s.t.Fatal("not both are pushed")
+	}
+	return first, second, l
+}
+
+// A task that was cancelled while it lay pushed, and that its worker gives back, does not run.
+func TestACancelledTaskThatIsGivenBackDoesNotRun(t *testing.T) {
+	s := newScript(t, Config{})
+	first, second, l := s.twoPushed()
+	s.from(driver, &wire.Cancel{Task: second.ID})
+	s.from(worker, &wire.Blocked{Task: first.ID, Lease: l, Returned: []ids.TaskID{second.ID}})
+	s.wantError(second.ID.Return(0), errs.CodeCancelled)
+}
+
+// The same where its worker dies.
+func TestACancelledTaskWhoseWorkerDiesDoesNotRun(t *testing.T) {
+	s := newScript(t, Config{})
+	_, second, l := s.twoPushed()
+	s.from(driver, &wire.Cancel{Task: second.ID})
+	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+	s.wantError(second.ID.Return(0), errs.CodeCancelled)
+}
