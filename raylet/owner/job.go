@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/sched"
@@ -38,29 +37,25 @@ func (c *Core) cancelPushed() {
 	for _, id := range slices.Sorted(maps.Keys(c.leases)) {
 		pushed = append(append(pushed, c.leases[id].lane.all()...), c.leases[id].fetching...)
 	}
-	known := make(map[ids.TaskID]bool)
 	for _, t := range pushed {
-		if !t.state.Terminal() && (c.ended || !c.detached(t, known)) {
+		if !t.state.Terminal() && (c.ended || !t.outlives()) {
 			c.cancelTask(t, true)
 		}
 	}
 }
 
-// detached tells whether a task belongs to a detached actor: it is a call of one, creates
-// one, or was submitted by such a task.
-func (c *Core) detached(t *taskRec, known map[ids.TaskID]bool) bool {
-	if k, ok := known[t.id()]; ok {
-		return k
-	}
-	known[t.id()] = false // ends a cycle, which only a forged parent can make
-	k := t.actor != nil && t.actor.opts != nil && t.actor.opts.Detached && t.isCreation()
-	if !k && t.spec != nil {
-		if p := c.tasks.task(t.spec.Parent); p != nil {
-			k = p.isCall() && p.actor.opts != nil && p.actor.opts.Detached || c.detached(p, known)
-		}
-	}
-	known[t.id()] = k
-	return k
+// outlives tells whether a task goes on without the job's drivers: it creates a detached actor, or was submitted
+// by what a detached actor runs, or by such a task.
+func (t *taskRec) outlives() bool { return t.heir || t.isCreation() && t.ofDetached() }
+
+// ofDetached tells whether a task creates a detached actor, or is a call of one.
+func (t *taskRec) ofDetached() bool {
+	return t.actor != nil && t.actor.opts != nil && t.actor.opts.Detached
+}
+
+// inherit notes, while the record of who submitted a task is there, whether it belongs to a detached actor.
+func (t *taskRec) inherit(parent *taskRec) {
+	t.heir = parent != nil && (parent.heir || parent.ofDetached())
 }
 
 func (c *Core) detachedActors() int {

@@ -386,6 +386,7 @@ func (c *Core) setState(t *taskRec, st task.State) {
 // buildLife takes up a task where the log leaves it.
 func (c *Core) buildLife(ti *taskImage) {
 	t := ti.rec
+	t.inherit(c.tasks.task(t.spec.Parent))
 	if t.state.Terminal() {
 		c.breakPromises(t, ti.done.Done.Err)
 	}

@@ -92,6 +92,7 @@ type taskRec struct {
 	start  uint32 // attempt numbers given out
 	tries  uint32 // attempts charged
 	state  task.State
+	heir   bool // who submitted it belongs to a detached actor
 	flags  taskFlags
 }
 

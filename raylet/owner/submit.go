@@ -93,7 +93,9 @@ func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 func (c *Core) accept(t *taskRec) {
 	c.stats.Submitted++
 	spec := t.spec
-	if parent := c.tasks.task(spec.Parent); parent != nil && !parent.state.Terminal() {
+	parent := c.tasks.task(spec.Parent)
+	t.inherit(parent)
+	if parent != nil && !parent.state.Terminal() {
 		parent.flags |= taskParent
 		c.addKid(spec.Parent, spec.ID)
 	}

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -89,14 +88,13 @@ func (c *Core) nothingToSweep(s *sweep) bool {
 }
 
 func (c *Core) sweepTasks(s *sweep) {
-	known := make(map[ids.TaskID]bool)
 	for _, o := range c.sweepBuf {
 		t := o.rec
 		switch {
 		case t.flags&taskReaped != 0:
 		case s.client != nil:
 			c.dropTaskHandles(s.client, t)
-		case !t.state.Terminal() && (c.ended || !c.detached(t, known)):
+		case !t.state.Terminal() && (c.ended || !t.outlives()):
 			c.cancelTask(t, true)
 		}
 	}
