@@ -136,9 +136,14 @@ func (c *Core) deadline(t *taskRec) {
 		c.fail(t, c.pastDeadline(t))
 		return
 	}
-	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id()})
-	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+	c.tellToEnd(t.lease.worker, t)
 	c.fail(t, c.pastDeadline(t))
+}
+
+// tellToEnd tells a worker to end a task that fails, and gives it a grace.
+func (c *Core) tellToEnd(cl *clientRec, t *taskRec) {
+	c.toClient(cl, &wire.CancelTask{Task: t.id()})
+	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
 }
 
 // inGrace tells whether a task was told to end, and when that is over: asking again gives it no more time.
