@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"math"
 	"slices"
 
 	"mobula/internal/errs"
@@ -221,7 +222,7 @@ func (c *Core) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
 
 // tooMuch says why a set can never be in memory: it is more than the segment and the files outside it may hold.
 func (c *Core) tooMuch(s *argSet) *errs.Error {
-	most := c.alloc.Limit() + c.cfg.FallbackBytes
+	most := c.alloc.Limit() + min(c.cfg.FallbackBytes, math.MaxUint64-c.alloc.Limit())
 	if n := c.setBytes(s); n > most {
 		return errs.New(errs.CodeStoreFull, "%d objects of %d bytes have to be in memory together, and the store may hold %d: its limit is %d and its disk budget %d: raise one of the two, or take fewer at a time",
 			len(s.objs), n, most, c.alloc.Limit(), c.cfg.FallbackBytes)

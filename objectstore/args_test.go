@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -113,4 +114,20 @@ func TestArgumentsWithoutDiskAreRefusedAndKept(t *testing.T) {
 	}
 	w.failing = false
 	w.readable(args)
+}
+
+func TestADiskBudgetWithoutBoundRefusesNoArguments(t *testing.T) {
+	cfg := testConfig(16 * mib)
+	cfg.FallbackBytes = math.MaxUint64
+	w := newWorld(t, cfg)
+	w.join(1, 11)
+	w.put(1, put(1), 14*mib)
+	m := w.put2(1, put(2), 4*mib)
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 4*mib)
+	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1), put(2)}})
+	w.settle(int64(time.Minute))
+	if len(w.argsOK) != 1 || len(w.refused) != 0 {
+		t.Fatalf("arguments: %+v, refused %+v", w.argsOK, w.refused)
+	}
 }
