@@ -24,12 +24,12 @@ func (c *Core) escape(d *demand) bool {
 	}
 	if due := d.since + int64(c.cfg.Stall); c.now >= due {
 		c.stall.stuck = true // those behind need not wait as long again
-	} else if c.lastHope.asks == 0 && !c.stall.stuck && !c.hopeless(d) {
+	} else if c.lastHope.ticket != d.ticket && !c.stall.stuck && !c.hopeless(d) {
 		c.wakeAt(due)
 		return false
 	}
 	if err := c.noEscape(d); err != nil {
-		if c.hope(err) {
+		if c.hope(d, err) {
 			return false
 		}
 		c.queues[d.lane].pop()

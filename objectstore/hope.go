@@ -10,13 +10,15 @@ import (
 type lastHope struct {
 	asks int   // since a file was let go
 	at   int64 // of the last one
+	// ticket is that of the demand they were asked for last: it has waited long enough; those after it have not.
+	ticket uint64
 }
 
 // hopeAsks is how often clients are asked: one that has just collected takes no notice of the first.
 const hopeAsks = 2
 
 // hope asks clients to collect, and tells whether to wait for what comes of it.
-func (c *Core) hope(err *errs.Error) bool {
+func (c *Core) hope(d *demand, err *errs.Error) bool {
 	if err.Code != errs.CodeStoreFull || c.fallbackBytes == 0 || len(c.clients) == 0 {
 		return false
 	}
@@ -29,6 +31,7 @@ func (c *Core) hope(err *errs.Error) bool {
 		return false
 	}
 	c.lastHope.asks++
+	c.lastHope.ticket = d.ticket
 	c.lastHope.at = c.now
 	c.collect()
 	c.wakeAt(c.now + int64(c.cfg.Stall))

@@ -62,3 +62,35 @@ func TestTheStoreIsFullWhenCollectionsGiveNothing(t *testing.T) {
 		t.Errorf("clients were asked %d times more", n-asked)
 	}
 }
+
+func TestAfterAFullStoreACreateStillWaitsForRunningTasks(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1, 11)
+	w.put(1, put(1), 4*mib)
+	w.step(PinForGet{Client: 1, ID: put(1)})
+	w.put(1, put(2), 10*mib)
+	w.step(PinForGet{Client: 1, ID: put(2)})
+	r := w.create(1, put(3), 0, 12*mib, ids.TaskID{})
+	w.settle(int64(2 * time.Second)) // a file that stays
+	w.write(1, 0, w.created[r])
+	w.seal(1, 0, w.created[r], 12*mib)
+	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
+	w.settle(int64(10 * time.Second))
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
+		t.Fatalf("nothing was let go: %+v", m)
+	}
+	w.unpin(1, put(2), 1)
+	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(2)}})
+	w.put(1, put(5), mib) // things move again
+	w.settle(int64(time.Minute))
+	r = w.create(1, put(6), 0, 10*mib, ids.TaskID{})
+	w.settle(int64(100 * time.Millisecond))
+	if m := w.created[r]; m != nil {
+		t.Fatalf("a create did not wait for a task that runs: %+v", m)
+	}
+	w.step(UnpinArgs{Task: task(1)})
+	w.settle(int64(500 * time.Millisecond))
+	if m := w.created[r]; m == nil || m.Err != nil {
+		t.Fatalf("after the task has ended: %+v", m)
+	}
+}
