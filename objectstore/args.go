@@ -55,8 +55,8 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	}
 	c.sets[e.Task] = append(c.sets[e.Task], s)
 	if held {
-		c.emit(Remember{NoteKey{Task: e.Task, Attempt: e.Attempt}, heldArgs{e}})
 		c.admit(s)
+		c.rememberHeld(s)
 		return
 	}
 	if err := c.tooMuch(s); err != nil {
@@ -164,8 +164,21 @@ func (c *Core) answerSet(s *argSet) {
 		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta(), Extent: r.extent()}
 	}
 	s.answered = true
-	c.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req}})
+	c.rememberHeld(s)
 	c.emit(ToOwner{s.req.Job, m})
+}
+
+// rememberHeld notes a set that was answered, for a new core.
+func (c *Core) rememberHeld(s *argSet) {
+	c.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle}})
+}
+
+// holdArgs takes the pins of an earlier core's set again. Whether its task waits in a get nobody says twice.
+func (c *Core) holdArgs(e heldArgs) {
+	c.pinArgs(e.PinArgs, true)
+	if e.idle && c.findSet(e.Task, e.Attempt) != nil {
+		c.argsIdle(ArgsIdle{Task: e.Task, Idle: true})
+	}
 }
 
 func (c *Core) unpinArgs(task ids.TaskID, attempt uint32) {
@@ -293,6 +306,9 @@ func (c *Core) argsIdle(e ArgsIdle) {
 		if s.admitted && s.idle != e.Idle {
 			s.idle = e.Idle
 			c.activate(s, !e.Idle)
+			if s.answered {
+				c.rememberHeld(s)
+			}
 		}
 	}
 }

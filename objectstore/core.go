@@ -161,7 +161,7 @@ func (c *Core) handle(ev Event) {
 	case PinArgs:
 		c.pinArgs(e, false)
 	case heldArgs:
-		c.pinArgs(e.PinArgs, true)
+		c.holdArgs(e)
 	case ReadAhead:
 		c.readAhead(e.IDs)
 	case UnpinArgs:

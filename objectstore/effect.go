@@ -172,7 +172,10 @@ type Note struct {
 type recalled struct{ Note }
 
 // heldArgs is a PinArgs that was answered before a panic: its pins are taken again, unanswered.
-type heldArgs struct{ PinArgs }
+type heldArgs struct {
+	PinArgs
+	idle bool // its task waits in a get
+}
 
 func (ToClient) storeEffect()       {}
 func (ToOwner) storeEffect()        {}

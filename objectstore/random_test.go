@@ -339,7 +339,11 @@ func (x *chaos) forgetClient(c ids.ClientID) {
 // restart is a panic of the store's actor: the process and its clients live on.
 func (x *chaos) restart() {
 	x.resyncs = nil
+	idle := x.idleSets()
 	x.crash(true)
+	if now := x.idleSets(); now != idle {
+		x.t.Fatalf("%d tasks that wait in a get held arguments, %d after the restart", idle, now)
+	}
 	x.absorb()
 	old := x.jobs
 	x.jobs = nil
@@ -374,6 +378,18 @@ func (x *chaos) restart() {
 		x.recoverJobs(old)
 	}
 	x.absorb()
+}
+
+// idleSets counts arguments that are held and not counted.
+func (x *chaos) idleSets() (n int) {
+	for _, l := range x.c.sets {
+		for _, s := range l {
+			if s.answered && s.idle {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // end checks that nobody waits for ever, that nothing sealed is lost, and that nothing is left.
