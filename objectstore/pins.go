@@ -198,7 +198,7 @@ func (o *object) busy() bool {
 
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }
 
-// clientJoined makes a client known; one from before a restart is asked what it holds.
+// clientJoined makes a client known; one from before a restart that has not said what it holds is asked.
 func (c *Core) clientJoined(e ClientJoined) {
 	o := c.old[e.Client]
 	if _, ok := c.clients[e.Client]; !ok {
@@ -211,8 +211,7 @@ func (c *Core) clientJoined(e ClientJoined) {
 		c.clients[e.Client] = slot
 		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Payload: []byte{}}})
 	}
-	if o != nil && !o.asked {
-		o.asked = true
+	if o != nil { // even if it was asked: it may have been away
 		c.toClient(e.Client, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
 	}
 }

@@ -27,9 +27,8 @@ type Replay struct {
 
 // oldClient is a client of before the restart that has not said what it holds.
 type oldClient struct {
-	slot  uint32
-	pid   int32
-	asked bool
+	slot uint32
+	pid  int32
 }
 
 // Rebuild makes a core from the index. The events are to be stepped first. Memory of
@@ -42,7 +41,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	used := make(map[uint32]bool, len(r.Entries))
 	for _, e := range r.Entries {
 		if e.State == index.StateClient {
-			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID, asked: r.Connected}
+			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID}
 			if r.Connected {
 				c.clients[e.Client] = e.Slot
 			}
