@@ -56,8 +56,20 @@ func newChaos(t testing.TB, seed int64, limit uint64) *chaos {
 	rnd := rand.New(rand.NewSource(seed))
 	cfg.MaxSpills, cfg.MaxRestores = 1+rnd.Intn(4), 1+rnd.Intn(4)
 	cfg.ColdFrom = []uint64{0, 1, 64 << 10}[rnd.Intn(3)]
-	if rnd.Intn(3) == 0 {
+	switch rnd.Intn(4) {
+	case 0:
 		cfg.FallbackBytes = 0
+	case 1:
+		cfg.FallbackBytes = limit / uint64(1+rnd.Intn(16))
+	}
+	share := func() float64 { return []float64{1e-9, 0.1, 0.5, 0.8, 1}[rnd.Intn(5)] }
+	if rnd.Intn(2) == 0 {
+		cfg.SpillThreshold, cfg.ArgsFraction, cfg.CollectThreshold = share(), share(), share()
+		cfg.MinSpillBytes = []uint64{1, 4096, limit, 100 << 20}[rnd.Intn(4)]
+		cfg.MaxFused = []int{1, 2, 2000}[rnd.Intn(3)]
+		cfg.ReserveStep = []uint64{4096, 64 << 10, 64 << 20}[rnd.Intn(3)]
+		cfg.WarmBytes = []uint64{0, 4096, limit}[rnd.Intn(3)]
+		cfg.CollectWait = time.Duration(rnd.Intn(2)) * 20 * time.Millisecond
 	}
 	x := &chaos{world: newWorld(t, cfg), rnd: rnd, next: 1, open: map[uint64]creation{}, gets: map[getOf]int{}, pins: map[getOf]int{},
 		argsReq: map[NoteKey]ids.ClientID{}, alive: map[ids.ObjectID]bool{}, freed: map[ids.ObjectID]bool{}}
@@ -137,7 +149,7 @@ func (x *chaos) absorb() {
 func (x *chaos) act() {
 	x.n++
 	limit := int(x.cfg.Limit)
-	switch x.rnd.Intn(25) {
+	switch x.rnd.Intn(28) {
 	case 0, 1, 2, 3:
 		c := creation{client: x.client(), id: put(x.n), attempt: uint32(x.rnd.Intn(2)), size: uint64(x.rnd.Intn(limit >> x.rnd.Intn(12)))}
 		t := ids.TaskID{}
@@ -188,6 +200,21 @@ func (x *chaos) act() {
 		x.now += int64(x.rnd.Intn(int(2 * time.Second)))
 		x.timer = 0
 		x.step(Tick{})
+	case 25:
+		if len(x.granted) > 0 {
+			g := x.granted[x.rnd.Intn(len(x.granted))]
+			x.granted = slices.DeleteFunc(x.granted, func(o grantOf) bool { return o.id == g.id && o.attempt == g.attempt })
+			delete(x.owned, owner{id: g.id, attempt: g.attempt, client: g.client})
+			x.step(DropAttempt{g.id, g.attempt})
+		}
+	case 26:
+		if id, ok := x.object(); ok && x.c.objs[id].o != nil && x.c.objs[id].o.values == nil {
+			delete(x.alive, id)
+			x.freed[id] = true
+			x.step(DropAttempt{id, x.c.objs[id].o.attempt})
+		}
+	case 27:
+		x.shaky = !x.shaky
 	case 24:
 		x.step(SetRoom{uint64(x.rnd.Intn(2) * x.rnd.Intn(limit))})
 	case 23:
@@ -395,7 +422,7 @@ func (x *chaos) idleSets() (n int) {
 // end checks that nobody waits for ever, that nothing sealed is lost, and that nothing is left.
 func (x *chaos) end() {
 	t := x.t
-	x.failing, x.noMem = false, false
+	x.failing, x.noMem, x.shaky = false, false, false
 	for range 200 { // nobody lets go of anything: each wait ends all the same
 		x.settle(int64(2 * time.Second))
 		x.absorb()
