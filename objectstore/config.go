@@ -48,7 +48,7 @@ type Config struct {
 	CollectEvery, CollectWait time.Duration
 	// LogEvery bounds repeated log lines of one kind. Default 10 s.
 	LogEvery time.Duration
-	// RetrySpill is the pause after a spill failed in every directory, doubling up to 32 times
+	// RetrySpill is the pause after a spill failed in every directory, or a read, doubling up to 32 times
 	// it. Default 100 ms.
 	RetrySpill time.Duration
 }

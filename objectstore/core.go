@@ -33,11 +33,12 @@ type Core struct {
 	old      map[ids.ClientID]*oldClient // of before a restart, undeclared
 	epoch    uint64
 
-	queues [lanes]fifo
-	ticket uint64
-	jobs   map[uint64]any // *demand, *spillJob, alloc.Range (reserved ahead)
-	job    uint64
-	note   uint64
+	queues  [lanes]fifo
+	rereads []reread
+	ticket  uint64
+	jobs    map[uint64]any // *demand, *spillJob, alloc.Range (reserved ahead)
+	job     uint64
+	note    uint64
 
 	cold   lru // unpinned primaries in the segment
 	second lru // unpinned, with a valid spilled copy

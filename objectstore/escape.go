@@ -63,7 +63,7 @@ func (c *Core) noEscape(d *demand) *errs.Error {
 // hopeless tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are hope.
 func (c *Core) hopeless(d *demand) bool {
-	if len(c.held) > 0 || len(c.old) > 0 || c.restores > 0 || len(c.draining) > 0 {
+	if len(c.held) > 0 || len(c.old) > 0 || c.restores+len(c.rereads) > 0 || len(c.draining) > 0 {
 		return false
 	}
 	if c.cold.n > 0 && c.potential() >= alloc.Rounded(d.need) {

@@ -9,9 +9,6 @@ import (
 	"mobula/wire"
 )
 
-// maxTries is how often a read that failed for no lasting reason is made.
-const maxTries = 3
-
 // want asks for an object's bytes in memory. A get moves it before what only arguments need.
 func (c *Core) want(o *object, l lane) *demand {
 	d := o.restore
@@ -71,11 +68,16 @@ func (c *Core) read(d *demand) {
 	d.stage = stageReading
 	c.restores++
 	c.record(d.o) // so that a new core does not use the extent while it is written
+	c.emit(d.readInto(c.newJob(d)))
+}
+
+// readInto reads a restore's object into the room that it has.
+func (d *demand) readInto(job uint64) SpillRead {
 	e := wire.Extent{File: d.file, Off: d.block.Off, Size: d.o.size}
 	if d.file != 0 {
 		e.Off = 0
 	}
-	c.emit(SpillRead{Job: c.newJob(d), Loc: d.o.loc, Extent: e})
+	return SpillRead{Job: job, Loc: d.o.loc, Extent: e}
 }
 
 func (c *Core) restoreDone(e RestoreDone) {
@@ -93,7 +95,7 @@ func (c *Core) restoreDone(e RestoreDone) {
 		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
 		if d.tries++; !lasting && d.tries < maxTries {
 			c.log("a spilled object could not be read, trying again", e.Err)
-			c.read(d)
+			c.readLater(d)
 			return
 		}
 		err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, e.Err)

@@ -14,6 +14,7 @@ const argsDelay = 256
 // pump serves what waits, as far as there is room, and makes room for the rest.
 func (c *Core) pump() {
 	c.admitArgs()
+	c.pumpRereads()
 	for c.serve() {
 	}
 	c.trim()

@@ -36,7 +36,7 @@ type world struct {
 	failing bool  // spill writes and fallback files
 	noMem   bool  // reservations
 	broken  error // of reads
-	shaky   bool  // two of three reads of a file fail, for no lasting reason
+	shaky   bool  // reads of a file fail up to the last try, for no lasting reason
 	failed  map[uint64]int
 	backed  map[uint64]bool
 	cold    []wire.Extent // granted without memory at some time
@@ -360,7 +360,7 @@ func (w *world) spillRead(e SpillRead) {
 	if w.failed == nil {
 		w.failed = map[uint64]int{}
 	}
-	if w.failed[e.Loc.File]++; w.shaky && w.failed[e.Loc.File]%3 != 0 {
+	if w.failed[e.Loc.File]++; w.shaky && w.failed[e.Loc.File]%maxTries != 0 {
 		w.step(RestoreDone{e.Job, errCancelled})
 		return
 	}
