@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,7 +36,8 @@ type Store struct {
 	maps   atomic.Uint64
 
 	mu   sync.Mutex
-	lock *os.File // flocked; nil after Close
+	lock *os.File    // flocked; nil after Close
+	next *time.Timer // of seen
 }
 
 var _ storage.Local = (*Store)(nil)

@@ -18,7 +18,8 @@ const (
 	lockName = "lock"
 	attempts = 10 // to take a lock whose directory is being removed
 
-	keepFor = 24 * time.Hour // after the last time that the session was opened
+	keepFor   = 24 * time.Hour // after the session was last seen open
+	seenEvery = time.Hour
 )
 
 // acquire makes the session's directory and takes its lock.
@@ -58,9 +59,25 @@ func (s *Store) acquire() error {
 		}
 		s.lock = f
 		s.mu.Unlock()
+		s.seen()
 		return nil
 	}
 	return fmt.Errorf("spill directory %s: it was removed %d times while it was opened: %w", s.dir, attempts, storage.ErrGone)
+}
+
+// seen has the lock file say when the session was last open, now and from time to time: its files are kept for a day after that.
+func (s *Store) seen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lock == nil || !s.keep {
+		return
+	}
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(s.dir, lockName), now, now) // it may be gone, or the disk be read-only: the next time may do
+	if s.next != nil {
+		s.next.Stop()
+	}
+	s.next = time.AfterFunc(seenEvery, s.seen)
 }
 
 // lock opens and locks a lock file. It is os.ErrNotExist if the file was removed before the lock
@@ -153,6 +170,9 @@ func (s *Store) Close(remove bool) error {
 	}
 	if remove {
 		removeSession(s.dir)
+	}
+	if s.next != nil {
+		s.next.Stop()
 	}
 	err := s.lock.Close()
 	s.lock = nil

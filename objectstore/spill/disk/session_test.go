@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mobula/objectstore/spill/format"
@@ -70,6 +71,41 @@ func TestAKilledProcessLeavesItsSessionToOthers(t *testing.T) {
 			t.Errorf("a directory that is no session was swept: %v", err)
 		}
 	}
+}
+
+// How long its process ran before it was killed does not count.
+func TestASessionThatWasOpenForLongIsKeptForADay(t *testing.T) {
+	bufs := storage.NewBuffers(1)
+	defer bufs.Trim()
+	dir := diskDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		long := openKept(t, dir, "long", bufs)
+		time.Sleep(3*keepFor - time.Minute)
+		long.next.Stop() // it is killed: nothing says more of it, and the lock is free
+		if err := long.lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lockFile := filepath.Join(dir, prefix+"long", lockName)
+		for _, kept := range []bool{true, false} {
+			s := openKept(t, dir, "other", bufs)
+			if _, err := os.Stat(lockFile); (err == nil) != kept {
+				t.Errorf("of the session there is %v, kept %v", err, kept)
+			}
+			if err := s.Close(true); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(keepFor)
+		}
+	})
+}
+
+func openKept(t *testing.T, dir, session string, bufs *storage.Buffers) *Store {
+	t.Helper()
+	s, err := storage.Open(t.Context(), &url.URL{Scheme: "file", Path: dir}, storage.Options{Session: session, Buffers: bufs, Restarts: true})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s.(*Store)
 }
 
 func TestCloseKeepsOrRemoves(t *testing.T) {
