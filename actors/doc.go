@@ -66,7 +66,7 @@
 //
 // # What blocks
 //
-// Post, After, Watch, BeginStop and Tree never do. Send waits for room, its context, or the
+// Post, Deliver, After, Watch, BeginStop and Tree never do. Send waits for room, its context, or the
 // component's end; SendRun also for the turn that it takes itself. Spawn waits for the first New, or the end of a stop's deadline. Stop
 // and StopTree wait for their context. Step, Do, Flush and New run on the component's goroutine:
 // while one of them blocks nothing else of that component runs, restarts of its children
@@ -76,8 +76,8 @@
 // # Bounds
 //
 // Send waits at the mailbox's bound; Post refuses with ErrMailboxFull at twice the bound, the batch
-// in hand counted to within 64. Timers and notices go beyond it, as their number is
-// bounded by who armed them. Waiting messages are kept over a restart.
+// in hand counted to within 64. Timers, notices and what is delivered go beyond it, as their number is
+// bounded by who armed, watches or sends them. Waiting messages are kept over a restart.
 //
 // # Errors
 //

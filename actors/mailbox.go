@@ -113,7 +113,7 @@ func (m *mailbox[E]) refused(closed bool) error {
 	return fmt.Errorf("%s: %w: %d messages wait; slow down, or use Send to wait for room", m.n.path, ErrMailboxFull, 2*m.bound)
 }
 
-// force appends what must not be lost for want of room: notices and timers.
+// force appends what must not be lost for want of room: notices, timers and what is delivered.
 func (m *mailbox[E]) force(ev E, inc uint32) {
 	m.mu.Lock()
 	if m.closed {

@@ -40,11 +40,12 @@ func TestPostRefusesAtTwiceTheBound(t *testing.T) {
 	if r.Depth() != 8 {
 		t.Errorf("depth %d, want 8", r.Depth())
 	}
-	// Timers and notices are not lost for want of room.
+	// Timers, notices and what is delivered are not lost for want of room.
+	r.Deliver(ev{id: 98})
 	r.Watch(spawnStopped(t, s), func(Down) ev { return ev{id: 99} })
 	open()
 	barrierWhenRoom(t, r)
-	want(t, "stepped", rec.ids(), []int{0, 1, 2, 3, 4, 5, 6, 7, 99, -1})
+	want(t, "stepped", rec.ids(), []int{0, 1, 2, 3, 4, 5, 6, 7, 98, 99, -1})
 }
 
 func barrierWhenRoom(t testing.TB, r *Ref[ev]) {

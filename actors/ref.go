@@ -29,6 +29,10 @@ func (r *Ref[E]) Depth() int {
 // order of its posts. The error is ErrStopped, or ErrMailboxFull beyond twice the bound.
 func (r *Ref[E]) Post(ev E) error { return r.m.post(ev, nil) }
 
+// Deliver is Post without a bound: for what is not said again, and whose number something else bounds, such as the end of work
+// that was begun, or what one component tells another of what it has taken. One that has stopped is told nothing.
+func (r *Ref[E]) Deliver(ev E) { r.m.force(ev, 0) }
+
 // Send is Post that waits for room while the mailbox is at its bound, first come first
 // served. It is for callers outside components: a component that sends to itself, or
 // in a ring, waits for itself. The error is ErrStopped or the context's cause; on an error the

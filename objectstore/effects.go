@@ -88,7 +88,7 @@ func (s *Store) background(self *actors.Ref[Event], work func() Event) {
 	go func() {
 		ev := work()
 		s.io.Done()
-		deliver(self, ev)
+		self.Deliver(ev)
 	}()
 }
 
@@ -102,7 +102,7 @@ func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 	for i, it := range e.Items {
 		data, err := s.mapping.Slice(it.Extent, false)
 		if err != nil {
-			go deliver(self, SpillDone{Job: e.Job, Err: err}) // never waits for itself
+			self.Deliver(SpillDone{Job: e.Job, Err: err})
 			return
 		}
 		items[i] = spill.Item{ID: it.ID, Attempt: it.Attempt, Data: data}
@@ -110,20 +110,20 @@ func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 	s.io.Add(1)
 	s.o.Spiller.Write(items, func(l []spill.Location, err error) {
 		s.io.Done()
-		deliver(self, SpillDone{e.Job, l, err})
+		self.Deliver(SpillDone{e.Job, l, err})
 	})
 }
 
 func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
 	dst, err := s.mapping.Slice(e.Extent, true)
 	if err != nil {
-		go deliver(self, RestoreDone{e.Job, err})
+		self.Deliver(RestoreDone{e.Job, err})
 		return
 	}
 	s.io.Add(1)
 	s.o.Spiller.Read(e.Loc, dst, func(err error) {
 		s.io.Done()
-		deliver(self, RestoreDone{e.Job, err})
+		self.Deliver(RestoreDone{e.Job, err})
 	})
 }
 

@@ -96,8 +96,8 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Post hands an event over without blocking; see actors.Ref.Post.
-func (s *Store) Post(ev Event) error { return s.ref.Post(ev) }
+// Deliver hands an event over without blocking and without a bound; see actors.Ref.Deliver.
+func (s *Store) Deliver(ev Event) { s.ref.Deliver(ev) }
 
 // Send hands an event over, waiting for room in the mailbox.
 func (s *Store) Send(ctx context.Context, ev Event) error { return s.ref.Send(ctx, ev) }
@@ -196,7 +196,7 @@ func (s *Store) recover(self *actors.Ref[Event], live []spill.Location) {
 		defer close(done)
 		<-before
 		s.o.Spiller.Recover(live)
-		deliver(self, Drained{epoch})
+		self.Deliver(Drained{epoch})
 	}()
 }
 
@@ -252,13 +252,6 @@ func (s *Store) stop() {
 	}
 	if err := errors.Join(s.mapping.Close(), s.files.close()); err != nil {
 		s.log.Warn("object store: close mappings", "err", err)
-	}
-}
-
-// deliver posts the result of work done elsewhere; it may not be dropped for a full mailbox.
-func deliver(self *actors.Ref[Event], ev Event) {
-	if err := self.Post(ev); errors.Is(err, actors.ErrMailboxFull) {
-		_ = self.Send(context.Background(), ev) // ends with the actor at the latest
 	}
 }
 

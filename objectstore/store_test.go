@@ -162,9 +162,7 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 			evs = append(evs, FromClient{id, c})
 		}
 		for _, ev := range evs {
-			if err := r.store.Post(ev); err != nil {
-				r.t.Errorf("%T: %v", ev, err)
-			}
+			r.store.Deliver(ev)
 		}
 	}
 }

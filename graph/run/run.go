@@ -217,7 +217,7 @@ func (r *runner) do(self *actors.Ref[event], e effect) {
 	switch e := e.(type) {
 	case submit:
 		if err := r.submit(e.task); err != nil {
-			_ = self.Post(refused{e.task, err}) // stopped: nobody waits any more
+			self.Deliver(refused{e.task, err})
 		}
 	case release:
 		r.ledger.release(e.task)

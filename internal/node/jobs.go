@@ -123,7 +123,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	}
 	n.forgetJob(job)
 	n.sayOver(job)
-	_ = n.raylet.Post(pool.JobEnded{Job: job})
+	n.raylet.Deliver(pool.JobEnded{Job: job})
 	n.procs.EndJob(job)
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)

@@ -106,12 +106,12 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 		n.tellGone(s)
 	case awaitPins:
 		if s.pid == int32(os.Getpid()) {
-			_ = self.Post(eventExited) // to itself: it is running
+			self.Deliver(eventExited)
 			return
 		}
 		n.work.Go(func() {
 			awaitExit(n.life, s.pid, pinGrace)
-			_ = self.Post(eventExited) // stopped: the node ends
+			self.Deliver(eventExited)
 		})
 	case dropPins:
 		n.mu.Lock()
@@ -135,8 +135,8 @@ func (n *Node) tellGone(s *session) {
 		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: s.why()})
 	}
 	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
-		_ = n.raylet.Post(pool.Disconnected{Client: s.id})  // stopped: the node ends
-		_ = n.monitor.Post(memmon.WorkerGone{Worker: s.id}) // likewise
+		n.raylet.Deliver(pool.Disconnected{Client: s.id})
+		n.monitor.Deliver(memmon.WorkerGone{Worker: s.id})
 	}
 	s.once.Do(func() { close(s.told) })
 }
@@ -170,6 +170,6 @@ func (n *Node) leave(s *session, err *errs.Error) {
 	}
 	n.clients.remove(s.id)
 	if s.ref != nil {
-		_ = s.ref.Post(eventLeft) // stopped: the node ends
+		s.ref.Deliver(eventLeft)
 	}
 }

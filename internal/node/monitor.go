@@ -98,7 +98,7 @@ func workerName(p pool.Live) string {
 func (n *Node) doMonitor(self *actors.Ref[memmon.Event], e memmon.Effect) {
 	switch e := e.(type) {
 	case memmon.AskTasks:
-		n.work.Go(func() { _ = self.Post(memmon.Tasks{Epoch: e.Epoch, Tasks: n.running()}) })
+		n.work.Go(func() { self.Deliver(memmon.Tasks{Epoch: e.Epoch, Tasks: n.running()}) })
 	case memmon.Kill:
 		n.cfg.Logger.Warn("a worker is ended for memory", "worker", e.Worker, "function", e.Func, "bytes", e.Peak, "err", e.Err)
 		n.toSched(sched.KillWorker{Worker: e.Worker, Err: e.Err, Peak: e.Peak})

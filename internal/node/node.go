@@ -176,8 +176,8 @@ func (n *Node) close(ctx context.Context) error {
 	return errors.Join(append(all, n.release())...)
 }
 
-func (n *Node) toSched(ev sched.Event)         { _ = n.raylet.Post(ev) } // stopped: nobody waits any more
-func (n *Node) toStore(ev objectstore.Event)   { _ = n.store.Post(ev) }
+func (n *Node) toSched(ev sched.Event)         { n.raylet.Deliver(ev) }
+func (n *Node) toStore(ev objectstore.Event)   { n.store.Deliver(ev) }
 func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
 func (n *Node) componentEvent(ev actors.Event) { n.obs.component(ev) }
 

@@ -105,7 +105,7 @@ func (o *ownerActor) restored() owner.Restored {
 // counts.
 func (o *ownerActor) resume() {
 	if o.waits.CompareAndSwap(true, false) {
-		_ = o.ref.Post(o.restored()) // stopped: nobody waits any more
+		o.ref.Deliver(o.restored())
 	}
 }
 
@@ -189,7 +189,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		}
 	case owner.Fetch:
 		rec, err := o.log.Read(uint64(e.N))
-		_ = self.Post(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)}) // to itself: it is running
+		self.Deliver(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)})
 	case owner.After:
 		if o.cancel != nil {
 			o.cancel()
@@ -268,7 +268,7 @@ func (t *owners) put(o *ownerActor) {
 	t.byJob[o.job] = o
 	if ev, ok := t.early[o.job]; ok {
 		delete(t.early, o.job)
-		_ = o.ref.Post(ev)
+		o.ref.Deliver(ev)
 	}
 }
 
@@ -284,7 +284,7 @@ func (t *owners) keep(job ids.JobID, ev owner.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.byJob[job]; o != nil { // it has come meanwhile
-		_ = o.ref.Post(ev)
+		o.ref.Deliver(ev)
 		return
 	}
 	if t.early == nil {
@@ -323,7 +323,7 @@ func (t *owners) all() []*ownerActor {
 // post gives an owner an event; one that is gone has nobody left to care.
 func (t *owners) post(job ids.JobID, ev owner.Event) {
 	if o := t.get(job); o != nil {
-		_ = o.ref.Post(ev)
+		o.ref.Deliver(ev)
 	} else {
 		t.keep(job, ev)
 	}

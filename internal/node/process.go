@@ -21,7 +21,7 @@ func (n *Node) startProcesses() error {
 		Socket:  n.Address(),
 		Mirror:  n.cfg.WorkerOutput,
 		LogDir:  filepath.Join(n.dir, "logs"),
-		Post:    func(ev pool.Event) { _ = n.raylet.Post(ev) }, // stopped: the launcher is closed next
+		Post:    func(ev pool.Event) { n.raylet.Deliver(ev) },
 	})
 	return err
 }

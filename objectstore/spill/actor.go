@@ -93,7 +93,7 @@ func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
 		if ok {
 			s.work.Go(func() { s.run(t, j) })
 		} else if j == nil { // renumbered
-			_ = self.Post(finished{f.id, context.Canceled})
+			self.Deliver(finished{f.id, context.Canceled})
 		}
 	case refuse:
 		s.refuse(f)
@@ -112,7 +112,7 @@ func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
 				t.capacity = c
 			}
 			s.mu.Unlock()
-			_ = t.ref.Post(probed{c, err})
+			t.ref.Deliver(probed{c, err})
 		})
 	case wake:
 		self.After(f.after, tick{})

@@ -31,7 +31,7 @@ func (s *Spiller) run(t *target, j *job) {
 		}
 		s.mu.Unlock()
 	}
-	_ = t.ref.Post(finished{id, err}) // stopped: nobody counts any more
+	t.ref.Deliver(finished{id, err})
 }
 
 func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {

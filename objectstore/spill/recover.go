@@ -64,7 +64,7 @@ func (s *Spiller) quiesce(ctx context.Context, supersede bool) error {
 	}
 	for _, t := range s.targets {
 		if t.ref != nil {
-			_ = t.ref.Post(cancel{}) // stopped: down has answered for it
+			t.ref.Deliver(cancel{}) // or it has stopped, and down has answered for it
 		}
 	}
 	var idle chan struct{}
