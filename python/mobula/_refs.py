@@ -277,9 +277,12 @@ class ObjectRefGenerator:
             self._next += 1
             return ObjectRef(x)
         self._over = True
-        if x is not None:
-            raise x
-        return None
+        try:
+            if x is not None:
+                raise x
+            return None
+        finally:
+            del x  # its traceback has this frame
 
     def task_id(self) -> str:
         return self._task.hex()

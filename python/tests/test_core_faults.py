@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import cloudpickle
 import pytest
 
 import mobula
-from cluster import cluster, dir, free, get, node, until  # noqa: F401
+from cluster import cluster, dir, free, get, node, objects, until  # noqa: F401
 from mobula import exceptions as x
 from notes import Keeper, hold, note, noted, size, stay
 
@@ -306,3 +307,26 @@ def test_c13_children_are_cancelled_too_or_left(node: Any, dir: str) -> None:
             until(lambda: noted(place, "ended"))
         assert bool(noted(place, "cancelled")) == recursive
         until(lambda: free() == 4)
+
+
+@mobula.remote
+class Uncollected:
+    """Whose process leaves cycles be."""
+
+    def __init__(self) -> None:
+        gc.disable()
+
+    def get(self, dir: str) -> Any:
+        note(dir, "waits.began")
+        return mobula.get(hold.remote(dir, "child"))
+
+
+def test_c13_what_a_cancelled_call_waited_for_goes_with_it(node: Any, dir: str) -> None:
+    actor = Uncollected.remote()
+    call = actor.get.remote(dir)
+    until(lambda: noted(dir, "began") == {"waits", "child"})
+    mobula.cancel(call)
+    with pytest.raises(x.TaskCancelledError):
+        get(call)
+    del call
+    until(lambda: len(objects()) == 1)  # the actor: no frame of the call holds the child

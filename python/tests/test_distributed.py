@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent import futures
 from typing import Any, Iterator
 
@@ -149,6 +151,17 @@ def test_map_and_gather(client: Client) -> None:
     bad = client.submit(fail, "gathered")
     with pytest.raises(KeyError, match="gathered"):
         client.gather([fs[0], bad])
+    gc.disable()
+    try:
+        for wait in (client.gather, lambda fs: fs[0].result()):
+            more = client.submit(fail, "not held")
+            kept = weakref.ref(more)
+            with pytest.raises(KeyError, match="not held"):
+                wait([more])
+            del more
+            assert kept() is None  # without a look for cycles
+    finally:
+        gc.enable()
     assert client.gather([fs[0], bad, fs[1]], errors="skip") == [0, 2]
     assert client.gather({"x": bad, "y": [bad, fs[1]]}, errors="skip") == {"y": [2]}
     assert client.gather(bad, errors="skip") is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+import weakref
 from typing import Any, Iterator
 
 import numpy as np
@@ -225,6 +227,18 @@ def test_streams(mini: MiniNode) -> None:
         yield np.ones(50_000)
         raise ValueError("in the middle")
 
+    gc.disable()
+    try:
+        for take in (next, lambda g: [*g]):
+            g = breaks.remote()
+            kept = weakref.ref(g)
+            with pytest.raises(ValueError, match="middle"):
+                while take(g):
+                    pass
+            del g
+            assert kept() is None  # no frame holds it that only a look for cycles would free
+    finally:
+        gc.enable()
     g = breaks.remote()
     assert mobula.get(next(g)).sum() == 50_000
     with pytest.raises(ValueError, match="middle"):

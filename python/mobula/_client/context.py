@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Callable
 
 from .. import _ids
 from .._wire import hot
@@ -50,9 +50,8 @@ class TaskContext:
     def unblock(self) -> None:
         """It goes on."""
 
-    def cancelled(self) -> Optional[BaseException]:
-        """What is raised where it waits, once it is cancelled."""
-        return None
+    def check(self) -> None:
+        """Raises where it waits, once it is cancelled."""
 
     def next_task(self) -> bytes:
         return self.derive(next(self.calls))

@@ -65,9 +65,7 @@ class Reader:
                 if c.dead is not None:
                     raise c.dead.again()
                 if tc is not None:
-                    x = tc.cancelled()
-                    if x is not None:
-                        raise x
+                    tc.check()
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
                     return False

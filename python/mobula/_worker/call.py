@@ -45,8 +45,9 @@ class Call(TaskContext):
         """The actor that it creates or is a call of; empty for a task."""
         return self.work.actor or (self.work.id if self.work.kind == m.ACTOR_CREATE else b"")
 
-    def cancelled(self) -> Optional[BaseException]:
-        return TaskInterrupt() if self.error is not None else None
+    def check(self) -> None:
+        if self.error is not None:
+            raise TaskInterrupt()
 
     def block(self) -> None:
         self.executor.blocking.block(self)

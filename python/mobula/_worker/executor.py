@@ -151,7 +151,7 @@ class Executor:
             self.cancels.discard(work.id)
             call.error = TaskCancelledError("", task=work.id.hex())
         if call.error is not None:
-            raise call.error
+            raise call.error.again()
         if work.deadline and call.started >= work.deadline:
             raise DeadlineError("the task's deadline passed before it started")
         f = self._function(work)

@@ -58,7 +58,7 @@ def failure(call: Call, x: BaseException) -> m.Error:
     """The error that a task is reported with."""
     work = call.work
     call.final = work.options.retry_only != "" and _final(call, x)
-    if call.error is not None and (isinstance(x, (TaskInterrupt, asyncio.CancelledError)) or x is call.error):
+    if call.error is not None and isinstance(x, (TaskInterrupt, asyncio.CancelledError)):
         e = codec.to_wire(call.error)
     elif isinstance(x, MobulaError) and x.__traceback__ is not None and traceback_of(x) is None:
         e = codec.to_wire(x)

@@ -238,7 +238,10 @@ class _Absent:
 
 
 def _raise(why: Exception) -> None:
-    raise why
+    try:
+        raise why
+    finally:
+        del why  # its traceback has this frame
 
 
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:

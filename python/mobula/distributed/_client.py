@@ -206,7 +206,10 @@ class Client:
             return _shaped(shape, get([f.ref for f in found]))
         except BaseException as x:
             error = original(x)
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # its traceback has this frame, and so the futures
 
     async def _gather_async(self, shape: Any, found: list[Future], errors: str) -> Any:
         values: list[Any] = await asyncio.gather(*[f._result() for f in found], return_exceptions=errors == "skip")

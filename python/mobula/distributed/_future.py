@@ -106,40 +106,36 @@ class Future:
         timeout seconds."""
         if self.client.asynchronous:
             return asyncio.wait_for(self._result(), timeout)
-        x = self._cancelled()
-        if x is None:
-            try:
-                return get(self.ref, timeout=timeout)
-            except BaseException as raised:
-                x = original(raised)
+        if self.cancelled():
+            raise TaskCancelledError(self.key)
+        try:
+            return get(self.ref, timeout=timeout)
+        except BaseException as raised:
+            x = original(raised)
         try:
             raise x
         finally:
-            x = None  # which has this frame in its traceback, and so the future
+            del x  # its traceback has this frame, and so the future
 
     async def _result(self) -> Any:
-        x = self._cancelled()
-        if x is None:
-            try:
-                return await self.ref
-            except BaseException as raised:
-                x = original(raised)
+        if self.cancelled():
+            raise TaskCancelledError(self.key)
+        try:
+            return await self.ref
+        except BaseException as raised:
+            x = original(raised)
         try:
             raise x
         finally:
-            x = None
-
-    def _cancelled(self) -> Optional[BaseException]:
-        return TaskCancelledError(self.key) if self.cancelled() else None
+            del x
 
     def exception(self, timeout: Optional[float] = None) -> Any:
         """Waits for the end; gives the call's exception, None if it has a result. CancelledError and TimeoutError are raised,
         as of result."""
         if self.client.asynchronous:
             return asyncio.wait_for(self._exception(), timeout)
-        x = self._cancelled()
-        if x is not None:
-            raise x
+        if self.cancelled():
+            raise TaskCancelledError(self.key)
         if not wait([self.ref], timeout=timeout)[0]:
             raise GetTimeoutError(f"{self.key} is not done after {timeout} s")
         res = self.ref._h.res
