@@ -55,6 +55,7 @@ type List struct{ Bucket Bucket }
 // Answered is the server's answer to an effect.
 type Answered struct {
 	ID       uint64
+	Wrote    bool   // to a Write or a Delete; else to a Read
 	Record   Record // of a read
 	Revision uint64 // of the row now; 0: none
 	Conflict bool   // a compare-and-set found another revision
@@ -132,7 +133,7 @@ type Core struct {
 // the revision read, and reads again after a conflict.
 type pending struct {
 	op      Op
-	writing bool
+	writing bool // a Write or a Delete is to be answered, else a Read
 }
 
 // NewCore makes an empty core; watches fill its view.
@@ -163,6 +164,7 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 }
 
 func (c *Core) request(r Request) {
+	p := &pending{op: r.Op}
 	switch op := r.Op.(type) {
 	case List:
 		rows := c.view[op.Bucket]
@@ -173,28 +175,29 @@ func (c *Core) request(r Request) {
 		c.emit(Reply{ID: r.ID, Records: out})
 		return
 	case Put:
+		p.writing = true
 		c.emit(Write{ID: r.ID, Record: op.Record, Revision: -1})
 	case Remove:
+		p.writing = true
 		c.emit(Delete{ID: r.ID, Bucket: op.Bucket, Key: op.Key, Revision: -1})
 	case Lookup:
 		c.emit(Read{ID: r.ID, Bucket: op.Bucket, Key: op.Key})
 	case Claim:
 		// Most names are free: try first, read after a conflict.
-		c.pending[r.ID] = &pending{op: op, writing: true}
+		p.writing = true
 		c.emit(Write{ID: r.ID, Record: op.Actor, Revision: 0})
-		return
 	case Update:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: op.Actor.Key()})
 	case Free:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
 	}
-	c.pending[r.ID] = &pending{op: r.Op}
+	c.pending[r.ID] = p
 }
 
 func (c *Core) answered(a Answered) {
 	p := c.pending[a.ID]
-	if p == nil {
-		return // answered twice: the request was stepped again after a restart
+	if p == nil || a.Wrote != p.writing {
+		return // to what the core before a restart had asked: the request was stepped again
 	}
 	if a.Err != nil {
 		c.finish(Reply{ID: a.ID, Err: a.Err})

@@ -26,17 +26,17 @@ func (s *fakeServer) do(e Effect) Answered {
 	case Write:
 		cur := s.rows[e.Record.Key()]
 		if e.Revision >= 0 && cur.rev != uint64(e.Revision) {
-			return Answered{ID: e.ID, Conflict: true}
+			return Answered{ID: e.ID, Wrote: true, Conflict: true}
 		}
 		s.rev++
 		s.rows[e.Record.Key()] = fakeRow{e.Record, s.rev}
-		return Answered{ID: e.ID, Revision: s.rev}
+		return Answered{ID: e.ID, Wrote: true, Revision: s.rev}
 	case Delete:
 		if e.Revision >= 0 && s.rows[e.Key].rev != uint64(e.Revision) {
-			return Answered{ID: e.ID, Conflict: true}
+			return Answered{ID: e.ID, Wrote: true, Conflict: true}
 		}
 		delete(s.rows, e.Key)
-		return Answered{ID: e.ID}
+		return Answered{ID: e.ID, Wrote: true}
 	case Read:
 		r := s.rows[e.Key]
 		return Answered{ID: e.ID, Record: r.rec, Revision: r.rev}

@@ -98,7 +98,7 @@ func (t *Tables) Do(ctx context.Context, e Effect) Answered {
 		if e.Revision >= 0 {
 			opts = append(opts, jetstream.LastRevision(uint64(e.Revision)))
 		}
-		return conflict(Answered{ID: e.ID}, t.kv[e.Bucket].Purge(ctx, e.Key, opts...))
+		return conflict(Answered{ID: e.ID, Wrote: true}, t.kv[e.Bucket].Purge(ctx, e.Key, opts...))
 	case Read:
 		return t.read(ctx, e)
 	}
@@ -108,10 +108,10 @@ func (t *Tables) Do(ctx context.Context, e Effect) Answered {
 func (t *Tables) write(ctx context.Context, e Write) Answered {
 	data, err := json.Marshal(e.Record)
 	if err != nil {
-		return Answered{ID: e.ID, Err: err}
+		return Answered{ID: e.ID, Wrote: true, Err: err}
 	}
 	kv, key := t.kv[e.Record.Bucket()], e.Record.Key()
-	a := Answered{ID: e.ID}
+	a := Answered{ID: e.ID, Wrote: true}
 	switch {
 	case e.Revision < 0:
 		a.Revision, err = kv.Put(ctx, key, data)
