@@ -29,7 +29,7 @@ type GCS struct {
 	cfg  Config
 	ref  *actors.Ref[Event]
 	up   chan struct{} // closed when ref is set
-	work chan Effect   // calls to the server, in order
+	more chan struct{} // says that there are calls
 	wg   sync.WaitGroup
 	ctx  context.Context // ends when the component stops
 	stop context.CancelFunc
@@ -44,6 +44,7 @@ type GCS struct {
 	mu      sync.Mutex
 	nextID  uint64             // guarded by mu
 	waiting map[uint64]*waiter // guarded by mu
+	calls   []Effect           // to the server, in order; guarded by mu
 	closed  bool               // guarded by mu
 }
 
@@ -52,12 +53,9 @@ type waiter struct {
 	done func(Reply)
 }
 
-// maxWork bounds the calls that wait for the server; a caller beyond it waits.
-const maxWork = 1024
-
 // Start adds the control plane to the tree and waits until its server is ready, some 15 ms.
 func Start(parent actors.Parent, cfg Config) (*GCS, error) {
-	g := &GCS{cfg: cfg, up: make(chan struct{}), work: make(chan Effect, maxWork), waiting: make(map[uint64]*waiter)}
+	g := &GCS{cfg: cfg, up: make(chan struct{}), more: make(chan struct{}, 1), waiting: make(map[uint64]*waiter)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	ref, err := actors.Spawn(parent, actors.Spec[Event, Effect]{
 		Kind: "gcs", Name: "gcs",
@@ -147,13 +145,17 @@ func (g *GCS) connect() error {
 	return err
 }
 
-// do runs on the actor's goroutine: a call is queued, a reply handed out.
+// do runs on the actor's goroutine: a call is queued, a reply handed out. It does not wait for the
+// server, whose answers may wait for room in the actor's mailbox; each request has one call at a time.
 func (g *GCS) do(_ *actors.Ref[Event], e Effect) {
 	r, ok := e.(Reply)
 	if !ok {
+		g.mu.Lock()
+		g.calls = append(g.calls, e)
+		g.mu.Unlock()
 		select {
-		case g.work <- e:
-		case <-g.ctx.Done():
+		case g.more <- struct{}{}:
+		default: // it is said already
 		}
 		return
 	}
@@ -171,12 +173,25 @@ func (g *GCS) serve() {
 	<-g.up
 	for {
 		select {
-		case e := <-g.work:
-			_ = g.ref.Send(g.ctx, g.tables.Do(g.ctx, e)) // fails only when the component has stopped
+		case <-g.more:
 		case <-g.ctx.Done():
 			return
 		}
+		for _, e := range g.takeCalls() {
+			if g.ctx.Err() != nil {
+				return
+			}
+			_ = g.ref.Send(g.ctx, g.tables.Do(g.ctx, e)) // fails only when the component has stopped
+		}
 	}
+}
+
+func (g *GCS) takeCalls() []Effect {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	calls := g.calls
+	g.calls = nil
+	return calls
 }
 
 // Ask makes a request; done gets its answer on another goroutine, once, and must not block.

@@ -93,3 +93,24 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 		t.Errorf("a row that is not there: %v, header %v", err, msg.Header)
 	}
 }
+
+// More requests at once than the mailbox takes end all the same: the core does not wait for the server,
+// whose answers wait for room in its mailbox.
+func TestManyRequestsAtOnce(t *testing.T) {
+	sys, g := startTest(t, t.TempDir())
+	defer stopTest(t, sys)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	const n = 40000
+	answers := make(chan Reply, n)
+	for range n {
+		g.Ask(Lookup{Bucket: Actors, Key: "nobody"}, func(r Reply) { answers <- r })
+	}
+	for i := range n {
+		select {
+		case <-answers:
+		case <-ctx.Done():
+			t.Fatalf("%d of %d requests are answered", i, n)
+		}
+	}
+}
