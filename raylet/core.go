@@ -17,10 +17,12 @@ type Event any
 // Effect is one of the types below.
 type Effect any
 
-// What the node runs, beside ToWorker and After, each as its package describes it.
+// What the node runs, beside After, each as its package describes it.
 type (
 	// ToOwner is the scheduler's.
 	ToOwner = sched.ToOwner
+	// SendDrain is the pool's.
+	SendDrain = pool.SendDrain
 	// StartProcess is the pool's.
 	StartProcess = pool.StartProcess
 	// KillProcess is the pool's.
@@ -32,12 +34,6 @@ type (
 	// Refuse is the pool's.
 	Refuse = pool.Refuse
 )
-
-// ToWorker is a message to a worker process.
-type ToWorker struct {
-	Client ids.ClientID
-	Msg    wire.Msg
-}
 
 // After asks for Ev once D has passed.
 type After struct {
@@ -161,8 +157,6 @@ func (c *Core) settle(now int64) {
 			c.out = append(c.out, After{D: e.D, Ev: e.Ev})
 		case pool.ToSched:
 			c.push(c.sched.Step(now, e.Event))
-		case pool.SendDrain:
-			c.out = append(c.out, ToWorker{Client: e.Client, Msg: &wire.Drain{}})
 		case pool.After:
 			c.out = append(c.out, After{D: e.D, Ev: e.Ev})
 		default: // for the node

@@ -114,7 +114,7 @@ func TestForcedCancelDrainsTheWorker(t *testing.T) {
 		t.Fatalf("%+v", es)
 	}
 	es = step(c, sched.Return{Lease: g[1].Lease})
-	if m := only[ToWorker](es); len(m) != 1 || m[0].Client != 40 || m[0].Msg.Kind() != wire.KindDrain {
+	if m := only[SendDrain](es); len(m) != 1 || m[0].Client != 40 || m[0].Worker != st.Worker {
 		t.Fatalf("%+v", es)
 	}
 	after := only[After](es)

@@ -15,8 +15,8 @@
 //
 // # Effects
 //
-// ToOwner, ToWorker, StartProcess, KillProcess, Terminate, Admit, Refuse and After. The launcher of
-// package pool/proc runs the three of processes.
+// ToOwner, SendDrain, StartProcess, KillProcess, Terminate, Admit, Refuse and After. The launcher of
+// package pool/proc runs the three of processes, and notes who is told to exit.
 //
 // # What rebuilds it
 //

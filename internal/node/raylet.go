@@ -85,8 +85,9 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 			n.leases.note(g.Lease)
 		}
 		n.jobs.post(e.Job, owner.FromSched{Msg: e.Msg})
-	case raylet.ToWorker:
-		n.clients.send(e.Client, e.Msg)
+	case raylet.SendDrain:
+		n.procs.Draining(e.Worker) // the next core must not use it
+		n.clients.send(e.Client, &wire.Drain{})
 	case raylet.After:
 		self.After(e.D, e.Ev)
 	case raylet.Admit:

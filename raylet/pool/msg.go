@@ -138,8 +138,11 @@ type KillProcess struct{ Worker WorkerID }
 // Terminate asks the process to end (SIGTERM).
 type Terminate struct{ Worker WorkerID }
 
-// SendDrain sends wire.Drain: finish what runs and exit.
-type SendDrain struct{ Client ids.ClientID }
+// SendDrain sends wire.Drain: finish what runs and exit. Who keeps the table of processes notes it, for Live.
+type SendDrain struct {
+	Worker WorkerID
+	Client ids.ClientID
+}
 
 // Admit accepts a registration; the worker is used from now on.
 type Admit struct {

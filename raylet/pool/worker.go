@@ -225,7 +225,7 @@ func (c *Core) retire(w *worker) {
 	c.setState(w, Draining)
 	if !w.told {
 		w.told = true
-		c.emit(SendDrain{Client: w.client})
+		c.emit(SendDrain{Worker: w.id, Client: w.client})
 		c.timer(w, c.cfg.Grace)
 	}
 }
