@@ -273,6 +273,7 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 	}
 	if m.Task.IsZero() {
 		l.slow = l.state == lease.Active && l.lane.len() > 0
+		c.touchLease(l) // it may have nothing left
 		return
 	}
 	t := c.tasks.task(m.Task)
