@@ -102,9 +102,9 @@ func (t *taskRec) eachReturn(f func(*objRec)) {
 	}
 }
 
-// maybeForget removes a client that is gone and has no lease to settle.
+// maybeForget removes a client that is gone, or of which only a lease was known, and that has no lease to settle.
 func (c *Core) maybeForget(cl *clientRec) {
-	if cl.gone && len(cl.leases) == 0 && cl.handles == 0 {
+	if (cl.gone || !cl.joined) && len(cl.leases) == 0 && cl.handles == 0 {
 		if cl.settle != nil {
 			c.timers.remove(cl.settle)
 			cl.settle = nil

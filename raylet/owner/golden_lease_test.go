@@ -24,3 +24,24 @@ func TestALeaseThatGaveBackItsLastTaskIsReturned(t *testing.T) {
 		t.Errorf("nothing is on the lease and it stays: %+v", r)
 	}
 }
+
+// Of a worker that ended before it joined nothing is kept, whatever was granted on it.
+func TestAWorkerThatNeverJoinsIsForgotten(t *testing.T) {
+	const stranger ids.ClientID = 77
+	s := newScript(t, Config{})
+	s.submit(simple)
+	l := s.grant(stranger)
+	s.step(FromSched{sched.Revoked{Lease: l, Worker: stranger}})
+	s.pass(s.c.cfg.SettleGrace)
+	if len(s.c.leases) != 0 || s.c.clients[stranger] != nil {
+		t.Errorf("%d leases are left, the worker's record is %+v", len(s.c.leases), s.c.clients[stranger])
+	}
+	spec := s.submit(simple)
+	l = s.grant(stranger)
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	s.from(stranger, &wire.Blocked{Lease: l, Returned: []ids.TaskID{spec.ID}})
+	s.step(ClientJoined{stranger, wire.RoleWorker})
+	if cl := s.c.clients[stranger]; cl == nil || !cl.joined {
+		t.Errorf("it came after all, and is %+v", cl)
+	}
+}
