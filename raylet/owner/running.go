@@ -15,11 +15,15 @@ type Running struct {
 }
 
 // Running lists the tasks that lie at the head of their leases: those that run or wait in
-// a get, not those pushed ahead.
+// a get, not those pushed ahead. An actor that has no call is listed by its creation: its worker is not
+// idle, since the actor would be lost with it.
 func (c *Core) Running() []Running {
 	var out []Running
 	for _, l := range c.leases {
 		t := l.lane.head()
+		if t == nil && l.actor != nil {
+			t = l.actor.rec
+		}
 		if t == nil || t.spec == nil {
 			continue
 		}
