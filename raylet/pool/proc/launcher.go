@@ -134,11 +134,15 @@ func (l *Launcher) begin(p *process) error {
 	if !p.template {
 		return p.start(nil)
 	}
-	t, err := l.template(templateKey{p.spec.Job, p.spec.Language}, p.exe, p.args)
-	if err != nil {
-		return err
+	for again := false; ; again = true {
+		t, err := l.template(templateKey{p.spec.Job, p.spec.Language}, p.exe, p.args)
+		if err != nil {
+			return err
+		}
+		if err = p.start(t); err == nil || again || !t.ended() {
+			return err
+		} // it ended just now, and was not asked: another one does as well
 	}
-	return p.start(t)
 }
 
 // Start starts a worker. It is answered through Post.

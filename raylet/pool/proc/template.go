@@ -50,6 +50,7 @@ type template struct {
 	mu     sync.Mutex
 	forks  map[pool.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
 	ending bool                    // guarded by mu: it ends with the last of them
+	deaf   bool                    // guarded by mu: its socket is closed, so it ends
 }
 
 // templateKey tells which workers a template forks.
@@ -150,6 +151,9 @@ func (t *template) read() {
 		}
 	}
 	_ = t.conn.Close() // nothing more is asked
+	t.mu.Lock()
+	t.deaf = true
+	t.mu.Unlock()
 	overdue := time.AfterFunc(templateGrace, func() { _ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) })
 	_ = t.cmd.Wait() // why it ended is in what it wrote
 	overdue.Stop()
@@ -198,13 +202,11 @@ func put[T any](c chan T, v T) {
 	}
 }
 
+// ended tells that it forks no more workers: those that it has may still be there.
 func (t *template) ended() bool {
-	select {
-	case <-t.gone:
-		return true
-	default:
-		return false
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.deaf
 }
 
 // why it is gone, for a worker that it was to start.
@@ -234,6 +236,7 @@ func (t *template) ask(w pool.WorkerID, env []string, out, err *os.File) (*fork,
 	if e != nil {
 		t.mu.Lock()
 		delete(t.forks, w) // else the template would wait for its exit
+		t.deaf = t.deaf || errors.Is(e, net.ErrClosed) || errors.Is(e, unix.EPIPE) || errors.Is(e, unix.ECONNRESET)
 		t.endIfDone()
 		t.mu.Unlock()
 		return nil, fmt.Errorf("the template process of job %v (pid %d) cannot be asked for a worker: %w: %s", t.job, t.cmd.Process.Pid, e, t.err.Tail())

@@ -225,6 +225,23 @@ func TestAskingATemplateThatIsGone(t *testing.T) {
 	}
 }
 
+// A template that ends at the moment in which it is to be asked fails nobody: another one is started.
+func TestAWorkerIsForkedThoughItsTemplateHasJustEnded(t *testing.T) {
+	l, events, _ := forks(t, "env")
+	l.Start(pool.StartProcess{Worker: 1, Job: 1})
+	if e := next(t, events).(pool.Exited); e.Worker != 1 {
+		t.Fatalf("%+v", e)
+	}
+	l.mu.Lock()
+	tpl := l.templates[templateKey{job: 1}]
+	l.mu.Unlock()
+	_ = tpl.conn.Close() // as when it dies just now
+	l.Start(pool.StartProcess{Worker: 2, Job: 1})
+	if e, ok := next(t, events).(pool.Exited); !ok || e.Worker != 2 || e.Exit.Status != 0 {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestEachLanguageOfAJobHasItsTemplate(t *testing.T) {
 	l, events, _ := forks(t, "env")
 	for i, language := range []string{"one", "another", "one"} {
