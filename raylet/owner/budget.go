@@ -228,6 +228,7 @@ func (c *Core) pageable(t *taskRec) bool {
 type fetch struct {
 	task *taskRec
 	obj  *objRec
+	left []*uint64 // where an object's value may be as well: it may have been made more than once, and elsewhere each time
 }
 
 func (c *Core) askLog(cookie uint64, f *fetch) {
@@ -250,18 +251,33 @@ func (c *Core) pageIn(t *taskRec) bool {
 
 // unpack reads a value back from the log whose packed copy was lost.
 func (c *Core) unpack(o *objRec) bool {
-	cookie := o.cookie
-	if cookie == 0 && o.rec != nil {
-		cookie = o.rec.doneAt
+	f := &fetch{obj: o, left: []*uint64{&o.cookie}}
+	if t := o.rec; t != nil {
+		f.left = append(f.left, &t.doneAt)
+		if t.x != nil {
+			f.left = append(f.left, t.x.cookies...)
+		}
 	}
-	if cookie == 0 {
+	if !c.askNext(f) {
 		return false
 	}
 	c.moveObject(o, object.Lose)
 	o.res = nil
 	o.flags &^= objPacked
-	c.askLog(cookie, &fetch{obj: o})
 	return true
+}
+
+// askNext asks for the next record that may have an object's value; false: there is none.
+func (c *Core) askNext(f *fetch) bool {
+	for len(f.left) > 0 {
+		cookie := *f.left[0]
+		f.left = f.left[1:]
+		if cookie != 0 {
+			c.askLog(cookie, f)
+			return true
+		}
+	}
+	return false
 }
 
 // fetched is a record from the log.
@@ -275,7 +291,7 @@ func (c *Core) fetched(ev Fetched) {
 		c.specFetched(f.task, ev)
 		return
 	}
-	c.valueFetched(f.obj, ev)
+	c.valueFetched(f, ev)
 }
 
 func (c *Core) specFetched(t *taskRec, ev Fetched) {
@@ -297,11 +313,15 @@ func (c *Core) specFetched(t *taskRec, ev Fetched) {
 	}
 }
 
-func (c *Core) valueFetched(o *objRec, ev Fetched) {
+func (c *Core) valueFetched(f *fetch, ev Fetched) {
+	o := f.obj
 	if o.state != object.Pending {
 		return
 	}
 	res, err := findResult(ev, o.id)
+	if err != nil && c.askNext(f) {
+		return
+	}
 	if err != nil {
 		c.resolve(o, errorResult(err), object.SetError)
 		return
