@@ -222,6 +222,27 @@ func TestRestartedScheduler(t *testing.T) {
 	_ = a
 }
 
+// A worker in which a task was abandoned is to end still: a scheduler that is made anew knows its process and its
+// other leases, and not that.
+func TestARestartedSchedulerDrainsWhoWasDraining(t *testing.T) {
+	s := newScript(t, Config{})
+	stuck := s.submit(simple)
+	s.grant(worker)
+	other := s.submit(simple)
+	l := s.grant(worker)
+	s.from(driver, &wire.Cancel{Task: stuck.ID, Force: true})
+	if d := told[sched.DrainWorker](s); len(d) != 1 || d[0].Worker != worker {
+		t.Fatalf("the worker is not drained: %+v", d)
+	}
+	s.step(FromSched{sched.Resync{Epoch: 5}})
+	if h := told[sched.Holdings](s); len(h) != 1 || len(h[0].Held) != 1 || h[0].Held[0].Lease != l {
+		t.Fatalf("told %+v, where %v runs", h, other.ID)
+	}
+	if d := told[sched.DrainWorker](s); len(d) != 1 || d[0].Worker != worker || d[0].Err == nil {
+		t.Errorf("and of the draining %+v", d)
+	}
+}
+
 // Credit is given once at the start, and then as messages are worked through.
 func TestCredit(t *testing.T) {
 	s := newScript(t, Config{CreditWindow: 8000})

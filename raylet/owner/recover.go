@@ -335,4 +335,9 @@ func (c *Core) schedResync(epoch uint64) {
 		}
 	}
 	c.toSched(h)
+	for _, id := range slices.Sorted(maps.Keys(c.clients)) {
+		if cl := c.clients[id]; cl.drained && !cl.gone { // the pool before may not have told it to exit yet: others run in it
+			c.toSched(sched.DrainWorker{Worker: id, Err: errs.New(errs.CodeCancelled, "a task on %s was abandoned", cl.workerName())})
+		}
+	}
 }

@@ -116,7 +116,7 @@ func (c *Core) onLive(now int64, ev Live) {
 		g = &group{job: j, key: groupKey{language: ev.Language, slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
 		j.groups[g.key] = g
 	}
-	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, seats: make(map[ids.LeaseID]*seat)}
+	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, told: ev.Draining, seats: make(map[ids.LeaseID]*seat)}
 	g.workers = append(g.workers, w)
 	c.workers[w.id] = w
 	c.byToken[string(w.token)] = w

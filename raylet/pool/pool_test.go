@@ -575,6 +575,35 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// What a core that is made anew is told of a worker in which a task was abandoned: its process, its lease, and that it
+// drains. It takes no new lease, and is told to exit when that has ended.
+func TestADrainingWorkerIsDrainedByTheNextCore(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1})
+	l := w.need(1, tasks, "f")
+	w.up()
+	p := w.procs[1]
+	next, err := New(Config{CPUs: 2, FirstWorker: 1, NewToken: func() []byte { return []byte("next") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.c = next
+	w.step(JobStarted{Job: 1, Restored: true})
+	w.step(Live{StartProcess: p.StartProcess, Client: p.client, PID: 1})
+	w.step(FromSched{sched.AdoptLease{NeedWorker: w.needs[l], Worker: p.client}})
+	w.step(Drain{sched.DrainWorker{Worker: p.client, Err: errs.New(errs.CodeCancelled, "x")}})
+	if p.drain || p.killed || len(w.reclaim) != 1 || w.reclaim[0] != l {
+		t.Fatalf("while a lease runs in it: %+v, reclaimed %v", p, w.reclaim)
+	}
+	if n := w.need(1, tasks, "f"); w.ready[n] != 0 {
+		t.Fatal("it takes one more lease")
+	}
+	w.release(l)
+	if !p.drain {
+		t.Fatal("it is not told to exit")
+	}
+}
+
 func TestRebuild(t *testing.T) {
 	old := newWorld(t, Config{})
 	old.step(JobStarted{Job: 1})
