@@ -133,7 +133,8 @@ type Core struct {
 // the revision read, and reads again after a conflict.
 type pending struct {
 	op      Op
-	writing bool // a Write or a Delete is to be answered, else a Read
+	writing bool  // a Write or a Delete is to be answered, else a Read
+	failed  error // of a claim that is being given up: its answer
 }
 
 // NewCore makes an empty core; watches fill its view.
@@ -198,6 +199,11 @@ func (c *Core) answered(a Answered) {
 	p := c.pending[a.ID]
 	if p == nil || a.Wrote != p.writing {
 		return // to what the core before a restart had asked: the request was stepped again
+	}
+	if op, ok := p.op.(Claim); ok && a.Err != nil && p.writing { // it may have been written all the same, and nobody would free it
+		p.op, p.writing, p.failed = Free{op.Actor.Namespace, op.Actor.Name, op.Actor.Actor}, false, a.Err
+		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
+		return
 	}
 	if a.Err != nil {
 		c.finish(Reply{ID: a.ID, Err: a.Err})
@@ -274,6 +280,9 @@ func (c *Core) free(a Answered, p *pending, op Free) {
 }
 
 func (c *Core) finish(r Reply) {
+	if p := c.pending[r.ID]; p.failed != nil {
+		r.Err = p.failed
+	}
 	delete(c.pending, r.ID)
 	c.emit(r)
 }

@@ -155,6 +155,31 @@ func TestClaimOfATakenNameNamesTheHolder(t *testing.T) {
 	}
 }
 
+// A claim of which the server does not say in time what became fails, and the name is free, be it that it was written.
+func TestAClaimThatFailsLeavesTheNameFree(t *testing.T) {
+	srv := &fakeServer{rows: make(map[string]fakeRow)}
+	core := NewCore()
+	slow := errors.New("no answer in time")
+	effects := core.Step(0, Request{1, Claim{actor("hits", "a")}})
+	late := srv.do(effects[0])
+	effects = core.Step(0, Answered{ID: late.ID, Wrote: true, Err: slow})
+	for calls := 0; ; calls++ {
+		if r, ok := effects[0].(Reply); ok {
+			if !errors.Is(r.Err, slow) || len(core.pending) != 0 {
+				t.Errorf("answered %+v, %d pending", r, len(core.pending))
+			}
+			break
+		}
+		if calls > 5 {
+			t.Fatal("it has no end")
+		}
+		effects = core.Step(0, srv.do(effects[0]))
+	}
+	if row, taken := srv.rows[ActorKey("prod", "hits")]; taken {
+		t.Errorf("the name is held for an actor that there is not: %+v", row)
+	}
+}
+
 func TestKeysAreLegalAndDistinct(t *testing.T) {
 	seen := make(map[string]string)
 	for _, s := range []string{"a", "a.b", "", "=61", "ä", "a b", "A", "a*", ">", "61"} {
