@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,67 @@ func TestGetTimeoutLeavesHandlesValid(t *testing.T) {
 	d.Release()
 }
 
+// An Unget withdraws all that this client has asked of an object: who waits to know it asks again.
+func TestWaitOutlivesTheGetThatItReliedOn(t *testing.T) {
+	f := newFake(t, Config{})
+	for _, first := range []bool{false, true} { // the wait has asked itself; the get had asked already
+		_, hs := f.submit(plain)
+		w := f.c.NewWatcher()
+		watch := func() {
+			if err := w.Watch(hs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !first {
+			watch()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() {
+			_, err := f.c.Get1(ctx, hs[0])
+			given <- err
+		}()
+		f.until("the Get", func() bool { return slices.ContainsFunc(f.subs[hs[0].ID()], func(g wire.Get) bool { return g.Fetch }) })
+		if first {
+			watch()
+		}
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		f.until("a Get without fetch", func() bool {
+			gets := f.subs[hs[0].ID()]
+			return len(gets) == 1 && !gets[0].Fetch
+		})
+		f.resolveInline(hs[0].ID(), "v")
+		<-w.Ready()
+		if got := w.Take(nil); len(got) != 1 {
+			t.Fatalf("heard %v", got)
+		}
+	}
+}
+
+func TestWaitAfterAWaitAndAGetThatGaveUp(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, _, err := f.c.Wait(short, hs, 1); !errors.Is(err, errs.ErrGetTimeout) {
+		t.Fatalf("got %v", err)
+	}
+	short, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := f.c.Get1(short, hs[0]); !errors.Is(err, errs.ErrGetTimeout) {
+		t.Fatalf("got %v", err)
+	}
+	f.until("Unget", func() bool { return f.count(wire.KindUnget) == 1 })
+	w := f.c.NewWatcher()
+	if err := w.Watch(hs); err != nil {
+		t.Fatal(err)
+	}
+	f.until("a new question", func() bool { return len(f.subs[hs[0].ID()]) == 1 })
+}
+
 func TestLateResolvedIsUnpinned(t *testing.T) {
 	f := newFake(t, Config{})
 	_, hs := f.submit(plain)
@@ -237,6 +299,23 @@ func TestWaitGivesTheFastest(t *testing.T) {
 		t.Fatalf("got %v %v %v", ready, rest, err)
 	}
 	f.until("quiet", func() bool { return f.count(wire.KindGet) == 10 }) // the second wait asked nothing again
+}
+
+// Values that were there and were forgotten for want of room are ready all the same.
+func TestWaitCountsValuesThatWereEvicted(t *testing.T) {
+	f := newFake(t, Config{CacheBytes: 2 << 10})
+	var hs []*Handle
+	for range 20 {
+		_, h := f.submit(plain)
+		hs = append(hs, h...)
+	}
+	for _, h := range hs {
+		f.resolveInline(h.ID(), string(make([]byte, 512)))
+	}
+	ready, rest, err := f.c.Wait(t.Context(), hs, len(hs))
+	if err != nil || len(ready) != len(hs) || len(rest) != 0 {
+		t.Fatalf("%d are ready, %d are not (%v); all %d are", len(ready), len(rest), err, len(hs))
+	}
 }
 
 type recorder struct {

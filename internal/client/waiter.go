@@ -214,7 +214,6 @@ func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.
 	return nil
 }
 
-// unlink takes the nodes that are not done off their handles and withdraws Gets that
 // explain asks why an object is not there, for a moment.
 func (c *Client) explain(ctx context.Context, id ids.ObjectID) string {
 	if c.cfg.Explain == nil {
@@ -225,9 +224,34 @@ func (c *Client) explain(ctx context.Context, id ids.ObjectID) string {
 	return c.cfg.Explain(short, id)
 }
 
+// unlink takes the nodes that are not done off their handles and withdraws Gets that
 // nobody waits for any more.
 func (c *Client) unlink(nodes []waitNode) {
-	var withdraw []wire.Msg
+	var unused []*Handle
+	if len(nodes) > 0 && nodes[0].fetch {
+		unused = c.withdraw(nodes)
+	} else {
+		unused, _ = c.unlinkNodes(nodes)
+	}
+	for _, h := range unused {
+		c.rel.release(h)
+	}
+}
+
+// withdraw is unlink of nodes that fetch. Whoever asks for one of the objects from now on does so after what is sent
+// here: an Unget withdraws all that this client has asked of the object.
+func (c *Client) withdraw(nodes []waitNode) []*Handle {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	unused, msgs := c.unlinkNodes(nodes)
+	if len(msgs) > 0 {
+		_ = c.sendLocked(msgs) // a dead connection waits for nothing
+	}
+	return unused
+}
+
+// unlinkNodes gives the handles that nobody uses any more, and what is to be sent.
+func (c *Client) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg) {
 	for i := range nodes {
 		n := &nodes[i]
 		s := c.table.shard(n.h.id)
@@ -246,16 +270,17 @@ func (c *Client) unlink(nodes []waitNode) {
 			p = &(*p).next
 		}
 		if n.fetch && !others && n.h.flags&fetching != 0 {
-			n.h.flags &^= fetching
-			withdraw = append(withdraw, &wire.Unget{ID: n.h.id})
+			n.h.flags &^= fetching | asked
+			msgs = append(msgs, &wire.Unget{ID: n.h.id})
+			if n.h.wait != nil { // they want to know, and relied on what was asked
+				n.h.flags |= asked
+				msgs = append(msgs, &wire.Get{ID: n.h.id})
+			}
 		}
-		queue := s.queueIfUnused(n.h)
+		if s.queueIfUnused(n.h) {
+			unused = append(unused, n.h)
+		}
 		s.mu.Unlock()
-		if queue {
-			c.rel.release(n.h)
-		}
 	}
-	if len(withdraw) > 0 {
-		_ = c.Send(withdraw...) // a dead connection waits for nothing
-	}
+	return unused, msgs
 }
