@@ -11,17 +11,18 @@ import (
 // what is ready and ErrGetTimeout or the cause of ctx; every handle stays valid.
 func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int, err error) {
 	n = min(n, len(hs))
+	known := make([]bool, len(hs)) // a value that is evicted meanwhile stays known
 	have := 0
-	for _, h := range hs {
-		if h.res.Load() != nil {
+	for i, h := range hs {
+		if known[i] = h.res.Load() != nil; known[i] {
 			have++
 		}
 	}
 	if have < n {
-		err = c.waitFor(ctx, hs, n, len(hs)-have)
+		err = c.waitFor(ctx, hs, n-have, known)
 	}
-	for i, h := range hs {
-		if len(ready) < n && h.res.Load() != nil {
+	for i := range hs {
+		if len(ready) < n && known[i] {
 			ready = append(ready, i)
 		} else {
 			rest = append(rest, i)
@@ -33,22 +34,27 @@ func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []i
 	return ready, rest, err
 }
 
-func (c *Client) waitFor(ctx context.Context, hs []*Handle, n, pending int) error {
+// waitFor waits until n more objects are known.
+func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return ctxError(ctx)
 	}
+	pending := 0
+	for _, k := range known {
+		if !k {
+			pending++
+		}
+	}
 	w := c.waiter()
 	nodes := w.nodes(pending)[:0]
 	w.left.Store(int32(n) + 1)
 	gets := make([]wire.Get, 0, pending)
-	have := 0
 	var err error
 	for i, h := range hs {
-		if h.res.Load() != nil || len(nodes) == pending { // an evicted value counts: it is there
-			have++
+		if known[i] {
 			continue
 		}
 		nodes = append(nodes, waitNode{w: w, h: h, i: i})
@@ -64,10 +70,13 @@ func (c *Client) waitFor(ctx context.Context, hs []*Handle, n, pending int) erro
 	if err == nil {
 		err = c.ask(gets)
 	}
-	if err == nil && w.left.Add(-int32(have)-1) > 0 {
+	if err == nil && w.left.Add(-1) > 0 {
 		err = c.await(ctx, w, nodes)
 	}
 	c.unlink(nodes)
+	for i := range nodes {
+		known[nodes[i].i] = nodes[i].done
+	}
 	c.free(w)
 	return err
 }
