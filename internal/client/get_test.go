@@ -318,6 +318,28 @@ func TestWaitCountsValuesThatWereEvicted(t *testing.T) {
 	}
 }
 
+// An error of one object leaves nothing asked for in name only.
+func TestWaitAfterOneWithAReleasedReference(t *testing.T) {
+	f := newFake(t, Config{})
+	_, gone := f.submit(plain)
+	gone[0].Release()
+	asks := map[string]func(hs []*Handle) error{
+		"wait":  func(hs []*Handle) error { _, _, err := f.c.Wait(t.Context(), hs, 1); return err },
+		"watch": func(hs []*Handle) error { return f.c.NewWatcher().Watch(hs) },
+	}
+	for name, ask := range asks {
+		_, hs := f.submit(plain)
+		if err := ask([]*Handle{hs[0], gone[0]}); !errors.Is(err, errs.ErrObjectFreed) {
+			t.Fatalf("%s: got %v", name, err)
+		}
+		w := f.c.NewWatcher()
+		if err := w.Watch(hs); err != nil {
+			t.Fatal(err)
+		}
+		f.until(name+": a question", func() bool { return len(f.subs[hs[0].ID()]) == 1 })
+	}
+}
+
 type recorder struct {
 	mu sync.Mutex
 	s  []string

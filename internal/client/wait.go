@@ -67,8 +67,8 @@ func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool)
 			gets = append(gets, wire.Get{ID: h.id})
 		}
 	}
-	if err == nil {
-		err = c.ask(gets)
+	if asked := c.ask(gets); err == nil { // also those before one that was released: they count as asked
+		err = asked
 	}
 	if err == nil && w.left.Add(-1) > 0 {
 		err = c.await(ctx, w, nodes)

@@ -62,16 +62,20 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 // Watch watches objects; the token of each is its index.
 func (w *Watcher) Watch(hs []*Handle) error {
 	gets := make([]wire.Get, 0, len(hs))
+	var err error
 	for i, h := range hs {
-		ask, err := w.add(h, i)
-		if err != nil {
-			return err
+		var ask bool
+		if ask, err = w.add(h, i); err != nil {
+			break
 		}
 		if ask {
 			gets = append(gets, wire.Get{ID: h.id})
 		}
 	}
-	return w.c.ask(gets)
+	if asked := w.c.ask(gets); err == nil {
+		err = asked
+	}
+	return err
 }
 
 // add begins to watch an object; ask tells that a Get must be sent.
