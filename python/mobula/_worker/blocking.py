@@ -18,21 +18,25 @@ class Blocking:
         self._executor = executor
         self._client = executor.client
         self.main = False  # the task in the main thread waits
-        self._resuming: dict[bytes, Waiter] = {}
+        self._resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # who asked for the CPU: the call, and its threads that go on then
 
     def block(self, call: Call) -> None:
         """The task begins to wait."""
         with self._client.lock:
             call.waiting += 1
-            if call.waiting > 1 or self._is_over(call):
-                return  # another thread of it waits already, or it has left this one behind
-            back: list[bytes] = []
-            if call is self._executor.main:
-                self.main = True
-                if call.work.kind == m.TASK:
-                    back = self._executor.give_back()
-            self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, back)))
+            if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
+                return  # another thread of it waits already, or for the CPU; or it has left this one behind
+            self._release(call)
         self._client.flush()
+
+    def _release(self, call: Call) -> None:
+        """Gives the CPU back. The client's lock is held."""
+        back: list[bytes] = []
+        if call is self._executor.main:
+            self.main = True
+            if call.work.kind == m.TASK:
+                back = self._executor.give_back()
+        self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, back)))
 
     def unblock(self, call: Call) -> None:
         """It goes on as soon as the node has a CPU for it."""
@@ -41,18 +45,22 @@ class Blocking:
             call.waiting -= 1
             if call.waiting > 0 or self._is_over(call):
                 return
-            self._resuming[call.work.id] = w
-            self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
+            asked = self._resuming.get(call.work.id)
+            if asked is not None:
+                asked[1].append(w)  # another thread of it has asked
+            else:
+                self._resuming[call.work.id] = call, [w]
+                self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
         try:
             self._client.flush()
             self._client.reader.wait(w, None, call)
         except TaskInterrupt:
             pass  # it is cancelled: who waited sees that too
         finally:
-            with self._client.lock:
-                self._resuming.pop(call.work.id, None)
-                if call is self._executor.main:
-                    self.main = False
+            if w.left > 0:
+                with self._client.lock:
+                    if call is self._executor.main and call.waiting == 0:
+                        self.main = False
 
     def ended(self, call: Call) -> None:
         """The call is over and no longer listed; a thread that it left behind may wait still, and holds nothing up."""
@@ -67,6 +75,13 @@ class Blocking:
 
     def resumed(self, task: bytes) -> None:
         """The node has a CPU. The client's lock is held."""
-        w = self._resuming.pop(task, None)
-        if w is not None:
+        asked = self._resuming.pop(task, None)
+        if asked is None:
+            return
+        call, waiters = asked
+        if call is self._executor.main:
+            self.main = False
+        for w in waiters:
             w.done()
+        if call.waiting > 0 and not self._is_over(call):
+            self._release(call)  # another thread of it has begun to wait meanwhile
