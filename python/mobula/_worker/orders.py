@@ -30,6 +30,8 @@ class Orders:
         works = hot.exec_tasks(b, i, j, time.time_ns())
         e.pending += len(works)
         returned: list[bytes] = []
+        if e.cancels:  # those of tasks that run again were for runs that have ended
+            e.cancels.difference_update(w.id for w in works)
         for w in works:
             if w.kind == m.ACTOR_CALL:
                 self._dispatch(w)
