@@ -242,7 +242,7 @@ class MiniNode:
             self.asking.setdefault(x.id, []).append((p, x.fetch))
 
     def _on_unget(self, p: Peer, x: m.Unget) -> None:
-        self.asking[x.id] = [(q, f) for q, f in self.asking.get(x.id, []) if not (q is p and f)]
+        self.asking[x.id] = [(q, f) for q, f in self.asking.get(x.id, []) if q is not p]
 
     def _on_addref(self, p: Peer, x: m.AddRef) -> None:
         p.handles.add(x.id)

@@ -210,6 +210,23 @@ def test_what_came_for_a_get_is_had_though_it_was_forgotten(mini: MiniNode, monk
     assert len([g for g in mini.driver().got if g == m.Get(ref._h.id, True)]) == 2
 
 
+def test_who_waits_asks_again_after_a_get_that_gave_up(mini: MiniNode) -> None:
+    """What withdraws a get withdraws all that this process has asked of the object."""
+    c, ref = _runtime.client(), unknown()
+    assert mobula.wait([ref], timeout=0.01) == ([], [ref])
+    with pytest.raises(x.GetTimeoutError):
+        c.fetch_one(ref._h, 0.0, None)
+    mini.until(lambda: m.Unget(ref._h.id) in mini.driver().got)
+    known = threading.Event()
+    c.when_known(ref._h, known.set)
+    mini.until(lambda: mini.asking[ref._h.id])
+    with pytest.raises(x.GetTimeoutError):  # and who goes on waiting is not forgotten
+        c.fetch_one(ref._h, 0.0, None)
+    mini.until(lambda: mini.driver().got.count(m.Unget(ref._h.id)) == 2 and mini.asking[ref._h.id])
+    resolve(mini, ref, 1)
+    assert known.wait(20)
+
+
 def test_what_was_ready_once_is_ready(forgetful: MiniNode) -> None:
     refs = [unknown() for _ in VALUES]
     for r, v in zip(refs, VALUES):

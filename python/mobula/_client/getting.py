@@ -189,9 +189,9 @@ class Getter:
                 if h.waiters and w in h.waiters:
                     h.waiters = [x for x in h.waiters if x is not w] or None
                     if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
-                        h.fetching = False
+                        h.fetching = h.asked = False  # an unget withdraws both questions
                         self._client.send(hot.unget(h.id))
-                        if (h.waiters or h.watchers) and not h.asked:  # they relied on that question
+                        if h.waiters or h.watchers:  # they relied on one of them
                             h.asked = True
                             self._client.send(hot.get(h.id, False))
                     if h.refs <= 0:
