@@ -10,7 +10,7 @@ import (
 // pin is what this process holds pinned of one stored object: all readers share it.
 type pin struct {
 	id     ids.ObjectID
-	data   []byte // the whole extent, read-only
+	data   []byte // the whole extent, read-only; nil: it could not be mapped
 	users  int32  // readers; guarded by the shard's mu
 	n      uint32 // pins that the store counts for this client; guarded by the shard's mu
 	queued bool   // in the release queue; guarded by the shard's mu
@@ -77,6 +77,14 @@ func (t *table) dropPin(p *pin) uint32 {
 	return n
 }
 
+// readable gives the pin of an object that can be read; nil if it must be asked for. The shard's mu is held.
+func (s *shard) readable(id ids.ObjectID) *pin {
+	if p := s.pins[id]; p != nil && p.n > 0 && p.data != nil {
+		return p
+	}
+	return nil
+}
+
 // pinned records one more pin of the store and gives it the users. The shard's mu is held.
 func (s *shard) pinned(id ids.ObjectID, data []byte, users int32) *pin {
 	p := s.pins[id]
@@ -86,6 +94,9 @@ func (s *shard) pinned(id ids.ObjectID, data []byte, users int32) *pin {
 			s.pins = make(map[ids.ObjectID]*pin)
 		}
 		s.pins[id] = p
+	}
+	if p.data == nil {
+		p.data = data // it could not be mapped before
 	}
 	p.n++
 	p.users += users

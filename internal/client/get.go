@@ -69,8 +69,8 @@ func (c *Client) known(h *Handle, out *Data) (bool, error) {
 	}
 	s := c.table.shard(h.id)
 	s.mu.Lock()
-	p := s.pins[h.id]
-	if p == nil || p.n == 0 {
+	p := s.readable(h.id)
+	if p == nil {
 		s.mu.Unlock()
 		return false, nil
 	}
@@ -131,7 +131,7 @@ func (c *Client) link(n *waitNode) (ask bool, err error) {
 			n.finish(r, nil, nil)
 			return false, nil
 		}
-		if p := s.pins[h.id]; p != nil && p.n > 0 {
+		if p := s.readable(h.id); p != nil {
 			p.users++
 			n.finish(r, p, nil)
 			return false, nil

@@ -128,6 +128,36 @@ func TestGetErrorComesAtOnceAndGivesPinsBack(t *testing.T) {
 	f.until("the pin is back and the Get withdrawn", func() bool { return len(f.pins) == 0 && f.count(wire.KindUnget) > 0 })
 }
 
+// What could not be mapped is an error of each get of it, until it can be.
+func TestGetOfWhatCannotBeMapped(t *testing.T) {
+	f := newFake(t, Config{})
+	f.c.rel.mu.Lock()
+	f.c.rel.armed = true // its pin is not given back before the next get
+	f.c.rel.mu.Unlock()
+	_, hs := f.submit(plain)
+	id := hs[0].ID()
+	f.mu.Lock()
+	f.extents[id] = wire.Extent{Off: uint64(len(f.arena)), Size: 4}
+	f.mu.Unlock()
+	f.resolve(id, wire.Result{Kind: wire.ResultStored, Size: 4})
+	for range 2 {
+		if _, err := f.c.Get1(t.Context(), hs[0]); err == nil {
+			t.Fatal("got what is outside of the segment")
+		}
+	}
+	f.mu.Lock()
+	f.extents[id] = wire.Extent{Off: 0, Size: 4}
+	copy(f.arena, "here")
+	f.mu.Unlock()
+	d, err := f.c.Get1(t.Context(), hs[0])
+	if err != nil || string(d.Value.Data) != "here" {
+		t.Fatalf("got %q, %v", d.Value.Data, err)
+	}
+	d.Release()
+	f.c.Flush()
+	f.until("all pins are back", func() bool { return len(f.pins) == 0 })
+}
+
 func TestGetTimeoutLeavesHandlesValid(t *testing.T) {
 	f := newFake(t, Config{})
 	_, hs := f.submit(plain)
