@@ -26,6 +26,7 @@ type call struct {
 	scratch []byte
 	err     error
 	large   []*client.Handle // put for this call, released after it
+	inside  int              // bytes of values in the message, those of a few bytes aside
 }
 
 // frame is a spec with room for its arguments and their small values.
@@ -138,7 +139,8 @@ func putAll[T any](k *call, i int, refs []Ref[T]) {
 
 // value passes an encoded value: in the message, or through the store if it is large.
 func (k *call) value(dst *wire.Arg, e *codec.Encoded) {
-	if e.Fill == nil && e.Size <= k.tc.Client.InlineMax() {
+	if e.Fill == nil && e.Size <= min(k.tc.Client.InlineMax(), wire.MessageValues-k.inside) {
+		k.inside += e.Size
 		dst.Value = e.Value()
 		return
 	}

@@ -163,4 +163,6 @@ const (
 	MaxFrame   = 64 << 20  // bytes of one frame's payload
 	MaxMeta    = 4 << 10   // bytes of a value's Meta
 	InlineMax  = 100 << 10 // bytes of a value that travels inside messages, by default
+
+	MessageValues = 16 << 20 // bytes of the values inside one message; what is more goes into the store, however small each is
 )

@@ -23,10 +23,14 @@ func (r *runner) results(ctx context.Context, rep *report, outs []registry.Outpu
 		rs = make([]wire.Result, len(outs))
 	}
 	var keeps []any
+	room := wire.MessageValues
 	for i := range outs {
 		o := &outs[i]
-		if err := r.result(ctx, o, r.call.id().Return(i), &rs[i]); err != nil {
+		if err := r.result(ctx, o, r.call.id().Return(i), &rs[i], room); err != nil {
 			return nil, err
+		}
+		if rs[i].Kind == wire.ResultInline {
+			room -= o.Size
 		}
 		if o.Keep == nil {
 			continue
@@ -44,8 +48,8 @@ func (r *runner) results(ctx context.Context, rep *report, outs []registry.Outpu
 	return keep, nil
 }
 
-// result makes one object of an output: inline, or created, written and sealed.
-func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID, res *wire.Result) error {
+// result makes one object of an output: inline, if there is room for it in the message, or created, written and sealed.
+func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID, res *wire.Result, room int) error {
 	if len(o.Meta) > wire.MaxMeta {
 		return errs.New(errs.CodeNotEncodable, "the layout of a result takes %d bytes, at most %d are possible: use a simpler type", len(o.Meta), wire.MaxMeta)
 	}
@@ -55,7 +59,7 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 		return r.buffered(ctx, o, id)
 	}
 	res.Size = uint64(o.Size)
-	if o.Size <= r.lane.e.inline {
+	if o.Size <= min(r.lane.e.inline, room) {
 		res.Kind = wire.ResultInline
 		res.Value.Data = o.Inline
 		if o.Inline == nil && o.Fill != nil {

@@ -80,7 +80,7 @@ func (s *stream) emit(o registry.Output) error {
 			b.Abort()
 		}
 	}()
-	if err := r.result(&s.cl.ctx, &o, s.spec.ID.Return(int(i)), &m.Result); err != nil {
+	if err := r.result(&s.cl.ctx, &o, s.spec.ID.Return(int(i)), &m.Result, wire.MessageValues); err != nil {
 		return err
 	}
 	if err := s.e.c.Send(m); err != nil {

@@ -143,6 +143,18 @@ def test_a_reference_in_a_result_is_held_until_the_owner_knows_of_it(node: Any, 
         assert mobula.get(mobula.get(given[0] if many else given)[1], timeout=30) == 1
 
 
+def test_many_small_values_are_more_than_a_message_may_hold(node: Any) -> None:
+    n, one = 700, b"x" * 100_000
+
+    @mobula.remote(num_returns=n)
+    def many(*given: bytes) -> tuple[bytes, ...]:
+        return given
+
+    refs = many.remote(*[one] * n)
+    for r in refs[:1] + refs[-1:]:
+        assert mobula.get(r, timeout=60) == one
+
+
 def test_nested_gets_do_not_starve(node: Any) -> None:
     assert mobula.get(depth.remote(10), timeout=60) == 10
     assert mobula.get(fib.remote(8), timeout=60) == 21

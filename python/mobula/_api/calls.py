@@ -9,6 +9,7 @@ from .. import _ids, _value
 from .._client import Client, Handle, TaskContext
 from .._refs import ObjectRef, ObjectRefGenerator
 from .._wire import hot
+from .._wire import messages as m
 from ..exceptions import InvalidError
 
 _ZERO = bytes(4)
@@ -26,7 +27,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     values: Iterable[Any] = args
     if kwargs:
         values = [*args, *kwargs.values()]
-    inline = c.inline
+    inline, room = c.inline, m.MESSAGE_VALUES
     for x in values:
         if type(x) is ObjectRef:
             if x._h.client is not c:
@@ -45,6 +46,9 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
         else:
             out.append(hot.arg_value(e.meta, e.data, e.refs))
             cost += 64 + len(e.meta) + e.size
+            room -= e.size
+            if room < inline:
+                inline = max(room, 0)
     if kwargs:
         names = "".join(k + "\0" for k in kwargs).encode()
         out.append(hot.arg_value(_value.META_KWARGS, names))

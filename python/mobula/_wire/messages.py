@@ -21,6 +21,7 @@ OWNER, STORE = 1, 2
 
 VERSION, MIN_VERSION = 3, 2
 MAX_FRAME = 64 << 20
+MESSAGE_VALUES = 16 << 20  # bytes of the values inside one message; what is more goes into the store, however small each is
 MAX_META = 4 << 10
 STREAMING = -1
 

@@ -16,11 +16,11 @@ from .user import traceback_of
 NONE = hot.result_inline(_value.META_NIL, b"\xf6")
 
 
-def result(call: Call, value: Any, i: int) -> bytes:
-    """The i-th result of a task; one that is large is in the object store then."""
+def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> bytes:
+    """The i-th result of a task; one that is large, or for which its message has no room, is in the object store then."""
     client, work = call.client, call.work
-    func = work.options.func
-    e = _plain(func, value, i, client.inline) if _functions.by_name(func) else _value.encode(value, client.inline)
+    func, inline = work.options.func, min(client.inline, room)
+    e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
     if e.data is not None:
         return hot.result_inline(e.meta, e.data, e.refs)
     # A coroutine that has returned has done its work: it is not cancelled any more while it waits for room.
@@ -51,7 +51,11 @@ def results(call: Call, value: Any, n: int) -> bytes:
     call.keep = values
     if len(values) != n:
         raise ReturnMismatchError(f"{call.work.options.func}: gave {len(values)} results, num_returns is {n}")
-    return b"".join([result(call, v, i) for i, v in enumerate(values)])
+    out, room = [], m.MESSAGE_VALUES
+    for i, v in enumerate(values):
+        out.append(result(call, v, i, room))
+        room = max(room - len(out[-1]), 0)
+    return b"".join(out)
 
 
 def failure(call: Call, x: BaseException) -> m.Error:
