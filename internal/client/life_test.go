@@ -181,6 +181,29 @@ func TestTheNewConnectionAnswersWhatItIsAskedFirst(t *testing.T) {
 	}
 }
 
+// What was said while there was no connection is said over the first that lasts.
+func TestWhatWasSaidMeanwhileOutlivesAConnectionThatBreaksAtOnce(t *testing.T) {
+	broken, good := bareFake(t), bareFake(t)
+	broken.broken = errors.New("broken pipe")
+	goOn := make(chan struct{})
+	sessions := make(chan *fakeNode, 2)
+	sessions <- broken
+	sessions <- good
+	f := newFake(t, Config{Reconnect: func(context.Context, error) (Session, error) {
+		<-goOn
+		next := <-sessions
+		return Session{Port: next, Memory: next, Welcome: &wire.Welcome{}}, nil
+	}})
+	good.c = f.c
+	go good.serve()
+	f.c.Disconnected(f, errors.New("reset"))
+	if err := f.c.Cancel(wire.Cancel{Task: f.c.Root().NextTask()}); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	good.until("the cancel", func() bool { return good.count(wire.KindCancel) == 1 })
+}
+
 func TestReconnectThatFailsIsTheEnd(t *testing.T) {
 	f := newFake(t, Config{Reconnect: func(context.Context, error) (Session, error) {
 		return Session{}, errs.New(errs.CodeNoNode, "no socket")

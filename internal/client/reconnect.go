@@ -88,11 +88,14 @@ func (c *Client) replayLocked() {
 	c.out.hold.msgs = nil
 	c.declareLocked(wire.ComponentOwner, 0)
 	c.declareLocked(wire.ComponentStore, 0)
+	if c.out.port == nil { // it is gone again: the next one is told all of it
+		return
+	}
 	again := c.out.unacked.list()
 	later := c.out.later
 	c.out.later = nil
 	for _, batch := range [][]wire.Msg{again, later} {
-		if len(batch) == 0 || c.out.port == nil {
+		if len(batch) == 0 {
 			continue
 		}
 		if err := c.out.port.Send(batch...); err != nil {
