@@ -57,3 +57,19 @@ def test_a_cancel_that_came_too_late_is_none_of_the_next_run() -> None:
     w.hear(m.CancelTask(TASK))  # it has just ended
     w.hear(run(2))
     w.begin()
+
+
+def test_a_node_that_asks_while_a_task_ends_is_told_of_it() -> None:
+    w = Worker()
+    w.hear(run(1))
+    call = Call(w.executor, w.executor.queue.popleft())
+    w.executor.calls[TASK] = call
+    held = m.Holdings(m.OWNER, 1)
+
+    def asks(report: bytes) -> None:
+        """It asks just before the report is queued."""
+        w.client.holdings(held)
+
+    w.client.out = SimpleNamespace(append=asks)
+    w.executor.report(call, b"", None, [])
+    assert [t.task for t in held.tasks] == [TASK] and not w.executor.calls

@@ -182,12 +182,12 @@ class Executor:
         work = call.work
         if holds:
             keep(self.client, holds)
-        self.calls.pop(work.id, None)
         if not call.abandoned:
             now = time.time_ns()
             error = codec.encode(err) if err is not None else b""
             self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now,
                                             call.items, error, call.final))
+        self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
         call.keep = None
         self.pending -= 1
 
