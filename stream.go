@@ -11,7 +11,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
-	"mobula/wire"
 )
 
 // Stream is the consumer's end of a streaming task. Each item is an object of its own. It is for
@@ -56,6 +55,7 @@ func (s *Stream[T]) Next(ctx context.Context) (item Ref[T], ok bool, err error) 
 func (s *Stream[T]) finish(err error) {
 	s.done, s.err = true, err
 	s.end.over.Store(true)
+	s.end.c.Unread(s.end.task)
 }
 
 // All ranges over the rest of the items; an error is the last thing it yields. Leaving the loop early cancels the task.
@@ -89,7 +89,7 @@ func (s *Stream[T]) Close() {
 
 func (e *streamEnd) close() {
 	if !e.over.Swap(true) {
-		_ = e.c.Cancel(wire.Cancel{Task: e.task}) // it can only fail with the whole connection
+		e.c.Leave(e.task)
 	}
 }
 
@@ -103,8 +103,12 @@ func (s *Stream[T]) ID() string {
 
 // stream submits a streaming task.
 func stream[T any](k *call) *Stream[T] {
-	k.submit()
 	if k.err != nil {
+		return &Stream[T]{err: k.err}
+	}
+	k.tc.Client.Reads(k.spec.ID)
+	if k.submit(); k.err != nil {
+		k.tc.Client.Unread(k.spec.ID)
 		return &Stream[T]{err: k.err}
 	}
 	s := &Stream[T]{end: &streamEnd{c: k.tc.Client, task: k.spec.ID, f: k.f}}

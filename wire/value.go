@@ -160,6 +160,8 @@ type ExecTask struct {
 const (
 	Version    = 3         // of the protocol this build speaks
 	MinVersion = 2         // the oldest it still understands
+
+	StreamHandles = 3 // the version from which on a client's Holdings name the streams that it reads
 	MaxFrame   = 64 << 20  // bytes of one frame's payload
 	MaxMeta    = 4 << 10   // bytes of a value's Meta
 	InlineMax  = 100 << 10 // bytes of a value that travels inside messages, by default

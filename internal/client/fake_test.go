@@ -47,7 +47,7 @@ const fakeInline = 1024
 func newFake(t testing.TB, cfg Config) *fakeNode {
 	f := bareFake(t)
 	cfg.Port, cfg.Memory = f, f
-	cfg.Welcome = &wire.Welcome{Client: 3, Job: 7, Root: ids.RootTask(7, 1), InlineMax: fakeInline}
+	cfg.Welcome = &wire.Welcome{Version: wire.Version, Client: 3, Job: 7, Root: ids.RootTask(7, 1), InlineMax: fakeInline}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -141,7 +141,7 @@ func (f *fakeNode) handle(m wire.Msg, out []wire.Msg) []wire.Msg {
 		f.held[m.ID] = true
 	case *wire.Release:
 		for _, id := range m.IDs {
-			if !f.held[id] {
+			if !f.held[id] && id != id.Task.Stream() {
 				f.fault("Release of %v, which is not held", id)
 			}
 			delete(f.held, id)

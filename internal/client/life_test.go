@@ -98,8 +98,14 @@ func TestReconnectSaysEverythingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Release()
+	read, ended, left := f.c.Root().NextTask(), f.c.Root().NextTask(), f.c.Root().NextTask() // streams
+	f.c.Reads(read)
+	f.c.Reads(ended)
+	f.c.Unread(ended)
+	f.c.Reads(left)
+	f.c.Leave(left)
 	errc := f.waiting(t)
-	f.until("the release", func() bool { return f.count(wire.KindRelease) == 1 })
+	f.until("the releases", func() bool { return f.count(wire.KindRelease) == 2 })
 	f.mu.Lock()
 	f.broken = errors.New("broken pipe")
 	close(f.in)
@@ -119,7 +125,7 @@ func TestReconnectSaysEverythingAgain(t *testing.T) {
 	var waits ids.ObjectID
 	for _, m := range second.log {
 		if h, ok := m.(*wire.Holdings); ok && h.Component == wire.ComponentOwner {
-			if len(h.Handles) != 4 || len(h.Gets) < 1 || len(h.Streams) != 1 {
+			if len(h.Handles) != 5 || !slices.Contains(h.Handles, read.Stream()) || len(h.Gets) < 1 || len(h.Streams) != 1 {
 				t.Errorf("the owner is told %+v", h)
 			}
 			waits = h.Gets[0].ID

@@ -8,10 +8,36 @@ import (
 	"mobula/wire"
 )
 
-// streams are the stream items that goroutines of this process wait for.
+// streams are the streams that this process reads, and the items that its goroutines wait for.
 type streams struct {
 	mu   sync.Mutex
-	open map[itemKey]*itemWait // guarded by mu
+	open map[itemKey]*itemWait   // guarded by mu
+	read map[ids.TaskID]struct{} // guarded by mu
+}
+
+// Reads notes that this process reads a task's stream, from before it is submitted until Unread: a node that has restarted ends
+// those that nobody reads.
+func (c *Client) Reads(task ids.TaskID) {
+	c.streams.mu.Lock()
+	defer c.streams.mu.Unlock()
+	if c.streams.read == nil {
+		c.streams.read = make(map[ids.TaskID]struct{})
+	}
+	c.streams.read[task] = struct{}{}
+}
+
+// Unread notes that a stream was read to its end.
+func (c *Client) Unread(task ids.TaskID) {
+	c.streams.mu.Lock()
+	defer c.streams.mu.Unlock()
+	delete(c.streams.read, task)
+}
+
+// Leave gives up a stream before its end: its items that were not taken go, that was asked for included, and a task that still
+// produces is cancelled.
+func (c *Client) Leave(task ids.TaskID) {
+	c.Unread(task)
+	_ = c.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // where the connection is gone, so is the stream
 }
 
 type itemKey struct {

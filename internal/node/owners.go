@@ -95,7 +95,7 @@ func (o *ownerActor) restored() owner.Restored {
 	ev := owner.Restored{Epoch: uint64(time.Now().UnixNano())}
 	for _, s := range o.n.clients.all() {
 		if s.isKnownTo(o.job) {
-			ev.Clients = append(ev.Clients, owner.ClientJoined{Client: s.id, Role: s.role})
+			ev.Clients = append(ev.Clients, s.joined())
 		}
 	}
 	return ev

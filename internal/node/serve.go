@@ -94,7 +94,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		return nil, err
 	}
 	out := &socket{}
-	s.outlet = out
+	s.outlet, s.mute = out, h.Version < wire.StreamHandles
 	n.setProgram(s.job, prog)
 	n.noteDriver(s, h, prog.namespace)
 	if err := n.join(s); err != nil {
@@ -147,7 +147,7 @@ const admitTimeout = 10 * time.Second
 func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 	s := n.newSession(wire.RoleWorker, 0, p.PID)
 	out := &socket{}
-	s.outlet = out
+	s.outlet, s.mute = out, h.Version < wire.StreamHandles
 	a := &arrival{s: s, done: make(chan error, 1)}
 	n.mu.Lock()
 	n.arrivals[s.id] = a

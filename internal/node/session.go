@@ -8,6 +8,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/raylet/owner"
 	"mobula/wire"
 )
 
@@ -21,6 +22,7 @@ type session struct {
 	nth    int                      // the number of the return that began it, 0: none; immutable
 	ref    *actors.Ref[memberEvent] // its component; nil for a tool
 	system bool                     // it runs the node's own functions; immutable
+	mute   bool                     // of a version that does not tell which streams it reads; immutable
 	told   chan struct{}            // closed when everyone knows that it is gone
 	once   sync.Once                // of told
 	outlet
@@ -32,6 +34,11 @@ type session struct {
 
 func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
 	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
+}
+
+// joined is what owners are told of it.
+func (s *session) joined() owner.ClientJoined {
+	return owner.ClientJoined{Client: s.id, Role: s.role, NoStreams: s.mute}
 }
 
 // local tells whether the client is in this process.

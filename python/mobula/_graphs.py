@@ -166,11 +166,11 @@ class Builder:
                                 max_pending_calls=-1)
         c.check()
         out = {n: self.ref(n) for n in wanted}
-        end: Optional[ObjectRef[Any]] = None if events else ObjectRef(c.adopt(_ids.return_id(task, 0)))
+        g = Graph(c, task, out, None if events else ObjectRef(c.adopt(_ids.return_id(task, 0))))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
                                 first + hot.arg_value(_value.META_BYTES, b"", refs), tc.trace + hot.promises([n + 1 for n in wanted])))
         c.flush()
-        return Graph(c, task, out, end)
+        return g
 
 
 def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = ()) -> Handle:

@@ -12,7 +12,7 @@ from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Op
 
 from . import _callbacks, _html, _ids, _runtime, _value
 from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, Wanted, answer_error
-from ._wire import codec
+from ._wire import hot
 from ._wire import messages as m
 from ._wire.hot import Answer
 from .exceptions import GetTimeoutError, MobulaError
@@ -207,6 +207,7 @@ class ObjectRefGenerator:
         self._next = 0
         self._wanted: Optional[Wanted] = None  # the next item, if somebody who waited for it has left
         self._over = False
+        client.streams.read.add(task)  # before it is submitted: a node that has restarted ends those that nobody reads
 
     def __iter__(self) -> Iterator[ObjectRef[Any]]:
         return self
@@ -268,7 +269,8 @@ class ObjectRefGenerator:
         if w is not None:
             w.then = None
         self._wanted = w
-        self._over = isinstance(why, MobulaError) and not isinstance(why, GetTimeoutError)
+        if isinstance(why, MobulaError) and not isinstance(why, GetTimeoutError):
+            self._end()
 
     def _take(self, w: Wanted) -> Optional[ObjectRef[Any]]:
         """The reference to the item that is there; None at the end."""
@@ -276,13 +278,17 @@ class ObjectRefGenerator:
         if isinstance(x, Handle):
             self._next += 1
             return ObjectRef(x)
-        self._over = True
+        self._end()
         try:
             if x is not None:
                 raise x
             return None
         finally:
             del x  # its traceback has this frame
+
+    def _end(self) -> None:
+        self._over = True
+        self._client.streams.read.discard(self._task)
 
     def task_id(self) -> str:
         return self._task.hex()
@@ -293,10 +299,10 @@ class ObjectRefGenerator:
         if w is not None:
             self._client.forget_item(w)
         if not self._over:
-            self._over = True
+            self._end()
             c = self._client
             if c.dead is None:
-                c.send(codec.message(m.Cancel(self._task)))
+                c.send(hot.release([_ids.stream_id(self._task)]))
 
     def __del__(self) -> None:
         try:

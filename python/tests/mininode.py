@@ -249,6 +249,9 @@ class MiniNode:
 
     def _on_release(self, p: Peer, x: m.Release) -> None:
         for id in x.ids:
+            if id == _ids.stream_id(id[:16]):
+                self._on_cancel(p, m.Cancel(id[:16]))
+                continue
             p.handles.remove(id)
             if id[16:] == bytes(4) and id[:16] in self.actor_at and not any(id in q.handles for q in self.peers.values()):
                 self.actor_at[id[:16]].send(m.StopActor(id[:16]), m.Drain())
@@ -259,7 +262,7 @@ class MiniNode:
 
     def _on_holdings(self, p: Peer, x: m.Holdings) -> None:
         if x.component == m.OWNER:
-            p.handles = set(x.handles)
+            p.handles = {id for id in x.handles if id != _ids.stream_id(id[:16])}
             for g in x.gets:
                 self._on_get(p, g)
         else:

@@ -17,7 +17,7 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _api, _runtime
+from mobula import _api, _ids, _runtime
 from mobula import exceptions as x
 from mobula._version import RELEASE
 from mobula._client import objects, outbox, rejoin
@@ -402,6 +402,14 @@ def test_resync_and_collect(mini: MiniNode) -> None:
     mini.until(lambda: ref._h.id in mini.driver().handles)
     mini.driver().send(m.Resync(m.OWNER, 9), m.Resync(m.STORE, 10))
     mini.until(lambda: {(h.component, h.epoch) for h in kinds(mini, m.Holdings)} >= {(m.OWNER, 9), (m.STORE, 10)})
+    gen = mobula.remote(num_returns="streaming")(lambda: iter(())).remote()
+    stream = _ids.stream_id(bytes.fromhex(gen.task_id()))
+    for epoch, read in ((11, True), (12, False)):
+        mini.driver().send(m.Resync(m.OWNER, epoch))
+        mini.until(lambda: epoch in [h.epoch for h in kinds(mini, m.Holdings)])
+        assert [stream in h.handles for h in kinds(mini, m.Holdings) if h.epoch == epoch] == [read]
+        gen = None
+    mini.until(lambda: [r for r in kinds(mini, m.Release) if stream in r.ids])  # and is not cancelled alone: what was asked for is let go of
     cycle: list[Any] = [mobula.put(2)]
     cycle.append(cycle)
     id = cycle[0]._h.id

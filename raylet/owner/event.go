@@ -30,6 +30,8 @@ type FromRegistry struct{ Msg any }
 type ClientJoined struct {
 	Client ids.ClientID
 	Role   wire.Role
+
+	NoStreams bool // it speaks version 2 of the protocol, in which Holdings do not tell which streams a client reads
 }
 
 // ClientGone says that a client's connection ended, after its last message; its handles

@@ -503,7 +503,7 @@ func TestStream(t *testing.T) {
 	s.from(worker2, item(1, 0, "a"), item(1, 1, "b"))
 	s.from(driver, &wire.AddRef{ID: short.ID.Return(0)})
 	s.kill(worker2, errs.CodeWorkerCrashed, 0, l)
-	s.step(ClientJoined{40, wire.RoleWorker})
+	s.step(ClientJoined{Client: 40, Role: wire.RoleWorker})
 	l = s.grant(40)
 	s.from(40, item(2, 0, "a"), &wire.Done{Task: short.ID, Attempt: 2, Lease: l, Items: 1})
 	s.from(driver, &wire.StreamNext{Task: short.ID, Index: 2})

@@ -22,7 +22,7 @@ func TestTheCulpritIsChargedUntilItsRetriesAreGone(t *testing.T) {
 		}
 		s.kill(id, errs.CodeWorkerCrashed, 0, l)
 		id += 10
-		s.step(ClientJoined{id, wire.RoleWorker})
+		s.step(ClientJoined{Client: id, Role: wire.RoleWorker})
 	}
 	s.wantError(spec.ID.Return(0), errs.CodeWorkerCrashed)
 }
@@ -90,7 +90,7 @@ func TestOutOfMemoryRunsAgainLaterAloneAndLarger(t *testing.T) {
 		}
 		wait = min(2*wait, time.Minute)
 		id += 10
-		s.step(ClientJoined{id, wire.RoleWorker})
+		s.step(ClientJoined{Client: id, Role: wire.RoleWorker})
 	}
 	var k *classRec
 	for _, x := range s.c.classes.byID {

@@ -40,7 +40,7 @@ func TestAWorkerThatNeverJoinsIsForgotten(t *testing.T) {
 	l = s.grant(stranger)
 	s.step(FromSched{sched.Reclaim{Lease: l}})
 	s.from(stranger, &wire.Blocked{Lease: l, Returned: []ids.TaskID{spec.ID}})
-	s.step(ClientJoined{stranger, wire.RoleWorker})
+	s.step(ClientJoined{Client: stranger, Role: wire.RoleWorker})
 	if cl := s.c.clients[stranger]; cl == nil || !cl.joined {
 		t.Errorf("it came after all, and is %+v", cl)
 	}

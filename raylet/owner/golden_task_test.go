@@ -177,7 +177,7 @@ func TestErrorsOfItsOwnAreCountedApart(t *testing.T) {
 			die := func(l ids.LeaseID) {
 				s.kill(id, errs.CodeWorkerCrashed, 0, l)
 				id += 10
-				s.step(ClientJoined{id, wire.RoleWorker})
+				s.step(ClientJoined{Client: id, Role: wire.RoleWorker})
 			}
 			die(s.grant(id))
 			l := s.grant(id)

@@ -97,7 +97,7 @@ func (h *hostile) rebuild() *Core {
 		if i == 0 {
 			role = wire.RoleDriver
 		}
-		restored.Clients = append(restored.Clients, ClientJoined{i + 1, role})
+		restored.Clients = append(restored.Clients, ClientJoined{Client: i + 1, Role: role})
 	}
 	events := []Event{restored}
 	for i := range ids.ClientID(3) {

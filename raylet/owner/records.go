@@ -183,6 +183,7 @@ type clientRec struct {
 	leases  []*leaseRec // on it
 	gone    bool
 	joined  bool
+	mute    bool // it does not tell which streams it reads
 	drained bool // asked to be drained: what dies with it is not charged
 	lostErr *errs.Error
 	peak    uint64

@@ -51,7 +51,7 @@ func (c *Core) restored(ev Restored) {
 	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := c.addClient(j.Client, j.Role)
-		cl.joined = true
+		cl.joined, cl.mute = true, j.NoStreams
 		if j.Role == wire.RoleDriver {
 			c.drivers++
 		}
@@ -188,8 +188,15 @@ func (c *Core) resumeClient(ev FromClient) {
 // applyHoldings replaces what is known of a client by what it says.
 func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 	c.dropHandles(cl)
+	if !cl.mute {
+		c.dropStreams(cl)
+	}
 	for _, id := range m.Handles {
-		c.addRef(cl, c.ensure(id).id)
+		if id != id.Task.Stream() {
+			c.addRef(cl, c.ensure(id).id)
+		} else if t := c.tasks.task(id.Task); t != nil && t.nret == wire.Streaming {
+			t.x.stream.join(cl)
+		}
 	}
 	for _, g := range m.Gets {
 		c.get(cl, g.ID, g.Fetch)
@@ -265,6 +272,7 @@ func (c *Core) adoptActor(cl *clientRec, a *actorRec) {
 // reconcile settles what no client spoke of: actors that no worker has are lost. Tasks that
 // no worker has are in their queues already.
 func (c *Core) reconcile() {
+	c.leaveUnread()
 	for _, id := range c.actorIDs() {
 		a := c.actors[id]
 		if a.rec == nil {

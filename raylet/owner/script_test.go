@@ -35,9 +35,9 @@ const (
 func newScript(t *testing.T, cfg Config) *script {
 	cfg.Job = 1
 	s := &script{t: t, c: New(cfg), now: 1e18, root: ids.RootTask(1, 1), logs: make(map[uint64][]byte)}
-	s.step(ClientJoined{driver, wire.RoleDriver})
-	s.step(ClientJoined{worker, wire.RoleWorker})
-	s.step(ClientJoined{worker2, wire.RoleWorker})
+	s.step(ClientJoined{Client: driver, Role: wire.RoleDriver})
+	s.step(ClientJoined{Client: worker, Role: wire.RoleWorker})
+	s.step(ClientJoined{Client: worker2, Role: wire.RoleWorker})
 	return s
 }
 

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"mobula/internal/errs"
@@ -168,15 +169,14 @@ func (p simPlan) runStreams(t *testing.T, seed uint64) {
 		if w.rng.IntN(8) == 0 {
 			s := open[w.rng.IntN(len(open))]
 			if !s.ended {
-				s.ended = true
+				d.leave(s)
 				for i := range s.next {
 					w.mayFail[s.spec.ID.Return(int(i))] = true // lost after this, it is not made again
 				}
 				if w.rng.IntN(2) == 0 {
 					d.send(&wire.Cancel{Task: s.spec.ID})
-				} else {
-					d.send(&wire.Release{IDs: []ids.ObjectID{s.spec.ID.Stream()}})
 				}
+				d.send(&wire.Release{IDs: []ids.ObjectID{s.spec.ID.Stream()}})
 			}
 		}
 	}
@@ -200,6 +200,13 @@ func (p simPlan) runStreams(t *testing.T, seed uint64) {
 	d.finish()
 }
 
+// leave reads a stream no more.
+func (d *simDriver) leave(s *openStream) {
+	s.ended = true
+	delete(d.reads, s.spec.ID)
+	maps.DeleteFunc(d.streams, func(k wire.StreamNext, _ bool) bool { return k.Task == s.spec.ID })
+}
+
 // advance takes the next item if it is there, checks it, and asks for the one after; it is
 // false when the stream has ended.
 func (d *simDriver) advance(s *openStream) bool {
@@ -221,7 +228,7 @@ func (d *simDriver) advance(s *openStream) bool {
 		if s.next != n {
 			d.w.t.Fatalf("stream %v ends after %d of %d items", s.spec.ID, s.next, n)
 		}
-		s.ended = true
+		d.leave(s)
 		return false
 	case wire.ResultError:
 		d.w.t.Fatalf("stream %v: item %d: %v", s.spec.ID, s.next, m.Result.Err)

@@ -20,6 +20,7 @@ type simClient struct {
 	handles  map[ids.ObjectID]bool
 	asked    map[ids.ObjectID]bool    // Get is out
 	got      map[ids.ObjectID]outcome // and answered
+	reads    map[ids.TaskID]bool      // streams
 	streams  map[wire.StreamNext]bool
 	items    map[wire.StreamNext]*wire.StreamItem
 	lanes    map[ids.LeaseID]*simLane
@@ -55,11 +56,11 @@ func (w *simWorld) join(role wire.Role) *simClient {
 	w.nextID++
 	cl := &simClient{
 		w: w, id: w.nextID, role: role, handles: make(map[ids.ObjectID]bool), asked: make(map[ids.ObjectID]bool),
-		got: make(map[ids.ObjectID]outcome), streams: make(map[wire.StreamNext]bool), items: make(map[wire.StreamNext]*wire.StreamItem),
+		got: make(map[ids.ObjectID]outcome), reads: make(map[ids.TaskID]bool), streams: make(map[wire.StreamNext]bool), items: make(map[wire.StreamNext]*wire.StreamItem),
 		lanes: make(map[ids.LeaseID]*simLane), actors: make(map[ids.ActorID]*simActor),
 	}
 	w.clients[cl.id] = cl
-	w.post(cl.source(), ClientJoined{cl.id, role})
+	w.post(cl.source(), ClientJoined{Client: cl.id, Role: role})
 	return cl
 }
 
@@ -202,6 +203,9 @@ func (cl *simClient) release(list ...ids.ObjectID) {
 }
 
 func (cl *simClient) submit(s *wire.TaskSpec) {
+	if s.Opts.NumReturns == wire.Streaming {
+		cl.reads[s.ID] = true
+	}
 	for i := range max(s.Opts.NumReturns, 0) {
 		cl.handles[s.ID.Return(int(i))] = true
 	}
@@ -211,6 +215,9 @@ func (cl *simClient) submit(s *wire.TaskSpec) {
 func (cl *simClient) declare(epoch uint64) {
 	h := &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
 	h.Handles = slices.SortedFunc(maps.Keys(cl.handles), cmpObject)
+	for id := range cl.reads {
+		h.Handles = append(h.Handles, id.Stream())
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(cl.asked), cmpObject) {
 		h.Gets = append(h.Gets, wire.Get{ID: id, Fetch: true})
 	}

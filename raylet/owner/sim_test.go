@@ -229,10 +229,16 @@ func (d *simDriver) finish() {
 		}
 		d.judge(id, got)
 	}
+	crashes := w.crash > 0
 	w.crash = 0
 	d.release(slices.SortedFunc(maps.Keys(d.handles), cmpObject)...)
 	w.settle()
 	w.check()
+	if crashes { // what was forgotten does not come back for good
+		w.rebuild()
+		w.settle()
+		w.check()
+	}
 }
 
 // spreadFailures lets what depends on what may fail, fail: every live task's returns.

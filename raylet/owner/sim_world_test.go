@@ -188,12 +188,12 @@ func (w *simWorld) rebuild() {
 	delete(w.queues, "log") // the old core's reads are answered to nobody
 	ev := Restored{Epoch: w.epoch}
 	for _, id := range slices.Sorted(maps.Keys(w.clients)) {
-		ev.Clients = append(ev.Clients, ClientJoined{id, w.clients[id].role})
+		ev.Clients = append(ev.Clients, ClientJoined{Client: id, Role: w.clients[id].role})
 	}
 	for _, evs := range w.queues { // clients that are gone and not yet told of were there too
 		for _, e := range evs {
 			if g, ok := e.(ClientGone); ok && w.clients[g.Client] == nil {
-				ev.Clients = append(ev.Clients, ClientJoined{g.Client, wire.RoleWorker})
+				ev.Clients = append(ev.Clients, ClientJoined{Client: g.Client, Role: wire.RoleWorker})
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type streamRec struct {
 	length   int64     // of a run that finished; -1: none has
 	err      *errs.Error
 	readers  []*clientRec // who submitted it, and who has asked for an item
-	anyone   bool         // after a restart: who reads it is not known
+	anyone   bool         // after a restart, among clients that do not tell: who reads it is not known
 	closed   bool
 	dirty    bool
 	waits    []streamWait
@@ -292,6 +292,41 @@ func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
 	}
 	c.closeStream(t)
 	s.eachItem(c.unholdItem)
+}
+
+// dropStreams forgets what a client reads: it says.
+func (c *Core) dropStreams(cl *clientRec) {
+	if c.streams == 0 {
+		return
+	}
+	c.tasks.eachTask(func(t *taskRec) {
+		if t.nret == wire.Streaming {
+			t.x.stream.readers = slices.DeleteFunc(t.x.stream.readers, func(r *clientRec) bool { return r == cl })
+		}
+	})
+}
+
+// leaveUnread ends the streams that nobody reads, of a core that was rebuilt: that they were closed, or read to their end, may have
+// come too late for the log.
+func (c *Core) leaveUnread() {
+	for _, cl := range c.clients {
+		if cl.mute && !cl.gone {
+			return
+		}
+	}
+	var unread []*taskRec
+	c.tasks.eachTask(func(t *taskRec) {
+		if t.nret != wire.Streaming {
+			return
+		}
+		s := t.x.stream
+		if s.anyone = false; len(s.readers) == 0 && !s.closed {
+			unread = append(unread, t)
+		}
+	})
+	for _, t := range unread {
+		c.leaveStream(t, nil)
+	}
 }
 
 // reads tells whether a client is among a stream's readers.

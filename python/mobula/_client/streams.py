@@ -54,6 +54,7 @@ class Streams:
         self._client = client
         self._lock = client.lock
         self._wanted: dict[tuple[bytes, int], list[Wanted]] = {}
+        self.read: set[bytes] = set()  # the tasks whose streams this process reads; changed by finalisers
 
     def want(self, task: bytes, i: int) -> Wanted:
         """Asks for the i-th item of a stream, to wait for it with Client.wait or when_item."""
@@ -116,7 +117,8 @@ class Streams:
         return h
 
     def declare(self, h: m.Holdings) -> None:
-        h.streams = [m.StreamNext(t, i) for t, i in self._wanted]
+        h.streams = [m.StreamNext(t, i) for t, i in list(self._wanted)]
+        h.handles += [_ids.stream_id(t) for t in list(self.read)]
 
     def abandon(self) -> None:
         """The client is dead: all who wait for an item see it."""
