@@ -19,6 +19,7 @@ import mobula
 from mininode import MiniNode
 from mobula import _api, _ids, _runtime
 from mobula import exceptions as x
+from mobula._api import actors
 from mobula._version import RELEASE
 from mobula._client import objects, outbox, rejoin
 from mobula._wire import codec, hot
@@ -595,3 +596,62 @@ def test_large_frames_in_pieces(tmp_path: Any) -> None:
     t.join()
     conn.close()
     server.close()
+
+
+def test_an_interrupt_does_not_cut_off_what_comes_in_or_goes_out(mini: MiniNode, monkeypatch: Any) -> None:
+    c = _runtime.client()
+    before = c.conn
+
+    def interrupted(f: Any) -> Any:
+        def g(*args: Any) -> Any:
+            if threading.current_thread() is threading.main_thread() and not asked:
+                asked.append(f)
+                signal.raise_signal(signal.SIGINT)
+            return f(*args)
+
+        return g
+
+    for part, name in ((c.requests, "answer"), (c.outbox, "write"), (c.objects, "release")):
+        asked: list[Any] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(part, name, interrupted(getattr(part, name)))
+            while not asked:  # the keeper may be the one who reads, and writes
+                try:
+                    mobula.put(1)
+                    _api.request("echo", 1)
+                except KeyboardInterrupt:
+                    assert asked
+        assert _api.request("echo", 2) == 2
+        assert c.conn is before and before is not None and before.failed is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_an_interrupt_kept_from_being_asked_is_asked_again(mini: MiniNode, monkeypatch: Any) -> None:
+    ref = unknown()
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "get", _interrupt)
+        for f in (lambda: mobula.get(ref), lambda: mobula.wait([ref])):
+            with pytest.raises(KeyboardInterrupt):
+                f()
+    with mini.lock:
+        mini._resolve(ref._h.id, m.Result(m.INLINE, m.Value(*_flat("there")), 1))
+    assert mobula.get(ref, timeout=5) == "there"
+
+
+def test_an_interrupted_call_of_an_actor_has_no_number(mini: MiniNode, monkeypatch: Any) -> None:
+    actor = _api.ActorHandle(_runtime.client().bind(os.urandom(20)), "a", "0", {"m": (1, "")})
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "submit", _interrupt)
+        patch.setattr(actors, "results", lambda *args: None)
+        with pytest.raises(KeyboardInterrupt):
+            actor.m.remote()
+    numbers: list[int] = []
+    tail = hot.spec_tail
+    monkeypatch.setattr(hot, "spec_tail", lambda actor, seq, *rest: numbers.append(seq) or tail(actor, seq, *rest))
+    actor.m.remote()
+    actor.m.remote()
+    assert numbers == [1, 2]
+
+
+def _interrupt(*args: Any) -> Any:
+    raise KeyboardInterrupt

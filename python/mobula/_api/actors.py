@@ -212,8 +212,11 @@ class ActorMethod:
         until = deadline(self._timeout) if self._timeout is not None else 0
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire
-            order.seq += 1
-            c.out.append(hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, order.seq, until, tc.trace)))
+            seq, out = order.seq + 1, c.out
+            call = hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, tc.trace))
+            # A number that is skipped, or had twice, holds up all that follow. No interrupt comes between these two: it comes at calls.
+            out += (call,)
+            order.seq = seq
         c.maybe_flush()
         if large:
             c.dropped.extend(large)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Callable, Optional
 
 from .._segment import open_segment
+from .._shield import shield
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
@@ -103,13 +104,20 @@ class Client:
 
     def flush(self) -> None:
         """Writes what is queued."""
-        if self.dropped or self.unpins:
-            self.objects.release()
-        if not self.out:
+        if not self.unsent():
             return
-        conn = self.conn
-        if conn is None:
-            return
+        mine = shield.up()
+        try:
+            if self.dropped or self.unpins:
+                self.objects.release()
+            conn = self.conn
+            if self.out and conn is not None:
+                self._write(conn)
+        finally:
+            if mine:
+                shield.down()
+
+    def _write(self, conn: Conn) -> None:
         try:
             with conn.writing:
                 if self.conn is conn:
@@ -157,11 +165,17 @@ class Client:
     def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None) -> bool:
         """Waits until w has its answers, on behalf of a task, whose CPU is given back; false if the time ran out. until is by
         time.monotonic."""
+        if tc is None or not tc.waits:
+            mine = shield.up()
+            try:
+                self.flush()
+                return w.left <= 0 or self.reader.wait(w, until, tc)
+            finally:
+                if mine:
+                    shield.down()
         self.flush()
         if w.left <= 0:
             return True
-        if tc is None or not tc.waits:
-            return self.reader.wait(w, until, tc)
         # What a task waits for is most often there and only has to be fetched. Who has called a task waits for that
         # one: it may need the CPU.
         if not tc.called:

@@ -149,12 +149,12 @@ class Getter:
                         w.pins.append(pin)
                         w.left -= 1
                         continue
-                    if not h.fetching:
-                        h.fetching = True
+                    if not h.fetching:  # an interrupt in between has it asked twice, and not never
                         out.append(hot.get(h.id, True))
+                        h.fetching = True
                 elif not h.asked and not h.fetching:
-                    h.asked = True
                     out.append(hot.get(h.id, False))
+                    h.asked = True
                 if h.waiters is None:
                     h.waiters = [w]
                 else:
@@ -220,8 +220,8 @@ class Getter:
                     h.callbacks = []
                 h.callbacks.append(f)
                 if not h.fetching:
-                    h.fetching = True
                     c.out.append(hot.get(h.id, True))
+                    h.fetching = True
         if gone:
             f(None)
             return
@@ -246,8 +246,8 @@ class Getter:
                     h.watchers = []
                 h.watchers.append(f)
                 if not h.asked and not h.fetching:
-                    h.asked = True
                     c.out.append(hot.get(h.id, False))
+                    h.asked = True
         if now:
             f()
             return

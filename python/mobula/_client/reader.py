@@ -15,6 +15,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Callable, Optional
 
+from .._shield import shield
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
 from .spin import Spin
@@ -58,10 +59,13 @@ class Reader:
         answer says what such waits were like."""
         c, role = self._client, self._role
         waits = self._answers if work is None else work
+        mine = shield.up()
         begun = time.monotonic()
         spin = waits.until(begun)
         try:
             while w.left > 0:
+                if shield.late:
+                    shield.rouse()
                 if c.dead is not None:
                     raise c.dead.again()
                 if tc is not None:
@@ -93,7 +97,10 @@ class Reader:
                 self.arm()  # nobody reads from now on, unless the keeper does
             if self._sleepers and not role.locked():
                 self._hand_over()
+            if mine:
+                shield.down()
 
+    @shield.sleeps
     def _sleep(self, w: Waiter, left: Optional[float]) -> None:
         """Sleeps while somebody else reads."""
         lock = w.lock()
@@ -105,6 +112,8 @@ class Reader:
             w.wake()
         if w.left <= 0:
             w.wake()
+        if shield.late:
+            shield.rouse()
         lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
         w.asleep = False
         lock.acquire(False)  # a token that nobody needs
@@ -129,8 +138,13 @@ class Reader:
 
     def offer(self) -> None:
         """Calls what was left for later: whoever reads may wait long for the next message. Within such a call it is left to the caller."""
-        if not self._calling():
-            self.call_later()
+        if not self._calling() and self.later:
+            mine = shield.up()
+            try:
+                self.call_later()
+            finally:
+                if mine:
+                    shield.down()
         self.arm()
 
     def _calling(self) -> bool:

@@ -2,7 +2,7 @@
 
 Writing is for one thread at a time, which holds writing, and so is reading, by pump: it
 waits in poll, where an exception of a signal handler does no harm. Should one come between the read of bytes and the end of
-their handling, the stream cannot be trusted any more, and the connection fails (a driver then connects again).
+their handling, the stream cannot be trusted any more, and the connection fails. An interrupt does not (_shield).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections import deque
 from typing import Callable, Optional
 
+from .._shield import shield
 from .._version import RELEASE
 from ..exceptions import (DisconnectedError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
@@ -116,8 +117,11 @@ class Conn:
         self._busy = False
         return True
 
+    @shield.sleeps
     def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
         """Whether there are bytes; a wake is taken note of."""
+        if shield.late:
+            shield.rouse()
         events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
         if not wakeable:
             return bool(events)
