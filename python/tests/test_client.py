@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -655,3 +658,29 @@ def test_an_interrupted_call_of_an_actor_has_no_number(mini: MiniNode, monkeypat
 
 def _interrupt(*args: Any) -> Any:
     raise KeyboardInterrupt
+
+
+def test_a_process_without_descriptors_rejoins_when_it_has_some(mini: MiniNode, monkeypatch: Any) -> None:
+    ref, tries, real = mobula.put(1), [], rejoin.dial
+
+    def dial(*args: Any) -> Any:
+        tries.append(args)
+        if len(tries) < 3:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(*args)
+
+    monkeypatch.setattr(rejoin, "dial", dial)
+    mini.drop_all()
+    assert _api.request("echo", 1) == 1
+    assert len(tries) == 3 and mobula.get(ref) == 1
+
+
+def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: MiniNode, monkeypatch: Any) -> None:
+    def fail(fd: int, size: int) -> Any:
+        os.close(fd)
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(rejoin, "open_segment", fail)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="Cannot allocate"):
+        mobula.get(unknown(), timeout=20)

@@ -275,7 +275,10 @@ class Client:
             self.closing = True
             return
         self.credit.refill()
-        rejoin(self)
+        try:
+            rejoin(self)
+        except Exception as x:
+            self.die(OwnerDiedError(f"node at {self.address}: it is back, and this process cannot use what it sends: {x!r}"))
 
     # ---- the end
 

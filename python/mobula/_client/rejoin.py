@@ -25,7 +25,11 @@ def rejoin(c: "Client") -> None:
     if found is None:
         return
     conn, welcome, fd, early = found
-    segment = open_segment(fd, welcome.segment_size)
+    try:
+        segment = open_segment(fd, welcome.segment_size)
+    except BaseException:
+        conn.close()
+        raise
     try:
         with conn.writing:  # nothing else goes before what the node has to hear first
             with c.lock:
@@ -47,9 +51,10 @@ def _look(c: "Client") -> Optional[_Found]:
     while not c.closing:
         try:
             return dial(c.address, c.hello)
-        except (NoNodeError, DisconnectedError, ShutdownError) as x:
+        except (NoNodeError, DisconnectedError, ShutdownError, OSError) as x:  # the last: this process has no descriptor left, say
             if time.monotonic() > until:
-                c.die(OwnerDiedError(f"node at {c.address}: not back after {PATIENCE:.0f} s: {x}", causes=(x.again(),)))
+                causes = (x.again(),) if isinstance(x, MobulaError) else ()
+                c.die(OwnerDiedError(f"node at {c.address}: not back after {PATIENCE:.0f} s: {x}", causes=causes))
                 return None
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
