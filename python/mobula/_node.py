@@ -98,10 +98,11 @@ class Node:
         assert out is not None and self.process.stderr is not None
         until = time.monotonic() + START_TIMEOUT
         line = b""
+        output = select.poll()  # select takes no descriptor from 1024 on
+        output.register(out, select.POLLIN)
         while not line.endswith(b"\n"):
             left = until - time.monotonic()
-            ready, _, _ = select.select([out], [], [], max(0, left))
-            if not ready:
+            if not output.poll(1000 * max(0, left)):
                 raise RuntimeSetupError(f"the node was not up in {START_TIMEOUT:.0f} s")
             part = os.read(out.fileno(), 4096)
             if not part:

@@ -7,7 +7,7 @@ or else at the end of what it would have cut off. A program's own handler is lef
 
 from __future__ import annotations
 
-import _signal  # signal's own functions look their arguments up in enums, which takes longer than the rest
+import _signal  # type: ignore[import-not-found]  # signal's own functions look their arguments up in enums, which takes longer than the rest
 import threading
 from signal import SIGINT, default_int_handler
 from types import CodeType, FrameType

@@ -660,6 +660,21 @@ def _interrupt(*args: Any) -> Any:
     raise KeyboardInterrupt
 
 
+def test_a_program_with_many_files_open(binary: str) -> None:
+    program = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+import mobula
+mobula.init(num_cpus=1, object_store_memory=64 << 20)
+f = mobula.remote(lambda: 3)
+print(mobula.get(f.remote()))
+mobula.shutdown()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("3\n", 0), ran.stderr
+
+
 def test_a_process_without_descriptors_rejoins_when_it_has_some(mini: MiniNode, monkeypatch: Any) -> None:
     ref, tries, real = mobula.put(1), [], rejoin.dial
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import threading
 import time
 from collections import deque
@@ -205,7 +204,7 @@ class Reader:
                     conn.pump(timeout, c.handle, True)
                     self.call_later()
                 else:
-                    self._nap(conn, timeout)
+                    conn.nap(timeout)
             except MobulaError as x:
                 c.broken(conn, x)
                 continue
@@ -238,13 +237,6 @@ class Reader:
             self._keeper_reads = False
             self._role.release()
         self._ended.set()
-
-    def _nap(self, conn: Conn, timeout: Optional[float]) -> None:
-        if select.select([conn.wake], [], [], timeout)[0]:
-            try:
-                os.eventfd_read(conn.wake)
-            except OSError:
-                pass
 
     # ---- the end
 

@@ -50,6 +50,8 @@ class Conn:
         self._poll2 = select.poll()
         self._poll2.register(sock, select.POLLIN)
         self._poll2.register(self.wake, select.POLLIN)
+        self._woken = select.poll()
+        self._woken.register(self.wake, select.POLLIN)
 
     def fail(self, why: MobulaError) -> None:
         """Ends the connection; the first reason counts."""
@@ -116,6 +118,14 @@ class Conn:
         self._receive(handle)
         self._busy = False
         return True
+
+    def nap(self, timeout: Optional[float]) -> None:
+        """Waits for wake alone, while another thread reads."""
+        if self._woken.poll(None if timeout is None else timeout * 1000):
+            try:
+                os.eventfd_read(self.wake)
+            except OSError:
+                pass
 
     @shield.sleeps
     def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
