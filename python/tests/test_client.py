@@ -699,3 +699,15 @@ def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: Min
     mini.drop_all()
     with pytest.raises(x.OwnerDiedError, match="Cannot allocate"):
         mobula.get(unknown(), timeout=20)
+
+
+def test_waits_beside_a_long_one_leave_nothing(mini: MiniNode) -> None:
+    c, never = _runtime.client(), unknown()
+    long = threading.Thread(target=lambda: pytest.raises(x.ShutdownError, mobula.get, never))
+    long.start()
+    assert until(lambda: never._h.waiters and c.reader._role.locked())
+    for i in range(50):
+        assert _api.request("echo", i) == i
+    assert len(c.reader._sleepers) <= 1
+    mobula.shutdown()
+    long.join()

@@ -113,8 +113,14 @@ class Reader:
             w.wake()
         if shield.late:
             shield.rouse()
-        lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
-        w.asleep = False
+        try:
+            lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
+        finally:
+            w.asleep = False
+            try:
+                self._sleepers.remove(w)  # while one thread reads for long, nobody takes the others out
+            except ValueError:
+                pass
         lock.acquire(False)  # a token that nobody needs
 
     def _hand_over(self) -> None:
