@@ -37,6 +37,7 @@ class _Area:
     __slots__ = ("fd", "size", "read", "write", "address")
 
     def __init__(self, fd: int, size: int) -> None:
+        self.fd = -1
         have = os.fstat(fd).st_size
         if size <= 0 or size > have:  # a page beyond the file's end would be a SIGBUS
             raise ProtocolError(f"mapping of {size} bytes of a file of {have}")
@@ -45,11 +46,21 @@ class _Area:
         at = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, self.fd, 0)
         if at is None or at == ctypes.c_void_p(-1).value:
             code = ctypes.get_errno()
-            os.close(self.fd)
             raise SegmentUnavailableError(f"map {size} bytes read-only: {os.strerror(code)}")
         self.read: int = at
         self.write = mmap.mmap(self.fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.write))
+
+    def close(self) -> None:
+        """Gives up all but the read-only mapping."""
+        self.write.close()
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
 
 
 class Segment:
@@ -125,8 +136,7 @@ class Segment:
         """Gives up all but the read-only mappings: what the user has of them stays valid."""
         with self._lock:
             for a in self._areas.values():
-                a.write.close()
-                os.close(a.fd)
+                a.close()
             self._areas = {}
 
     def _resident(self, a: _Area, e: Extent) -> bool:

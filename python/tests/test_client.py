@@ -701,6 +701,19 @@ def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: Min
         mobula.get(unknown(), timeout=20)
 
 
+def test_a_connection_that_is_made_again_leaves_no_descriptors(mini: MiniNode) -> None:
+    def again() -> int:
+        before = _runtime.client().conn
+        mini.drop_all()
+        assert until(lambda: _runtime.client().conn not in (before, None))
+        assert _api.request("echo", 1) == 1
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    first = again()
+    assert [again() for _ in range(3)][-1] <= first
+
+
 def test_waits_beside_a_long_one_leave_nothing(mini: MiniNode) -> None:
     c, never = _runtime.client(), unknown()
     long = threading.Thread(target=lambda: pytest.raises(x.ShutdownError, mobula.get, never))

@@ -72,6 +72,16 @@ class Conn:
         while self._fds:
             os.close(self._fds.popleft())
 
+    def __del__(self) -> None:
+        # Nobody uses it any more; the socket closes itself. It is not shut down: in a forked child it is the parent's.
+        try:
+            if self.wake >= 0:
+                os.close(self.wake)
+            while self._fds:
+                os.close(self._fds.popleft())
+        except AttributeError:
+            pass  # it was never made
+
     def write(self, chunks: list[bytes]) -> None:
         """Writes encoded messages. The caller holds writing."""
         size = sum(map(len, chunks))
