@@ -724,3 +724,24 @@ def test_waits_beside_a_long_one_leave_nothing(mini: MiniNode) -> None:
     assert len(c.reader._sleepers) <= 1
     mobula.shutdown()
     long.join()
+
+
+def test_the_count_of_values_at_hand_is_exact_with_threads(mini: MiniNode) -> None:
+    c = _runtime.client()
+
+    def puts() -> None:
+        for _ in range(100):
+            [mobula.put(i) for i in range(50)]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=puts) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    c.flush()
+    assert not c.objects.handles and c.objects.cache_used == 0

@@ -100,9 +100,9 @@ class Objects:
                     h.gone = True
                     del handles[h.id]
                     gone.append(h.id)
-                    if h.cost:
-                        self.cache_used -= max(h.cost, 0)
-                        h.cost = 0
+                    if h.cost > 0:
+                        self.cache_used -= h.cost  # without a call in it: puts of other threads add to it without the lock
+                    h.cost = 0
                     h.res = None
                     if len(gone) >= _RELEASED_AT_ONCE:
                         out.append(hot.release(gone))
