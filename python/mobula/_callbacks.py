@@ -16,7 +16,7 @@ class CallbackThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._queue: queue.SimpleQueue[Optional[Callable[[], None]]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Optional[Callable[[], object]]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
@@ -28,7 +28,7 @@ class CallbackThread:
                     self._thread = threading.Thread(target=_run, args=(self._queue,), name=self._name, daemon=True)
                     self._thread.start()
 
-    def put(self, f: Callable[[], None]) -> None:
+    def put(self, f: Callable[[], object]) -> None:
         """Has f called after what was put before."""
         self.start()
         self._queue.put(f)
@@ -44,7 +44,7 @@ class CallbackThread:
             t.join()
 
 
-def _run(q: queue.SimpleQueue[Optional[Callable[[], None]]]) -> None:
+def _run(q: queue.SimpleQueue[Optional[Callable[[], object]]]) -> None:
     while True:
         f = q.get()
         if f is None:

@@ -229,13 +229,14 @@ def _share_authkey(key: bytes) -> None:
 class _Call:
     """One call and its future."""
 
-    __slots__ = ("future", "packed", "ref", "wait")
+    __slots__ = ("future", "packed", "ref", "wait", "settled")
 
     def __init__(self, future: "Future[Any]", packed: PackedCall, wait: TaskWait) -> None:
         self.future = future
         self.packed = packed
         self.ref: Optional[ObjectRef[Any]] = None
         self.wait = wait
+        self.settled = False
 
 
 class _Calls:
@@ -299,7 +300,9 @@ class _Calls:
                 self._sending = True
             try:
                 self._begin(call)
-            except BaseException as x:  # of a signal's handler
+            except BaseException as x:  # of a signal's handler; the call may have gone, and its result comes all the same
+                with self._lock:
+                    self._sent.discard(call)
                 self._thread.put(partial(self._settle_with, call, x))
                 raise
             finally:
@@ -333,20 +336,25 @@ class _Calls:
         except BaseException as x:
             self._settle_with(call, self._error(x))
             return
-        self._settled(call)
-        call.future.set_result(value)
+        if self._settled(call):
+            call.future.set_result(value)
 
     def _settle_with(self, call: _Call, x: BaseException) -> None:
-        self._settled(call)
-        call.future.set_exception(x)
+        if self._settled(call) and not call.future.done():
+            call.future.set_exception(x)
 
-    def _settled(self, call: _Call) -> None:
+    def _settled(self, call: _Call) -> bool:
+        """In our thread: counts a call no longer; false if that was done before."""
+        if call.settled:
+            return False
+        call.settled = True
         call.wait.over()
         with self._lock:
             self._open -= 1
             end = self._closed and self._open == 0
         if end:
             self._thread.end()
+        return True
 
     def _error(self, x: BaseException) -> BaseException:
         if isinstance(x, TaskError) and isinstance(x.cause, _InitializerError):

@@ -292,3 +292,25 @@ for i in range(10):
 def test_an_executor_does_not_travel(shared: Any) -> None:
     with pytest.raises(TypeError):
         pickle.dumps(mobula.Executor())
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_interrupted_submits_leave_an_executor_as_it_was(shared: Any, monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    client = _runtime.client()
+    real = client.when
+
+    def when(*args: Any) -> None:
+        if gone:
+            real(*args)
+        raise KeyboardInterrupt
+
+    e = mobula.Executor(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "when", when)
+        for _ in range(5):
+            with pytest.raises(KeyboardInterrupt):
+                e.submit(abs, -1)
+    assert e.submit(abs, -3).result(30) == 3
+    waiting.until(lambda: e._calls._open <= 0)
+    assert e._calls._open == 0
+    e.shutdown()
