@@ -510,17 +510,6 @@ def test_shutdown_and_init_again(mini: MiniNode) -> None:
         mobula.remote(lambda v: v).remote(ref)
 
 
-def test_a_context_ends_its_own_connection(mini: MiniNode) -> None:
-    mobula.shutdown()
-    with mobula.init(mini.path):
-        mobula.shutdown()
-        inner = mobula.init(mini.path)
-    assert mobula.is_initialized()  # by another, which the block did not begin
-    with inner:
-        pass
-    assert not mobula.is_initialized()
-
-
 def test_refusals(tmp_path: Any) -> None:
     with pytest.raises(x.NoNodeError, match="mobula start"):
         dial(str(tmp_path / "none"), m.Hello())

@@ -138,10 +138,9 @@ def is_initialized() -> bool:
 
 
 class Context:
-    """What init gives; as a context manager it shuts down at the end what init began, unless that was shut down before."""
+    """What init gives; as a context manager it shuts down at the end."""
 
     def __init__(self, c: Client) -> None:
-        self._client = c
         self.address = c.address
         self.node = c.welcome.node
         self.namespace = c.welcome.namespace
@@ -151,7 +150,7 @@ class Context:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        leave(self._client)
+        shutdown()
 
     def __repr__(self) -> str:
         return f"Context(address={self.address!r}, node={self.node!r}, job_id={self.job_id})"
