@@ -360,8 +360,8 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     assert m.Get(never._h.id, True) in owners[-1].gets
     stores = [h for h in kinds(mini, m.Holdings) if h.component == m.STORE]
     assert stores[-1].pins == [m.Unpin(big._h.id, 1)]
+    mini.until(lambda: all(r._h.id in mini.objects for r in more))
     with mini.lock:
-        assert all(r._h.id in mini.objects for r in more)
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*_flat(1)), 1))
     t.join(20)
     assert got == [1] and held.sum() == 50_000
