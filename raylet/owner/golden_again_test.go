@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -43,4 +45,50 @@ func TestAValueMadeAgainIsReadBack(t *testing.T) {
 	if len(r) != 1 || r[0].Result.Kind != wire.ResultInline || len(r[0].Result.Value.Data) != 2000 {
 		t.Errorf("the get is answered with %+v", r)
 	}
+}
+
+// A return that was dropped while another one is held is made again when the task is submitted anew, as by a parent that runs again:
+// though nothing of it lay in the store, and so nothing was kept to make it with.
+func TestADroppedReturnIsMadeAgainForWhoSubmitsAnew(t *testing.T) {
+	for _, retries := range []int32{0, 1, -1} {
+		s := newScript(t, Config{})
+		arg := s.submit(simple)
+		s.done(worker, s.grant(worker), s.executed(worker), inline("arg"))
+		spec := s.submit(&wire.TaskOptions{Func: simple.Func, NumReturns: 2, MaxRetries: retries}, wire.Arg{Ref: arg.ID.Return(0)})
+		x := s.executed(worker)
+		s.done(worker, s.lease, x, inline("a"), inline("b"))
+		for range 3 {
+			s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(1)}})
+			user := s.spec(simple, wire.Arg{Ref: spec.ID.Return(1)})
+			s.from(driver, &wire.Submit{Spec: spec}, &wire.Submit{Spec: user})
+			x = s.executed(worker)
+			if x.Spec != spec {
+				t.Fatalf("pushed %v, want %v once more", x.Spec.ID, spec.ID)
+			}
+			s.done(worker, s.lease, x, inline("a"), inline("b"))
+			u := s.executed(worker)
+			if u.Spec != user {
+				t.Fatalf("pushed %v, want what takes the return", u.Spec.ID)
+			}
+			s.done(worker, s.lease, u, inline("c"))
+			if r := s.result(spec.ID.Return(1)); string(r.Result.Value.Data) != "b" {
+				t.Fatalf("the get is answered with %+v", r)
+			}
+		}
+		if r := s.result(spec.ID.Return(0)); string(r.Result.Value.Data) != "a" {
+			t.Fatalf("the get is answered with %+v", r)
+		}
+	}
+}
+
+// A task that has failed is not run for it: the dropped return has the error of the others again.
+func TestADroppedErrorIsThereForWhoSubmitsAnew(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "two", NumReturns: 2})
+	l := s.grant(worker)
+	s.failed(worker, l, s.executed(worker), errs.New(errs.CodeTaskFailed, "it fails"))
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(1)}})
+	s.from(driver, &wire.Submit{Spec: spec})
+	s.wantError(spec.ID.Return(1), errs.CodeTaskFailed)
+	s.wantError(spec.ID.Return(0), errs.CodeTaskFailed)
 }

@@ -103,14 +103,21 @@ func (c *Core) rerun(t *taskRec) bool {
 		return false
 	}
 	c.stats.Reconstructed++
+	c.startAgain(t)
+	return true
+}
+
+// startAgain lets a task that had finished begin anew. It has its spec.
+func (c *Core) startAgain(t *taskRec) {
 	c.holdArgs(t)
-	c.leaveLineage(t)
+	if t.flags&taskLineage != 0 {
+		c.leaveLineage(t)
+	}
 	c.move(t, task.Rerun)
 	t.class = c.classAgain(t.class)
 	t.class.live++
 	t.flags |= taskCounted
 	c.workQ = append(c.workQ, t)
-	return true
 }
 
 // cannotRemake is the error of an object that is gone and cannot be made again.

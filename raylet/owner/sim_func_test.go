@@ -12,8 +12,11 @@ type simGrant struct {
 	by  ids.ClientID
 }
 
-// kidOpts are the options of what "kids" submits.
-var kidOpts = &wire.TaskOptions{Func: "sum", NumReturns: 1, MaxRetries: -1}
+// What "kids" submits: the second takes one of the first's two returns.
+var (
+	pairOpts = &wire.TaskOptions{Func: "pair", NumReturns: 2, MaxRetries: -1}
+	kidOpts  = &wire.TaskOptions{Func: "sum", NumReturns: 1, MaxRetries: -1}
+)
 
 // argVals are the values of a task's arguments as its worker sees them.
 func argVals(t *wire.ExecTask) []uint64 {
@@ -91,6 +94,8 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 			}
 		}
 		cl.done(l, r, res, nil)
+	case "pair":
+		cl.done(l, r, []wire.Result{inlineResult(taskVal(args, 0), 0), inlineResult(taskVal(args, 1), 0)}, nil)
 	case "wrap": // gives a reference to something it put
 		id := r.Spec.ID.Put(1)
 		cl.handles[id] = true
@@ -139,17 +144,19 @@ func (cl *simClient) done(l *simLane, r *simRun, res []wire.Result, err *errs.Er
 	})
 }
 
-// kids submits two tasks, waits for both, and sums up.
+// kids submits two tasks, waits for a result of each, and sums up.
 func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
 	if !r.blocked {
-		for i := range uint64(2) {
-			s := &wire.TaskSpec{ID: ids.Derive(r.Spec.ID, i+1), Parent: r.Spec.ID, Opts: kidOpts,
-				Args: []wire.Arg{{Value: wire.Value{Data: bytesOf(mix(taskVal(args, 0), i), 0)}}}}
-			cl.submit(s)
-			id := s.ID.Return(0)
+		pair := &wire.TaskSpec{ID: ids.Derive(r.Spec.ID, 1), Parent: r.Spec.ID, Opts: pairOpts,
+			Args: []wire.Arg{{Value: wire.Value{Data: bytesOf(taskVal(args, 0), 0)}}}}
+		sum := &wire.TaskSpec{ID: ids.Derive(r.Spec.ID, 2), Parent: r.Spec.ID, Opts: kidOpts, Args: []wire.Arg{{Ref: pair.ID.Return(0)}}}
+		cl.submit(pair)
+		cl.submit(sum)
+		r.kids = append(r.kids, pair.ID.Return(1), sum.ID.Return(0))
+		for _, id := range r.kids {
 			cl.get(id)
-			r.kids = append(r.kids, id)
 		}
+		cl.release(pair.ID.Return(0)) // who takes it holds it
 		r.blocked = true
 		back := make([]ids.TaskID, 0, len(l.queue))
 		for _, t := range l.queue {
@@ -182,11 +189,8 @@ func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
 func (cl *simClient) letGo(r *simRun) { cl.release(r.kids...) }
 
 func kidsVal(args []uint64) uint64 {
-	var vals []uint64
-	for i := range uint64(2) {
-		vals = append(vals, taskVal([]uint64{mix(taskVal(args, 0), i)}, 0))
-	}
-	return mix(vals...)
+	arg := []uint64{taskVal(args, 0)}
+	return mix(taskVal(arg, 1), taskVal([]uint64{taskVal(arg, 0)}, 0))
 }
 
 // stream makes as many items as its first argument says, a step each.

@@ -21,6 +21,7 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 	known, at := c.tasks.findOrPlace(&name)
 	if known != nil {
 		c.giveReturns(cl, known.rec)
+		c.takeAgain(known.rec, spec)
 		return
 	}
 	t := c.newTask(spec, at)
@@ -133,6 +134,42 @@ func (c *Core) giveReturns(cl *clientRec, t *taskRec) {
 			c.remake(o) // its value was dropped; the parent runs again and wants it
 		}
 	}
+}
+
+// takeAgain runs a task once more of which a return was dropped while others were kept, where lineage does not make it: the one
+// who submits it anew, and whoever that one calls with it, wants them all. The error of a task that has failed stays what it was.
+func (c *Core) takeAgain(t *taskRec, spec *wire.TaskSpec) {
+	if !t.state.Terminal() || t.isCall() || t.isCreation() || t.nret < 2 {
+		return
+	}
+	var dropped []*objRec
+	var failed *wire.Result
+	t.eachReturn(func(o *objRec) {
+		switch o.state {
+		case object.Freed:
+			dropped = append(dropped, o)
+		case object.Failed:
+			failed = o.res
+		}
+	})
+	if len(dropped) == 0 || t.state != task.Finished && failed == nil {
+		return
+	}
+	for _, o := range dropped {
+		c.moveObject(o, object.Remake)
+	}
+	if t.state != task.Finished {
+		for _, o := range dropped {
+			c.resolve(o, failed, object.SetError)
+		}
+		return
+	}
+	if t.spec == nil {
+		t.spec = spec
+		c.budget.addSpec(spec)
+	}
+	c.logRetry(t)
+	c.startAgain(t)
 }
 
 // adoptStrays lets the returns of a task that comes anew take over what was counted for
