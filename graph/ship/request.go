@@ -9,8 +9,11 @@ import (
 	"mobula/wire"
 )
 
-// blobBytes is how many bytes of payloads go in one object.
-const blobBytes = 8 << 20
+// How many bytes of payloads go in one object: a running graph keeps two of these in memory, beside what its tasks take.
+const (
+	blobBytes = 8 << 20
+	blobShare = 64 // and at most this part of the store
+)
 
 // request is a plan as the node takes it.
 type request struct {
@@ -20,13 +23,17 @@ type request struct {
 	blobs []int32 // objects that hold payloads
 	blob  []byte  // the one being filled
 	count int32   // of its payloads
+	most  int     // bytes in one
 }
 
 // newRequest packs all tasks of a plan.
 func newRequest(k *packer, saturation float64, failures int) (*request, error) {
-	r := &request{packer: k, notes: make(map[*spec.Annotations]int32), Request: run.Request{
+	r := &request{packer: k, notes: make(map[*spec.Annotations]int32), most: blobBytes, Request: run.Request{
 		Version: run.Version, Func: Func, Meta: k.bytesMeta(), Saturation: saturation, Failures: int32(failures),
 	}}
+	if size := k.tc.Client.SegmentSize(); size > 0 {
+		r.most = int(min(blobBytes, size/blobShare))
+	}
 	for t := range k.p.Tasks {
 		if err := r.add(int32(t)); err != nil {
 			return nil, err
@@ -59,7 +66,7 @@ func (r *request) add(t int32) error {
 	r.Order = appendNumber(r.Order, r.p.Graph.Rank(t))
 	r.NoteOf = appendNumber(r.NoteOf, r.note(x.Notes))
 	r.blob = append(r.blob, data...)
-	if r.count++; len(r.blob) >= blobBytes {
+	if r.count++; len(r.blob) >= r.most {
 		return r.flush()
 	}
 	return nil

@@ -152,6 +152,20 @@ func remote(t *testing.T, test func(t *testing.T, ctx context.Context, x spec.Ex
 	return c
 }
 
+func TestWhatTheTasksAreCalledWithIsMoreThanTheStore(t *testing.T) {
+	ctx := mobulatest.Context(t, mobula.WithProcesses(), mobula.WithCPUs(2), mobula.WithStore(8<<20))
+	g := spec.New()
+	var keys []spec.Key
+	const n, each = 9500, 900 // bytes, which lie in the payload
+	for i := range n {
+		keys = append(keys, g.Task(spec.K("t", i), length, fmt.Sprintf("%0*d", each, i)))
+	}
+	got, err := spec.Get[[]int](ctx, mobula.Distributed(), g, keys)
+	if err != nil || len(got) != n || slices.Min(got) != each || slices.Max(got) != each {
+		t.Errorf("got %d results, %v", len(got), err)
+	}
+}
+
 func TestACancelledRunStopsItsTasks(t *testing.T) {
 	onEach(t, func(t *testing.T, ctx context.Context, x spec.Executor) {
 		ctx, cancel := context.WithCancel(ctx)

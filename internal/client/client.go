@@ -120,6 +120,9 @@ func (c *Client) ID() ids.ClientID { return c.client }
 // InlineMax is the size in bytes up to which a value travels inside messages.
 func (c *Client) InlineMax() int { return c.inline }
 
+// SegmentSize is how many bytes the store holds; 0: its node did not say.
+func (c *Client) SegmentSize() uint64 { return c.cfg.Welcome.SegmentSize }
+
 // Handles counts the objects that this process holds.
 func (c *Client) Handles() int { return c.table.len() }
 

@@ -22,6 +22,7 @@ from .exceptions import InvalidError, MobulaError
 FUNC = "mobula:graph"
 VERSION = 1
 BLOB = 8 << 20  # bytes of payloads that go in one object
+_SHARE = 64  # and at most this part of the store: a running graph keeps two of them in memory, beside what its tasks take
 
 
 @dataclass
@@ -54,6 +55,7 @@ class Builder:
     def __init__(self, client: Client, function: _functions.Exported) -> None:
         self._client = client
         self._inline = client.inline
+        self._blob_most = min(BLOB, client.welcome.segment_size // _SHARE)
         self._function = function
         self._keys: list[str] = []
         self._deps = array("i")
@@ -119,7 +121,7 @@ class Builder:
             self._blob_bytes += size
         self._lengths.append(size)
         self._blob_tasks += 1
-        if self._blob_bytes >= BLOB:
+        if self._blob_bytes >= self._blob_most:
             self._ship()
         if outer:
             self._outer.extend(outer)

@@ -123,3 +123,10 @@ def test_a_reference_of_an_earlier_connection(binary: str) -> None:
         with pytest.raises(mobula.exceptions.ShutdownError):
             delayed(inc)(old).compute(scheduler=get)
         assert delayed(inc)(1).compute(scheduler=get) == 2
+
+
+def test_what_the_tasks_are_called_with_is_more_than_the_store(binary: str) -> None:
+    with mobula.init(num_cpus=2, object_store_memory=8 << 20):
+        n, each = 1000, 9 << 10  # bytes
+        results = get({("t", i): (len, bytes(each + i)) for i in range(n)}, [("t", i) for i in range(n)])
+        assert list(results) == [each + i for i in range(n)]
