@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -183,6 +184,28 @@ func (c *Core) holdArgs(e heldArgs) {
 
 func (c *Core) unpinArgs(task ids.TaskID, attempt uint32) {
 	if s := c.findSet(task, attempt); s != nil {
+		c.dropSet(s)
+	}
+}
+
+// keepArgs ends the sets of a job that its owner does not know of.
+func (c *Core) keepArgs(e KeepArgs) {
+	keep := make(map[UnpinArgs]bool, len(e.Attempts))
+	for _, a := range e.Attempts {
+		keep[a] = true
+	}
+	var drop []*argSet
+	for _, l := range c.sets {
+		for _, s := range l {
+			if s.req.Job == e.Job && !keep[UnpinArgs{s.req.Task, s.req.Attempt}] {
+				drop = append(drop, s)
+			}
+		}
+	}
+	slices.SortFunc(drop, func(a, b *argSet) int {
+		return cmp.Or(slices.Compare(a.req.Task[:], b.req.Task[:]), cmp.Compare(a.req.Attempt, b.req.Attempt))
+	})
+	for _, s := range drop {
 		c.dropSet(s)
 	}
 }

@@ -167,6 +167,8 @@ func (c *Core) handle(ev Event) {
 		c.readAhead(e.IDs)
 	case UnpinArgs:
 		c.unpinArgs(e.Task, e.Attempt)
+	case KeepArgs:
+		c.keepArgs(e)
 	case ArgsIdle:
 		c.argsIdle(e)
 	case Free:

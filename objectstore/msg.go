@@ -90,6 +90,13 @@ type UnpinArgs struct {
 	Attempt uint32
 }
 
+// KeepArgs drops the pins of all of a job's attempts but of those that it names, and withdraws what waits: its owner was
+// restarted, and knows of no others.
+type KeepArgs struct {
+	Job      ids.JobID
+	Attempts []UnpinArgs
+}
+
 // ArgsIdle says that the task waits in a get (its arguments leave the 70 % count and it is no
 // hope for memory) or runs again.
 type ArgsIdle struct {
@@ -175,6 +182,7 @@ func (UnpinForGet) storeEvent()  {}
 func (PinArgs) storeEvent()      {}
 func (ReadAhead) storeEvent()    {}
 func (UnpinArgs) storeEvent()    {}
+func (KeepArgs) storeEvent()     {}
 func (ArgsIdle) storeEvent()     {}
 func (Free) storeEvent()         {}
 func (DropJob) storeEvent()      {}

@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
@@ -289,6 +290,7 @@ func (c *Core) reconcile() {
 			c.touchActor(a)
 		}
 	}
+	c.keepArgs()
 	c.tasks.eachTask(func(t *taskRec) {
 		switch {
 		case t.nret == wire.Streaming && t.state.OnWorker():
@@ -309,6 +311,18 @@ func (c *Core) reconcile() {
 	if c.drivers == 0 {
 		c.endJob(nil)
 	}
+}
+
+// keepArgs tells the store whose arguments stay pinned. The others were asked for by a core that is lost, for tasks that
+// have ended meanwhile, or wait: they will be asked for again, it may be for another worker.
+func (c *Core) keepArgs() {
+	m := objectstore.KeepArgs{Job: c.cfg.Job}
+	c.tasks.eachTask(func(t *taskRec) {
+		if t.state.OnWorker() && t.flags&taskPinned != 0 {
+			m.Attempts = append(m.Attempts, objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
+		}
+	})
+	c.toStore(m)
 }
 
 func (c *Core) actorIDs() []ids.ActorID {

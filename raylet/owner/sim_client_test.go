@@ -100,6 +100,7 @@ func (cl *simClient) die(err *errs.Error, peak uint64) {
 	delete(w.clients, cl.id)
 	w.post(cl.source(), ClientGone{Client: cl.id})
 	maps.DeleteFunc(w.store.granted, func(_ simAttempt, g simGrant) bool { return g.by == cl.id })
+	maps.DeleteFunc(w.store.pins, func(_ simPin, by ids.ClientID) bool { return by == cl.id })
 	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
 		delete(w.sched.leases, id)
 		w.post("sched", FromSched{sched.Revoked{Lease: id, Worker: cl.id, Err: err, Peak: peak}})
@@ -150,9 +151,11 @@ func (cl *simClient) receive() {
 			}
 		}
 	case *wire.Resync:
-		if m.Component == wire.ComponentOwner {
+		if m.Component == wire.ComponentOwner && !(cl.role == wire.RoleWorker && m.Epoch != 0 && cl.w.rng.Float64() < cl.w.silent) {
 			cl.declare(m.Epoch)
 		}
+	case *wire.Bye:
+		cl.die(errs.New(errs.CodeWorkerCrashed, "it was told to go"), 0)
 	}
 }
 
@@ -272,16 +275,14 @@ func (cl *simClient) cancelTask(m *wire.CancelTask) {
 		for i, t := range l.queue {
 			if t.Spec.ID == m.Task {
 				l.queue = slices.Delete(slices.Clone(l.queue), i, i+1)
-				if !m.Abandon {
-					cl.send(&wire.Done{Task: m.Task, Attempt: t.Attempt, Lease: id, Err: errs.New(errs.CodeCancelled, "it was cancelled")})
-				}
+				cl.send(&wire.Done{Task: m.Task, Attempt: t.Attempt, Lease: id, Err: errs.New(errs.CodeCancelled, "it was cancelled")})
 				return
 			}
 		}
 		if r := l.run; r != nil && r.Spec.ID == m.Task {
 			if m.Abandon {
 				cl.letGo(r)
-				l.run = nil
+				cl.done(l, r, nil, errs.New(errs.CodeCancelled, "it was abandoned"))
 			} else {
 				r.cancelled = true
 			}

@@ -4,18 +4,21 @@ import (
 	"maps"
 	"slices"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
 )
 
 // simSched grants leases of a few slots, fairly, on worker processes of two lanes.
 type simSched struct {
-	w       *simWorld
-	slots   int
-	wants   []sched.Want
-	leases  map[ids.LeaseID]*simLease
-	next    ids.LeaseID
-	granted map[sched.Class]int
+	w        *simWorld
+	slots    int
+	wants    []sched.Want
+	leases   map[ids.LeaseID]*simLease
+	next     ids.LeaseID
+	restarts uint64
+	epoch    uint64 // of a restart whose Holdings are out; 0: none
+	granted  map[sched.Class]int
 }
 
 type simLease struct {
@@ -44,7 +47,7 @@ func (s *simSched) used() int {
 func (s *simSched) held() int { return len(s.leases) }
 
 func (s *simSched) canGrant() bool {
-	return len(s.wants) > 0 && (s.used() < s.slots || s.reclaimable() != nil)
+	return s.epoch == 0 && len(s.wants) > 0 && (s.used() < s.slots || s.reclaimable() != nil)
 }
 
 func (s *simSched) reclaimable() *simLease {
@@ -80,7 +83,18 @@ func (s *simSched) grant() {
 
 func (s *simSched) handle(m any) {
 	w := s.w
+	if _, ok := m.(sched.Holdings); s.epoch != 0 && !ok {
+		switch m.(type) {
+		case sched.OwnerRestarted:
+			w.post("sched", FromSched{sched.Resync{Epoch: s.epoch}})
+		case sched.DrainWorker: // the pool is told later
+		default:
+			return
+		}
+	}
 	switch m := m.(type) {
+	case sched.Holdings:
+		s.holdings(m)
 	case sched.Want:
 		s.wants = slices.DeleteFunc(s.wants, func(x sched.Want) bool { return x.Key == m.Key })
 		if m.Backlog > 0 {
@@ -116,4 +130,56 @@ func (s *simSched) handle(m any) {
 			l.asked = false
 		}
 	}
+}
+
+// restart rebuilds the scheduler: what it knew is forgotten but for the workers' ends.
+func (s *simSched) restart() {
+	s.wants, s.leases = nil, make(map[ids.LeaseID]*simLease)
+	var gone []Event
+	for _, ev := range s.w.queues["sched"] {
+		if f, ok := ev.(FromSched); ok {
+			if _, ok := f.Msg.(sched.Revoked); ok {
+				gone = append(gone, ev)
+			}
+		}
+	}
+	s.w.queues["sched"] = gone
+	s.restarts++
+	s.epoch = s.restarts
+	s.w.post("sched", FromSched{sched.Resync{Epoch: s.epoch}})
+}
+
+// holdings takes over what the owner says it has.
+func (s *simSched) holdings(m sched.Holdings) {
+	if m.Epoch != s.epoch {
+		return
+	}
+	s.epoch = 0
+	w := s.w
+	for _, h := range m.Held {
+		cl := w.clients[h.Worker]
+		if cl == nil {
+			w.post("sched", FromSched{sched.Revoked{Lease: h.Lease, Worker: h.Worker, Err: errs.New(errs.CodeWorkerCrashed, "it ended while the scheduler restarted")}})
+			continue
+		}
+		l := &simLease{id: h.Lease, key: h.Key, worker: cl, up: h.Up, blocked: h.Blocked}
+		s.leases[l.id] = l
+		if lane := cl.lanes[l.id]; lane != nil {
+			lane.lease = l
+		} else {
+			cl.lanes[l.id] = &simLane{lease: l}
+		}
+		for range h.Resumes {
+			l.blocked = false
+			w.post("sched", FromSched{sched.Resumed{Lease: l.id}})
+		}
+	}
+	for _, cl := range w.clients {
+		for id, lane := range cl.lanes {
+			if s.leases[id] == nil && lane.run == nil && len(lane.queue) == 0 {
+				delete(cl.lanes, id)
+			}
+		}
+	}
+	s.wants = m.Wants
 }

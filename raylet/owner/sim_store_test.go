@@ -2,6 +2,7 @@ package owner
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"mobula/internal/errs"
@@ -16,6 +17,7 @@ type simStore struct {
 	w       *simWorld
 	sealed  map[ids.ObjectID]*simObject
 	granted map[simAttempt]simGrant // written and not sealed
+	pins    map[simPin]ids.ClientID // of arguments, by the worker that reads them
 	seals   int
 }
 
@@ -24,6 +26,11 @@ type simObject struct {
 	val     uint64
 	meta    []byte
 	lost    bool
+}
+
+type simPin struct {
+	task    ids.TaskID
+	attempt uint32
 }
 
 type simAttempt struct {
@@ -69,10 +76,26 @@ func (s *simStore) handle(m any) {
 			}
 			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val}})
 		}
+		if w.refusals > 0 && w.rng.Float64() < w.refusals {
+			w.post("store", FromStore{objectstore.ArgsRefused{Task: m.Task, Attempt: m.Attempt, Err: errs.New(errs.CodeStoreFull, "too much")}})
+			return
+		}
+		if w.clients[m.Worker] != nil {
+			if by, has := s.pins[simPin{m.Task, m.Attempt}]; has && by != m.Worker {
+				w.t.Fatalf("arguments of %v, attempt %d, are pinned for %d, and now for %d", m.Task, m.Attempt, by, m.Worker)
+			}
+			s.pins[simPin{m.Task, m.Attempt}] = m.Worker
+		}
 		if w.rng.IntN(4) == 0 {
 			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt}})
 		}
 		w.post("store", FromStore{out})
+	case objectstore.KeepArgs:
+		maps.DeleteFunc(s.pins, func(p simPin, _ ids.ClientID) bool {
+			return !slices.Contains(m.Attempts, objectstore.UnpinArgs{Task: p.task, Attempt: p.attempt})
+		})
+	case objectstore.UnpinArgs:
+		delete(s.pins, simPin{m.Task, m.Attempt})
 	case objectstore.Pack:
 		for _, v := range m.Values {
 			if w.rng.IntN(4) == 0 {
@@ -88,6 +111,17 @@ func (s *simStore) handle(m any) {
 	case objectstore.DropJob:
 		clear(s.sealed)
 	}
+}
+
+// restart rebuilds the store: what it was asked and had not answered is forgotten.
+func (s *simStore) restart() {
+	w := s.w
+	delete(w.queues, "store")
+	inv := objectstore.Inventory{Job: 1}
+	for _, id := range slices.SortedFunc(maps.Keys(s.sealed), cmpObject) {
+		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: s.sealed[id].attempt, Size: 8, Meta: s.sealed[id].meta})
+	}
+	w.post("store", FromStore{inv})
 }
 
 // loseOne makes a stored object unreadable.
@@ -109,6 +143,9 @@ func (s *simStore) loseOne() {
 func (s *simStore) check() {
 	for id := range s.sealed {
 		s.w.t.Fatalf("object %v is still in the store", id)
+	}
+	for p, by := range s.pins {
+		s.w.t.Fatalf("arguments of %v, attempt %d, are still pinned for %d", p.task, p.attempt, by)
 	}
 	for a := range s.granted {
 		s.w.t.Fatalf("attempt %d at %v is still in the store", a.attempt, a.id)

@@ -45,6 +45,8 @@ type simWorld struct {
 	deps      []simDep
 	runs      map[ids.TaskID]int // attempts that started
 	crash     float64            // chance of a rebuild a step
+	refusals  float64            // chance that a task's arguments have no room
+	silent    float64            // chance that a client says nothing after a rebuild
 	validated bool
 }
 
@@ -71,7 +73,7 @@ func newSimWorld(t *testing.T, seed uint64, cfg Config) *simWorld {
 		want: make(map[ids.ObjectID]outcome), mayFail: make(map[ids.ObjectID]bool), names: make(map[string]ids.ActorID),
 		runs: make(map[ids.TaskID]int), validated: true,
 	}
-	w.store = &simStore{w: w, sealed: make(map[ids.ObjectID]*simObject), granted: make(map[simAttempt]simGrant)}
+	w.store = &simStore{w: w, sealed: make(map[ids.ObjectID]*simObject), granted: make(map[simAttempt]simGrant), pins: make(map[simPin]ids.ClientID)}
 	w.sched = newSimSched(w, 2)
 	w.c = New(cfg)
 	return w
