@@ -54,11 +54,10 @@ func (c *Core) acceptCall(t *taskRec) bool {
 	c.holdArgs(t)
 	a.pending++
 	cr := c.caller(a, t)
+	err := c.refusesCalls(a)
 	switch {
-	case a.state == actor.Dead:
-		c.fail(t, c.callDied(a))
-	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
-		c.fail(t, c.unavailable(a))
+	case err != nil:
+		c.fail(t, err)
 	case a.opts != nil && a.opts.MaxPendingCalls > 0 && a.pending > int(a.opts.MaxPendingCalls):
 		c.fail(t, errs.New(errs.CodePendingCallsLimit, "actor %v (%s) has %d calls pending, its limit is %d: wait for some to end", a.id, a.opts.Func, a.pending-1, a.opts.MaxPendingCalls))
 	default:
@@ -66,6 +65,17 @@ func (c *Core) acceptCall(t *taskRec) bool {
 		return true
 	}
 	return false
+}
+
+// refusesCalls gives the reason why an actor takes no calls now, or nil.
+func (c *Core) refusesCalls(a *actorRec) *errs.Error {
+	switch {
+	case a.state == actor.Dead:
+		return c.callDied(a)
+	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
+		return c.unavailable(a)
+	}
+	return nil
 }
 
 // lineUp gives a call its place behind those of its caller that wait, unless its turn is now.

@@ -93,7 +93,12 @@ func (c *Core) aliased(t *taskRec, a *actorRec) {
 		to.pending++
 		q.actor = to
 		q.flags |= taskTurn
-		if q.state == task.PendingActor {
+		cr := c.caller(to, q)
+		cr.had(q.spec.Seq) // those behind it name the same actor
+		c.takeTurns(cr)
+		if err := c.refusesCalls(to); err != nil { // it has died meanwhile
+			c.fail(q, err)
+		} else if q.state == task.PendingActor {
 			to.queue.pushBack(q)
 		}
 	})
