@@ -370,3 +370,34 @@ func TestARebuiltCoreEndsStreamsThatNobodyReads(t *testing.T) {
 		}
 	}
 }
+
+// A deadline that passes while a rebuilt core waits for its clients is not asked for again and again.
+func TestWhatIsDueWaitsForTheClients(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.spec(simple)
+	spec.Deadline = s.now + int64(time.Second)
+	s.from(driver, &wire.Submit{Spec: spec})
+	s.now += int64(2 * time.Second)
+	s.rebuild(7)
+	after := func() (n []int64) {
+		for _, e := range s.out {
+			if e.Kind == After {
+				n = append(n, e.N)
+			}
+		}
+		return n
+	}
+	if a := after(); len(a) != 1 || a[0] != int64(10*time.Second) {
+		t.Errorf("it asks for %v", a)
+	}
+	h := holds(7)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker, holds(7))
+	s.from(worker2, holds(7))
+	if a := after(); len(a) != 1 || a[0] > int64(time.Millisecond) {
+		t.Errorf("when it goes on it asks for %v", a)
+	}
+	s.step(Timer{})
+	s.wantError(spec.ID.Return(0), errs.CodeDeadline)
+}

@@ -132,12 +132,19 @@ func (c *Core) tick() {
 	}
 }
 
-// arm asks for the earliest timer, if it is earlier than what was asked for.
+// arm asks for the earliest timer, if it is earlier than what was asked for. While a rebuilt core waits for its clients it is for
+// the end of that: nothing else that is due would be run.
 func (c *Core) arm() {
 	if len(c.timers) == 0 {
 		return
 	}
 	at := c.timers[0].at
+	if p := c.pause; p != nil {
+		if p.timer == nil {
+			return
+		}
+		at = p.timer.at
+	}
 	if c.armed != 0 && c.armed <= at {
 		return
 	}
