@@ -26,6 +26,9 @@ func (c *Core) cancel(m *wire.Cancel) {
 			}
 		}
 		if t := c.tasks.task(id); t != nil {
+			if m.Insist && t.state.OnWorker() && !t.isCall() {
+				t.ext().insist = true
+			}
 			c.cancelTask(t, m.Force)
 			if m.Insist && t.state.OnWorker() && !t.isCall() && !t.inGrace() {
 				c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)

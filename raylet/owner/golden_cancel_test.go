@@ -2,6 +2,7 @@ package owner
 
 import (
 	"testing"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -38,4 +39,26 @@ func TestACancelledTaskWhoseWorkerDiesDoesNotRun(t *testing.T) {
 	s.from(driver, &wire.Cancel{Task: second.ID})
 	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
 	s.wantError(second.ID.Return(0), errs.CodeCancelled)
+}
+
+// A cancel that insists does so though the core is lost meanwhile.
+func TestACancelInsistsAfterARebuild(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(simple)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(driver, &wire.Cancel{Task: spec.ID, Insist: true})
+	s.rebuild(7)
+	h := holds(7)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h)
+	s.from(worker2, holds(7))
+	h = holds(7)
+	h.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l}}
+	s.from(worker, h)
+	s.pass(2 * time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Fatalf("after the grace the worker is told %+v", m)
+	}
+	s.wantError(spec.ID.Return(0), errs.CodeCancelled)
 }

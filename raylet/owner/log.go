@@ -94,7 +94,7 @@ func (c *Core) logRetry(t *taskRec) {
 	at := len(c.logbuf)
 	r := record.Retry{Task: t.id(), Attempt: t.start, Tries: t.tries, Cancelled: t.flags&taskCancelled != 0}
 	if t.x != nil {
-		r.Errors = t.x.errors
+		r.Errors, r.Insist = t.x.errors, t.x.insist
 	}
 	c.logbuf = record.AppendRetry(c.logbuf, c.nextRecord(), &r)
 	c.logged(at, laterCookie(t))

@@ -259,6 +259,9 @@ func (c *Core) buildTask(ti *taskImage) {
 		if r.Cancelled {
 			t.flags |= taskCancelled
 		}
+		if r.Insist {
+			t.ext().insist = true
+		}
 	}
 	if ti.done != nil {
 		t.flags |= taskEnded

@@ -127,6 +127,7 @@ type extra struct {
 	solo    *classRec // the isolated class it runs in
 	errors  uint32    // attempts charged for errors of its own, where these are counted apart from tries
 	ooms    uint8
+	insist  bool // it was cancelled, and is to be by force after a grace
 	peak    uint64
 	err     *errs.Error // why it was requeued last, or ended
 

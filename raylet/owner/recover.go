@@ -238,6 +238,9 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	if l.lane.len() == 1 && l.actor == nil {
 		c.setState(t, task.Running)
 	}
+	if t.x != nil && t.x.insist {
+		c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+	}
 }
 
 // reach brings a task that waits to where a worker has it.

@@ -247,7 +247,8 @@ func AppendRetry(b []byte, seq uint64, r *Retry) []byte {
 	b = putUint(b, 2, uint64(r.Attempt))
 	b = putUint(b, 3, uint64(r.Tries))
 	b = putBool(b, 4, r.Cancelled)
-	return putUint(b, 5, uint64(r.Errors))
+	b = putUint(b, 5, uint64(r.Errors))
+	return putBool(b, 6, r.Insist)
 }
 
 // AppendForget writes what nothing refers to any more; an Index of WholeTask stands for a task with its returns.

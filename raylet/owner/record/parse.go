@@ -182,6 +182,8 @@ func parseRetry(b []byte) (*Retry, error) {
 			r.Cancelled = f.n != 0
 		case 5:
 			r.Errors = uint32(f.n)
+		case 6:
+			r.Insist = f.n != 0
 		}
 		return err
 	})

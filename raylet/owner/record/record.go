@@ -43,6 +43,7 @@ type Retry struct {
 	Tries     uint32
 	Errors    uint32 // of its own, where they are counted apart from Tries
 	Cancelled bool
+	Insist    bool // the cancel is by force after a grace
 }
 
 // Forget names what is forgotten: objects, and tasks with all of their returns, which

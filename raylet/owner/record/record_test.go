@@ -135,7 +135,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			r := &Object{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result()}
 			b, want = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result), r
 		case 4:
-			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Errors: rapid.Uint32().Draw(rt, "errors"), Cancelled: d.flag()}
+			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Errors: rapid.Uint32().Draw(rt, "errors"), Cancelled: d.flag(), Insist: d.flag()}
 			b, want = AppendRetry(nil, seq, r), r
 		case 5:
 			r := &Forget{}
@@ -176,7 +176,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
 	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
-	f.Add(AppendRetry(nil, 1, &Retry{Task: s.ID, Attempt: 2, Tries: 3, Errors: 4, Cancelled: true}))
+	f.Add(AppendRetry(nil, 1, &Retry{Task: s.ID, Attempt: 2, Tries: 3, Errors: 4, Cancelled: true, Insist: true}))
 	f.Add(AppendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
 	f.Add(AppendActor(nil, 1, &Actor{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))
 	f.Add(AppendPacked(nil, 1, s.ID.Return(0), 77))
