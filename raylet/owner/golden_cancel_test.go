@@ -6,6 +6,8 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -61,4 +63,39 @@ func TestACancelInsistsAfterARebuild(t *testing.T) {
 		t.Fatalf("after the grace the worker is told %+v", m)
 	}
 	s.wantError(spec.ID.Return(0), errs.CodeCancelled)
+}
+
+// A task that has failed and that its worker has still holds up its lane until it is given up, after a rebuild too.
+func TestAFailedTaskHoldsUpItsLaneAfterARebuild(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.spec(simple)
+	spec.Deadline = s.now + int64(time.Second)
+	s.from(driver, &wire.Submit{Spec: spec})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.pass(time.Second)
+	s.wantError(spec.ID.Return(0), errs.CodeDeadline)
+	s.rebuild(7)
+	next := s.spec(simple)
+	h := holds(7)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h, &wire.Submit{Spec: next})
+	s.from(worker2, holds(7))
+	h = holds(7)
+	h.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l}}
+	s.from(worker, h)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || m[0].Abandon {
+		t.Errorf("the worker is told %+v", m)
+	}
+	s.step(FromSched{sched.Granted{Key: sched.ClassKey{Job: 1, Class: s.c.classOf(0, simple).id}, Lease: l, Worker: worker, Epoch: 7}})
+	s.pass(2 * time.Second)
+	if m := sent[*wire.CancelTask](s, worker); len(m) != 1 || !m[0].Abandon {
+		t.Errorf("after the grace the worker is told %+v", m)
+	}
+	if m := told[sched.DrainWorker](s); len(m) != 1 || m[0].Worker != worker {
+		t.Errorf("the scheduler is told %+v", m)
+	}
+	if s.state(next) == task.Running {
+		t.Error("the next task is in line behind it")
+	}
 }

@@ -215,6 +215,7 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	}
 	if t == nil || t.state.Terminal() || t.state.OnWorker() || t.flags&taskWaitsName != 0 {
 		c.toClient(cl, &wire.CancelTask{Task: at.Task})
+		c.adoptEnded(cl, t, at.Lease)
 		return
 	}
 	var l *leaseRec
@@ -241,6 +242,22 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	if t.x != nil && t.x.insist {
 		c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
 	}
+}
+
+// adoptEnded takes over a task that has an error already and that a worker has still: it was told to end, and its lane is given up
+// if it does not.
+func (c *Core) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
+	if t == nil || t.state != task.Failed && t.state != task.Cancelled || t.class == nil || t.isCall() || t.isCreation() || t.lease != nil {
+		return
+	}
+	l := c.adoptLease(id, cl, c.classAgain(t.class))
+	if l == nil || l.worker != cl {
+		return
+	}
+	t.lease = l
+	t.flags |= taskPinned | taskAdopted
+	l.lane.push(t)
+	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
 }
 
 // reach brings a task that waits to where a worker has it.
@@ -321,7 +338,7 @@ func (c *Core) reconcile() {
 func (c *Core) keepArgs() {
 	m := objectstore.KeepArgs{Job: c.cfg.Job}
 	c.tasks.eachTask(func(t *taskRec) {
-		if t.state.OnWorker() && t.flags&taskPinned != 0 {
+		if t.lease != nil && t.flags&taskPinned != 0 {
 			m.Attempts = append(m.Attempts, objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
 		}
 	})
