@@ -209,6 +209,35 @@ func TestTasksThatShareALargeArgumentRunTogether(t *testing.T) {
 	}
 }
 
+// An owner that was restarted names the attempts that it knows of: no others' arguments are in the way of theirs.
+func TestKeepArgs(t *testing.T) {
+	const limit = 100 * mib
+	w := newWorld(t, testConfig(limit))
+	w.join(1, 11, 12, 13)
+	for i := range 4 {
+		w.put(1, put(i), limit*20/100)
+	}
+	for i := range 4 {
+		w.step(PinArgs{Job: ids.JobID(1 + i/3), Task: task(i), Attempt: 1, Worker: 11, IDs: []ids.ObjectID{put(i)}})
+	}
+	if len(w.argsOK) != 3 || w.c.findSet(task(3), 1) == nil {
+		t.Fatalf("%d of 4 tasks' arguments are in memory", len(w.argsOK))
+	}
+	w.step(KeepArgs{Job: 1, Attempts: []UnpinArgs{{task(1), 1}, {task(2), 2}}})
+	for i, want := range []bool{false, true, false, true} {
+		if has := w.c.findSet(task(i), 1) != nil; has != want {
+			t.Errorf("the arguments of task %d are pinned: %v", i, has)
+		}
+	}
+	if _, ok := w.argsOK[NoteKey{Task: task(3), Attempt: 1}]; !ok {
+		t.Error("the other job's task waits")
+	}
+	w.step(PinArgs{Job: 1, Task: task(0), Attempt: 1, Worker: 12, IDs: []ids.ObjectID{put(0)}})
+	if s := w.c.findSet(task(0), 1); s == nil || s.req.Worker != 12 {
+		t.Error("what is asked for again is not for the worker that runs it now")
+	}
+}
+
 // What a task needs that comes next is read while nobody asks for anything, into free memory
 // only, and its task then does not wait.
 func TestReadAhead(t *testing.T) {

@@ -149,7 +149,7 @@ func (x *chaos) absorb() {
 func (x *chaos) act() {
 	x.n++
 	limit := int(x.cfg.Limit)
-	switch x.rnd.Intn(28) {
+	switch x.rnd.Intn(29) {
 	case 0, 1, 2, 3:
 		c := creation{client: x.client(), id: put(x.n), attempt: uint32(x.rnd.Intn(2)), size: uint64(x.rnd.Intn(limit >> x.rnd.Intn(12)))}
 		t := ids.TaskID{}
@@ -200,6 +200,17 @@ func (x *chaos) act() {
 		x.now += int64(x.rnd.Intn(int(2 * time.Second)))
 		x.timer = 0
 		x.step(Tick{})
+	case 28: // the job's owner was restarted
+		keep := KeepArgs{Job: 1}
+		for _, k := range inOrder(x.argsReq) {
+			if x.rnd.Intn(2) == 0 {
+				keep.Attempts = append(keep.Attempts, UnpinArgs{k.Task, k.Attempt})
+			} else {
+				delete(x.argsReq, k)
+				delete(x.argsOK, k)
+			}
+		}
+		x.step(keep)
 	case 25:
 		if len(x.granted) > 0 {
 			g := x.granted[x.rnd.Intn(len(x.granted))]
