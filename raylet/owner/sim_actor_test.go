@@ -18,6 +18,7 @@ type simActors struct {
 	seq     map[[2]ids.TaskID]uint64
 	calls   []ids.ObjectID
 	strict  bool // every call must succeed
+	wild    []*openStream
 }
 
 func (d *simActors) create() {
@@ -143,6 +144,16 @@ type openStream struct {
 	ended bool
 }
 
+// open submits a task that streams.
+func (d *simDriver) open() *openStream {
+	d.calls++
+	s := &openStream{args: []uint64{mix(d.w.rng.Uint64())}}
+	s.spec = &wire.TaskSpec{ID: ids.Derive(d.root, d.calls), Parent: d.root, Opts: d.opts["stream"],
+		Args: []wire.Arg{{Value: wire.Value{Data: bytesOf(s.args[0], 0)}}}}
+	d.submit(s.spec)
+	return s
+}
+
 func (p simPlan) runStreams(t *testing.T, seed uint64) {
 	w := newSimWorld(t, seed, Config{})
 	w.crash = p.crash
@@ -151,13 +162,7 @@ func (p simPlan) runStreams(t *testing.T, seed uint64) {
 	var open []*openStream
 	for i := range 60 {
 		if i < 12 {
-			s := &openStream{}
-			d.calls++
-			s.args = []uint64{mix(w.rng.Uint64())}
-			s.spec = &wire.TaskSpec{ID: ids.Derive(d.root, d.calls), Parent: d.root, Opts: d.opts["stream"],
-				Args: []wire.Arg{{Value: wire.Value{Data: bytesOf(s.args[0], 0)}}}}
-			d.submit(s.spec)
-			open = append(open, s)
+			open = append(open, d.open())
 		}
 		for _, s := range open {
 			d.advance(s)

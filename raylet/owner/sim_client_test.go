@@ -327,8 +327,12 @@ func (cl *simClient) run() {
 	}
 	l := can[cl.w.rng.IntN(len(can))]
 	if l.run == nil {
-		l.run = &simRun{ExecTask: l.queue[0]}
-		l.queue = l.queue[1:]
+		i := 0
+		if cl.w.anyOrder && l.queue[0].Spec.Kind == wire.TaskActorCall {
+			i = cl.w.rng.IntN(len(l.queue))
+		}
+		l.run = &simRun{ExecTask: l.queue[i]}
+		l.queue = slices.Delete(slices.Clone(l.queue), i, i+1)
 		cl.w.runs[l.run.Spec.ID]++
 	}
 	cl.goOn(l, l.run)

@@ -43,7 +43,7 @@ func taskVal(args []uint64, i int) uint64 { return mix(append([]uint64{uint64(i)
 
 // canGoOn tells whether a task in the middle has what it waits for.
 func (cl *simClient) canGoOn(r *simRun) bool {
-	if r.cancelled {
+	if r.cancelled && r.Spec.Opts.Func != "deaf" {
 		return true
 	}
 	switch r.Spec.Opts.Func {
@@ -60,6 +60,8 @@ func (cl *simClient) canGoOn(r *simRun) bool {
 			}
 		}
 		return !r.waiting()
+	case "nap", "deaf":
+		return r.blocked // else until it is told to end
 	case "stream":
 		k := r.Spec.Opts.Backpressure
 		return k == 0 || r.item < r.acked+uint32(k) || r.acked == ^uint32(0)
@@ -72,7 +74,7 @@ func (r *simRun) waiting() bool { return r.item == 1 }
 
 // goOn takes a task one step further.
 func (cl *simClient) goOn(l *simLane, r *simRun) {
-	if r.cancelled {
+	if r.cancelled && r.Spec.Opts.Func != "deaf" {
 		cl.letGo(r)
 		cl.done(l, r, nil, errs.New(errs.CodeCancelled, "its context ended"))
 		return
@@ -106,6 +108,28 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 		cl.release(id)
 	case "fail":
 		cl.done(l, r, nil, errs.New(errs.CodeTaskFailed, "it always fails"))
+	case "flaky": // fails for a while
+		if cl.w.rng.IntN(2) == 0 {
+			cl.done(l, r, nil, errs.New(errs.CodeTaskFailed, "it fails now and then"))
+			return
+		}
+		cl.done(l, r, []wire.Result{cl.stored(r, 0, taskVal(args, 0))}, nil)
+	case "gives": // the references in its arguments
+		res := inlineResult(taskVal(args, 0), 0)
+		for i := range r.Spec.Args {
+			for _, id := range r.Spec.Args[i].Value.Refs {
+				cl.addRef(id)
+				res.Value.Refs = append(res.Value.Refs, id)
+			}
+		}
+		cl.done(l, r, []wire.Result{res}, nil)
+		cl.release(res.Value.Refs...)
+	case "any":
+		cl.done(l, r, []wire.Result{inlineResult(taskVal(args, 0), 2000)}, nil)
+	case "make":
+		cl.done(l, r, []wire.Result{cl.stored(r, 0, taskVal(args, 0))}, nil)
+	case "nap", "deaf":
+		r.blocked = false
 	case "kids":
 		cl.kids(l, r, args)
 	case "stream":

@@ -103,7 +103,16 @@ func (s *simSched) handle(m any) {
 	case sched.Return:
 		if l := s.leases[m.Lease]; l != nil {
 			delete(s.leases, l.id)
+			if lane := l.worker.lanes[l.id]; lane != nil && lane.run != nil {
+				l.worker.letGo(lane.run)
+			}
 			delete(l.worker.lanes, l.id)
+		}
+	case sched.DropJob:
+		s.wants = nil
+		for id, l := range s.leases {
+			delete(s.leases, id)
+			delete(l.worker.lanes, id)
 		}
 	case sched.BlockCPU:
 		if l := s.leases[m.Lease]; l != nil {

@@ -110,13 +110,13 @@ func (s *simStore) handle(m any) {
 		}
 	case objectstore.DropJob:
 		clear(s.sealed)
+		clear(s.pins)
 	}
 }
 
-// restart rebuilds the store: what it was asked and had not answered is forgotten.
+// restart rebuilds the store; what it has answered is on its way.
 func (s *simStore) restart() {
 	w := s.w
-	delete(w.queues, "store")
 	inv := objectstore.Inventory{Job: 1}
 	for _, id := range slices.SortedFunc(maps.Keys(s.sealed), cmpObject) {
 		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: s.sealed[id].attempt, Size: 8, Meta: s.sealed[id].meta})
