@@ -158,13 +158,13 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 3         // of the protocol this build speaks
-	MinVersion = 2         // the oldest it still understands
+	Version    = 3 // of the protocol this build speaks
+	MinVersion = 2 // the oldest it still understands
 
-	StreamHandles = 3 // the version from which on a client's Holdings name the streams that it reads
-	MaxFrame   = 64 << 20  // bytes of one frame's payload
-	MaxMeta    = 4 << 10   // bytes of a value's Meta
-	InlineMax  = 100 << 10 // bytes of a value that travels inside messages, by default
+	StreamHandles = 3         // the version from which on a client's Holdings name the streams that it reads
+	MaxFrame      = 64 << 20  // bytes of one frame's payload
+	MaxMeta       = 4 << 10   // bytes of a value's Meta
+	InlineMax     = 100 << 10 // bytes of a value that travels inside messages, by default
 
 	MessageValues = 16 << 20 // bytes of the values inside one message; what is more goes into the store, however small each is
 )
