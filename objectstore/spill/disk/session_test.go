@@ -81,10 +81,12 @@ func TestASessionThatWasOpenForLongIsKeptForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := openKept(t, dir, "long", bufs)
 		time.Sleep(3*keepFor - time.Minute)
-		long.next.Stop() // it is killed: nothing says more of it, and the lock is free
+		long.mu.Lock() // it is killed: nothing says more of it, and the lock is free
+		long.next.Stop()
 		if err := long.lock.Close(); err != nil {
 			t.Fatal(err)
 		}
+		long.mu.Unlock()
 		lockFile := filepath.Join(dir, prefix+"long", lockName)
 		for _, kept := range []bool{true, false} {
 			s := openKept(t, dir, "other", bufs)
