@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"mobula/graph"
+	"mobula/graph/internal/amount"
 	dask "mobula/graph/order"
 	"mobula/internal/errs"
 	"mobula/internal/registry"
@@ -246,16 +247,16 @@ func (w *work) note(t int32) *Note {
 	return &w.Notes[w.noteOf[t]]
 }
 
-const tooMuch = float64(1 << 50) // of a resource: thousandths of it may not fit into 64 bits
-
 // check refuses amounts that are none.
 func (n *Note) check() error {
-	if n.CPU != nil && !(*n.CPU >= 0 && *n.CPU < tooMuch) {
-		return invalid("%g of resource \"CPU\": give 0 or more, and less than %g", *n.CPU, tooMuch)
+	if n.CPU != nil {
+		if wrong := amount.Wrong(*n.CPU, "CPU"); wrong != "" {
+			return invalid("%s", wrong)
+		}
 	}
 	for name, x := range n.Resources {
-		if !(x >= 0 && x < tooMuch) {
-			return invalid("%g of resource %q: give 0 or more, and less than %g", x, name, tooMuch)
+		if wrong := amount.Wrong(x, name); wrong != "" {
+			return invalid("%s", wrong)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"mobula/graph"
+	"mobula/graph/internal/amount"
 )
 
 // Graph is a graph that is put together, node by node, in any order. It is for one goroutine; once it is complete any number
@@ -116,8 +117,6 @@ func (g *Graph) Annotate(a Annotations, keys ...Key) {
 	}
 }
 
-const tooMuch = float64(1 << 50) // of a resource
-
 func (a *Annotations) check() string {
 	if a.Retries < 0 || a.Retries > math.MaxUint8 {
 		return fmt.Sprintf("%d retries: give 0 to %d", a.Retries, math.MaxUint8)
@@ -126,8 +125,8 @@ func (a *Annotations) check() string {
 		return fmt.Sprintf("priority %d: give one of 32 bits", a.Priority)
 	}
 	for name, n := range a.Resources {
-		if !(n >= 0 && n < tooMuch) {
-			return fmt.Sprintf("%g of resource %q: give 0 or more, and less than %g", n, name, tooMuch)
+		if wrong := amount.Wrong(n, name); wrong != "" {
+			return wrong
 		}
 	}
 	return ""

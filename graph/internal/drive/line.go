@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"mobula/graph/internal/amount"
 	"mobula/graph/internal/heap"
 	"mobula/internal/errs"
 )
@@ -46,8 +47,8 @@ func newLine(tasks int, lim Limits) (*line, error) {
 	l.names = slices.Sorted(maps.Keys(lim.Have))
 	for _, name := range l.names {
 		have := lim.Have[name]
-		if !(have >= 0 && have < tooMuch) {
-			return nil, errs.New(errs.CodeInvalid, "there are %g of resource %q: give 0 or more, and less than %g; one that is not named has no bound", have, name, tooMuch)
+		if wrong := amount.Wrong(have, name); wrong != "" {
+			return nil, errs.New(errs.CodeInvalid, "there are %s; one that is not named has no bound", wrong)
 		}
 		l.free = append(l.free, thousandths(have))
 	}
@@ -67,8 +68,8 @@ func newLine(tasks int, lim Limits) (*line, error) {
 func (l *line) class(need map[string]float64) (int32, error) {
 	amounts := make([]int64, len(l.names))
 	for i, name := range l.names {
-		if !(need[name] >= 0 && need[name] < tooMuch) {
-			return 0, errs.New(errs.CodeInvalid, "%g of resource %q: give 0 or more, and less than %g", need[name], name, tooMuch)
+		if wrong := amount.Wrong(need[name], name); wrong != "" {
+			return 0, errs.New(errs.CodeInvalid, "%s", wrong)
 		}
 		if amounts[i] = thousandths(need[name]); amounts[i] > l.free[i] {
 			return 0, errs.New(errs.CodeUnschedulable, "%g of resource %q: there are %g", need[name], name, float64(l.free[i])/1000)
@@ -82,8 +83,6 @@ func (l *line) class(need map[string]float64) (int32, error) {
 	l.classes = append(l.classes, class{need: amounts})
 	return int32(len(l.classes) - 1), nil
 }
-
-const tooMuch = float64(1 << 50) // of a resource: thousandths of it may not fit into 64 bits
 
 func thousandths(x float64) int64 { return int64(math.Ceil(x * 1000)) }
 
