@@ -14,6 +14,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/inbox"
 )
 
 // Config configures the control plane of a node.
@@ -28,8 +29,8 @@ type Config struct {
 type GCS struct {
 	cfg  Config
 	ref  *actors.Ref[Event]
-	up   chan struct{} // closed when ref is set
-	more chan struct{} // says that there are calls
+	up   chan struct{}        // closed when ref is set
+	work *inbox.Inbox[Effect] // calls to the server, in order
 	wg   sync.WaitGroup
 	ctx  context.Context // ends when the component stops
 	stop context.CancelFunc
@@ -44,7 +45,6 @@ type GCS struct {
 	mu      sync.Mutex
 	nextID  uint64             // guarded by mu
 	waiting map[uint64]*waiter // guarded by mu
-	calls   []Effect           // to the server, in order; guarded by mu
 	closed  bool               // guarded by mu
 }
 
@@ -55,7 +55,7 @@ type waiter struct {
 
 // Start adds the control plane to the tree and waits until its server is ready, some 15 ms.
 func Start(parent actors.Parent, cfg Config) (*GCS, error) {
-	g := &GCS{cfg: cfg, up: make(chan struct{}), more: make(chan struct{}, 1), waiting: make(map[uint64]*waiter)}
+	g := &GCS{cfg: cfg, up: make(chan struct{}), work: inbox.New[Effect](), waiting: make(map[uint64]*waiter)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	ref, err := actors.Spawn(parent, actors.Spec[Event, Effect]{
 		Kind: "gcs", Name: "gcs",
@@ -150,13 +150,7 @@ func (g *GCS) connect() error {
 func (g *GCS) do(_ *actors.Ref[Event], e Effect) {
 	r, ok := e.(Reply)
 	if !ok {
-		g.mu.Lock()
-		g.calls = append(g.calls, e)
-		g.mu.Unlock()
-		select {
-		case g.more <- struct{}{}:
-		default: // it is said already
-		}
+		g.work.Add(e)
 		return
 	}
 	g.mu.Lock()
@@ -173,25 +167,17 @@ func (g *GCS) serve() {
 	<-g.up
 	for {
 		select {
-		case <-g.more:
+		case <-g.work.Ready():
 		case <-g.ctx.Done():
 			return
 		}
-		for _, e := range g.takeCalls() {
+		for _, e := range g.work.Take() {
 			if g.ctx.Err() != nil {
 				return
 			}
 			_ = g.ref.Send(g.ctx, g.tables.Do(g.ctx, e)) // fails only when the component has stopped
 		}
 	}
-}
-
-func (g *GCS) takeCalls() []Effect {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	calls := g.calls
-	g.calls = nil
-	return calls
 }
 
 // Ask makes a request; done gets its answer on another goroutine, once, and must not block.

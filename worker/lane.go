@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/inbox"
 	"mobula/internal/registry"
 	"mobula/wire"
 )
@@ -44,7 +44,7 @@ type item struct {
 	t        wire.ExecTask
 	lease    ids.LeaseID
 	received int64
-	unneeded *client.Unneeded // nil: it promised nothing
+	unneeded *inbox.Inbox[uint32] // nil: it promised nothing
 }
 
 func newLane(e *Executor, size int, a *actor) *lane {
@@ -74,7 +74,7 @@ func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
 	for i := range tasks {
 		it := item{t: tasks[i], lease: lease, received: now}
 		if len(it.t.Spec.Promises) > 0 {
-			it.unneeded = client.NewUnneeded()
+			it.unneeded = inbox.New[uint32]()
 		}
 		l.queue = append(l.queue, it)
 	}
@@ -296,7 +296,7 @@ func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 func (l *lane) tellUnneeded(m *wire.Unneeded) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var u *client.Unneeded
+	var u *inbox.Inbox[uint32]
 	for i := l.head; i < len(l.queue); i++ {
 		if l.queue[i].t.Spec.ID == m.Task {
 			u = l.queue[i].unneeded
@@ -308,7 +308,7 @@ func (l *lane) tellUnneeded(m *wire.Unneeded) bool {
 		}
 	}
 	if u != nil {
-		u.Add(m.Numbers)
+		u.Add(m.Numbers...)
 	}
 	return u != nil
 }

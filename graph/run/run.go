@@ -13,6 +13,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/inbox"
 	"mobula/internal/registry"
 )
 
@@ -106,7 +107,7 @@ type runner struct {
 	ctx      context.Context
 	ledger   *ledger
 	watch    *client.Watcher
-	unneeded *client.Unneeded
+	unneeded *inbox.Inbox[uint32]
 	outer    []ids.ObjectID
 	blobs    blobs
 	opts     *options

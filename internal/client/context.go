@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"mobula/internal/ids"
+	"mobula/internal/inbox"
 	"mobula/wire"
 )
 
@@ -29,7 +30,7 @@ type TaskContext struct {
 	Spec    *wire.TaskSpec // nil for the driver's own code
 	Blocker Blocker        // nil: nobody is told
 
-	Unneeded *Unneeded // of what it promised; nil: nothing
+	Unneeded *inbox.Inbox[uint32] // numbers of the results that it promised (wire.TaskSpec.Promises) and that nobody can ask for any more; nil: it promised none
 
 	calls atomic.Uint64
 	puts  atomic.Uint32
