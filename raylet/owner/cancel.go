@@ -26,12 +26,13 @@ func (c *Core) cancel(m *wire.Cancel) {
 			}
 		}
 		if t := c.tasks.task(id); t != nil {
-			if m.Insist && t.state.OnWorker() && !t.isCall() {
-				t.ext().insist = true
+			insists := m.Insist && t.state.OnWorker() && !t.isCall()
+			if insists {
+				t.ext().insist = true // which cancelTask logs
 			}
 			c.cancelTask(t, m.Force)
-			if m.Insist && t.state.OnWorker() && !t.isCall() && !t.inGrace() {
-				c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+			if insists && t.state.OnWorker() && !t.inGrace() {
+				c.giveGrace(t)
 			}
 		}
 	}
@@ -146,6 +147,11 @@ func (c *Core) deadline(t *taskRec) {
 // tellToEnd tells a worker to end a task that fails, and gives it a grace.
 func (c *Core) tellToEnd(cl *clientRec, t *taskRec) {
 	c.toClient(cl, &wire.CancelTask{Task: t.id()})
+	c.giveGrace(t)
+}
+
+// giveGrace has graceOver called, unless the task ends before.
+func (c *Core) giveGrace(t *taskRec) {
 	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
 }
 
@@ -166,7 +172,7 @@ func (c *Core) graceOver(t *taskRec) {
 	t.x.timer = nil
 	if !t.state.Terminal() { // else its reference has an error already
 		if t.lease != nil && t.lease.lane.head() != t { // another holds up the worker, which is not to die for it
-			c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+			c.giveGrace(t)
 			return
 		}
 		c.cancelTask(t, true)

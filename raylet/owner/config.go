@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // Config of a Core. The zero value of a field takes its default.
@@ -15,7 +16,7 @@ type Config struct {
 	// log. Default 64 MiB; the node gives 10 % of its store (design section 3).
 	InlineBudget int64
 	// MessageArgs bounds the bytes of inline values that a task is sent; where it takes more they are packed into the store
-	// first, and it reads them there. Default 16 MiB: a message has at most 64 (wire.MaxFrame).
+	// first, and it reads them there. Default wire.MessageValues.
 	MessageArgs int64
 	// MaxLineageBytes bounds the specs kept to make lost objects again; the oldest are given
 	// up first. Default 1 GiB (Ray's max_lineage_bytes).
@@ -76,7 +77,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	def(&c.InlineBudget, 64<<20)
-	def(&c.MessageArgs, 16<<20)
+	def(&c.MessageArgs, wire.MessageValues)
 	def(&c.MaxLineageBytes, 1<<30)
 	def(&c.CreditWindow, 32<<20)
 	defTime(&c.LeaseIdle, 500*time.Millisecond)

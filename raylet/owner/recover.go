@@ -195,7 +195,7 @@ func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 	for _, id := range m.Handles {
 		if id != id.Task.Stream() {
 			c.addRef(cl, c.ensure(id).id)
-		} else if t := c.tasks.task(id.Task); t != nil && t.nret == wire.Streaming {
+		} else if t := c.streaming(id.Task); t != nil {
 			t.x.stream.join(cl)
 		}
 	}
@@ -240,7 +240,7 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 		c.setState(t, task.Running)
 	}
 	if t.x != nil && t.x.insist {
-		c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+		c.giveGrace(t)
 	}
 }
 
@@ -257,7 +257,7 @@ func (c *Core) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted
 	l.lane.push(t)
-	c.setTimer(t, c.now+int64(c.cfg.CancelGrace), timerGrace)
+	c.giveGrace(t)
 }
 
 // reach brings a task that waits to where a worker has it.

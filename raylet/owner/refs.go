@@ -70,7 +70,7 @@ func (o *objRec) heldBy(cl *clientRec) bool {
 
 func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 	if id == id.Task.Stream() {
-		if t := c.tasks.task(id.Task); t != nil && t.nret == wire.Streaming {
+		if t := c.streaming(id.Task); t != nil {
 			c.leaveStream(t, cl)
 		}
 		return

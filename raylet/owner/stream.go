@@ -65,6 +65,18 @@ func (s *streamRec) join(cl *clientRec) {
 	}
 }
 
+func (s *streamRec) part(cl *clientRec) {
+	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
+}
+
+// streaming gives a task that is a stream; nil: it is none, or not known.
+func (c *Core) streaming(id ids.TaskID) *taskRec {
+	if t := c.tasks.task(id); t != nil && t.nret == wire.Streaming {
+		return t
+	}
+	return nil
+}
+
 // newItem makes the record of an item; nil where the index is out of reach.
 func (c *Core) newItem(t *taskRec, i uint32) *objRec {
 	s := t.x.stream
@@ -89,9 +101,9 @@ func (c *Core) newItem(t *taskRec, i uint32) *objRec {
 
 // streamItem takes one item from its producer. An item that a former attempt made stays.
 func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
-	t := c.tasks.task(m.Task)
+	t := c.streaming(m.Task)
 	id := m.Task.Return(int(m.Index))
-	if t == nil || t.nret != wire.Streaming || !c.runs(cl, t, m.Attempt) {
+	if t == nil || !c.runs(cl, t, m.Attempt) {
 		c.dropItem(id, m)
 		c.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
 		return
@@ -143,8 +155,8 @@ func (c *Core) dropItem(id ids.ObjectID, m *wire.StreamItem) {
 
 // streamNext asks for an item, or the end.
 func (c *Core) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
-	t := c.tasks.task(id)
-	if t == nil || t.nret != wire.Streaming {
+	t := c.streaming(id)
+	if t == nil {
 		c.toClient(cl, &wire.StreamItem{Task: id, Index: i, Result: *errorResult(c.unknown(id.Return(int(i))))})
 		return
 	}
@@ -282,7 +294,7 @@ func (c *Core) unholdItem(o *objRec) {
 // leaveStream is a reader that reads no more. Without readers a stream ends.
 func (c *Core) leaveStream(t *taskRec, cl *clientRec) {
 	s := t.x.stream
-	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
+	s.part(cl)
 	s.waits = slices.DeleteFunc(s.waits, func(w streamWait) bool { return w.client == cl })
 	if len(s.readers) > 0 || s.anyone && cl.gone {
 		return
@@ -301,7 +313,7 @@ func (c *Core) dropStreams(cl *clientRec) {
 	}
 	c.tasks.eachTask(func(t *taskRec) {
 		if t.nret == wire.Streaming {
-			t.x.stream.readers = slices.DeleteFunc(t.x.stream.readers, func(r *clientRec) bool { return r == cl })
+			t.x.stream.part(cl)
 		}
 	})
 }
