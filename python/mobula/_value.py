@@ -258,7 +258,7 @@ def _dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[byte
     aside = None if buffers is None else buffers.append
     try:
         data = pickle.dumps(x, 5, buffer_callback=aside)
-        if STACK_GLOBAL not in data or by_name(data):
+        if by_name(data):
             return data
     except MobulaError:
         raise
@@ -277,12 +277,14 @@ def _dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[byte
         raise NotEncodableError(f"{path}: {_name(culprit)} cannot be pickled: {why}") from why
 
 
-STACK_GLOBAL = pickle.STACK_GLOBAL  # is in every pickle that names a function or class
+_STACK_GLOBAL = pickle.STACK_GLOBAL  # is in every pickle that names a function or class
 
 
 def by_name(data: bytes) -> bool:
     """Whether other processes find what a pickle names: nothing of it is of this program's file, or of a module that cloudpickle was told
     to take by value. Text that looks as if it were does no harm but for the time."""
+    if _STACK_GLOBAL not in data:
+        return True
     if b"__main__" in data:
         return False
     registered = cloudpickle.list_registry_pickle_by_value()

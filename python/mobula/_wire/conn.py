@@ -66,6 +66,9 @@ class Conn:
         """Gives the descriptors back. Nobody may use the connection any more."""
         self.fail(DisconnectedError("the connection was closed"))
         self.sock.close()
+        self._close_others()
+
+    def _close_others(self) -> None:
         if self.wake >= 0:
             os.close(self.wake)
             self.wake = -1
@@ -75,10 +78,7 @@ class Conn:
     def __del__(self) -> None:
         # Nobody uses it any more; the socket closes itself. It is not shut down: in a forked child it is the parent's.
         try:
-            if self.wake >= 0:
-                os.close(self.wake)
-            while self._fds:
-                os.close(self._fds.popleft())
+            self._close_others()
         except AttributeError:
             pass  # it was never made
 

@@ -94,7 +94,7 @@ class Writer:
             data = pickle.dumps((tuple(parts), keys, literals, indices), 5)
         except Exception:
             return None
-        return _NOTHING_ELSE + data if _value.STACK_GLOBAL not in data or _value.by_name(data) else None
+        return _NOTHING_ELSE + data if _value.by_name(data) else None
 
     def _named(self, f: Any) -> Any:
         """A function as its parts have it: itself if a worker finds it by name, or its hash. None for what else can be called."""
