@@ -117,19 +117,21 @@ def test_a_task_out_of_memory_is_named(node: Any) -> None:
 left: list[Any] = []
 
 
-def leave(mib: int) -> int:
-    """Leaves memory behind in the worker, and says which that is."""
+def leave(mib: int, seconds: float = 0) -> int:
+    """Takes so long, leaves memory behind in the worker, and says which that is."""
     left.append(np.ones(mib << 17))
+    time.sleep(seconds)
     return os.getpid()
 
 
-def test_a_worker_in_which_tasks_leave_memory_is_replaced(node: Any) -> None:
+@pytest.mark.parametrize("seconds", [0, 1.2])  # also where a worker tells of itself while its tasks run
+def test_a_worker_in_which_tasks_leave_memory_is_replaced(node: Any, seconds: float) -> None:
     task = mobula.remote(leave)
     used: set[int] = set()
 
     def replaced() -> bool:
         """A worker that has had a task before, and was left with memory since, is gone."""
-        pid = mobula.get(task.remote(320 if used else 0))
+        pid = mobula.get(task.remote(320 if used else 0, seconds))
         used.add(pid)
         return any(not os.path.exists(f"/proc/{p}") for p in used)
 

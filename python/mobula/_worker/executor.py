@@ -47,6 +47,7 @@ class Executor:
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
         self._stats = 0  # when they were told
+        self._between = 0  # when they were told after a task, with whether the worker is worn
         self._said = 0  # how many calls were under way then
         self._growth = Growth()
 
@@ -101,7 +102,8 @@ class Executor:
             self.main = None
             client.fallback = client.root
         _current.reset(token)
-        if time.time_ns() - self._stats > _STATS_EVERY:
+        if time.time_ns() - self._between > _STATS_EVERY:
+            self._between = time.time_ns()
             del done, holds
             client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
