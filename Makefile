@@ -39,16 +39,17 @@ demo: ## sort generated data four times larger than the object store
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/sort ./samples/sort
 	$(BIN)/sort -size $(SIZE) -store $(STORE) -partitions $(PARTITIONS) -workers $(WORKERS)
 
-test: gotest ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later
+test: ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later
 	@if sh python/interpreter.sh >/dev/null; then \
-		$(MAKE) --no-print-directory pytest; \
+		$(MAKE) --no-print-directory python && $(MAKE) --no-print-directory gotest && $(MAKE) --no-print-directory pytest; \
 	elif [ -n "$$REQUIRE_PYTHON" ]; then \
 		echo "make test: REQUIRE_PYTHON is set, and there is no Python for the Python half" >&2; exit 1; \
 	else \
+		$(MAKE) --no-print-directory gotest && \
 		echo "make test: the Go half has passed. The Python half was NOT run: it needs what is said above." >&2; \
 	fi
 
-gotest: ## the Go half: vet, build, all tests (needs only Go and make)
+gotest: ## the Go half: vet, build, all tests (needs only Go and make; calls between the languages are tested where make python was)
 	$(GO) vet $(PKGS)
 	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
 
@@ -80,8 +81,9 @@ set-index-sweep: python ## a data frame of 2 GiB sorted with few and many partit
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
 
-stress: ## the fault tests, full size, STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
+stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
 	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count $(STRESS_COUNT) -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress' $(PKGS)
+	cd python && MOBULA_STRESS=1 MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q tests/test_faults.py
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)

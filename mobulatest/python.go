@@ -1,6 +1,7 @@
 package mobulatest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,8 @@ import (
 )
 
 // Python finds an interpreter that can import the modules: the one that MOBULA_PYTHON names, that of a .venv in the working
-// directory or one above it, or python3. The test is skipped where there is none, and fails where the one that was named cannot.
+// directory or one above it, or python3. The test is skipped where there is none, unless REQUIRE_PYTHON is set: then it fails, as it does
+// where the one that was named cannot.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	can := func(path string) bool {
@@ -38,6 +40,10 @@ func Python(t testing.TB, modules ...string) string {
 	if path, err := exec.LookPath("python3"); err == nil && can(path) {
 		return path
 	}
-	t.Skipf("there is no Python that can import %s: `make python` makes one", strings.Join(modules, ", "))
+	none := fmt.Sprintf("there is no Python that can import %s: `make python` makes one", strings.Join(modules, ", "))
+	if os.Getenv("REQUIRE_PYTHON") != "" {
+		t.Fatal("mobulatest: REQUIRE_PYTHON is set, and " + none)
+	}
+	t.Skip(none)
 	return ""
 }
