@@ -47,6 +47,7 @@ class Comparison:
             "gets": self.counts.gets,
             "tasks": self.counts.executed,
             "in_driver": self.counts.in_driver,
+            "stopped": self.counts.stopped,
             "sessions": {"all": self.counts.sessions, "without a report": self.counts.silent},
             "faults": self.faults,
         }
@@ -64,6 +65,8 @@ def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: I
     faults = list(counts.faults)
     if new:
         faults.append(f"the baseline does not know {len(new)} tests, as {new[0]}")
+    if counts.silent:
+        faults.append(f"{counts.silent} sessions died before they could report: nobody knows where their tasks ran")
     if counts.gets == 0:
         faults.append("no session called our get: whatever passed proves nothing")
     return Comparison(
@@ -93,7 +96,7 @@ def text(c: Comparison) -> str:
         if o in c.baseline or o in c.ours:
             lines.append(f"{o:<10}{c.baseline.get(o, 0):>10}{c.ours.get(o, 0):>10}")
     n = c.counts
-    lines.append(f"{n.gets} gets; {n.executed} tasks run by workers, {n.in_driver} in the driver")
+    lines.append(f"{n.gets} gets; {n.executed} tasks run by workers, {n.in_driver} in the driver; {n.stopped} graphs were stopped")
     lines.append(f"{n.sessions} sessions, {n.silent} of which died before they could report")
     if c.flaky:
         lines.append(f"{len(c.flaky)} ended otherwise when tried again alone")

@@ -49,6 +49,7 @@ class Counts:
     tasks: int = 0
     executed: int = 0
     in_driver: int = 0
+    stopped: int = 0  # graphs that were, and are not in the sums therefore
     sessions: int = 0
     silent: int = 0  # sessions that died before they could report: their tasks are not in the sums
     faults: list[str] = field(default_factory=list)
@@ -60,6 +61,7 @@ class Counts:
             return
         for name in ("gets", "tasks", "executed", "in_driver"):
             setattr(self, name, getattr(self, name) + report[name])
+        self.stopped += report.get("stopped", 0)
         self.faults += report.get("wrong", [])
         if report["tasks"] != report["executed"]:
             self.faults.append(f"a session had {report['tasks']} tasks and workers ran {report['executed']}")

@@ -34,13 +34,13 @@ def test_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     s.add(Outcome("a", "passed", 0.5))
     s.add(Outcome("b", "failed", 1.0, "why\nnot"))
     s.add(Outcome("b", "crashed", 2.0, "so", alone=True))
-    s.ended(Session(s.runs["a"], report=report(gets=7)))
+    s.ended(Session(s.runs["a"], report=report(gets=7, stopped=1)))
     s.ended(Session(report=None))
     s.close()
     t = State(s.path, "mobula", VERSIONS)
     t.close()
     assert t.runs == s.runs
-    assert t.counts == s.counts == Counts(gets=7, tasks=2, executed=2, sessions=2, silent=1)
+    assert t.counts == s.counts == Counts(gets=7, tasks=2, executed=2, stopped=1, sessions=2, silent=1)
     assert t.verdicts() == {"a": Verdict("passed", 0.5), "b": Verdict("failed", 1.0, "why\nnot", worst="crashed")}
 
 
@@ -93,9 +93,10 @@ def test_what_is_tried_again(tmp_path: Path) -> None:
         (report(executed=3), "a session had 2 tasks and workers ran 3"),
         (report(in_driver=1), "a session ran 1 tasks in the driver"),
         (report(wrong=["a graph lost a task"]), "a graph lost a task"),
+        (None, "1 sessions died before they could report: nobody knows where their tasks ran"),
     ],
 )
-def test_counts_that_disagree_fail_the_run(wrong: dict[str, Any], fault: str) -> None:
+def test_counts_that_disagree_fail_the_run(wrong: dict[str, Any] | None, fault: str) -> None:
     c = Counts()
     c.add(report())
     c.add(wrong)
