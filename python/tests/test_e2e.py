@@ -95,6 +95,39 @@ def test_functions_run_in_processes_that_are_used_again(node: Any) -> None:
     assert len(pids) <= 2 and os.getpid() not in pids
 
 
+def loaded(path: str, data: Any) -> Any:
+    """Writes down that this process loaded the data."""
+    with open(path, "a") as f:
+        f.write(f"{os.getpid()}\n")
+    return data
+
+
+class Loaded:
+    """Data of a function; each process that loads the function writes that down."""
+
+    def __init__(self, path: str, data: Any) -> None:
+        self.path, self.data = path, data
+
+    def __reduce__(self) -> Any:
+        return loaded, (self.path, self.data)
+
+
+def test_a_function_is_loaded_once_a_worker_and_a_large_one_travels_as_a_file(node: Any, tmp_path: Any) -> None:
+    path = str(tmp_path / "loads")
+    captured = Loaded(path, np.ones(4 << 20))  # 32 MiB
+    f = mobula.remote(lambda i: (os.getpid(), float(captured[i])))  # type: ignore[index]
+    folder = os.path.join(_runtime.client().welcome.job_dir, "functions")
+    before = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+    got = mobula.get([f.remote(i) for i in range(200)], timeout=60)
+    assert {v for _, v in got} == {1.0}
+    with open(path) as written:
+        loads = [int(line) for line in written]
+    assert sorted(loads) == sorted({pid for pid, _ in got})
+    (new,) = set(os.listdir(folder)) - before
+    assert os.path.getsize(os.path.join(folder, new)) > 32 << 20
+    until(lambda: not rows("objects"))  # nothing of it lies in the store
+
+
 def test_a_thousand_references_in_one_value(node: Any) -> None:
     refs = [mobula.put(i) for i in range(1000)]
     total = mobula.remote(lambda rs: sum(mobula.get(rs)))

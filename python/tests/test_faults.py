@@ -219,14 +219,18 @@ def test_workers_that_are_killed_at_random_under_a_graph(node: Any) -> None:
 # ---- graphs
 
 
-def test_a_graph_of_a_million_tasks(node: Any) -> None:
+# Each by itself they take minutes: make stress.
+@pytest.mark.parametrize("fused", [True, False] if os.environ.get("MOBULA_STRESS") else [True])
+def test_a_graph_of_a_million_tasks(node: Any, fused: bool) -> None:
     chains, each = 1000, 1000
     dsk: dict[Any, Any] = {}
     for c in range(chains):
         dsk[c, 0] = (inc, c)
         for i in range(1, each):
             dsk[c, i] = (inc, (c, i - 1))
-    assert get(dsk, [(c, each - 1) for c in range(chains)]) == tuple(c + each for c in range(chains))
+    with dask.config.set({} if fused else {"optimization.fuse.active": False}):
+        assert get(dsk, [(c, each - 1) for c in range(chains)]) == tuple(c + each for c in range(chains))
+    usable()
 
 
 def test_a_result_larger_than_the_store(node: Any) -> None:
