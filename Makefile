@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite dask-ml set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -74,6 +74,11 @@ dask-suite: python ## Dask's own tests under our scheduler, held against its own
 
 joblib-suite: python ## joblib's own tests of Parallel, with our backend among theirs
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula PYTHONPATH=tests ../$(VENV)/bin/python -m pytest -q -W ignore -p suites.joblib_plugin --pyargs joblib.test.test_parallel
+
+dask-ml: build ## the slides' example of Dask-ML, in a virtual environment of its own, as that brings Dask's own cluster
+	@mkdir -p .cache
+	@sh python/venv.sh .cache/dask-ml python/tests/suites/dask_ml_requirements.txt
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../.cache/dask-ml/bin/python -m pytest -q tests/suites/of_dask_ml.py
 
 set-index-sweep: python ## a data frame of 2 GiB sorted with few and many partitions, stores and workers; ARGS=--help says more
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python benchmarks/set_index_sweep.py $(ARGS)

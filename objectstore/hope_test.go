@@ -45,6 +45,29 @@ func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
 	}
 }
 
+func TestGarbageIsCollectedAboveAShareOfTheStoreAndNotOften(t *testing.T) {
+	cfg := testConfig(16 * mib)
+	cfg.CollectThreshold, cfg.CollectEvery = 0.7, 30*time.Second
+	w := newWorld(t, cfg)
+	w.join(1)
+	collects := func(want uint64, when string) {
+		t.Helper()
+		if n := w.c.Stats().Collects; n != want {
+			t.Errorf("%s: clients were asked %d times, want %d", when, n, want)
+		}
+	}
+	w.put(1, put(1), 11*mib)
+	collects(0, "at 11 of 16 MiB")
+	w.put(1, put(2), mib/2)
+	collects(1, "at 11.5")
+	w.settle(int64(29 * time.Second))
+	w.put(1, put(3), mib/2)
+	collects(1, "29 s later")
+	w.settle(int64(2 * time.Second))
+	w.put(1, put(4), mib/2)
+	collects(2, "31 s later")
+}
+
 func TestTheStoreIsFullWhenCollectionsGiveNothing(t *testing.T) {
 	w := fullOfFiles(t)
 	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})

@@ -1,4 +1,4 @@
-"""What the tests of the core rows have in common: a node of four CPUs for each module, and looks at it."""
+"""What the tests of the core rows have in common: a node of four CPUs and a GPU, which none has, for each module, and looks at it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ until = functools.partial(waiting.until, timeout=15.0)
 def cluster(binary: str) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connecting, "_PRELOAD", ("numpy",))  # see conftest
-        with mobula.init(num_cpus=4, object_store_memory=STORE, resources={"seat": 2}) as c:
+        with mobula.init(num_cpus=4, num_gpus=1, object_store_memory=STORE, resources={"seat": 2}) as c:
             yield c
 
 

@@ -325,6 +325,15 @@ def test_a_node_without_cpus_is_refused(cpus: int) -> None:
     assert not mobula.is_initialized()
 
 
+@pytest.mark.parametrize("options, said", [({"num_gpus": -1}, "num_gpus=-1: want 0 or more"),
+                                           ({"num_gpus": 1, "resources": {"GPU": 2}}, "GPUs are named twice")])
+def test_a_node_of_such_gpus_is_refused(options: dict[str, Any], said: str) -> None:
+    mobula.shutdown()
+    with pytest.raises(x.InvalidError, match=said):
+        mobula.init(**options)
+    assert not mobula.is_initialized()
+
+
 def test_a_reference_that_outlives_its_connection(binary: str) -> None:
     mobula.shutdown()
     with mobula.init(num_cpus=1):

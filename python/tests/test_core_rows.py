@@ -256,6 +256,16 @@ def test_c9_a_resource_of_ones_own_is_never_overcommitted(node: Any, dir: str) -
         get(seated.options(resources={"seat": 3}).remote(dir, 3))
 
 
+def test_c9_gpus_are_shared_out_like_cpus(node: Any, dir: str) -> None:
+    assert mobula.cluster_resources()["GPU"] == 1
+    note(dir, "go")
+    amounts = [1, 0.5, 0.25, 0.5, 1] * 4
+    get([seated.options(num_cpus=0, num_gpus=n).remote(dir, n) for n in amounts])
+    assert max(taken(dir)) <= 1 and len(taken(dir)) == 2 * len(amounts)
+    with pytest.raises(x.UnschedulableError, match="2 GPU, this node has 1"):
+        get(seated.options(num_gpus=2).remote(dir, 2))
+
+
 @mobula.remote
 class Slow:
     def __init__(self, dir: str) -> None:

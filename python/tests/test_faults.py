@@ -221,6 +221,7 @@ def test_workers_that_are_killed_at_random_under_a_graph(node: Any) -> None:
 
 # Each by itself they take minutes: make stress.
 @pytest.mark.parametrize("fused", [True, False] if os.environ.get("MOBULA_STRESS") else [True])
+@pytest.mark.timeout(1800)
 def test_a_graph_of_a_million_tasks(node: Any, fused: bool) -> None:
     chains, each = 1000, 1000
     dsk: dict[Any, Any] = {}

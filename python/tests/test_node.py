@@ -101,19 +101,32 @@ def test_frames_are_read_in_place(node: Any) -> None:
     until(lambda: pins(name(ref)) == 0)
 
 
-def test_references_in_cycles_are_collected_when_the_store_fills(node: Any) -> None:
-    class Holder:
-        pass
+class Holder:
+    """Refers to itself, so that only a collection of garbage lets go of it."""
 
+    def __init__(self, ref: Any) -> None:
+        self.own, self.ref = self, ref
+
+
+@mobula.remote
+class Careless:
+    def lose(self, n: int) -> None:
+        gc.disable()
+        for _ in range(n):
+            Holder(mobula.put(np.ones(1 << 20)))
+
+
+def test_references_in_cycles_are_collected_when_the_store_fills(node: Any) -> None:
+    actor = Careless.remote()  # type: ignore[attr-defined]
+    before = len(objects())
     gc.disable()
     try:
-        for _ in range(4):  # 32 MiB of 64 that nobody can reach
-            h: Any = Holder()
-            h.own, h.ref = h, mobula.put(np.ones(1 << 20))
-        del h
-        assert len(objects()) == 4
+        for _ in range(2):  # 32 MiB of 64 that nobody can reach, of which a worker has half
+            Holder(mobula.put(np.ones(1 << 20)))
+        mobula.get(actor.lose.remote(2))
+        assert len(objects()) == before + 4
         ref = mobula.put(np.ones(2 << 20))  # above 0.7 of the store
-        until(lambda: len(objects()) == 1)
+        until(lambda: len(objects()) == before + 1)
     finally:
         gc.enable()
     assert mobula.get(ref)[0] == 1

@@ -2,7 +2,7 @@
 management in Dask on Ray.
 
 Names, files and sizes are adapted: ray is mobula, what lay in S3 is made by the test, and a collection is compared with what NumPy or pandas
-give. Left out is the one of Dask-ML: that package runs here too, but brings Dask's own cluster along, for whose client Dask then looks first.
+give. The one of Dask-ML is in suites/of_dask_ml.py: that package brings Dask's own cluster along, for whose client Dask then looks first.
 """
 
 from __future__ import annotations

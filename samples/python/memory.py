@@ -47,7 +47,7 @@ class Watch:
 
     def _look(self) -> None:
         private = segment = 0
-        seen: set[int] = set()
+        seen: set[tuple[int, int]] = set()
         for pid in family(os.getpid()):
             with contextlib.suppress(OSError):  # a process may end meanwhile
                 private += own(pid)
@@ -77,15 +77,16 @@ def own(pid: int) -> int:
     return share["Pss"] - share["Pss_Shmem"]
 
 
-def files(pid: int, seen: set[int]) -> int:
+def files(pid: int, seen: set[tuple[int, int]]) -> int:
     """The pages of shared memory files that a process has open, in bytes, but for files seen before."""
     total = 0
     for path in glob.glob(f"/proc/{pid}/fd/*"):
         with contextlib.suppress(OSError):
             if os.readlink(path).startswith(("/dev/shm/", "/memfd:")):
                 found = os.stat(path)
-                if found.st_ino not in seen:
-                    seen.add(found.st_ino)
+                name = found.st_dev, found.st_ino
+                if name not in seen:
+                    seen.add(name)
                     total += found.st_blocks * 512
     return total
 

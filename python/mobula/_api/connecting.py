@@ -18,14 +18,14 @@ _state = _runtime.state
 _starting = threading.RLock()
 
 
-def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, object_store_memory: Optional[int] = None,
-         resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
+def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_gpus: Optional[float] = None,
+         object_store_memory: Optional[int] = None, resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
          settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template",
          go_program: Union[str, Sequence[str], None] = None, log_to_driver: bool = True) -> "Context":
     """Connects this process to a node.
 
-    Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, object_store_memory
-    (bytes) and resources are its own; settings are others of `mobula start`, by the flag's name. An address is the node's socket
+    Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, num_gpus,
+    object_store_memory (bytes) and resources are its own; settings are others of `mobula start`, by the flag's name. An address is the node's socket
     or its directory, or "auto" for the one that `mobula start` started for this user.
 
     worker_processes: "template" forks workers from a process that has imported what the program has; "fresh" starts an
@@ -53,12 +53,12 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
                 all_settings["cpus"] = num_cpus
             if object_store_memory is not None:
                 all_settings["store-size"] = object_store_memory
-            if resources:
-                all_settings["resources"] = ",".join(f"{k}={v}" for k, v in resources.items())
+            if named := _amounts(resources, num_gpus):
+                all_settings["resources"] = ",".join(f"{k}={v}" for k, v in named.items())
             node = _node.Node(all_settings, log_to_driver)
             address = node.address
-        elif num_cpus is not None or object_store_memory is not None or resources or settings:
-            raise InvalidError("num_cpus, object_store_memory, resources and settings are a new node's: a node with an address "
+        elif num_cpus is not None or num_gpus is not None or object_store_memory is not None or resources or settings:
+            raise InvalidError("num_cpus, num_gpus, object_store_memory, resources and settings are a new node's: a node with an address "
                                "has its own")
         try:
             hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes),
@@ -73,6 +73,19 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, objec
         c.start()
         _state.client, _state.node = c, node
         return Context(c)
+
+
+def _amounts(resources: Optional[Mapping[str, float]], num_gpus: Optional[float]) -> dict[str, float]:
+    """What a node has beside CPUs and memory."""
+    named = dict(resources or {})
+    if num_gpus is not None:
+        if num_gpus < 0:
+            raise InvalidError(f"num_gpus={num_gpus}: want 0 or more")
+        if "GPU" in named:
+            raise InvalidError(f"num_gpus={num_gpus} and resources={named!r}: GPUs are named twice")
+        if num_gpus:
+            named["GPU"] = num_gpus
+    return named
 
 
 # What takes long to import and starts no threads that a fork would lose.
