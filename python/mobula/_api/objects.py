@@ -83,7 +83,7 @@ def _handles(refs: Sequence[Any], what: str) -> list[Handle]:
 def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Optional[float] = None,
          fetch_local: bool = True) -> tuple[list["ObjectRef[Any]"], list["ObjectRef[Any]"]]:
     """Waits until num_returns of the references are ready, with a value or an error, or the time is over; gives those and the
-    rest. What was ready once is ready."""
+    rest. What was ready once is ready. fetch_local is taken and does nothing: on one node every value is local."""
     if isinstance(refs, ObjectRef):
         raise TypeError("wait: want a list of references")
     refs = list(refs)
