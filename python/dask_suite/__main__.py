@@ -133,7 +133,7 @@ def _run(a: argparse.Namespace, ids: list[str], s: state.State, known: record.Re
             ended += 1
             bad += o.bad
             bar.set_postfix_str(f"{ended} ended, {bad} badly", refresh=False)
-            bar.update(0.0 if o.alone else seconds[o.id])
+            bar.update(seconds[o.id] if len(s.runs[o.id]) == 1 else 0.0)
 
         def matters(o: Outcome) -> bool:
             return known is None or o.id not in known.tests or worse(o.outcome, than=known.tests[o.id].outcome)
@@ -142,7 +142,7 @@ def _run(a: argparse.Namespace, ids: list[str], s: state.State, known: record.Re
 
 
 def _compared(a: argparse.Namespace, known: record.Record, ids: list[str], s: state.State) -> int:
-    c = compare.compare(known.tests, s.verdicts(), ids, s.counts)
+    c = compare.compare(known.tests, s.verdicts(), ids, s.counts, [i for i in ids if s.unreported(i)])
     print(json.dumps(c.to_json(), indent=1) if a.json else compare.text(c))
     return 0 if c.ok else 1
 

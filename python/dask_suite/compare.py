@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,9 @@ class Comparison:
         }
 
 
-def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: Iterable[str], counts: Counts) -> Comparison:
-    """Of the tests named by `ids`, those that ended worse than they ever did in the baseline; and whether the scheduler ran anything at all."""
+def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: Iterable[str], counts: Counts, unreported: Sequence[str] = ()) -> Comparison:
+    """Of the tests named by `ids`, those that ended worse than they ever did in the baseline; and whether the scheduler ran anything at all.
+    Of the tests in `unreported`, no session said where their tasks ran."""
     selected = dict.fromkeys(ids)
     found = []
     for i in selected:
@@ -65,8 +66,8 @@ def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: I
     faults = list(counts.faults)
     if new:
         faults.append(f"the baseline does not know {len(new)} tests, as {new[0]}")
-    if counts.silent:
-        faults.append(f"{counts.silent} sessions died before they could report: nobody knows where their tasks ran")
+    if unreported:
+        faults.append(f"nobody knows where the tasks of {len(unreported)} tests ran, as of {unreported[0]}: their sessions died before they could report")
     if counts.gets == 0:
         faults.append("no session called our get: whatever passed proves nothing")
     return Comparison(

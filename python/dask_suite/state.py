@@ -2,7 +2,7 @@
 
     {"about": {"mode": "baseline", "versions": {...}}}           the first line
     {"id": ..., "outcome": ..., "seconds": ...}                  one run of a test
-    {"session": {"report": {...} or null, "tests": 150, "seconds": 61.2}}
+    {"session": {"report": {...} or null, "tests": [...], "seconds": 61.2}}
 
 A run that is started again appends. Lines of a run that was killed are whole but for the last, which is dropped.
 """
@@ -77,6 +77,7 @@ class State:
         self.path = path
         self.counts = Counts()
         self.runs: dict[str, list[Outcome]] = {}
+        self._reported: set[str] = set()  # ran in a session that said where its tasks ran
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         whole = self._read(mode, versions) if path.exists() else 0
@@ -96,7 +97,7 @@ class State:
                 if lines := differences(about["versions"] | {"mode": about["mode"]}, versions | {"mode": mode}):
                     raise OtherVersionsError(str(self.path), lines, "Begin anew with --fresh.")
             elif "session" in entry:
-                self.counts.add(entry["session"]["report"])
+                self._ended(entry["session"]["report"], entry["session"]["tests"])
             else:
                 self._keep(Outcome.from_json(entry))
         return whole
@@ -114,10 +115,20 @@ class State:
             self._append(outcome.to_json())
 
     def ended(self, session: Session) -> None:
+        tests = [o.id for o in session.outcomes]
         with self._lock:
-            self.counts.add(session.report)
-            entry = {"report": session.report, "tests": len(session.outcomes), "seconds": round(session.seconds, 1)}
-            self._append({"session": entry})
+            self._ended(session.report, tests)
+            self._append({"session": {"report": session.report, "tests": tests, "seconds": round(session.seconds, 1)}})
+
+    def _ended(self, report: dict[str, Any] | None, tests: list[str]) -> None:
+        self.counts.add(report)
+        if report is not None:
+            self._reported.update(tests)
+
+    def unreported(self, id: str) -> bool:
+        """Whether the test ended well, but never in a session that said where its tasks ran."""
+        runs = self.runs.get(id, [])
+        return any(SEVERITY[r.outcome] < SEVERITY["failed"] for r in runs) and id not in self._reported
 
     def wants_retry(self, id: str) -> bool:
         """Whether the test ended badly beside others and had no try of its own."""

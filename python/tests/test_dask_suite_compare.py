@@ -93,15 +93,36 @@ def test_what_is_tried_again(tmp_path: Path) -> None:
         (report(executed=3), "a session had 2 tasks and workers ran 3"),
         (report(in_driver=1), "a session ran 1 tasks in the driver"),
         (report(wrong=["a graph lost a task"]), "a graph lost a task"),
-        (None, "1 sessions died before they could report: nobody knows where their tasks ran"),
     ],
 )
-def test_counts_that_disagree_fail_the_run(wrong: dict[str, Any] | None, fault: str) -> None:
+def test_counts_that_disagree_fail_the_run(wrong: dict[str, Any], fault: str) -> None:
     c = Counts()
     c.add(report())
     c.add(wrong)
     result = compare.compare({}, {}, [], c)
     assert result.faults == [fault] and not result.ok
+
+
+def test_a_test_of_which_no_session_reported_fails_the_run() -> None:
+    passed = {"a": Verdict("passed", 0.0)}
+    assert compare.compare(passed, passed, ["a"], RAN).ok
+    result = compare.compare(passed, passed, ["a"], RAN, ["a"])
+    assert not result.ok and "1 tests ran, as of a:" in result.faults[0]
+
+
+def test_which_tests_no_session_reported_of(tmp_path: Path) -> None:
+    s = State(tmp_path / "state", "mobula", VERSIONS)
+    for name, outcome in {"a": "passed", "b": "skipped", "culprit": "timeout", "failed": "failed"}.items():
+        s.add(Outcome(name, outcome, 0.0))
+    s.ended(Session(s.runs["a"] + s.runs["b"] + s.runs["failed"]))
+    assert [i for i in s.runs if s.unreported(i)] == ["a", "b"]
+    s.add(Outcome("a", "passed", 0.0))
+    s.ended(Session(s.runs["a"][1:], report=report()))
+    s.add(Outcome("stopped", "passed", 0.0))  # in a session that was stopped, and has no line
+    s.close()
+    t = State(s.path, "mobula", VERSIONS)
+    t.close()
+    assert [i for i in t.runs if t.unreported(i)] == ["b", "stopped"] == [i for i in s.runs if s.unreported(i)]
 
 
 def test_a_run_that_never_called_our_get_fails() -> None:
