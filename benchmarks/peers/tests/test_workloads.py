@@ -14,8 +14,10 @@ import pytest
 from peers import cli, environment, workload
 
 ALL = workload.load()
-SMALL = ["task-sync", "task-async", "tasks-100k", "chain", "tree", "actor-sync", "actor-async", "actor-1-to-2",
-         "actor-2-to-2", "async-actor", "actor-create", "tasks-2-clients", "put-2-clients", "put-1k", "get-1k", "get-10k-refs", "put-1g", "get-1g", "wait-1000", "cold-start", "broadcast", "broadcast-gil"]
+SMALL = ["task-sync", "task-async", "tasks-100k", "chain", "tree", "actor-sync", "async-actor-sync", "actor-async", "actor-concurrent",
+         "async-actor", "async-actor-arg", "actor-1-to-2", "actor-2-to-2", "actor-2-to-2-arg", "async-actor-1-to-2", "async-actor-2-to-2",
+         "actor-create", "tasks-2-clients", "put-2-clients", "put-2-clients-80m", "put-1k", "get-1k", "get-10k-refs", "get-10k-refs-task",
+         "put-1g", "get-1g", "wait-1000", "cold-start", "broadcast", "broadcast-gil", "dask-100k"]
 
 
 PACKAGES = ("numpy", "pandas", "dask", "ray", "mobula", "cloudpickle")

@@ -1,4 +1,4 @@
-"""Empty calls from many to many: of several actors by one driver, of each by several tasks, and of an actor of coroutines."""
+"""Calls of several actors, all at once: by one driver, or by as many tasks; with nothing, or with the reference to a value."""
 
 from __future__ import annotations
 
@@ -6,53 +6,36 @@ import importlib
 from typing import Any, Mapping, Sequence
 
 from .. import sessions
+from ..actors import Actor, Coroutines
 from ..measure import WARM, seconds
-from ..workload import Metric, Params, Workload
+from ..workload import Implementation, Metric, Params, Workload
 
-RATE = (Metric("rate", "/s", more_is_better=True),)
-SIZES = {"calls": 10_000, "many": 2}, {"calls": 1000}
-
-
-class Actor:
-    def nothing(self) -> None:
-        pass
+MANY = 2
 
 
-class Coroutines:
-    async def nothing(self) -> None:
-        pass
-
-
-def call(module: str, actors: Sequence[Any], n: int) -> None:
+def call(module: str, actors: Sequence[Any], n: int, reference: bool) -> None:
     """Calls the actors in turn, n times in all."""
     api = importlib.import_module(module)
-    api.get([actors[i % len(actors)].nothing.remote() for i in range(n)])
+    if reference:
+        x = api.put(0)
+        api.get([actors[i % len(actors)].take.remote(x) for i in range(n)])
+    else:
+        api.get([actors[i % len(actors)].nothing.remote() for i in range(n)])
 
 
-def _one_to_many(session: sessions.Api, p: Params) -> Mapping[str, float]:
+def _run(session: sessions.Api, p: Params) -> Mapping[str, float]:
     with session() as api:
-        actors = [api.remote(Actor).remote() for _ in range(p["many"])]
-        call(api.__name__, actors, WARM)
-        return {"rate": p["calls"] / seconds(lambda: call(api.__name__, actors, p["calls"]))}
-
-
-def _many_to_many(session: sessions.Api, p: Params) -> Mapping[str, float]:
-    with session() as api:
-        actors = [api.remote(Actor).remote() for _ in range(p["many"])]
-        caller = api.remote(call)
+        cls, task = api.remote(p["actor"]), api.remote(call)
+        actors = [cls.remote() for _ in range(MANY)]
 
         def calls(n: int) -> None:
-            api.get([caller.remote(api.__name__, actors, n // p["many"]) for _ in range(p["many"])])
+            if p["tasks"]:
+                api.get([task.remote(api.__name__, actors, n // p["tasks"], p["reference"]) for _ in range(p["tasks"])])
+            else:
+                call(api.__name__, actors, n, p["reference"])
 
         calls(WARM)
         return {"rate": p["calls"] / seconds(lambda: calls(p["calls"]))}
-
-
-def _coroutines(session: sessions.Api, p: Params) -> Mapping[str, float]:
-    with session() as api:
-        actors = [api.remote(Coroutines).remote()]
-        call(api.__name__, actors, WARM)
-        return {"rate": p["calls"] / seconds(lambda: call(api.__name__, actors, p["calls"]))}
 
 
 def _dask_call(actors: Sequence[Any], n: int) -> None:
@@ -60,30 +43,30 @@ def _dask_call(actors: Sequence[Any], n: int) -> None:
         answer.result()
 
 
-def _dask_one_to_many(p: Params) -> Mapping[str, float]:
+def _dask(p: Params) -> Mapping[str, float]:
     with sessions.dask() as client:
-        actors = [client.submit(Actor, actor=True, pure=False).result() for _ in range(p["many"])]
-        _dask_call(actors, WARM)
-        return {"rate": p["calls"] / seconds(lambda: _dask_call(actors, p["calls"]))}
-
-
-def _dask_many_to_many(p: Params) -> Mapping[str, float]:
-    with sessions.dask() as client:
-        actors = [client.submit(Actor, actor=True, pure=False).result() for _ in range(p["many"])]
+        actors = [client.submit(Actor, actor=True, pure=False).result() for _ in range(MANY)]
 
         def calls(n: int) -> None:
-            client.gather([client.submit(_dask_call, actors, n // p["many"], pure=False) for _ in range(p["many"])])
+            if p["tasks"]:
+                client.gather([client.submit(_dask_call, actors, n // p["tasks"], pure=False) for _ in range(p["tasks"])])
+            else:
+                _dask_call(actors, n)
 
         calls(WARM)
         return {"rate": p["calls"] / seconds(lambda: calls(p["calls"]))}
 
 
+def _workload(name: str, what: str, dask: Mapping[str, Implementation] = {}, *, actor: type = Actor, tasks: int = 0,
+              reference: bool = False) -> Workload:
+    return Workload(name, what, (Metric("rate", "/s", more_is_better=True),),
+                    {"mobula": lambda p: _run(sessions.mobula, p), "ray": lambda p: _run(sessions.ray, p), **dask},
+                    {"calls": 10_000, "actor": actor, "tasks": tasks, "reference": reference}, {"calls": 1000})
+
+
 WORKLOADS = [
-    Workload("actor-1-to-2", "10,000 empty calls of two actors by a driver", RATE,
-             {"mobula": lambda p: _one_to_many(sessions.mobula, p), "ray": lambda p: _one_to_many(sessions.ray, p),
-              "dask": _dask_one_to_many}, *SIZES),
-    Workload("actor-2-to-2", "10,000 empty calls of two actors by two tasks", RATE,
-             {"mobula": lambda p: _many_to_many(sessions.mobula, p), "ray": lambda p: _many_to_many(sessions.ray, p),
-              "dask": _dask_many_to_many}, *SIZES),
-    Workload("async-actor", "10,000 empty calls of an actor of coroutines at once", RATE,
-             {"mobula": lambda p: _coroutines(sessions.mobula, p), "ray": lambda p: _coroutines(sessions.ray, p)}, *SIZES)]
+    _workload("actor-1-to-2", "10,000 empty calls of two actors by a driver", {"dask": _dask}),
+    _workload("actor-2-to-2", "10,000 empty calls of two actors by two tasks", {"dask": _dask}, tasks=MANY),
+    _workload("actor-2-to-2-arg", "10,000 calls with a reference of two actors by two tasks", tasks=MANY, reference=True),
+    _workload("async-actor-1-to-2", "10,000 empty calls of two actors of coroutines by a driver", actor=Coroutines),
+    _workload("async-actor-2-to-2", "10,000 empty calls of two actors of coroutines by two tasks", actor=Coroutines, tasks=MANY)]
