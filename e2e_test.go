@@ -365,13 +365,15 @@ func TestC13Cancel(t *testing.T) {
 		run := []mobula.Ref[int]{e2eHold.Go(ctx, mobula.V(dir), mobula.V("a")), e2eHold.Go(ctx, mobula.V(dir), mobula.V("b"))}
 		eventually(t, "both run", func() bool { return exists(filepath.Join(dir, "a.began"))() && exists(filepath.Join(dir, "b.began"))() })
 		queued := e2eHold.Go(ctx, mobula.V(dir), mobula.V("queued"))
-		for _, r := range append(run, queued) {
+		// The queued one first: a running one that ends gives its CPU to whatever waits, until that is cancelled too.
+		all := append([]mobula.Ref[int]{queued}, run...)
+		for _, r := range all {
 			if err := r.Cancel(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 		start := time.Now()
-		for _, r := range append(run, queued) {
+		for _, r := range all {
 			if _, err := r.Get(ctx); !errors.Is(err, mobula.ErrCancelled) || !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
