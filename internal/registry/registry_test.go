@@ -11,7 +11,15 @@ import (
 
 func body(context.Context, *Call) ([]Output, any, error) { return nil, nil, nil }
 
+// empty takes out what an earlier test registered.
+func empty() {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	table.byName = nil
+}
+
 func TestRegisterLookupList(t *testing.T) {
+	empty()
 	Register(&Function{Name: "t/b", Signature: 2, Kind: wire.TaskActorCall, Invoke: body})
 	Register(&Function{Name: "t/a", Signature: 1, Invoke: body})
 	f, ok := Lookup("t/b")
@@ -30,6 +38,7 @@ func TestRegisterLookupList(t *testing.T) {
 }
 
 func TestMistakesOfTheProgramPanic(t *testing.T) {
+	empty()
 	Register(&Function{Name: "t/twice", Invoke: body})
 	for name, f := range map[string]*Function{`"t/twice"`: {Name: "t/twice", Invoke: body}, "needs a name": {Invoke: body}, "and a body": {Name: "t/none"},
 		"are Python's": {Name: "py:t.f", Invoke: body}} {
