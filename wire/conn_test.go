@@ -163,13 +163,12 @@ func TestAnExecThatIsTooLargeGoesInParts(t *testing.T) {
 	wantErr(t, a.Send(one), errs.ErrInvalid, "Exec", "67108864")
 }
 
-// fillUp sends until the socket takes no more.
+// fillUp sends more than the socket takes, and more than the soft backlog, in one Send: between several a short
+// WriteTimeout can pass, and the next would fail.
 func fillUp(t *testing.T, c *Conn) {
 	t.Helper()
-	for c.Backlog() < 1<<20 {
-		if err := c.Send(putValue(400_000, 1)); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.Send(putValue(400_000, 1), putValue(400_000, 1), putValue(400_000, 1)); err != nil {
+		t.Fatal(err)
 	}
 }
 
