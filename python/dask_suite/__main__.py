@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import signal
@@ -124,7 +125,7 @@ def _run(a: argparse.Namespace, ids: list[str], s: state.State, known: record.Re
     left = sum(seconds[i] for i in ids if i not in s.runs)
     ended = bad = 0
     with tqdm(
-        total=round(left, 1), desc=a.mode, mininterval=0.5 if sys.stderr.isatty() else 30.0,
+        total=math.ceil(left), desc=a.mode, mininterval=0.5 if sys.stderr.isatty() else 30.0,
         bar_format="{desc} {percentage:3.0f}% |{bar:30}| {elapsed} gone, {remaining} left{postfix}",
     ) as bar:  # fmt: skip
 

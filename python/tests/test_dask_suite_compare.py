@@ -232,9 +232,9 @@ class Command:
         except SystemExit as e:
             return int(e.code or 0)
 
-    def know(self, **versions: str) -> None:
+    def know(self, seconds: float = 0.1, **versions: str) -> None:
         """Puts a baseline there in which all passed."""
-        tests = {f"test_x.py::test_{n}": Verdict("passed", 0.1) for n in "ab"}
+        tests = {f"test_x.py::test_{n}": Verdict("passed", seconds) for n in "ab"}
         record.write(Record(plan.versions() | versions, RAN, tests), record.PATH)
 
 
@@ -266,6 +266,13 @@ def test_command(command: Command) -> None:
     assert command("--fresh", "--only", "test_a") == 0
     assert command("--compare") == 1, "test_b is missing now"
     assert command("--sample", "1") == 0
+
+
+@pytest.mark.filterwarnings("error::tqdm.TqdmWarning")
+def test_the_bar_ends_at_its_end(command: Command) -> None:
+    command.know(seconds=0.12)  # whose sum, shares and all, is 0.44
+    command.flag.touch()
+    assert command() == 0
 
 
 def test_commands_that_make_no_sense(command: Command) -> None:
