@@ -23,7 +23,8 @@
 //
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
 // of several, none is charged and each runs again isolated (deaths.go). A lost stored
-// object is made again by its task (lineage.go, store.go). The core itself may be thrown
+// object is made again by its task (lineage.go, store.go), at once by a stream's that
+// waits for its readers (stream_again.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
 // reads them, and clients tell the rest (recover.go).
 //

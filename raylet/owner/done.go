@@ -91,10 +91,9 @@ func (c *Core) ran(t *taskRec, d *wire.Done) {
 
 // succeed accepts an attempt's results.
 func (c *Core) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
-	if t.x != nil && t.x.again {
-		t.x.again = false
+	if t.x != nil && (t.x.again || t.x.anew) {
 		c.dropResults(d)
-		c.requeue(t, false)
+		c.runAgain(t)
 		return
 	}
 	if t.nret == wire.Streaming {
@@ -145,13 +144,13 @@ func unsealed(t *taskRec, d *wire.Done) int {
 func (c *Core) lostResult(t *taskRec, d *wire.Done, i int) {
 	c.dropResults(d)
 	c.toStore(objectstore.Free{IDs: []ids.ObjectID{d.Task.Return(i)}}) // whatever it has: the next attempt is to make it
-	if c.charge(t) {
+	charge := c.charge
+	if t.nret == wire.Streaming {
+		charge = c.chargeLoss
+	}
+	if charge(t) {
 		c.stats.Lost++
-		if t.isCall() {
-			c.callAgain(t)
-		} else {
-			c.requeue(t, false)
-		}
+		c.runAgain(t)
 		return
 	}
 	c.fail(t, errs.New(errs.CodeObjectLost, "return %d of %s was lost by the store as it was made, and no retry is left", i, t.name()))

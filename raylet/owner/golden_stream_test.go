@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/wire"
 )
 
@@ -25,5 +27,81 @@ func TestAStreamWithoutEndIsEnded(t *testing.T) {
 	s.from(driver, &wire.StreamNext{Task: spec.ID})
 	if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || got[0].Result.Err == nil || got[0].Result.Err.Code != errs.CodeInvalid {
 		t.Errorf("its reader hears %v", got)
+	}
+}
+
+// heldUpStream is a stream of stored items, at most two ahead of its reader, that waits for it: two items are there, none was asked for.
+func heldUpStream(t *testing.T, retries int32) (*script, *wire.TaskSpec, ids.LeaseID) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "rows", NumReturns: wire.Streaming, MaxRetries: retries, Backpressure: 2})
+	l := s.grant(worker)
+	s.streamStored(spec, 1, 0, 2)
+	return s, spec, l
+}
+
+// streamStored has the worker make the items from i up to n.
+func (s *script) streamStored(spec *wire.TaskSpec, attempt, i, n uint32) {
+	s.t.Helper()
+	var all []Effect
+	for ; i < n; i++ {
+		s.from(worker, &wire.Seal{ID: spec.ID.Return(int(i)), Attempt: attempt, Size: 8},
+			&wire.StreamItem{Task: spec.ID, Attempt: attempt, Index: i, Result: stored()})
+		all = append(all, s.out...)
+	}
+	s.out = all
+}
+
+// An item is lost that an attempt has passed, which waits for its reader, who waits for the item: another attempt makes it again. So it is
+// with each of the items that lay in one spill file, though there are more of them than retries.
+func TestAStreamHeldUpMakesLostItemsAgain(t *testing.T) {
+	s, spec, l := heldUpStream(t, 1)
+	s.from(driver, &wire.StreamNext{Task: spec.ID}, &wire.StreamNext{Task: spec.ID, Index: 1})
+	s.from(driver, &wire.AddRef{ID: spec.ID.Return(0)}, &wire.AddRef{ID: spec.ID.Return(1)})
+	s.streamStored(spec, 1, 2, 4)
+	for i := range uint32(4) {
+		id := spec.ID.Return(int(i))
+		s.from(driver, &wire.Get{ID: id, Fetch: true})
+		s.step(FromStore{objectstore.Lost{ID: id, Client: driver}})
+		if got := sent[*wire.CancelTask](s, worker); len(got) != 1 {
+			t.Fatalf("item %d: the attempt that waits for its reader is told %d times to end", i, len(got))
+		}
+		s.failed(worker, l, wire.ExecTask{Spec: spec, Attempt: i + 1}, errs.New(errs.CodeCancelled, "its context ended"))
+		if x := s.executed(worker); x.Attempt != i+2 {
+			t.Fatalf("item %d: attempt %d follows", i, x.Attempt)
+		}
+		s.streamStored(spec, i+2, 0, 1)
+		if got := sent[*wire.StreamAck](s, worker); len(got) != 1 || got[0].Consumed != 2 {
+			t.Errorf("item %d: after its first item the producer hears %v", i, got)
+		}
+		s.streamStored(spec, i+2, 1, 4)
+		s.from(driver, &wire.Get{ID: id, Fetch: true})
+		if got := told[objectstore.PinForGet](s); len(got) != 1 {
+			t.Errorf("item %d is not there: %v", i, got)
+		}
+	}
+	id := spec.ID.Return(0) // made by an attempt that is not the last one
+	s.step(FromStore{objectstore.Lost{ID: id, Client: driver}})
+	s.failed(worker, l, wire.ExecTask{Spec: spec, Attempt: 5}, errs.New(errs.CodeCancelled, "its context ended"))
+	s.streamStored(spec, 6, 0, 4)
+	s.step(FromStore{objectstore.Lost{ID: id, Client: driver}}) // made by the last one: no retry is left
+	if got := sent[*wire.Resolved](s, driver); len(got) != 1 || got[0].Result.Err == nil || got[0].Result.Err.Code != errs.CodeReconstructionFailed {
+		t.Errorf("without a retry the reader hears %v", got)
+	}
+}
+
+// The seal of an item was lost on the way: the attempt that waits for the reader of it starts over, or fails without a retry.
+func TestAStreamHeldUpMissesASeal(t *testing.T) {
+	for _, retries := range []int32{0, 1} {
+		s := newScript(t, Config{})
+		spec := s.submit(&wire.TaskOptions{Func: "rows", NumReturns: wire.Streaming, MaxRetries: retries, Backpressure: 1})
+		s.grant(worker)
+		s.from(driver, &wire.StreamNext{Task: spec.ID})
+		s.from(worker, &wire.StreamItem{Task: spec.ID, Attempt: 1, Result: stored()})
+		if got := sent[*wire.CancelTask](s, worker); len(got) != 1 {
+			t.Errorf("%d retries: the attempt is told %d times to end", retries, len(got))
+		}
+		if got := sent[*wire.StreamItem](s, driver); (len(got) == 1 && got[0].Result.Err != nil) != (retries == 0) {
+			t.Errorf("%d retries: the reader hears %v", retries, got)
+		}
 	}
 }

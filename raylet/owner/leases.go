@@ -251,6 +251,9 @@ func (c *Core) requeue(t *taskRec, front bool) {
 		c.end(t, task.Cancel, c.cancelled(t))
 		return
 	}
+	if t.x != nil {
+		t.x.anew = false
+	}
 	t.unlist()
 	c.move(t, task.Requeue)
 	if front {

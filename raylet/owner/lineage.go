@@ -83,7 +83,8 @@ func (c *Core) remake(o *objRec) bool {
 	if t == nil || t.isCreation() {
 		return false
 	}
-	if t.state.Terminal() && !c.rerun(t) {
+	switch {
+	case t.nret == wire.Streaming && !c.lostItem(t, o), t.state.Terminal() && !c.rerun(t):
 		return false
 	}
 	ev := object.Remake
@@ -99,7 +100,14 @@ func (c *Core) remake(o *objRec) bool {
 
 // rerun starts a task again that had finished. That uses a retry, which bounds it.
 func (c *Core) rerun(t *taskRec) bool {
-	if t.flags&taskLineage == 0 || t.state != task.Finished || !c.charge(t) {
+	if t.flags&taskLineage == 0 || t.state != task.Finished {
+		return false
+	}
+	charge := c.charge
+	if t.nret == wire.Streaming {
+		charge = c.chargeLoss
+	}
+	if !charge(t) {
 		return false
 	}
 	c.stats.Reconstructed++
@@ -138,7 +146,7 @@ func (c *Core) cannotRemake(o *objRec) *errs.Error {
 		why = "its task " + t.state.String()
 	case t.flags&taskOnce != 0:
 		why = "its task has MaxRetries 0"
-	case t.flags&taskLineage == 0:
+	case t.flags&taskLineage == 0 && t.state.Terminal():
 		return c.unknown(o.id)
 	default:
 		why = "of its task's " + itoa(t.options().MaxRetries) + " retries none is left"

@@ -134,6 +134,7 @@ type extra struct {
 	promises []uint32 // of its spec, kept where that is paged out
 	unneeded int      // of them, given up
 	again    bool     // when it has ended it is to run once more: promises that were given up are needed
+	anew     bool     // a stream: its attempt was told to end, for another to begin
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }

@@ -63,12 +63,8 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case c.again(t, d):
-		if t.isCall() {
-			c.callAgain(t)
-			return
-		}
-		c.requeue(t, false)
+	case t.x.anew, c.again(t, d):
+		c.runAgain(t)
 	default:
 		if t.isCreation() && l != nil {
 			c.closeLease(l) // what the constructor left behind goes with the process' slot

@@ -126,6 +126,7 @@ func TestSimulationOfStreams(t *testing.T) {
 		"calm":     {},
 		"deaths":   {deaths: .08},
 		"losses":   {losses: .1},
+		"gets":     {losses: .2, deaths: .02, gets: true},
 		"rebuilds": {crash: .01},
 		"all":      {deaths: .04, losses: .05, crash: .005},
 	} {
@@ -142,6 +143,7 @@ type openStream struct {
 	args  []uint64
 	next  uint32
 	ended bool
+	reads bool // it gets an item before it asks for the next one
 }
 
 // open submits a task that streams.
@@ -162,7 +164,9 @@ func (p simPlan) runStreams(t *testing.T, seed uint64) {
 	var open []*openStream
 	for i := range 60 {
 		if i < 12 {
-			open = append(open, d.open())
+			s := d.open()
+			s.reads = p.gets
+			open = append(open, s)
 		}
 		for _, s := range open {
 			d.advance(s)
@@ -217,6 +221,12 @@ func (d *simDriver) leave(s *openStream) {
 func (d *simDriver) advance(s *openStream) bool {
 	if s.ended {
 		return false
+	}
+	if s.reads && s.next > 0 {
+		id := s.spec.ID.Return(int(s.next - 1))
+		if d.get(id); d.got[id] == (outcome{}) {
+			return true
+		}
 	}
 	k := wire.StreamNext{Task: s.spec.ID, Index: s.next}
 	m := d.items[k]

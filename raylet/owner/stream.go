@@ -23,6 +23,10 @@ type streamRec struct {
 	anyone   bool         // after a restart, among clients that do not tell: who reads it is not known
 	closed   bool
 	dirty    bool
+	attempt  uint32 // that announced the last item
+	sent     uint32 // items that it has announced
+	holes    bool   // an item may be missing that was there
+	owed     bool   // a run, without charge: see chargeLoss
 	waits    []streamWait
 }
 
@@ -126,10 +130,12 @@ func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 		c.setItem(o, m)
 	}
 	s.produced = max(s.produced, m.Index+1)
-	if m.Index < s.consumed || s.closed {
+	s.attempt, s.sent = m.Attempt, m.Index+1
+	if m.Index < t.told() || s.closed {
 		c.touchStream(t) // a further attempt, which does not know how far its readers are
 	}
 	c.wakeReaders(t)
+	c.lookForHoles(t)
 }
 
 func (c *Core) setItem(o *objRec, m *wire.StreamItem) {
@@ -140,6 +146,7 @@ func (c *Core) setItem(o *objRec, m *wire.StreamItem) {
 		c.resolve(o, &res, object.SetInline)
 	case wire.ResultStored: // its seal was lost on the way: missed at the end, and made again
 		c.dropItem(o.id, m)
+		o.rec.x.stream.holes = true
 	default:
 		res := errorResult(m.Result.Err)
 		c.logObject(o, res, m.Attempt)
@@ -360,7 +367,7 @@ func (c *Core) flushStreams() {
 		if !t.state.OnWorker() || t.lease == nil {
 			continue
 		}
-		n := s.consumed
+		n := t.told()
 		if s.closed {
 			n = math.MaxUint32 // nobody is waited for
 		}
