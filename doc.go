@@ -41,7 +41,11 @@
 // Go itself does not fail: what is wrong with a call is what Get of its reference says. All errors match a
 // sentinel of this package with errors.Is; *TaskError is what a function returned or
 // panicked with, with its causes. RegisterError carries a program's own sentinels
-// across processes.
+// across processes, RegisterErrorType its own types.
+//
+// A call of an actor that restarts fails with ErrActorUnavailable and may be made again; of one that is dead, with ErrActorDied.
+// No error is both. Neither is ErrWorkerCrashed, which is of tasks; the message says how the process ended. That of an actor whose
+// constructor failed, or that was killed for memory, wraps that.
 //
 // # Python
 //

@@ -2,13 +2,14 @@ package mobula
 
 import "mobula/internal/errs"
 
-// TaskError is the failure of a task as it arrives at the caller:
+// TaskError is the failure of a task as it arrives at the caller: its function returned an error or panicked, its process died or
+// was killed for memory, its time ran out, or it was cancelled. An error of an actor, an object or the runtime is none.
 //
 //	var te *mobula.TaskError
 //	if errors.As(err, &te) { log.Print(te.Name, te.Task, te.Stack) }
 //
 // Name is the function, Task the task, Stack the stack if it panicked or Python's traceback, and Unwrap gives the causes.
-type TaskError = errs.Error
+type TaskError = errs.TaskError
 
 // PythonError is the exception that a Python function raised:
 //
@@ -22,8 +23,8 @@ var (
 	ErrPython               = errs.ErrPython               // a Python function raised an exception; *PythonError has it; is also ErrTaskFailed
 	ErrPanic                = errs.ErrPanic                // the function panicked; is also ErrTaskFailed
 	ErrWorkerCrashed        = errs.ErrWorkerCrashed        // the worker process died and the task's retries are used up
-	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back
-	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again
+	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back; wraps what its constructor failed with
+	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again; is no other error
 	ErrObjectTooLarge       = errs.ErrObjectTooLarge       // larger than the whole store
 	ErrStoreFull            = errs.ErrStoreFull            // nothing can be spilled
 	ErrOutOfDisk            = errs.ErrOutOfDisk            // every spill directory is full or failing
@@ -63,3 +64,15 @@ var (
 // RegisterError makes a program's own sentinel survive the way from a task to its caller: errors.Is
 // matches it on both sides. Every binary registers the same names, at package level.
 func RegisterError(name string, sentinel error) { errs.RegisterSentinel(name, sentinel) }
+
+// RegisterErrorType makes a program's own error type survive the way from a task to its caller: errors.As gives a T with the
+// same fields on both sides, also of one that is wrapped in other errors, or wraps some.
+//
+//	type Overdraft struct { Account string; Missing int64 }
+//	func (e *Overdraft) Error() string { return fmt.Sprintf("%s is %d short", e.Account, e.Missing) }
+//	func init() { mobula.RegisterErrorType[*Overdraft]("bank/overdraft") }
+//
+// Register T as it is returned: a pointer where pointers are. Exported fields travel, or what MarshalBinary gives, to 64 KiB; a
+// larger error arrives as its text. A field of type error comes back as the error that it is across processes. It panics where a field
+// would be lost. Every binary registers the same names, at package level.
+func RegisterErrorType[T error](name string) { errs.RegisterType[T](name) }

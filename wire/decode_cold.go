@@ -54,7 +54,7 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindStopActor:
 		m := new(StopActor)
-		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor))
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restarts)
 		return m
 	case KindResume:
 		m := new(Resume)

@@ -93,6 +93,7 @@ func (e *encoder) messageStore(m Msg) bool {
 		e.bool(2, m.Abandon)
 	case *StopActor:
 		e.task(1, idOf(m.Actor))
+		e.bool(2, m.Restarts)
 	case *StreamAck:
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Consumed))

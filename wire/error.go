@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 	"unsafe"
@@ -65,17 +66,20 @@ func (w *errWriter) fields(e *encoder, x *errs.Error, depth int) {
 	e.string(3, w.cut(x.Name, maxErrName))
 	e.string(4, w.cut(x.Task, maxErrName))
 	e.string(5, w.cut(x.Stack, maxErrStack))
-	if depth == maxErrDepth {
-		return
+	data := x.Data
+	if len(data) > min(errs.MaxData, w.texts) {
+		data = nil // the text stays
 	}
+	w.texts -= len(data)
 	for _, c := range x.Cause {
-		if c == nil || w.causes == 0 {
+		if c == nil || w.causes == 0 || depth == maxErrDepth {
 			continue
 		}
 		at, ext := e.open(6)
 		w.fields(e, c, depth+1)
 		e.close(at, ext)
 	}
+	e.bytes(7, data)
 }
 
 func (w *errWriter) cut(s string, most int) string {
@@ -119,6 +123,8 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
 			x.Task = c.string()
 		case 5<<3 | wtBytes:
 			x.Stack = c.string()
+		case 7<<3 | wtBytes:
+			x.Data = bytes.Clone(c.bytes())
 		case 6<<3 | wtBytes:
 			sub := c.bytes()
 			if depth == maxErrDepth || *left == 0 {

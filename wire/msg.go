@@ -259,7 +259,10 @@ type CancelTask struct {
 }
 
 // StopActor ends an actor instance.
-type StopActor struct{ Actor ids.ActorID }
+type StopActor struct {
+	Actor    ids.ActorID
+	Restarts bool // another instance follows
+}
 
 // Drain tells a worker to finish what it runs and exit.
 type Drain struct{}

@@ -28,7 +28,7 @@ type actor struct {
 // has run wait for it.
 func (e *Executor) newActor(spec *wire.TaskSpec) {
 	id := ids.ActorID(spec.ID)
-	e.stopActor(id) // an earlier attempt's, if there is one
+	e.stopActor(id, true) // an earlier attempt's, if there is one
 	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane), log: e.log.Warn,
 		grace: func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(context.WithoutCancel(e.cfg.Base), e.cfg.StopGrace)
@@ -56,13 +56,18 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	defer e.mu.Unlock()
 	a := e.actors[spec.Actor]
 	if a == nil {
-		return nil, errs.New(errs.CodeActorDied, "actor %v is not in this worker: it was stopped or its creation failed", spec.Actor)
+		return nil, notHere(spec.Actor)
 	}
 	l := a.groups[spec.Opts.Group]
 	if l == nil {
 		return nil, errs.New(errs.CodeInvalid, "actor %v (%s) has no concurrency group %q: name it when the actor is created", a.id, a.name, spec.Opts.Group)
 	}
 	return l, nil
+}
+
+// notHere is the error of a call that came when its actor had been stopped here: whether for good its owner says.
+func notHere(id ids.ActorID) *errs.Error {
+	return errs.New(errs.CodeActorUnavailable, "actor %v is not in this worker any more", id)
 }
 
 // actorMade lets the calls start.
@@ -115,8 +120,11 @@ func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
 
 // stopActor ends an instance: queued calls fail, running ones are cancelled, and when
 // they have returned the instance is closed.
-func (e *Executor) stopActor(id ids.ActorID) {
+func (e *Executor) stopActor(id ids.ActorID, restarts bool) {
 	why := errs.New(errs.CodeActorDied, "actor %v was stopped", id)
+	if restarts {
+		why = errs.New(errs.CodeActorUnavailable, "actor %v was stopped, to restart", id)
+	}
 	a := e.removeActor(id, why)
 	if a == nil {
 		return

@@ -132,7 +132,7 @@ func TestCallsWaitForTheCreation(t *testing.T) {
 		if failing {
 			after := p.call(ids.ActorID(create.Spec.ID), p.handle("m", wire.TaskActorCall, ok))
 			p.exec(1, after)
-			if d := p.done(after.Spec.ID); !errors.Is(d.Err, errs.ErrActorDied) {
+			if d := p.done(after.Spec.ID); !errors.Is(d.Err, errs.ErrActorUnavailable) {
 				t.Errorf("a call after the failure gave %v", d.Err)
 			}
 		}
@@ -141,6 +141,11 @@ func TestCallsWaitForTheCreation(t *testing.T) {
 
 func TestStopActor(t *testing.T) {
 	for _, panics := range []bool{false, true} {
+		restarts := panics
+		want := errs.CodeActorDied
+		if restarts {
+			want = errs.CodeActorUnavailable
+		}
 		p := newPeer(t, Config{})
 		c := &counter{stopped: make(chan struct{}), panics: panics}
 		a := p.create(1, p.counter(c))
@@ -149,16 +154,17 @@ func TestStopActor(t *testing.T) {
 		running, queued := p.call(a, slow), p.call(a, slow)
 		p.exec(1, running, queued)
 		<-started
-		p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a}})
+		p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a, Restarts: restarts}})
 		for _, task := range []wire.ExecTask{running, queued} {
-			if d := p.done(task.Spec.ID); !errors.Is(d.Err, errs.ErrActorDied) {
-				t.Errorf("got %v", d.Err)
+			d := p.done(task.Spec.ID)
+			if d.Err == nil || d.Err.Code != want || errors.Is(d.Err, errs.ErrActorDied) && errors.Is(d.Err, errs.ErrActorUnavailable) {
+				t.Errorf("restarts %v: got %v", restarts, d.Err)
 			}
 		}
 		<-c.stopped // after the running call has returned
 		after := p.call(a, slow)
 		p.exec(1, after)
-		if d := p.done(after.Spec.ID); !errors.Is(d.Err, errs.ErrActorDied) {
+		if d := p.done(after.Spec.ID); !errors.Is(d.Err, errs.ErrActorUnavailable) {
 			t.Errorf("a call after the stop gave %v", d.Err)
 		}
 	}

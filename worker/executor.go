@@ -87,7 +87,7 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 		case *wire.CancelTask:
 			e.cancel(m)
 		case *wire.StopActor:
-			e.stopActor(m.Actor)
+			e.stopActor(m.Actor, m.Restarts)
 		case *wire.Resume:
 			e.resume(m.Task)
 		case *wire.StreamAck:
@@ -132,7 +132,7 @@ func (e *Executor) execActor(lease ids.LeaseID, tasks []wire.ExecTask, now int64
 	case wire.TaskActorCall:
 		l, err := e.group(spec)
 		if err == nil && !l.push(lease, tasks, now) {
-			err = errs.New(errs.CodeActorDied, "actor %v was stopped", spec.Actor)
+			err = notHere(spec.Actor)
 		}
 		if err != nil {
 			for i := range tasks {

@@ -22,7 +22,9 @@ func (r *runner) failed(err error) *errs.Error {
 	case errors.Is(cause, errs.ErrCancelled):
 		out.Code = errs.CodeCancelled
 	case errors.Is(cause, errs.ErrActorDied):
-		out.Code = errs.CodeActorDied
+		out.Code, out.Cause = errs.CodeActorDied, nil
+	case errors.Is(cause, errs.ErrActorUnavailable):
+		out.Code, out.Cause = errs.CodeActorUnavailable, nil
 	}
 	return out
 }

@@ -10,7 +10,9 @@ import (
 
 var users struct { // guarded by mu; written while packages initialise
 	mu     sync.RWMutex
-	byName map[string]error
+	byName map[string]error // sentinels
+	types  map[string]*userType
+	byType map[reflect.Type]*userType
 }
 
 // RegisterSentinel makes an application's sentinel survive the trip: an error that
@@ -23,7 +25,7 @@ func RegisterSentinel(name string, sentinel error) {
 	}
 	users.mu.Lock()
 	defer users.mu.Unlock()
-	if old, ok := users.byName[name]; ok && old != sentinel {
+	if old, ok := users.byName[name]; ok && old != sentinel || users.types[name] != nil {
 		panic(fmt.Sprintf("errs: sentinel name %q is registered twice", name))
 	}
 	if users.byName == nil {
@@ -41,21 +43,35 @@ func userSentinel(name string) error {
 const maxDepth = 16 // of a chain of causes; what is deeper is folded into the message
 
 // From turns any error into one that can cross a border, keeping every sentinel of
-// this package and every registered one that it matches. From(nil) is nil.
+// this package and every registered one that it matches, and every error of a registered type. From(nil) is nil.
 func From(err error) *Error { return from(err, 0) }
 
 func from(err error, depth int) *Error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*Error); ok {
+	switch e := err.(type) {
+	case *Error:
 		return e
+	case *TaskError:
+		return e.err
 	}
 	out := &Error{Msg: err.Error()}
-	out.Code, out.Name = codeOf(err)
+	inner := causes(err)
+	if t := typeOf(err); t != nil {
+		if data, cause, ok := t.encode(err); ok {
+			out.Code, out.Name, out.Data = CodeUser, t.name, data
+			if cause != nil {
+				inner = []error{cause}
+			}
+		}
+	}
+	if out.Code == CodeUnknown {
+		out.Code, out.Name = codeOf(err)
+	}
 	if depth < maxDepth {
-		for _, c := range causes(err) {
-			if w := from(c, depth+1); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0) {
+		for _, c := range inner {
+			if w := from(c, depth+1); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0 || out.Data != nil) {
 				out.Cause = append(out.Cause, w)
 			}
 		}

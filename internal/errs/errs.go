@@ -47,7 +47,7 @@ const (
 	CodeReturnMismatch
 	CodeSegmentUnavailable
 	CodeComponentFailed
-	CodeUser // an application's own registered sentinel, named in Error.Name
+	CodeUser // an application's own registered sentinel or type, named in Error.Name
 	CodeDisconnected
 	CodeBacklog
 	CodeNoNode
@@ -154,10 +154,11 @@ var table = [codeEnd]row{
 type Error struct {
 	Code  Code
 	Msg   string   // one line: what was wrong, with which value, and what to do
-	Name  string   // CodeTaskFailed: the function; CodeUser: the registered sentinel's name; CodePython: see PythonError
+	Name  string   // CodeTaskFailed: the function; CodeUser: the registered name; CodePython: see PythonError
 	Task  string   // the task it happened in, if any
 	Stack string   // the stack of a panic, or the traceback of a Python function; else empty
 	Cause []*Error // what it wraps; more than one for joined errors
+	Data  []byte   // CodeUser: the value of a registered type, as CBOR; nil of a sentinel
 }
 
 // New makes an *Error with a formatted message.
@@ -180,6 +181,9 @@ func (e *Error) Error() string {
 
 func (e *Error) sentinel() error {
 	if e.Code == CodeUser {
+		if e.Data != nil {
+			return nil
+		}
 		return userSentinel(e.Name)
 	}
 	if int(e.Code) < len(table) {
@@ -191,7 +195,7 @@ func (e *Error) sentinel() error {
 // Is matches the sentinel of the code and of every broader one.
 func (e *Error) Is(target error) bool {
 	if e.Code == CodeUser {
-		return userSentinel(e.Name) == target
+		return e.Data == nil && userSentinel(e.Name) == target
 	}
 	for c := e.Code; c != CodeUnknown && int(c) < len(table); c = table[c].broader {
 		if table[c].sentinel == target || (table[c].also != nil && table[c].also == target) {
@@ -201,11 +205,14 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// Unwrap gives the causes.
+// Unwrap gives the causes; before them, of an error of a registered type, that error itself.
 func (e *Error) Unwrap() []error {
-	out := make([]error, len(e.Cause))
-	for i, c := range e.Cause {
-		out[i] = c
+	out := make([]error, 0, len(e.Cause)+1)
+	if err := e.typed(); err != nil {
+		out = append(out, err)
+	}
+	for _, c := range e.Cause {
+		out = append(out, c)
 	}
 	return out
 }

@@ -20,13 +20,24 @@ func (e *PythonError) Error() string { return e.Message }
 // IsA tells whether an except clause of that class would take the exception.
 func (e *PythonError) IsA(class string) bool { return slices.Contains(e.Classes, class) }
 
-// As gives an exception of a Python function as a *PythonError, with the traceback that the
-// failed task's error has.
+// As gives the error of a task as a *TaskError, and an exception of a Python function as a *PythonError, with the
+// traceback that the failed task's error has.
 func (e *Error) As(target any) bool {
-	p, ok := target.(**PythonError)
-	if !ok {
-		return false
+	switch p := target.(type) {
+	case **TaskError:
+		t := e.task()
+		if t == nil {
+			return false
+		}
+		*p = t
+		return true
+	case **PythonError:
+		return e.python(p)
 	}
+	return false
+}
+
+func (e *Error) python(p **PythonError) bool {
 	cause := e
 	if e.Code == CodeTaskFailed && len(e.Cause) > 0 {
 		cause = e.Cause[0]

@@ -17,6 +17,8 @@ from __future__ import annotations
 import concurrent.futures
 from typing import Any, ClassVar, Optional
 
+import cbor2
+
 from . import _exception_parts
 
 
@@ -266,9 +268,29 @@ class ComponentFailedError(MobulaError):
 
 
 class UserError(MobulaError):
-    """A sentinel that a Go program registered; ``name`` is its name."""
+    """A sentinel or an error type that a Go program registered; ``name`` is its name.
+
+    ``fields`` has what an error of a type carries, as plain data; None of a sentinel.
+    """
 
     code = 35
+    data: bytes = b""  # the value of an error of a type, as CBOR
+
+    @property
+    def fields(self) -> Any:
+        return cbor2.loads(self.data) if self.data else None
+
+    def again(self) -> "MobulaError":
+        return _remake_user(self.data, *self._said(), self.task, self.stack, self.causes)
+
+    def __reduce__(self) -> Any:
+        return _remake_user, (self.data, *self._said(), self.task, self.stack, self.causes)
+
+
+def _remake_user(data: bytes, message: str, name: str, task: str, stack: str, causes: tuple[MobulaError, ...]) -> UserError:
+    out = UserError(message, name=name, task=task, stack=stack, causes=causes)
+    out.data = data
+    return out
 
 
 class DisconnectedError(MobulaError, ConnectionError):

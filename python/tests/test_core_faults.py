@@ -176,6 +176,19 @@ def test_c12_calls_during_a_restart_are_told_so(node: Any, dir: str) -> None:
     assert size(dir, "lives") == 3
 
 
+def test_an_actors_error_says_one_thing(node: Any, dir: str) -> None:
+    """That it restarts, or that it is dead: neither the error nor its causes are another's."""
+    def tree(e: x.MobulaError) -> list[x.MobulaError]:
+        return [e] + [d for c in e.causes for d in tree(c)]
+
+    for again, want in ((1, x.ActorUnavailableError), (0, x.ActorDiedError)):
+        a = Phoenix.options(max_restarts=again).remote(within(dir, str(again)))
+        with pytest.raises(want) as crash:
+            get(a.die.remote())
+        assert {type(e) for e in tree(crash.value)} == {want}
+        assert "signal" in str(crash.value)  # how its process ended
+
+
 def test_c14_kill_ends_an_actor_and_its_calls(node: Any, dir: str) -> None:
     a = Keeper.options(name="keeper").remote()
     pid = get(a.pid.remote())

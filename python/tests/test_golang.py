@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import pickle
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,11 @@ def test_errors_of_go_are_of_the_exception_tree(node: Any) -> None:
         get(fail.remote("own"))
     assert isinstance(own.value, x.TaskError)
     assert isinstance(own.value.cause, x.UserError) and own.value.cause.name == "kernels/negative"
+    with pytest.raises(x.UserError, match="no row 7 in t") as typed:
+        get(fail.remote("typed"))
+    cause = typed.value.cause
+    for c in (cause, pickle.loads(pickle.dumps(cause))):
+        assert isinstance(c, x.UserError) and c.name == "kernels/missing" and c.fields == {"Row": 7, "Table": "t"}
     with pytest.raises(x.NotFoundError, match="looking up"):
         get(fail.remote("sentinel"))
     with pytest.raises(x.PanicError, match="out of luck") as panic:

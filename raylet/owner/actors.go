@@ -206,7 +206,7 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 	a.cause = err
 	c.moveActor(a, actor.Die)
 	c.stats.ActorsDied++
-	c.returnCalls(a, c.stopInstance(a), err)
+	c.returnCalls(a, c.stopInstance(a, false), err)
 	c.failQueued(a)
 	if a.rec == nil {
 		c.toRegistry(LocateActor{Actor: a.id, Done: true})
@@ -222,14 +222,14 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 }
 
 // stopInstance ends an actor's life on its worker, if it has one, and gives the calls that
-// were there.
-func (c *Core) stopInstance(a *actorRec) []*taskRec {
+// were there. The calls of other jobs the worker tells itself whether another instance follows.
+func (c *Core) stopInstance(a *actorRec, restarts bool) []*taskRec {
 	l := a.lease
 	if l == nil {
 		return nil
 	}
 	a.lease = nil
-	c.toClient(l.worker, &wire.StopActor{Actor: a.id})
+	c.toClient(l.worker, &wire.StopActor{Actor: a.id, Restarts: restarts})
 	c.giveBackFetching(l)
 	calls := l.lane.drain()
 	l.out = nil
@@ -287,13 +287,12 @@ func (c *Core) killActor(id ids.ActorID, restart bool) {
 	if a.state != actor.Alive {
 		return // it is on its way up
 	}
-	calls := c.stopInstance(a)
 	if !c.useRestart(a) {
 		c.die(a, err)
-		c.returnCalls(a, calls, err)
 		return
 	}
-	c.restart(a, calls, err)
+	err.Code, err.Msg = errs.CodeActorUnavailable, err.Msg+", to restart"
+	c.restart(a, c.stopInstance(a, true), err)
 }
 
 func (c *Core) killActorWith(a *actorRec, err *errs.Error) {
@@ -303,7 +302,7 @@ func (c *Core) killActorWith(a *actorRec, err *errs.Error) {
 }
 
 func (c *Core) actorDied(a *actorRec, err *errs.Error) *errs.Error {
-	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: []*errs.Error{err}}
+	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: because(err)}
 	e.Msg = "actor " + a.id.String() + " (" + a.opts.Func + ") lost its process after " + itoa(a.restarts) + " of " + itoa(a.opts.MaxRestarts) + " restarts: " + err.Error()
 	return e
 }

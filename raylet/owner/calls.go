@@ -338,7 +338,7 @@ func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
 func (c *Core) callDied(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is dead"}
 	if a.cause != nil {
-		e.Name, e.Cause = a.cause.Name, []*errs.Error{a.cause}
+		e.Name, e.Cause = a.cause.Name, because(a.cause)
 		e.Msg += ": " + a.cause.Error()
 	}
 	return e
@@ -347,9 +347,24 @@ func (c *Core) callDied(a *actorRec) *errs.Error {
 func (c *Core) unavailable(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorUnavailable, Task: a.id.String(), Msg: "actor " + a.id.String() + " is restarting; the call may be made again"}
 	if a.cause != nil {
-		e.Cause = []*errs.Error{a.cause}
+		e.Name = a.cause.Name
+		e.Msg += ": " + a.cause.Error()
 	}
 	return e
+}
+
+// because gives what the error of a dead actor wraps: what its program did, or what it was ended for. That its process or a
+// connection is gone the message tells: ErrWorkerCrashed is of tasks, and what is lost or unavailable may come back.
+func because(err *errs.Error) []*errs.Error {
+	switch err.Code {
+	case errs.CodeWorkerCrashed, errs.CodeDisconnected, errs.CodeActorUnavailable, errs.CodeUnknown:
+		var out []*errs.Error
+		for _, c := range err.Cause {
+			out = append(out, because(c)...)
+		}
+		return out
+	}
+	return []*errs.Error{err}
 }
 
 // callerGone lets nothing wait for a call that a client would have sent.

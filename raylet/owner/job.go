@@ -19,7 +19,7 @@ func (c *Core) endJob(err *errs.Error) {
 	c.orphan = true
 	why := errs.New(errs.CodeActorDied, "the driver of job %v is gone", c.cfg.Job)
 	if err != nil {
-		why.Cause = []*errs.Error{err}
+		why.Cause = because(err)
 	}
 	for _, id := range c.actorIDs() {
 		if a := c.actors[id]; a != nil && a.rec != nil && !a.opts.Detached {

@@ -63,6 +63,11 @@ func (c *Core) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
+	case t.isCall() && d.Err.Code == errs.CodeActorUnavailable:
+		if a := t.actor; l != nil && a.rec == nil && a.lease == l { // it was stopped there; its owner says what becomes of it
+			c.foreignMoved(a, d.Err)
+		}
+		c.callLost(t.actor, t, d.Err)
 	case t.x.anew, c.again(t, d):
 		c.runAgain(t)
 	default:

@@ -775,6 +775,7 @@ type Error struct {
 	Task          string                 `protobuf:"bytes,4,opt,name=task,proto3" json:"task,omitempty"`
 	Stack         string                 `protobuf:"bytes,5,opt,name=stack,proto3" json:"stack,omitempty"`
 	Cause         []*Error               `protobuf:"bytes,6,rep,name=cause,proto3" json:"cause,omitempty"`
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // of an error of a type that a Go program registered under name: its value, as CBOR
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +848,13 @@ func (x *Error) GetStack() string {
 func (x *Error) GetCause() []*Error {
 	if x != nil {
 		return x.Cause
+	}
+	return nil
+}
+
+func (x *Error) GetData() []byte {
+	if x != nil {
+		return x.Data
 	}
 	return nil
 }
@@ -3058,6 +3066,7 @@ func (x *CancelTask) GetAbandon() bool {
 type StopActor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Restarts      bool                   `protobuf:"varint,2,opt,name=restarts,proto3" json:"restarts,omitempty"` // another instance follows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3097,6 +3106,13 @@ func (x *StopActor) GetActor() []byte {
 		return x.Actor
 	}
 	return nil
+}
+
+func (x *StopActor) GetRestarts() bool {
+	if x != nil {
+		return x.Restarts
+	}
+	return false
 }
 
 type Drain struct {
@@ -4094,14 +4110,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x15.mobula.v1.ResultKindR\x04kind\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\"\n" +
-	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\x93\x01\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\xa7\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\tR\x04task\x12\x14\n" +
 	"\x05stack\x18\x05 \x01(\tR\x05stack\x12&\n" +
-	"\x05cause\x18\x06 \x03(\v2\x10.mobula.v1.ErrorR\x05cause\"X\n" +
+	"\x05cause\x18\x06 \x03(\v2\x10.mobula.v1.ErrorR\x05cause\x12\x12\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"X\n" +
 	"\fTraceContext\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x17\n" +
 	"\aspan_id\x18\x02 \x01(\fR\x06spanId\x12\x14\n" +
@@ -4272,9 +4289,10 @@ const file_mobula_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
-	"\aabandon\x18\x02 \x01(\bR\aabandon\"!\n" +
+	"\aabandon\x18\x02 \x01(\bR\aabandon\"=\n" +
 	"\tStopActor\x12\x14\n" +
-	"\x05actor\x18\x01 \x01(\fR\x05actor\"\a\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x1a\n" +
+	"\brestarts\x18\x02 \x01(\bR\brestarts\"\a\n" +
 	"\x05Drain\"\x1c\n" +
 	"\x06Resume\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\";\n" +

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Iterable, Iterator, Optional
 
-from ..exceptions import BY_CODE, MobulaError, NotEncodableError, ProtocolError
+from ..exceptions import BY_CODE, MobulaError, NotEncodableError, ProtocolError, UserError
 from .messages import ERROR, FIELDS, KIND_OF, KINDS, MAX_FRAME, Arg, Error, Result, TraceContext, Times, Extent, Value
 
 HEADER = struct.Struct("<2sBBI")
@@ -243,7 +243,10 @@ def from_wire(e: Optional[Error]) -> MobulaError:
     if e is None:
         return MobulaError("it failed, and the node did not say why")
     cls = BY_CODE.get(e.code, MobulaError)
-    return cls(e.msg, name=e.name, task=e.task, stack=e.stack, causes=tuple(from_wire(c) for c in e.cause))
+    out = cls(e.msg, name=e.name, task=e.task, stack=e.stack, causes=tuple(from_wire(c) for c in e.cause))
+    if isinstance(out, UserError):
+        out.data = e.data
+    return out
 
 
 def to_wire(x: BaseException, depth: int = 0) -> Error:
@@ -251,7 +254,7 @@ def to_wire(x: BaseException, depth: int = 0) -> Error:
     if isinstance(x, MobulaError):
         message, name = x._said()
         e = Error(code=type(x).code, msg=_cut(message, _MAX_LINE), name=_cut(name, _MAX_NAME), task=x.task,
-                  stack=_cut(x.stack, _MAX_STACK))
+                  stack=_cut(x.stack, _MAX_STACK), data=x.data if isinstance(x, UserError) else b"")
         if depth < _MAX_DEPTH:
             e.cause = [to_wire(c, depth + 1) for c in x.causes[:8]]
         return e

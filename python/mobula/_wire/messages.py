@@ -48,6 +48,7 @@ class Error:
     task: str = ""
     stack: str = ""
     cause: list["Error"] = field(default_factory=list)
+    data: bytes = b""
 
 
 @dataclass(slots=True)
@@ -320,6 +321,7 @@ class CancelTask:
 @dataclass(slots=True)
 class StopActor:
     actor: bytes = b""
+    restarts: bool = False
 
 
 @dataclass(slots=True)
@@ -444,7 +446,7 @@ KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 _TYPES: dict[type[Any], str] = {
     Value: "y y *y",
     Extent: "u u u",
-    Error: "u t t t t *Error",
+    Error: "u t t t t *Error y",
     Result: "u Value u Error",
     TraceContext: "y y u",
     Resource: "t s",
@@ -479,7 +481,7 @@ _TYPES: dict[type[Any], str] = {
     Credit: "s",
     Exec: "u *ExecTask",
     CancelTask: "y b",
-    StopActor: "y",
+    StopActor: "y b",
     Drain: "",
     Resume: "y",
     StreamAck: "y u",

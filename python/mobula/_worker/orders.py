@@ -8,7 +8,7 @@ from typing import Optional
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Work
-from ..exceptions import ActorDiedError, DeadlineError, MobulaError, TaskCancelledError
+from ..exceptions import ActorDiedError, ActorUnavailableError, DeadlineError, MobulaError, TaskCancelledError
 from .actor import Actor
 from .executor import Executor
 
@@ -51,7 +51,7 @@ class Orders:
     def _dispatch(self, w: Work) -> None:
         a = self._executor.actor
         if a is None or a.id != w.actor:
-            self._executor.refuse(w, ActorDiedError(f"actor {w.actor.hex()} is not in this worker"))
+            self._executor.refuse(w, ActorUnavailableError(f"actor {w.actor.hex()} is not in this worker any more"))
         else:
             a.dispatch(w)
 
@@ -96,7 +96,9 @@ class Orders:
         a = e.actor
         if a is None or a.id != s.actor:
             return
-        why = ActorDiedError(f"actor {s.actor.hex()} was stopped")
+        why: MobulaError = ActorDiedError(f"actor {s.actor.hex()} was stopped")
+        if s.restarts:
+            why = ActorUnavailableError(f"actor {s.actor.hex()} was stopped, to restart")
         a.fail(why)
         for call in list(e.calls.values()):
             if call.work.kind == m.ACTOR_CALL:

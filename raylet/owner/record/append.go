@@ -211,6 +211,7 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 	for _, cause := range e.Cause {
 		b = appendError(b, 6, cause, depth+1)
 	}
+	b = putBytes(b, 7, e.Data)
 	return shut(b, at)
 }
 

@@ -220,6 +220,8 @@ func parseError(b []byte, depth int) (*errs.Error, error) {
 			if cause, err = parseError(f.b, depth+1); err == nil {
 				e.Cause = append(e.Cause, cause)
 			}
+		case 7:
+			e.Data = f.copied()
 		}
 		return err
 	})

@@ -24,6 +24,7 @@ var errNegative = errors.New("negative")
 
 func init() {
 	mobula.RegisterError("kernels/negative", errNegative)
+	mobula.RegisterErrorType[*missing]("kernels/missing")
 
 	mobula.Register2("math/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
 	mobula.Register1("kernels/echo", func(_ context.Context, v any) (any, error) { return v, nil })
@@ -119,10 +120,20 @@ func (c *counter) inc(_ context.Context, by int) (int, error) {
 	return c.n, nil
 }
 
+// missing is an error type of the program's own.
+type missing struct {
+	Row   int
+	Table string
+}
+
+func (m *missing) Error() string { return fmt.Sprintf("no row %d in %s", m.Row, m.Table) }
+
 func fail(_ context.Context, how string) (int, error) {
 	switch how {
 	case "own":
 		return 0, fmt.Errorf("looking up %q: %w", how, errNegative)
+	case "typed":
+		return 0, fmt.Errorf("looking up %q: %w", how, &missing{Row: 7, Table: "t"})
 	case "sentinel":
 		return 0, fmt.Errorf("looking up %q: %w", how, mobula.ErrNotFound)
 	case "panic":

@@ -1,0 +1,154 @@
+package errs
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"reflect"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// userType is an application's registered error type.
+type userType struct {
+	name  string
+	typ   reflect.Type // as in the error's interface: T or *T
+	inner int          // the field of type error, set from the cause; -1: none
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// RegisterType makes an application's error type survive the trip: an error of that type, or wrapped in others, is of
+// that type again on the other side, for errors.As and for its own Is method. Both sides register the same name, while their
+// packages initialise. What travels are exported fields, as CBOR, or what MarshalBinary gives; a field of type error is the cause.
+// It panics where that could not work: the name is taken by another type, or a field would be lost.
+func RegisterType[T error](name string) {
+	t := userType{name: name, typ: reflect.TypeFor[T](), inner: -1}
+	if err := t.check(); err != nil {
+		panic(fmt.Sprintf("errs: error type %q (%v): %v", name, t.typ, err))
+	}
+	users.mu.Lock()
+	defer users.mu.Unlock()
+	if old, ok := users.types[name]; ok && old.typ != t.typ || users.byName[name] != nil {
+		panic(fmt.Sprintf("errs: error name %q is registered twice", name))
+	}
+	if old, ok := users.byType[t.typ]; ok && old.name != name {
+		panic(fmt.Sprintf("errs: error type %v is registered as %q and as %q", t.typ, old.name, name))
+	}
+	if users.types == nil {
+		users.types, users.byType = make(map[string]*userType), make(map[reflect.Type]*userType)
+	}
+	users.types[name], users.byType[t.typ] = &t, &t
+}
+
+// value is the type that is encoded: that which a pointer type points to.
+func (t *userType) value() reflect.Type {
+	if t.typ.Kind() == reflect.Pointer {
+		return t.typ.Elem()
+	}
+	return t.typ
+}
+
+// check finds the field with the cause, and what would be lost on the way.
+func (t *userType) check() error {
+	v := t.value()
+	switch {
+	case t.typ.Kind() == reflect.Interface:
+		return fmt.Errorf("it is an interface: register the types that implement it")
+	case v == reflect.TypeFor[Error](), v == reflect.TypeFor[TaskError](), v == reflect.TypeFor[PythonError]():
+		return fmt.Errorf("it is the runtime's own")
+	case t.marshals(), v.Kind() != reflect.Struct:
+		return nil
+	}
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.Type == errorType && f.IsExported() && t.inner < 0:
+			t.inner = i
+		case f.Type == errorType && f.IsExported():
+			return fmt.Errorf("it has more than one field of type error: give it MarshalBinary and UnmarshalBinary")
+		case !f.IsExported() && f.Type.Size() > 0:
+			return fmt.Errorf("its field %s would be lost: export it, or give the type MarshalBinary and UnmarshalBinary", f.Name)
+		}
+	}
+	return nil
+}
+
+// marshals tells whether the type encodes itself.
+func (t *userType) marshals() bool {
+	p := reflect.PointerTo(t.value())
+	return p.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()) && p.Implements(reflect.TypeFor[encoding.BinaryUnmarshaler]())
+}
+
+// typeOf is the registered type of an error, or nil.
+func typeOf(err error) *userType {
+	users.mu.RLock()
+	defer users.mu.RUnlock()
+	return users.byType[reflect.TypeOf(err)]
+}
+
+func typeNamed(name string) *userType {
+	users.mu.RLock()
+	defer users.mu.RUnlock()
+	return users.types[name]
+}
+
+// encode gives the bytes that stand for an error of the type, and the cause in its field. A type's own methods are the
+// program's code: they may panic.
+func (t *userType) encode(err error) (data []byte, cause error, ok bool) {
+	defer func() {
+		if recover() != nil {
+			data, cause, ok = nil, nil, false
+		}
+	}()
+	v := reflect.ValueOf(err)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil, nil, false
+		}
+		v = v.Elem()
+	}
+	own := reflect.New(v.Type())
+	own.Elem().Set(v)
+	if t.inner >= 0 {
+		f := own.Elem().Field(t.inner)
+		cause, _ = f.Interface().(error)
+		f.SetZero()
+	}
+	data, failed := cbor.Marshal(own.Interface())
+	return data, cause, failed == nil && len(data) <= MaxData
+}
+
+// MaxData bounds the bytes of a registered type's value; a larger one travels as its text.
+const MaxData = 64 << 10
+
+// decode makes the error again; nil where it cannot be.
+func (t *userType) decode(data []byte, causes []*Error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = nil
+		}
+	}()
+	p := reflect.New(t.value())
+	if err := cbor.NewDecoder(bytes.NewReader(data)).Decode(p.Interface()); err != nil {
+		return nil
+	}
+	if t.inner >= 0 && len(causes) > 0 {
+		p.Elem().Field(t.inner).Set(reflect.ValueOf(error(causes[0])))
+	}
+	if t.typ.Kind() != reflect.Pointer {
+		p = p.Elem()
+	}
+	err, _ = p.Interface().(error)
+	return err
+}
+
+// typed is the error of the program's own type that e stands for; nil: none, or not of this program.
+func (e *Error) typed() error {
+	if e.Code != CodeUser || len(e.Data) == 0 {
+		return nil
+	}
+	if t := typeNamed(e.Name); t != nil {
+		return t.decode(e.Data, e.Cause)
+	}
+	return nil
+}
