@@ -27,7 +27,8 @@ type nodeConfig struct {
 	Store    uint64
 	StoreDir string
 	Spill    []string
-	Env      []string // its workers' too
+	Env      []string // its own, beside the test's
+	UID      uint32   // whose it is; 0: the test's
 }
 
 // nodeMain runs the node, if this process is to be one.
@@ -83,6 +84,9 @@ func launch(t *testing.T, c nodeConfig) (*nodeProcess, error) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
 	cmd.Env = append(append(os.Environ(), nodeEnv+"="+string(text)), c.Env...)
 	cmd.Stderr = os.Stderr
+	if c.UID != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: c.UID, Gid: c.UID}}
+	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

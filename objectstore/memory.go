@@ -4,9 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
@@ -67,7 +66,7 @@ func openMemory(cfg segment.Config) (*Memory, error) {
 }
 
 func openIndex(path string, size uint64) (*index.Index, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := safefs.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "open index: %v", err)
 	}

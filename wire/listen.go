@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // maxPath is the longest socket path that Linux takes, in bytes.
@@ -71,18 +71,14 @@ func checkPath(path string) error {
 
 // privateDir makes dir, or checks that it is this user's alone.
 func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := safefs.MakeDir(dir); err != nil {
 		return errs.New(errs.CodePermission, "directory of the node's socket: %v", err)
 	}
 	fi, err := os.Stat(dir)
 	if err != nil {
 		return errs.New(errs.CodePermission, "directory of the node's socket: %v", err)
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	switch {
-	case ok && st.Uid != uint32(os.Geteuid()):
-		return errs.New(errs.CodePermission, "%s, the directory of the node's socket, belongs to user %d, this process runs as %d", dir, st.Uid, os.Geteuid())
-	case fi.Mode().Perm()&0o077 != 0:
+	if fi.Mode().Perm()&0o077 != 0 {
 		return errs.New(errs.CodePermission, "%s, the directory of the node's socket, has mode %04o: run chmod 700 on it, or choose another", dir, fi.Mode().Perm())
 	}
 	return nil
@@ -129,7 +125,7 @@ func removeStale(path string) error {
 // EWOULDBLOCK if another holds it.
 func lockFile(path string) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		f, err := safefs.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +133,7 @@ func lockFile(path string) (*os.File, error) {
 			_ = f.Close() // flock's error says more
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if sameFile(f, path) {
+		if safefs.IsAt(f, path) {
 			return f, nil
 		}
 		_ = f.Close() // its owner removed it between our open and our lock
@@ -152,12 +148,6 @@ func flock(f *os.File) error {
 	var lockErr error
 	err = rc.Control(func(fd uintptr) { lockErr = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
 	return errors.Join(err, lockErr)
-}
-
-func sameFile(f *os.File, path string) bool {
-	a, errA := f.Stat()
-	b, errB := os.Stat(path)
-	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
 // unlock removes the lock file and releases the lock, in this order: who opened the

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/pidfd"
 )
 
 // The two system calls of a connection. They are called directly and not through
@@ -164,13 +165,7 @@ func (p Peer) lives() bool {
 	if p.PID <= 0 { // of another PID namespace
 		return false
 	}
-	fd, err := unix.PidfdOpen(int(p.PID), 0)
-	if err != nil {
-		return err != unix.ESRCH // a kernel that refuses to say; else it is gone
-	}
-	defer func() { _ = unix.Close(fd) }() // only asked
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-	return n == 0 || err != nil // readable: it has ended, waited for or not
+	return !pidfd.Gone(int(p.PID))
 }
 
 func peerOf(uc *net.UnixConn) (Peer, error) {

@@ -14,6 +14,7 @@ import (
 	"mobula/internal/config"
 	"mobula/internal/errs"
 	"mobula/internal/node"
+	"mobula/internal/safefs"
 )
 
 // detach starts this command again, in a session of its own, and returns when the node is up.
@@ -25,7 +26,7 @@ func (a *app) detach(cfg *config.Config) error {
 	if cfg.Log.File == "" {
 		cfg.Log.File = filepath.Join(cfg.Dir, "logs", "node.log")
 	}
-	if err := os.MkdirAll(filepath.Dir(cfg.Log.File), 0o700); err != nil {
+	if err := safefs.MakeRoot(filepath.Dir(cfg.Log.File)); err != nil {
 		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
 	}
 	args := []string{"start", "--json"}
@@ -37,7 +38,7 @@ func (a *app) detach(cfg *config.Config) error {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = settingsFree(a.environ)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	crash, err := os.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // what the log cannot hold: a fatal error's stacks
+	crash, err := safefs.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // what the log cannot hold: a fatal error's stacks
 	if err != nil {
 		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
 	}
@@ -74,7 +75,7 @@ func (a *app) detach(cfg *config.Config) error {
 // stillborn says why the node did not come up, with its own words and exit code.
 func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
 	werr := cmd.Wait()
-	text, err := os.ReadFile(crash.Name())
+	text, err := safefs.ReadFile(crash.Name())
 	if err != nil {
 		return errors.Join(werr, err)
 	}

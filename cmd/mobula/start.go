@@ -17,6 +17,7 @@ import (
 	"mobula/internal/config"
 	"mobula/internal/errs"
 	"mobula/internal/node"
+	"mobula/internal/pidfd"
 	"mobula/internal/state"
 )
 
@@ -209,32 +210,26 @@ is killed when that takes longer than --timeout.`,
 
 // awaitEnd waits until a process is gone.
 func awaitEnd(ctx context.Context, pid int, force bool) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
+	p, err := pidfd.Open(pid)
+	if errors.Is(err, pidfd.ErrGone) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("process %d: %w", pid, err)
+		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	for {
-		k, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
-		switch {
-		case k > 0:
-			return nil
-		case err != nil && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("process %d: %w", pid, err)
-		case ctx.Err() == nil:
-			continue
-		case force:
-			force = false
-			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("process %d cannot be killed: %w", pid, err)
-			}
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-			defer cancel()
-			continue
+	defer p.Close()
+	if p.Await(ctx, endless) {
+		return nil
+	}
+	if force {
+		if err := p.Kill(unix.SIGKILL); err != nil {
+			return fmt.Errorf("process %d cannot be killed: %w", pid, err)
 		}
-		return errs.New(errs.CodeDeadline, "process %d was asked to end and still runs; wait longer with --timeout, or use --force", pid)
+		if p.Await(context.WithoutCancel(ctx), 10*time.Second) {
+			return nil
+		}
 	}
+	return errs.New(errs.CodeDeadline, "process %d was asked to end and still runs; wait longer with --timeout, or use --force", pid)
 }
+
+// endless is a time within which a context ends.
+const endless = 1000 * time.Hour

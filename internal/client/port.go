@@ -3,6 +3,7 @@ package client
 import (
 	"os"
 
+	"mobula/internal/safefs"
 	"mobula/wire"
 )
 
@@ -47,7 +48,7 @@ func (c *Client) mapFile(m *wire.MapFile) {
 	f := m.Opened
 	if f == nil {
 		var err error
-		if f, err = os.OpenFile(m.Path, os.O_RDWR, 0); err != nil {
+		if f, err = safefs.OpenFile(m.Path, os.O_RDWR, 0); err != nil {
 			c.log.Error("cannot open a file of the object store", "file", m.File, "path", m.Path, "err", err)
 			return
 		}

@@ -12,6 +12,8 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/pidfd"
+	"mobula/internal/safefs"
 	"mobula/raylet/memmon"
 	"mobula/telemetry"
 	"mobula/wire"
@@ -131,8 +133,8 @@ func (c Config) validate() error {
 // freshDir makes a directory that only the user may enter.
 func freshDir() (string, error) {
 	root := filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()))
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return "", errs.New(errs.CodeInvalid, "node directory %q: %v; set TMPDIR or the directory", root, err)
+	if err := safefs.MakeDir(root); err != nil {
+		return "", dirError(root, err)
 	}
 	cleanDead(root)
 	dir, err := os.MkdirTemp(root, fmt.Sprintf("node-%d-", os.Getpid()))
@@ -145,13 +147,13 @@ func freshDir() (string, error) {
 // cleanDead removes what embedded nodes left that were killed: directories named after
 // a process that is gone, and whose lock nobody has (the process may be one of another container).
 func cleanDead(root string) {
-	entries, err := os.ReadDir(root)
+	entries, err := safefs.ReadDir(root)
 	if err != nil {
 		return // nothing to clean that could be seen
 	}
 	for _, e := range entries {
 		var pid int
-		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() || exists(fmt.Sprintf("/proc/%d", pid)) {
+		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() || !pidfd.Gone(pid) {
 			continue
 		}
 		if l, err := lockDir(filepath.Join(root, e.Name())); err == nil {

@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/pidfd"
+	"mobula/internal/safefs"
 	"mobula/wire"
 )
 
@@ -41,7 +42,7 @@ func (n *Node) noteDriver(s *session, h *wire.Hello, namespace string) {
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
 	if err == nil {
-		f := jobFile{s.id, s.pid, startTicks(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program, h.Others}
+		f := jobFile{s.id, s.pid, startOf(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program, h.Others}
 		err = writeWhole(n.jobPath(s.job), f)
 	}
 	if err != nil {
@@ -54,13 +55,10 @@ func writeWhole(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := safefs.MakeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return safefs.WriteFile(path, data, 0o600)
 }
 
 // jobDir is what the job's processes share by file; whoever writes there first makes it.
@@ -94,7 +92,7 @@ func (n *Node) sweepJobDirs() {
 
 // driverOf reads a job's file.
 func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool) {
-	data, err := os.ReadFile(n.jobPath(job))
+	data, err := safefs.ReadFile(n.jobPath(job))
 	if err != nil || json.Unmarshal(data, &f) != nil {
 		return jobFile{}, false
 	}
@@ -102,24 +100,11 @@ func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool) {
 }
 
 // alive tells whether the driver's process still runs.
-func (f jobFile) alive() bool { return f.PID != 0 && startTicks(f.PID) == f.Started }
+func (f jobFile) alive() bool { return pidfd.Same(int(f.PID), f.Started) }
 
-// startTicks is when a process started, in clock ticks since boot; 0 for one that is gone.
-func startTicks(pid int32) uint64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
-	fields := strings.Fields(rest)
-	const startTime = 22 - 3 // proc(5) counts from 1; the state, the third, is our first
-	if len(fields) <= startTime || fields[0] == "Z" {
-		return 0
-	}
-	ticks, err := strconv.ParseUint(fields[startTime], 10, 64)
-	if err != nil {
-		return 0
-	}
+// startOf is when a process started; 0 for one that is gone.
+func startOf(pid int32) uint64 {
+	ticks, _ := pidfd.Start(int(pid))
 	return ticks
 }
 
@@ -139,7 +124,7 @@ func (n *Node) recall(o *ownerActor) {
 	}
 	n.work.Go(func() {
 		if ok && f.alive() {
-			awaitExit(n.life, f.PID, returnGrace)
+			pidfd.Await(n.life, int(f.PID), returnGrace)
 		}
 		if n.life.Err() == nil {
 			o.resume()

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"mobula/internal/safefs"
 	"mobula/wire"
 )
 
@@ -38,7 +39,7 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	if _, ok := n.driverOf(3); ok {
 		t.Error("the file of an ended job is still there")
 	}
-	if exists(n.jobDir(3)) {
+	if safefs.Exists(n.jobDir(3)) {
 		t.Error("what the processes of an ended job shared is still there")
 	}
 	if err := n.dropDriver(3); err != nil {
@@ -51,7 +52,7 @@ func TestAProcessThatIsGoneIsNotAlive(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	f := jobFile{PID: int32(cmd.Process.Pid), Started: startTicks(int32(cmd.Process.Pid))}
+	f := jobFile{PID: int32(cmd.Process.Pid), Started: startOf(int32(cmd.Process.Pid))}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}

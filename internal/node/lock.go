@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // lockName is the file by whose lock a node has its directory. It tells the process.
@@ -30,13 +31,13 @@ func CheckDir(dir string) error {
 // lockDir makes the directory and keeps every other node out of it, until the file is
 // closed or the process has ended.
 func lockDir(dir string) (*os.File, error) {
-	invalid := func(err error) error { return errs.New(errs.CodeInvalid, "node directory %q: %v", dir, err) }
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	invalid := func(err error) error { return dirError(dir, err) }
+	if err := safefs.MakeDir(dir); err != nil {
 		return nil, invalid(err)
 	}
 	path := filepath.Join(dir, lockName)
 	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+		f, err := safefs.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, invalid(err)
 		}
@@ -46,7 +47,7 @@ func lockDir(dir string) (*os.File, error) {
 			err = taken(dir, f)
 		case err != nil:
 			err = invalid(err)
-		case !isAt(f, path): // whose node has just ended and removed it
+		case !safefs.IsAt(f, path): // whose node has just ended and removed it
 			_ = f.Close()
 			continue
 		default:
@@ -58,6 +59,15 @@ func lockDir(dir string) (*os.File, error) {
 		_ = f.Close() // nothing was written
 		return nil, err
 	}
+}
+
+// dirError is the error of a directory that cannot be a node's. What was found in its place keeps its code.
+func dirError(dir string, err error) error {
+	code := errs.CodeInvalid
+	if errors.Is(err, errs.ErrPermission) {
+		code = errs.CodePermission
+	}
+	return errs.New(code, "node directory %q: %v; give another (WithDir, MOBULA_DIR, --dir, or TMPDIR for all)", dir, err)
 }
 
 func writePID(f *os.File) error {
@@ -77,15 +87,6 @@ func taken(dir string, lock *os.File) error {
 	}
 	return errs.New(errs.CodeNodeRunning, "a node of %s runs in %s: give this one another directory (WithDir, MOBULA_DIR, --dir), or stop that one; "+
 		"mobula stop --address %s does where it runs by itself", who, dir, dir)
-}
-
-func isAt(f *os.File, path string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
 }
 
 // ownNames is all that a node makes in its directory.
@@ -115,7 +116,7 @@ func (n *Node) claim() (err error) {
 // claimForProgram is for a node inside a program: it leaves the directory as it found it. What a
 // killed one left goes first.
 func (n *Node) claimForProgram(made, killed bool) error {
-	if exists(filepath.Join(n.dir, secretName)) {
+	if safefs.Exists(filepath.Join(n.dir, secretName)) {
 		return errs.New(errs.CodeInvalid, "node directory %q keeps the state of a node that mobula start runs, which a node inside a program would end: give this one another", n.dir)
 	}
 	var all []error
@@ -124,7 +125,7 @@ func (n *Node) claimForProgram(made, killed bool) error {
 		if killed {
 			all = append(all, os.RemoveAll(path))
 		}
-		return exists(path) // it is somebody else's
+		return safefs.Exists(path) // it is somebody else's
 	})
 	n.tidy = func() error {
 		var all []error
@@ -137,11 +138,6 @@ func (n *Node) claimForProgram(made, killed bool) error {
 		return errors.Join(all...)
 	}
 	return errors.Join(all...)
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // release lets the next node have the directory.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 	"mobula/wire"
 )
 
@@ -145,7 +146,7 @@ func TestTheDirectoryOfAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if exists(left) {
+	if safefs.Exists(left) {
 		t.Error("what the killed node left is still there")
 	}
 	closeNode(t, n)
@@ -181,14 +182,14 @@ func TestADirectoryIsLeftAsItWas(t *testing.T) {
 			t.Error(err)
 		}
 		closeNode(t, n)
-		if d == "" && exists(n.dir) {
+		if d == "" && safefs.Exists(n.dir) {
 			t.Errorf("%s is still there", n.dir)
 		}
 	}
 	if after := tree(t, dir); !slices.Equal(before, after) {
 		t.Errorf("the directory had %q, it has %q", before, after)
 	}
-	if exists(made) {
+	if safefs.Exists(made) {
 		t.Errorf("the directory that the node made has %q", tree(t, made))
 	}
 }
@@ -225,7 +226,7 @@ func TestOnlyDeadDirectoriesAreCleaned(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }() // a lock only
 	cleanDead(root)
-	if exists(dead) || !exists(alive) {
+	if safefs.Exists(dead) || !safefs.Exists(alive) {
 		t.Errorf("left are %q, want only %s", tree(t, root), filepath.Base(alive))
 	}
 }

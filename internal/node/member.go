@@ -8,6 +8,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/pidfd"
 	"mobula/objectstore"
 	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
@@ -110,7 +111,7 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			return
 		}
 		n.work.Go(func() {
-			awaitExit(n.life, s.pid, pinGrace)
+			pidfd.Await(n.life, int(s.pid), pinGrace)
 			self.Deliver(eventExited)
 		})
 	case dropPins:

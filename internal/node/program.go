@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/safefs"
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
@@ -123,7 +124,7 @@ const secretName = "secret"
 func secretOf(dir string, keep bool) ([]byte, error) {
 	path := filepath.Join(dir, secretName)
 	if keep {
-		if b, err := os.ReadFile(path); err == nil && len(b) == 32 {
+		if b, err := safefs.ReadFile(path); err == nil && len(b) == 32 {
 			return b, nil
 		}
 	}
@@ -132,7 +133,7 @@ func secretOf(dir string, keep bool) ([]byte, error) {
 		return nil, err
 	}
 	if keep {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+		if err := safefs.WriteFile(path, b, 0o600); err != nil {
 			return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
@@ -258,21 +256,6 @@ func departure(s *session, err error) *errs.Error {
 		return errs.New(errs.CodeDisconnected, "process %d closed its connection", s.pid)
 	}
 	return errs.From(err)
-}
-
-// awaitExit returns when the process is gone, at the latest after d or when ctx ends.
-func awaitExit(ctx context.Context, pid int32, d time.Duration) {
-	fd, err := unix.PidfdOpen(int(pid), 0)
-	if err != nil {
-		return // it is gone already
-	}
-	defer func() { _ = unix.Close(fd) }() // only waited on
-	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if k, err := unix.Poll(fds, 100); k > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
 }
 
 // arguments are those of a process, without the program; none where it is gone.

@@ -15,6 +15,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/safefs"
 	"mobula/internal/state"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
@@ -179,7 +180,7 @@ func (l *logReader) lines(s *logStream, id []byte) (string, int64, error) {
 
 // eachLine calls f with each line of a file; a very long one comes in pieces.
 func eachLine(ctx context.Context, path string, f func(line []byte)) error {
-	file, err := os.Open(path)
+	file, err := safefs.OpenFile(path, os.O_RDONLY, 0)
 	if os.IsNotExist(err) {
 		return nil // it has just been removed
 	}
@@ -205,7 +206,7 @@ func eachLine(ctx context.Context, path string, f func(line []byte)) error {
 
 // readEnd reads the last bytes of a file, which may have been removed meanwhile.
 func readEnd(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := safefs.OpenFile(path, os.O_RDONLY, 0)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

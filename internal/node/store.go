@@ -12,6 +12,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/pidfd"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
@@ -71,7 +72,7 @@ func (n *Node) awaitOldClients() error {
 	}
 	for _, c := range old {
 		n.work.Go(func() {
-			awaitExit(n.life, c.PID, rejoinTimeout)
+			pidfd.Await(n.life, int(c.PID), rejoinTimeout)
 			if n.clients.get(c.Client) == nil {
 				n.toStore(objectstore.ClientGone{Client: c.Client})
 			}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // Range is Size bytes of the segment from Off.
@@ -87,21 +88,19 @@ func (s *Segment) openMemfd() error {
 }
 
 func (s *Segment) openNamed() error {
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err := safefs.CheckRoot(filepath.Dir(s.path)); err != nil {
+		return unopened(s.path, err)
+	}
+	f, err := safefs.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return unavailable("open %s: %v", s.path, err)
+		return unopened(s.path, err)
 	}
 	s.file = f
 	st, err := f.Stat()
 	if err != nil {
 		return errors.Join(unavailable("stat %s: %v", s.path, err), f.Close())
 	}
-	if own := statUID(f); own != os.Geteuid() {
-		return errors.Join(errs.New(errs.CodePermission, "segment %s belongs to another user", s.path), f.Close())
-	}
 	switch {
-	case !st.Mode().IsRegular():
-		return errors.Join(errs.New(errs.CodeInvalid, "segment %s is not a regular file", s.path), f.Close())
 	case st.Size() == 0:
 		if err := f.Truncate(int64(s.size)); err != nil {
 			return errors.Join(unavailable("size %s to %d bytes: %v", s.path, s.size, err), f.Close())
@@ -117,12 +116,12 @@ func (s *Segment) openNamed() error {
 	return nil
 }
 
-func statUID(f *os.File) int {
-	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil {
-		return -1
+// unopened is the error of a segment whose file cannot be had. What lies in its place keeps its code.
+func unopened(path string, err error) error {
+	if errors.Is(err, errs.ErrPermission) {
+		return errs.New(errs.CodePermission, "segment: %v", err)
 	}
-	return int(st.Uid)
+	return unavailable("segment %s: %v", path, err)
 }
 
 // File is the descriptor to send to clients. It stays the segment's.

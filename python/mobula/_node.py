@@ -14,7 +14,8 @@ import threading
 import time
 from typing import IO, Any, Mapping
 
-from .exceptions import NodeRunningError, NoNodeError, RuntimeSetupError
+from . import _safefs
+from .exceptions import MobulaError, NodeRunningError, NoNodeError, RuntimeSetupError
 
 START_TIMEOUT = 30.0
 _RUNNING = 6  # what a node ends with where one runs already
@@ -59,10 +60,10 @@ def _clean_dead(root: str) -> None:
         if not entry.name.startswith("node-") or not pid.isdigit() or os.path.exists(f"/proc/{pid}"):
             continue
         try:
-            with open(os.path.join(entry.path, "node.lock"), "a") as lock:
+            with os.fdopen(_safefs.open_file(os.path.join(entry.path, "node.lock"), os.O_RDWR | os.O_CREAT)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(entry.path, ignore_errors=True)
-        except OSError:
+        except (OSError, MobulaError):
             pass  # it lives, or another cleans up
 
 
@@ -74,7 +75,7 @@ class Node:
         self._forward = forward
         self._readers: list[threading.Thread] = []
         root = os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}")
-        os.makedirs(root, 0o700, exist_ok=True)
+        _safefs.make_dir(root)
         self._temporary = "dir" not in settings
         if self._temporary:
             _clean_dead(root)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // Errors of this package; see also its documentation.
@@ -86,11 +87,11 @@ func Open(dir string, opt Options) (*Log, error) {
 	if opt.Memory <= 0 {
 		opt.Memory = DefaultMemory
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := safefs.MakeDir(dir); err != nil {
 		return nil, diskError(err, dir, 0)
 	}
 	l := &Log{dir: dir, opt: opt, bySeq: make(map[uint32]*segment)}
-	names, err := os.ReadDir(dir)
+	names, err := safefs.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("owner log: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // segment is one file of the log, or as much memory.
@@ -40,7 +41,7 @@ func segmentName(seq uint32) string { return fmt.Sprintf("%08x.oplog", seq) }
 // space (SIGBUS), whatever happens to the disk.
 func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
 	path := filepath.Join(dir, segmentName(seq))
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := safefs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, diskError(err, path, size)
 	}
@@ -132,7 +133,7 @@ func (s *segment) unmap() error {
 
 // open takes over a segment of an earlier process.
 func open(path string, seq uint32) (*segment, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := safefs.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("owner log: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"mobula/internal/errs"
+	"mobula/internal/safefs"
 )
 
 // Writer appends to a file.
@@ -55,10 +56,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 func (w *Writer) open() error {
-	if err := os.MkdirAll(filepath.Dir(w.path), 0o700); err != nil {
+	if err := safefs.MakeRoot(filepath.Dir(w.path)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := safefs.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}

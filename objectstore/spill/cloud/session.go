@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
+	"mobula/internal/pidfd"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -42,18 +43,13 @@ func self() owner {
 	}
 }
 
-// startOf is when a process began, which tells it from a later one of the same number.
+// startOf is when a process began, which tells it from a later one of the same number; empty where that cannot be told.
 func startOf(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	ticks, _ := pidfd.Start(pid)
+	if ticks == 0 {
 		return ""
 	}
-	// The name, in brackets, may hold anything; the start is the 20th field after it.
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(fields) < 20 {
-		return ""
-	}
-	return fields[19]
+	return strconv.FormatUint(ticks, 10)
 }
 
 // local tells whether the owner's process numbers are this process's too.
@@ -64,10 +60,11 @@ func (o owner) local() bool {
 
 // alive tells whether an owner of this machine runs.
 func (o owner) alive() bool {
-	if err := syscall.Kill(o.PID, 0); errors.Is(err, syscall.ESRCH) {
-		return false
+	start, err := strconv.ParseUint(o.Start, 10, 64)
+	if err != nil { // it could not tell
+		return !pidfd.Gone(o.PID)
 	}
-	return startOf(o.PID) == o.Start
+	return pidfd.Same(o.PID, start)
 }
 
 func (s *Store) readOwner(ctx context.Context, prefix string) (owner, error) {

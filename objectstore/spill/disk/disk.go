@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/errs"
+	"mobula/internal/safefs"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -54,7 +56,7 @@ func open(_ context.Context, u *url.URL, o storage.Options) (storage.Storage, er
 	s := &Store{root: filepath.Clean(u.Path), bufs: o.Buffers, keep: o.Restarts}
 	s.dir = filepath.Join(s.root, prefix+o.Session)
 	s.direct.Store(direct)
-	if err := os.MkdirAll(s.root, 0o700); err != nil {
+	if err := safefs.MakeRoot(s.root); err != nil {
 		return nil, typed(err, "make spill directory "+s.root)
 	}
 	if err := s.acquire(); err != nil {
@@ -78,14 +80,14 @@ func (s *Store) path(file uint64) string {
 func (s *Store) openFile(path string, flags int) (f *os.File, direct bool, err error) {
 	flags |= unix.O_CLOEXEC
 	if s.direct.Load() {
-		f, err = os.OpenFile(path, flags|unix.O_DIRECT, 0o600)
+		f, err = safefs.OpenFile(path, flags|unix.O_DIRECT, 0o600)
 		if !errors.Is(err, unix.EINVAL) {
 			return f, true, err
 		}
 		s.direct.Store(false)
 		flags &^= os.O_EXCL // the refused open may have made the file
 	}
-	f, err = os.OpenFile(path, flags, 0o600)
+	f, err = safefs.OpenFile(path, flags, 0o600)
 	return f, false, err
 }
 
@@ -99,7 +101,7 @@ func (s *Store) Delete(_ context.Context, file uint64) error {
 
 // List implements storage.Storage.
 func (s *Store) List(context.Context) ([]storage.File, error) {
-	names, err := os.ReadDir(s.dir)
+	names, err := safefs.ReadDir(s.dir)
 	if err != nil {
 		return nil, typed(err, "list spill directory")
 	}
@@ -153,7 +155,7 @@ func (s *Store) tryWrite() error {
 		}
 	}
 	path := filepath.Join(s.dir, "probe")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := safefs.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return create(err, "probe")
 	}
@@ -170,7 +172,7 @@ func typed(err error, what string) error {
 		return nil
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
 		kind = storage.ErrFull
-	case errors.Is(err, unix.EROFS), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, unix.EROFS), errors.Is(err, os.ErrPermission), errors.Is(err, errs.ErrPermission):
 		kind = storage.ErrReadOnly
 	case errors.Is(err, os.ErrNotExist):
 		kind = storage.ErrMissing

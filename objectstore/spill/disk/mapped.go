@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"mobula/internal/safefs"
 )
 
 // Allocate implements storage.Local. The file is buffered: it is to be mapped.
@@ -16,7 +18,7 @@ func (s *Store) Allocate(size uint64) (*os.File, error) {
 	for { // numbers of a session that was killed may be taken
 		path := filepath.Join(s.dir, fmt.Sprintf("%d%s", s.maps.Add(1), mapped))
 		var err error
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600)
+		f, err = safefs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			break
 		}
@@ -59,7 +61,7 @@ func (s *Store) Reopen(path string) (*os.File, error) {
 	if err := s.mine(path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|unix.O_CLOEXEC, 0)
+	f, err := safefs.OpenFile(path, os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, typed(err, "open mapped file")
 	}
@@ -68,7 +70,7 @@ func (s *Store) Reopen(path string) (*os.File, error) {
 
 // Allocated implements storage.Local.
 func (s *Store) Allocated() ([]string, error) {
-	names, err := os.ReadDir(s.dir)
+	names, err := safefs.ReadDir(s.dir)
 	if err != nil {
 		return nil, typed(err, "list mapped files")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/safefs"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -28,14 +29,10 @@ func (s *Store) acquire() error {
 		if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return create(err, "make spill directory")
 		}
-		info, err := os.Lstat(s.dir)
-		if err != nil {
+		if err := safefs.CheckDir(s.dir); errors.Is(err, os.ErrNotExist) {
 			continue // another process swept it just now
-		}
-		var st unix.Stat_t
-		if err := unix.Lstat(s.dir, &st); err == nil && (!info.IsDir() || int(st.Uid) != os.Geteuid()) {
-			return fmt.Errorf("spill directory %s: it belongs to user %d or is no directory, and this process is user %d: choose another directory: %w",
-				s.dir, st.Uid, os.Geteuid(), os.ErrPermission)
+		} else if err != nil {
+			return typed(err, "spill directory "+s.dir)
 		}
 		path := filepath.Join(s.dir, lockName)
 		f, err := lock(path, true)
@@ -49,7 +46,7 @@ func (s *Store) acquire() error {
 		if s.keep {
 			note = bootID()
 		}
-		if err := os.WriteFile(path, []byte(note), 0o600); err != nil {
+		if err := safefs.Rewrite(path, []byte(note)); err != nil {
 			_ = f.Close()
 			return create(err, "write lock of spill session")
 		}
@@ -87,7 +84,7 @@ func lock(path string, create bool) (*os.File, error) {
 	if create {
 		flags |= os.O_CREATE
 	}
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := safefs.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, typed(err, "open lock of spill session")
 	}
@@ -109,14 +106,14 @@ func lock(path string, create bool) (*os.File, error) {
 // sweep removes the directories of sessions whose process is gone. What cannot be removed is
 // left: it is not this session's.
 func (s *Store) sweep() {
-	names, err := os.ReadDir(s.root)
+	names, err := safefs.ReadDir(s.root)
 	if err != nil {
 		return
 	}
 	for _, e := range names {
 		dir := filepath.Join(s.root, e.Name())
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) || dir == s.dir {
-			continue
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) || dir == s.dir || safefs.CheckDir(dir) != nil {
+			continue // another user's, or nobody's
 		}
 		if f, err := lock(filepath.Join(dir, lockName), false); err == nil {
 			if !awaited(f) {
@@ -148,7 +145,7 @@ func bootID() string {
 // removeSession deletes a session whose lock the caller holds. The lock file goes last, so that a sweep
 // that is interrupted is taken up by the next.
 func removeSession(dir string) {
-	names, err := os.ReadDir(dir)
+	names, err := safefs.ReadDir(dir)
 	if err != nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mobula/internal/errs"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 	"mobula/objectstore/spill/storage/storagetest"
@@ -137,7 +138,7 @@ func TestAPlantedDirectoryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := storage.Open(context.Background(), &url.URL{Scheme: "file", Path: dir}, storage.Options{Session: "s"})
-	if !errors.Is(err, os.ErrPermission) {
+	if !errors.Is(err, errs.ErrPermission) {
 		t.Errorf("a symlink in the session's place: got %v, want ErrPermission", err)
 	}
 }
