@@ -99,6 +99,18 @@ func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool) {
 	return f, true
 }
 
+// forgetDriver notes that a job's driver will not come back: it was told that the node stops.
+func (n *Node) forgetDriver(job ids.JobID) {
+	f, ok := n.driverOf(job)
+	if !ok {
+		return
+	}
+	f.PID = 0
+	if err := writeWhole(n.jobPath(job), f); err != nil {
+		n.limited.warn("that a job's driver was told to go could not be noted; the node's next start waits for it", "job", job, "err", err)
+	}
+}
+
 // alive tells whether the driver's process still runs.
 func (f jobFile) alive() bool { return pidfd.Same(int(f.PID), f.Started) }
 

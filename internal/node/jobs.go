@@ -34,17 +34,22 @@ func (n *Node) newJob() (ids.JobID, error) {
 
 // restoreJobs starts the owners of the jobs that an earlier life of the node left.
 func (n *Node) restoreJobs() error {
+	var restored []*ownerActor
 	for _, job := range loggedJobs(n.dir) {
 		o, err := n.startOwner(job)
 		if err != nil {
 			return err
 		}
 		n.jobs.put(o)
+		restored = append(restored, o)
+	}
+	for _, o := range restored { // all are there before one goes on, and asks for another's actor
 		n.recall(o)
-		if err := n.startJob(pool.JobStarted{Job: job, Programs: n.programOf(job).languages()}); err != nil {
+		if err := n.startJob(pool.JobStarted{Job: o.job, Programs: n.programOf(o.job).languages()}); err != nil {
 			return err
 		}
 	}
+	n.names.reconcile()
 	for _, job := range n.jobs.unowned() {
 		n.toStore(objectstore.DropJob{Job: job})
 	}

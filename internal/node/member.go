@@ -160,7 +160,7 @@ func (n *Node) join(s *session) error {
 // introduce makes a client known to a job's owner, before its first message.
 func (n *Node) introduce(s *session, job ids.JobID) {
 	if s.knownTo(job) {
-		n.jobs.post(job, s.joined())
+		n.jobs.post(job, s.joined(job))
 	}
 }
 

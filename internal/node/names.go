@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"time"
 
 	"mobula/gcs"
 	"mobula/internal/errs"
@@ -55,16 +56,62 @@ func (t *names) claim(job ids.JobID, m owner.ClaimName) {
 		held, ok := firstActor(r.Records)
 		switch {
 		case r.Err == nil:
-			t.mu.Lock()
-			t.names[m.Actor] = m.Opts
-			t.mu.Unlock()
+			t.hold(m.Actor, m.Opts)
 		case ok && m.Opts.GetIfExists:
 			if id, err := parseActor(held.Actor); err == nil {
 				ans.Existing, ans.Err = id, nil
 			}
 		}
 		t.n.jobs.post(job, owner.FromRegistry{Msg: ans})
+		if r.Err == nil && t.n.jobs.get(job) == nil { // it has ended meanwhile, and forget had not seen the name
+			t.release(owner.ReleaseName{Actor: m.Actor})
+		}
 	})
+}
+
+func (t *names) hold(id ids.ActorID, opts *wire.TaskOptions) {
+	t.mu.Lock()
+	t.names[id] = opts
+	t.mu.Unlock()
+}
+
+// reconcile has every name in the table that an earlier life of the node left looked at by the owner of its actor; a job that did
+// not come back has none. The table is this node's alone, whatever it was called then.
+func (t *names) reconcile() {
+	t.n.ask(gcs.List{Bucket: gcs.Actors}, func(r gcs.Reply) {
+		if r.Err != nil {
+			if !t.n.cfg.NoGCS && !errors.Is(r.Err, errs.ErrShutdown) {
+				t.n.limited.warn("the names of actors could not be read; those of dead ones stay taken", "err", r.Err)
+			}
+			return
+		}
+		for _, rec := range r.Records {
+			rec, ok := rec.(gcs.ActorRecord)
+			id, err := parseActor(rec.Actor)
+			if !ok || err != nil {
+				continue
+			}
+			opts := &wire.TaskOptions{Namespace: rec.Namespace, ActorName: rec.Name, Detached: rec.Detached, Func: rec.Type}
+			t.hold(id, opts)
+			t.n.jobs.post(id.Job(), owner.FromRegistry{Msg: owner.NameHeld{Actor: id, Opts: opts}})
+			if t.n.jobs.get(id.Job()) == nil {
+				t.release(owner.ReleaseName{Actor: id})
+			}
+		}
+	})
+}
+
+// ofJob gives the names that actors of a job have, for its owner that was restarted.
+func (t *names) ofJob(job ids.JobID) []owner.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var evs []owner.Event
+	for id, opts := range t.names {
+		if id.Job() == job {
+			evs = append(evs, owner.FromRegistry{Msg: owner.NameHeld{Actor: id, Opts: opts}})
+		}
+	}
+	return evs
 }
 
 func (t *names) release(m owner.ReleaseName) {
@@ -76,10 +123,26 @@ func (t *names) release(m owner.ReleaseName) {
 	if opts == nil {
 		return // it was given up already
 	}
-	t.n.ask(gcs.Free{Namespace: opts.Namespace, Name: opts.ActorName, Actor: m.Actor.String()}, func(r gcs.Reply) {
-		if r.Err != nil && !errors.Is(r.Err, errs.ErrShutdown) { // the node ends, and a name is only its own
-			t.n.limited.warn("an actor's name could not be given up", "actor", m.Actor, "name", opts.ActorName, "err", r.Err)
+	t.free(gcs.Free{Namespace: opts.Namespace, Name: opts.ActorName, Actor: m.Actor.String()})
+}
+
+// freeAgain is how long after a failure the control plane is asked once more to free a name.
+const freeAgain = time.Second
+
+// free gives a name up, however often it takes; what is left when the node ends its next life finds.
+func (t *names) free(op gcs.Free) {
+	t.n.ask(op, func(r gcs.Reply) {
+		if r.Err == nil || t.n.cfg.NoGCS || t.n.life.Err() != nil || errors.Is(r.Err, errs.ErrShutdown) {
+			return
 		}
+		t.n.limited.warn("an actor's name could not be given up yet", "actor", op.Actor, "name", op.Name, "err", r.Err)
+		t.n.work.Go(func() {
+			select {
+			case <-time.After(freeAgain):
+				t.free(op)
+			case <-t.n.life.Done():
+			}
+		})
 	})
 }
 
@@ -161,9 +224,18 @@ func (t *names) forget(job ids.JobID) {
 			dead = append(dead, id)
 		}
 	}
+	var named []ids.ActorID
+	for id := range t.names {
+		if id.Job() == job {
+			named = append(named, id)
+		}
+	}
 	t.mu.Unlock()
 	for _, id := range dead {
 		t.publish(gone(id))
+	}
+	for _, id := range named { // its claim was answered when the owner had said its last
+		t.release(owner.ReleaseName{Actor: id, Err: gone(id).Err})
 	}
 }
 

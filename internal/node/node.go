@@ -140,10 +140,9 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
-	for _, s := range n.clients.all() {
-		s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)})
-		s.Flush()
-	}
+	n.sayBye(func(r wire.Role) bool { return r != wire.RoleWorker })
+	n.stopOwners(ctx) // before workers end
+	n.sayBye(func(r wire.Role) bool { return r == wire.RoleWorker })
 	if n.socket != nil {
 		n.socket.close()
 	}
@@ -174,6 +173,16 @@ func (n *Node) close(ctx context.Context) error {
 	n.mu.Unlock()
 	all = append(all, stuck, n.closeStore(stuck == nil, keep))
 	return errors.Join(append(all, n.release())...)
+}
+
+// sayBye tells clients that the node stops.
+func (n *Node) sayBye(to func(wire.Role) bool) {
+	for _, s := range n.clients.all() {
+		if to(s.role) {
+			s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)})
+			s.Flush()
+		}
+	}
 }
 
 func (n *Node) toSched(ev sched.Event)         { n.raylet.Deliver(ev) }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -84,6 +85,9 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 		return nil, nil, fmt.Errorf("owner of job %v: %w", o.job, err)
 	}
 	first := o.keptBack(start)
+	if start.Restart > 0 {
+		first = append(first, o.n.names.ofJob(o.job)...)
+	}
 	if o.core = core; !o.waits.Load() {
 		first = append([]owner.Event{o.restored()}, first...)
 	}
@@ -95,10 +99,27 @@ func (o *ownerActor) restored() owner.Restored {
 	ev := owner.Restored{Epoch: uint64(time.Now().UnixNano())}
 	for _, s := range o.n.clients.all() {
 		if s.isKnownTo(o.job) {
-			ev.Clients = append(ev.Clients, s.joined())
+			ev.Clients = append(ev.Clients, s.joined(o.job))
 		}
 	}
 	return ev
+}
+
+// stopOwners has the owners of a node that comes back leave their jobs as its next life is to find them, before workers end. Drivers have
+// been told: nobody waits for them.
+func (n *Node) stopOwners(ctx context.Context) {
+	if !n.cfg.Keep {
+		return
+	}
+	for _, o := range n.jobs.all() {
+		n.forgetDriver(o.job)
+		o.ref.Deliver(owner.Stopping{})
+	}
+	for _, o := range n.jobs.all() {
+		if _, err := inOwner(ctx, o, func(*owner.Core) struct{} { return struct{}{} }); err != nil && !errors.Is(err, actors.ErrStopped) {
+			n.cfg.Logger.Warn("an owner did not stop in time; its job comes back as after a crash", "job", o.job, "err", err)
+		}
+	}
 }
 
 // resume lets the owner of a restored job go on with the clients there are; the first time
@@ -226,6 +247,11 @@ func (o *ownerActor) toStore(ev objectstore.Event) {
 
 // toClient queues a message. The last session is remembered: most batches go to one.
 func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
+	if r, ok := m.(*wire.Resync); ok {
+		if s := o.n.clients.get(id); s != nil && s.job != o.job {
+			s.asked(o.job, r.Epoch)
+		}
+	}
 	for _, s := range o.dirty {
 		if s.id == id {
 			s.Push(m)

@@ -82,7 +82,7 @@ func (n *Node) forOwner(s *session, m wire.Msg) bool {
 	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Request, *wire.Stats, *wire.Hello, *wire.Bye:
 		return false
 	case *wire.Holdings:
-		return m.Component == wire.ComponentOwner
+		return m.Component == wire.ComponentOwner && s.asker(m) == s.job
 	case *wire.Done:
 		return m.Task.Job() == s.job
 	case *wire.StreamItem:
@@ -99,7 +99,12 @@ func (n *Node) forOwner(s *session, m wire.Msg) bool {
 
 func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 	switch m := m.(type) {
-	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Holdings:
+	case *wire.Holdings:
+		if m.Component == wire.ComponentOwner {
+			return n.sendOwner(ctx, s, s.asker(m), []wire.Msg{m})
+		}
+		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
+	case *wire.Create, *wire.Abort, *wire.Unpin:
 		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
 	case *wire.Done:
 		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})

@@ -28,17 +28,38 @@ type session struct {
 	outlet
 
 	mu   sync.Mutex
-	jobs []ids.JobID // whose owners know the client; guarded by mu
-	left *errs.Error // guarded by mu: why the session ended; nil: it has not
+	jobs []ids.JobID          // whose owners know the client; guarded by mu
+	asks map[uint64]ids.JobID // by epoch; guarded by mu
+	left *errs.Error          // guarded by mu: why the session ended; nil: it has not
 }
 
 func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
 	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
 }
 
-// joined is what owners are told of it.
-func (s *session) joined() owner.ClientJoined {
-	return owner.ClientJoined{Client: s.id, Role: s.role, NoStreams: s.mute}
+// joined is what the owner of a job is told of it.
+func (s *session) joined(job ids.JobID) owner.ClientJoined {
+	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, NoStreams: s.mute}
+}
+
+// asked notes that the owner of another job asks the client what it holds; the answer names the epoch alone.
+func (s *session) asked(job ids.JobID, epoch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asks == nil {
+		s.asks = make(map[uint64]ids.JobID)
+	}
+	s.asks[epoch] = job
+}
+
+// asker is the job whose owner an answer is for.
+func (s *session) asker(m *wire.Holdings) ids.JobID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if job, ok := s.asks[m.Epoch]; ok && m.Component == wire.ComponentOwner {
+		return job
+	}
+	return s.job
 }
 
 // local tells whether the client is in this process.

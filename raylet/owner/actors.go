@@ -31,6 +31,7 @@ type actorRec struct {
 	dirty    bool
 	forgot   bool // some of its callers
 	claimed  bool // its name is registered
+	doubt    bool // another job's, and calls for it may have run that a lost core had pushed
 	cause    *errs.Error
 	logged   *record.Actor // what the log of a rebuilt core says
 }

@@ -36,6 +36,7 @@ type Core struct {
 	orphan     bool      // the last driver is gone
 	ended      bool      // and with it the job: no detached actor is left
 	told       bool      // JobEnded is out
+	stopped    bool      // the node stops: nothing is taken in any more
 	lenient    bool      // callers' sequences may begin anywhere: this core was rebuilt
 	epoch      uint64    // of the restart that made this core; 0: none
 	pause      *recovery // waits for its clients
@@ -111,9 +112,14 @@ func New(cfg Config) *Core {
 // never goes back. It panics only where the core itself is at fault: it is then to be
 // thrown away and rebuilt.
 func (c *Core) Step(now int64, ev Event) []Effect {
+	if c.stopped {
+		return nil
+	}
 	c.begin(now)
 	c.resuming = nil
-	if c.pause != nil {
+	if _, ok := ev.(Stopping); ok {
+		c.stop()
+	} else if c.pause != nil {
 		c.hold(ev)
 	} else {
 		c.handle(ev)
@@ -225,7 +231,7 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 // finishStep follows up on what the event set in motion and emits what was collected.
 func (c *Core) finishStep() {
 	c.drain()
-	if c.pause == nil {
+	if c.pause == nil && !c.stopped {
 		c.dispatchAll()
 		c.settleRefs()
 		c.drain() // nothing of a drop makes work, but a dead actor's calls end

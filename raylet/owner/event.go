@@ -23,13 +23,15 @@ type FromStore struct{ Msg any }
 // Infeasible, Feasible or Resync, by value.
 type FromSched struct{ Msg any }
 
-// FromRegistry answers a ToRegistry: NameClaimed or ActorAt, by value.
+// FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested or LocateActor, by value.
 type FromRegistry struct{ Msg any }
 
 // ClientJoined makes a driver or worker known, before its first message.
 type ClientJoined struct {
 	Client ids.ClientID
 	Role   wire.Role
+
+	Guest bool // a worker of another job, for calls of an actor there
 
 	NoStreams bool // it speaks version 2 of the protocol, in which Holdings do not tell which streams a client reads
 }
@@ -59,6 +61,9 @@ type Restored struct {
 	Clients []ClientJoined
 }
 
+// Stopping says that the node is about to stop in order: detached actors come back with its next life.
+type Stopping struct{}
+
 // EndJob ends the job as the exit of its last driver does.
 type EndJob struct{ Err *errs.Error }
 
@@ -72,3 +77,4 @@ func (Timer) ownerEvent()        {}
 func (Fetched) ownerEvent()      {}
 func (Restored) ownerEvent()     {}
 func (EndJob) ownerEvent()       {}
+func (Stopping) ownerEvent()     {}

@@ -21,6 +21,8 @@ func (c *Core) fromRegistry(m any) {
 		c.killActor(m.Actor, m.Restart)
 	case LocateActor:
 		c.sought(m.Actor)
+	case NameHeld:
+		c.nameHeld(m)
 	}
 }
 
@@ -38,6 +40,17 @@ func (c *Core) sought(id ids.ActorID) {
 		at.Err = errs.New(errs.CodeInvalid, "actor %v has no name: only named actors can be called from other jobs", id)
 	}
 	c.toRegistry(PublishActor{at})
+}
+
+// nameHeld gives a name back whose actor is dead, or not known any more.
+func (c *Core) nameHeld(m NameHeld) {
+	if a := c.actors[m.Actor]; a == nil || a.over() {
+		rel := ReleaseName{Actor: m.Actor, Opts: m.Opts}
+		if a != nil {
+			rel.Err = a.cause
+		}
+		c.toRegistry(rel)
+	}
 }
 
 func (c *Core) nameClaimed(m NameClaimed) {
@@ -151,6 +164,9 @@ func (c *Core) actorAt(m ActorAt) {
 	if m.State != actor.Alive || a.lease == nil || a.lease.id != m.Lease {
 		c.foreignMoved(a, m.Err)
 	}
+	if a.doubt {
+		c.settleDoubt(a, m)
+	}
 	switch m.State {
 	case actor.Alive:
 		if a.state != actor.Alive {
@@ -168,6 +184,16 @@ func (c *Core) actorAt(m ActorAt) {
 			c.failUnavailable(a)
 		}
 	}
+}
+
+// settleDoubt fails the calls that a lost core may have pushed and that must not run twice. A worker that has said what it has
+// would have named them.
+func (c *Core) settleDoubt(a *actorRec, m ActorAt) {
+	a.doubt = false
+	if cl := c.client(m.Worker); m.State == actor.Alive && cl != nil && cl.spoke {
+		return
+	}
+	c.failUnavailable(a)
 }
 
 func (c *Core) foreignUp(a *actorRec, m ActorAt) {

@@ -185,6 +185,8 @@ type clientRec struct {
 	leases  []*leaseRec // on it
 	gone    bool
 	joined  bool
+	guest   bool // another job's worker
+	spoke   bool // it has told a rebuilt core what it has
 	mute    bool // it does not tell which streams it reads
 	drained bool // asked to be drained: what dies with it is not charged
 	lostErr *errs.Error

@@ -52,7 +52,7 @@ func (c *Core) restored(ev Restored) {
 	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := c.addClient(j.Client, j.Role)
-		cl.joined, cl.mute = true, j.NoStreams
+		cl.joined, cl.mute, cl.guest = true, j.NoStreams, j.Guest
 		if j.Role == wire.RoleDriver {
 			c.drivers++
 		}
@@ -158,7 +158,11 @@ func (c *Core) adoptAll(ev FromClient) {
 			continue
 		}
 		h := m.(*wire.Holdings)
+		cl.spoke = true
 		for _, id := range h.Actors {
+			if id.Job() != c.cfg.Job {
+				continue // of a guest's own job, whose owner it is that knows
+			}
 			if a := c.actors[id]; a != nil {
 				c.adoptActor(cl, a)
 			}
@@ -188,6 +192,9 @@ func (c *Core) resumeClient(ev FromClient) {
 
 // applyHoldings replaces what is known of a client by what it says.
 func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
+	if cl.guest {
+		return // what it holds it holds of its own job's owner
+	}
 	c.dropHandles(cl)
 	if !cl.mute {
 		c.dropStreams(cl)
@@ -221,6 +228,7 @@ func (c *Core) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	var l *leaseRec
 	if t.isCall() {
 		c.adoptActor(cl, t.actor)
+		c.adoptForeign(cl, t.actor, at.Lease)
 		l = t.actor.lease
 	} else {
 		l = c.adoptLease(at.Lease, cl, t.class)
@@ -290,6 +298,28 @@ func (c *Core) adoptActor(cl *clientRec, a *actorRec) {
 	a.lease = l
 }
 
+// adoptForeign takes the word of a worker that has a call for where another job's actor is; its owner says the rest.
+func (c *Core) adoptForeign(cl *clientRec, a *actorRec, id ids.LeaseID) {
+	if a.rec != nil || a.lease != nil || a.state != actor.Locating || c.leases[id] != nil {
+		return
+	}
+	l := &leaseRec{id: id, worker: cl, actor: a, state: lease.Actor}
+	c.addLease(l)
+	a.lease = l
+	c.moveActor(a, actor.Up)
+}
+
+// seekAgain asks where another job's actor is, of which a core that is lost knew: what it was told, and what it asked, went with it.
+func (c *Core) seekAgain(a *actorRec) {
+	if a.over() {
+		c.maybeForgetForeign(a)
+		return
+	}
+	a.doubt = a.queue.n > 0 || len(a.callers) > 0
+	c.toRegistry(LocateActor{Actor: a.id})
+	c.touchActor(a)
+}
+
 // reconcile settles what no client spoke of: actors that no worker has are lost. Tasks that
 // no worker has are in their queues already.
 func (c *Core) reconcile() {
@@ -297,9 +327,13 @@ func (c *Core) reconcile() {
 	for _, id := range c.actorIDs() {
 		a := c.actors[id]
 		if a.rec == nil {
+			c.seekAgain(a)
 			continue
 		}
 		switch {
+		case a.over() && a.claimed: // it may have died for the log and not for the registry
+			c.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})
+			a.claimed = false
 		case a.state == actor.Alive && a.lease == nil:
 			c.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
 		case a.state == actor.Claiming:

@@ -52,6 +52,13 @@ type NameClaimed struct {
 	Err      *errs.Error // CodeNameTaken, or why the registry could not answer
 }
 
+// NameHeld says that the registry has a name for an actor of this job: from before a restart, of which nobody knows
+// whether all was done that the actor's death entails. ReleaseName answers if the actor is dead.
+type NameHeld struct {
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions // Namespace, ActorName
+}
+
 // ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err.
 type ActorAt struct {
 	Actor  ids.ActorID

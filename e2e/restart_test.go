@@ -1,0 +1,228 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobula"
+)
+
+// ticker is an actor of which it does not matter that it forgets.
+type ticker struct{ n int }
+
+var (
+	tickerType = mobula.RegisterActor0("e2e/ticker", func(context.Context) (*ticker, error) { return &ticker{}, nil }, mobula.MaxRestarts(0), mobula.MaxTaskRetries(0))
+	tickerPing = mobula.RegisterMethod0(tickerType, "Ping", (*ticker).Ping)
+	tickerWait = mobula.RegisterMethod1(tickerType, "Wait", (*ticker).Wait)
+)
+
+func (k *ticker) Ping(context.Context) (int, error) {
+	k.n++
+	return k.n, nil
+}
+
+func (k *ticker) Wait(ctx context.Context, ms int) (int, error) {
+	select {
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return k.Ping(ctx)
+}
+
+func init() {
+	driverBodies["ticker"] = func(ctx context.Context) error {
+		a, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.Detached(), mobula.MaxRestarts(-1))
+		if err != nil {
+			return err
+		}
+		_, err = tickerPing.Go(ctx, a).Get(ctx)
+		return err
+	}
+	driverBodies["ticker-once"] = func(ctx context.Context) error {
+		a, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.Detached())
+		if err != nil {
+			return err
+		}
+		_, err = tickerPing.Go(ctx, a).Get(ctx)
+		return err
+	}
+}
+
+// goesOn calls until a call succeeds; an error but that the actor restarts is one too many.
+func goesOn(t *testing.T, ctx context.Context, a mobula.ActorRef[ticker]) int {
+	t.Helper()
+	for {
+		n, err := tickerPing.Go(ctx, a).Get(ctx)
+		if err == nil {
+			return n
+		}
+		if !isErr(err, mobula.ErrActorUnavailable) || ctx.Err() != nil {
+			t.Fatalf("a call: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A job that calls another job's actor goes on when the node is killed, whether the actor's job has a driver or not, and
+// whichever of the two is older.
+func TestCallerOfAnotherJobsActorOutlivesTheNode(t *testing.T) {
+	for _, older := range []bool{false, true} {
+		for _, left := range []bool{false, true} {
+			ctx, cancel := limit(t)
+			defer cancel()
+			cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
+			p := mustLaunch(t, cfg)
+			join := func() { _, ctx = connect(t, ctx, p) }
+			if older {
+				join()
+			}
+			d := launchDriver(t, p.address, "ticker")
+			if !older {
+				join()
+			}
+			if left {
+				d.stop(t)
+			}
+			a, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
+			if err != nil {
+				t.Fatal(err)
+			}
+			goesOn(t, ctx, a)
+			for range 2 {
+				slow := tickerWait.Go(ctx, a, mobula.V(60_000)) // it must not run twice, and is not to hang
+				eventually(t, ctx, "the call runs", func() bool { return len(workersOf(p.address)) > 0 })
+				p.kill(t)
+				p = mustLaunch(t, cfg)
+				if n := goesOn(t, ctx, a); n < 1 {
+					t.Errorf("it counts %d", n)
+				}
+				if _, err := slow.Get(ctx); !isErr(err, mobula.ErrActorUnavailable) {
+					t.Errorf("the call that was under way: %v", err)
+				}
+			}
+			if older || left {
+				continue
+			}
+			d.stop(t)
+		}
+	}
+}
+
+// A detached actor is there again after the node was stopped in order, under its name, even one that never restarts.
+func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
+	for _, body := range []string{"ticker", "ticker-once"} {
+		for _, left := range []bool{true, false} {
+			ctx, cancel := limit(t)
+			defer cancel()
+			cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
+			p := mustLaunch(t, cfg)
+			d := launchDriver(t, p.address, body)
+			if left {
+				d.stop(t)
+			}
+			for range 2 {
+				p.stop(t)
+				began := time.Now()
+				p = mustLaunch(t, cfg)
+				c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx := c.Context(ctx)
+				a, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
+				if err != nil {
+					t.Fatal(err)
+				}
+				goesOn(t, ctx, a)
+				if took := time.Since(began); took > 20*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if _, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker")); !isErr(err, mobula.ErrNameTaken) {
+					t.Errorf("a second one of its name: %v", err)
+				}
+				b, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.GetIfExists())
+				if err != nil {
+					t.Fatal(err)
+				}
+				goesOn(t, ctx, b)
+				rows, err := c.ListActors(ctx, mobula.Query{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range rows.Rows {
+					if r.Name == "ticker" && r.Restarts != 0 {
+						t.Errorf("the stop is charged: %+v", r)
+					}
+				}
+				if err := c.Close(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+			_, ctx = connect(t, ctx, p)
+			a, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Kill(ctx); err != nil {
+				t.Fatal(err)
+			}
+			nameFree(t, ctx)
+			if !left {
+				d.over = true
+				_ = d.stdin.Close()
+				_ = d.cmd.Wait() // its node was stopped under it
+			}
+		}
+	}
+}
+
+func nameFree(t *testing.T, ctx context.Context) {
+	t.Helper()
+	eventually(t, ctx, "the name is free", func() bool {
+		_, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
+		return isErr(err, mobula.ErrNotFound)
+	})
+}
+
+// An actor that dies as the node is killed does not keep its name, whichever of the two was written down first.
+func TestNameOfADeadActorIsFreeAfterAKill(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	for i := range size(6, 60) {
+		c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cctx := c.Context(ctx)
+		a, err := tickerType.Spawn(cctx, mobula.Named("e2e", "ticker"), mobula.Detached())
+		if err == nil {
+			_, err = tickerPing.Go(cctx, a).Get(cctx)
+		}
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		var dead atomic.Bool
+		ref := tickerWait.Go(cctx, a, mobula.V(60_000))
+		go func() {
+			_, err := ref.Get(cctx)
+			dead.Store(errors.Is(err, mobula.ErrActorDied))
+		}()
+		if err := a.Kill(cctx); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(5 * time.Second); !dead.Load() && time.Now().Before(end); {
+			time.Sleep(20 * time.Microsecond)
+		}
+		p.kill(t)
+		p = mustLaunch(t, cfg)
+		nameFree(t, cctx)
+		if err := c.Close(cctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
