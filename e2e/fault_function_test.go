@@ -250,7 +250,7 @@ func TestFaultRegistryMismatch(t *testing.T) {
 			if odd == "beside the node" {
 				_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Env: []string{oddEnv + "=missing"}})
 			} else {
-				p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{oddEnv + "=" + odd}})
+				p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Workers: []string{oddEnv + "=" + odd}})
 				_, ctx = connect(t, ctx, p)
 			}
 			_, err := twoFaced.Go(ctx, mobula.V(1)).Get(ctx)

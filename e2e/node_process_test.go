@@ -28,6 +28,7 @@ type nodeConfig struct {
 	StoreDir string
 	Spill    []string
 	Env      []string // its own, beside the test's
+	Workers  []string // added to its workers' environment
 	UID      uint32   // whose it is; 0: the test's
 }
 
@@ -46,7 +47,7 @@ func nodeMain() bool {
 	}
 	ctx := context.Background()
 	n, err := node.Start(ctx, node.Config{
-		Dir: c.Dir, Keep: true, CPUs: c.CPUs, StoreBytes: c.Store, StoreDir: c.StoreDir, SpillURLs: c.Spill, Processes: true, Logger: quiet(),
+		Dir: c.Dir, Keep: true, CPUs: c.CPUs, StoreBytes: c.Store, StoreDir: c.StoreDir, SpillURLs: c.Spill, Env: c.Workers, Processes: true, Logger: quiet(),
 	})
 	if err != nil {
 		fail(err)

@@ -278,6 +278,8 @@ func (d *Decoder) hello(b []byte) Msg {
 			d.program(c.bytes(), m.Program)
 		case 11<<3 | wtBytes:
 			d.program(c.bytes(), elem(&c, &m.Others))
+		case 12<<3 | wtBytes:
+			m.Environ = c.kept()
 		default:
 			c.skip()
 		}

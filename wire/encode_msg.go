@@ -165,6 +165,7 @@ func (e *encoder) hello(m *Hello) {
 		e.program(&m.Others[i])
 		e.close(at, ext)
 	}
+	e.bytes(12, m.Environ)
 }
 
 func (e *encoder) program(p *Program) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"os"
 
 	"mobula/internal/errs"
@@ -79,6 +80,27 @@ type Hello struct {
 	Client              ids.ClientID // of a client that comes back after the node restarted
 	Program             *Program     // of a driver: what its workers run; nil: the driver's own executable
 	Others              []Program    // of a driver: what the workers of further languages run, one a language
+	Environ             []byte       // a driver's environment, which its workers get; see PackEnviron. Empty: as its process was started
+}
+
+// PackEnviron gives an environment as Hello has it: each NAME=value with a zero byte behind it.
+func PackEnviron(environ []string) []byte {
+	var b []byte
+	for _, kv := range environ {
+		b = append(append(b, kv...), 0)
+	}
+	return b
+}
+
+// UnpackEnviron is PackEnviron backwards; what is no NAME=value is left out.
+func UnpackEnviron(b []byte) []string {
+	out := []string{}
+	for kv := range bytes.SplitSeq(b, []byte{0}) {
+		if at := bytes.IndexByte(kv, '='); at > 0 {
+			out = append(out, string(kv))
+		}
+	}
+	return out
 }
 
 // Program is what workers run that are not the driver's own executable. Where the driver is no Go

@@ -28,6 +28,7 @@ type jobFile struct {
 	Namespace string          `json:"namespace,omitempty"`
 	Said      *wire.Program   `json:"program,omitempty"`
 	Others    []wire.Program  `json:"others,omitempty"`
+	Environ   []byte          `json:"environ,omitempty"` // the driver's, with its secrets: the file is the user's alone
 }
 
 func (n *Node) jobPath(job ids.JobID) string {
@@ -36,13 +37,13 @@ func (n *Node) jobPath(job ids.JobID) string {
 
 // noteDriver writes a job's file, whole or not at all. Where it cannot, the job runs, and
 // would not be found by the node's next life.
-func (n *Node) noteDriver(s *session, h *wire.Hello, namespace string) {
+func (n *Node) noteDriver(s *session, h *wire.Hello, namespace string, environ []string) {
 	if !n.cfg.Keep {
 		return
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
 	if err == nil {
-		f := jobFile{s.id, s.pid, startOf(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program, h.Others}
+		f := jobFile{s.id, s.pid, startOf(s.pid), exe, arguments(s.pid), h.Functions, namespace, h.Program, h.Others, wire.PackEnviron(environ)}
 		err = writeWhole(n.jobPath(s.job), f)
 	}
 	if err != nil {
@@ -129,7 +130,7 @@ const returnGrace = rejoinTimeout + 5*time.Second
 func (n *Node) recall(o *ownerActor) {
 	f, ok := n.driverOf(o.job)
 	if ok {
-		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace}
+		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace, environ: wire.UnpackEnviron(f.Environ)}
 		if p.hold(f.Exe) == nil {
 			n.setProgram(o.job, p)
 		}

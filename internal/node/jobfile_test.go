@@ -17,9 +17,10 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	functions := []wire.FuncInfo{{Name: "f", Signature: 7}}
 	said := &wire.Program{Language: "python", Version: "3.11", Args: []string{"python3", "-c", ""}, Single: true, Template: true}
 	others := []wire.Program{{Language: "go", Args: []string{"/bin/kernels"}}}
-	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said, Others: others}, "ns")
+	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said, Others: others}, "ns", []string{"A=1", "B=\xff"})
 	f, ok := n.driverOf(3)
-	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) || !reflect.DeepEqual(f.Others, others) {
+	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) || !reflect.DeepEqual(f.Others, others) ||
+		!reflect.DeepEqual(wire.UnpackEnviron(f.Environ), []string{"A=1", "B=\xff"}) {
 		t.Fatalf("read back %+v, %v", f, ok)
 	}
 	if exe, err := os.Executable(); err != nil || f.Exe != exe {

@@ -44,7 +44,7 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	if err != nil {
 		return nil, err
 	}
-	n.setProgram(job, program{functions: registry.List(), others: others})
+	n.setProgram(job, program{functions: registry.List(), others: others, local: true})
 	s := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
 	out := &local{}
 	s.outlet = out

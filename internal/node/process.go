@@ -16,7 +16,7 @@ import (
 func (n *Node) startProcesses() error {
 	var err error
 	n.procs, err = proc.New(proc.Config{
-		Exe: n.cfg.Executable, Args: n.cfg.Args, Env: append(os.Environ(), n.cfg.Env...),
+		Exe: n.cfg.Executable, Args: n.cfg.Args, More: n.cfg.Env,
 		Program: n.executable,
 		Socket:  n.Address(),
 		Mirror:  n.cfg.WorkerOutput,
@@ -32,15 +32,19 @@ func (n *Node) executable(job ids.JobID, language string) (proc.Program, error) 
 	n.mu.Lock()
 	defer n.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
 	p := n.programs[job]
+	env := p.environ
+	if p.local {
+		env = os.Environ()
+	}
 	if said := p.of(language); said != nil {
-		return proc.Program{Exe: said.Args[0], Args: said.Args[1:], Template: said.Template}, nil
+		return proc.Program{Exe: said.Args[0], Args: said.Args[1:], Env: env, Template: said.Template}, nil
 	}
 	if p.exe == nil {
-		return proc.Program{}, nil
+		return proc.Program{Env: env}, nil
 	}
 	fd, err := unix.FcntlInt(p.exe.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return proc.Program{}, err
 	}
-	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args}, nil
+	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args, Env: env}, nil
 }

@@ -26,7 +26,9 @@ type program struct {
 	said      *wire.Program  // of the driver's own language; nil: exe
 	others    []wire.Program // of further languages
 	functions []wire.FuncInfo
-	namespace string // of actor names, for whom names none
+	namespace string   // of actor names, for whom names none
+	environ   []string // of the driver: its workers have it too
+	local     bool     // the driver is in this process, and so is its environment
 }
 
 // hold opens the driver's executable, unless it said what runs instead.

@@ -76,7 +76,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	if err := checkPrograms(h.Program, h.Others); err != nil {
 		return nil, err
 	}
-	prog := program{args: arguments(p.PID), said: h.Program, others: h.Others, functions: h.Functions, namespace: cmp.Or(h.Namespace, n.cfg.Namespace)}
+	prog := program{args: arguments(p.PID), said: h.Program, others: h.Others, functions: h.Functions, namespace: cmp.Or(h.Namespace, n.cfg.Namespace), environ: environOf(h, p.PID)}
 	if err := prog.hold(fmt.Sprintf("/proc/%d/exe", p.PID)); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	out := &socket{}
 	s.outlet, s.mute = out, h.Version < wire.StreamHandles
 	n.setProgram(s.job, prog)
-	n.noteDriver(s, h, prog.namespace)
+	n.noteDriver(s, h, prog.namespace, prog.environ)
 	if err := n.join(s); err != nil {
 		return nil, err
 	}
@@ -256,6 +256,19 @@ func departure(s *session, err error) *errs.Error {
 		return errs.New(errs.CodeDisconnected, "process %d closed its connection", s.pid)
 	}
 	return errs.From(err)
+}
+
+// environOf is a driver's environment: as it says, or of one of a version that does not, what its process was started with. A
+// node's own is never its jobs'.
+func environOf(h *wire.Hello, pid int32) []string {
+	if len(h.Environ) > 0 {
+		return wire.UnpackEnviron(h.Environ)
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return []string{}
+	}
+	return wire.UnpackEnviron(data)
 }
 
 // arguments are those of a process, without the program; none where it is gone.

@@ -15,6 +15,10 @@ class Odd:
     pass
 
 
+def environ(name: str) -> str:
+    return os.environ.get(name, "")
+
+
 def shout(s: str) -> str:
     if s == "quiet":
         raise UnicodeError("not today")

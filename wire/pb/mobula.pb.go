@@ -1604,6 +1604,7 @@ type Hello struct {
 	Client        uint64                 `protobuf:"varint,9,opt,name=client,proto3" json:"client,omitempty"`
 	Program       *Program               `protobuf:"bytes,10,opt,name=program,proto3" json:"program,omitempty"`
 	Others        []*Program             `protobuf:"bytes,11,rep,name=others,proto3" json:"others,omitempty"`
+	Environ       []byte                 `protobuf:"bytes,12,opt,name=environ,proto3" json:"environ,omitempty"` // a driver's environment, which its workers get: NAME=value, each ended by a zero byte
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1711,6 +1712,13 @@ func (x *Hello) GetProgram() *Program {
 func (x *Hello) GetOthers() []*Program {
 	if x != nil {
 		return x.Others
+	}
+	return nil
+}
+
+func (x *Hello) GetEnviron() []byte {
+	if x != nil {
+		return x.Environ
 	}
 	return nil
 }
@@ -4183,7 +4191,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04args\x18\x03 \x03(\v2\x13.mobula.v1.ArgValueR\x04args\"<\n" +
 	"\bFuncInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xe4\x02\n" +
+	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xfe\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vmin_version\x18\x02 \x01(\rR\n" +
@@ -4197,7 +4205,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06client\x18\t \x01(\x04R\x06client\x12,\n" +
 	"\aprogram\x18\n" +
 	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\x12*\n" +
-	"\x06others\x18\v \x03(\v2\x12.mobula.v1.ProgramR\x06others\"\x87\x01\n" +
+	"\x06others\x18\v \x03(\v2\x12.mobula.v1.ProgramR\x06others\x12\x18\n" +
+	"\aenviron\x18\f \x01(\fR\aenviron\"\x87\x01\n" +
 	"\aProgram\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +

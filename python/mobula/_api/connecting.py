@@ -61,7 +61,7 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
             raise InvalidError("num_cpus, num_gpus, object_store_memory, resources and settings are a new node's: a node with an address "
                                "has its own")
         try:
-            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), namespace=namespace or "", program=program(worker_processes),
+            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), environ=_environ(), namespace=namespace or "", program=program(worker_processes),
                             others=_others(go_program))
             c = Client(_node.socket_of(address), hello, True)
         except BaseException as x:
@@ -73,6 +73,11 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
         c.start()
         _state.client, _state.node = c, node
         return Context(c)
+
+
+def _environ() -> bytes:
+    """This process' environment, as it is now: the workers get it, and nothing of the node's."""
+    return b"".join(k + b"=" + v + b"\0" for k, v in os.environb.items())
 
 
 def _amounts(resources: Optional[Mapping[str, float]], num_gpus: Optional[float]) -> dict[str, float]:

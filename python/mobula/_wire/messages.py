@@ -167,6 +167,7 @@ class Hello:
     client: int = 0
     program: Optional[Program] = None
     others: list[Program] = field(default_factory=list)
+    environ: bytes = b""
 
 
 @dataclass(slots=True)
@@ -458,7 +459,7 @@ _TYPES: dict[type[Any], str] = {
     ExecTask: "TaskSpec u *ArgValue",
     FuncInfo: "t x",
     Program: "t t *t b b",
-    Hello: "u u u s u y *FuncInfo t u Program *Program",
+    Hello: "u u u s u y *FuncInfo t u Program *Program y",
     Welcome: "u u t u y u u y t s s t t",
     Bye: "Error",
     Submit: "TaskSpec",

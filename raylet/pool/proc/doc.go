@@ -5,6 +5,9 @@
 // driver may name another program for each language, and a template: a process that has loaded what workers need and forks
 // them (see template.go).
 //
+// A worker's environment is its driver's, as that said when it connected (Program.Env), and what tells it what it is: the node's own,
+// with what its operator keeps there, is in no worker. PATH is the driver's too.
+//
 // # Nothing is left behind
 //
 // A worker is sent SIGKILL by the kernel when its parent's thread ends (Pdeathsig), so a

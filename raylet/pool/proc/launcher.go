@@ -44,7 +44,8 @@ type Config struct {
 	Args []string // without the program; nil: this process' own
 	// Program gives what a job's workers of a language run; nil, or the zero Program: Exe and Args.
 	Program func(job ids.JobID, language string) (Program, error)
-	Env     []string // nil: this process' own
+	Env     []string // where there is no Program; nil: this process' own
+	More    []string // added to every worker's environment
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
 	LogDir  string // empty: output is dropped but for the tail
@@ -62,7 +63,8 @@ type Program struct {
 	File     *os.File // the executable, which the launcher closes; nil: Exe
 	Exe      string   // its path, or name to look for in PATH
 	Args     []string
-	Template bool // it is a template, which forks the workers
+	Env      []string // the environment of its workers: nothing of this process' own is in theirs
+	Template bool     // it is a template, which forks the workers
 }
 
 // Launcher starts and watches processes. It is safe for concurrent use.
@@ -135,7 +137,7 @@ func (l *Launcher) begin(p *process) error {
 		return p.start(nil)
 	}
 	for again := false; ; again = true {
-		t, err := l.template(templateKey{p.spec.Job, p.spec.Language}, p.exe, p.args)
+		t, err := l.template(templateKey{p.spec.Job, p.spec.Language}, p)
 		if err != nil {
 			return err
 		}
@@ -148,7 +150,7 @@ func (l *Launcher) begin(p *process) error {
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
 	own := l.ownEnviron(s)
-	p := &process{spec: s, cfg: &l.cfg, all: l.all, env: append(l.clean(), own...), own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args}
+	p := &process{spec: s, cfg: &l.cfg, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args}
 	if err := p.choose(); err != nil {
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the %s program of job %v: %w", s.Language, s.Job, err)})
 		return
@@ -266,9 +268,12 @@ func (l *Launcher) Close(ctx context.Context) error {
 	}
 }
 
-// clean is this process' environment, without what tells a worker what it is.
-func (l *Launcher) clean() []string {
-	return slices.DeleteFunc(slices.Clone(l.cfg.Env), func(kv string) bool { return strings.HasPrefix(kv, envPrefix) })
+// environ is what a program's workers have in common: its environment and what was configured, without what would tell them that
+// they are others.
+func (c *Config) environ(program []string) []string {
+	return slices.DeleteFunc(slices.Concat(program, c.More), func(kv string) bool {
+		return strings.HasPrefix(kv, envPrefix) || strings.HasPrefix(kv, EnvTemplate+"=")
+	})
 }
 
 // ownEnviron is what tells a worker what it is.

@@ -105,7 +105,7 @@ func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan po
 	events := make(chan pool.Event, 100)
 	dir := t.TempDir()
 	cfg := Config{
-		Args: []string{}, Env: append(os.Environ(), "GOCOVERDIR="+t.TempDir(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another"),
+		Args: []string{}, Env: []string{}, More: append(os.Environ(), "GOCOVERDIR="+t.TempDir(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another"),
 		Socket: "/run/node.sock", LogDir: dir, Post: func(e pool.Event) { events <- e },
 	}
 	if change != nil {

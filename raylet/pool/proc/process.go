@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,13 +28,13 @@ type process struct {
 	spec     pool.StartProcess
 	cfg      *Config
 	all      *mirror
-	env      []string
+	env      []string // what all workers of its program have
 	cmd      *exec.Cmd
 	fd       *os.File // pidfd
 	out      *stream
 	err      *stream
 	template bool     // exe is one, which forks it
-	own      []string // of env, what tells this worker from another of its job
+	own      []string // of its environment, what tells this worker from another of its job
 	asked    *forking // of a template; nil: the launcher starts it by itself
 
 	mu       sync.Mutex
@@ -45,22 +47,43 @@ type process struct {
 // choose finds what the process runs: what its job's program says, else the launcher's own.
 func (p *process) choose() error {
 	if p.cfg.Program == nil {
+		p.env = p.cfg.environ(p.cfg.Env)
 		return nil
 	}
 	g, err := p.cfg.Program(p.spec.Job, p.spec.Language)
+	p.env = p.cfg.environ(g.Env)
 	switch {
 	case err != nil:
 		return err
 	case g.File != nil:
 		p.file, p.exe, p.args = g.File, fmt.Sprintf("/proc/self/fd/%d", g.File.Fd()), g.Args
 	case g.Exe != "":
-		if p.exe, err = exec.LookPath(g.Exe); err != nil {
+		if p.exe, err = lookPath(g.Exe, p.env); err != nil {
 			return err
 		}
 		p.name, p.args = p.exe, g.Args
 	}
 	p.template = g.Template
 	return nil
+}
+
+// lookPath finds a program as the environment says, which need not be this process'.
+func lookPath(name string, env []string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		return exec.LookPath(name)
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v // the last one counts
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
+			return file, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
 // start forks, or asks the template to. It runs on the launcher's thread.
@@ -76,7 +99,7 @@ func (p *process) start(t *template) error {
 	fd := -1
 	p.out, p.err = p.stream("out"), p.stream("err")
 	p.cmd = &exec.Cmd{
-		Path: p.exe, Args: append([]string{p.name}, p.args...), Env: p.env, Dir: p.cfg.Dir,
+		Path: p.exe, Args: append([]string{p.name}, p.args...), Env: slices.Concat(p.env, p.own), Dir: p.cfg.Dir,
 		Stdout: p.out, Stderr: p.err,
 		WaitDelay:   time.Second, // a grandchild outside the group may hold the pipes
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &fd},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,7 +84,7 @@ type fromTemplate struct {
 
 // template gives the template of a job's language, started if there is none that lives. It runs on the
 // launcher's thread, with which the template dies.
-func (l *Launcher) template(k templateKey, exe string, args []string) (*template, error) {
+func (l *Launcher) template(k templateKey, p *process) (*template, error) {
 	l.mu.Lock()
 	t, closed := l.templates[k], l.closed
 	l.mu.Unlock()
@@ -93,7 +94,7 @@ func (l *Launcher) template(k templateKey, exe string, args []string) (*template
 	if t != nil && !t.ended() {
 		return t, nil
 	}
-	t, err := l.startTemplate(k.job, exe, args)
+	t, err := l.startTemplate(k.job, p)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (l *Launcher) template(k templateKey, exe string, args []string) (*template
 	return t, nil
 }
 
-func (l *Launcher) startTemplate(job ids.JobID, exe string, args []string) (*template, error) {
+func (l *Launcher) startTemplate(job ids.JobID, p *process) (*template, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
@@ -125,7 +126,7 @@ func (l *Launcher) startTemplate(job ids.JobID, exe string, args []string) (*tem
 		t.out.lines, t.err.lines = &lines{to: l.all, prefix: prefix}, &lines{to: l.all, prefix: prefix}
 	}
 	t.cmd = &exec.Cmd{
-		Path: exe, Args: append([]string{exe}, args...), Dir: l.cfg.Dir, Env: append(l.clean(), fmt.Sprintf("%s=%d", EnvTemplate, templateFD)),
+		Path: p.exe, Args: append([]string{p.exe}, p.args...), Dir: l.cfg.Dir, Env: append(slices.Clone(p.env), fmt.Sprintf("%s=%d", EnvTemplate, templateFD)),
 		Stdout: t.out, Stderr: t.err, ExtraFiles: []*os.File{theirs}, WaitDelay: time.Second,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
