@@ -9,6 +9,7 @@ from typing import Any, Callable
 from mobula._wire import codec
 from mobula._wire import messages as m
 from mobula._worker.blocking import Blocking
+from mobula._worker.lane import Lane
 
 TASK = bytes(16)
 
@@ -22,10 +23,17 @@ class Node:
         work = SimpleNamespace(id=TASK, lease=1, kind=m.TASK)
         self.call: Any = SimpleNamespace(work=work, waiting=0)
         client = SimpleNamespace(lock=threading.RLock(), send=self.send, flush=lambda: None, reader=SimpleNamespace(wait=self.wait))
-        self.blocking = Blocking(SimpleNamespace(client=client, main=self.call, calls={TASK: self.call}, give_back=list))  # type: ignore[arg-type]
+        self.lane = Lane()
+        self.lane.push([work])  # type: ignore[list-item]
+        self.lane.begin(0)
+        self.blocking = Blocking(SimpleNamespace(client=client, lane=self.lane, calls={TASK: self.call}, send_back=self.send_back))  # type: ignore[arg-type]
+
+    def send_back(self, back: Any, waits: Any) -> None:
+        self.sent.append("Blocked")
 
     def send(self, chunk: bytes) -> None:
-        self.sent += [c.__name__ for c in (m.Blocked, m.Unblocked) if chunk.startswith(codec.varint(m.KIND_OF[c] << 3 | 2))]
+        assert chunk.startswith(codec.varint(m.KIND_OF[m.Unblocked] << 3 | 2))
+        self.sent.append("Unblocked")
 
     def wait(self, w: Any, until: Any, call: Any) -> bool:
         self.meanwhile.pop(0)()
@@ -47,7 +55,7 @@ def test_two_threads_go_on_with_one_cpu() -> None:
     node.meanwhile = [another_waits_and_goes_on, node.resume]
     b.block(call)
     b.unblock(call)
-    assert node.sent == ["Blocked", "Unblocked"] and not b.main
+    assert node.sent == ["Blocked", "Unblocked"] and not node.lane.blocked
 
 
 def test_a_thread_that_waits_when_the_cpu_comes_gives_it_back() -> None:
@@ -61,6 +69,6 @@ def test_a_thread_that_waits_when_the_cpu_comes_gives_it_back() -> None:
     node.meanwhile = [another_waits, node.resume]
     b.block(call)
     b.unblock(call)
-    assert node.sent == ["Blocked", "Unblocked", "Blocked"] and b.main
+    assert node.sent == ["Blocked", "Unblocked", "Blocked"] and node.lane.blocked
     b.unblock(call)
-    assert node.sent == ["Blocked", "Unblocked", "Blocked", "Unblocked"] and not b.main
+    assert node.sent == ["Blocked", "Unblocked", "Blocked", "Unblocked"] and not node.lane.blocked

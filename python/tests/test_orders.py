@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from mobula._wire import codec
 from mobula._wire import messages as m
 from mobula._worker.call import Call
 from mobula._worker.executor import Executor
+from mobula._worker.lane import LONG
 from mobula._worker.orders import Orders
 
 TASK = bytes(range(16))
@@ -22,7 +24,7 @@ class Worker:
     """A worker's executor that the test speaks to instead of a node."""
 
     def __init__(self) -> None:
-        self.client: Any = SimpleNamespace(lock=threading.RLock(), send=lambda chunk: None, reader=SimpleNamespace(quiet=False),
+        self.client: Any = SimpleNamespace(lock=threading.RLock(), send=lambda chunk: None, reader=SimpleNamespace(quiet=False, wake=lambda: None),
                                            welcome=SimpleNamespace(job_dir=""))
         self.executor = Executor(cast(Any, self.client))
         self.executor._functions["f"] = len
@@ -34,7 +36,7 @@ class Worker:
 
     def begin(self) -> None:
         """Begins the next task, up to its function's call."""
-        self.executor.begin(Call(self.executor, self.executor.queue.popleft()), [])
+        self.executor.begin(Call(self.executor, self.executor.lane.queue.popleft()), [])
 
 
 def run(attempt: int) -> m.Exec:
@@ -45,11 +47,11 @@ def run(attempt: int) -> m.Exec:
 def test_a_task_that_is_about_to_start_is_cancelled() -> None:
     w = Worker()
     w.hear(run(1))
-    work = w.executor.queue.popleft()  # by the main thread, a moment before
+    call = w.executor._next()  # by the main thread, a moment before
+    assert call is not None
     w.hear(m.CancelTask(TASK))
-    w.executor.queue.append(work)
     with pytest.raises(x.TaskCancelledError):
-        w.begin()
+        w.executor.begin(call, [])
 
 
 def test_a_cancel_that_came_too_late_is_none_of_the_next_run() -> None:
@@ -62,8 +64,8 @@ def test_a_cancel_that_came_too_late_is_none_of_the_next_run() -> None:
 def test_a_node_that_asks_while_a_task_ends_is_told_of_it() -> None:
     w = Worker()
     w.hear(run(1))
-    call = Call(w.executor, w.executor.queue.popleft())
-    w.executor.calls[TASK] = call
+    call = w.executor._next()
+    assert call is not None
     held = m.Holdings(m.OWNER, 1)
 
     def asks(report: bytes) -> None:
@@ -73,3 +75,38 @@ def test_a_node_that_asks_while_a_task_ends_is_told_of_it() -> None:
     w.client.out = SimpleNamespace(append=asks)
     w.executor.report(call, b"", None, [])
     assert [t.task for t in held.tasks] == [TASK] and not w.executor.calls
+
+
+def test_what_goes_back_is_told_by_the_lease_that_it_came_on() -> None:
+    """The report of a lease's last task is on its way, and the node has the worker on the next lease already."""
+    w = Worker()
+    sent: list[m.Blocked] = []
+    w.client.send = lambda chunk: sent.extend(codec.decode(m.Blocked, chunk, i, j) for kind, i, j in codec.split(chunk, 0, len(chunk)) if kind == m.KIND_OF[m.Blocked])
+    w.hear(run(1))
+    call = w.executor._next()
+    assert call is not None
+    spec = m.TaskSpec(id=bytes(16), parent=bytes(16), opts=m.TaskOptions(func="f", num_returns=1))
+    w.hear(m.Exec(2, [m.ExecTask(spec, 1)]))
+    w.executor.lane._began -= LONG
+    w.executor.tick()
+    assert [(b.task, b.lease, b.returned) for b in sent] == [(b"", 2, [bytes(16)])]
+
+
+def test_what_comes_after_a_report_does_not_go_back_as_behind_the_task_that_has_ended() -> None:
+    w = Worker()
+    w.hear(run(1))
+    call = w.executor._next()
+    assert call is not None
+    w.executor.lane._began -= LONG
+    spec = m.TaskSpec(id=bytes(16), parent=bytes(16), opts=m.TaskOptions(func="f", num_returns=1))
+
+    def next_lease(report: bytes) -> None:
+        """The report is sent, the next lease's task comes and the keeper looks, while the main thread does nothing."""
+        w.hear(m.Exec(2, [m.ExecTask(spec, 1)]))
+        w.executor._stats = time.time_ns()  # which are not due
+        w.client.send = lambda chunk: pytest.fail("it goes back")
+        w.executor.tick()
+
+    w.client.out = SimpleNamespace(append=next_lease)
+    w.executor.report(call, b"", None, [])
+    assert [q.lease for q in w.executor.lane.queue] == [2]

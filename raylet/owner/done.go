@@ -62,11 +62,8 @@ func (c *Core) laneMoved(l *leaseRec) {
 		c.touchActor(l.actor)
 		return
 	}
-	if h := l.lane.head(); h != nil {
-		if h.state == task.Submitted {
-			c.move(h, task.Start)
-		}
-	} else {
+	c.startHead(l)
+	if l.lane.len() == 0 {
 		c.touchLease(l)
 	}
 	if l.state == lease.Blocked || l.state == lease.Resuming {

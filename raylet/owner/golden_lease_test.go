@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -22,6 +23,50 @@ func TestALeaseThatGaveBackItsLastTaskIsReturned(t *testing.T) {
 	s.from(worker, &wire.Blocked{Lease: l, Returned: []ids.TaskID{spec.ID}})
 	if r := told[sched.Return](s); len(r) != 1 || r[0].Lease != l {
 		t.Errorf("nothing is on the lease and it stays: %+v", r)
+	}
+}
+
+// A worker gives back under the lease of the task that it runs what came on its next one: the first lease's last report and the task of
+// the next one have crossed. Nothing stays on a lane whose worker does not have it, whether the first lease is there still or not.
+func TestATaskIsGivenBackWhateverLeaseItIsToldUnder(t *testing.T) {
+	for _, over := range []bool{true, false} {
+		s := newScript(t, Config{})
+		first := s.submit(simple)
+		l := s.grant(worker)
+		s.executed(worker)
+		other := s.submit(&wire.TaskOptions{Func: "other", NumReturns: 1})
+		next := s.grant(worker)
+		s.executed(worker)
+		if over {
+			s.step(FromSched{sched.Reclaim{Lease: l}})
+			s.from(worker, &wire.Done{Task: first.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("1")}})
+			if s.c.leases[l] != nil {
+				t.Fatal("the first lease is not over")
+			}
+		}
+		s.from(worker, &wire.Blocked{Lease: l, Returned: []ids.TaskID{other.ID}})
+		if got := sent[*wire.Exec](s, worker); len(got) != 1 || got[0].Lease != next || got[0].Tasks[0].Spec.ID != other.ID {
+			t.Errorf("with the first lease over (%v), the task that came back is not pushed again: it is %v", over, s.state(other))
+		}
+		if !over {
+			if h := s.c.leases[l].lane.head(); h == nil || h.id() != first.ID {
+				t.Error("the first lease's task is gone with it")
+			}
+		}
+	}
+}
+
+// The task behind one that is given back is the one that runs.
+func TestTheHeadOfALaneRunsAfterTheOneBeforeItWasGivenBack(t *testing.T) {
+	s := newScript(t, Config{})
+	quick := s.submit(simple)
+	l := s.grant(worker)
+	s.from(worker, &wire.Done{Task: quick.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("1")}, Times: wire.Times{Started: 1, Ended: 2}})
+	a := s.submit(simple)
+	b := s.submit(simple)
+	s.from(worker, &wire.Blocked{Lease: l, Returned: []ids.TaskID{a.ID}})
+	if h := s.c.leases[l].lane.head(); h == nil || h.id() != b.ID || h.state != task.Running {
+		t.Errorf("the head of the lane is %+v", h)
 	}
 }
 

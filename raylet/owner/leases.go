@@ -265,18 +265,15 @@ func (c *Core) requeue(t *taskRec, front bool) {
 // blocked is a task that waits in a get: its CPU goes back, and what was queued behind it.
 // A zero Task only gives back the queue of a lease whose task takes long.
 func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
+	for i := len(m.Returned) - 1; i >= 0; i-- {
+		c.returned(cl, m.Returned[i])
+	}
 	l := c.leases[m.Lease]
 	if l == nil || l.worker != cl {
 		return
 	}
-	for i := len(m.Returned) - 1; i >= 0; i-- {
-		if t := l.lane.take(m.Returned[i]); t != nil {
-			c.giveBack(t)
-		}
-	}
 	if m.Task.IsZero() {
 		l.slow = l.state == lease.Active && l.lane.len() > 0
-		c.touchLease(l) // it may have nothing left
 		return
 	}
 	t := c.tasks.task(m.Task)
@@ -293,18 +290,41 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 	}
 }
 
+// returned takes a task back that a worker has not started, whatever lease it came on: an older worker tells of all that it
+// has queued under the lease of the task that it runs, which may have been returned since. An actor's calls stay where they are.
+func (c *Core) returned(cl *clientRec, id ids.TaskID) {
+	t := c.tasks.task(id)
+	if t == nil || t.lease == nil || t.lease.worker != cl || t.lease.actor != nil {
+		return
+	}
+	l := t.lease
+	if l.lane.take(id) == nil { // its arguments are being pinned: it was not pushed again yet
+		return
+	}
+	c.giveBack(t)
+	c.startHead(l)
+	c.touchLease(l) // it may have nothing left
+}
+
+// startHead says of the task that is first on a lease that it runs.
+func (c *Core) startHead(l *leaseRec) {
+	if h := l.lane.head(); h != nil && h.state == task.Submitted {
+		c.move(h, task.Start)
+	}
+}
+
 // unblocked asks for the CPU again. An actor's calls hold none of their own.
 func (c *Core) unblocked(cl *clientRec, m *wire.Unblocked) {
 	l := c.leases[m.Lease]
 	if l == nil || l.worker != cl {
 		return
 	}
-	if l.state == lease.Blocked {
+	t := c.tasks.task(m.Task)
+	if l.state == lease.Blocked && t != nil && t.lease == l {
 		c.moveLease(l, lease.Unblock)
 		c.toSched(sched.UnblockCPU{Lease: l.id})
 		return
 	}
-	t := c.tasks.task(m.Task)
 	if t != nil && t.lease == l && t.state == task.RunningInGet {
 		c.goOn(l, t)
 	} else {

@@ -7,7 +7,8 @@ Reports go in batches: when the queue is empty, and at the latest with the keepe
 
     process     the process: from its environment to its exit code
     orders      what the node says
-    executor    the lane: begins a task, runs it, reports it
+    lane        what the main thread runs, what waits behind it, and what of that goes back: pure
+    executor    begins a task, runs it, reports it
     call        one attempt at a task while it runs
     arguments   what it is called with
     results     what it gave, or why it failed

@@ -85,7 +85,7 @@ class Actor:
             else:
                 pool.put(w)
         else:
-            self._executor.queue.append(w)
+            self._executor.lane.queue.append(w)
 
     def queues(self) -> list[deque[Work]]:
         """Where its calls wait, besides the lane."""
@@ -100,7 +100,7 @@ class Actor:
         self.stopped = True
         works = list(self._held or ())
         self._held = []
-        for q in [self._executor.queue, *self.queues()]:
+        for q in [self._executor.lane.queue, *self.queues()]:
             works += [w for w in q if w.kind == m.ACTOR_CALL]
             keep = [w for w in q if w.kind != m.ACTOR_CALL]
             q.clear()

@@ -17,7 +17,7 @@ class Blocking:
     def __init__(self, executor: "Executor") -> None:
         self._executor = executor
         self._client = executor.client
-        self.main = False  # the task in the main thread waits
+        self._lane = executor.lane
         self._resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # who asked for the CPU: the call, and its threads that go on then
 
     def block(self, call: Call) -> None:
@@ -31,12 +31,7 @@ class Blocking:
 
     def _release(self, call: Call) -> None:
         """Gives the CPU back. The client's lock is held."""
-        back: list[bytes] = []
-        if call is self._executor.main:
-            self.main = True
-            if call.work.kind == m.TASK:
-                back = self._executor.give_back()
-        self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, back)))
+        self._executor.send_back(self._lane.block(call.work), call.work)
 
     def unblock(self, call: Call) -> None:
         """It goes on as soon as the node has a CPU for it."""
@@ -59,13 +54,11 @@ class Blocking:
         finally:
             if w.left > 0:
                 with self._client.lock:
-                    if call is self._executor.main and call.waiting == 0:
-                        self.main = False
+                    if call.waiting == 0:
+                        self._lane.go_on(call.work)
 
     def ended(self, call: Call) -> None:
         """The call is over and no longer listed; a thread that it left behind may wait still, and holds nothing up."""
-        if call is self._executor.main:
-            self.main = False
         if self._resuming:
             with self._client.lock:
                 self.resumed(call.work.id)
@@ -79,8 +72,7 @@ class Blocking:
         if asked is None:
             return
         call, waiters = asked
-        if call is self._executor.main:
-            self.main = False
+        self._lane.go_on(call.work)
         for w in waiters:
             w.done()
         if call.waiting > 0 and not self._is_over(call):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from typing import Any, Callable, Optional
 
 from .. import _functions, _named, _runtime
@@ -21,19 +20,19 @@ from .blocking import Blocking
 from .call import Call
 from .growth import Growth, resident
 from .interrupt import Interrupts
+from .lane import Back, Lane
 from .streaming import Streaming
 from .user import run
 
 _current = _runtime.current
-_LONG = 10_000_000  # nanoseconds; tasks are pushed ahead for a millisecond's work
 _STATS_EVERY = 1_000_000_000  # nanoseconds
 
 
 class Executor:
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.queue: deque[Work] = deque()
-        self.calls: dict[bytes, Call] = {}  # under way
+        self.lane = Lane()
+        self.calls: dict[bytes, Call] = {}  # under way; like the lane and pending, with the client's lock held
         self.main: Optional[Call] = None  # the one in the main thread
         self.actor: Optional[Actor] = None
         self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
@@ -53,12 +52,11 @@ class Executor:
 
     def run(self) -> None:
         """Runs tasks until the node lets the worker go."""
-        queue, client, idle = self.queue, self.client, self.idle
+        queue, client, idle = self.lane.queue, self.client, self.idle
         lull, row = Spin(), 0
         while True:
-            try:
-                work = queue.popleft()
-            except IndexError:
+            call = self._next()
+            if call is None:
                 idle.left = 1
                 if queue:
                     continue
@@ -74,13 +72,23 @@ class Executor:
             row += 1
             if queue and client.reader.quiet:
                 client.reader.arm()  # somebody has to see if it takes long
-            self.execute(work, True)
+            self.execute(call, True)
 
-    def execute(self, work: Work, main: bool = False) -> None:
+    def _next(self) -> Optional[Call]:
+        """Begins the lane's next task."""
+        with self.client.lock:
+            work = self.lane.begin(time.time_ns())
+            return None if work is None else self.begun(work)
+
+    def begun(self, work: Work) -> Call:
+        """Lists a task as under way, in the step that takes it out of where it waited: at no moment is it in neither. The client's lock is
+        held."""
+        call = self.calls[work.id] = Call(self, work)
+        return call
+
+    def execute(self, call: Call, main: bool = False) -> None:
         """Runs one task and queues its report."""
-        call = Call(self, work)
-        self.calls[work.id] = call
-        client = self.client
+        client, work = self.client, call.work
         if main:
             self.main = client.fallback = call
         token = _current.set(call)
@@ -120,13 +128,18 @@ class Executor:
         that it does no longer."""
         if (self.calls or self._said) and time.time_ns() - self._stats > _STATS_EVERY:
             self.client.send(self._report_stats())
-        call = self.main
-        if call is None or not self.queue or call.work.kind != m.TASK or time.time_ns() - call.started < _LONG:
-            return
-        with self.client.lock:
-            back = self.give_back()
-            if back:
-                self.client.send(codec.message(m.Blocked(b"", call.work.lease, back)))
+        if self.lane.queue:
+            with self.client.lock:
+                self.send_back(self.lane.late(time.time_ns()))
+
+    def send_back(self, back: Back, waits: Optional[Work] = None) -> None:
+        """Gives tasks back, and of one that waits its CPU. The client's lock is held."""
+        if waits is not None:
+            back.setdefault(waits.lease, [])
+        for lease, tasks in back.items():
+            self.pending -= len(tasks)
+            task = waits.id if waits is not None and waits.lease == lease else b""
+            self.client.send(codec.message(m.Blocked(task, lease, tasks)))
 
     def _perform(self, call: Call, holds: Holds) -> bytes:
         """Gives the encoded results."""
@@ -184,14 +197,18 @@ class Executor:
         work = call.work
         if holds:
             keep(self.client, holds)
+        message = b""
         if not call.abandoned:
             now = time.time_ns()
             error = codec.encode(err) if err is not None else b""
-            self.client.out.append(hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now,
-                                            call.items, error, call.final))
-        self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
+            message = hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items, error, call.final)
+        with self.client.lock:
+            self.lane.end(work)  # first: once the report is on its way the node may have the worker on another lease
+            if message and not call.abandoned:
+                self.client.out.append(message)
+            self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
+            self.pending -= 1
         call.keep = None
-        self.pending -= 1
 
     def abandon(self, call: Call, why: MobulaError) -> None:
         """Reports a call that is left to itself; it still counts as pending until it ends."""
@@ -199,7 +216,7 @@ class Executor:
         self._send_refusal(call.work, call.started, why)
 
     def refuse(self, w: Work, why: MobulaError) -> None:
-        """Reports a task that is not run."""
+        """Reports a task that is not run. The client's lock is held."""
         self._send_refusal(w, 0, why)
         self.pending -= 1
         self.idle.done()
@@ -207,14 +224,3 @@ class Executor:
     def _send_refusal(self, w: Work, started: int, why: MobulaError) -> None:
         error = codec.encode(codec.to_wire(why))
         self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, time.time_ns(), err=error))
-
-    def give_back(self) -> list[bytes]:
-        """Takes out what is queued; gives their ids."""
-        back: list[bytes] = []
-        while True:
-            try:
-                back.append(self.queue.pop().id)  # the main thread may take the next at this moment
-            except IndexError:
-                self.pending -= len(back)
-                back.reverse()
-                return back

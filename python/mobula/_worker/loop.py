@@ -39,7 +39,9 @@ class Loop:
         self._loop.run_forever()
 
     def put(self, work: Work) -> None:
-        self._loop.call_soon_threadsafe(self._begin, work)
+        call = self._executor.begun(work)
+        call.waits = False
+        self._loop.call_soon_threadsafe(self._begin, call)
 
     def cancel(self, call: Call) -> None:
         self._loop.call_soon_threadsafe(call.future.cancel)
@@ -50,10 +52,7 @@ class Loop:
 
     # ---- in the loop
 
-    def _begin(self, work: Work) -> None:
-        call = Call(self._executor, work)
-        call.waits = False
-        self._executor.calls[work.id] = call
+    def _begin(self, call: Call) -> None:
         call.future = asyncio.ensure_future(self._call(call))
 
     async def _call(self, call: Call) -> None:

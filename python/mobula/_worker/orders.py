@@ -28,23 +28,18 @@ class Orders:
         """Takes tasks and calls."""
         e = self._executor
         works = hot.exec_tasks(b, i, j, time.time_ns())
-        e.pending += len(works)
-        returned: list[bytes] = []
+        n = len(works)
+        e.pending += n
         if e.cancels:  # those of tasks that run again were for runs that have ended
             e.cancels.difference_update(w.id for w in works)
         for w in works:
             if w.kind == m.ACTOR_CALL:
                 self._dispatch(w)
-            elif e.blocking.main and w.kind == m.TASK:
-                returned.append(w.id)  # it was on its way when the lease gave its CPU back
             else:
                 if w.kind == m.ACTOR_CREATE:
                     e.actor = Actor(e, w)
-                e.queue.append(w)
-        if returned:
-            e.pending -= len(returned)
-            self._client.send(codec.message(m.Blocked(b"", works[0].lease, returned)))
-        if e.main is not None and self._client.reader.quiet:
+                e.send_back(e.lane.push((w,)))
+        if e.lane.running is not None and self._client.reader.quiet:
             self._client.reader.arm()  # somebody has to see if it takes long
         e.idle.done()
 
@@ -79,7 +74,7 @@ class Orders:
     def _take(self, task: bytes) -> Optional[Work]:
         """Takes a task out of the queue that it is in."""
         e = self._executor
-        queues = [e.queue]
+        queues = [e.lane.queue]
         if e.actor is not None:
             queues += e.actor.queues()
         for q in queues:
@@ -121,7 +116,7 @@ class Orders:
         """A node that comes back asks what this worker has."""
         e = self._executor
         a = e.actor
-        works = [c.work for c in list(e.calls.values())] + list(e.queue)
+        works = [c.work for c in list(e.calls.values())] + list(e.lane.queue)
         if a is not None:
             works += a.waiting()
             if a.alive():

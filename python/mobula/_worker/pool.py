@@ -46,11 +46,11 @@ class Pool:
             self._ready.acquire()
             if self._closed:
                 return
-            try:
-                work = self.queue.popleft()
-            except IndexError:
-                continue  # it was cancelled
-            self._executor.execute(work)
+            with self._executor.client.lock:
+                if not self.queue:
+                    continue  # it was cancelled
+                call = self._executor.begun(self.queue.popleft())
+            self._executor.execute(call)
             if not self.queue:
                 self._executor.client.flush()
             with self._lock:
