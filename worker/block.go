@@ -51,6 +51,7 @@ func (cl *call) releaseLocked() {
 	}
 	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back})
 	if len(back) > 0 {
+		cl.lane.wentBack()
 		e.finished(len(back))
 	}
 }

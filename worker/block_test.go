@@ -169,3 +169,37 @@ func TestGetTimeoutStillWaitsForTheCPU(t *testing.T) {
 	p.e.Deliver([]wire.Msg{&wire.Resume{Task: task.Spec.ID}})
 	p.done(task.Spec.ID)
 }
+
+// A node that asks what a worker has while tasks go back is told of them: word that they went back comes after the answer, and would be of
+// tasks that the node has pushed here anew otherwise.
+func TestANodeThatAsksWhileTasksGoBackIsToldOfThem(t *testing.T) {
+	p := newPeer(t, Config{})
+	h := p.object()
+	waits := p.task(p.getter(1, func() *client.Handle { return h }))
+	behind := p.task(p.handle("ok", wire.TaskNormal, ok))
+	var told wire.Holdings
+	p.mu.Lock()
+	p.sends = func(msgs []wire.Msg) {
+		if len(of[*wire.Blocked](msgs)) > 0 {
+			p.e.Holdings(&told)
+		}
+	}
+	p.mu.Unlock()
+	p.exec(7, waits, behind)
+	await(p, "Blocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Blocked](log)) == 1 })
+	p.mu.Lock()
+	p.sends = nil
+	p.mu.Unlock()
+	if len(told.Tasks) != 2 || told.Tasks[1].Task != behind.Spec.ID || told.Tasks[1].Lease != 7 {
+		t.Errorf("the node is told of %+v", told.Tasks)
+	}
+	p.resolve(h.ID())
+	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
+	p.e.Deliver([]wire.Msg{&wire.Resume{Task: waits.Spec.ID}})
+	p.done(waits.Spec.ID)
+	var after wire.Holdings
+	p.e.Holdings(&after)
+	if len(after.Tasks) != 0 {
+		t.Errorf("it has %+v still", after.Tasks)
+	}
+}

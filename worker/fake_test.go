@@ -30,6 +30,7 @@ type peer struct {
 	limit uint64 // of one object
 	seq   uint64
 	funcs map[string]*registry.Function
+	sends func([]wire.Msg) // called just before messages are sent; may be nil
 }
 
 func newPeer(t testing.TB, cfg Config) *peer {
@@ -68,6 +69,9 @@ func (p *peer) Close() error { return nil }
 
 func (p *peer) Send(msgs ...wire.Msg) error {
 	p.mu.Lock()
+	if p.sends != nil {
+		p.sends(msgs)
+	}
 	p.log = append(p.log, msgs...)
 	close(p.more)
 	p.more = make(chan struct{})

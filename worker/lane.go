@@ -22,6 +22,7 @@ type lane struct {
 	mu      sync.Mutex
 	queue   []item        // guarded by mu; from head on
 	head    int           // guarded by mu
+	back    []item        // guarded by mu: given back, and the node is not told yet
 	calls   []*call       // guarded by mu: under way
 	runners int           // guarded by mu: goroutines, parked ones included
 	parked  int           // guarded by mu
@@ -251,9 +252,17 @@ func (l *lane) takeQueue() []ids.TaskID {
 	for _, it := range l.queue[l.head:] {
 		out = append(out, it.t.Spec.ID)
 	}
+	l.back = append(l.back, l.queue[l.head:]...)
 	clear(l.queue)
 	l.queue, l.head = l.queue[:0], 0
 	return out
+}
+
+// wentBack says that the node was told of what takeQueue gave: its owner may push it here again.
+func (l *lane) wentBack() {
+	l.mu.Lock()
+	l.back = nil
+	l.mu.Unlock()
 }
 
 // goesOn says that the lease has its CPU again, or that the call which gave it back is over.
@@ -382,8 +391,10 @@ func (l *lane) snapshot(h *wire.Holdings) {
 	for _, cl := range l.calls {
 		h.Tasks = append(h.Tasks, wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease})
 	}
-	for _, it := range l.queue[l.head:] {
-		h.Tasks = append(h.Tasks, wire.Attempt{Task: it.t.Spec.ID, Attempt: it.t.Attempt, Lease: it.lease})
+	for _, items := range [][]item{l.queue[l.head:], l.back} { // word of those that go back follows
+		for _, it := range items {
+			h.Tasks = append(h.Tasks, wire.Attempt{Task: it.t.Spec.ID, Attempt: it.t.Attempt, Lease: it.lease})
+		}
 	}
 	for _, list := range [][]wire.Msg{l.sending, l.done} { // their reports follow
 		for _, m := range list {
