@@ -7,6 +7,7 @@ package mobula_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"unsafe"
 
 	"mobula"
+	"mobula/mobulatest"
 )
 
 // where tells what the process has mapped at an address: device, inode and name of the file.
@@ -66,4 +68,35 @@ func TestO18ArgumentsAreReadInPlace(t *testing.T) {
 			t.Errorf("a small argument lies in %q, %v: the test shows nothing", own, err)
 		}
 	})
+}
+
+// A view that is open when its cluster is closed gives no memory that is not the process' own any more, nor keeps the
+// object's memory from others.
+func TestAViewEndsWithItsCluster(t *testing.T) {
+	c := mobulatest.Start(t, mobula.WithProcesses(), mobula.WithCPUs(1))
+	second, err := mobula.Connect(t.Context(), c.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := second.Context(t.Context())
+	r, err := mobula.Put(ctx, make([]byte, 8<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.View(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := v.Value(); !errors.Is(err, mobula.ErrViewClosed) {
+		t.Errorf("the value of %d bytes, %v", len(b), err)
+	}
+	if _, err := v.Size(); !errors.Is(err, mobula.ErrViewClosed) {
+		t.Error(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
 }

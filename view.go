@@ -13,6 +13,7 @@ import (
 // View reads an object in place. Close it: until then the object stays in memory. Its methods are
 // safe for concurrent use.
 type View[T any] struct {
+	c     *client.Client
 	mu    sync.Mutex
 	data  client.Data // guarded by mu
 	value T           // guarded by mu
@@ -51,7 +52,7 @@ func ViewAll[T any](ctx context.Context, refs []Ref[T]) ([]*View[T], error) {
 }
 
 func newView[T any](c *client.Client, d client.Data) (*View[T], error) {
-	v := &View[T]{data: d, size: len(d.Value.Data), open: true}
+	v := &View[T]{c: c, data: d, size: len(d.Value.Data), open: true}
 	value := d.Value
 	if guardViews && d.Pinned() {
 		v.guard = newGuard(value.Data)
@@ -69,11 +70,12 @@ func newView[T any](c *client.Client, d client.Data) (*View[T], error) {
 	return v, nil
 }
 
-// Value is the object's value. Slices in it are read-only and must not be used after Close.
+// Value is the object's value. Slices in it are read-only and must not be used after Close, nor after the cluster's: then
+// the memory is not this process' any more, and Value gives ErrViewClosed.
 func (v *View[T]) Value() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.open {
+	if !v.open || v.c.Closed() {
 		var none T
 		return none, errViewClosed
 	}
@@ -84,7 +86,7 @@ func (v *View[T]) Value() (T, error) {
 func (v *View[T]) Size() (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.open {
+	if !v.open || v.c.Closed() {
 		return 0, errViewClosed
 	}
 	return v.size, nil
@@ -104,4 +106,4 @@ func (v *View[T]) Close() error {
 	return nil
 }
 
-var errViewClosed = errs.New(errs.CodeViewClosed, "the view was closed: copy what is needed longer before Close")
+var errViewClosed = errs.New(errs.CodeViewClosed, "the view, or its cluster, was closed: copy what is needed longer before Close")

@@ -77,6 +77,7 @@ type Client struct {
 	joining  atomic.Bool    // a reconnect is under way
 	tasks    sync.WaitGroup // the client's own goroutines
 	shutdown sync.Mutex     // guards tasks.Add against Wait
+	closed   atomic.Bool    // by Close
 }
 
 // New makes a client over an open connection.
@@ -128,6 +129,9 @@ func (c *Client) Handles() int { return c.table.len() }
 
 // Done is closed when the client can do nothing any more; Err says why.
 func (c *Client) Done() <-chan struct{} { return c.dead }
+
+// Closed tells whether Close was called: what Data holds of the segment must not be read any more.
+func (c *Client) Closed() bool { return c.closed.Load() }
 
 // Err is nil while the client works.
 func (c *Client) Err() error {
@@ -219,6 +223,7 @@ func (c *Client) Close(ctx context.Context) error {
 	if c.Err() == nil {
 		c.Flush()
 	}
+	c.closed.Store(true)
 	c.kill(errs.New(errs.CodeShutdown, "the client was closed"))
 	c.out.mu.Lock()
 	port := c.out.port
@@ -226,6 +231,9 @@ func (c *Client) Close(ctx context.Context) error {
 	c.out.mu.Unlock()
 	var err error
 	if port != nil {
+		if c.cfg.Reconnect != nil { // a driver of another process: its mapping goes too
+			_ = port.Send(&wire.Bye{}) // so that pins need not wait for the process' end
+		}
 		err = port.Close()
 	}
 	done := make(chan struct{})

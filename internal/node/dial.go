@@ -137,7 +137,7 @@ func (d *Driver) keep(l *link.Link) bool {
 	return !d.closed
 }
 
-// Close leaves the node: the job ends.
+// Close leaves the node: the job ends, and views of its objects with it.
 func (d *Driver) Close(ctx context.Context) error {
 	err := d.Client.Close(ctx)
 	d.mu.Lock()

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -24,16 +25,17 @@ type memberState uint8
 
 const (
 	memberJoined memberState = iota
-	memberLeft               // the connection is over; the process may still read what it pinned
-	memberGone               // the process is gone too, or has had its time
+	memberLeft               // it uses the node no more; the process may still read what it pinned
+	memberGone               // nothing of it is read any more
 )
 
 // memberEvent is what a client's component steps on.
 type memberEvent uint8
 
 const (
-	eventLeft   memberEvent = iota // the connection ended
-	eventExited                    // the process did, or its time is over
+	eventLeft   memberEvent = iota // the connection ended, or the client said goodbye
+	eventDone                      // the connection ended after a goodbye: the client reads nothing any more
+	eventExited                    // the process did
 )
 
 // memberEffect is what it asks for.
@@ -56,13 +58,15 @@ var memberSteps = map[memberState]map[memberEvent]struct {
 }{
 	memberJoined: {
 		eventLeft:   {memberLeft, []memberEffect{tellPeers, awaitPins}},
+		eventDone:   {memberJoined, nil}, // a goodbye comes first
 		eventExited: {memberJoined, nil}, // its connection's end is still to be read
 	},
 	memberLeft: {
 		eventLeft:   {memberLeft, nil},
+		eventDone:   {memberGone, []memberEffect{dropPins, stopMember}},
 		eventExited: {memberGone, []memberEffect{dropPins, stopMember}},
 	},
-	memberGone: {eventLeft: {memberGone, nil}, eventExited: {memberGone, nil}},
+	memberGone: {eventLeft: {memberGone, nil}, eventDone: {memberGone, nil}, eventExited: {memberGone, nil}},
 }
 
 func (c *memberCore) Step(_ int64, ev memberEvent) []memberEffect {
@@ -111,8 +115,12 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			return
 		}
 		n.work.Go(func() {
-			pidfd.Await(n.life, int(s.pid), pinGrace)
-			self.Deliver(eventExited)
+			ctx, cancel := context.WithCancel(n.life)
+			defer cancel()
+			defer context.AfterFunc(s.done, cancel)()
+			if pidfd.Until(ctx, int(s.pid)) {
+				self.Deliver(eventExited)
+			}
 		})
 	case dropPins:
 		n.mu.Lock()
@@ -122,13 +130,10 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			n.toStore(objectstore.ClientGone{Client: s.id})
 		}
 	case stopMember:
+		s.finish()
 		self.BeginStop()
 	}
 }
-
-// pinGrace is how long a process that has left its connection, and lives, may go on reading
-// what it had pinned.
-const pinGrace = 10 * time.Second
 
 // tellGone tells everyone who waits for something of the client.
 func (n *Node) tellGone(s *session) {
@@ -161,6 +166,25 @@ func (n *Node) join(s *session) error {
 func (n *Node) introduce(s *session, job ids.JobID) {
 	if s.knownTo(job) {
 		n.jobs.post(job, s.joined(job))
+	}
+}
+
+// part is a client's goodbye: its session ends, and its connection stays for the pins that it gives back. What it reads until
+// then stays what it is; the end of the connection says that it reads nothing any more.
+func (n *Node) part(s *session, m *wire.Bye) {
+	why := m.Err
+	if why == nil {
+		why = errs.New(errs.CodeDisconnected, "process %d has left the node", s.pid)
+	}
+	s.parted.Store(true)
+	n.leave(s, why)
+}
+
+// hungUp ends a session with its connection. clean: the client closed it.
+func (n *Node) hungUp(s *session, why *errs.Error, clean bool) {
+	n.leave(s, why)
+	if clean && s.parted.Load() && s.ref != nil {
+		s.ref.Deliver(eventDone)
 	}
 }
 

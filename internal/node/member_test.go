@@ -11,6 +11,8 @@ func TestMemberTellsEachThingOnce(t *testing.T) {
 		{eventLeft, eventExited},
 		{eventExited, eventLeft, eventExited},
 		{eventLeft, eventLeft, eventExited, eventExited, eventLeft},
+		{eventDone, eventLeft, eventDone, eventExited},
+		{eventLeft, eventExited, eventDone},
 	} {
 		core := &memberCore{}
 		var did []memberEffect
@@ -25,7 +27,7 @@ func TestMemberTellsEachThingOnce(t *testing.T) {
 
 func TestMemberTableIsWhole(t *testing.T) {
 	for _, st := range []memberState{memberJoined, memberLeft, memberGone} {
-		for _, ev := range []memberEvent{eventLeft, eventExited} {
+		for _, ev := range []memberEvent{eventLeft, eventDone, eventExited} {
 			if _, ok := memberSteps[st][ev]; !ok {
 				t.Errorf("state %d says nothing of event %d", st, ev)
 			}

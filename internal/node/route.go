@@ -22,6 +22,9 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 
 // pass is route that may leave the owner's turn to the caller: with offer, who must call it.
 func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
+	if s.parted.Load() {
+		return nil, n.givenBack(ctx, s, msgs)
+	}
 	// The usual batch is all for the client's own owner: it goes on as it is.
 	i := 0
 	for i < len(msgs) && n.forOwner(s, msgs[i]) {
@@ -45,7 +48,7 @@ func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer
 		run = nil
 		return err
 	}
-	for _, m := range msgs {
+	for i, m := range msgs {
 		if n.forOwner(s, m) {
 			run = append(run, m)
 			continue
@@ -53,11 +56,27 @@ func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer
 		if err := flush(); err != nil {
 			return nil, err
 		}
+		if bye, ok := m.(*wire.Bye); ok {
+			n.part(s, bye)
+			return nil, n.givenBack(ctx, s, msgs[i+1:])
+		}
 		if err := n.routeOther(ctx, s, m); err != nil {
 			return nil, err
 		}
 	}
 	return nil, flush()
+}
+
+// givenBack passes on what a client that has said goodbye gives back; all else is heard no more.
+func (n *Node) givenBack(ctx context.Context, s *session, msgs []wire.Msg) error {
+	for _, m := range msgs {
+		if u, ok := m.(*wire.Unpin); ok {
+			if err := n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: u}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // few messages are stepped by the goroutine that brings them, if the owner is idle: the

@@ -216,10 +216,10 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
 			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
 		}
 		why := departure(s, err)
-		if !c.Gone() && !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
+		if !s.parted.Load() && !c.Gone() && !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
 			n.noteCut(s, why)
 		}
-		n.leave(s, why)
+		n.hungUp(s, why, errors.Is(err, io.EOF))
 	}}
 }
 

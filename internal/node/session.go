@@ -1,9 +1,11 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"mobula/actors"
 	"mobula/internal/errs"
@@ -25,6 +27,9 @@ type session struct {
 	mute   bool                     // of a version that does not tell which streams it reads; immutable
 	told   chan struct{}            // closed when everyone knows that it is gone
 	once   sync.Once                // of told
+	parted atomic.Bool              // it has said goodbye: only what it gives back is heard
+	done   context.Context          // ends when nothing of the client's is read any more
+	finish context.CancelFunc       // of done
 	outlet
 
 	mu   sync.Mutex
@@ -34,7 +39,9 @@ type session struct {
 }
 
 func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
-	return &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
+	s := &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
+	s.done, s.finish = context.WithCancel(context.Background())
+	return s
 }
 
 // joined is what the owner of a job is told of it.

@@ -7,5 +7,5 @@
 //
 // # What blocks
 //
-// Await does, without a goroutine or a thread of its own, until its time is over. The others do not.
+// Await does, without a goroutine or a thread of its own, until its time is over; Until does until the process is gone. The others do not.
 package pidfd

@@ -13,6 +13,7 @@ import mmap
 import os
 import pickle
 import threading
+import weakref
 from typing import Any, Optional
 
 from ._wire.messages import Extent
@@ -24,13 +25,34 @@ _APART = 1 << 20  # pages that tell whether an extent has memory: it is brought 
 
 _HUGE = 2 << 20  # bytes of a huge page
 _MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
+_MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
+_FAILED = ctypes.c_void_p(-1).value
+_DETACH = 64 << 20  # bytes that are copied at a time
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mremap.restype = ctypes.c_void_p
+_libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+
+
+def _own(lo: int, size: int, prot: int) -> None:
+    """Puts private copies under the pages from lo on."""
+    for at in range(lo, lo + size, _DETACH):
+        n = min(_DETACH, -(-(lo + size - at) // PAGE) * PAGE)
+        own = _libc.mmap(None, n, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        if own is None or own == _FAILED:
+            raise SegmentUnavailableError(f"copy {n} bytes of the object store: {os.strerror(ctypes.get_errno())}")
+        ctypes.memmove(own, at, n)
+        _libc.mprotect(own, n, prot)
+        if _libc.mremap(own, n, n, _MREMAP_MAYMOVE | _MREMAP_FIXED, at) == _FAILED:
+            code = ctypes.get_errno()
+            _libc.munmap(own, n)
+            raise SegmentUnavailableError(f"copy {n} bytes of the object store: {os.strerror(code)}")
 
 
 class _Area:
@@ -44,12 +66,17 @@ class _Area:
         self.fd = os.dup(fd)
         self.size = size
         at = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, self.fd, 0)
-        if at is None or at == ctypes.c_void_p(-1).value:
+        if at is None or at == _FAILED:
             code = ctypes.get_errno()
             raise SegmentUnavailableError(f"map {size} bytes read-only: {os.strerror(code)}")
         self.read: int = at
         self.write = mmap.mmap(self.fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.write))
+
+    def detach(self, off: int, size: int) -> None:
+        """Puts copies of their own under pages of the read-only mapping. Who reads them meanwhile sees no difference."""
+        lo = (self.read + off) & ~(PAGE - 1)
+        _own(lo, self.read + off + size - lo, mmap.PROT_READ)
 
     def close(self) -> None:
         """Gives up all but the read-only mapping."""
@@ -69,6 +96,7 @@ class Segment:
     def __init__(self, fd: int, size: int) -> None:
         self._lock = threading.Lock()
         self._areas: dict[int, _Area] = {}  # 0 is the segment
+        self._rooms: weakref.WeakSet[Room] = weakref.WeakSet()
         self.add(0, fd, size)
 
     def add(self, file: int, fd: int, size: int) -> None:
@@ -126,11 +154,33 @@ class Segment:
         a = self._find(e)
         try:
             room = Room(a.fd, e)
+            self._rooms.add(room)
             if e.size < _COLD_FROM or self._resident(a, e) or not room.populate():
                 os.posix_fallocate(a.fd, e.off, e.size)  # or being short of memory would be a signal
             return room
         except OSError as x:
             raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
+
+    def lasting(self) -> bool:
+        """Whether a node that starts later may use the memory: a file that has a name still."""
+        with self._lock:
+            return any(a.fd >= 0 and os.fstat(a.fd).st_nlink > 0 for a in self._areas.values())
+
+    def detach(self, e: Extent) -> None:
+        """Makes what views see of an extent this process' own: whoever uses the file again does not change it."""
+        with self._lock:
+            a = self._areas.get(e.file)
+            if a is not None and e.off + e.size <= a.size:
+                a.detach(e.off, e.size)
+        for room in list(self._rooms):
+            if room.extent == e:
+                room.detach()
+
+    def detach_unsealed(self) -> None:
+        """Makes what is being written here this process' own: the memory is the node's again."""
+        for room in list(self._rooms):
+            if room.open:
+                room.detach()
 
     def close(self) -> None:
         """Gives up all but the read-only mappings: what the user has of them stays valid."""
@@ -153,12 +203,14 @@ class Room(mmap.mmap):
     """An extent, writable until it is frozen. While anything views it, it stays mapped, and keeper keeps it in place."""
 
     keeper: Any = None
+    extent: Extent
+    open = True
     _start: int  # of the extent, in the mapping
 
     def __new__(cls, fd: int, e: Extent) -> "Room":
         start = e.off % PAGE
         made = super().__new__(cls, fd, start + e.size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=e.off - start)
-        made._start = start
+        made._start, made.extent = start, e
         return made
 
     def populate(self) -> bool:
@@ -179,6 +231,10 @@ class Room(mmap.mmap):
             raise OSError(code, os.strerror(code))
         return errno.EINVAL not in codes
 
+    def detach(self) -> None:
+        """Puts memory of this process' own in the extent's place, with what it has."""
+        _own(self._address(), len(self), mmap.PROT_READ | mmap.PROT_WRITE if self.open else mmap.PROT_READ)
+
     def _address(self) -> int:
         return ctypes.addressof(ctypes.c_char.from_buffer(self))
 
@@ -188,7 +244,7 @@ class Room(mmap.mmap):
 
     def freeze(self, keeper: Any) -> None:
         """From now on a write faults."""
-        self.keeper = keeper
+        self.keeper, self.open = keeper, False
         if _libc.mprotect(self._address(), len(self), mmap.PROT_READ) != 0:
             raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
 

@@ -22,6 +22,7 @@ from .context import TaskContext
 from .credit import Credit
 from .getting import Getter
 from .handle import Reading
+from .lingering import linger
 from .objects import Objects
 from .outbox import Outbox
 from .pending import Pending
@@ -52,6 +53,8 @@ class Client:
         self.welcome = welcome
         self.inline = welcome.inline_max or 100 << 10
         self.segment = open_segment(fd, welcome.segment_size)
+        self.segments = [self.segment] if self.segment is not None else []  # and those before the node came back: arrays may lie in them
+        self.lingering: Optional[Conn] = None  # the connection of a client that is over, and whose arrays are not
         self.pid = os.getpid()
         hello.job, hello.client, hello.token = welcome.job, welcome.client, (welcome.token or hello.token)
         self.root = TaskContext(self, welcome.root)
@@ -311,6 +314,8 @@ class Client:
             self.streams.abandon()
             self.reader.wake()
         self.reader.call_later()
+        if not self.closing and self.reconnect and self.objects.viewed():
+            linger(self, None)
 
     def check(self) -> None:
         if self.dead is not None:
@@ -325,21 +330,48 @@ class Client:
         self.objects.pins.clear()
 
     def close(self) -> None:
-        """Leaves the node: what waits fails."""
+        """Leaves the node: what waits fails. Arrays that lie in the object store stay what they are."""
         if self.closing and self.dead is not None:
             return
         if self.dead is None:
             self.flush()
         conn = self.conn
         self.closing = True
+        if conn is not None and self.reconnect:
+            for s in self.segments:
+                s.detach_unsealed()
+            self._say(conn, m.Bye())
         self.die(ShutdownError("the client was closed"))
         self.reader.arm()
+        if conn is not None and self.reconnect and self.objects.viewed() and self.reader.leave():
+            self.conn = None
+            linger(self, conn)
+            return
         if conn is not None:
             conn.fail(ShutdownError("the client was closed"))  # whoever reads it wakes up
         self.reader.close(conn)
         self.conn = None
-        if self.segment is not None:
+        if self.objects.viewed():
+            if self.reconnect:
+                linger(self, None)
+        else:
+            self.give_up_memory()
+
+    def _say(self, conn: Conn, last: object) -> None:
+        try:
+            with conn.writing:
+                conn.write([codec.message(last)])
+        except MobulaError:
+            pass  # it is over already
+
+    def lasting_memory(self) -> bool:
+        """Whether a node that starts later may use the memory that arrays of this process lie in."""
+        return any(s.lasting() for s in self.segments)
+
+    def give_up_memory(self) -> None:
+        """Gives up all but the mappings that arrays may lie in."""
+        for s in self.segments:
             try:
-                self.segment.close()
+                s.close()
             except BufferError:
                 pass  # somebody writes into it at this moment

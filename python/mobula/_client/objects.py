@@ -110,6 +110,12 @@ class Objects:
             if gone:
                 out.append(hot.release(gone))
 
+    def viewed(self) -> list[m.Extent]:
+        """Where what this process views in the object store lies."""
+        self.release()
+        with self._lock:
+            return [p.extent for p in self.pins.values() if p.users > 0 and p.n]
+
     def _unpin(self, p: Pin) -> None:
         self._client.send(hot.unpin(p.id, p.n))
         p.n = 0

@@ -180,7 +180,7 @@ class Reader:
         self._wake_keeper()
 
     def _wake_keeper(self) -> None:
-        conn = self._client.conn
+        conn = self._client.conn or self._client.lingering
         try:
             if conn is not None and conn.wake >= 0:
                 os.eventfd_write(conn.wake, 1)
@@ -246,10 +246,13 @@ class Reader:
 
     # ---- the end
 
-    def close(self, conn: Optional[Conn], patience: float = 2.0) -> None:
-        """Waits for the keeper's end and for whoever reads, then closes the connection."""
+    def leave(self, patience: float = 2.0) -> bool:
+        """Waits for the keeper's end and for whoever reads; whether nobody does any more, from now on."""
         if self._keeper.is_alive() and threading.current_thread() is not self._keeper:
             self._ended.wait(patience)
-        if conn is not None and self._role.acquire(timeout=patience):
+        return self._role.acquire(timeout=patience)
+
+    def close(self, conn: Optional[Conn]) -> None:
+        """Closes the connection once nobody reads it."""
+        if self.leave() and conn is not None:
             conn.close()
-            self._role.release()

@@ -35,6 +35,7 @@ def rejoin(c: "Client") -> None:
             with c.lock:
                 if segment is not None:
                     c.segment = segment
+                    c.segments = [*(c.segments if c.objects.viewed() else ()), segment]
                 chunks = c.outbox.renew([*c.declare(m.OWNER, 0), *c.declare(m.STORE, 0)], c.requests.unanswered())
                 c.conn = conn
             conn.write(chunks)
