@@ -39,8 +39,9 @@ type (
 	// Backpressure is how many items a stream's producer may be ahead of its consumer; 0, the
 	// default, is without bound.
 	Backpressure int
-	// MaxRestarts is how often an actor starts again after its process died; -1 without bound.
-	// Default 0: it stays dead.
+	// MaxRestarts is how often an actor starts again after it brought its process down, or its own process died; -1 without
+	// bound. Default 0: it stays dead. An actor that did nothing when a neighbour in its process brought that down starts again in
+	// any case, with its state lost, and it does not count.
 	MaxRestarts int
 	// MaxTaskRetries is how often a call in flight when the actor died is made again; -1 without
 	// bound. Default 0: it fails with ErrActorUnavailable or ErrActorDied.
@@ -53,6 +54,9 @@ type (
 	MaxPendingCalls int
 	// Group is the concurrency group that a method's call runs in.
 	Group string
+	// Process names the worker process that an actor shares with the job's other actors of that name. Default: all Go actors of
+	// a job that are not Isolated share one.
+	Process string
 )
 
 type (
@@ -76,7 +80,7 @@ func Deadline(at time.Time) deadlineOption { return deadlineOption{at.UnixNano()
 // RetryExceptions lets a task run again, as often as Retries says, also when it returns an error.
 func RetryExceptions() retryExceptions { return retryExceptions{} } //nolint:revive // only ever passed on
 
-// Isolated runs the task or actor in a process of its own.
+// Isolated runs the task or actor in a process of its own: nothing else can bring it down.
 func Isolated() isolatedOption { return isolatedOption{} } //nolint:revive // only ever passed on
 
 // Spread prefers the node with the least load to the nearest one.
@@ -120,6 +124,7 @@ func (MaxRestarts) actorOption()      {}
 func (MaxTaskRetries) actorOption()   {}
 func (MaxConcurrency) actorOption()   {}
 func (MaxPendingCalls) actorOption()  {}
+func (Process) actorOption()          {}
 func (deadlineOption) actorOption()   {}
 func (isolatedOption) actorOption()   {}
 func (spreadOption) actorOption()     {}

@@ -19,11 +19,11 @@ import (
 // optionKey is everything an option can say about a class of tasks, comparable, so that
 // the same options always give the same *wire.TaskOptions.
 type optionKey struct {
-	cpu, gpu                           int64 // thousandths; cpu 0: the default
-	memory                             int64 // bytes
-	custom                             string
-	groups                             string
-	label, group, namespace, actorName string
+	cpu, gpu                                    int64 // thousandths; cpu 0: the default
+	memory                                      int64 // bytes
+	custom                                      string
+	groups                                      string
+	label, group, namespace, actorName, process string
 
 	retries, returns, backpressure              int32
 	restarts, taskRetries, concurrency, pending int32
@@ -76,12 +76,16 @@ func (k optionKey) build(name string) (*wire.TaskOptions, error) {
 		Backpressure: k.backpressure, Spread: k.spread, Label: k.label,
 		MaxRestarts: k.restarts, MaxTaskRetries: k.taskRetries, MaxConcurrency: k.concurrency, MaxPendingCalls: k.pending,
 		Namespace: k.namespace, ActorName: k.actorName, Detached: k.detached, GetIfExists: k.getIfExists, Group: k.group,
+		Process: k.process,
 	}
 	if k.detached && k.actorName == "" {
 		return nil, errs.New(errs.CodeInvalid, "%s: a detached actor needs a name to be found by: add Named", name)
 	}
 	if k.getIfExists && k.actorName == "" {
 		return nil, errs.New(errs.CodeInvalid, "%s: GetIfExists needs a name to look for: add Named", name)
+	}
+	if k.isolate && k.process != "" {
+		return nil, errs.New(errs.CodeInvalid, "%s: Isolated gives a process of its own, Process(%q) one that is shared: give one of them", name, k.process)
 	}
 	if k.concurrency < 1 {
 		return nil, errs.New(errs.CodeInvalid, "%s: MaxConcurrency %d, want at least 1", name, k.concurrency)
@@ -198,6 +202,8 @@ func (k *optionKey) apply(o any) (deadline int64, err error) {
 		k.pending = clamp(int(o))
 	case Group:
 		k.group = string(o)
+	case Process:
+		k.process = string(o)
 	case detachedOption:
 		k.detached = true
 	case getIfExistsOpt:

@@ -248,6 +248,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.ExceptionRetries = c.sint32()
 	case 21<<3 | wtBytes:
 		o.RetryOnly = c.text()
+	case 22<<3 | wtBytes:
+		o.Process = c.text()
 	default:
 		c.skip()
 	}

@@ -153,6 +153,7 @@ func (e *encoder) optionFields(o *TaskOptions) {
 	e.string(19, o.Group)
 	e.sint(20, int64(o.ExceptionRetries))
 	e.string(21, o.RetryOnly)
+	e.string(22, o.Process)
 }
 
 func (e *encoder) execTask(num uint64, t *ExecTask) {

@@ -90,6 +90,7 @@ type TaskOptions struct {
 	ActorName       string // empty: anonymous
 	Detached        bool
 	GetIfExists     bool
+	Process         string // shared with the job's other actors of that name; empty: its default one
 
 	Group string // of a method call: its concurrency group
 }

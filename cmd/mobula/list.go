@@ -102,9 +102,9 @@ func (a *app) taskTable(w io.Writer, ts []state.Task) {
 func actorTable(w io.Writer, as []state.Actor) {
 	var data [][]string
 	for _, x := range as {
-		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, strconv.Itoa(x.Restarts), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
+		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
 	}
-	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "RESTARTS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "RESTARTS WAITING RUNNING JOB PID", data)
+	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "RESTARTS RESETS WAITING RUNNING JOB PID", data)
 }
 
 func objectTable(w io.Writer, os []state.Object) {

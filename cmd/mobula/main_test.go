@@ -156,7 +156,7 @@ var replies = map[string]any{
 		{ID: taskID, Name: "add", Func: "math/add", Kind: "task", State: "RUNNING", Job: "1", Attempt: 1, Since: at, Worker: "17", Callsite: "main.go:12"},
 		{ID: taskID, Name: "sub", Kind: "actor-call", State: "FAILED", Job: "1", Attempt: 3, Since: at + 99_500_000_000, Reason: "worker process died:\nkilled " + strings.Repeat("x", 200)},
 	}},
-	state.MethodActors: state.Page[state.Actor]{Total: 1, Rows: []state.Actor{{ID: taskID, Type: "app/counter", Name: "hits", Namespace: "prod", State: "ALIVE", Job: "1", Restarts: 1, Pending: 2, Running: 1, PID: 77}}},
+	state.MethodActors: state.Page[state.Actor]{Total: 1, Rows: []state.Actor{{ID: taskID, Type: "app/counter", Name: "hits", Namespace: "prod", State: "ALIVE", Job: "1", Restarts: 1, Resets: 3, Pending: 2, Running: 1, PID: 77}}},
 	state.MethodObjects: state.Page[state.Object]{Total: 2, Rows: []state.Object{
 		{ID: taskID + ":0", Type: "return", State: "STORED", Where: "memory", Size: 64 << 20, Job: "1", Func: "math/add", Holders: 2, Tasks: 1, Pins: 1, Callsite: "main.go:12"},
 		{ID: taskID + ":p1", Type: "put", State: "INLINE", Where: "message", Size: 5, Job: "1", Holders: 1}}},

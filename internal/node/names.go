@@ -44,6 +44,8 @@ func (t *names) handle(job ids.JobID, msg any) {
 		t.publish(m.At)
 	case owner.LocateActor:
 		t.locate(job, m)
+	case owner.CallsLost:
+		t.n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: m})
 	case owner.KillActor:
 		t.n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: owner.KillRequested(m)})
 	}

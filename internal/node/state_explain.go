@@ -104,6 +104,8 @@ func ago(at int64) time.Duration {
 	return time.Duration(time.Now().UnixNano() - at).Round(time.Millisecond)
 }
 
+func in(at int64) time.Duration { return max(-ago(at), 0).Round(100 * time.Millisecond) }
+
 // taskSummary is the answer in a line; details and what comes before it are added to ex.
 func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
 	since := ago(w.Since)
@@ -118,7 +120,10 @@ func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.
 		err := n.argsInStore(ctx, ex, w)
 		return fmt.Sprintf("has a slot on worker %v and waits since %v for the store to have its arguments in memory", w.Worker, since), err
 	case task.Backoff:
-		return fmt.Sprintf("waits before it runs again, as %s", reason(w.Reason)), nil
+		if w.Kind == wire.TaskActorCreate {
+			return fmt.Sprintf("restarting in %v: %s", in(w.Due), reason(w.Reason)), nil
+		}
+		return fmt.Sprintf("runs again in %v: %s", in(w.Due), reason(w.Reason)), nil
 	case task.Submitted:
 		what := "waits there for its turn"
 		if w.Of != nil && (w.Of.Foreign || w.Of.Opts.Detached) {
@@ -192,8 +197,10 @@ func actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 		return "waits for its actor"
 	}
 	name := fmt.Sprintf("actor %v (%s)", a.ID, a.Opts.Func)
-	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Pending, a.Queued))
+	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times and %d times more because of others, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Resets, a.Pending, a.Queued))
 	switch {
+	case a.Due != 0:
+		return fmt.Sprintf("waits for %s, restarting in %v: %s", name, in(a.Due), reason(a.Cause))
 	case a.State != actor.Alive:
 		return fmt.Sprintf("waits for %s, which is %s", name, a.State)
 	case w.Queued > 0:

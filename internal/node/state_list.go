@@ -221,7 +221,7 @@ func afterActor(cursor string) *owner.ActorView {
 func (n *Node) actorRow(v *owner.ActorView) state.Actor {
 	r := state.Actor{
 		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
-		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Restarts: v.Restarts, Pending: v.Queued, Running: v.Pending - v.Queued,
+		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()

@@ -33,12 +33,14 @@ type Actor struct {
 	State     string `json:"state"`
 	Job       string `json:"job"`
 	Detached  bool   `json:"detached"`
-	Restarts  int    `json:"restarts"`
-	Pending   int    `json:"pending"` // calls that wait
-	Running   int    `json:"running"` // calls pushed to it and not done
+	Restarts  int    `json:"restarts"`      // that MaxRestarts counts
+	Resets    int    `json:"resets"`        // restarts that it does not count: another actor brought the process down
+	Due       int64  `json:"due,omitempty"` // of one that waits before it restarts: when, Unix ns
+	Pending   int    `json:"pending"`       // calls that wait
+	Running   int    `json:"running"`       // calls pushed to it and not done
 	Worker    string `json:"worker,omitempty"`
 	PID       int    `json:"pid,omitempty"`
-	Reason    string `json:"reason,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why it is dead, or was made anew last
 }
 
 // Object is one object that something refers to.

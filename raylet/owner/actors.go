@@ -1,7 +1,7 @@
 package owner
 
 import (
-	"slices"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -17,23 +17,28 @@ import (
 // actorRec is one actor: of this job, with the task that creates it, or of another job,
 // to which only calls are made from here.
 type actorRec struct {
-	id       ids.ActorID
-	rec      *taskRec          // its creation; nil: another job's
-	opts     *wire.TaskOptions // of its creation; nil while another job's is being located
-	state    actor.State
-	alias    *actorRec // state Alias: the actor that has the name
-	lease    *leaseRec // while alive
-	callers  map[ids.TaskID]*callerRec
-	last     *callerRec
-	queue    taskList // calls whose turn it is, in the order they are pushed
-	pending  int      // calls that have not ended
-	restarts int32
-	dirty    bool
-	forgot   bool // some of its callers
-	claimed  bool // its name is registered
-	doubt    bool // another job's, and calls for it may have run that a lost core had pushed
-	cause    *errs.Error
-	logged   *record.Actor // what the log of a rebuilt core says
+	id        ids.ActorID
+	rec       *taskRec          // its creation; nil: another job's
+	opts      *wire.TaskOptions // of its creation; nil while another job's is being located
+	state     actor.State
+	alias     *actorRec // state Alias: the actor that has the name
+	lease     *leaseRec // while alive
+	callers   map[ids.TaskID]*callerRec
+	last      *callerRec
+	queue     taskList    // calls whose turn it is, in the order they are pushed
+	pending   int         // calls that have not ended
+	restarts  int32       // that were charged
+	resets    int32       // restarts that were not: another brought its process down
+	streak    int         // restarts in a row, for their back-off
+	upAt      int64       // when it was last made, Unix ns; 0: it is not up
+	lostLease ids.LeaseID // of its last instance
+	inquest   *inquest    // nil: nobody asks who is to be charged for its last death
+	dirty     bool
+	forgot    bool // some of its callers
+	claimed   bool // its name is registered
+	doubt     bool // another job's, and calls for it may have run that a lost core had pushed
+	cause     *errs.Error
+	logged    *record.Actor // what the log of a rebuilt core says
 }
 
 // over tells whether nothing more will happen to the actor.
@@ -94,6 +99,7 @@ func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	l.actor = a
 	c.moveLease(l, lease.Up)
 	a.lease = l
+	a.upAt = c.now
 	c.moveActor(a, actor.Up)
 	c.toSched(sched.ActorUp{Lease: l.id})
 	c.logActor(a)
@@ -139,7 +145,20 @@ func (c *Core) creationLost(t *taskRec, err *errs.Error) {
 		c.fail(t, c.actorDied(a, err))
 		return
 	}
+	c.creationAgain(t, err)
+}
+
+// creationAgain runs a creation again whose process died, after its back-off.
+func (c *Core) creationAgain(t *taskRec, err *errs.Error) {
+	a := t.actor
+	a.cause = err
 	c.moveActor(a, actor.Restart)
+	c.logActor(a)
+	if wait := c.restartDelay(a); wait > 0 && t.flags&taskCancelled == 0 {
+		t.ext().err = err
+		c.later(t, wait)
+		return
+	}
 	c.requeue(t, true)
 }
 
@@ -153,50 +172,28 @@ func (c *Core) useRestart(a *actorRec) bool {
 	return true
 }
 
-// actorLost is the death of an actor's process with the calls that were on it. It is
-// charged a restart if one of them ran, or no actor of the process did anything: one that was idle beside
-// others that were not did not bring their process down.
-func (c *Core) actorLost(a *actorRec, calls []*taskRec, busy bool, err *errs.Error) {
-	if a.over() {
-		for _, t := range calls {
-			c.callLost(a, t, err)
-		}
-		return
-	}
-	a.lease = nil
-	if a.rec == nil {
-		c.foreignLost(a, calls, err)
-		return
-	}
-	charged := !busy || slices.ContainsFunc(calls, alive)
-	if a.opts.MaxRestarts == 0 || charged && !c.useRestart(a) {
-		c.die(a, c.actorDied(a, err))
-		c.returnCalls(a, calls, err)
-		return
-	}
-	c.restart(a, calls, err)
-}
-
-// alive tells whether a task on a lane has not ended.
-func alive(t *taskRec) bool { return !t.state.Terminal() }
-
-// restart runs an actor's creation again.
-func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error) {
+// restart runs an actor's creation again, at once or after a wait.
+func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait time.Duration) {
 	a.cause = err
 	c.moveActor(a, actor.Restart)
 	c.logActor(a)
 	c.publish(a)
+	t := a.rec
+	if wait > 0 {
+		t.ext().err = err
+		c.later(t, wait)
+	} else {
+		c.move(t, task.Rerun)
+		c.workQ = append(c.workQ, t)
+	}
 	c.returnCalls(a, calls, err)
 	c.failUnavailable(a)
-	t := a.rec
 	c.holdArgs(t)
-	c.move(t, task.Rerun)
 	if t.flags&taskCounted == 0 {
 		t.flags |= taskCounted
 		t.class = c.classAgain(t.class)
 		t.class.live++
 	}
-	c.workQ = append(c.workQ, t)
 }
 
 // die ends an actor for good: its calls fail, its name and its handle are free.
@@ -293,7 +290,7 @@ func (c *Core) killActor(id ids.ActorID, restart bool) {
 		return
 	}
 	err.Code, err.Msg = errs.CodeActorUnavailable, err.Msg+", to restart"
-	c.restart(a, c.stopInstance(a, true), err)
+	c.restart(a, c.stopInstance(a, true), err, 0)
 }
 
 func (c *Core) killActorWith(a *actorRec, err *errs.Error) {

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"maps"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -346,6 +347,9 @@ func (c *Core) callDied(a *actorRec) *errs.Error {
 
 func (c *Core) unavailable(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorUnavailable, Task: a.id.String(), Msg: "actor " + a.id.String() + " is restarting; the call may be made again"}
+	if a.rec != nil && a.rec.due() > c.now {
+		e.Msg += " in " + (time.Duration(a.rec.due()-c.now) + 50*time.Millisecond).Truncate(100*time.Millisecond).String()
+	}
 	if a.cause != nil {
 		e.Name = a.cause.Name
 		e.Msg += ": " + a.cause.Error()

@@ -136,6 +136,8 @@ func (c *Core) forgetClasses() {
 
 func appendClassKey(b []byte, kind wire.TaskKind, o *wire.TaskOptions) []byte {
 	b = append(b, byte(kind), bit(o.Isolate)|bit(o.Spread)<<1|bit(o.Resources == nil)<<2)
+	b = binary.AppendUvarint(b, uint64(len(o.Process)))
+	b = append(b, o.Process...)
 	b = binary.AppendUvarint(b, uint64(len(o.Func)))
 	b = append(b, o.Func...)
 	for _, r := range o.Resources {

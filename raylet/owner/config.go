@@ -50,6 +50,12 @@ type Config struct {
 	// OOMBackoff and MaxOOMBackoff are the wait before a task killed for memory runs again:
 	// doubled each time. Default 1 s and 60 s (Ray).
 	OOMBackoff, MaxOOMBackoff time.Duration
+	// RestartBackoff and MaxRestartBackoff are the wait before an actor, or a task, whose process died a second time in
+	// a row runs again: doubled each time, and a quarter more or less. Default 100 ms and 15 s. An actor that lived for RestartReset,
+	// and twice as long as it had waited, begins anew. Default 1 s.
+	RestartBackoff, MaxRestartBackoff, RestartReset time.Duration
+	// InquestTime is how long other jobs may tell that their calls ran in a process that died. Default 250 ms.
+	InquestTime time.Duration
 
 	// CreditWindow is the bytes of submits and inline puts a client may have under way.
 	// Default 32 MiB; negative: clients are not bounded.
@@ -89,6 +95,10 @@ func (c Config) withDefaults() Config {
 	defTime(&c.ResyncTimeout, 10*time.Second)
 	defTime(&c.OOMBackoff, time.Second)
 	defTime(&c.MaxOOMBackoff, time.Minute)
+	defTime(&c.RestartBackoff, 100*time.Millisecond)
+	defTime(&c.MaxRestartBackoff, 15*time.Second)
+	defTime(&c.RestartReset, time.Second)
+	defTime(&c.InquestTime, 250*time.Millisecond)
 	if c.MaxPipeline == 0 {
 		c.MaxPipeline = 256
 	}

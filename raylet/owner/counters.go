@@ -9,7 +9,7 @@ type Counters struct {
 
 	Puts, Lost, Reconstructed, LineageEvicted, Packed, PagedOut uint64
 
-	ActorsCreated, ActorRestarts, ActorsDied uint64
+	ActorsCreated, ActorRestarts, ActorResets, ActorsDied uint64
 }
 
 // Counters gives the counters.

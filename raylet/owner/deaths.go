@@ -60,20 +60,24 @@ func (c *Core) settleWorker(cl *clientRec) {
 	}
 	c.stats.WorkersLost++
 	err := cl.deathCause()
-	busy := false // an actor of the process had a call
-	for _, l := range cl.leases {
-		busy = busy || l.actor != nil && l.lane.contains(alive)
-	}
 	var started []*taskRec
+	var dead []deadActor
 	for len(cl.leases) > 0 {
 		l := cl.leases[0]
 		c.giveBackFetching(l)
 		l.out = nil
 		if l.actor != nil {
-			a := l.actor
-			calls := l.lane.drain()
+			d := deadActor{a: l.actor, lease: l.id, ran: l.ranCalls(), calls: l.lane.drain()}
 			c.endLease(l)
-			c.actorLost(a, calls, busy, err)
+			switch {
+			case d.a.over():
+				c.returnCalls(d.a, d.calls, err)
+			case d.a.rec == nil:
+				d.a.lease = nil
+				c.foreignLost(d.a, d.calls, err)
+			default:
+				dead = append(dead, d)
+			}
 			continue
 		}
 		lane := l.lane.drain()
@@ -92,24 +96,17 @@ func (c *Core) settleWorker(cl *clientRec) {
 		}
 		c.endLease(l)
 	}
-	c.settleStarted(cl, started, err)
+	c.blame(cl, dead, started, err)
 	c.maybeForget(cl)
 }
 
 // settleStarted decides about the tasks that were running in a process when it died. One is
-// the culprit and is charged. Of several nobody knows: they run again uncharged, each in a
+// the culprit and is charged. Of several suspects nobody knows: they run again uncharged, each in a
 // process of its own, until one brings that down and so is found.
-func (c *Core) settleStarted(cl *clientRec, started []*taskRec, err *errs.Error) {
+func (c *Core) settleStarted(cl *clientRec, started []*taskRec, several bool, err *errs.Error) {
 	for _, t := range started {
 		c.unpinArgs(t)
 		t.lease = nil
-	}
-	if len(started) > 1 && !cl.drained {
-		g := &group{members: started}
-		for _, t := range started {
-			c.leaveGroup(t)
-			t.ext().group = g
-		}
 	}
 	for _, t := range started {
 		t.ext().err = err
@@ -119,11 +116,14 @@ func (c *Core) settleStarted(cl *clientRec, started []*taskRec, err *errs.Error)
 		switch {
 		case t.flags&taskCancelled != 0:
 			c.end(t, task.Cancel, c.cancelled(t))
+		case t.isCreation() && (several || cl.drained):
+			c.reset(t.actor)
+			c.creationAgain(t, err)
 		case err.Code == errs.CodeOutOfMemory && retriable(t):
 			c.outOfMemory(t, cl, len(started) == 1, err)
 		case cl.drained:
 			c.requeue(t, true) // the process was ended because of another task
-		case len(started) > 1 && (retriable(t) || t.isCreation()):
+		case several && retriable(t):
 			c.isolate(t, 0)
 			c.requeue(t, true)
 		default:
@@ -134,19 +134,36 @@ func (c *Core) settleStarted(cl *clientRec, started []*taskRec, err *errs.Error)
 }
 
 // isolate lets a task run in a process of its own from now on.
-func (c *Core) isolate(t *taskRec, memory uint64) {
+func (c *Core) isolate(t *taskRec, memory uint64) { c.setApart(t, c.soloClass(t.class, memory)) }
+
+// inProcess lets an actor be made in the process of a name from now on.
+func (c *Core) inProcess(t *taskRec, process string) {
+	opts := *t.class.opts
+	opts.Process = process
+	c.setApart(t, c.classByKey(t.class.kind, &opts))
+}
+
+// setApart lets a task run in leases of another class than its own from now on.
+func (c *Core) setApart(t *taskRec, k *classRec) {
+	was := t.in
 	t.flags |= taskSolo
-	t.ext().solo = c.soloClass(t.class, memory)
+	t.ext().solo = k
 	c.stats.Isolated++
+	if t.state == task.PendingNode && was != nil && was != &k.ready {
+		t.unlist()
+		c.touch(t.class)
+		t.flags |= taskFront
+		c.enqueue(t)
+	}
 }
 
 // culprit clears the others that ran when the process died that this task is now known to
 // have brought down.
 func (c *Core) culprit(t *taskRec) {
-	g := t.x.group
-	if g == nil || g.found {
+	if t.x == nil || t.x.group == nil || t.x.group.found {
 		return
 	}
+	g := t.x.group
 	g.found = true
 	for _, m := range g.members {
 		if m.x == nil || m.x.group != g {
@@ -162,11 +179,5 @@ func (c *Core) culprit(t *taskRec) {
 				c.enqueue(m)
 			}
 		}
-	}
-}
-
-func (c *Core) leaveGroup(t *taskRec) {
-	if t.x != nil {
-		t.x.group = nil
 	}
 }

@@ -22,7 +22,8 @@
 // (sweep.go): no step is longer for what a client leaves behind.
 //
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
-// of several, none is charged and each runs again isolated (deaths.go). A lost stored
+// of several, none is charged and each runs again isolated (deaths.go), as are actors whose calls ran; idle ones restart
+// uncharged (blame.go), and whatever dies again and again ever later (backoff.go). A lost stored
 // object is made again by its task (lineage.go, store.go), at once by a stream's that
 // waits for its readers (stream_again.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild

@@ -252,7 +252,7 @@ func (c *Core) over(t *taskRec) {
 		if t.lease == nil || t.state == task.Finished {
 			c.stopTimer(t)
 		}
-		if t.x.group != nil {
+		if t.x.group != nil && !t.isCreation() { // an actor stays a suspect while it lives
 			t.x.group = nil
 		}
 	}

@@ -23,6 +23,10 @@ func TestTheCulpritIsChargedUntilItsRetriesAreGone(t *testing.T) {
 		s.kill(id, errs.CodeWorkerCrashed, 0, l)
 		id += 10
 		s.step(ClientJoined{Client: id, Role: wire.RoleWorker})
+		if attempt > 1 && attempt < 4 && s.state(spec) != task.Backoff {
+			t.Fatalf("after attempt %d it is %v: it does not back off", attempt, s.state(spec))
+		}
+		s.pass(time.Second)
 	}
 	s.wantError(spec.ID.Return(0), errs.CodeWorkerCrashed)
 }

@@ -178,6 +178,7 @@ func TestErrorsOfItsOwnAreCountedApart(t *testing.T) {
 				s.kill(id, errs.CodeWorkerCrashed, 0, l)
 				id += 10
 				s.step(ClientJoined{Client: id, Role: wire.RoleWorker})
+				s.pass(time.Second) // its back-off
 			}
 			die(s.grant(id))
 			l := s.grant(id)

@@ -18,6 +18,7 @@ type TaskView struct {
 	State   task.State
 	Attempt uint32 // attempt numbers given out
 	Since   int64  // of its state, Unix ns
+	Due     int64  // of a task that waits before it runs again: when, Unix ns
 	Lease   ids.LeaseID
 	Worker  ids.ClientID
 	Actor   ids.ActorID
@@ -25,7 +26,7 @@ type TaskView struct {
 }
 
 func (t *taskRec) view() TaskView {
-	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Since: t.since}
+	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Since: t.since, Due: t.due()}
 	switch {
 	case t.spec != nil:
 		v.Opts, v.Kind = t.spec.Opts, t.spec.Kind
@@ -92,19 +93,24 @@ type ActorView struct {
 	ID       ids.ActorID
 	Opts     *wire.TaskOptions
 	State    actor.State
-	Foreign  bool // another job's, to which calls are made from here
-	Restarts int
-	Pending  int // calls that have not ended
-	Queued   int // of these, not pushed
+	Foreign  bool  // another job's, to which calls are made from here
+	Restarts int   // that were charged to it
+	Resets   int   // restarts that were not: another actor brought its process down
+	Due      int64 // when it restarts, Unix ns; 0: now, or it does not
+	Pending  int   // calls that have not ended
+	Queued   int   // of these, not pushed
 	Worker   ids.ClientID
 	Cause    *errs.Error
 }
 
 func (a *actorRec) view() ActorView {
-	v := ActorView{ID: a.id, Opts: a.opts, State: a.state, Foreign: a.rec == nil, Restarts: int(a.restarts), Pending: a.pending,
+	v := ActorView{ID: a.id, Opts: a.opts, State: a.state, Foreign: a.rec == nil, Restarts: int(a.restarts), Resets: int(a.resets), Pending: a.pending,
 		Queued: a.queue.n, Cause: a.cause}
 	if v.Opts == nil {
 		v.Opts = &noOptions
+	}
+	if a.rec != nil {
+		v.Due = a.rec.due()
 	}
 	if a.lease != nil {
 		v.Worker = a.lease.worker.id

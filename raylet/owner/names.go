@@ -19,6 +19,8 @@ func (c *Core) fromRegistry(m any) {
 		c.actorAt(m)
 	case KillRequested:
 		c.killActor(m.Actor, m.Restart)
+	case CallsLost:
+		c.callsLost(m)
 	case LocateActor:
 		c.sought(m.Actor)
 	case NameHeld:
@@ -216,6 +218,9 @@ func (c *Core) foreignMoved(a *actorRec, err *errs.Error) {
 	}
 	if err == nil {
 		err = errs.New(errs.CodeActorUnavailable, "actor %v has moved", a.id)
+	}
+	if l.ranCalls() { // its own job does not know of them
+		c.toRegistry(CallsLost{Actor: a.id, Lease: l.id})
 	}
 	a.lease = nil
 	calls := l.lane.drain()

@@ -280,7 +280,7 @@ func (c *Core) buildActor(t *taskRec, r *record.Actor) {
 	if r == nil {
 		return // acceptActorTask begins its life
 	}
-	a.state, a.restarts, a.claimed, a.cause = r.State, r.Restarts, r.Named, r.Err
+	a.state, a.restarts, a.resets, a.claimed, a.cause = r.State, r.Restarts, r.Resets, r.Named, r.Err
 	a.logged = r
 }
 

@@ -204,6 +204,7 @@ type leaseRec struct {
 	state    lease.State
 	closing  bool // asked back
 	slow     bool // its task takes long: it gave back those behind
+	toldBusy bool // another job had calls on its actor when its process died
 	dirty    bool
 	lane     fifo            // pushed and not done, in the order pushed
 	fetching []*taskRec      // arguments being pinned

@@ -39,6 +39,13 @@ type KillActor struct {
 	Restart bool
 }
 
+// CallsLost tells the owner of another job's actor that it had calls of this job when its process died.
+// The registry passes it on.
+type CallsLost struct {
+	Actor ids.ActorID
+	Lease ids.LeaseID
+}
+
 // Messages from the registry.
 
 // KillRequested is another job's KillActor.

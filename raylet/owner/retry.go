@@ -96,7 +96,11 @@ func (c *Core) crashed(t *taskRec, err *errs.Error) {
 		return
 	}
 	if c.charge(t) {
-		c.requeue(t, true)
+		if wait := c.backoff(t.id(), int(t.tries)); wait > 0 {
+			c.later(t, wait)
+		} else {
+			c.requeue(t, true)
+		}
 		return
 	}
 	out := &errs.Error{

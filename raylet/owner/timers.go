@@ -15,17 +15,19 @@ const (
 	timerPack                          // packs that were not answered
 	timerResync                        // clients that do not say what they hold
 	timerSweep                         // the next slice of a sweep
+	timerInquest                       // who brought a process down is still asked
 )
 
 // timer is an entry of the heap. The shell knows one time only: the earliest.
 type timer struct {
-	at     int64 // Unix ns
-	i      int   // in the heap
-	kind   timerKind
-	task   *taskRec
-	lease  *leaseRec
-	client *clientRec
-	caller *callerRec
+	at      int64 // Unix ns
+	i       int   // in the heap
+	kind    timerKind
+	task    *taskRec
+	lease   *leaseRec
+	client  *clientRec
+	caller  *callerRec
+	inquest *inquest
 }
 
 // timerHeap is a binary heap, earliest first.
@@ -124,6 +126,8 @@ func (c *Core) tick() {
 			c.packOver()
 		case timerResync:
 			c.resyncOver()
+		case timerInquest:
+			c.inquestOver(t.inquest)
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

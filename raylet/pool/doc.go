@@ -2,7 +2,7 @@
 //
 // A worker process belongs to one job and is of one kind: the job's task host (all its tasks that are
 // not isolated, a lane a lease), the job's actor host (all its actors that are not isolated; never
-// together with tasks), or isolated (one function, used again by the next lease of that function, or
+// together with tasks; one more for each name that actors give, for as long as it has any), or isolated (one function, used again by the next lease of that function, or
 // one actor, used once). Where slots are goroutines of the driver (embedded), the two hosts are
 // virtual: always ready, never started or killed. Workers that have one lease at a time (Program.Single:
 // a language without threads to share) are no hosts: those of tasks serve any function of theirs.

@@ -110,7 +110,7 @@ func (c *Core) onLive(now int64, ev Live) {
 		c.emit(KillProcess{Worker: ev.Worker})
 		return
 	}
-	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Actor: ev.Actor, Memory: ev.Memory}
+	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Process: ev.Process, Actor: ev.Actor, Memory: ev.Memory}
 	g := c.groupOf(j, ev.Language, n)
 	if ev.Actor { // which lease it has, AdoptLease says
 		g = &group{job: j, key: groupKey{language: ev.Language, slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}

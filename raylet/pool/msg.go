@@ -128,6 +128,7 @@ type StartProcess struct {
 	Language string // which of the job's programs it runs
 	Slot     sched.Slot
 	Func     string // of an isolated worker
+	Process  string // of an actor host: its name
 	Actor    bool   // an isolated actor
 	Memory   int64  // bytes that an isolated worker asked for; 0: not said
 }

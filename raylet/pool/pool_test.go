@@ -257,6 +257,50 @@ func TestIsolatedActorIsUsedOnce(t *testing.T) {
 	}
 }
 
+// Actors of one process name share a worker that goes with the last of them; those of none have the job's.
+func TestNamedActorHosts(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1, Restored: true})
+	need := func(process string) ids.LeaseID {
+		w.lease++
+		n := sched.NeedWorker{Lease: w.lease, Job: 1, Slot: sched.SlotActor, Func: "actor", Process: process, Actor: true}
+		w.needs[n.Lease] = n
+		w.step(FromSched{n})
+		return n.Lease
+	}
+	plain, a1, a2, b := need(""), need("a"), need("a"), need("b")
+	w.up()
+	w.up()
+	if w.ready[a1] != w.ready[a2] || w.ready[a1] == w.ready[b] || w.ready[a1] == w.ready[plain] || w.ready[a1] == 0 {
+		t.Fatalf("they are in %v", w.ready)
+	}
+	host := w.byClient(w.ready[a1])
+	if host.Process != "a" || w.byClient(w.ready[plain]).Process != "" {
+		t.Errorf("the launcher is told %q", host.Process)
+	}
+	w.release(a1)
+	if host.drain {
+		t.Fatal("a host goes though an actor is in it")
+	}
+	w.release(a2)
+	again := need("a") // while it goes
+	if !host.drain || w.ready[again] == host.client {
+		t.Fatal("a named host without actors goes on")
+	}
+	w.reap()
+	w.up()
+	if w.ready[again] == 0 {
+		t.Error("the next actor of the name has no process")
+	}
+	w.release(again)
+	w.release(b)
+	w.release(plain)
+	w.reap()
+	if n := len(w.c.jobs[1].groups); n != 1 {
+		t.Errorf("%d groups are left, want the job's own", n)
+	}
+}
+
 func TestIsolatedFunctionsDoNotShare(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1, Restored: true})

@@ -56,6 +56,9 @@ func (c *Core) groupFor(j *job, n sched.NeedWorker) (*group, *errs.Error) {
 // unless processes are asked for. Where a worker has one lease at a time, its tasks are those of
 // an isolated function that has no name.
 func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
+	if j.tasks != nil && p == j.programs[0] {
+		n.Process = "" // one process has them all
+	}
 	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate && p == j.programs[0] {
 		if n.Actor {
 			return j.actors.group
@@ -67,7 +70,7 @@ func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
 		if n.Slot == sched.SlotTask {
 			n.Func, n.Memory = "", 0
 		}
-		n.Slot = sched.SlotOwn
+		n.Slot, n.Process = sched.SlotOwn, ""
 	}
 	return c.groupOf(j, p.Language, n)
 }
@@ -148,7 +151,7 @@ func (c *Core) startQueued() {
 		c.counters.Started++
 		k := w.group.key
 		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Language: k.language, Slot: k.slot,
-			Func: k.fn, Actor: k.actor != 0, Memory: k.memory})
+			Func: k.fn, Process: k.process, Actor: k.actor != 0, Memory: k.memory})
 		c.timer(w, c.cfg.StartTime)
 	}
 }
@@ -198,7 +201,7 @@ func (c *Core) release(now int64, lease ids.LeaseID) {
 	case w.virtual:
 	case w.state == Draining:
 		c.drained(w)
-	case s.group.key.actor != 0:
+	case s.group.key.actor != 0, s.group.key.process != "" && len(w.seats) == 0:
 		c.retire(w)
 	case s.group.own():
 		w.idleSince = now

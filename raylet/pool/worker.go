@@ -67,6 +67,8 @@ func (w *worker) String() string {
 	k := w.group.key
 	what := "isolated " + k.fn
 	switch {
+	case k.process != "":
+		what = k.slot.String() + " " + k.process
 	case k.slot != sched.SlotOwn:
 		what = k.slot.String()
 	case k.actor != 0:
@@ -82,6 +84,7 @@ type groupKey struct {
 	language string // of the program that its workers run
 	slot     sched.Slot
 	fn       string      // of an isolated worker; empty: any
+	process  string      // of an actor host: its name
 	memory   int64       // of an isolated worker
 	actor    ids.LeaseID // of an isolated actor: its own lease
 	system   bool        // the node's own functions
@@ -126,7 +129,7 @@ func (g *group) free() *worker {
 
 func (j *job) sorted() []*group {
 	return slices.SortedFunc(maps.Values(j.groups), func(a, b *group) int {
-		return cmp.Or(strings.Compare(a.key.language, b.key.language), cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn),
+		return cmp.Or(strings.Compare(a.key.language, b.key.language), cmp.Compare(a.key.slot, b.key.slot), strings.Compare(a.key.fn, b.key.fn), strings.Compare(a.key.process, b.key.process),
 			cmp.Compare(a.key.memory, b.key.memory), cmp.Compare(a.key.actor, b.key.actor), ordered(a.key.system, b.key.system))
 	})
 }
@@ -148,7 +151,7 @@ func (c *Core) sortedWorkers() []*worker {
 
 // groupOf finds the group that serves a lease, or makes it.
 func (c *Core) groupOf(j *job, language string, n sched.NeedWorker) *group {
-	k := groupKey{language: language, slot: n.Slot}
+	k := groupKey{language: language, slot: n.Slot, process: n.Process}
 	if n.Slot == sched.SlotOwn {
 		k.fn, k.memory = n.Func, n.Memory
 		if n.Actor {
@@ -167,9 +170,9 @@ func (j *job) group(k groupKey) *group {
 	return g
 }
 
-// tidy forgets a group of isolated workers that has none and that nobody waits for.
+// tidy forgets a group of isolated workers, or of a named host, that has none and that nobody waits for.
 func (c *Core) tidy(g *group) {
-	if g.own() && len(g.workers) == 0 && len(g.waiting) == 0 {
+	if (g.own() || g.key.process != "") && len(g.workers) == 0 && len(g.waiting) == 0 {
 		delete(g.job.groups, g.key)
 	}
 }

@@ -87,12 +87,13 @@ type ToOwner struct {
 
 // NeedWorker asks the pool for a slot for a lease.
 type NeedWorker struct {
-	Lease  ids.LeaseID
-	Job    ids.JobID
-	Slot   Slot
-	Func   string
-	Actor  bool  // an isolated actor: a fresh process, not used again
-	Memory int64 // bytes asked as the resource "memory"; 0: not said
+	Lease   ids.LeaseID
+	Job     ids.JobID
+	Slot    Slot
+	Func    string
+	Process string // of SlotActor: the name of the shared process; empty: the job's default one
+	Actor   bool   // an isolated actor: a fresh process, not used again
+	Memory  int64  // bytes asked as the resource "memory"; 0: not said
 }
 
 // ReleaseWorker tells the pool that the lease is over, or no longer wants a slot.

@@ -157,6 +157,9 @@ func (c *Core) needWorker(l *lease) NeedWorker {
 	n := NeedWorker{Lease: l.id, Job: cl.key.Job, Slot: cl.slot, Actor: cl.kind == wire.TaskActorCreate}
 	if cl.opts != nil {
 		n.Func = cl.opts.Func
+		if cl.slot == SlotActor {
+			n.Process = cl.opts.Process
+		}
 	}
 	if i, ok := c.res.index[Memory]; ok {
 		n.Memory = cl.need.of(i)

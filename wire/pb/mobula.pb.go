@@ -1050,7 +1050,9 @@ type TaskOptions struct {
 	// max_retries is of system faults alone. 0: one count, max_retries, for both.
 	ExceptionRetries int32 `protobuf:"zigzag32,20,opt,name=exception_retries,json=exceptionRetries,proto3" json:"exception_retries,omitempty"`
 	// With retry_exceptions: which errors of its own let the task run again, in a form that its worker knows; empty: any.
-	RetryOnly     string `protobuf:"bytes,21,opt,name=retry_only,json=retryOnly,proto3" json:"retry_only,omitempty"`
+	RetryOnly string `protobuf:"bytes,21,opt,name=retry_only,json=retryOnly,proto3" json:"retry_only,omitempty"`
+	// Of an actor's creation: the name of the process that it shares with the job's other actors of that name; empty: the job's default one.
+	Process       string `protobuf:"bytes,22,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1228,6 +1230,13 @@ func (x *TaskOptions) GetExceptionRetries() int32 {
 func (x *TaskOptions) GetRetryOnly() string {
 	if x != nil {
 		return x.RetryOnly
+	}
+	return ""
+}
+
+func (x *TaskOptions) GetProcess() string {
+	if x != nil {
+		return x.Process
 	}
 	return ""
 }
@@ -4136,7 +4145,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\xe3\x05\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\xfd\x05\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4163,7 +4172,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05group\x18\x13 \x01(\tR\x05group\x12+\n" +
 	"\x11exception_retries\x18\x14 \x01(\x11R\x10exceptionRetries\x12\x1d\n" +
 	"\n" +
-	"retry_only\x18\x15 \x01(\tR\tretryOnly\"?\n" +
+	"retry_only\x18\x15 \x01(\tR\tretryOnly\x12\x18\n" +
+	"\aprocess\x18\x16 \x01(\tR\aprocess\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +

@@ -101,6 +101,7 @@ class TaskOptions:
     group: str = ""
     exception_retries: int = 0
     retry_only: str = ""
+    process: str = ""
 
 
 @dataclass(slots=True)
@@ -452,7 +453,7 @@ _TYPES: dict[type[Any], str] = {
     TraceContext: "y y u",
     Resource: "t s",
     ConcurrencyGroup: "t s",
-    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s t",
+    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s t t",
     Arg: "y Value",
     TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f *u",
     ArgValue: "u Result Extent",

@@ -134,7 +134,8 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putString(b, 19, o.Group)
 	b = putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
 	b = putInt(b, 21, int64(o.ExceptionRetries))
-	return putString(b, 22, o.RetryOnly)
+	b = putString(b, 22, o.RetryOnly)
+	return putString(b, 23, o.Process)
 }
 
 // AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record.
@@ -271,6 +272,7 @@ func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	b = putUint(b, 5, uint64(r.Worker))
 	b = putBool(b, 6, r.Named)
 	b = putTask(b, 7, ids.TaskID(r.Alias))
+	b = putInt(b, 9, int64(r.Resets))
 	return appendError(b, 8, r.Err, 0)
 }
 

@@ -217,6 +217,8 @@ func parseActor(b []byte) (*Actor, error) {
 			}
 		case 3:
 			r.Restarts = int32(f.int())
+		case 9:
+			r.Resets = int32(f.int())
 		case 4:
 			r.Lease = ids.LeaseID(f.n)
 		case 5:

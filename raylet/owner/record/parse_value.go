@@ -133,6 +133,8 @@ func parseOptions(b []byte) (*wire.TaskOptions, error) {
 			o.ExceptionRetries = int32(f.int())
 		case 22:
 			o.RetryOnly = string(f.b)
+		case 23:
+			o.Process = string(f.b)
 		}
 		return err
 	})

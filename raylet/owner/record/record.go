@@ -58,6 +58,7 @@ type Actor struct {
 	Actor    ids.ActorID
 	State    actor.State
 	Restarts int32
+	Resets   int32
 	Lease    ids.LeaseID
 	Worker   ids.ClientID
 	Named    bool // it has its name

@@ -63,7 +63,7 @@ func (d draws) result() wire.Result {
 func (d draws) options() *wire.TaskOptions {
 	o := &wire.TaskOptions{
 		Func: d.text(), NumReturns: d.i32(), MaxRetries: d.i32(), RetryExceptions: d.flag(), Isolate: d.flag(), Backpressure: d.i32(),
-		Spread: d.flag(), Label: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
+		Spread: d.flag(), Label: d.text(), Process: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
 		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
 		RetryOnly: d.text(),
 	}
@@ -145,7 +145,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			b, want = AppendForget(nil, seq, r.IDs), r
 		case 6:
 			r := &Actor{
-				Actor: ids.ActorID(d.task()), State: actor.State(rapid.IntRange(0, int(actor.Locating)).Draw(rt, "state")), Restarts: d.i32(),
+				Actor: ids.ActorID(d.task()), State: actor.State(rapid.IntRange(0, int(actor.Locating)).Draw(rt, "state")), Restarts: d.i32(), Resets: d.i32(),
 				Lease: ids.LeaseID(rapid.Uint64().Draw(rt, "lease")), Worker: ids.ClientID(rapid.Uint64().Draw(rt, "worker")), Named: d.flag(), Alias: ids.ActorID(d.task()),
 			}
 			if d.flag() {

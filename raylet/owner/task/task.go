@@ -117,7 +117,7 @@ var table = [numStates][numEvents]State{
 	Submitted:    {Start: Running, Block: RunningInGet, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
 	Running:      {Block: RunningInGet, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
 	RunningInGet: {Block: RunningInGet, Unblock: Running, Requeue: PendingArgs, Delay: Backoff, Finish: Finished, Fail: Failed, Cancel: Cancelled},
-	Finished:     {Rerun: PendingArgs},
+	Finished:     {Rerun: PendingArgs, Delay: Backoff},
 }
 
 // Next gives the state after e, or false where the table has no such transition.
