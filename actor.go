@@ -15,7 +15,12 @@ import (
 
 // ActorRef names an actor whose instance is a *T. It is a small value to copy, can be an
 // argument of a task, as V(ref), and lie inside values. An actor ends when no reference to it is left, named
-// or not; a detached one lives until it is killed.
+// or not; a detached one lives until it is stopped or killed.
+//
+// A T that has a method Close() error or Close(context.Context) error has a close hook: it is called once in the process of the
+// actor when that ends gracefully, after its last call: by Stop, by the release of its last reference, at the end of its job or of a node
+// that is stopped. It has 5 seconds. What it returns is logged, and part of why the actor died. It is not called by Kill, or where the
+// process or the node crashed: then another instance may live already.
 type ActorRef[T any] struct{ cell *cell }
 
 // ActorType is any handle that RegisterActor0 to RegisterActor5 give.
@@ -45,8 +50,24 @@ func (a ActorRef[T]) Ready(ctx context.Context) error {
 	return err
 }
 
-// Kill ends the actor, its running calls too: they fail with ErrActorDied. By default it does
-// not come back.
+// Stop ends the actor gracefully: the calls that were made before run, later ones fail with ErrActorDied, then its close hook
+// is called, and Stop returns when it has ended. The error is that of the hook, or of ctx: then the actor ends all the same, later.
+// An actor that has ended is stopped.
+func (a ActorRef[T]) Stop(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return errs.From(err)
+	}
+	h, err := a.cell.handle()
+	if err != nil {
+		return err
+	}
+	err = a.cell.life.client.StopActor(ctx, ids.ActorID(h.ID().Task))
+	runtime.KeepAlive(a.cell)
+	return err
+}
+
+// Kill ends the actor at once, its running calls too: they fail with ErrActorDied, and its close hook is not called. By default it
+// does not come back.
 func (a ActorRef[T]) Kill(ctx context.Context, opts ...KillOption) error {
 	if err := ctx.Err(); err != nil {
 		return errs.From(err)

@@ -35,7 +35,7 @@ var kindNames = [kindEnd]string{
 	KindStreamItem: "StreamItem", KindStreamAck: "StreamAck", KindBlocked: "Blocked", KindUnblocked: "Unblocked",
 	KindResume: "Resume", KindStats: "Stats", KindRequest: "Request", KindReply: "Reply", KindResync: "Resync",
 	KindHoldings: "Holdings", KindCredit: "Credit", KindCollect: "Collect", KindStreamNext: "StreamNext",
-	KindUnneeded: "Unneeded",
+	KindUnneeded: "Unneeded", KindActorStopped: "ActorStopped", KindWatchActor: "WatchActor", KindActorNews: "ActorNews",
 }
 
 // String is the message's name in mobula.proto.

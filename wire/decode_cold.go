@@ -54,8 +54,28 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindStopActor:
 		m := new(StopActor)
-		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restarts)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restarts, &m.Close, &m.Drain)
 		return m
+	case KindActorStopped:
+		m := new(ActorStopped)
+		c := cursor{b: b, d: d}
+		for c.next() {
+			switch c.tag {
+			case 1<<3 | wtBytes:
+				c.task((*ids.TaskID)(&m.Actor))
+			case 2<<3 | wtBytes:
+				m.Err = d.err(c.bytes())
+			default:
+				c.skip()
+			}
+		}
+		return m
+	case KindWatchActor:
+		m := new(WatchActor)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Done)
+		return m
+	case KindActorNews:
+		return d.actorNews(b)
 	case KindResume:
 		m := new(Resume)
 		d.taskAndFlags(b, &m.Task)
@@ -420,6 +440,26 @@ func (d *Decoder) holdings(b []byte) Msg {
 		case 8<<3 | wtBytes:
 			u := elem(&c, &m.Pins)
 			d.objectAndNumber(c.bytes(), &u.ID, &u.N)
+		default:
+			c.skip()
+		}
+	}
+	return m
+}
+
+func (d *Decoder) actorNews(b []byte) *ActorNews {
+	m := new(ActorNews)
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 2<<3 | wtVarint:
+			m.State = ActorState(c.enum(uint8(ActorDead)))
+		case 3<<3 | wtVarint:
+			m.Restarts = c.uint32()
+		case 4<<3 | wtBytes:
+			m.Err = d.err(c.bytes())
 		default:
 			c.skip()
 		}

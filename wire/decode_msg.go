@@ -100,7 +100,7 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		return m
 	case KindKillActor:
 		m := new(KillActor)
-		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restart)
+		d.taskAndFlags(b, (*ids.TaskID)(&m.Actor), &m.Restart, &m.Stop)
 		return m
 	case KindResolved:
 		m := new(Resolved)

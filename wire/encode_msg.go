@@ -39,6 +39,7 @@ func (e *encoder) message(m Msg) bool {
 	case *KillActor:
 		e.task(1, idOf(m.Actor))
 		e.bool(2, m.Restart)
+		e.bool(3, m.Stop)
 	case *Resolved:
 		e.object(1, m.ID)
 		e.bool(2, m.Fetch)
@@ -94,6 +95,19 @@ func (e *encoder) messageStore(m Msg) bool {
 	case *StopActor:
 		e.task(1, idOf(m.Actor))
 		e.bool(2, m.Restarts)
+		e.bool(3, m.Close)
+		e.bool(4, m.Drain)
+	case *ActorStopped:
+		e.task(1, idOf(m.Actor))
+		e.err(2, m.Err)
+	case *WatchActor:
+		e.task(1, idOf(m.Actor))
+		e.bool(2, m.Done)
+	case *ActorNews:
+		e.task(1, idOf(m.Actor))
+		e.uint(2, uint64(m.State))
+		e.uint(3, uint64(m.Restarts))
+		e.err(4, m.Err)
 	case *StreamAck:
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Consumed))

@@ -34,7 +34,8 @@ var newMsg = map[Kind]func() Msg{
 	KindReply: func() Msg { return new(Reply) }, KindResync: func() Msg { return new(Resync) },
 	KindHoldings: func() Msg { return new(Holdings) }, KindCredit: func() Msg { return new(Credit) },
 	KindCollect: func() Msg { return new(Collect) }, KindStreamNext: func() Msg { return new(StreamNext) },
-	KindUnneeded: func() Msg { return new(Unneeded) },
+	KindUnneeded: func() Msg { return new(Unneeded) }, KindActorStopped: func() Msg { return new(ActorStopped) },
+	KindWatchActor: func() Msg { return new(WatchActor) }, KindActorNews: func() Msg { return new(ActorNews) },
 }
 
 // eachKind runs f for every kind of message.
@@ -65,6 +66,7 @@ func drawMsg(s intSource, k Kind) Msg {
 var enumMost = map[reflect.Type]int{
 	reflect.TypeFor[Role](): int(RoleTool), reflect.TypeFor[Component](): int(ComponentStore),
 	reflect.TypeFor[TaskKind](): int(TaskActorCall), reflect.TypeFor[ResultKind](): int(ResultError),
+	reflect.TypeFor[ActorState](): int(ActorDead),
 }
 
 var texts = []string{"", "a", "math/add", "größe", "Иван", strings.Repeat("x", 127), strings.Repeat("y", 128), strings.Repeat("long ", 180)}

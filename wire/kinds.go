@@ -38,6 +38,15 @@ func (*Cancel) Kind() Kind { return KindCancel }
 // Kind is KindKillActor.
 func (*KillActor) Kind() Kind { return KindKillActor }
 
+// Kind is KindActorStopped.
+func (*ActorStopped) Kind() Kind { return KindActorStopped }
+
+// Kind is KindWatchActor.
+func (*WatchActor) Kind() Kind { return KindWatchActor }
+
+// Kind is KindActorNews.
+func (*ActorNews) Kind() Kind { return KindActorNews }
+
 // Kind is KindResolved.
 func (*Resolved) Kind() Kind { return KindResolved }
 

@@ -63,6 +63,9 @@ const (
 	KindCollect
 	KindStreamNext
 	KindUnneeded
+	KindActorStopped
+	KindWatchActor
+	KindActorNews
 	kindEnd
 )
 
@@ -191,11 +194,39 @@ type Cancel struct {
 	Force, Recursive, Insist bool
 }
 
-// KillActor ends an actor; with Restart it comes back as after a crash.
+// KillActor ends an actor. With Restart it comes back as after a crash; with Stop it ends once the calls made
+// before have run and its close hook has returned.
 type KillActor struct {
 	Actor   ids.ActorID
 	Restart bool
+	Stop    bool
 }
+
+// WatchActor asks for an actor's state, now and whenever it changes, until Done.
+type WatchActor struct {
+	Actor ids.ActorID
+	Done  bool
+}
+
+// ActorNews answers WatchActor. Err is why the actor died, or restarts.
+type ActorNews struct {
+	Actor    ids.ActorID
+	State    ActorState
+	Restarts uint32
+	Err      *errs.Error
+}
+
+// ActorState is where an actor stands, as its watchers see it.
+type ActorState uint8
+
+// The states of an actor.
+const (
+	ActorUnspecified ActorState = iota
+	ActorStarting
+	ActorAlive
+	ActorRestarting
+	ActorDead
+)
 
 // Resolved answers Get. Extent is set, and one pin held, where the Get asked to
 // fetch and the object is stored.
@@ -280,10 +311,19 @@ type CancelTask struct {
 	Abandon bool
 }
 
-// StopActor ends an actor instance.
+// StopActor ends an actor instance. With Close its close hook is called when no call of it runs, and ActorStopped
+// answers; what waits and runs is cancelled before, or with Drain has run.
 type StopActor struct {
 	Actor    ids.ActorID
 	Restarts bool // another instance follows
+	Close    bool
+	Drain    bool
+}
+
+// ActorStopped says that an actor's close hook has returned, with its error, or that it had none.
+type ActorStopped struct {
+	Actor ids.ActorID
+	Err   *errs.Error
 }
 
 // Drain tells a worker to finish what it runs and exit.

@@ -1,9 +1,8 @@
 package worker
 
 import (
-	"context"
 	"fmt"
-	"io"
+	"sync"
 	"sync/atomic"
 
 	"mobula/internal/errs"
@@ -19,20 +18,18 @@ type actor struct {
 	groups   map[string]*lane
 	lanes    []*lane
 	made     atomic.Bool
-	stopped  atomic.Bool
-	grace    func() (context.Context, context.CancelFunc)
-	log      func(msg string, args ...any)
+	stopped  atomic.Bool // it takes no more calls
+	closing  atomic.Bool // a goroutine closes it
+	killed   atomic.Bool // or its creation failed: its close hook is not called
+	once     sync.Once   // of its close hook
 }
 
 // newActor makes the mailboxes when the creation comes, so that calls that come before it
 // has run wait for it.
 func (e *Executor) newActor(spec *wire.TaskSpec) {
 	id := ids.ActorID(spec.ID)
-	e.stopActor(id, true) // an earlier attempt's, if there is one
-	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane), log: e.log.Warn,
-		grace: func() (context.Context, context.CancelFunc) {
-			return context.WithTimeout(context.WithoutCancel(e.cfg.Base), e.cfg.StopGrace)
-		}}
+	e.dropActor(id, true) // an earlier attempt's, if there is one
+	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane)}
 	add := func(name string, limit int32) {
 		l := newLane(e, int(max(1, limit)), a)
 		l.held = true
@@ -58,6 +55,9 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	if a == nil {
 		return nil, notHere(spec.Actor)
 	}
+	if a.stopped.Load() {
+		return nil, errs.New(errs.CodeActorDied, "actor %v (%s) is being stopped", a.id, a.name)
+	}
 	l := a.groups[spec.Opts.Group]
 	if l == nil {
 		return nil, errs.New(errs.CodeInvalid, "actor %v (%s) has no concurrency group %q: name it when the actor is created", a.id, a.name, spec.Opts.Group)
@@ -81,7 +81,7 @@ func (e *Executor) actorMade(spec *wire.TaskSpec, instance any) error {
 	a := e.actors[ids.ActorID(spec.ID)]
 	e.mu.Unlock()
 	if a == nil || a.stopped.Load() { // stopped while it was being made
-		(&actor{instance: instance, name: spec.Opts.Func, log: e.log.Warn}).closeInstance(e.cfg.Base)
+		_ = e.closeInstance(&actor{id: ids.ActorID(spec.ID), instance: instance, name: spec.Opts.Func}) // which logs its error
 		return errs.New(errs.CodeActorDied, "actor %v was stopped while it was created", ids.ActorID(spec.ID))
 	}
 	a.instance = instance
@@ -98,72 +98,4 @@ func (e *Executor) abandonCreation(spec *wire.TaskSpec, err *errs.Error) {
 		return
 	}
 	e.removeActor(ids.ActorID(spec.ID), &errs.Error{Code: errs.CodeActorDied, Msg: fmt.Sprintf("actor %v could not be created", spec.ID), Cause: []*errs.Error{err}})
-}
-
-// removeActor takes an actor out and fails what waits in its mailboxes.
-func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
-	e.mu.Lock()
-	a := e.actors[id]
-	delete(e.actors, id)
-	e.mu.Unlock()
-	if a == nil {
-		return nil
-	}
-	a.stopped.Store(true)
-	for _, l := range a.lanes {
-		for _, it := range l.takeItems() {
-			e.refuse(&it.t, it.lease, it.received, why)
-		}
-	}
-	return a
-}
-
-// stopActor ends an instance: queued calls fail, running ones are cancelled, and when
-// they have returned the instance is closed.
-func (e *Executor) stopActor(id ids.ActorID, restarts bool) {
-	why := errs.New(errs.CodeActorDied, "actor %v was stopped", id)
-	if restarts {
-		why = errs.New(errs.CodeActorUnavailable, "actor %v was stopped, to restart", id)
-	}
-	a := e.removeActor(id, why)
-	if a == nil {
-		return
-	}
-	for _, l := range a.lanes {
-		l.cancelAll(why)
-	}
-	e.spawn(func() {
-		for _, l := range a.lanes {
-			l.settle()
-		}
-		if a.made.Load() {
-			ctx, cancel := a.grace()
-			defer cancel()
-			a.closeInstance(ctx)
-		}
-		for _, l := range a.lanes {
-			l.close()
-		}
-	})
-}
-
-// closeInstance lets the instance clean up, if it knows how to: Stop(ctx) or Close().
-func (a *actor) closeInstance(ctx context.Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.log("an actor panicked while it was closed", "actor", a.id, "type", a.name, "panic", p)
-		}
-	}()
-	var err error
-	switch i := a.instance.(type) {
-	case interface{ Stop(context.Context) error }:
-		err = i.Stop(ctx)
-	case interface{ Stop(context.Context) }:
-		i.Stop(ctx)
-	case io.Closer:
-		err = i.Close()
-	}
-	if err != nil {
-		a.log("an actor's close failed", "actor", a.id, "type", a.name, "err", err)
-	}
 }

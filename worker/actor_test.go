@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
@@ -20,10 +21,10 @@ type counter struct {
 	panics  bool
 }
 
-func (c *counter) Stop(context.Context) error {
+func (c *counter) Close(context.Context) error {
 	close(c.stopped)
 	if c.panics {
-		panic("in stop")
+		panic("in close")
 	}
 	return nil
 }
@@ -139,15 +140,14 @@ func TestCallsWaitForTheCreation(t *testing.T) {
 	}
 }
 
-func TestStopActor(t *testing.T) {
-	for _, panics := range []bool{false, true} {
-		restarts := panics
+func TestAKillTakesTheActorAwayWithoutItsCloseHook(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
 		want := errs.CodeActorDied
 		if restarts {
 			want = errs.CodeActorUnavailable
 		}
 		p := newPeer(t, Config{})
-		c := &counter{stopped: make(chan struct{}), panics: panics}
+		c := &counter{stopped: make(chan struct{})}
 		a := p.create(1, p.counter(c))
 		f, started, _ := hold()
 		slow := p.handle("slow", wire.TaskActorCall, f)
@@ -161,23 +161,105 @@ func TestStopActor(t *testing.T) {
 				t.Errorf("restarts %v: got %v", restarts, d.Err)
 			}
 		}
-		<-c.stopped // after the running call has returned
 		after := p.call(a, slow)
 		p.exec(1, after)
 		if d := p.done(after.Spec.ID); !errors.Is(d.Err, errs.ErrActorUnavailable) {
-			t.Errorf("a call after the stop gave %v", d.Err)
+			t.Errorf("a call after the kill gave %v", d.Err)
+		}
+		if err := p.e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-c.stopped:
+			t.Error("the close hook of a killed actor was called")
+		default:
 		}
 	}
 }
 
-func TestCloseStopsActors(t *testing.T) {
-	p := newPeer(t, Config{})
-	c := &counter{stopped: make(chan struct{})}
-	p.create(1, p.counter(c))
-	if err := p.e.Close(t.Context()); err != nil {
-		t.Fatal(err)
+func TestAnActorIsClosedWhenItsCallsHaveEnded(t *testing.T) {
+	for _, drain := range []bool{false, true} {
+		p := newPeer(t, Config{})
+		c := &counter{stopped: make(chan struct{}), panics: drain}
+		a := p.create(1, p.counter(c))
+		f, started, goOn := hold()
+		slow := p.handle("slow", wire.TaskActorCall, f)
+		running, queued := p.call(a, slow), p.call(a, slow)
+		p.exec(1, running, queued)
+		<-started
+		p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a, Close: true, Drain: drain}})
+		late := p.call(a, slow)
+		p.exec(1, late)
+		if d := p.done(late.Spec.ID); !errors.Is(d.Err, errs.ErrActorDied) {
+			t.Errorf("a call after it gave %v", d.Err)
+		}
+		if drain {
+			select {
+			case <-c.stopped:
+				t.Fatal("it is closed while a call runs")
+			default:
+			}
+			close(goOn)
+		}
+		for _, task := range []wire.ExecTask{running, queued} {
+			if d := p.done(task.Spec.ID); drain != (d.Err == nil) || !drain && !errors.Is(d.Err, errs.ErrActorDied) {
+				t.Errorf("drain %v: got %v", drain, d.Err)
+			}
+		}
+		<-c.stopped
+		if m := p.stopped(); m.Actor != a || drain != is(m.Err, errs.ErrPanic) {
+			t.Errorf("the node is told %+v", m)
+		}
+		p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a, Close: true}}) // a node that restarted asks again
+		if m := p.stopped(); m.Actor != a || m.Err != nil {
+			t.Errorf("asked again, it says %+v", m)
+		}
 	}
-	<-c.stopped
+}
+
+func TestACloseHookThatHangsIsLeftBehind(t *testing.T) {
+	p := newPeer(t, Config{StopGrace: 10 * time.Millisecond})
+	hang := &hangs{goOn: make(chan struct{})}
+	defer close(hang.goOn)
+	a := p.create(1, p.handle("hangs", wire.TaskActorCreate, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
+		return out(""), hang, nil
+	}))
+	p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a, Close: true}})
+	if m := p.stopped(); !is(m.Err, errs.ErrDeadline) {
+		t.Errorf("the node is told %+v", m)
+	}
+}
+
+// hangs is an io.Closer.
+type hangs struct{ goOn chan struct{} }
+
+func (h *hangs) Close() error {
+	<-h.goOn
+	return nil
+}
+
+func TestCloseClosesActorsUnlessTheNodeIsLost(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		p := newPeer(t, Config{})
+		c := &counter{stopped: make(chan struct{})}
+		p.create(1, p.counter(c))
+		if lost {
+			p.e.Lost()
+		}
+		if err := p.e.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-c.stopped:
+			if lost {
+				t.Error("an actor was closed whose node is gone")
+			}
+		default:
+			if !lost {
+				t.Error("an actor was not closed")
+			}
+		}
+	}
 }
 
 func is(e *errs.Error, want error) bool { return e != nil && errors.Is(e, want) }

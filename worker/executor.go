@@ -39,6 +39,7 @@ type Executor struct {
 	drain   atomic.Bool
 	drained chan struct{} // closed when a drain is complete
 	once    sync.Once     // of drained
+	lost    atomic.Bool   // the node is gone: actors are not closed
 	quit    chan struct{} // closed by Close
 }
 
@@ -87,7 +88,7 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 		case *wire.CancelTask:
 			e.cancel(m)
 		case *wire.StopActor:
-			e.stopActor(m.Actor, m.Restarts)
+			e.stopActor(m)
 		case *wire.Resume:
 			e.resume(m.Task)
 		case *wire.StreamAck:
@@ -250,7 +251,7 @@ func (e *Executor) enter() bool {
 	return !e.over
 }
 
-// Close cancels what runs, drops what waits, stops the actors and waits for every
+// Close cancels what runs, drops what waits, closes the actors, unless the node is Lost, and waits for every
 // goroutine until ctx ends. Tasks that ignore their context, and those that were abandoned,
 // are left behind.
 func (e *Executor) Close(ctx context.Context) error {
@@ -284,8 +285,14 @@ func (e *Executor) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		e.work.Wait()
-		for _, a := range actors {
-			a.closeInstance(ctx)
+		if !e.lost.Load() {
+			var hooks sync.WaitGroup
+			for _, a := range actors {
+				if a.made.Load() {
+					hooks.Go(func() { _ = e.closeInstance(a) }) // which logs its error
+				}
+			}
+			hooks.Wait()
 		}
 		close(done)
 	}()

@@ -32,7 +32,14 @@ func (r *runner) failed(err error) *errs.Error {
 // crashed makes the report of a panic, or of a goroutine that ended itself.
 func (r *runner) crashed(p any) *errs.Error {
 	spec := r.task.Spec
-	out := &errs.Error{Code: errs.CodeTaskFailed, Name: spec.Opts.Func, Task: r.call.id().String()}
+	out := panicked(spec.Opts.Func, r.call.id().String(), p)
+	r.lane.e.abandonCreation(spec, out)
+	return out
+}
+
+// panicked is the error of a function that panicked with p, or ended its goroutine.
+func panicked(name, task string, p any) *errs.Error {
+	out := &errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: task}
 	inner := &errs.Error{Code: errs.CodePanic}
 	if p == nil {
 		inner.Msg = "the function called runtime.Goexit instead of returning"
@@ -43,8 +50,7 @@ func (r *runner) crashed(p any) *errs.Error {
 			inner.Cause = []*errs.Error{errs.From(err)}
 		}
 	}
-	out.Msg = spec.Opts.Func + ": " + inner.Msg
+	out.Msg = name + ": " + inner.Msg
 	out.Cause = []*errs.Error{inner}
-	r.lane.e.abandonCreation(spec, out)
 	return out
 }

@@ -29,6 +29,7 @@ type peer struct {
 	used  uint64
 	limit uint64 // of one object
 	seq   uint64
+	seen  int // answers to StopActor
 	funcs map[string]*registry.Function
 	sends func([]wire.Msg) // called just before messages are sent; may be nil
 }
@@ -151,6 +152,19 @@ func (p *peer) dones(n int) []*wire.Done {
 	return await(p, fmt.Sprintf("%d Dones", n), func(log []wire.Msg) ([]*wire.Done, bool) {
 		ds := of[*wire.Done](log)
 		return ds, len(ds) >= n
+	})
+}
+
+// stopped is the next answer to StopActor.
+func (p *peer) stopped() *wire.ActorStopped {
+	p.t.Helper()
+	n := p.seen
+	p.seen++
+	return await(p, "ActorStopped", func(log []wire.Msg) (*wire.ActorStopped, bool) {
+		if ms := of[*wire.ActorStopped](log); len(ms) > n {
+			return ms[n], true
+		}
+		return nil, false
 	})
 }
 

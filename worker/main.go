@@ -17,9 +17,9 @@ import (
 	"mobula/wire"
 )
 
-// leaveGrace bounds what a worker does after its node is gone or has drained it: tasks
-// see their context end, actors are stopped.
-const leaveGrace = 2 * time.Second
+// leaveGrace bounds what a worker does after its node has gone: tasks see their context end. One that hosts actors has closeGrace more
+// to close them, where the node said goodbye.
+const leaveGrace, closeGrace = 2 * time.Second, 5 * time.Second
 
 // Option changes how Main works.
 type Option func(*Config)
@@ -73,12 +73,21 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 			err = errs.New(errs.CodeDisconnected, "the node closed the connection")
 		}
 		c.Disconnected(conn, err)
+		if !errors.Is(c.Err(), errs.ErrShutdown) {
+			e.Lost()
+		}
 	case <-c.Done(): // the node said goodbye, or nothing can be sent any more
-		err = c.Err()
+		if err = c.Err(); !errors.Is(err, errs.ErrShutdown) {
+			e.Lost()
+		}
 	case <-e.Drained():
 	case <-ctx.Done():
 	}
-	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
+	grace := leaveGrace
+	if e.closes() {
+		grace += closeGrace
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	stuck := e.Close(short)
 	err = errors.Join(err, c.Close(short))
@@ -86,7 +95,7 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 		<-e.reader.over // the connection is closed
 	}
 	if stuck != nil {
-		return false, errors.Join(err, errs.New(errs.CodeShutdown, "tasks still ran %v after their context had ended", leaveGrace))
+		return false, errors.Join(err, errs.New(errs.CodeShutdown, "tasks still ran %v after their context had ended", grace))
 	}
 	return true, err
 }

@@ -1,6 +1,10 @@
 package worker
 
-import "mobula/internal/errs"
+import (
+	"context"
+
+	"mobula/internal/errs"
+)
 
 // takeItems empties the queue.
 func (l *lane) takeItems() []item {
@@ -22,11 +26,14 @@ func (l *lane) cancelAll(why *errs.Error) {
 	}
 }
 
-// settle waits until nothing of the lane runs, or the executor closes.
-func (l *lane) settle() {
+// settle waits until nothing of the lane waits or runs, ctx ends or the executor closes. It tells whether nothing does.
+func (l *lane) settle(ctx context.Context) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.calls) > 0 && !l.e.isClosing() {
+	for l.head < len(l.queue) || len(l.calls) > 0 {
+		if l.e.isClosing() || ctx.Err() != nil {
+			return false
+		}
 		if l.quiet == nil {
 			l.quiet = make(chan struct{})
 		}
@@ -35,9 +42,11 @@ func (l *lane) settle() {
 		select {
 		case <-quiet:
 		case <-l.e.quit:
+		case <-ctx.Done():
 		}
 		l.mu.Lock()
 	}
+	return true
 }
 
 func (e *Executor) isClosing() bool {

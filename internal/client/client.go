@@ -67,6 +67,7 @@ type Client struct {
 	creates  pending[*creation]
 	requests pending[*request]
 	streams  streams
+	watches  actorWatches
 	collect  collector
 
 	dead     chan struct{} // closed when the client has failed or was closed
@@ -170,6 +171,8 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.created(m)
 	case *wire.Reply:
 		c.replied(m)
+	case *wire.ActorNews:
+		c.actorNews(m)
 	case *wire.Credit:
 		c.credit.add(m.Bytes)
 	case *wire.Resync:

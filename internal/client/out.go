@@ -130,7 +130,7 @@ func (o *outbox) toPort(msgs []wire.Msg) error {
 func redeclared(m wire.Msg) bool {
 	switch m.Kind() {
 	case wire.KindSubmit, wire.KindPutValue, wire.KindSeal, // the replay queue
-		wire.KindGet, wire.KindUnget, wire.KindAddRef, wire.KindRelease, wire.KindStreamNext, // the owner's holdings
+		wire.KindGet, wire.KindUnget, wire.KindAddRef, wire.KindRelease, wire.KindStreamNext, wire.KindWatchActor, // the owner's holdings
 		wire.KindUnpin,                    // the store's holdings
 		wire.KindCreate, wire.KindRequest, // unanswered: asked again
 		wire.KindHoldings:

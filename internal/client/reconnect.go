@@ -105,6 +105,7 @@ func (c *Client) replayLocked() {
 			return
 		}
 	}
+	c.stopAgainLocked()
 	c.requests.each(func(q *request) { _ = c.writeLocked([]wire.Msg{q.m}) })
 }
 

@@ -19,6 +19,7 @@ func (c *Client) declareLocked(component wire.Component, epoch uint64) {
 	switch component {
 	case wire.ComponentOwner:
 		_ = c.writeLocked([]wire.Msg{c.ownerHoldings(epoch)}) // a dead connection is declared again
+		c.watchAgainLocked()
 	case wire.ComponentStore:
 		_ = c.writeLocked([]wire.Msg{c.storeHoldings(epoch)})
 		c.creates.each(func(q *creation) { _ = c.writeLocked([]wire.Msg{q.m}) })

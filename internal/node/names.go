@@ -24,12 +24,13 @@ type names struct {
 	at    map[ids.ActorID]owner.ActorAt          // guarded by mu: last published
 	seek  map[ids.ActorID]map[ids.JobID]struct{} // guarded by mu: whose owners want to hear
 	names map[ids.ActorID]*wire.TaskOptions      // guarded by mu: names held by this node's actors
+	frees map[fullName][]func()                  // guarded by mu: names being given up, and the claims that wait for that
 }
 
 func newNames(n *Node) *names {
 	return &names{
 		n: n, at: make(map[ids.ActorID]owner.ActorAt), seek: make(map[ids.ActorID]map[ids.JobID]struct{}),
-		names: make(map[ids.ActorID]*wire.TaskOptions),
+		names: make(map[ids.ActorID]*wire.TaskOptions), frees: make(map[fullName][]func()),
 	}
 }
 
@@ -51,7 +52,34 @@ func (t *names) handle(job ids.JobID, msg any) {
 	}
 }
 
+type fullName struct{ namespace, name string }
+
+// claim asks for a name. One that is being given up is asked for after that: its actor is dead, as its watchers know.
 func (t *names) claim(job ids.JobID, m owner.ClaimName) {
+	of := fullName{m.Opts.Namespace, m.Opts.ActorName}
+	t.mu.Lock()
+	later, freeing := t.frees[of]
+	if freeing {
+		t.frees[of] = append(later, func() { t.claimNow(job, m) })
+	}
+	t.mu.Unlock()
+	if !freeing {
+		t.claimNow(job, m)
+	}
+}
+
+// freed lets those go on that wait for a name.
+func (t *names) freed(of fullName) {
+	t.mu.Lock()
+	later := t.frees[of]
+	delete(t.frees, of)
+	t.mu.Unlock()
+	for _, claim := range later {
+		claim()
+	}
+}
+
+func (t *names) claimNow(job ids.JobID, m owner.ClaimName) {
 	rec := t.record(job, m.Actor, m.Opts, gcs.ActorPending)
 	t.n.ask(gcs.Claim{Actor: rec}, func(r gcs.Reply) {
 		ans := owner.NameClaimed{Actor: m.Actor, Err: errs.From(r.Err)}
@@ -121,10 +149,15 @@ func (t *names) release(m owner.ReleaseName) {
 	t.mu.Lock()
 	opts := cmp.Or(m.Opts, t.names[m.Actor])
 	delete(t.names, m.Actor)
-	t.mu.Unlock()
 	if opts == nil {
+		t.mu.Unlock()
 		return // it was given up already
 	}
+	of := fullName{opts.Namespace, opts.ActorName}
+	if _, freeing := t.frees[of]; !freeing {
+		t.frees[of] = nil
+	}
+	t.mu.Unlock()
 	t.free(gcs.Free{Namespace: opts.Namespace, Name: opts.ActorName, Actor: m.Actor.String()})
 }
 
@@ -134,6 +167,7 @@ const freeAgain = time.Second
 // free gives a name up, however often it takes; what is left when the node ends its next life finds.
 func (t *names) free(op gcs.Free) {
 	t.n.ask(op, func(r gcs.Reply) {
+		t.freed(fullName{op.Namespace, op.Name})
 		if r.Err == nil || t.n.cfg.NoGCS || t.n.life.Err() != nil || errors.Is(r.Err, errs.ErrShutdown) {
 			return
 		}

@@ -56,11 +56,12 @@ type Node struct {
 	leases    leaseMark
 	workers   workerMark
 
-	life context.Context // ends when Close begins
-	end  context.CancelFunc
-	work sync.WaitGroup // goroutines of sessions and cold requests
-	once sync.Once
-	err  error // of Close; written in once
+	life    context.Context // ends when Close begins
+	end     context.CancelFunc
+	work    sync.WaitGroup // goroutines of sessions and cold requests
+	once    sync.Once
+	closing atomic.Bool // Close has begun
+	err     error       // of Close; written in once
 
 	mu         sync.Mutex
 	lastJob    ids.JobID                     // guarded by mu
@@ -140,6 +141,7 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
+	n.closing.Store(true)
 	n.sayBye(func(r wire.Role) bool { return r != wire.RoleWorker })
 	n.stopOwners(ctx) // before workers end
 	n.sayBye(func(r wire.Role) bool { return r == wire.RoleWorker })
@@ -155,6 +157,9 @@ func (n *Node) close(ctx context.Context) error {
 		n.closeLocals(ctx, cs)
 	}
 	if n.procs != nil {
+		leave, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout*3/4)
+		n.procs.Leave(leave)
+		cancel()
 		all = append(all, n.procs.Close(ctx))
 	}
 	keep := n.cfg.Keep && !n.isEmpty(ctx)

@@ -99,7 +99,9 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 		n.workers.note(e.Worker)
 		n.procs.Start(e)
 	case raylet.KillProcess:
-		n.procs.Kill(e.Worker)
+		if !n.closing.Load() { // else its connection is cut while it closes its actors: Close kills what is left
+			n.procs.Kill(e.Worker)
+		}
 	case raylet.Terminate:
 		n.procs.Terminate(e.Worker)
 	default:

@@ -38,6 +38,10 @@ type actorRec struct {
 	claimed   bool // its name is registered
 	doubt     bool // another job's, and calls for it may have run that a lost core had pushed
 	cause     *errs.Error
+	stop      *errs.Error // why it is to end after its calls; nil: it is not
+	closing   *timer      // of its close hook, while it is Stopping
+	watchers  []watcher
+	moved     bool          // in this step, and its watchers are to hear
 	logged    *record.Actor // what the log of a rebuilt core says
 }
 
@@ -58,6 +62,10 @@ func (c *Core) moveActor(a *actorRec, ev actor.Event) {
 		panic("owner: actor " + a.id.String() + " is " + a.state.String() + " and cannot " + ev.String())
 	}
 	a.state = to
+	if len(a.watchers) > 0 && !a.moved {
+		a.moved = true
+		c.movedActor = append(c.movedActor, a)
+	}
 }
 
 // acceptActorTask takes a creation or a call. It is false when the task has ended.
@@ -202,6 +210,7 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 		return
 	}
 	a.cause = err
+	c.stopTimerOf(a)
 	c.moveActor(a, actor.Die)
 	c.stats.ActorsDied++
 	c.returnCalls(a, c.stopInstance(a, false), err)
@@ -258,23 +267,32 @@ func (c *Core) handleGone(a *actorRec) {
 	if a.over() || a.opts.Detached || c.pause != nil {
 		return
 	}
-	c.die(a, errs.New(errs.CodeActorDied, "actor %v (%s): its last handle was released", a.id, a.opts.Func))
+	if a.stop == nil {
+		a.stop = errs.New(errs.CodeActorDied, "actor %v (%s): its last handle was released", a.id, a.opts.Func)
+		a.cause = a.stop
+	}
+	c.maybeStop(a)
 }
 
-func (c *Core) killActor(id ids.ActorID, restart bool) {
+func (c *Core) killActor(m *wire.KillActor) {
+	id, restart := m.Actor, m.Restart
 	a := c.actors[id]
 	if a == nil {
 		if id.Job() != c.cfg.Job { // found by its name, and never called
-			c.toRegistry(KillActor{Actor: id, Restart: restart})
+			c.toRegistry(KillActor(*m))
 		}
 		return
 	}
 	a = a.real()
 	if a.rec == nil {
-		c.toRegistry(KillActor{Actor: a.id, Restart: restart})
+		c.toRegistry(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
 		return
 	}
 	if a.over() {
+		return
+	}
+	if m.Stop {
+		c.stopActor(a, errs.New(errs.CodeActorDied, "actor %v (%s) was stopped", a.id, a.opts.Func))
 		return
 	}
 	err := errs.New(errs.CodeActorDied, "actor %v (%s) was killed", a.id, a.opts.Func)

@@ -88,6 +88,11 @@ func (c *Core) suspect(ts []*taskRec) {
 // has a restart left.
 func (c *Core) actorLost(a *actorRec, calls []*taskRec, charged bool, err *errs.Error) {
 	a.lease = nil
+	if a.state == actor.Stopping {
+		c.die(a, a.closedWith(err))
+		c.returnCalls(a, calls, err)
+		return
+	}
 	if charged && !c.useRestart(a) {
 		c.die(a, c.actorDied(a, err))
 		c.returnCalls(a, calls, err)

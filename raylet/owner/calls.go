@@ -71,7 +71,7 @@ func (c *Core) acceptCall(t *taskRec) bool {
 // refusesCalls gives the reason why an actor takes no calls now, or nil.
 func (c *Core) refusesCalls(a *actorRec) *errs.Error {
 	switch {
-	case a.state == actor.Dead:
+	case a.state == actor.Dead, a.stop != nil && c.pause == nil:
 		return c.callDied(a)
 	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
 		return c.unavailable(a)
@@ -212,6 +212,9 @@ func (c *Core) touchActor(a *actorRec) {
 // pump pushes an actor's calls straight to its worker, up to the window. Calls are pushed in
 // order: one whose stored arguments are being pinned holds up the rest.
 func (c *Core) pump(a *actorRec) {
+	if a.stop != nil {
+		c.maybeStop(a)
+	}
 	if a.state != actor.Alive || a.lease == nil {
 		return
 	}
@@ -262,6 +265,9 @@ func (c *Core) window(a *actorRec) int {
 func (c *Core) callOver(t *taskRec) {
 	a := t.actor
 	a.pending--
+	if a.stop != nil {
+		c.touchActor(a)
+	}
 	if t.flags&taskTurn == 0 && t.spec != nil {
 		if cr := a.callers[t.spec.Caller()]; cr != nil {
 			cr.skip(t.spec.Seq)
@@ -294,7 +300,7 @@ func (c *Core) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		c.reap(t)
 	case t.flags&taskCancelled != 0:
 		c.end(t, task.Cancel, c.cancelled(t))
-	case a.state == actor.Dead:
+	case a.over(), a.state == actor.Stopping:
 		c.fail(t, c.callDied(a))
 	case c.charge(t):
 		t.ext().err = err
@@ -337,12 +343,20 @@ func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
 }
 
 func (c *Core) callDied(a *actorRec) *errs.Error {
-	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is dead"}
+	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is " + a.gone()}
 	if a.cause != nil {
 		e.Name, e.Cause = a.cause.Name, because(a.cause)
 		e.Msg += ": " + a.cause.Error()
 	}
 	return e
+}
+
+// gone is how errors call what a dead actor is, or one that takes no more calls.
+func (a *actorRec) gone() string {
+	if a.stop != nil && !a.over() {
+		return "stopping"
+	}
+	return "dead"
 }
 
 func (c *Core) unavailable(a *actorRec) *errs.Error {
@@ -371,9 +385,10 @@ func because(err *errs.Error) []*errs.Error {
 	return []*errs.Error{err}
 }
 
-// callerGone lets nothing wait for a call that a client would have sent.
-func (c *Core) callerGone() {
+// callerGone lets nothing wait for a call that a client would have sent, and tells it no more of actors.
+func (c *Core) callerGone(cl *clientRec) {
 	for _, a := range c.actors {
+		a.forgetWatcher(cl)
 		for _, cr := range a.callers {
 			if cr.gap != nil {
 				c.timers.remove(cr.gap)

@@ -49,7 +49,7 @@ func (c *Core) cancelTask(t *taskRec, force bool) {
 	}
 	t.flags |= taskCancelled
 	if t.isCreation() {
-		c.killActor(t.actor.id, false)
+		c.killActor(&wire.KillActor{Actor: t.actor.id})
 		return
 	}
 	if !t.state.OnWorker() {

@@ -61,7 +61,7 @@ func (c *Core) clientGone(ev ClientGone) {
 	if !c.ended { // else what it holds goes with the job
 		c.startSweep(cl)
 	}
-	c.callerGone()
+	c.callerGone(cl)
 	c.foreignWorkerGone(cl)
 	if len(cl.leases) > 0 {
 		c.workerLost(cl)

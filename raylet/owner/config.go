@@ -47,6 +47,8 @@ type Config struct {
 	// ResyncTimeout bounds the wait for a client's holdings after a restart; a client that
 	// says nothing is told Bye. Default 10 s.
 	ResyncTimeout time.Duration
+	// StopGrace bounds the graceful end of an actor, from when its job's calls have ended. Default 30 s.
+	StopGrace time.Duration
 	// OOMBackoff and MaxOOMBackoff are the wait before a task killed for memory runs again:
 	// doubled each time. Default 1 s and 60 s (Ray).
 	OOMBackoff, MaxOOMBackoff time.Duration
@@ -93,6 +95,7 @@ func (c Config) withDefaults() Config {
 	defTime(&c.SettleGrace, 2*time.Second)
 	defTime(&c.OrderGrace, time.Second)
 	defTime(&c.ResyncTimeout, 10*time.Second)
+	defTime(&c.StopGrace, 30*time.Second)
 	defTime(&c.OOMBackoff, time.Second)
 	defTime(&c.MaxOOMBackoff, time.Minute)
 	defTime(&c.RestartBackoff, 100*time.Millisecond)

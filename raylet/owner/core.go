@@ -65,6 +65,7 @@ type Core struct {
 	loose       []*objRec  // that lost a reference
 	dirtyClass  []*classRec
 	dirtyActor  []*actorRec
+	movedActor  []*actorRec
 	dirtyLease  []*leaseRec
 	dirtyStream []*taskRec
 	unneeded    []promise // given up, and to be told
@@ -222,7 +223,11 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	case *wire.Cancel:
 		c.cancel(m)
 	case *wire.KillActor:
-		c.killActor(m.Actor, m.Restart)
+		c.killActor(m)
+	case *wire.ActorStopped:
+		c.actorStopped(cl, m)
+	case *wire.WatchActor:
+		c.watchActor(cl, m)
 	case *wire.Holdings:
 		c.fetchAgain(cl, m)
 	}
@@ -239,6 +244,7 @@ func (c *Core) finishStep() {
 		c.balance()
 	}
 	c.flushLeases()
+	c.flushNews()
 	c.flushUnneeded()
 	c.flushStreams()
 	c.flushFreed()

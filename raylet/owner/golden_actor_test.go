@@ -82,7 +82,8 @@ func TestLifeOfAnActor(t *testing.T) {
 		t.Error("it ends under a call that has not")
 	}
 	s.done(worker, l, s.attempt(early), inline("1"))
-	if len(sent[*wire.StopActor](s, worker)) != 1 || len(told[sched.Return](s)) != 1 {
+	s.closed(worker, spec)
+	if len(told[sched.Return](s)) != 1 {
 		t.Error("it lives on without a handle")
 	}
 	if s.c.actors[ids.ActorID(spec.ID)] != nil {
@@ -328,7 +329,11 @@ func TestNamesAreClaimedBeforeTheCreationRuns(t *testing.T) {
 		t.Error("it ends though another handle names it")
 	}
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{c.ID.Return(0)}})
-	if r := told[ReleaseName](s); len(r) != 1 || len(sent[*wire.StopActor](s, worker)) != 1 {
+	if len(told[ReleaseName](s)) != 0 {
+		t.Error("its name is free before it is closed")
+	}
+	s.closed(worker, a)
+	if r := told[ReleaseName](s); len(r) != 1 {
 		t.Errorf("at the end its name: %+v", r)
 	}
 }
@@ -427,7 +432,7 @@ func TestWhoAsksForAnActorThatWillNotComeIsTold(t *testing.T) {
 
 func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	s := newScript(t, Config{})
-	s.spawn(counter, worker)
+	mortal, _ := s.spawn(counter, worker)
 	det := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
 	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(det.ID)}})
 	l := s.grant(worker2)
@@ -444,6 +449,10 @@ func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	if s.c.tasks.task(queued.ID) != nil {
 		t.Error("its tasks stay")
 	}
+	if s.ended() {
+		t.Fatal("the job ends under its detached actor")
+	}
+	s.from(worker, &wire.ActorStopped{Actor: ids.ActorID(mortal.ID)})
 	if s.ended() {
 		t.Fatal("the job ends under its detached actor")
 	}

@@ -23,7 +23,7 @@ func (c *Core) endJob(err *errs.Error) {
 	}
 	for _, id := range c.actorIDs() {
 		if a := c.actors[id]; a != nil && a.rec != nil && !a.opts.Detached {
-			c.killActorWith(a, why)
+			c.endActor(a, why)
 		}
 	}
 	c.ended = c.detachedActors() == 0
@@ -79,7 +79,7 @@ func (c *Core) maybeEnded() {
 		return
 	}
 	for _, l := range c.leases {
-		if l.state != lease.Ended && l.load() > 0 {
+		if l.state != lease.Ended && (l.load() > 0 || l.actor != nil && l.actor.rec != nil) { // an actor is being closed
 			return
 		}
 	}

@@ -146,7 +146,7 @@ func (c *Core) logClosed(t *taskRec) {
 
 func (c *Core) logActor(a *actorRec) {
 	at := len(c.logbuf)
-	r := record.Actor{Actor: a.id, State: a.state, Restarts: a.restarts, Resets: a.resets, Named: a.claimed, Err: a.cause}
+	r := record.Actor{Actor: a.id, State: a.state, Restarts: a.restarts, Resets: a.resets, Named: a.claimed, Err: a.cause, Stop: a.stop != nil}
 	if a.lease != nil {
 		r.Lease, r.Worker = a.lease.id, a.lease.worker.id
 	}

@@ -18,7 +18,7 @@ func (c *Core) fromRegistry(m any) {
 	case ActorAt:
 		c.actorAt(m)
 	case KillRequested:
-		c.killActor(m.Actor, m.Restart)
+		c.killActor((*wire.KillActor)(&m))
 	case CallsLost:
 		c.callsLost(m)
 	case LocateActor:
@@ -117,6 +117,7 @@ func (c *Core) aliased(t *taskRec, a *actorRec) {
 			to.queue.pushBack(q)
 		}
 	})
+	c.moveWatchers(a, to)
 	c.over(t)
 	c.unholdArgs(t)
 	c.touchActor(to)
@@ -127,7 +128,7 @@ func (c *Core) publish(a *actorRec) {
 	if !a.claimed {
 		return
 	}
-	at := ActorAt{Actor: a.id, State: a.state, Opts: a.opts, Err: a.cause}
+	at := ActorAt{Actor: a.id, State: a.state, Opts: a.opts, Err: a.cause, Restarts: a.restarts}
 	if a.lease != nil {
 		at.Lease, at.Worker = a.lease.id, a.lease.worker.id
 	}
@@ -160,6 +161,7 @@ func (c *Core) actorAt(m ActorAt) {
 	if m.Opts != nil {
 		a.opts = m.Opts
 	}
+	a.restarts = m.Restarts
 	if a.opts == nil {
 		a.opts = &wire.TaskOptions{}
 	}
@@ -251,7 +253,7 @@ func (c *Core) foreignWorkerGone(cl *clientRec) {
 
 // maybeForgetForeign drops an actor of another job that no call is for.
 func (c *Core) maybeForgetForeign(a *actorRec) {
-	if a.rec != nil || a.pending > 0 || a.id.Job() == c.cfg.Job || a.state != actor.Dead {
+	if a.rec != nil || a.pending > 0 || len(a.watchers) > 0 || a.id.Job() == c.cfg.Job || a.state != actor.Dead {
 		return
 	}
 	delete(c.actors, a.id)

@@ -281,6 +281,9 @@ func (c *Core) buildActor(t *taskRec, r *record.Actor) {
 		return // acceptActorTask begins its life
 	}
 	a.state, a.restarts, a.resets, a.claimed, a.cause = r.State, r.Restarts, r.Resets, r.Named, r.Err
+	if r.Stop {
+		a.stop = r.Err
+	}
 	a.logged = r
 }
 

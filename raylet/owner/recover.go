@@ -287,7 +287,7 @@ func (c *Core) adoptLease(id ids.LeaseID, cl *clientRec, k *classRec) *leaseRec 
 }
 
 func (c *Core) adoptActor(cl *clientRec, a *actorRec) {
-	if a.lease != nil || a.logged == nil || a.state != actor.Alive || a.logged.Worker != cl.id {
+	if a.lease != nil || a.logged == nil || a.state != actor.Alive && a.state != actor.Stopping || a.logged.Worker != cl.id {
 		return
 	}
 	if c.leases[a.logged.Lease] != nil {
@@ -336,6 +336,10 @@ func (c *Core) reconcile() {
 			a.claimed = false
 		case a.state == actor.Alive && a.lease == nil:
 			c.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
+		case a.state == actor.Stopping && a.lease == nil:
+			c.die(a, a.stop)
+		case a.state == actor.Stopping:
+			c.askClose(a, true)
 		case a.state == actor.Claiming:
 			c.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
 		}

@@ -37,6 +37,7 @@ type LocateActor struct {
 type KillActor struct {
 	Actor   ids.ActorID
 	Restart bool
+	Stop    bool
 }
 
 // CallsLost tells the owner of another job's actor that it had calls of this job when its process died.
@@ -74,4 +75,6 @@ type ActorAt struct {
 	Lease  ids.LeaseID
 	Opts   *wire.TaskOptions // of its creation
 	Err    *errs.Error
+
+	Restarts int32
 }

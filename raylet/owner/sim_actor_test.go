@@ -27,6 +27,8 @@ func (d *simActors) create() {
 	s.Actor = ids.ActorID(s.ID)
 	d.submit(s)
 	d.handles = append(d.handles, s.ID.Return(0))
+	d.watched[s.Actor] = new(wire.ActorNews)
+	d.send(&wire.WatchActor{Actor: s.Actor})
 }
 
 // call is one call by one of three callers to one of the actors, sometimes with an argument
@@ -78,7 +80,8 @@ func (p actorPlan) run(t *testing.T, seed uint64) {
 		simPlan{deaths: p.deaths}.harm(w, d.simDriver)
 		if w.rng.Float64() < p.kills {
 			h := d.handles[w.rng.IntN(len(d.handles))]
-			d.send(&wire.KillActor{Actor: ids.ActorID(h.Task), Restart: w.rng.IntN(2) == 0})
+			k := w.rng.IntN(3)
+			d.send(&wire.KillActor{Actor: ids.ActorID(h.Task), Restart: k == 0, Stop: k == 1})
 		}
 	}
 	for _, id := range d.calls {
@@ -96,6 +99,11 @@ func (p actorPlan) run(t *testing.T, seed uint64) {
 		}
 	}
 	d.finish()
+	for id, news := range d.watched {
+		if news.State != wire.ActorDead {
+			t.Fatalf("actor %v has ended, and whoever watches it was told %+v", id, news)
+		}
+	}
 	for _, cl := range w.clients {
 		if len(cl.actors) > 0 {
 			t.Fatalf("worker %d still has %d actors", cl.id, len(cl.actors))

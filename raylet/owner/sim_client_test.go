@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ type simClient struct {
 	items    map[wire.StreamNext]*wire.StreamItem
 	lanes    map[ids.LeaseID]*simLane
 	actors   map[ids.ActorID]*simActor
+	watched  map[ids.ActorID]*wire.ActorNews // the last of each
 	draining bool
 	own      bool // an isolated process
 	dead     bool
@@ -57,7 +59,7 @@ func (w *simWorld) join(role wire.Role) *simClient {
 	cl := &simClient{
 		w: w, id: w.nextID, role: role, handles: make(map[ids.ObjectID]bool), asked: make(map[ids.ObjectID]bool),
 		got: make(map[ids.ObjectID]outcome), reads: make(map[ids.TaskID]bool), streams: make(map[wire.StreamNext]bool), items: make(map[wire.StreamNext]*wire.StreamItem),
-		lanes: make(map[ids.LeaseID]*simLane), actors: make(map[ids.ActorID]*simActor),
+		lanes: make(map[ids.LeaseID]*simLane), actors: make(map[ids.ActorID]*simActor), watched: make(map[ids.ActorID]*wire.ActorNews),
 	}
 	w.clients[cl.id] = cl
 	w.post(cl.source(), ClientJoined{Client: cl.id, Role: role})
@@ -144,6 +146,11 @@ func (cl *simClient) receive() {
 		cl.cancelTask(m)
 	case *wire.StopActor:
 		cl.stopActor(m.Actor)
+		if m.Close && cl.w.rng.IntN(8) > 0 { // else it takes too long
+			cl.send(&wire.ActorStopped{Actor: m.Actor})
+		}
+	case *wire.ActorNews:
+		cl.hear(m)
 	case *wire.Resume:
 		for _, l := range cl.lanes {
 			if l.run != nil && l.run.Spec.ID == m.Task && l.run.waiting() {
@@ -157,6 +164,15 @@ func (cl *simClient) receive() {
 	case *wire.Bye:
 		cl.die(errs.New(errs.CodeWorkerCrashed, "it was told to go"), 0)
 	}
+}
+
+// hear notes what is told of an actor that it watches. The dead stay dead, and restarts are not taken back.
+func (cl *simClient) hear(m *wire.ActorNews) {
+	old := cl.watched[m.Actor]
+	if old.State == wire.ActorDead && m.State != wire.ActorDead || m.State != wire.ActorDead && m.Restarts < old.Restarts {
+		cl.w.t.Fatalf("actor %v was %+v and is %+v", m.Actor, old, m)
+	}
+	cl.watched[m.Actor] = m
 }
 
 // read takes a value with the references in it.
@@ -240,6 +256,9 @@ func (cl *simClient) declare(epoch uint64) {
 		h.Actors = append(h.Actors, id)
 	}
 	cl.send(h)
+	for _, id := range slices.SortedFunc(maps.Keys(cl.watched), func(a, b ids.ActorID) int { return bytes.Compare(a[:], b[:]) }) {
+		cl.send(&wire.WatchActor{Actor: id})
+	}
 }
 
 // stopActor ends an instance, and with it the calls that wait for it: the next instance may be in

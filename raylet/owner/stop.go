@@ -33,6 +33,9 @@ func (c *Core) stop() {
 func (c *Core) logStopped(a *actorRec) {
 	at := len(c.logbuf)
 	r := record.Actor{Actor: a.id, State: actor.Restarting, Restarts: a.restarts, Named: a.claimed, Err: errs.New(errs.CodeShutdown, "the node was stopped, and restarts actor %v", a.id)}
+	if a.stop != nil { // or ended, as was asked
+		r.Err, r.Stop = a.stop, true
+	}
 	c.logbuf = record.AppendActor(c.logbuf, c.nextRecord(), &r)
 	c.logged(at, laterCookie(a.rec))
 }

@@ -16,6 +16,7 @@ const (
 	timerResync                        // clients that do not say what they hold
 	timerSweep                         // the next slice of a sweep
 	timerInquest                       // who brought a process down is still asked
+	timerStop                          // an actor's close hook
 )
 
 // timer is an entry of the heap. The shell knows one time only: the earliest.
@@ -28,6 +29,7 @@ type timer struct {
 	client  *clientRec
 	caller  *callerRec
 	inquest *inquest
+	actor   *actorRec
 }
 
 // timerHeap is a binary heap, earliest first.
@@ -128,6 +130,8 @@ func (c *Core) tick() {
 			c.resyncOver()
 		case timerInquest:
 			c.inquestOver(t.inquest)
+		case timerStop:
+			c.stopOver(t.actor)
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

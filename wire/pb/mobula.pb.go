@@ -192,6 +192,61 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{2}
 }
 
+type ActorState int32
+
+const (
+	ActorState_ACTOR_UNSPECIFIED ActorState = 0
+	ActorState_ACTOR_STARTING    ActorState = 1
+	ActorState_ACTOR_ALIVE       ActorState = 2
+	ActorState_ACTOR_RESTARTING  ActorState = 3
+	ActorState_ACTOR_DEAD        ActorState = 4
+)
+
+// Enum value maps for ActorState.
+var (
+	ActorState_name = map[int32]string{
+		0: "ACTOR_UNSPECIFIED",
+		1: "ACTOR_STARTING",
+		2: "ACTOR_ALIVE",
+		3: "ACTOR_RESTARTING",
+		4: "ACTOR_DEAD",
+	}
+	ActorState_value = map[string]int32{
+		"ACTOR_UNSPECIFIED": 0,
+		"ACTOR_STARTING":    1,
+		"ACTOR_ALIVE":       2,
+		"ACTOR_RESTARTING":  3,
+		"ACTOR_DEAD":        4,
+	}
+)
+
+func (x ActorState) Enum() *ActorState {
+	p := new(ActorState)
+	*p = x
+	return p
+}
+
+func (x ActorState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ActorState) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[3].Descriptor()
+}
+
+func (ActorState) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[3]
+}
+
+func (x ActorState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ActorState.Descriptor instead.
+func (ActorState) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{3}
+}
+
 type Component int32
 
 const (
@@ -225,11 +280,11 @@ func (x Component) String() string {
 }
 
 func (Component) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[3].Descriptor()
+	return file_mobula_proto_enumTypes[4].Descriptor()
 }
 
 func (Component) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[3]
+	return &file_mobula_proto_enumTypes[4]
 }
 
 func (x Component) Number() protoreflect.EnumNumber {
@@ -238,7 +293,7 @@ func (x Component) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Component.Descriptor instead.
 func (Component) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{3}
+	return file_mobula_proto_rawDescGZIP(), []int{4}
 }
 
 // Frame is a frame's payload; a message's field number is its kind. Two peers that
@@ -282,6 +337,9 @@ type Frame struct {
 	Collect       []*Collect             `protobuf:"bytes,35,rep,name=collect,proto3" json:"collect,omitempty"`
 	StreamNext    []*StreamNext          `protobuf:"bytes,36,rep,name=stream_next,json=streamNext,proto3" json:"stream_next,omitempty"`
 	Unneeded      []*Unneeded            `protobuf:"bytes,37,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
+	ActorStopped  []*ActorStopped        `protobuf:"bytes,38,rep,name=actor_stopped,json=actorStopped,proto3" json:"actor_stopped,omitempty"`
+	WatchActor    []*WatchActor          `protobuf:"bytes,39,rep,name=watch_actor,json=watchActor,proto3" json:"watch_actor,omitempty"`
+	ActorNews     []*ActorNews           `protobuf:"bytes,40,rep,name=actor_news,json=actorNews,proto3" json:"actor_news,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +629,27 @@ func (x *Frame) GetStreamNext() []*StreamNext {
 func (x *Frame) GetUnneeded() []*Unneeded {
 	if x != nil {
 		return x.Unneeded
+	}
+	return nil
+}
+
+func (x *Frame) GetActorStopped() []*ActorStopped {
+	if x != nil {
+		return x.ActorStopped
+	}
+	return nil
+}
+
+func (x *Frame) GetWatchActor() []*WatchActor {
+	if x != nil {
+		return x.WatchActor
+	}
+	return nil
+}
+
+func (x *Frame) GetActorNews() []*ActorNews {
+	if x != nil {
+		return x.ActorNews
 	}
 	return nil
 }
@@ -2408,10 +2487,12 @@ func (x *Cancel) GetInsist() bool {
 	return false
 }
 
+// KillActor ends an actor at once, or with stop once the calls made before have run and its close hook has returned.
 type KillActor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
 	Restart       bool                   `protobuf:"varint,2,opt,name=restart,proto3" json:"restart,omitempty"`
+	Stop          bool                   `protobuf:"varint,3,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2460,6 +2541,135 @@ func (x *KillActor) GetRestart() bool {
 	return false
 }
 
+func (x *KillActor) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
+// WatchActor asks for an actor's state, now and whenever it changes, until done.
+type WatchActor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Done          bool                   `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchActor) Reset() {
+	*x = WatchActor{}
+	mi := &file_mobula_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchActor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchActor) ProtoMessage() {}
+
+func (x *WatchActor) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchActor.ProtoReflect.Descriptor instead.
+func (*WatchActor) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WatchActor) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *WatchActor) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+// ActorNews answers WatchActor. err is why the actor died, or restarts.
+type ActorNews struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	State         ActorState             `protobuf:"varint,2,opt,name=state,proto3,enum=mobula.v1.ActorState" json:"state,omitempty"`
+	Restarts      uint32                 `protobuf:"varint,3,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Err           *Error                 `protobuf:"bytes,4,opt,name=err,proto3" json:"err,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorNews) Reset() {
+	*x = ActorNews{}
+	mi := &file_mobula_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorNews) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorNews) ProtoMessage() {}
+
+func (x *ActorNews) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorNews.ProtoReflect.Descriptor instead.
+func (*ActorNews) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ActorNews) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *ActorNews) GetState() ActorState {
+	if x != nil {
+		return x.State
+	}
+	return ActorState_ACTOR_UNSPECIFIED
+}
+
+func (x *ActorNews) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *ActorNews) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
 type Resolved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2472,7 +2682,7 @@ type Resolved struct {
 
 func (x *Resolved) Reset() {
 	*x = Resolved{}
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2694,7 @@ func (x *Resolved) String() string {
 func (*Resolved) ProtoMessage() {}
 
 func (x *Resolved) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2707,7 @@ func (x *Resolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolved.ProtoReflect.Descriptor instead.
 func (*Resolved) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{27}
+	return file_mobula_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Resolved) GetId() []byte {
@@ -2538,7 +2748,7 @@ type StreamNext struct {
 
 func (x *StreamNext) Reset() {
 	*x = StreamNext{}
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2760,7 @@ func (x *StreamNext) String() string {
 func (*StreamNext) ProtoMessage() {}
 
 func (x *StreamNext) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2773,7 @@ func (x *StreamNext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamNext.ProtoReflect.Descriptor instead.
 func (*StreamNext) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{28}
+	return file_mobula_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StreamNext) GetTask() []byte {
@@ -2593,7 +2803,7 @@ type Create struct {
 
 func (x *Create) Reset() {
 	*x = Create{}
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2815,7 @@ func (x *Create) String() string {
 func (*Create) ProtoMessage() {}
 
 func (x *Create) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2828,7 @@ func (x *Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Create.ProtoReflect.Descriptor instead.
 func (*Create) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{29}
+	return file_mobula_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Create) GetReq() uint64 {
@@ -2669,7 +2879,7 @@ type Created struct {
 
 func (x *Created) Reset() {
 	*x = Created{}
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2891,7 @@ func (x *Created) String() string {
 func (*Created) ProtoMessage() {}
 
 func (x *Created) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2904,7 @@ func (x *Created) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Created.ProtoReflect.Descriptor instead.
 func (*Created) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{30}
+	return file_mobula_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Created) GetReq() uint64 {
@@ -2742,7 +2952,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2964,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2977,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{31}
+	return file_mobula_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Abort) GetId() []byte {
@@ -2794,7 +3004,7 @@ type Unpin struct {
 
 func (x *Unpin) Reset() {
 	*x = Unpin{}
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +3016,7 @@ func (x *Unpin) String() string {
 func (*Unpin) ProtoMessage() {}
 
 func (x *Unpin) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +3029,7 @@ func (x *Unpin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unpin.ProtoReflect.Descriptor instead.
 func (*Unpin) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{32}
+	return file_mobula_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Unpin) GetId() []byte {
@@ -2847,7 +3057,7 @@ type MapFile struct {
 
 func (x *MapFile) Reset() {
 	*x = MapFile{}
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +3069,7 @@ func (x *MapFile) String() string {
 func (*MapFile) ProtoMessage() {}
 
 func (x *MapFile) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +3082,7 @@ func (x *MapFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapFile.ProtoReflect.Descriptor instead.
 func (*MapFile) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{33}
+	return file_mobula_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MapFile) GetFile() uint32 {
@@ -2904,7 +3114,7 @@ type Collect struct {
 
 func (x *Collect) Reset() {
 	*x = Collect{}
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3126,7 @@ func (x *Collect) String() string {
 func (*Collect) ProtoMessage() {}
 
 func (x *Collect) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3139,7 @@ func (x *Collect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collect.ProtoReflect.Descriptor instead.
 func (*Collect) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{34}
+	return file_mobula_proto_rawDescGZIP(), []int{36}
 }
 
 type Credit struct {
@@ -2941,7 +3151,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3163,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3176,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{35}
+	return file_mobula_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Credit) GetBytes() int64 {
@@ -2986,7 +3196,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3208,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3221,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{36}
+	return file_mobula_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Exec) GetLease() uint64 {
@@ -3038,7 +3248,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3260,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3273,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{37}
+	return file_mobula_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CancelTask) GetTask() []byte {
@@ -3080,17 +3290,21 @@ func (x *CancelTask) GetAbandon() bool {
 	return false
 }
 
+// StopActor ends an actor in its worker. With close its close hook is called when no call of it runs, and ActorStopped answers; what
+// waits and runs is cancelled before, or with drain has run.
 type StopActor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
 	Restarts      bool                   `protobuf:"varint,2,opt,name=restarts,proto3" json:"restarts,omitempty"` // another instance follows
+	Close         bool                   `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"`
+	Drain         bool                   `protobuf:"varint,4,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StopActor) Reset() {
 	*x = StopActor{}
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3316,7 @@ func (x *StopActor) String() string {
 func (*StopActor) ProtoMessage() {}
 
 func (x *StopActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3329,7 @@ func (x *StopActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopActor.ProtoReflect.Descriptor instead.
 func (*StopActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{38}
+	return file_mobula_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StopActor) GetActor() []byte {
@@ -3132,6 +3346,73 @@ func (x *StopActor) GetRestarts() bool {
 	return false
 }
 
+func (x *StopActor) GetClose() bool {
+	if x != nil {
+		return x.Close
+	}
+	return false
+}
+
+func (x *StopActor) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+// ActorStopped says that an actor's close hook has returned, with its error, or that it had none.
+type ActorStopped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Err           *Error                 `protobuf:"bytes,2,opt,name=err,proto3" json:"err,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorStopped) Reset() {
+	*x = ActorStopped{}
+	mi := &file_mobula_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorStopped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorStopped) ProtoMessage() {}
+
+func (x *ActorStopped) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorStopped.ProtoReflect.Descriptor instead.
+func (*ActorStopped) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ActorStopped) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *ActorStopped) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3140,7 +3421,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3152,7 +3433,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3165,7 +3446,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{39}
+	return file_mobula_proto_rawDescGZIP(), []int{42}
 }
 
 type Resume struct {
@@ -3177,7 +3458,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3470,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3483,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{40}
+	return file_mobula_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Resume) GetTask() []byte {
@@ -3222,7 +3503,7 @@ type StreamAck struct {
 
 func (x *StreamAck) Reset() {
 	*x = StreamAck{}
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3234,7 +3515,7 @@ func (x *StreamAck) String() string {
 func (*StreamAck) ProtoMessage() {}
 
 func (x *StreamAck) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3247,7 +3528,7 @@ func (x *StreamAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAck.ProtoReflect.Descriptor instead.
 func (*StreamAck) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{41}
+	return file_mobula_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StreamAck) GetTask() []byte {
@@ -3275,7 +3556,7 @@ type Unneeded struct {
 
 func (x *Unneeded) Reset() {
 	*x = Unneeded{}
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3568,7 @@ func (x *Unneeded) String() string {
 func (*Unneeded) ProtoMessage() {}
 
 func (x *Unneeded) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3581,7 @@ func (x *Unneeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unneeded.ProtoReflect.Descriptor instead.
 func (*Unneeded) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{42}
+	return file_mobula_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Unneeded) GetTask() []byte {
@@ -3328,7 +3609,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3621,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3634,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{43}
+	return file_mobula_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Times) GetReceived() int64 {
@@ -3393,7 +3674,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3686,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3699,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{44}
+	return file_mobula_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Done) GetTask() []byte {
@@ -3489,7 +3770,7 @@ type StreamItem struct {
 
 func (x *StreamItem) Reset() {
 	*x = StreamItem{}
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3782,7 @@ func (x *StreamItem) String() string {
 func (*StreamItem) ProtoMessage() {}
 
 func (x *StreamItem) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3795,7 @@ func (x *StreamItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamItem.ProtoReflect.Descriptor instead.
 func (*StreamItem) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{45}
+	return file_mobula_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StreamItem) GetTask() []byte {
@@ -3556,7 +3837,7 @@ type Blocked struct {
 
 func (x *Blocked) Reset() {
 	*x = Blocked{}
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3849,7 @@ func (x *Blocked) String() string {
 func (*Blocked) ProtoMessage() {}
 
 func (x *Blocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3862,7 @@ func (x *Blocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocked.ProtoReflect.Descriptor instead.
 func (*Blocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{46}
+	return file_mobula_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Blocked) GetTask() []byte {
@@ -3615,7 +3896,7 @@ type Unblocked struct {
 
 func (x *Unblocked) Reset() {
 	*x = Unblocked{}
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3627,7 +3908,7 @@ func (x *Unblocked) String() string {
 func (*Unblocked) ProtoMessage() {}
 
 func (x *Unblocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3640,7 +3921,7 @@ func (x *Unblocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unblocked.ProtoReflect.Descriptor instead.
 func (*Unblocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{47}
+	return file_mobula_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Unblocked) GetTask() []byte {
@@ -3669,7 +3950,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3681,7 +3962,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3694,7 +3975,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{48}
+	return file_mobula_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Stats) GetHeapBytes() uint64 {
@@ -3737,7 +4018,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +4030,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +4043,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{49}
+	return file_mobula_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Request) GetReq() uint64 {
@@ -3804,7 +4085,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4097,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4110,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{50}
+	return file_mobula_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Reply) GetReq() uint64 {
@@ -3863,7 +4144,7 @@ type Resync struct {
 
 func (x *Resync) Reset() {
 	*x = Resync{}
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +4156,7 @@ func (x *Resync) String() string {
 func (*Resync) ProtoMessage() {}
 
 func (x *Resync) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +4169,7 @@ func (x *Resync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resync.ProtoReflect.Descriptor instead.
 func (*Resync) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{51}
+	return file_mobula_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Resync) GetComponent() Component {
@@ -3921,7 +4202,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +4214,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +4227,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{52}
+	return file_mobula_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Holdings) GetComponent() Component {
@@ -4016,7 +4297,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4309,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4322,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{53}
+	return file_mobula_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Attempt) GetTask() []byte {
@@ -4069,7 +4350,7 @@ var File_mobula_proto protoreflect.FileDescriptor
 
 const file_mobula_proto_rawDesc = "" +
 	"\n" +
-	"\fmobula.proto\x12\tmobula.v1\"\x83\r\n" +
+	"\fmobula.proto\x12\tmobula.v1\"\xae\x0e\n" +
 	"\x05Frame\x12&\n" +
 	"\x05hello\x18\x01 \x03(\v2\x10.mobula.v1.HelloR\x05hello\x12,\n" +
 	"\awelcome\x18\x02 \x03(\v2\x12.mobula.v1.WelcomeR\awelcome\x12 \n" +
@@ -4114,7 +4395,12 @@ const file_mobula_proto_rawDesc = "" +
 	"\acollect\x18# \x03(\v2\x12.mobula.v1.CollectR\acollect\x126\n" +
 	"\vstream_next\x18$ \x03(\v2\x15.mobula.v1.StreamNextR\n" +
 	"streamNext\x12/\n" +
-	"\bunneeded\x18% \x03(\v2\x13.mobula.v1.UnneededR\bunneeded\"C\n" +
+	"\bunneeded\x18% \x03(\v2\x13.mobula.v1.UnneededR\bunneeded\x12<\n" +
+	"\ractor_stopped\x18& \x03(\v2\x17.mobula.v1.ActorStoppedR\factorStopped\x126\n" +
+	"\vwatch_actor\x18' \x03(\v2\x15.mobula.v1.WatchActorR\n" +
+	"watchActor\x123\n" +
+	"\n" +
+	"actor_news\x18( \x03(\v2\x14.mobula.v1.ActorNewsR\tactorNews\"C\n" +
 	"\x05Value\x12\x12\n" +
 	"\x04meta\x18\x01 \x01(\fR\x04meta\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
@@ -4264,10 +4550,20 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x1c\n" +
 	"\trecursive\x18\x03 \x01(\bR\trecursive\x12\x16\n" +
-	"\x06insist\x18\x04 \x01(\bR\x06insist\";\n" +
+	"\x06insist\x18\x04 \x01(\bR\x06insist\"O\n" +
 	"\tKillActor\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x18\n" +
-	"\arestart\x18\x02 \x01(\bR\arestart\"\x86\x01\n" +
+	"\arestart\x18\x02 \x01(\bR\arestart\x12\x12\n" +
+	"\x04stop\x18\x03 \x01(\bR\x04stop\"6\n" +
+	"\n" +
+	"WatchActor\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\bR\x04done\"\x8e\x01\n" +
+	"\tActorNews\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12+\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x15.mobula.v1.ActorStateR\x05state\x12\x1a\n" +
+	"\brestarts\x18\x03 \x01(\rR\brestarts\x12\"\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\x86\x01\n" +
 	"\bResolved\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05fetch\x18\x02 \x01(\bR\x05fetch\x12)\n" +
@@ -4308,10 +4604,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
-	"\aabandon\x18\x02 \x01(\bR\aabandon\"=\n" +
+	"\aabandon\x18\x02 \x01(\bR\aabandon\"i\n" +
 	"\tStopActor\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x1a\n" +
-	"\brestarts\x18\x02 \x01(\bR\brestarts\"\a\n" +
+	"\brestarts\x18\x02 \x01(\bR\brestarts\x12\x14\n" +
+	"\x05close\x18\x03 \x01(\bR\x05close\x12\x14\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"H\n" +
+	"\fActorStopped\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\"\n" +
+	"\x03err\x18\x02 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\a\n" +
 	"\x05Drain\"\x1c\n" +
 	"\x06Resume\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\";\n" +
@@ -4394,7 +4695,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_DRIVER\x10\x01\x12\x0f\n" +
 	"\vROLE_WORKER\x10\x02\x12\r\n" +
-	"\tROLE_TOOL\x10\x03*P\n" +
+	"\tROLE_TOOL\x10\x03*n\n" +
+	"\n" +
+	"ActorState\x12\x15\n" +
+	"\x11ACTOR_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eACTOR_STARTING\x10\x01\x12\x0f\n" +
+	"\vACTOR_ALIVE\x10\x02\x12\x14\n" +
+	"\x10ACTOR_RESTARTING\x10\x03\x12\x0e\n" +
+	"\n" +
+	"ACTOR_DEAD\x10\x04*P\n" +
 	"\tComponent\x12\x19\n" +
 	"\x15COMPONENT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fCOMPONENT_OWNER\x10\x01\x12\x13\n" +
@@ -4412,151 +4721,161 @@ func file_mobula_proto_rawDescGZIP() []byte {
 	return file_mobula_proto_rawDescData
 }
 
-var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(TaskKind)(0),            // 1: mobula.v1.TaskKind
 	(Role)(0),                // 2: mobula.v1.Role
-	(Component)(0),           // 3: mobula.v1.Component
-	(*Frame)(nil),            // 4: mobula.v1.Frame
-	(*Value)(nil),            // 5: mobula.v1.Value
-	(*Extent)(nil),           // 6: mobula.v1.Extent
-	(*Result)(nil),           // 7: mobula.v1.Result
-	(*Error)(nil),            // 8: mobula.v1.Error
-	(*TraceContext)(nil),     // 9: mobula.v1.TraceContext
-	(*Resource)(nil),         // 10: mobula.v1.Resource
-	(*ConcurrencyGroup)(nil), // 11: mobula.v1.ConcurrencyGroup
-	(*TaskOptions)(nil),      // 12: mobula.v1.TaskOptions
-	(*Arg)(nil),              // 13: mobula.v1.Arg
-	(*TaskSpec)(nil),         // 14: mobula.v1.TaskSpec
-	(*ArgValue)(nil),         // 15: mobula.v1.ArgValue
-	(*ExecTask)(nil),         // 16: mobula.v1.ExecTask
-	(*FuncInfo)(nil),         // 17: mobula.v1.FuncInfo
-	(*Hello)(nil),            // 18: mobula.v1.Hello
-	(*Program)(nil),          // 19: mobula.v1.Program
-	(*Welcome)(nil),          // 20: mobula.v1.Welcome
-	(*Bye)(nil),              // 21: mobula.v1.Bye
-	(*Submit)(nil),           // 22: mobula.v1.Submit
-	(*PutValue)(nil),         // 23: mobula.v1.PutValue
-	(*Seal)(nil),             // 24: mobula.v1.Seal
-	(*Get)(nil),              // 25: mobula.v1.Get
-	(*Unget)(nil),            // 26: mobula.v1.Unget
-	(*AddRef)(nil),           // 27: mobula.v1.AddRef
-	(*Release)(nil),          // 28: mobula.v1.Release
-	(*Cancel)(nil),           // 29: mobula.v1.Cancel
-	(*KillActor)(nil),        // 30: mobula.v1.KillActor
-	(*Resolved)(nil),         // 31: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 32: mobula.v1.StreamNext
-	(*Create)(nil),           // 33: mobula.v1.Create
-	(*Created)(nil),          // 34: mobula.v1.Created
-	(*Abort)(nil),            // 35: mobula.v1.Abort
-	(*Unpin)(nil),            // 36: mobula.v1.Unpin
-	(*MapFile)(nil),          // 37: mobula.v1.MapFile
-	(*Collect)(nil),          // 38: mobula.v1.Collect
-	(*Credit)(nil),           // 39: mobula.v1.Credit
-	(*Exec)(nil),             // 40: mobula.v1.Exec
-	(*CancelTask)(nil),       // 41: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 42: mobula.v1.StopActor
-	(*Drain)(nil),            // 43: mobula.v1.Drain
-	(*Resume)(nil),           // 44: mobula.v1.Resume
-	(*StreamAck)(nil),        // 45: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 46: mobula.v1.Unneeded
-	(*Times)(nil),            // 47: mobula.v1.Times
-	(*Done)(nil),             // 48: mobula.v1.Done
-	(*StreamItem)(nil),       // 49: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 50: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 51: mobula.v1.Unblocked
-	(*Stats)(nil),            // 52: mobula.v1.Stats
-	(*Request)(nil),          // 53: mobula.v1.Request
-	(*Reply)(nil),            // 54: mobula.v1.Reply
-	(*Resync)(nil),           // 55: mobula.v1.Resync
-	(*Holdings)(nil),         // 56: mobula.v1.Holdings
-	(*Attempt)(nil),          // 57: mobula.v1.Attempt
+	(ActorState)(0),          // 3: mobula.v1.ActorState
+	(Component)(0),           // 4: mobula.v1.Component
+	(*Frame)(nil),            // 5: mobula.v1.Frame
+	(*Value)(nil),            // 6: mobula.v1.Value
+	(*Extent)(nil),           // 7: mobula.v1.Extent
+	(*Result)(nil),           // 8: mobula.v1.Result
+	(*Error)(nil),            // 9: mobula.v1.Error
+	(*TraceContext)(nil),     // 10: mobula.v1.TraceContext
+	(*Resource)(nil),         // 11: mobula.v1.Resource
+	(*ConcurrencyGroup)(nil), // 12: mobula.v1.ConcurrencyGroup
+	(*TaskOptions)(nil),      // 13: mobula.v1.TaskOptions
+	(*Arg)(nil),              // 14: mobula.v1.Arg
+	(*TaskSpec)(nil),         // 15: mobula.v1.TaskSpec
+	(*ArgValue)(nil),         // 16: mobula.v1.ArgValue
+	(*ExecTask)(nil),         // 17: mobula.v1.ExecTask
+	(*FuncInfo)(nil),         // 18: mobula.v1.FuncInfo
+	(*Hello)(nil),            // 19: mobula.v1.Hello
+	(*Program)(nil),          // 20: mobula.v1.Program
+	(*Welcome)(nil),          // 21: mobula.v1.Welcome
+	(*Bye)(nil),              // 22: mobula.v1.Bye
+	(*Submit)(nil),           // 23: mobula.v1.Submit
+	(*PutValue)(nil),         // 24: mobula.v1.PutValue
+	(*Seal)(nil),             // 25: mobula.v1.Seal
+	(*Get)(nil),              // 26: mobula.v1.Get
+	(*Unget)(nil),            // 27: mobula.v1.Unget
+	(*AddRef)(nil),           // 28: mobula.v1.AddRef
+	(*Release)(nil),          // 29: mobula.v1.Release
+	(*Cancel)(nil),           // 30: mobula.v1.Cancel
+	(*KillActor)(nil),        // 31: mobula.v1.KillActor
+	(*WatchActor)(nil),       // 32: mobula.v1.WatchActor
+	(*ActorNews)(nil),        // 33: mobula.v1.ActorNews
+	(*Resolved)(nil),         // 34: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 35: mobula.v1.StreamNext
+	(*Create)(nil),           // 36: mobula.v1.Create
+	(*Created)(nil),          // 37: mobula.v1.Created
+	(*Abort)(nil),            // 38: mobula.v1.Abort
+	(*Unpin)(nil),            // 39: mobula.v1.Unpin
+	(*MapFile)(nil),          // 40: mobula.v1.MapFile
+	(*Collect)(nil),          // 41: mobula.v1.Collect
+	(*Credit)(nil),           // 42: mobula.v1.Credit
+	(*Exec)(nil),             // 43: mobula.v1.Exec
+	(*CancelTask)(nil),       // 44: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 45: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 46: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 47: mobula.v1.Drain
+	(*Resume)(nil),           // 48: mobula.v1.Resume
+	(*StreamAck)(nil),        // 49: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 50: mobula.v1.Unneeded
+	(*Times)(nil),            // 51: mobula.v1.Times
+	(*Done)(nil),             // 52: mobula.v1.Done
+	(*StreamItem)(nil),       // 53: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 54: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 55: mobula.v1.Unblocked
+	(*Stats)(nil),            // 56: mobula.v1.Stats
+	(*Request)(nil),          // 57: mobula.v1.Request
+	(*Reply)(nil),            // 58: mobula.v1.Reply
+	(*Resync)(nil),           // 59: mobula.v1.Resync
+	(*Holdings)(nil),         // 60: mobula.v1.Holdings
+	(*Attempt)(nil),          // 61: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
-	18, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	20, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	21, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	22, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	23, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	24, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	25, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	26, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	27, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	28, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	29, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	30, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	31, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	33, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	34, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	35, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	36, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	37, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	40, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	41, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	42, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	43, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	48, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	49, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	45, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	50, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	51, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	44, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	52, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	53, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	54, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	55, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	56, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	39, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	38, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	32, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	46, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	0,  // 37: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	5,  // 38: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	8,  // 39: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	8,  // 40: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	10, // 41: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	11, // 42: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	5,  // 43: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	1,  // 44: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	12, // 45: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	13, // 46: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	9,  // 47: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	7,  // 48: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	6,  // 49: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	14, // 50: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	15, // 51: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	2,  // 52: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	17, // 53: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	19, // 54: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	19, // 55: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	8,  // 56: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	14, // 57: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	5,  // 58: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	5,  // 59: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	7,  // 60: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	6,  // 61: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	6,  // 62: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	8,  // 63: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	16, // 64: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	7,  // 65: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	8,  // 66: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	47, // 67: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	7,  // 68: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	9,  // 69: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	8,  // 70: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	3,  // 71: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	3,  // 72: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	25, // 73: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	32, // 74: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	57, // 75: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	36, // 76: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	19, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
+	21, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	22, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	23, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	24, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	25, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	26, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	27, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	28, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	29, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	30, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	31, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	34, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	36, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	37, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	38, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	39, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	40, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	43, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	44, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	45, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	47, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	52, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	53, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	49, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	54, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	55, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	48, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	56, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	57, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	58, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	59, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	60, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	42, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	41, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	35, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	50, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	46, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	32, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
+	33, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
+	0,  // 40: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
+	6,  // 41: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	9,  // 42: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	9,  // 43: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	11, // 44: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	12, // 45: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	6,  // 46: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	1,  // 47: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	13, // 48: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	14, // 49: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	10, // 50: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	8,  // 51: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	7,  // 52: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	15, // 53: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	16, // 54: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	2,  // 55: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	18, // 56: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	20, // 57: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	20, // 58: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	9,  // 59: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	15, // 60: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	6,  // 61: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	6,  // 62: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	3,  // 63: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	9,  // 64: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	8,  // 65: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	7,  // 66: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	7,  // 67: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	9,  // 68: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	17, // 69: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	9,  // 70: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	8,  // 71: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	9,  // 72: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	51, // 73: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	8,  // 74: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	10, // 75: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	9,  // 76: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	4,  // 77: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	4,  // 78: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	26, // 79: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	35, // 80: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	61, // 81: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	39, // 82: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -4569,8 +4888,8 @@ func file_mobula_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   54,
+			NumEnums:      5,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -245,6 +245,21 @@ class Cancel:
 class KillActor:
     actor: bytes = b""
     restart: bool = False
+    stop: bool = False
+
+
+@dataclass(slots=True)
+class WatchActor:
+    actor: bytes = b""
+    done: bool = False
+
+
+@dataclass(slots=True)
+class ActorNews:
+    actor: bytes = b""
+    state: int = 0
+    restarts: int = 0
+    err: Optional[Error] = None
 
 
 @dataclass(slots=True)
@@ -324,6 +339,14 @@ class CancelTask:
 class StopActor:
     actor: bytes = b""
     restarts: bool = False
+    close: bool = False
+    drain: bool = False
+
+
+@dataclass(slots=True)
+class ActorStopped:
+    actor: bytes = b""
+    err: Optional[Error] = None
 
 
 @dataclass(slots=True)
@@ -442,7 +465,7 @@ Message = Any
 KINDS: dict[int, type[Any]] = dict(enumerate([
     Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created,
     Abort, Unpin, MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume,
-    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext, Unneeded], start=1))
+    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews], start=1))
 KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 
 _TYPES: dict[type[Any], str] = {
@@ -471,7 +494,9 @@ _TYPES: dict[type[Any], str] = {
     AddRef: "y",
     Release: "*y",
     Cancel: "y b b b",
-    KillActor: "y b",
+    KillActor: "y b b",
+    WatchActor: "y b",
+    ActorNews: "y u u Error",
     Resolved: "y b Result Extent",
     StreamNext: "y u",
     Create: "u y u u y",
@@ -483,7 +508,8 @@ _TYPES: dict[type[Any], str] = {
     Credit: "s",
     Exec: "u *ExecTask",
     CancelTask: "y b",
-    StopActor: "y b",
+    StopActor: "y b b b",
+    ActorStopped: "y Error",
     Drain: "",
     Resume: "y",
     StreamAck: "y u",

@@ -27,7 +27,8 @@ class Actor:
         self.methods: dict[str, tuple[int, str]] = {}
         self.loop: Optional[Loop] = None
         self.stopped = False
-        self._instance: Any = None
+        self.instance: Any = None
+        self.instance_closed = False  # its close hook was called, or is
         self._functions: dict[str, Callable[..., Any]] = {}
         self._held: Optional[list[Work]] = []  # calls that came before it was made; None afterwards
         self._pools: dict[str, Pool] = {}
@@ -37,7 +38,7 @@ class Actor:
         if self.stopped:
             raise ActorDiedError(f"actor {self.id.hex()} was stopped while it was created")
         cls = type(instance)
-        self._instance = instance
+        self.instance = instance
         self.methods = _functions.method_table(cls)
         limits = {"": max(1, o.max_concurrency), **{g.name: max(1, g.max) for g in o.groups}}
         if _functions.is_async(cls):
@@ -62,7 +63,7 @@ class Actor:
                 methods = self.methods
                 return lambda: methods
             try:
-                f = self._functions[func] = getattr(self._instance, name)
+                f = self._functions[func] = getattr(self.instance, name)
             except AttributeError:
                 known = ", ".join(self.methods) or "none"
                 raise UnknownFunctionError(f"actor {self.name} has no method {name!r}; it has {known}") from None
@@ -110,7 +111,7 @@ class Actor:
 
     def let_go(self) -> None:
         """It was stopped: the process may be another's next."""
-        self._instance = None
+        self.instance = None
         self._functions.clear()
         for p in self._pools.values():
             p.close()

@@ -18,6 +18,7 @@ from .actor import Actor
 from .arguments import Holds, arguments, keep
 from .blocking import Blocking
 from .call import Call
+from .closing import close
 from .growth import Growth, resident
 from .interrupt import Interrupts
 from .lane import Back, Lane
@@ -38,6 +39,7 @@ class Executor:
         self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
         self.pending = 0  # tasks and calls that are not reported yet
         self.drain = False  # to end with the last of them
+        self.closing = False  # the actor is to be closed with the last of them
         self.idle = Waiter(1)
         self.blocking = Blocking(self)
         self.streaming = Streaming(self)
@@ -59,6 +61,9 @@ class Executor:
             if call is None:
                 idle.left = 1
                 if queue:
+                    continue
+                if self.closing and self.pending == 0:
+                    self._close_actor()
                     continue
                 if self.drain and self.pending == 0:
                     client.flush()
@@ -115,8 +120,28 @@ class Executor:
             del done, holds
             client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
-        if self.drain:
+        if self.ends():
             self.idle.done()
+
+    def ends(self) -> bool:
+        """Whether somebody waits for the end of the last call."""
+        return self.drain or self.closing
+
+    def _close_actor(self) -> None:
+        """Ends the actor, of which no call is left."""
+        self.closing = False
+        a = self.actor
+        assert a is not None
+        err = close(a)
+        self.actor = None
+        self.client.send(codec.message(m.ActorStopped(a.id, err)))
+        a.let_go()
+
+    def leave(self) -> None:
+        """The node has said goodbye: the actor is closed, unless a call of it still runs."""
+        a = self.actor
+        if a is not None and a.instance is not None and not self.calls:
+            close(a)
 
     def _report_stats(self, worn: bool = False) -> bytes:
         self._stats = time.time_ns()

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 import time
-from typing import TYPE_CHECKING, Mapping
+from typing import TYPE_CHECKING, Any, Coroutine, Mapping
 
 from .. import _runtime
 from .._wire.hot import Work
@@ -45,6 +45,10 @@ class Loop:
 
     def cancel(self, call: Call) -> None:
         self._loop.call_soon_threadsafe(call.future.cancel)
+
+    def run(self, coroutine: Coroutine[Any, Any, None], grace: float) -> None:
+        """Runs a coroutine in the loop, and waits for it."""
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(grace + 1)
 
     def close(self) -> None:
         """Ends the loop, when the calls that were cancelled have reported."""
@@ -90,5 +94,5 @@ class Loop:
     def _flush(self) -> None:
         self._flush_soon = False
         self._executor.client.flush()
-        if self._executor.drain:
+        if self._executor.ends():
             self._executor.idle.done()

@@ -90,16 +90,34 @@ class Orders:
         e = self._executor
         a = e.actor
         if a is None or a.id != s.actor:
+            if s.close:  # it was closed before
+                self._client.send(codec.message(m.ActorStopped(s.actor)))
+            return
+        if s.close and (e.closing or a.alive()):
+            a.stopped = True  # what comes is refused
+            if not s.drain:
+                self._end_calls(a, ActorDiedError(f"actor {s.actor.hex()} was stopped"))
+            e.closing = True
+            e.idle.done()
             return
         why: MobulaError = ActorDiedError(f"actor {s.actor.hex()} was stopped")
         if s.restarts:
             why = ActorUnavailableError(f"actor {s.actor.hex()} was stopped, to restart")
+        e.closing = False
+        a.instance_closed = True  # a kill
+        self._end_calls(a, why)
+        a.let_go()
+        if s.close:
+            self._client.send(codec.message(m.ActorStopped(s.actor)))
+
+    def _end_calls(self, a: Actor, why: MobulaError) -> None:
+        """Refuses what waits for an actor, and ends what runs."""
+        e = self._executor
         a.fail(why)
         for call in list(e.calls.values()):
             if call.work.kind == m.ACTOR_CALL:
                 call.error = why
                 e.interrupts.interrupt(call)
-        a.let_go()
 
     def _drain(self, b: bytes, i: int, j: int) -> None:
         self._executor.drain = True
@@ -119,6 +137,6 @@ class Orders:
         works = [c.work for c in list(e.calls.values())] + list(e.lane.queue)
         if a is not None:
             works += a.waiting()
-            if a.alive():
+            if a.alive() or e.closing:
                 h.actors.append(a.id)
         h.tasks += [m.Attempt(w.id, w.attempt, w.lease) for w in works]

@@ -62,6 +62,8 @@ def serve() -> int:
     try:
         executor.run()
     except MobulaError as x:
+        if isinstance(x, ShutdownError):
+            executor.leave()
         # With the node gone, or going, its log says why.
         if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
             traceback.print_exc()

@@ -13,10 +13,11 @@ const (
 	Dead             // for good
 	Alias            // the name was taken and the creation asked for the one that has it
 	Locating         // another job's actor: where it runs is being asked
+	Stopping         // it takes no calls; its worker closes it
 	numStates
 )
 
-var names = [numStates]string{"NONE", "PENDING_NAME", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD", "ALIAS", "LOCATING"}
+var names = [numStates]string{"NONE", "PENDING_NAME", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD", "ALIAS", "LOCATING", "STOPPING"}
 
 // String is the name that lists show.
 func (s State) String() string {
@@ -28,7 +29,7 @@ func (s State) String() string {
 
 // States lists every state.
 func States() []State {
-	return []State{None, Claiming, Creating, Alive, Restarting, Dead, Alias, Locating}
+	return []State{None, Claiming, Creating, Alive, Restarting, Dead, Alias, Locating, Stopping}
 }
 
 // Event is what moves an actor.
@@ -44,10 +45,11 @@ const (
 	Restart               // its process died, or it was killed to come back
 	Die                   // for good
 	Locate                // a call to another job's actor
+	Stop                  // its calls have ended, and its worker is to close it
 	numEvents
 )
 
-var eventNames = [numEvents]string{"create", "claim", "claimed", "existing", "up", "restart", "die", "locate"}
+var eventNames = [numEvents]string{"create", "claim", "claimed", "existing", "up", "restart", "die", "locate", "stop"}
 
 // String names the event.
 func (e Event) String() string {
@@ -59,14 +61,15 @@ func (e Event) String() string {
 
 // Events lists every event.
 func Events() []Event {
-	return []Event{Create, Claim, Claimed, Existing, Up, Restart, Die, Locate}
+	return []Event{Create, Claim, Claimed, Existing, Up, Restart, Die, Locate, Stop}
 }
 
 var table = [numStates][numEvents]State{
 	None:       {Create: Creating, Claim: Claiming, Locate: Locating},
 	Claiming:   {Claimed: Creating, Existing: Alias, Die: Dead},
 	Creating:   {Up: Alive, Restart: Restarting, Die: Dead},
-	Alive:      {Restart: Restarting, Die: Dead},
+	Alive:      {Restart: Restarting, Die: Dead, Stop: Stopping},
+	Stopping:   {Die: Dead},
 	Restarting: {Up: Alive, Restart: Restarting, Die: Dead},
 	Locating:   {Up: Alive, Restart: Restarting, Die: Dead},
 }

@@ -10,11 +10,12 @@ const want = `
 NONE: create>PENDING_CREATION claim>PENDING_NAME locate>LOCATING
 PENDING_NAME: claimed>PENDING_CREATION existing>ALIAS die>DEAD
 PENDING_CREATION: up>ALIVE restart>RESTARTING die>DEAD
-ALIVE: restart>RESTARTING die>DEAD
+ALIVE: restart>RESTARTING die>DEAD stop>STOPPING
 RESTARTING: up>ALIVE restart>RESTARTING die>DEAD
 DEAD:
 ALIAS:
 LOCATING: up>ALIVE restart>RESTARTING die>DEAD
+STOPPING: die>DEAD
 `
 
 func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {

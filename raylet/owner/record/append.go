@@ -273,7 +273,8 @@ func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	b = putBool(b, 6, r.Named)
 	b = putTask(b, 7, ids.TaskID(r.Alias))
 	b = putInt(b, 9, int64(r.Resets))
-	return appendError(b, 8, r.Err, 0)
+	b = appendError(b, 8, r.Err, 0)
+	return putBool(b, 10, r.Stop)
 }
 
 // AppendPacked writes that a value lies in the store too.

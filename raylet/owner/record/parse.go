@@ -212,7 +212,7 @@ func parseActor(b []byte) (*Actor, error) {
 			id, err = f.task()
 			r.Actor = ids.ActorID(id)
 		case 2:
-			if r.State = actor.State(f.n); f.n > uint64(actor.Locating) {
+			if r.State = actor.State(f.n); f.n > uint64(actor.Stopping) {
 				err = fmt.Errorf("actor state %d is unknown", f.n)
 			}
 		case 3:
@@ -230,6 +230,8 @@ func parseActor(b []byte) (*Actor, error) {
 			r.Alias = ids.ActorID(id)
 		case 8:
 			r.Err, err = parseError(f.b, 0)
+		case 10:
+			r.Stop = f.n != 0
 		}
 		return err
 	})

@@ -64,6 +64,7 @@ type Actor struct {
 	Named    bool // it has its name
 	Alias    ids.ActorID
 	Err      *errs.Error
+	Stop     bool // it is to end after its calls, for the reason in Err
 }
 
 // Packed says that an inline value lies in the store now.

@@ -116,12 +116,14 @@ func (l *Launcher) thread() {
 		p.closeFile()
 		if err != nil {
 			l.forget(p)
+			close(p.gone)
 			l.cfg.Post(pool.StartFailed{Worker: p.spec.Worker, Err: err})
 			continue
 		}
 		l.watch.Go(func() {
 			exit, err := p.wait()
 			l.forget(p)
+			close(p.gone)
 			if err != nil {
 				l.cfg.Post(pool.StartFailed{Worker: p.spec.Worker, Err: err})
 				return
@@ -150,7 +152,7 @@ func (l *Launcher) begin(p *process) error {
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
 	own := l.ownEnviron(s)
-	p := &process{spec: s, cfg: &l.cfg, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args}
+	p := &process{spec: s, cfg: &l.cfg, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args, gone: make(chan struct{})}
 	if err := p.choose(); err != nil {
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the %s program of job %v: %w", s.Language, s.Job, err)})
 		return
@@ -244,13 +246,40 @@ func (l *Launcher) forget(p *process) {
 	delete(l.procs, p.spec.Worker)
 }
 
-// Close kills what is left and waits until it is gone; ctx bounds the wait. Exits are still posted.
-func (l *Launcher) Close(ctx context.Context) error {
+// Leave kills the workers of tasks, and waits until those of actors, which were told that the node ends, have closed them and are gone;
+// ctx bounds the wait. No worker is started any more.
+func (l *Launcher) Leave(ctx context.Context) {
+	var actors []*process
 	l.mu.Lock()
+	l.closeLocked()
+	for _, p := range l.procs {
+		if p.spec.Slot == sched.SlotActor || p.spec.Actor {
+			actors = append(actors, p)
+		} else {
+			p.kill()
+		}
+	}
+	l.mu.Unlock()
+	for _, p := range actors {
+		select {
+		case <-p.gone:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *Launcher) closeLocked() {
 	if !l.closed {
 		l.closed = true
 		close(l.jobs)
 	}
+}
+
+// Close kills what is left and waits until it is gone; ctx bounds the wait. Exits are still posted.
+func (l *Launcher) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closeLocked()
 	for _, t := range l.templates {
 		_ = t.conn.Close() // it ends
 	}

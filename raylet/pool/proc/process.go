@@ -33,9 +33,10 @@ type process struct {
 	fd       *os.File // pidfd
 	out      *stream
 	err      *stream
-	template bool     // exe is one, which forks it
-	own      []string // of its environment, what tells this worker from another of its job
-	asked    *forking // of a template; nil: the launcher starts it by itself
+	template bool          // exe is one, which forks it
+	own      []string      // of its environment, what tells this worker from another of its job
+	asked    *forking      // of a template; nil: the launcher starts it by itself
+	gone     chan struct{} // closed when it is, or never was
 
 	mu       sync.Mutex
 	pid      int // guarded by mu; 0 before it started and once it is reaped

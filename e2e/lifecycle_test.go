@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mobula"
+)
+
+// diary is an actor that writes down in a file that it was made, and closed.
+type diary struct{ path string }
+
+func newDiary(_ context.Context, path string) (*diary, error) {
+	d := &diary{path}
+	return d, d.write("made")
+}
+
+func (d *diary) write(what string) error {
+	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was written
+	_, err = f.WriteString(what + "\n")
+	return err
+}
+
+func (d *diary) Note(_ context.Context, what string) (int, error) { return os.Getpid(), d.write(what) }
+
+func (d *diary) Close() error { return d.write("closed") }
+
+var (
+	diaries   = mobula.RegisterActor1("e2e/diary", newDiary)
+	diaryNote = mobula.RegisterMethod1(diaries, "Note", (*diary).Note)
+
+	kept []mobula.ActorRef[diary] // of the driver process
+)
+
+const diaryEnv = "MOBULA_E2E_DIARY"
+
+func init() {
+	// diaries makes one of each kind.
+	driverBodies["diaries"] = func(ctx context.Context) error {
+		dir := os.Getenv(diaryEnv)
+		for name, opts := range map[string][]mobula.ActorOption{
+			"shared": nil, "own": {mobula.Isolated()}, "detached": {mobula.Named("e2e", "diary"), mobula.Detached()},
+		} {
+			a, err := diaries.Spawn(ctx, mobula.V(filepath.Join(dir, name)), opts...)
+			if err != nil {
+				return err
+			}
+			if _, err := diaryNote.Go(ctx, a, mobula.V("noted")).Get(ctx); err != nil {
+				return err
+			}
+			kept = append(kept, a)
+		}
+		return nil
+	}
+}
+
+func wrote(t *testing.T, ctx context.Context, path, want string) {
+	t.Helper()
+	got := ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s has %q, want %q", path, got, want)
+		}
+	}()
+	eventually(t, ctx, filepath.Base(path)+" was written", func() bool {
+		b, _ := os.ReadFile(path)
+		got = strings.Join(strings.Fields(string(b)), " ")
+		return got == want
+	})
+}
+
+// A driver that leaves, or is killed, takes its actors along: they are closed before their processes go. A detached one stays, and is
+// closed when its node stops; after a kill of the node nothing is closed.
+func TestActorsAreClosedWithTheirJobAndTheirNode(t *testing.T) {
+	for _, end := range []string{"stopped", "killed"} {
+		t.Run(end, func(t *testing.T) {
+			ctx, cancel := limit(t)
+			defer cancel()
+			dir := t.TempDir()
+			t.Setenv(diaryEnv, dir)
+			p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)})
+			d := launchDriver(t, p.address, "diaries")
+			if end == "stopped" {
+				d.stop(t)
+			} else {
+				d.kill(t)
+			}
+			wrote(t, ctx, filepath.Join(dir, "shared"), "made noted closed")
+			wrote(t, ctx, filepath.Join(dir, "own"), "made noted closed")
+			if end == "stopped" {
+				p.stop(t)
+				wrote(t, ctx, filepath.Join(dir, "detached"), "made noted closed")
+			} else {
+				p.kill(t)
+				wrote(t, ctx, filepath.Join(dir, "detached"), "made noted")
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/inbox"
+	"mobula/wire"
+)
+
+// ActorWatch hears where an actor stands: what is true at first, and each change. It does not hold the actor.
+type ActorWatch struct {
+	c     *Client
+	actor ids.ActorID
+	news  *inbox.Inbox[wire.ActorNews]
+}
+
+// actorWatches is the watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone, under the
+// outbox's lock, which comes before this one.
+type actorWatches struct {
+	mu sync.Mutex
+	of map[ids.ActorID]*watchedActor // guarded by mu
+}
+
+type watchedActor struct {
+	last    wire.ActorNews // State 0: nothing was told yet
+	watches []*ActorWatch
+	stop    bool // it was asked to end
+}
+
+// WatchActor begins to watch an actor, of this job or a named one of another.
+func (c *Client) WatchActor(actor ids.ActorID) (*ActorWatch, error) {
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	w := &ActorWatch{c: c, actor: actor, news: inbox.New[wire.ActorNews]()}
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if !c.watches.add(w) {
+		return w, nil
+	}
+	return w, c.sendLocked([]wire.Msg{&wire.WatchActor{Actor: actor}})
+}
+
+// add tells whether the watch is the first of its actor.
+func (t *actorWatches) add(w *ActorWatch) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.of[w.actor]
+	if a != nil {
+		a.watches = append(a.watches, w)
+		if a.last.State != wire.ActorUnspecified {
+			w.news.Add(a.last)
+		}
+		return false
+	}
+	if t.of == nil {
+		t.of = make(map[ids.ActorID]*watchedActor)
+	}
+	t.of[w.actor] = &watchedActor{watches: []*ActorWatch{w}}
+	return true
+}
+
+// Close ends the watch.
+func (w *ActorWatch) Close() {
+	w.c.out.mu.Lock()
+	defer w.c.out.mu.Unlock()
+	if w.c.watches.drop(w) {
+		_ = w.c.sendLocked([]wire.Msg{&wire.WatchActor{Actor: w.actor, Done: true}}) // where the connection is gone, so is the watch
+	}
+}
+
+// drop tells whether the node is to be told that nobody watches the actor any more.
+func (t *actorWatches) drop(w *ActorWatch) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.of[w.actor]
+	if a == nil {
+		return false
+	}
+	for i, o := range a.watches {
+		if o == w {
+			a.watches = append(a.watches[:i], a.watches[i+1:]...)
+			break
+		}
+	}
+	if len(a.watches) > 0 {
+		return false
+	}
+	delete(t.of, w.actor)
+	return a.last.State != wire.ActorDead
+}
+
+// Next waits for news. After that of the actor's death there is none. A task that waits is reported as blocked meanwhile.
+func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
+	if news := w.news.Take(); len(news) > 0 {
+		return news, nil
+	}
+	w.c.waits()
+	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
+		tc.Blocker.Blocked()
+		defer tc.Blocker.Unblocked(ctx)
+	}
+	for {
+		select {
+		case <-w.news.Ready():
+		case <-ctx.Done():
+			return nil, ctxError(ctx)
+		case <-w.c.dead:
+			return nil, w.c.cause
+		}
+		if news := w.news.Take(); len(news) > 0 {
+			return news, nil
+		}
+	}
+}
+
+// actorNews passes on what the node tells. What was known already is no news: after a restart the node tells again.
+func (c *Client) actorNews(m *wire.ActorNews) {
+	t := &c.watches
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.of[m.Actor]
+	if a == nil || a.last.State == wire.ActorDead || a.last.State == m.State && a.last.Restarts == m.Restarts {
+		return
+	}
+	a.last = *m
+	for _, w := range a.watches {
+		w.news.Add(*m)
+	}
+}
+
+// watchAgainLocked tells a node which has lost its memory what is watched. The outbox's lock is held.
+func (c *Client) watchAgainLocked() {
+	t := &c.watches
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, a := range t.of {
+		if a.last.State != wire.ActorDead {
+			_ = c.writeLocked([]wire.Msg{&wire.WatchActor{Actor: id}}) // a dead connection is declared again
+		}
+	}
+}
+
+// StopActor ends an actor gracefully, and waits until it has ended. The error is why its close failed, or why it is not known.
+func (c *Client) StopActor(ctx context.Context, actor ids.ActorID) error {
+	w, err := c.WatchActor(actor)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := c.askStop(actor); err != nil {
+		return err
+	}
+	for {
+		news, err := w.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range news {
+			if n.State == wire.ActorDead {
+				return closeError(n.Err)
+			}
+		}
+	}
+}
+
+func (c *Client) askStop(actor ids.ActorID) error {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.watches.mu.Lock()
+	if a := c.watches.of[actor]; a != nil {
+		a.stop = true
+	}
+	c.watches.mu.Unlock()
+	return c.sendLocked([]wire.Msg{&wire.KillActor{Actor: actor, Stop: true}})
+}
+
+// stopAgainLocked asks a node again to end actors, for which somebody waits: the question may have been lost with the connection. The
+// outbox's lock is held.
+func (c *Client) stopAgainLocked() {
+	t := &c.watches
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, a := range t.of {
+		if a.stop && a.last.State != wire.ActorDead {
+			_ = c.writeLocked([]wire.Msg{&wire.KillActor{Actor: id, Stop: true}}) // a dead connection is declared again
+		}
+	}
+}
+
+// closeError is what a close hook failed with, where an actor was stopped; nil where it succeeded, and where the actor ended otherwise.
+func closeError(err *errs.Error) error {
+	if err == nil || err.Code != errs.CodeActorDied || len(err.Cause) != 1 {
+		return nil
+	}
+	if c := err.Cause[0]; c.Code == errs.CodeTaskFailed || c.Code == errs.CodeDeadline {
+		return c
+	}
+	return nil
+}

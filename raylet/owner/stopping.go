@@ -1,0 +1,102 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// A graceful end of an actor. From the moment it is asked for, the actor takes no more calls; those made before run. Then its
+// worker is told to call the actor's close hook, and the actor is dead when that has returned: until then it keeps its
+// lease, its name and its place among those that keep the job alive. Where that takes longer than StopGrace, and where its
+// process dies meanwhile, it is dead at once.
+
+// stopActor asks an actor to end after the calls that it has.
+func (c *Core) stopActor(a *actorRec, why *errs.Error) {
+	if a.over() || a.stop != nil {
+		return
+	}
+	a.stop, a.cause = why, why
+	c.logActor(a)
+	c.touchActor(a)
+}
+
+// maybeStop goes on with an actor that was asked to end, once it has no call.
+func (c *Core) maybeStop(a *actorRec) {
+	switch {
+	case a.pending > 0 || c.pause != nil || a.over() || a.state == actor.Stopping:
+	case a.state == actor.Alive:
+		c.beginClose(a, true)
+	default: // it has no instance
+		c.die(a, a.stop)
+	}
+}
+
+// endActor ends an actor gracefully and at once: its calls fail, its close hook is called.
+func (c *Core) endActor(a *actorRec, why *errs.Error) {
+	if a.over() || a.state == actor.Stopping {
+		return
+	}
+	if a.state != actor.Alive {
+		c.die(a, why)
+		return
+	}
+	a.stop, a.cause = why, why
+	c.giveBackFetching(a.lease)
+	calls := a.lease.lane.drain()
+	a.lease.out = nil
+	c.beginClose(a, false)
+	c.returnCalls(a, calls, why)
+	c.failQueued(a)
+}
+
+// beginClose has the worker close the actor; with drain, when the calls of other jobs that it was sent have run too.
+func (c *Core) beginClose(a *actorRec, drain bool) {
+	c.moveActor(a, actor.Stop)
+	c.logActor(a)
+	c.askClose(a, drain)
+}
+
+func (c *Core) askClose(a *actorRec, drain bool) {
+	c.toClient(a.lease.worker, &wire.StopActor{Actor: a.id, Close: true, Drain: drain})
+	if a.closing == nil {
+		a.closing = c.timers.add(c.now+int64(c.cfg.StopGrace), timer{kind: timerStop, actor: a})
+	}
+}
+
+// actorStopped is the end of a close hook.
+func (c *Core) actorStopped(cl *clientRec, m *wire.ActorStopped) {
+	a := c.actors[m.Actor]
+	if a == nil || a.state != actor.Stopping || a.lease == nil || a.lease.worker != cl {
+		return
+	}
+	l := a.lease
+	a.lease = nil
+	c.returnLease(l)
+	c.die(a, a.closedWith(m.Err))
+}
+
+// closedWith is the reason of a graceful end, with what the close hook said.
+func (a *actorRec) closedWith(err *errs.Error) *errs.Error {
+	if err == nil {
+		return a.stop
+	}
+	return &errs.Error{Code: errs.CodeActorDied, Name: a.stop.Name, Task: a.stop.Task, Cause: []*errs.Error{err},
+		Msg: a.stop.Msg + "; its close failed: " + err.Error()}
+}
+
+// stopOver gives up on a close hook that does not return.
+func (c *Core) stopOver(a *actorRec) {
+	a.closing = nil
+	if !a.over() {
+		c.die(a, a.closedWith(errs.New(errs.CodeDeadline, "it had not returned %v after it was asked for", c.cfg.StopGrace)))
+	}
+}
+
+// stopTimerOf ends the wait for a close hook.
+func (c *Core) stopTimerOf(a *actorRec) {
+	if a.closing != nil {
+		c.timers.remove(a.closing)
+		a.closing = nil
+	}
+}

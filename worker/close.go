@@ -1,0 +1,189 @@
+package worker
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"mobula/internal/client"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// An actor's end. A kill takes it away: what waits fails, what runs is cancelled, and its close hook is not called. A close calls
+// the hook once no call runs any more, and says so to the node.
+
+// ctxCloser and io.Closer are the close hooks.
+type ctxCloser interface{ Close(context.Context) error }
+
+func (e *Executor) stopActor(m *wire.StopActor) {
+	if !m.Close {
+		e.dropActor(m.Actor, m.Restarts)
+		return
+	}
+	e.mu.Lock()
+	a := e.actors[m.Actor]
+	e.mu.Unlock()
+	if a == nil || !a.made.Load() { // it has ended before, or never was
+		e.dropActor(m.Actor, false)
+		e.send(&wire.ActorStopped{Actor: m.Actor})
+		return
+	}
+	a.stopped.Store(true)
+	if !m.Drain {
+		a.cancel(e)
+	}
+	if a.closing.Swap(true) {
+		return // it is told when that is done
+	}
+	e.spawn(func() { e.closeActor(a, m.Drain) })
+}
+
+// closeActor waits for an actor's calls, closes it, and tells.
+func (e *Executor) closeActor(a *actor, drain bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if !drain {
+		ctx, cancel = context.WithTimeout(ctx, e.cfg.StopGrace)
+	}
+	defer cancel()
+	var err *errs.Error
+	for _, l := range a.lanes {
+		if !l.settle(ctx) {
+			err = errs.New(errs.CodeDeadline, "calls of it still ran %v after their context had ended: it was not closed", e.cfg.StopGrace)
+		}
+	}
+	if e.isClosing() || a.killed.Load() {
+		return // Close does it, or nobody
+	}
+	if err == nil {
+		err = e.closeInstance(a)
+	}
+	e.forget(a)
+	for _, l := range a.lanes {
+		l.close()
+	}
+	e.send(&wire.ActorStopped{Actor: a.id, Err: err})
+}
+
+func (e *Executor) forget(a *actor) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.actors[a.id] == a {
+		delete(e.actors, a.id)
+	}
+}
+
+// dropActor ends an instance without its close hook: queued calls fail, running ones are cancelled.
+func (e *Executor) dropActor(id ids.ActorID, restarts bool) {
+	why := errs.New(errs.CodeActorDied, "actor %v was killed", id)
+	if restarts {
+		why = errs.New(errs.CodeActorUnavailable, "actor %v was killed, to restart", id)
+	}
+	a := e.removeActor(id, why)
+	if a == nil {
+		return
+	}
+	for _, l := range a.lanes {
+		l.cancelAll(why)
+	}
+	e.spawn(func() {
+		for _, l := range a.lanes {
+			l.settle(context.Background())
+		}
+		for _, l := range a.lanes {
+			l.close()
+		}
+	})
+}
+
+// cancel fails what waits for an actor that ends, and cancels what runs.
+func (a *actor) cancel(e *Executor) {
+	why := errs.New(errs.CodeActorDied, "actor %v was stopped", a.id)
+	a.refuseAll(e, why)
+	for _, l := range a.lanes {
+		l.cancelAll(why)
+	}
+}
+
+func (a *actor) refuseAll(e *Executor, why *errs.Error) {
+	for _, l := range a.lanes {
+		for _, it := range l.takeItems() {
+			e.refuse(&it.t, it.lease, it.received, why)
+		}
+	}
+}
+
+// removeActor takes an actor out and fails what waits in its mailboxes.
+func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
+	e.mu.Lock()
+	a := e.actors[id]
+	delete(e.actors, id)
+	e.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	a.stopped.Store(true)
+	a.killed.Store(true)
+	a.refuseAll(e, why)
+	return a
+}
+
+// closeInstance calls the close hook of an instance that has one, once, and gives its error: ErrTaskFailed with what it returned or
+// panicked with, or ErrDeadline where it did not return within the grace; then it is left behind.
+func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
+	a.once.Do(func() {
+		var hook func(context.Context) error
+		switch i := a.instance.(type) {
+		case ctxCloser:
+			hook = i.Close
+		case io.Closer:
+			hook = func(context.Context) error { return i.Close() }
+		default:
+			return
+		}
+		tc := &client.TaskContext{Client: e.c, Task: ids.Derive(ids.TaskID(a.id), closeCall)}
+		ctx, cancel := context.WithTimeout(client.WithTask(context.WithoutCancel(e.cfg.Base), tc), e.cfg.StopGrace)
+		defer cancel()
+		done := make(chan *errs.Error, 1)
+		go func() {
+			defer close(done)
+			name := a.name + ".Close"
+			normal := false
+			defer func() {
+				if !normal {
+					done <- panicked(name, a.id.String(), recover())
+				}
+			}()
+			err := hook(ctx)
+			normal = true
+			if err != nil {
+				done <- &errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err)}}
+			}
+		}()
+		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that looks at its context has a moment more
+		defer timer.Stop()
+		select {
+		case err = <-done:
+		case <-timer.C:
+			err = errs.New(errs.CodeDeadline, "it did not return within %v", e.cfg.StopGrace)
+		}
+		if err != nil {
+			e.log.Error("an actor's close failed", "actor", a.id, "type", a.name, "err", err)
+		}
+	})
+	return err
+}
+
+// closeCall numbers the close hook among what an actor's creation submits.
+const closeCall = 1 << 62
+
+// Lost says that the node is gone without a goodbye. Another instance may live already: none here is closed.
+func (e *Executor) Lost() { e.lost.Store(true) }
+
+// closes tells whether Close has actors to close.
+func (e *Executor) closes() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.lost.Load() && len(e.actors) > 0
+}
