@@ -38,10 +38,10 @@ func (a ActorRef[T]) ID() string {
 // String is ID.
 func (a ActorRef[T]) String() string { return a.ID() }
 
-// Ready waits until the actor was constructed; the error is why it was not. Calls need not wait.
+// Ready waits until the actor was constructed; the error is why it was not. Calls need not wait. An actor does not wait for itself.
 func (a ActorRef[T]) Ready(ctx context.Context) error {
 	h, err := a.cell.handle()
-	if err != nil {
+	if err != nil || a.cell.life.self {
 		return err
 	}
 	d, err := a.cell.life.client.Get1(ctx, h)
@@ -52,7 +52,7 @@ func (a ActorRef[T]) Ready(ctx context.Context) error {
 
 // Stop ends the actor gracefully: the calls that were made before run, later ones fail with ErrActorDied, then its close hook
 // is called, and Stop returns when it has ended. The error is that of the hook, or of ctx: then the actor ends all the same, later.
-// An actor that has ended is stopped.
+// An actor that has ended is stopped. In a call of the actor itself Stop does not wait: the actor ends after the call.
 func (a ActorRef[T]) Stop(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return errs.From(err)
@@ -61,7 +61,11 @@ func (a ActorRef[T]) Stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.cell.life.client.StopActor(ctx, ids.ActorID(h.ID().Task))
+	id := ids.ActorID(h.ID().Task)
+	if tc := client.FromContext(ctx); tc != nil && tc.Spec != nil && tc.Spec.Kind != wire.TaskNormal && tc.Spec.Actor == id {
+		return tc.Client.AskStop(id)
+	}
+	err = a.cell.life.client.StopActor(ctx, id)
 	runtime.KeepAlive(a.cell)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
+	"time"
 
 	"mobula/internal/codec"
 	"mobula/internal/registry"
@@ -43,6 +44,33 @@ func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOp
 	return r
 }
 
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method0[T, R]) Tell(ctx context.Context, actor ActorRef[T], opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, 0, opts)
+	on(&k, actor)
+	k.submit()
+	runtime.KeepAlive(actor)
+	return k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method0[T, R]) After(ctx context.Context, wait time.Duration, opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method0[T, R]) Every(ctx context.Context, wait time.Duration, opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, opts...).Get(ctx)
+		return err
+	})
+}
+
 // Method1 is a registered method of one argument.
 type Method1[T, A, R any] struct{ fn *function }
 
@@ -75,6 +103,35 @@ func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], o
 	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	return r
+}
+
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method1[T, A, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, 1, opts)
+	on(&k, actor)
+	put(&k, 0, a)
+	k.submit()
+	runtime.KeepAlive(actor)
+	runtime.KeepAlive(a)
+	return k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method1[T, A, R]) After(ctx context.Context, wait time.Duration, a Arg[A], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method1[T, A, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, opts...).Get(ctx)
+		return err
+	})
 }
 
 // Method2 is a registered method of 2 arguments.
@@ -115,6 +172,37 @@ func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A]
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	return r
+}
+
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method2[T, A, B, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, 2, opts)
+	on(&k, actor)
+	put(&k, 0, a)
+	put(&k, 1, b)
+	k.submit()
+	runtime.KeepAlive(actor)
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
+	return k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method2[T, A, B, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method2[T, A, B, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, opts...).Get(ctx)
+		return err
+	})
 }
 
 // Method3 is a registered method of 3 arguments.
@@ -161,6 +249,39 @@ func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	return r
+}
+
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method3[T, A, B, C, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, 3, opts)
+	on(&k, actor)
+	put(&k, 0, a)
+	put(&k, 1, b)
+	put(&k, 2, c)
+	k.submit()
+	runtime.KeepAlive(actor)
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
+	runtime.KeepAlive(c)
+	return k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method3[T, A, B, C, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, c, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method3[T, A, B, C, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, c, opts...).Get(ctx)
+		return err
+	})
 }
 
 // Method4 is a registered method of 4 arguments.
@@ -213,6 +334,41 @@ func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a 
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
 	return r
+}
+
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method4[T, A, B, C, D, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, 4, opts)
+	on(&k, actor)
+	put(&k, 0, a)
+	put(&k, 1, b)
+	put(&k, 2, c)
+	put(&k, 3, d)
+	k.submit()
+	runtime.KeepAlive(actor)
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(d)
+	return k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method4[T, A, B, C, D, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, c, d, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method4[T, A, B, C, D, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self, a, b, c, d, opts...).Get(ctx)
+		return err
+	})
 }
 
 // StreamMethod0 is a registered streaming method of no arguments.

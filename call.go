@@ -242,6 +242,12 @@ func beginN(ctx context.Context, k *call, f *function, args, n int, opts []TaskO
 type returnsOption int
 
 func (returnsOption) taskOption() {}
+func (returnsOption) callOption() {}
+
+// beginTell begins a call of which no result is kept.
+func beginTell(ctx context.Context, k *call, f *function, args int, opts []CallOption) {
+	begin(ctx, k, f, args, append(opts[:len(opts):len(opts)], returnsOption(0)))
+}
 
 // nths gives the references to all results, after submit.
 func nths[R any](k *call, hs []*client.Handle, n int) []Ref[R] {

@@ -47,6 +47,12 @@
 // No error is both. Neither is ErrWorkerCrashed, which is of tasks; the message says how the process ended. That of an actor whose
 // constructor failed, or that was killed for memory, wraps that.
 //
+// # The life of an actor
+//
+// ActorRef.Stop lets the calls before it run and then ends the actor; Kill ends it at once. An actor with a method Close is closed at
+// its graceful end. Method.Tell calls without a result, Self is the actor itself, Method.After and Method.Every are its
+// timers, and Watch tells where an actor stands. docs/guide/actors.md shows them.
+//
 // # Python
 //
 // PythonFunc1, PythonActor1 and their like are handles of Python functions and classes, for a program started

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/mobulatest"
 )
 
 // notes is an actor that writes down in a file what happens to it.
@@ -154,5 +155,181 @@ func TestActorsAreClosedWithTheirNode(t *testing.T) {
 			noted(t, own, "made, closed")
 			_, _ = a, b
 		})
+	}
+}
+
+// self is an actor that keeps a reference to itself, and calls itself.
+type self struct {
+	me   mobula.ActorRef[self]
+	seen []string
+	in   bool
+	path string
+	tick *mobula.Timer
+}
+
+func newSelf(ctx context.Context, path string) (*self, error) {
+	me, err := mobula.Self[self](ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := me.Ready(ctx); err != nil { // it does not wait for itself
+		return nil, err
+	}
+	s := &self{me: me, path: path}
+	if path != "" {
+		s.tick, err = selfNote.Every(ctx, 5*time.Millisecond, mobula.V("tick"))
+	}
+	return s, err
+}
+
+func (s *self) Note(_ context.Context, what string) (int, error) {
+	if s.in {
+		return 0, errors.New("two calls at once")
+	}
+	if what == "fail" {
+		return 0, errNope
+	}
+	s.in = true
+	time.Sleep(time.Millisecond)
+	s.in = false
+	s.seen = append(s.seen, what)
+	return len(s.seen), nil
+}
+
+func (s *self) Seen(context.Context) (string, error) { return strings.Join(s.seen, " "), nil }
+
+func (s *self) Me(context.Context) (mobula.ActorRef[self], error) { return s.me, nil }
+
+func (s *self) Later(ctx context.Context, what string) (mobula.Void, error) {
+	if err := selfNote.Tell(ctx, s.me, mobula.V(what)); err != nil {
+		return mobula.Void{}, err
+	}
+	_, err := selfNote.After(ctx, time.Millisecond, mobula.V(what+" later"))
+	return mobula.Void{}, err
+}
+
+func (s *self) End(ctx context.Context) (mobula.Void, error) { return mobula.Void{}, s.me.Stop(ctx) }
+
+func (s *self) StopTimer(context.Context) (mobula.Void, error) {
+	s.tick.Stop()
+	return mobula.Void{}, nil
+}
+
+func (s *self) Close() error {
+	if s.path == "" {
+		return nil
+	}
+	return os.WriteFile(s.path, []byte("closed"), 0o600)
+}
+
+var (
+	selves    = mobula.RegisterActor1("e2e/self", newSelf)
+	selfNote  mobula.Method1[self, string, int]
+	selfSeen  = mobula.RegisterMethod0(selves, "Seen", (*self).Seen)
+	selfMe    = mobula.RegisterMethod0(selves, "Me", (*self).Me)
+	selfLater = mobula.RegisterMethod1(selves, "Later", (*self).Later)
+	selfEnd   = mobula.RegisterMethod0(selves, "End", (*self).End)
+	selfQuiet = mobula.RegisterMethod0(selves, "StopTimer", (*self).StopTimer)
+)
+
+func init() { // the constructor uses it: as a variable's value it would depend on itself
+	selfNote = mobula.RegisterMethod1(selves, "Note", (*self).Note)
+}
+
+func spawnSelf(ctx context.Context, t *testing.T, path string) mobula.ActorRef[self] {
+	t.Helper()
+	a, err := selves.Spawn(ctx, mobula.V(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAnActorHasAReferenceToItselfThatDoesNotHoldIt(t *testing.T) {
+	both(t, func(ctx context.Context, t *testing.T) {
+		path := filepath.Join(t.TempDir(), "closed")
+		a := spawnSelf(ctx, t, path)
+		again, err := selfMe.Go(ctx, a).Get(ctx) // passed on, it holds
+		if err != nil || again.ID() != a.ID() {
+			t.Fatalf("it says that it is %v, %v, want %v", again, err, a)
+		}
+		a.Release()
+		if _, err := selfNote.Go(ctx, again, mobula.V("x")).Get(ctx); err != nil {
+			t.Fatal(err)
+		}
+		again.Release() // its timer and its own reference do not hold it
+		noted(t, path, "closed")
+		if _, err := mobula.Self[self](ctx); !errors.Is(err, mobula.ErrInvalid) {
+			t.Errorf("outside an actor: %v", err)
+		}
+	})
+}
+
+func TestTellsAreInOrderAndTimersTickBetweenCalls(t *testing.T) {
+	both(t, func(ctx context.Context, t *testing.T) {
+		a := spawnSelf(ctx, t, "")
+		for _, what := range []string{"1", "fail", "2"} {
+			if err := selfNote.Tell(ctx, a, mobula.V(what)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		get(ctx, t, selfNote.Go(ctx, a, mobula.V("3")), 3)
+		get(ctx, t, selfSeen.Go(ctx, a), "1 2 3")
+		get(ctx, t, selfLater.Go(ctx, a, mobula.V("4")), mobula.Void{})
+		for end := time.Now().Add(20 * time.Second); ; {
+			seen, err := selfSeen.Go(ctx, a).Get(ctx)
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("seen %q, %v", seen, err)
+			}
+			if strings.HasSuffix(seen, "4 later") {
+				break
+			}
+		}
+
+		b := spawnSelf(ctx, t, filepath.Join(t.TempDir(), "b"))
+		for n, end := 0, time.Now().Add(20*time.Second); n < 20; {
+			var err error
+			if n, err = selfNote.Go(ctx, b, mobula.V("call")).Get(ctx); err != nil || time.Now().After(end) {
+				t.Fatalf("%d calls, %v", n, err)
+			}
+		}
+		get(ctx, t, selfQuiet.Go(ctx, b), mobula.Void{})
+		if seen, err := selfSeen.Go(ctx, b).Get(ctx); err != nil || !strings.Contains(seen, "tick") {
+			t.Errorf("no tick among %q, %v", seen, err)
+		}
+		get(ctx, t, selfEnd.Go(ctx, b), mobula.Void{}) // it ends itself
+		for ev, err := range mobula.Watch(ctx, b) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.Phase == mobula.ActorDead && !errors.Is(ev.Err, mobula.ErrActorDied) {
+				t.Errorf("it died of %v", ev.Err)
+			}
+		}
+	})
+}
+
+func TestAWatchTellsRestartsAndTheEnd(t *testing.T) {
+	ctx := mobulatest.Context(t, mobula.WithCPUs(2), mobula.WithProcesses())
+	a := noter(ctx, t, filepath.Join(t.TempDir(), "n"), mobula.MaxRestarts(1))
+	var last mobula.ActorEvent
+	restarted := false
+	for ev, err := range mobula.Watch(ctx, a) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = ev; ev.Phase != mobula.ActorAlive {
+			continue
+		}
+		restarted = restarted || ev.Restarts == 1
+		noteCrash.Go(ctx, a)
+	}
+	if !restarted || last.Phase != mobula.ActorDead || !errors.Is(last.Err, mobula.ErrActorDied) {
+		t.Errorf("restarted %v, at last %+v", restarted, last)
+	}
+	for ev, err := range mobula.Watch(ctx, a) { // of one that is dead already
+		if err != nil || ev.Phase != mobula.ActorDead {
+			t.Errorf("afterwards: %+v, %v", ev, err)
+		}
 	}
 }

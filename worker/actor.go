@@ -18,10 +18,12 @@ type actor struct {
 	groups   map[string]*lane
 	lanes    []*lane
 	made     atomic.Bool
-	stopped  atomic.Bool // it takes no more calls
-	closing  atomic.Bool // a goroutine closes it
-	killed   atomic.Bool // or its creation failed: its close hook is not called
-	once     sync.Once   // of its close hook
+	stopped  atomic.Bool   // it takes no more calls
+	closing  atomic.Bool   // a goroutine closes it
+	killed   atomic.Bool   // or its creation failed: its close hook is not called
+	once     sync.Once     // of its close hook
+	life     chan struct{} // closed when it is to end
+	over     sync.Once     // of life
 }
 
 // newActor makes the mailboxes when the creation comes, so that calls that come before it
@@ -29,7 +31,7 @@ type actor struct {
 func (e *Executor) newActor(spec *wire.TaskSpec) {
 	id := ids.ActorID(spec.ID)
 	e.dropActor(id, true) // an earlier attempt's, if there is one
-	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane)}
+	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane), life: make(chan struct{})}
 	add := func(name string, limit int32) {
 		l := newLane(e, int(max(1, limit)), a)
 		l.held = true

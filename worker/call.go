@@ -185,6 +185,9 @@ func (r *runner) invoke(rep *report) (keep any) {
 	if err != nil {
 		d.Results = nil
 		d.Err = r.failed(err)
+		if spec.Opts.NumReturns == 0 {
+			e.log.Warn("a call that nobody waits for failed", "method", spec.Opts.Func, "actor", spec.Actor, "task", spec.ID, "err", d.Err)
+		}
 	}
 	return keep
 }
@@ -202,7 +205,9 @@ func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error
 		return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
 	}
 	if a := r.lane.actor; a != nil {
-		r.arg.Instance = a.instance
+		r.arg.Instance, cl.tc.Life = a.instance, a.life
+	} else if spec.Kind == wire.TaskActorCreate {
+		cl.tc.Life = r.lane.e.lifeOf(ids.ActorID(spec.ID))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (e *Executor) stopActor(m *wire.StopActor) {
 		e.send(&wire.ActorStopped{Actor: m.Actor})
 		return
 	}
-	a.stopped.Store(true)
+	a.end()
 	if !m.Drain {
 		a.cancel(e)
 	}
@@ -64,6 +64,22 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 		l.close()
 	}
 	e.send(&wire.ActorStopped{Actor: a.id, Err: err})
+}
+
+// end has the actor take no more calls, and ends its timers.
+func (a *actor) end() {
+	a.stopped.Store(true)
+	a.over.Do(func() { close(a.life) })
+}
+
+// lifeOf is the life of an actor that is being constructed.
+func (e *Executor) lifeOf(id ids.ActorID) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.actors[id]; a != nil {
+		return a.life
+	}
+	return nil
 }
 
 func (e *Executor) forget(a *actor) {
@@ -123,7 +139,7 @@ func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
 	if a == nil {
 		return nil
 	}
-	a.stopped.Store(true)
+	a.end()
 	a.killed.Store(true)
 	a.refuseAll(e, why)
 	return a

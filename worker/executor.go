@@ -270,6 +270,7 @@ func (e *Executor) Close(ctx context.Context) error {
 	}
 	actors := make([]*actor, 0, len(e.actors))
 	for id, a := range e.actors {
+		a.end()
 		actors = append(actors, a)
 		delete(e.actors, id)
 	}

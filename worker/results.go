@@ -15,6 +15,14 @@ import (
 // together larger than the store can spill.
 func (r *runner) results(ctx context.Context, rep *report, outs []registry.Output) (keep any, err error) {
 	spec := r.task.Spec
+	if spec.Opts.NumReturns == 0 && spec.Kind == wire.TaskActorCall { // nobody wants them
+		for i := range outs {
+			if b := outs[i].Buffer; b != nil {
+				b.Abort()
+			}
+		}
+		return nil, nil
+	}
 	if len(outs) != int(spec.Opts.NumReturns) {
 		return nil, errs.New(errs.CodeReturnMismatch, "%q gave %d results, the caller expects %d: run the same binary everywhere", spec.Opts.Func, len(outs), spec.Opts.NumReturns)
 	}

@@ -151,7 +151,7 @@ func (c *Client) StopActor(ctx context.Context, actor ids.ActorID) error {
 		return err
 	}
 	defer w.Close()
-	if err := c.askStop(actor); err != nil {
+	if err := c.AskStop(actor); err != nil {
 		return err
 	}
 	for {
@@ -167,7 +167,8 @@ func (c *Client) StopActor(ctx context.Context, actor ids.ActorID) error {
 	}
 }
 
-func (c *Client) askStop(actor ids.ActorID) error {
+// AskStop asks for the graceful end of an actor, and does not wait for it.
+func (c *Client) AskStop(actor ids.ActorID) error {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.watches.mu.Lock()

@@ -208,6 +208,9 @@ func (c *Client) waits() {
 	}
 }
 
+// Go runs f in a goroutine that Close waits for, which must end when Done is closed; false where the client is closing.
+func (c *Client) Go(f func()) bool { return c.start(f) }
+
 // start runs f as one of the client's own goroutines, unless it is closing.
 func (c *Client) start(f func()) bool {
 	c.shutdown.Lock()

@@ -27,8 +27,9 @@ type TaskContext struct {
 	Task    ids.TaskID
 	Attempt uint32
 	Trace   wire.TraceContext
-	Spec    *wire.TaskSpec // nil for the driver's own code
-	Blocker Blocker        // nil: nobody is told
+	Spec    *wire.TaskSpec  // nil for the driver's own code
+	Blocker Blocker         // nil: nobody is told
+	Life    <-chan struct{} // of a call, or the constructor, of an actor: closed when the actor is to end in this process; else nil
 
 	Unneeded *inbox.Inbox[uint32] // numbers of the results that it promised (wire.TaskSpec.Promises) and that nobody can ask for any more; nil: it promised none
 

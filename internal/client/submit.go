@@ -91,6 +91,9 @@ func (c *Client) Bind(id ids.ObjectID) *Handle {
 	return h
 }
 
+// Weak gives a handle that names an object and does not hold it.
+func (c *Client) Weak(id ids.ObjectID) *Handle { return &Handle{c: c, id: id, flags: removed} }
+
 // Cancel cancels a task. With Force it does not wait for the task to notice, with Insist not for long; with
 // Recursive what the task submitted is cancelled too.
 func (c *Client) Cancel(m wire.Cancel) error {

@@ -36,7 +36,7 @@ func generate() (map[string][]byte, error) {
 		"arity_var.go":     imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + variadics(),
 		"arity_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
 		"arity_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
-		"arity_method.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
+		"arity_method.go":  imports("context", "iter", "runtime", "time", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
 		"arity_python.go":  imports("mobula/internal/codec", "mobula/wire") + pythons(),
 	} {
 		src, err := format.Source([]byte(body))
@@ -358,7 +358,34 @@ func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts .
 	runtime.KeepAlive(actor)
 	%[11]sreturn r
 }
-`, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps())
+
+// Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
+// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+func (m Method%[1]d%[4]s) Tell(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) error {
+	var k call
+	beginTell(ctx, &k, m.fn, %[1]d, opts)
+	on(&k, actor)
+	%[10]sk.submit()
+	runtime.KeepAlive(actor)
+	%[11]sreturn k.err
+}
+
+// After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
+func (m Method%[1]d%[4]s) After(ctx context.Context, wait time.Duration%[9]s, opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self%[12]s, opts...).Get(ctx)
+		return err
+	})
+}
+
+// Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
+func (m Method%[1]d%[4]s) Every(ctx context.Context, wait time.Duration%[9]s, opts ...CallOption) (*Timer, error) {
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
+		_, err := m.Go(ctx, self%[12]s, opts...).Get(ctx)
+		return err
+	})
+}
+`, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps(), s.values())
 	}
 	for n := range 3 {
 		s := shape{args: names(n)}

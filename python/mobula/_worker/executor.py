@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any, Callable, Optional
@@ -226,6 +227,8 @@ class Executor:
         if not call.abandoned:
             now = time.time_ns()
             error = codec.encode(err) if err is not None else b""
+            if err is not None and work.kind == m.ACTOR_CALL and work.options.num_returns == 0:
+                print(f"mobula: a call that nobody waits for failed: {err.msg}", file=sys.stderr, flush=True)
             message = hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items, error, call.final)
         with self.client.lock:
             self.lane.end(work)  # first: once the report is on its way the node may have the worker on another lease
