@@ -46,6 +46,7 @@
 // A call of an actor that restarts fails with ErrActorUnavailable and may be made again; of one that is dead, with ErrActorDied.
 // No error is both. Neither is ErrWorkerCrashed, which is of tasks; the message says how the process ended. That of an actor whose
 // constructor failed, or that was killed for memory, wraps that.
+// A method that waits for a call of its own actor, which cannot begin before the method has returned, gets ErrDeadlock.
 //
 // # The life of an actor
 //

@@ -58,6 +58,7 @@ var (
 	ErrBacklog              = errs.ErrBacklog              // the other side reads too slowly; nothing was sent
 	ErrNoNode               = errs.ErrNoNode               // no node is running at the address; names it
 	ErrNodeRunning          = errs.ErrNodeRunning          // a node is running there already; names the socket
+	ErrDeadlock             = errs.ErrDeadlock             // a call of an actor waits for one of the same actor, which cannot begin
 	ErrVersion              = errs.ErrVersion              // the protocol versions of node and program do not overlap; is also ErrProtocol
 )
 

@@ -110,7 +110,7 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindBlocked:
 		m := new(Blocked)
-		m.Returned = d.taskLease(b, &m.Task, &m.Lease, true)
+		m.Returned, m.WaitsFor = d.taskLease(b, &m.Task, &m.Lease, true)
 		return m
 	case KindUnblocked:
 		m := new(Unblocked)
@@ -198,7 +198,7 @@ func (d *Decoder) objectAndNumber(b []byte, o *ids.ObjectID, n *uint32) {
 }
 
 // taskLease reads a task, a lease and, where the message has one, a list of tasks.
-func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) (tasks []ids.TaskID) {
+func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) (tasks []ids.TaskID, objects []ids.ObjectID) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch {
@@ -208,11 +208,13 @@ func (d *Decoder) taskLease(b []byte, t *ids.TaskID, l *ids.LeaseID, list bool) 
 			*l = ids.LeaseID(c.varint())
 		case c.tag == 3<<3|wtBytes && list:
 			c.task(elem(&c, &tasks))
+		case c.tag == 4<<3|wtBytes && list:
+			objects = c.objects(objects)
 		default:
 			c.skip()
 		}
 	}
-	return tasks
+	return tasks, objects
 }
 
 func (d *Decoder) create(b []byte) Msg {

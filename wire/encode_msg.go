@@ -121,6 +121,7 @@ func (e *encoder) messageStore(m Msg) bool {
 			e.tag(3, wtBytes)
 			e.b = append(append(e.b, idSize), m.Returned[i][:]...)
 		}
+		e.objects(4, m.WaitsFor)
 	case *Unblocked:
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Lease))

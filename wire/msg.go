@@ -378,6 +378,7 @@ type Blocked struct {
 	Task     ids.TaskID
 	Lease    ids.LeaseID
 	Returned []ids.TaskID
+	WaitsFor []ids.ObjectID // the task goes on when it has them all, and not before; empty: not said
 }
 
 // Unblocked asks for the CPU back; the task waits for Resume.

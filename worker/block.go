@@ -27,19 +27,22 @@ const (
 )
 
 // Blocked says that a goroutine of the task begins to wait. The first gives back the CPU
-// and what is queued behind the task.
-func (cl *call) Blocked() {
+// and what is queued behind the task. What it waits for is told where nothing but the task's own end would end the wait.
+func (cl *call) Blocked(ctx context.Context, waitsFor []ids.ObjectID) {
 	cl.lane.e.reader.handOver() // what it waits for has to be read
 	b := &cl.block
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count++
 	if b.count == 1 && b.state == hasCPU {
-		cl.releaseLocked()
+		if len(waitsFor) > 0 && ctx.Done() != cl.ctx.Done() {
+			waitsFor = nil
+		}
+		cl.releaseLocked(waitsFor)
 	}
 }
 
-func (cl *call) releaseLocked() {
+func (cl *call) releaseLocked(waitsFor []ids.ObjectID) {
 	e := cl.lane.e
 	cl.block.state = released
 	e.mu.Lock()
@@ -49,7 +52,7 @@ func (cl *call) releaseLocked() {
 	if cl.lane.actor == nil { // an actor's calls can run nowhere else
 		back = cl.lane.takeQueue()
 	}
-	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back})
+	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back, WaitsFor: waitsFor})
 	if len(back) > 0 {
 		cl.lane.wentBack()
 		e.finished(len(back))
@@ -103,7 +106,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	b.state = hasCPU
 	cl.lane.goesOn()
 	if b.count > 0 { // another goroutine began to wait meanwhile
-		cl.releaseLocked()
+		cl.releaseLocked(nil)
 	}
 }
 

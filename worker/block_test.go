@@ -131,11 +131,11 @@ func TestGoroutineThatBlocksWhileAnotherResumes(t *testing.T) {
 	p := newPeer(t, Config{})
 	cl := &call{lane: newLane(p.e, 1, nil), lease: 1}
 	cl.ctx.base, cl.ctx.tc = t.Context(), &cl.tc
-	cl.Blocked()
+	cl.Blocked(t.Context(), nil)
 	back := make(chan struct{})
 	go func() { cl.Unblocked(t.Context()); close(back) }()
 	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
-	cl.Blocked() // not sent: the CPU is not back
+	cl.Blocked(t.Context(), nil) // not sent: the CPU is not back
 	p.e.Deliver([]wire.Msg{&wire.Resume{}})
 	<-back
 	await(p, "Blocked again", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Blocked](log)) == 2 })

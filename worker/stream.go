@@ -104,7 +104,7 @@ func (s *stream) room() (uint32, error) {
 		return s.items, err
 	}
 	s.mu.Unlock()
-	s.cl.Blocked() // the consumer may need the CPU
+	s.cl.Blocked(s.cl.ctx.std(), nil) // the consumer may need the CPU
 	defer s.cl.Unblocked(&s.cl.ctx)
 	for {
 		s.mu.Lock()

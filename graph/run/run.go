@@ -65,7 +65,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 		return nil, nil, errs.New(errs.CodeInvalid, "%s takes a request and a value with references, and got %d arguments", Func, len(call.Inputs))
 	}
 	if tc.Blocker != nil {
-		tc.Blocker.Blocked() // it needs no slot, and nothing is to wait behind it
+		tc.Blocker.Blocked(ctx, nil) // it needs no slot, and nothing is to wait behind it
 	}
 	w, err := parse(call.Inputs[0].Value.Data)
 	if call.Inputs[0].Release != nil {

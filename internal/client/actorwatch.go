@@ -100,7 +100,7 @@ func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 	}
 	w.c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
-		tc.Blocker.Blocked()
+		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	for {

@@ -13,8 +13,9 @@ import (
 // Blocker is told when a task's code waits. The executor installs one, so that a
 // waiting task gives its CPU back.
 type Blocker interface {
-	// Blocked says that a goroutine of the task begins to wait. It does not block.
-	Blocked()
+	// Blocked says that a goroutine of the task begins to wait: until ctx ends, or until it has all of these objects where
+	// some are named. It does not block.
+	Blocked(ctx context.Context, waitsFor []ids.ObjectID)
 	// Unblocked says that it goes on; it returns once the task may run again, or when
 	// ctx ends.
 	Unblocked(ctx context.Context)

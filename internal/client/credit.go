@@ -77,7 +77,7 @@ func (c *Client) admit(ctx context.Context, tc *TaskContext, n int64) error {
 	}
 	c.waits()
 	if tc.Blocker != nil {
-		tc.Blocker.Blocked()
+		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	for {

@@ -375,9 +375,9 @@ type recorder struct {
 	s  []string
 }
 
-func (r *recorder) add(s string)                { r.mu.Lock(); r.s = append(r.s, s); r.mu.Unlock() }
-func (r *recorder) Blocked()                    { r.add("blocked") }
-func (r *recorder) Unblocked(_ context.Context) { r.add("unblocked") }
+func (r *recorder) add(s string)                            { r.mu.Lock(); r.s = append(r.s, s); r.mu.Unlock() }
+func (r *recorder) Blocked(context.Context, []ids.ObjectID) { r.add("blocked") }
+func (r *recorder) Unblocked(_ context.Context)             { r.add("unblocked") }
 
 func TestBlockerIsToldOnlyOfRealWaits(t *testing.T) {
 	f := newFake(t, Config{})

@@ -101,7 +101,7 @@ func (c *Client) awaitItem(ctx context.Context, w *itemWait) error {
 	}
 	c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
-		tc.Blocker.Blocked()
+		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	select {

@@ -102,10 +102,24 @@ func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 		if tc.calls.Load() == 0 && c.briefly(ctx, w) {
 			return nil
 		}
-		tc.Blocker.Blocked()
+		tc.Blocker.Blocked(ctx, needs(nodes))
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	return c.park(ctx, w, nodes)
+}
+
+const tellNeeds = 8 // objects of a get that are named; a get of more is not searched for a circle
+
+// needs gives the objects that a get must have all.
+func needs(nodes []waitNode) []ids.ObjectID {
+	if len(nodes) > tellNeeds || !nodes[0].fetch { // a wait goes on when some are there
+		return nil
+	}
+	out := make([]ids.ObjectID, len(nodes))
+	for i := range nodes {
+		out[i] = nodes[i].h.id
+	}
+	return out
 }
 
 // blockedAfter is how long a task that has called nothing waits before it gives its CPU back. What

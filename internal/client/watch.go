@@ -97,7 +97,7 @@ func (w *Watcher) Wait(ctx context.Context) error {
 	}
 	w.c.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
-		tc.Blocker.Blocked()
+		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	select {

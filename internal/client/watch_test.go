@@ -61,8 +61,8 @@ func TestWhatAWatcherForgetsCanBeReleased(t *testing.T) {
 
 type countingBlocker struct{ blocked, unblocked int }
 
-func (b *countingBlocker) Blocked()                  { b.blocked++ }
-func (b *countingBlocker) Unblocked(context.Context) { b.unblocked++ }
+func (b *countingBlocker) Blocked(context.Context, []ids.ObjectID) { b.blocked++ }
+func (b *countingBlocker) Unblocked(context.Context)               { b.unblocked++ }
 
 // A reader that runs a task itself must not wait for what only it can read (Config.Waits), nor keep its CPU.
 func TestATaskThatWaitsForAWatcherSaysSo(t *testing.T) {

@@ -54,6 +54,7 @@ const (
 	CodeNodeRunning
 	CodeVersion
 	CodePython // an exception of a Python function; Error.Name has its classes
+	CodeDeadlock
 	codeEnd
 )
 
@@ -98,6 +99,7 @@ var (
 	ErrNoNode               = errors.New("no node is running there")                   // names the socket
 	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
 	ErrVersion              = errors.New("versions do not match")                      // names both; is also ErrProtocol
+	ErrDeadlock             = errors.New("waits for itself")                           // an actor's call waits for another of the same actor, which cannot begin
 	ErrPython               = errors.New("exception of a Python function")             // that a Python function raised; *PythonError has its class
 )
 
@@ -148,6 +150,7 @@ var table = [codeEnd]row{
 	CodeNodeRunning:          {sentinel: ErrNodeRunning},
 	CodeVersion:              {sentinel: ErrVersion, broader: CodeProtocol},
 	CodePython:               {sentinel: ErrPython},
+	CodeDeadlock:             {sentinel: ErrDeadlock},
 }
 
 // Error is an error as it crosses a border.

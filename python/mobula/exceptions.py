@@ -325,6 +325,13 @@ class PythonError(MobulaError):
     text = "exception of a Python function"
 
 
+class DeadlockError(MobulaError):
+    """A call of an actor waits for one of the same actor, which cannot begin before it has ended."""
+
+    code = 42
+    text = "waits for itself"
+
+
 def _all(cls: type[MobulaError]) -> list[type[MobulaError]]:
     out = [cls]
     for sub in cls.__subclasses__():

@@ -281,6 +281,7 @@ func (c *Core) blocked(cl *clientRec, m *wire.Blocked) {
 		return
 	}
 	c.move(t, task.Block)
+	c.waitsFor(t, m)
 	if t.flags&taskPinned != 0 {
 		c.idleArgs(t, true)
 	}

@@ -131,10 +131,11 @@ type extra struct {
 	peak    uint64
 	err     *errs.Error // why it was requeued last, or ended
 
-	promises []uint32 // of its spec, kept where that is paged out
-	unneeded int      // of them, given up
-	again    bool     // when it has ended it is to run once more: promises that were given up are needed
-	anew     bool     // a stream: its attempt was told to end, for another to begin
+	promises []uint32       // of its spec, kept where that is paged out
+	unneeded int            // of them, given up
+	waitsFor []ids.ObjectID // all of which its get needs, as far as it told
+	again    bool           // when it has ended it is to run once more: promises that were given up are needed
+	anew     bool           // a stream: its attempt was told to end, for another to begin
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }

@@ -3831,6 +3831,7 @@ type Blocked struct {
 	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	Returned      [][]byte               `protobuf:"bytes,3,rep,name=returned,proto3" json:"returned,omitempty"`
+	WaitsFor      [][]byte               `protobuf:"bytes,4,rep,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"` // objects: the task goes on when it has them all, and not before; empty: not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3882,6 +3883,13 @@ func (x *Blocked) GetLease() uint64 {
 func (x *Blocked) GetReturned() [][]byte {
 	if x != nil {
 		return x.Returned
+	}
+	return nil
+}
+
+func (x *Blocked) GetWaitsFor() [][]byte {
+	if x != nil {
+		return x.WaitsFor
 	}
 	return nil
 }
@@ -4640,11 +4648,12 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12)\n" +
-	"\x06result\x18\x04 \x01(\v2\x11.mobula.v1.ResultR\x06result\"O\n" +
+	"\x06result\x18\x04 \x01(\v2\x11.mobula.v1.ResultR\x06result\"l\n" +
 	"\aBlocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x1a\n" +
-	"\breturned\x18\x03 \x03(\fR\breturned\"5\n" +
+	"\breturned\x18\x03 \x03(\fR\breturned\x12\x1b\n" +
+	"\twaits_for\x18\x04 \x03(\fR\bwaitsFor\"5\n" +
 	"\tUnblocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\"t\n" +

@@ -403,6 +403,7 @@ class Blocked:
     task: bytes = b""
     lease: int = 0
     returned: list[bytes] = field(default_factory=list)
+    waits_for: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -517,7 +518,7 @@ _TYPES: dict[type[Any], str] = {
     Times: "f f f",
     Done: "y u u *Result u Error Times b",
     StreamItem: "y u u Result",
-    Blocked: "y u *y",
+    Blocked: "y u *y *y",
     Unblocked: "y u",
     Stats: "u u u b",
     Request: "u t y TraceContext",

@@ -1,0 +1,61 @@
+package mobula_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"mobula"
+)
+
+// circle is an actor whose methods wait for one another.
+type circle struct{}
+
+type circleRef = mobula.ActorRef[circle]
+
+var (
+	circles    = mobula.RegisterActor0("e2e/circle", func(context.Context) (*circle, error) { return &circle{}, nil })
+	circleEnd  = mobula.RegisterMethod0(circles, "End", func(*circle, context.Context) (int, error) { return 7, nil })
+	circleSelf = mobula.RegisterMethod1(circles, "Self", func(_ *circle, ctx context.Context, a circleRef) (int, error) {
+		return circleEnd.Go(ctx, a).Get(ctx)
+	})
+	circleSoon = mobula.RegisterMethod1(circles, "Soon", func(_ *circle, ctx context.Context, a circleRef) (int, error) {
+		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		if _, err := circleEnd.Go(ctx, a).Get(short); !errors.Is(err, mobula.ErrGetTimeout) {
+			return 0, err
+		}
+		return 1, nil
+	})
+	circleVia = mobula.RegisterMethod2(circles, "Via", func(_ *circle, ctx context.Context, a, b circleRef) (int, error) {
+		return circleSelf.Go(ctx, b, mobula.V(a)).Get(ctx) // b waits for End of a
+	})
+)
+
+// An actor that waits for itself, also by way of another, is told so; one that waits for what can go on is not.
+func TestAnActorThatWaitsForItselfIsTold(t *testing.T) {
+	both(t, func(ctx context.Context, t *testing.T) {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		make := func(opts ...mobula.ActorOption) circleRef {
+			a, err := circles.Spawn(ctx, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		a, b, wide := make(), make(), make(mobula.MaxConcurrency(2))
+		if _, err := circleSelf.Go(ctx, a, mobula.V(a)).Get(ctx); !errors.Is(err, mobula.ErrDeadlock) {
+			t.Errorf("a call that waits for its own actor: %v", err)
+		}
+		if _, err := circleVia.Go(ctx, a, mobula.V(a), mobula.V(b)).Get(ctx); !errors.Is(err, mobula.ErrDeadlock) {
+			t.Errorf("by way of another actor: %v", err)
+		}
+		get(ctx, t, circleSelf.Go(ctx, a, mobula.V(b)), 7)
+		get(ctx, t, circleSelf.Go(ctx, wide, mobula.V(wide)), 7)             // there is another place
+		get(ctx, t, circleVia.Go(ctx, wide, mobula.V(wide), mobula.V(a)), 7) // and here
+		get(ctx, t, circleSoon.Go(ctx, a, mobula.V(a)), 1)                   // it gives up by itself
+		get(ctx, t, circleEnd.Go(ctx, a), 7)
+	})
+}
