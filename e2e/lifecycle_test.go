@@ -104,3 +104,50 @@ func TestActorsAreClosedWithTheirJobAndTheirNode(t *testing.T) {
 		})
 	}
 }
+
+// A watch goes on over a kill of the node: it tells that the actor restarted or died meanwhile, and every death.
+func TestAWatchOutlivesTheNode(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	dir := t.TempDir()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	_, ctx = connect(t, ctx, p)
+	mortal, err := diaries.Spawn(ctx, mobula.V(filepath.Join(dir, "mortal")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lasting, err := diaries.Spawn(ctx, mobula.V(filepath.Join(dir, "lasting")), mobula.MaxRestarts(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lasting.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	killed := false
+	for ev, err := range mobula.Watch(ctx, mortal) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Phase == mobula.ActorAlive && !killed {
+			killed = true
+			p.kill(t)
+			mustLaunch(t, cfg)
+		}
+		if ev.Phase == mobula.ActorDead && !isErr(ev.Err, mobula.ErrActorDied) {
+			t.Errorf("it died of %v", ev.Err)
+		}
+	}
+	for ev, err := range mobula.Watch(ctx, lasting) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Phase == mobula.ActorAlive {
+			if err := lasting.Stop(ctx); err != nil {
+				t.Errorf("its stop: %v", err)
+			}
+		}
+	}
+	wrote(t, ctx, filepath.Join(dir, "lasting"), "made made closed")
+	wrote(t, ctx, filepath.Join(dir, "mortal"), "made")
+}
