@@ -343,3 +343,21 @@ def test_c13_what_a_cancelled_call_waited_for_goes_with_it(node: Any, dir: str) 
         get(call)
     del call
     until(lambda: len(objects()) == 1)  # the actor: no frame of the call holds the child
+
+
+@mobula.remote
+class Mirror:
+    def end(self) -> int:
+        return 7
+
+    def own(self, a: Any, timeout: Any = None) -> int:
+        return int(mobula.get(a.end.remote(), timeout=timeout))
+
+
+def test_an_actor_that_waits_for_itself_is_told(node: Any) -> None:
+    a, b = Mirror.remote(), Mirror.options(max_concurrency=2).remote()
+    with pytest.raises(x.DeadlockError, match="waits for itself"):
+        get(a.own.remote(a))
+    with pytest.raises(x.GetTimeoutError):
+        get(a.own.remote(a, 0.2))  # that would have ended by itself
+    assert get([a.own.remote(b), b.own.remote(b), a.end.remote()]) == [7, 7, 7]

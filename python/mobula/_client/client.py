@@ -186,6 +186,8 @@ class Client:
             if self.reader.wait(w, soon if until is None else min(soon, until), tc):
                 return True
         tc.block()
+        if w.needs:
+            tc.needs(w.needs)
         try:
             return self.reader.wait(w, until, tc)
         finally:

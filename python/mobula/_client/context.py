@@ -47,6 +47,9 @@ class TaskContext:
     def block(self) -> None:
         """It begins to wait."""
 
+    def needs(self, ids: list[bytes]) -> None:
+        """It goes on when it has all of these objects, and not before."""
+
     def unblock(self) -> None:
         """It goes on."""
 

@@ -25,6 +25,7 @@ WARN_AFTER = 60.0
 TRIP = 0.005  # the least that a get or wait waits
 FETCH_PATIENCE = 1.0  # the same for the bytes of an object that is known to be there
 FETCH_TIMEOUT = 600.0
+_NEEDS = 8  # objects of a get that the node is told of: it looks whether what makes them waits for who asks
 _WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
 
 
@@ -164,6 +165,8 @@ class Getter:
     def _patient(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], linked: list[Handle]) -> bool:
         """Waits, and says so in the log when it takes long."""
         begun = now = time.monotonic()
+        if until is None and w.strict and len(linked) <= _NEEDS:
+            w.needs = [h.id for h in linked]
         while True:
             warn = now + WARN_AFTER
             if self._client.wait(w, warn if until is None else min(until, warn), tc):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Waiter:
     """A thread that waits for a number of answers."""
 
-    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "_lock")
+    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "needs", "_lock")
 
     def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
         self.left = left
@@ -23,6 +23,7 @@ class Waiter:
         self.pins: list[Pin] = []
         self.slot: Any = None
         self.failed: Optional[Answer] = None  # the error that ended it
+        self.needs: list[bytes] = []  # all that it waits for without end; empty: not said
         self._lock: Optional[threading.Lock] = None
 
     def lock(self) -> threading.Lock:

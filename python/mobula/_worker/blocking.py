@@ -29,6 +29,16 @@ class Blocking:
             self._release(call)
         self._client.flush()
 
+    def needs(self, call: Call, ids: list[bytes]) -> None:
+        """An actor's call waits for all of these objects, and nothing but their coming ends that: the node looks for a circle."""
+        if not call.actor:
+            return
+        with self._client.lock:
+            if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
+                return  # what another thread of it does may end the wait
+            self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, [], ids)))
+        self._client.flush()
+
     def _release(self, call: Call) -> None:
         """Gives the CPU back. The client's lock is held."""
         self._executor.send_back(self._lane.block(call.work), call.work)

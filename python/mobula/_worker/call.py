@@ -52,6 +52,9 @@ class Call(TaskContext):
     def block(self) -> None:
         self.executor.blocking.block(self)
 
+    def needs(self, ids: list[bytes]) -> None:
+        self.executor.blocking.needs(self, ids)
+
     def unblock(self) -> None:
         self.executor.blocking.unblock(self)
 
