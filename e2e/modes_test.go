@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("MOBULA_WORKER_ID") == "" && (nodeMain() || driverMain() || strangerMain()) {
+	if os.Getenv("MOBULA_WORKER_ID") == "" && (nodeMain() || driverMain() || bankMain() || strangerMain()) {
 		return
 	}
 	mobulatest.Main(m)

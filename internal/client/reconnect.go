@@ -94,7 +94,7 @@ func (c *Client) replayLocked() {
 	again := c.out.unacked.list()
 	later := c.out.later
 	c.out.later = nil
-	for _, batch := range [][]wire.Msg{again, later} {
+	for _, batch := range [][]wire.Msg{again, later, c.getsLocked()} {
 		if len(batch) == 0 {
 			continue
 		}
@@ -107,6 +107,21 @@ func (c *Client) replayLocked() {
 	}
 	c.stopAgainLocked()
 	c.requests.each(func(q *request) { _ = c.writeLocked([]wire.Msg{q.m}) })
+}
+
+// getsLocked asks again for what somebody waits for, behind the submits: an owner that has lost those could not take
+// the question before.
+func (c *Client) getsLocked() []wire.Msg {
+	var out []wire.Msg
+	c.table.each(func(_ *shard, h *Handle) {
+		if h.flags&asked != 0 {
+			out = append(out, &wire.Get{ID: h.id})
+		}
+		if h.flags&fetching != 0 {
+			out = append(out, &wire.Get{ID: h.id, Fetch: true})
+		}
+	})
+	return out
 }
 
 // The replay queue: the submits, inline puts and seals that were sent last. The protocol

@@ -139,7 +139,8 @@ func (n *Node) recall(o *ownerActor) {
 		if ok && f.alive() {
 			pidfd.Await(n.life, int(f.PID), returnGrace)
 		}
-		if n.life.Err() == nil {
+		if n.life.Err() == nil && o.waits.Load() {
+			o.orphan.Store(true)
 			o.resume()
 		}
 	})

@@ -28,7 +28,8 @@ type ownerActor struct {
 	ref *actors.Ref[owner.Event]
 	log *oplog.Log
 
-	waits atomic.Bool // of a job of before the node's restart: until its driver is back
+	waits  atomic.Bool // of a job of before the node's restart: until its driver is back
+	orphan atomic.Bool // of such a job: it went on without its driver
 
 	// Of the actor's goroutine.
 	dirty  []*session

@@ -52,7 +52,7 @@ func (s *server) close() {
 
 // handshake lets a client in. It runs on the connection's goroutine.
 func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
-	if n.life.Err() != nil {
+	if n.closing.Load() || n.life.Err() != nil {
 		return nil, errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)
 	}
 	switch h.Role {
@@ -114,8 +114,12 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 	if h.Job == 0 || h.Client == 0 {
 		return nil, nil
 	}
-	if n.jobs.get(h.Job) == nil {
+	o := n.jobs.get(h.Job)
+	if o == nil {
 		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more%s", h.Job, n.cfg.Name, n.whyCut(h.Job))
+	}
+	if o.orphan.Load() { // what it waits for was given up
+		return nil, errs.New(errs.CodeOwnerDied, "job %v went on without its driver when node %s started again; connect anew", h.Job, n.cfg.Name)
 	}
 	if !tokenMatches(n.token(h.Job, h.Client), h.Token) {
 		return nil, errs.New(errs.CodePermission, "client %v does not own job %v", h.Client, h.Job)
