@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -99,7 +100,7 @@ func TestFaultSpillDirectoryGone(t *testing.T) {
 		"the user's": func() error { return vanish(root) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{root}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{root}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 				h := hoard(t, ctx, 128)
 				if err := gone(); err != nil {
 					t.Fatal(err)
@@ -174,7 +175,7 @@ func TestFaultSpillDirectoryFull(t *testing.T) {
 		return
 	}
 	dir := tmpfs(t, "24m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, n *node.Node) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		h, full := untilFull(t, ctx, 128)
 		wantErr(t, "a full disk", full, mobula.ErrOutOfDisk, dir)
 		if n := len(h.refs) * hoardEach / mib; n < 24 || n > 40 {
@@ -213,7 +214,7 @@ func TestFaultSpillDirectoryReadOnly(t *testing.T) {
 		return
 	}
 	dir := tmpfs(t, "128m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		h := hoard(t, ctx, 64)
 		eventually(t, ctx, "the disk is read-only", func() bool {
 			err := remount(t, dir, unix.MS_RDONLY)
@@ -233,6 +234,13 @@ func TestFaultSpillDirectoryReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, ctx, "it is used again", func() bool { return h.check(t, ctx) == seen{} && more.check(t, ctx) == seen{} })
+		eventually(t, ctx, "it is written again", func() bool { // a target that has failed is tried after a pause
+			ref, err := mobula.Put(ctx, array(hoardEach, 0))
+			if err == nil {
+				ref.Release()
+			}
+			return err == nil
+		})
 		again := hoard(t, ctx, 64)
 		again.whole(t, ctx)
 		h.release()

@@ -225,6 +225,9 @@ func (c *Core) dropSet(s *argSet) {
 		c.argsFull = false
 		return
 	}
+	if s.answered {
+		c.letGo()
+	}
 	c.dismiss(s)
 	s.objs = nil
 }

@@ -30,6 +30,9 @@ type Config struct {
 	// Stall is how long the head of the queue waits without any progress before the escape, where
 	// it is not plain that nobody can help. Default 1 s.
 	Stall time.Duration
+	// Patience is how long is waited, while the spill directories are full, for others to let go of anything, before
+	// what has no room ends with an error; ten times as long while tasks that go on hold arguments. Default 30 s.
+	Patience time.Duration
 	// ReserveStep is the most that is reserved at a time beyond what is needed; a small store reserves
 	// a sixteenth of what it has, at least an eighth of the step. Default 64 MiB.
 	ReserveStep uint64
@@ -57,7 +60,7 @@ type Config struct {
 func DefaultConfig(limit uint64) Config {
 	return Config{
 		Limit: limit, SpillThreshold: 0.8, MinSpillBytes: 100 << 20, MaxFused: 2000, MaxSpills: 4, MaxRestores: 4,
-		ArgsFraction: 0.7, FallbackBytes: limit, Stall: time.Second, ReserveStep: 64 << 20, ColdFrom: 64 << 20, WarmBytes: 16 << 20,
+		ArgsFraction: 0.7, FallbackBytes: limit, Stall: time.Second, Patience: 30 * time.Second, ReserveStep: 64 << 20, ColdFrom: 64 << 20, WarmBytes: 16 << 20,
 		WarmIdle: 10 * time.Second, CollectThreshold: 0.7, CollectEvery: 30 * time.Second, CollectWait: 20 * time.Millisecond,
 		LogEvery: 10 * time.Second, RetrySpill: 100 * time.Millisecond,
 	}
@@ -78,6 +81,6 @@ func (c Config) Validate() error {
 	bad(c.MaxFused > 0, "%d fused objects, want at least 1", c.MaxFused)
 	bad(c.MaxSpills > 0 && c.MaxRestores > 0, "%d spills and %d restores at a time, want at least 1", c.MaxSpills, c.MaxRestores)
 	bad(c.ReserveStep >= 4096 && c.ReserveStep%4096 == 0, "reserve step of %d bytes, want whole pages", c.ReserveStep)
-	bad(c.Stall > 0 && c.WarmIdle > 0 && c.RetrySpill > 0 && c.LogEvery > 0 && c.CollectEvery > 0, "a duration is not positive")
+	bad(c.Stall > 0 && c.Patience > 0 && c.WarmIdle > 0 && c.RetrySpill > 0 && c.LogEvery > 0 && c.CollectEvery > 0, "a duration is not positive")
 	return errors.Join(es...)
 }

@@ -71,6 +71,7 @@ type Core struct {
 	coldErr   error
 	disk      diskState
 	stall     stallState
+	drain     drainState
 	lastHope  lastHope
 	logged    map[string]int64
 	counts    Counters

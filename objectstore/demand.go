@@ -28,17 +28,18 @@ const (
 
 // demand asks for memory: a create, a restore or a pack.
 type demand struct {
-	lane   lane
-	stage  stage
-	ticket uint64 // order of arrival
-	need   uint64 // bytes
-	since  int64  // when it was found to be stuck at the head of its lane; 0: it is not
-	block  alloc.Block
-	file   uint32
-	path   string
-	exact  bool // its reservation was tried again without the step
-	cold   bool // its writer will bring the memory
-	short  bool // its reservation failed, and it waited for what is backed already
+	lane    lane
+	stage   stage
+	ticket  uint64 // order of arrival
+	need    uint64 // bytes
+	since   int64  // when it was found to be stuck at the head of its lane; 0: it is not
+	block   alloc.Block
+	file    uint32
+	path    string
+	exact   bool // its reservation was tried again without the step
+	cold    bool // its writer will bring the memory
+	yielded bool // its task was asked for its CPU
+	short   bool // its reservation failed, and it waited for what is backed already
 
 	// A create.
 	client    ids.ClientID

@@ -18,7 +18,9 @@
 // cold objects are spilled, in files of many. When everything is pinned the head waits
 // for whoever holds pins, unless each of them waits itself: then, or after Stall without
 // progress, it is served from a file outside the segment, counted against
-// FallbackBytes. So a create that fits the limit is granted in the end, or ends with an
+// FallbackBytes. While every spill directory is full, room comes only from what others let go of (drain.go): what
+// gets and arguments need is read first, creates wait, and after Patience in which nothing was let go they
+// end with an error. So a create that fits the limit is granted in the end, or ends with an
 // error that names what was asked, held, pinned and free.
 //
 // # What blocks

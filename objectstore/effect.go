@@ -62,6 +62,7 @@ type Punch struct{ Ranges []alloc.Range }
 type CreateFallback struct {
 	Job  uint64
 	Size uint64
+	Last bool // it may use the part of a disk that spilling leaves free
 }
 
 // DropFile closes and removes a fallback file.

@@ -129,7 +129,7 @@ func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
 
 // fallback makes a file outside the segment, away from the actor.
 func (s *Store) fallback(e CreateFallback) Event {
-	f, path, err := s.o.Spiller.Fallback(e.Size)
+	f, path, err := s.o.Spiller.Fallback(e.Size, e.Last)
 	if err != nil {
 		return FallbackDone{Job: e.Job, Err: err}
 	}

@@ -29,7 +29,7 @@ func (c *Core) escape(d *demand) bool {
 		return false
 	}
 	if err := c.noEscape(d); err != nil {
-		if c.hope(d, err) {
+		if c.patient(d) || c.hope(d, err) {
 			return false
 		}
 		c.queues[d.lane].pop()
@@ -52,10 +52,13 @@ func (c *Core) noEscape(d *demand) *errs.Error {
 	switch {
 	case short:
 		return c.unavailable(d)
-	case c.disk.err != nil && c.cold.n > 0:
+	case c.disk.err != nil && c.cold.n > 0 && !c.drains(d):
 		return errs.New(errs.CodeOutOfDisk, "%v: %s: free space in the spill directories or add one", c.disk.err, c.figures(d.need))
 	case c.fallbackBytes+d.need > c.cfg.FallbackBytes:
 		return errs.New(errs.CodeStoreFull, "everything is pinned: %s: close views, raise the store's limit or its disk budget", c.figures(d.need))
+	case c.drain.fileErr != nil && c.now < c.drain.fileAt:
+		c.wakeAt(c.drain.fileAt)
+		return c.noFileError(d)
 	}
 	return nil
 }
@@ -170,7 +173,7 @@ func (c *Core) fallback(d *demand) {
 	d.stage, d.block = stageFallback, alloc.Block{}
 	c.fallbacks++
 	c.fallbackBytes += d.need
-	c.emit(CreateFallback{Job: c.newJob(d), Size: max(d.need, 1)})
+	c.emit(CreateFallback{Job: c.newJob(d), Size: max(d.need, 1), Last: c.drains(d)})
 }
 
 // step is what is reserved at a time, ahead of what is needed: a part of what the store has, so that a

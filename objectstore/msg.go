@@ -133,6 +133,10 @@ type ArgsWait struct {
 	Attempt uint32
 }
 
+// CreateWaits says that a create of a running task waits, as the spill directories are full: others are to run in its place, since they may
+// let go of objects.
+type CreateWaits struct{ Task ids.TaskID }
+
 // Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the
 // object was never sealed. The store has forgotten it. Task and Client say which request failed (either may be zero).
 type Lost struct {

@@ -92,6 +92,7 @@ func (c *Core) destroy(o *object) {
 		}
 	}
 	delete(c.held, o)
+	c.letGo()
 	c.clearSlot(o.slot)
 	if o.spilled {
 		c.emit(SpillRemove{locs(o.loc)})

@@ -188,11 +188,11 @@ func (c *Core) fallbackDone(e FallbackDone) {
 			c.emit(DropFile{e.File, e.Path})
 		}
 		if !d.cancelled {
-			c.log("no fallback file could be made", e.Err)
-			c.giveUp(d, errs.New(errs.CodeOutOfDisk, "no file outside the store can be made: %v: %s", e.Err, c.figures(d.need)))
+			c.noFile(d, e.Err)
 		}
 		return
 	}
+	c.drain.fileErr = nil
 	c.counts.Fallbacks++
 	c.log("an object is served from a file outside the store: nothing in it can be unpinned", nil)
 	d.block, d.file, d.path = alloc.Block{}, e.File, e.Path

@@ -29,6 +29,13 @@ func (c *Core) pump() {
 func (c *Core) senior() *demand {
 	var best *demand
 	var at uint64
+	if c.diskFull() && c.canRestore() {
+		for _, l := range []lane{laneGet, laneArgs} {
+			if d := c.queues[l].peek(l); d != nil {
+				return d
+			}
+		}
+	}
 	for l := range lanes {
 		d := c.queues[l].peek(l)
 		if d == nil || (d.o != nil && !c.canRestore()) || (l == laneCreate && c.reservingCreates > 0) {
@@ -49,6 +56,7 @@ func (c *Core) senior() *demand {
 func (c *Core) serve() bool {
 	d := c.senior()
 	if d == nil {
+		c.nobodyWaits()
 		return false
 	}
 	if c.place(d) {
@@ -64,6 +72,12 @@ func (c *Core) serve() bool {
 	}
 	if coming {
 		return false
+	}
+	if c.diskFull() {
+		if h := c.nextHolder(); h != nil && h != d && c.reservingCreates == 0 && c.place(h) {
+			return true
+		}
+		return c.escape(d)
 	}
 	// Everything is pinned. What others ask may still fit where this does not.
 	if d.lane == laneCreate {
@@ -85,7 +99,8 @@ func (c *Core) place(d *demand) bool {
 	if !ok {
 		return false
 	}
-	c.queues[d.lane].pop()
+	c.dequeue(d)
+	c.letGo()
 	d.block, d.since, d.cold = b, 0, false
 	c.stall.stuck = false
 	if rs := c.alloc.Unbacked(b); len(rs) > 0 {
@@ -96,6 +111,13 @@ func (c *Core) place(d *demand) bool {
 	}
 	c.placed(d)
 	return true
+}
+
+// dequeue takes a demand off its queue; one that is not the head stays there until it is, and is passed over.
+func (c *Core) dequeue(d *demand) {
+	if c.queues[d.lane].peek(d.lane) == d {
+		c.queues[d.lane].pop()
+	}
 }
 
 // placed goes on with a demand that has its room.
@@ -235,7 +257,8 @@ func (c *Core) spillDone(e SpillDone) {
 		c.spillFailed(j, e.Err)
 		return
 	}
-	c.disk = diskState{}
+	c.disk, c.drain.fileErr = diskState{}, nil
+	c.letGo()
 	c.counts.Spills++
 	for i, o := range j.objs {
 		o.spilling = false

@@ -25,7 +25,7 @@ type Spiller interface {
 	Write(items []spill.Item, done func([]spill.Location, error))
 	Read(loc spill.Location, dst []byte, done func(error))
 	Remove(locs []spill.Location)
-	Fallback(size uint64) (*os.File, string, error)
+	Fallback(size uint64, last bool) (*os.File, string, error)
 	Reopen(path string) (*os.File, uint64, error)
 	Release(path string)
 	Recover(live []spill.Location)
@@ -41,7 +41,7 @@ type Options struct {
 	// ToClient sends a message to a client, in order. f is not nil with wire.MapFile: the
 	// descriptor to send along, which stays the store's. It must not block.
 	ToClient func(c ids.ClientID, m wire.Msg, f *os.File)
-	// ToOwner sends ArgsPinned, ArgsWait, Lost, Packed or Inventory to a job's owner, in order.
+	// ToOwner sends ArgsPinned, ArgsWait, CreateWaits, Lost, Packed or Inventory to a job's owner, in order.
 	// It must not block.
 	ToOwner func(job ids.JobID, m any)
 	Logger  *slog.Logger  // nil: silent

@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+	"time"
 
 	"mobula/internal/ids"
 	"mobula/objectstore/index"
@@ -34,6 +35,7 @@ type world struct {
 	files   map[uint32]string
 	jobs    []job // answers that are due
 	failing bool  // spill writes and fallback files
+	noSpill bool  // spill writes only
 	noMem   bool  // reservations
 	broken  error // of reads
 	shaky   bool  // reads of a file fail up to the last try, for no lasting reason
@@ -54,6 +56,7 @@ type world struct {
 	packed   map[ids.ObjectID]bool
 	invent   []Inventory
 	collects int
+	yields   []ids.TaskID
 	resyncs  []ids.ClientID
 	logs     []string
 	mapped   map[uint64]bool // client<<32|file: announced
@@ -91,6 +94,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 func testConfig(limit uint64) Config {
 	cfg := DefaultConfig(limit)
 	cfg.ReserveStep = 1 << 20
+	cfg.Patience = 2 * time.Second
 	cfg.WarmBytes = 64 << 10
 	return cfg
 }
@@ -322,13 +326,15 @@ func (w *world) toOwner(e ToOwner) {
 	case Inventory:
 		w.invent = append(w.invent, m)
 	case ArgsWait:
+	case CreateWaits:
+		w.yields = append(w.yields, m.Task)
 	default:
 		w.t.Fatalf("unexpected %T for the owner of job %v", m, e.Job)
 	}
 }
 
 func (w *world) spillWrite(e SpillWrite) {
-	if w.failing {
+	if w.failing || w.noSpill {
 		w.step(SpillDone{Job: e.Job, Err: errors.New("disk full")})
 		return
 	}

@@ -35,14 +35,15 @@ type Config struct {
 	MemoryLimit uint64
 	Resources   map[string]int64 // custom, in thousandths
 
-	StoreBytes     uint64   // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
-	StoreDir       string   // of a kept node's segment; default /dev/shm
-	SpillURLs      []string // default: a directory under Dir
-	SpillThreshold float64  // of StoreBytes; default 0.8, as Ray's object_spilling_threshold
-	ArgsFraction   float64  // of StoreBytes that running tasks' arguments may take; default 0.7, as Ray's
-	DiskBudget     uint64   // bytes of the escape files; default: the store's size
-	InlineMax      int      // bytes of a value that travels inside messages; default 100 KiB
-	InlineFraction float64  // of StoreBytes for inline values and task records; default 0.1
+	StoreBytes     uint64        // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
+	StoreDir       string        // of a kept node's segment; default /dev/shm
+	SpillURLs      []string      // default: a directory under Dir
+	SpillThreshold float64       // of StoreBytes; default 0.8, as Ray's object_spilling_threshold
+	ArgsFraction   float64       // of StoreBytes that running tasks' arguments may take; default 0.7, as Ray's
+	StorePatience  time.Duration // how long creates wait while the spill directories are full and nothing is let go; default 30 s
+	DiskBudget     uint64        // bytes of the escape files; default: the store's size
+	InlineMax      int           // bytes of a value that travels inside messages; default 100 KiB
+	InlineFraction float64       // of StoreBytes for inline values and task records; default 0.1
 
 	Processes       bool     // tasks and actors run in worker processes, not in goroutines of this one
 	Executable      string   // of a worker; default: this program
@@ -79,6 +80,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.StoreDir, "/dev/shm")
 	def(&c.SpillThreshold, 0.8)
 	def(&c.ArgsFraction, 0.7)
+	def(&c.StorePatience, 30*time.Second)
 	def(&c.DiskBudget, c.StoreBytes)
 	def(&c.InlineMax, wire.InlineMax)
 	def(&c.InlineFraction, 0.1)

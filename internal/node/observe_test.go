@@ -160,7 +160,7 @@ func (f fakeSpiller) Write(items []spill.Item, done func([]spill.Location, error
 }
 func (f fakeSpiller) Read(_ spill.Location, _ []byte, done func(error)) { done(f.err) }
 func (fakeSpiller) Remove([]spill.Location)                             {}
-func (fakeSpiller) Fallback(uint64) (*os.File, string, error)           { return nil, "", nil }
+func (fakeSpiller) Fallback(uint64, bool) (*os.File, string, error)     { return nil, "", nil }
 func (fakeSpiller) Reopen(string) (*os.File, uint64, error)             { return nil, 0, nil }
 func (fakeSpiller) Release(string)                                      {}
 func (fakeSpiller) Recover([]spill.Location)                            {}

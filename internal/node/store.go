@@ -40,6 +40,7 @@ func (n *Node) startStore() error {
 	}
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
+	cfg.Patience = n.cfg.StorePatience
 	n.store, err = objectstore.Open(sup, objectstore.Options{
 		Config: cfg, Memory: n.shm, Spiller: n.seen(n.spiller),
 		ToClient: n.fromStore,

@@ -39,6 +39,7 @@ type core struct {
 	capAt    int64  // when it was asked
 	capOK    bool   // and nothing was deleted since
 	since    uint64 // bytes of writes started since
+	largest  uint64 // object that was to be written
 	nothing  int64  // until then nothing fits: the medium said so, whatever its capacity
 
 	out []effect
@@ -225,6 +226,7 @@ func (c *core) pump(now int64) {
 			return
 		}
 		head := c.queue[write].peek()
+		c.largest = max(c.largest, head.largest)
 		if !c.fits(head.size) {
 			if c.deleting() {
 				return // room is being made
@@ -279,7 +281,12 @@ func (c *core) ask(now int64, write bool) {
 	c.out = append(c.out, probe{write})
 }
 
-func (c *core) limit() uint64 { return uint64(c.cfg.CapacityThreshold * float64(c.capacity.Total)) }
+// limit is how much of the medium spilling uses: what is spilled can be read back into mapped files only while a disk has room for
+// two of the largest objects.
+func (c *core) limit() uint64 {
+	total := c.capacity.Total
+	return min(uint64(c.cfg.CapacityThreshold*float64(total)), total-min(2*c.largest, total/4))
+}
 
 func (c *core) fits(size uint64) bool {
 	return c.capacity.Total == 0 || c.capacity.Used+c.since+size <= c.limit()

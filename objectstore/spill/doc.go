@@ -24,7 +24,7 @@
 // # When things fail
 //
 // A write that fails goes to the next target; after the last one it is errs.ErrOutOfDisk, with each target's reason, at
-// once. A full target (CapacityThreshold, asked at most every CapacityInterval, or the medium's own word) takes what
+// once. A full target (CapacityThreshold, or less than two of the largest objects left, asked at most every CapacityInterval, or the medium's own word) takes what
 // fits, waits for deletions under way, and is looked at again every ProbeAfter. A failing one is left alone for ProbeAfter, doubling, and
 // comes back when a small file can be made. Reads are tried whatever the health. I/O that does not return within 1.25 to 2.5 times
 // IOTimeout is given up: a write goes elsewhere, a read keeps waiting, as it may still write into its memory, and

@@ -18,12 +18,13 @@ const (
 
 // request is a job as the core sees it: numbers only.
 type request struct {
-	id   uint64
-	kind kind
-	size uint64 // bytes of the file, for a write; of the object, for a read
-	file uint64 // for a read: where the object lies
-	off  uint64
-	at   int64 // the core's own: when it was queued, then when it was started
+	id      uint64
+	kind    kind
+	size    uint64 // bytes of the file, for a write; of the object, for a read
+	largest uint64 // for a write: bytes of the largest object
+	file    uint64 // for a read: where the object lies
+	off     uint64
+	at      int64 // the core's own: when it was queued, then when it was started
 }
 
 // Health of a target, as its writes show it. Reads are always tried.

@@ -38,7 +38,11 @@ func (j *job) request() request {
 	if j.kind == read {
 		return request{id: j.id, kind: read, size: j.loc.Size, file: j.loc.File, off: j.loc.Off}
 	}
-	return request{id: j.id, kind: j.kind, size: j.size}
+	r := request{id: j.id, kind: j.kind, size: j.size}
+	for i := range j.items {
+		r.largest = max(r.largest, uint64(len(j.items[i].Data)))
+	}
+	return r
 }
 
 // group is one call of Write.

@@ -16,9 +16,9 @@ type mappedFile struct {
 }
 
 // Fallback makes a file of size bytes, every block reserved, in the local target with the most room, to be mapped in
-// place of segment memory. It returns the file, open for reading and writing, and its path. It
+// place of segment memory; with last it may use what CapacityThreshold leaves free. It returns the file, open for reading and writing, and its path. It
 // blocks for two system calls. The error matches errs.ErrOutOfDisk.
-func (s *Spiller) Fallback(size uint64) (*os.File, string, error) {
+func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 	var best storage.Local
 	var at uint16
 	var room uint64
@@ -34,6 +34,9 @@ func (s *Spiller) Fallback(size uint64) (*os.File, string, error) {
 			continue
 		}
 		limit := uint64(s.cfg.CapacityThreshold * float64(c.Total))
+		if last {
+			limit = c.Total
+		}
 		if free := limit - min(limit, c.Used); free >= size && (best == nil || free > room) {
 			best, at, room = local, t.n, free
 		} else if best == nil {

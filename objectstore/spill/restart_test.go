@@ -74,7 +74,7 @@ func TestRecoverKeepsWhatIsLiveAndDeletesTheRest(t *testing.T) {
 	s := open(t, func(c *Config) { c.Dir = dir })
 	all := items(10, 600_000) // five files of two
 	locs := mustWrite(t, s, all)
-	_, path, err := s.Fallback(4096)
+	_, path, err := s.Fallback(4096, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func killed(dir string) error {
 		Mapped []string
 	}
 	for range 2 {
-		_, path, err := s.Fallback(8192)
+		_, path, err := s.Fallback(8192, false)
 		if err != nil {
 			return err
 		}

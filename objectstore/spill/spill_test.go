@@ -288,7 +288,7 @@ func TestValidateReportsEverything(t *testing.T) {
 func TestMappedFiles(t *testing.T) {
 	dir := diskDir(t)
 	s := open(t, func(c *Config) { c.Dir = dir })
-	f, path, err := s.Fallback(1 << 20)
+	f, path, err := s.Fallback(1<<20, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestMappedFiles(t *testing.T) {
 	if st := s.Stats(); st.MappedFiles != 0 || st.MappedBytes != 0 {
 		t.Errorf("stats after release: %+v", st)
 	}
-	if _, _, err := s.Fallback(1 << 60); !errors.Is(err, errs.ErrOutOfDisk) {
+	if _, _, err := s.Fallback(1<<60, false); !errors.Is(err, errs.ErrOutOfDisk) {
 		t.Errorf("a mapped file larger than any disk: %v", err)
 	}
 }

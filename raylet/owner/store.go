@@ -4,8 +4,10 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -17,6 +19,8 @@ func (c *Core) fromStore(m any) {
 		c.argsWait(m)
 	case objectstore.ArgsRefused:
 		c.argsRefused(m)
+	case objectstore.CreateWaits:
+		c.createWaits(m)
 	case objectstore.Lost:
 		c.lost(m)
 	case objectstore.Packed:
@@ -24,6 +28,18 @@ func (c *Core) fromStore(m any) {
 	case objectstore.Inventory:
 		c.inventory(m)
 	}
+}
+
+// createWaits gives the CPU of a task to others: its create waits until they let go of what fills the disk. The task goes on when the store
+// has room, and its lease is closed when it has ended.
+func (c *Core) createWaits(m objectstore.CreateWaits) {
+	t := c.tasks.task(m.Task)
+	if t == nil || t.lease == nil || t.state != task.Running || t.lease.actor != nil || !c.moveLease(t.lease, lease.Block) {
+		return
+	}
+	c.move(t, task.Block)
+	c.giveBackFetching(t.lease)
+	c.toSched(sched.BlockCPU{Lease: t.lease.id})
 }
 
 // lost says that the store has no copy of an object. It is made again, or an error stands

@@ -65,7 +65,7 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 	if targets[0] != 6 || targets[1] != 6 {
 		t.Errorf("12 objects of one size are spread %v", targets)
 	}
-	if _, _, err := s.Fallback(4096); err != nil {
+	if _, _, err := s.Fallback(4096, false); err != nil {
 		t.Errorf("a mapped file beside a bucket: %v", err)
 	}
 	if err := s.Close(ctx); err != nil {
