@@ -74,7 +74,7 @@ class ObjectRef(Generic[T]):
         return self._h.id, _value.TAG_REF
 
     def __reduce__(self) -> Any:
-        _value.found(self._h.id)
+        _value.found(self)
         return restore_ref, (self._h.id,)
 
     def __await__(self) -> Generator[Any, None, T]:

@@ -25,7 +25,7 @@ import io
 import pickle
 import struct
 import threading
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 import cbor2
 import cloudpickle
@@ -67,7 +67,7 @@ META_KWARGS = header(TEXT, name="kwargs")
 class Encoded:
     """A value ready to be sent or written: data if it is small, else the parts and where they go."""
 
-    __slots__ = ("meta", "data", "size", "parts", "refs")
+    __slots__ = ("meta", "data", "size", "parts", "refs", "held")
 
     def __init__(self, meta: bytes, data: Optional[bytes], size: int, parts: list[tuple[int, Any]], refs: list[bytes]) -> None:
         self.meta = meta
@@ -75,6 +75,7 @@ class Encoded:
         self.size = size
         self.parts = parts
         self.refs = refs
+        self.held: Sequence[Any] = ()  # the references: until the owner has been told of the value nothing else may hold one
 
 
 _NO_PARTS: list[tuple[int, Any]] = []
@@ -82,16 +83,16 @@ _NO_REFS: list[bytes] = []
 
 
 class _Local(threading.local):
-    refs: Optional[list[bytes]] = None  # where references found while pickling go
+    refs: Optional[list[Any]] = None  # where references found while pickling go
 
 
 local = _Local()
 
 
-def found(id: bytes) -> None:
+def found(ref: Any) -> None:
     """A reference is being pickled."""
     if local.refs is not None:
-        local.refs.append(id)
+        local.refs.append(ref)
 
 
 # ---- encoding
@@ -210,15 +211,22 @@ def _class_name(cls: type[Any]) -> str:
 
 def _pickled(x: Any, inline: int) -> Encoded:
     before = local.refs
-    refs: list[bytes] = []
+    held: list[Any] = []
     buffers: list[pickle.PickleBuffer] = []
-    local.refs = refs
+    local.refs = held
     try:
-        data = _dumps(x, buffers, refs)
+        data = _dumps(x, buffers, held)
     finally:
         local.refs = before
-    if not refs:
-        refs = _NO_REFS
+    e = _laid_out(x, data, buffers, inline)
+    if held:
+        e.refs, e.held = [r._h.id for r in held], held
+    return e
+
+
+def _laid_out(x: Any, data: bytes, buffers: list[pickle.PickleBuffer], inline: int) -> Encoded:
+    """A pickle and its buffers."""
+    refs = _NO_REFS
     if not buffers:
         n = len(data)
         meta = _pickle_meta(type(x))
@@ -250,7 +258,7 @@ def _pickled(x: Any, inline: int) -> Encoded:
     return Encoded(meta, bytes(out), at, _NO_PARTS, refs)
 
 
-def _dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[bytes]) -> bytes:
+def _dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any]) -> bytes:
     """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere.
 
     Without a list for buffers they are in the pickle.

@@ -162,7 +162,7 @@ class ActorHandle:
         return hash(self._h.id)
 
     def __reduce__(self) -> Any:
-        _value.found(self._h.id)
+        _value.found(self)
         return restore_actor, (self._h.id, self._name, self._sha, self._methods)
 
 

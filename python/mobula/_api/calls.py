@@ -36,6 +36,11 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             cost += 64
             continue
         e = encode(x, inline)
+        if e.held:  # one that pickling made is nowhere else
+            with c.lock:
+                for ref in e.held:
+                    ref._h.refs += 1
+                    large.append(ref._h)
         if e.data is None:
             task = tc.task if tc is not c.root else b""
             h = c.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)

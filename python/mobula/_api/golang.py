@@ -141,7 +141,7 @@ class GoActorHandle(ActorHandle):
         return f"GoActorHandle({self._name}, {self._id().hex()})"
 
     def __reduce__(self) -> Any:
-        _value.found(self._h.id)
+        _value.found(self)
         return _restore, (self._h.id, self._name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import weakref
 from typing import Any, Optional
 
 from .. import _value
@@ -16,7 +16,7 @@ from ..exceptions import MobulaError, ProtocolError
 class Hold:
     """An argument's bytes: the node has them pinned while the task runs. What outlives it takes a pin of its own."""
 
-    __slots__ = ("reading", "ref")
+    __slots__ = ("reading", "ref", "__weakref__")
 
     def __init__(self) -> None:
         self.reading: Any = None
@@ -57,9 +57,14 @@ def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:
 
 
 def keep(client: Client, holds: Holds) -> None:
-    """Takes pins for what outlives its task, before the task's report gives the node's up."""
-    for a, hold in holds:
-        if sys.getrefcount(hold) > 3:  # more than the list, this name and the call
+    """Takes pins for what outlives its task, before the task's report gives the node's up. holds is empty then: what is still
+    there without it outlives the task, whatever an interpreter counts."""
+    while holds:
+        a, held = holds.pop()
+        seen = weakref.ref(held)
+        del held
+        hold = seen()
+        if hold is not None:
             ref: ObjectRef[Any] = ObjectRef(client.bind(a.ref))
             try:
                 _, hold.reading = client.fetch_one(ref._h, None, None)

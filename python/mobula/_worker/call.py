@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from .. import _ids
 from .._client import TaskContext
@@ -32,6 +32,7 @@ class Call(TaskContext):
     items = 0  # of a stream, that were sent
     future: Any = None  # of a coroutine
     started = 0
+    held: Sequence[Any] = ()  # the references in what it gave that pickling has found, or made
     keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
 
     def __init__(self, executor: "Executor", work: Work) -> None:

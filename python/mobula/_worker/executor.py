@@ -236,7 +236,7 @@ class Executor:
                 self.client.out.append(message)
             self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
             self.pending -= 1
-        call.keep = None
+        call.keep, call.held = None, ()
 
     def abandon(self, call: Call, why: MobulaError) -> None:
         """Reports a call that is left to itself; it still counts as pending until it ends."""

@@ -21,6 +21,8 @@ def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> byte
     client, work = call.client, call.work
     func, inline = work.options.func, min(client.inline, room)
     e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
+    if e.held:
+        call.held = [*call.held, *e.held]
     if e.data is not None:
         return hot.result_inline(e.meta, e.data, e.refs)
     # A coroutine that has returned has done its work: it is not cancelled any more while it waits for room.

@@ -64,13 +64,13 @@ class Writer:
         if plain is not None:
             return plain, []
         buffers: list[int] = []
-        refs: list[bytes] = []
-        before, _value.local.refs = _value.local.refs, refs
+        found: list[Any] = []
+        before, _value.local.refs = _value.local.refs, found
         try:
-            data = self._dump((nodes, keys, literals, indices), buffers, refs)
+            data = self._dump((nodes, keys, literals, indices), buffers, found)
         finally:
             _value.local.refs = before
-        outer = list(buffers)
+        outer, refs = list(buffers), [ref._h.id for ref in found]
         for id in refs:
             outer.append(self._builder.outer(ObjectRef(self._client.bind(id))))
         return _HEAD.pack(len(buffers), len(refs)) + b"".join(refs) + data, outer
