@@ -10,6 +10,8 @@ import (
 type (
 	// NodeStatus is the node at a glance.
 	NodeStatus = state.Status
+	// LostJob is a job that did not come back when its node was started again (NodeStatus.Lost).
+	LostJob = state.LostJob
 	// TaskState is a row of ListTasks.
 	TaskState = state.Task
 	// ActorState is a row of ListActors.

@@ -44,6 +44,9 @@ func statusText(w io.Writer, s *state.Status) {
 	line("resources", "%s", resources(s.Resources))
 	line("leases", "%d; %d workers, %d clients", s.Leases, s.Workers, s.Clients)
 	line("jobs", "%d", len(s.Jobs))
+	for _, l := range s.Lost {
+		line("lost", "job %s could not come back: %s; what is left of it is in %s, until you remove that", l.ID, oneLine(l.Why), l.Path)
+	}
 	line("tasks", "%s", counts(s.Tasks))
 	line("actors", "%s", counts(s.Actors))
 	line("graphs", "%s", graphs(s.Graphs))

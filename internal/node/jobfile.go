@@ -91,18 +91,24 @@ func (n *Node) sweepJobDirs() {
 	}
 }
 
-// driverOf reads a job's file.
-func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool) {
+// driverOf reads a job's file; not ok where there is none.
+func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool, err error) {
 	data, err := safefs.ReadFile(n.jobPath(job))
-	if err != nil || json.Unmarshal(data, &f) != nil {
-		return jobFile{}, false
+	if errors.Is(err, fs.ErrNotExist) {
+		return jobFile{}, false, nil
 	}
-	return f, true
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		return jobFile{}, false, fmt.Errorf("the file of job %v, %s: %w", job, n.jobPath(job), err)
+	}
+	return f, true, nil
 }
 
 // forgetDriver notes that a job's driver will not come back: it was told that the node stops.
 func (n *Node) forgetDriver(job ids.JobID) {
-	f, ok := n.driverOf(job)
+	f, ok, _ := n.driverOf(job)
 	if !ok {
 		return
 	}
@@ -128,7 +134,7 @@ const returnGrace = rejoinTimeout + 5*time.Second
 // recall lets a restored job's owner go on when its driver is back; at the latest, without it, when the
 // driver's process is gone or has not come in time.
 func (n *Node) recall(o *ownerActor) {
-	f, ok := n.driverOf(o.job)
+	f, ok, _ := n.driverOf(o.job) // one that cannot be read has been set aside
 	if ok {
 		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace, environ: wire.UnpackEnviron(f.Environ)}
 		if p.hold(f.Exe) == nil {

@@ -18,8 +18,8 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	said := &wire.Program{Language: "python", Version: "3.11", Args: []string{"python3", "-c", ""}, Single: true, Template: true}
 	others := []wire.Program{{Language: "go", Args: []string{"/bin/kernels"}}}
 	n.noteDriver(s, &wire.Hello{Functions: functions, Program: said, Others: others}, "ns", []string{"A=1", "B=\xff"})
-	f, ok := n.driverOf(3)
-	if !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) || !reflect.DeepEqual(f.Others, others) ||
+	f, ok, err := n.driverOf(3)
+	if err != nil || !ok || f.Client != 9 || !f.alive() || f.Namespace != "ns" || !reflect.DeepEqual(f.Functions, functions) || !reflect.DeepEqual(f.Said, said) || !reflect.DeepEqual(f.Others, others) ||
 		!reflect.DeepEqual(wire.UnpackEnviron(f.Environ), []string{"A=1", "B=\xff"}) {
 		t.Fatalf("read back %+v, %v", f, ok)
 	}
@@ -37,7 +37,7 @@ func TestADriverIsFoundAgainByItsProcess(t *testing.T) {
 	if err := n.dropDriver(3); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := n.driverOf(3); ok {
+	if _, ok, _ := n.driverOf(3); ok {
 		t.Error("the file of an ended job is still there")
 	}
 	if safefs.Exists(n.jobDir(3)) {

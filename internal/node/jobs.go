@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"mobula/gcs"
@@ -36,7 +35,16 @@ func (n *Node) newJob() (ids.JobID, error) {
 func (n *Node) restoreJobs() error {
 	var restored []*ownerActor
 	for _, job := range loggedJobs(n.dir) {
-		o, err := n.startOwner(job)
+		_, _, err := n.driverOf(job)
+		var o *ownerActor
+		if err == nil {
+			o, err = n.startOwner(job)
+		}
+		if err != nil && isDamage(err) {
+			if err = n.setAside(job, err); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -90,20 +98,7 @@ func (n *Node) forgetJob(job ids.JobID) {
 }
 
 // loggedJobs are the jobs that have a log in the node's directory.
-func loggedJobs(dir string) []ids.JobID {
-	entries, err := os.ReadDir(filepath.Join(dir, "owner"))
-	if err != nil {
-		return nil // there is none
-	}
-	var jobs []ids.JobID
-	for _, e := range entries {
-		if job, err := strconv.ParseUint(e.Name(), 10, 32); err == nil {
-			jobs = append(jobs, ids.JobID(job))
-		}
-	}
-	slices.Sort(jobs)
-	return jobs
-}
+func loggedJobs(dir string) []ids.JobID { return numbered(filepath.Join(dir, "owner")) }
 
 // sayOver tells drivers of a job that it is over: one that came back too late would wait for
 // answers.

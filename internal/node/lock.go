@@ -90,7 +90,7 @@ func taken(dir string, lock *os.File) error {
 }
 
 // ownNames is all that a node makes in its directory.
-var ownNames = []string{SocketName, "gcs", "owner", "jobs", "logs", "events", "spill"}
+var ownNames = []string{SocketName, "gcs", "owner", "jobs", lostName, "logs", "events", "spill"}
 
 // claim has the node take a directory: the one it is told, or a fresh one.
 func (n *Node) claim() (err error) {

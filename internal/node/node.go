@@ -195,10 +195,10 @@ func (n *Node) toStore(ev objectstore.Event)   { n.store.Deliver(ev) }
 func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
 func (n *Node) componentEvent(ev actors.Event) { n.obs.component(ev) }
 
-// firstJob is the number of the last job of which the node's directory has a log.
+// firstJob is the number of the last job of which the node's directory has a log, or what is left of one.
 func firstJob(dir string) ids.JobID {
 	var last ids.JobID
-	for _, job := range loggedJobs(dir) {
+	for _, job := range append(loggedJobs(dir), numbered(filepath.Join(dir, lostName))...) {
 		last = max(last, job)
 	}
 	return last

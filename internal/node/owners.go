@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,11 +47,12 @@ func logOptions(store uint64, keep bool) oplog.Options {
 	return oplog.Options{Unlink: !keep, Reuse: share, Memory: share, MaxSegment: 2 * share}
 }
 
+func (n *Node) ownerDir(job ids.JobID) string { return filepath.Join(n.dir, "owner", job.String()) }
+
 // startOwner adds the owner of a job. With replay there is a log of before the node's
 // restart.
 func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
-	dir := filepath.Join(n.dir, "owner", job.String())
-	log, err := oplog.Open(dir, logOptions(n.cfg.StoreBytes, n.cfg.Keep))
+	log, err := oplog.Open(n.ownerDir(job), logOptions(n.cfg.StoreBytes, n.cfg.Keep))
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +82,8 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil, nil
 	}
-	var damage error
-	core, err := owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
-	if err = errors.Join(err, damage); err != nil {
+	core, err := o.rebuild(cfg)
+	if err != nil {
 		return nil, nil, fmt.Errorf("owner of job %v: %w", o.job, err)
 	}
 	first := o.keptBack(start)
@@ -93,6 +94,18 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 		first = append([]owner.Event{o.restored()}, first...)
 	}
 	return ownerCore{core, o}, first, nil
+}
+
+// rebuild makes the core from the log. A log that says what cannot be is damaged too.
+func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			core, err = nil, fmt.Errorf("the log contradicts itself: %v: %w\n%s", p, oplog.ErrCorrupt, debug.Stack())
+		}
+	}()
+	var damage error
+	core, err = owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
+	return core, errors.Join(err, damage)
 }
 
 // restored has a rebuilt core ask every client there is.

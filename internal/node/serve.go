@@ -116,7 +116,7 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 	}
 	o := n.jobs.get(h.Job)
 	if o == nil {
-		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more%s", h.Job, n.cfg.Name, n.whyCut(h.Job))
+		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more%s", h.Job, n.cfg.Name, cmp.Or(n.whyCut(h.Job), n.whyLost(h.Job)))
 	}
 	if o.orphan.Load() { // what it waits for was given up
 		return nil, errs.New(errs.CodeOwnerDied, "job %v went on without its driver when node %s started again; connect anew", h.Job, n.cfg.Name)

@@ -63,7 +63,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 	g.out.Status = state.Status{
 		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: release.Build(), Started: o.started, Now: time.Now().UnixNano(),
 		Dir: n.dir, Metrics: n.MetricsURL(), Control: n.control(), Restarts: n.sys.Restarts(), Clients: len(n.clients.all()),
-		Graphs: n.runningGraphs(), Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{},
+		Graphs: n.runningGraphs(), Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{}, Lost: n.lostJobs(),
 	}
 	g.out.Changes, g.out.WorkersBy = map[string]uint64{}, map[string]int{}
 	st := o.rec.Stats()

@@ -22,6 +22,7 @@ type Status struct {
 	Store     Store               `json:"store"`
 	Restarts  map[string]uint64   `json:"restarts"` // of components, by kind
 	Events    Events              `json:"events"`
+	Lost      []LostJob           `json:"lost,omitempty"`   // jobs that could not come back
 	Silent    []string            `json:"silent,omitempty"` // components that did not answer in time
 }
 
@@ -42,6 +43,14 @@ type Job struct {
 	Failed    uint64         `json:"failed"`
 	Retried   uint64         `json:"retried"`
 	Objects   int            `json:"objects"`
+}
+
+// LostJob is a job that did not come back when the node was started again, because what was kept of it is damaged or of a newer version.
+type LostJob struct {
+	ID    string `json:"id"`
+	Why   string `json:"why"`
+	Path  string `json:"path"`  // of what is left of it, which nobody else removes
+	Since int64  `json:"since"` // Unix ns
 }
 
 // Store is the object store's state, in bytes and objects. Held never exceeds Limit.

@@ -12,7 +12,7 @@
 // of 64 bytes; then come records, each at a multiple of 8: length plus one (4 bytes, little endian), a checksum
 // of number, offset, length and bytes (4), the bytes. A length of zero, or a wrong checksum, ends the
 // segment: the tail was torn. A segment that was left in order says in its header where it ends,
-// so that damage before that is told from a torn tail.
+// so that damage before that is told from a torn tail. In one that was not, a whole record behind one that is not tells it.
 //
 // # Who owns which state
 //

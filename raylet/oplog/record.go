@@ -66,6 +66,23 @@ func scan(seg []byte, seq uint32, yield func(off int, rec []byte) bool) (end int
 	}
 }
 
+// resumes looks for a whole record behind the first that is not: then that is no torn tail. It gives where the record is, else 0. What
+// looks for one among other bytes stops after as many as a segment has: what is there has no end of its own.
+func resumes(seg []byte, seq uint32, end int) (at int) {
+	work := len(seg)
+	for off := end + align; off <= len(seg)-prefix && work > 0; off += align {
+		n := int(binary.LittleEndian.Uint32(seg[off:])) - 1
+		if n < 0 || n > len(seg)-off-prefix {
+			continue
+		}
+		work -= n
+		if _, _, ok := getRecord(seg, seq, off); ok {
+			return off
+		}
+	}
+	return 0
+}
+
 // The header of a segment: magic (8), number (4), checksum of both (4), and the seal (8), which is
 // zero until the segment is left: where its records end, and a checksum of that.
 var magic = [8]byte{'M', 'O', 'B', 'L', 'O', 'G', '0', '1'}

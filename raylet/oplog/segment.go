@@ -192,6 +192,8 @@ func (s *segment) check() error {
 		})
 		if s.sealed = end != 0; s.sealed && s.end != end {
 			bad = fmt.Errorf("owner log %s: the record at %d is damaged, records end at %d: %w", s.path, s.end, end, ErrCorrupt)
+		} else if at := resumes(b, s.seq, s.end); !s.sealed && at > 0 {
+			bad = fmt.Errorf("owner log %s: the record at %d is damaged, one that is whole follows at %d: %w", s.path, s.end, at, ErrCorrupt)
 		}
 		return nil
 	})
