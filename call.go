@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -73,13 +72,16 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	k.spec, k.scratch = newSpec(n)
 	s := k.spec
 	s.ID, s.Parent = k.tc.NextTask(), k.tc.Task
-	s.Kind, s.Opts, s.Deadline = f.kind, o, deadline
+	s.Kind, s.Opts = f.kind, o
+	if !deadline.IsZero() {
+		s.Deadline = k.tc.Client.At(deadline)
+	}
 	s.Trace = k.tc.Trace
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		s.Trace = wire.TraceContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Flags: byte(sc.TraceFlags())}
 	}
 	if s.Trace = k.tc.Client.Trace(s.Trace, s.ID); s.Trace.Sampled() {
-		s.Submitted = time.Now().UnixNano()
+		s.Submitted = k.tc.Client.Now()
 	}
 	if n := f.calls.Add(1); n < 8 || n%callsiteEvery == 0 {
 		s.Callsite = callsite()

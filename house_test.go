@@ -209,3 +209,40 @@ func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
 		}
 	}
 }
+
+// Times that cores and messages are given come from the node's clock (internal/steady), which nobody can set. The wall clock's are for
+// what outlives the machine's uptime, or is only shown.
+func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
+	may := map[string]string{
+		"internal/steady/steady.go": "the node's clock begins with it",
+		"internal/node/epoch.go":    "the count of a directory of release 0.3 goes on above its ids",
+	}
+	for path, f := range sources(t) {
+		if _, ok := may[path]; ok || strings.HasPrefix(path, "benchmarks/") || strings.HasPrefix(path, "samples/") {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			of, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !strings.HasPrefix(of.Sel.Name, "Unix") || len(call.Args) > 0 {
+				return true
+			}
+			if now, ok := of.X.(*ast.CallExpr); ok {
+				if sel, ok := now.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Now" && nameOf(sel.X) == "time" {
+					t.Errorf("%s: time.Now().%s: ask the node's clock", path, of.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func nameOf(e ast.Expr) string {
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}

@@ -60,7 +60,7 @@ type (
 )
 
 type (
-	deadlineOption   struct{ at int64 } // Unix nanoseconds
+	deadlineOption   struct{ at time.Time }
 	retryExceptions  struct{}
 	isolatedOption   struct{}
 	spreadOption     struct{}
@@ -75,7 +75,7 @@ type (
 
 // Deadline is when a task must have ended, else it fails with ErrDeadline. The
 // context's deadline counts too; the earlier one holds.
-func Deadline(at time.Time) deadlineOption { return deadlineOption{at.UnixNano()} } //nolint:revive // only ever passed on
+func Deadline(at time.Time) deadlineOption { return deadlineOption{at} } //nolint:revive // only ever passed on
 
 // RetryExceptions lets a task run again, as often as Retries says, also when it returns an error.
 func RetryExceptions() retryExceptions { return retryExceptions{} } //nolint:revive // only ever passed on

@@ -94,12 +94,12 @@ func TestTheEarlierDeadlineHolds(t *testing.T) {
 		{[]TaskOption{Deadline(at.Add(time.Minute))}, at},
 		{[]TaskOption{Deadline(at.Add(-time.Minute))}, at.Add(-time.Minute)},
 	} {
-		if _, got, err := resolve(ctx, add.fn, c.opts); err != nil || got != c.want.UnixNano() {
-			t.Errorf("%v: %v, %v, want %v", c.opts, time.Unix(0, got), err, c.want)
+		if _, got, err := resolve(ctx, add.fn, c.opts); err != nil || !got.Equal(c.want) {
+			t.Errorf("%v: %v, %v, want %v", c.opts, got, err, c.want)
 		}
 	}
-	if _, got, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || time.Until(time.Unix(0, got)) > time.Minute {
-		t.Errorf("timeout: %v, %v", time.Unix(0, got), err)
+	if _, got, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || time.Until(got) > time.Minute || got.IsZero() {
+		t.Errorf("timeout: %v, %v", got, err)
 	}
 	if o, _, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || o != add.fn.plain {
 		t.Errorf("a deadline made a class of its own: %+v, %v", o, err)

@@ -140,25 +140,22 @@ func (k optionKey) resources(o *wire.TaskOptions) error {
 	return nil
 }
 
-// resolve gives the interned options of a call and its deadline.
-func resolve[O any](ctx context.Context, f *function, opts []O) (*wire.TaskOptions, int64, error) {
-	var deadline int64
-	if at, ok := ctx.Deadline(); ok {
-		deadline = at.UnixNano()
-	}
+// resolve gives the interned options of a call and its deadline, the zero time without one.
+func resolve[O any](ctx context.Context, f *function, opts []O) (*wire.TaskOptions, time.Time, error) {
+	deadline, _ := ctx.Deadline()
 	if len(opts) == 0 {
 		return f.plain, deadline, f.err
 	}
 	if f.err != nil {
-		return nil, 0, f.err
+		return nil, time.Time{}, f.err
 	}
 	k := f.base
 	for i := range opts {
 		at, err := k.apply(any(opts[i]))
 		if err != nil {
-			return nil, 0, err
+			return nil, time.Time{}, err
 		}
-		if at != 0 && (deadline == 0 || at < deadline) {
+		if !at.IsZero() && (deadline.IsZero() || at.Before(deadline)) {
 			deadline = at
 		}
 	}
@@ -171,7 +168,7 @@ func resolve[O any](ctx context.Context, f *function, opts []O) (*wire.TaskOptio
 
 // apply notes one option; a deadline is returned instead. The types are told apart here, rather
 // than by a method, so that options need not be on the heap.
-func (k *optionKey) apply(o any) (deadline int64, err error) {
+func (k *optionKey) apply(o any) (deadline time.Time, err error) {
 	switch o := o.(type) {
 	case Resources:
 		k.cpu, k.gpu, k.memory = thousandths(o.CPU), thousandths(o.GPU), o.Memory
@@ -181,7 +178,7 @@ func (k *optionKey) apply(o any) (deadline int64, err error) {
 	case Label:
 		k.label = string(o)
 	case Timeout:
-		return time.Now().Add(time.Duration(o)).UnixNano(), nil
+		return time.Now().Add(time.Duration(o)), nil
 	case deadlineOption:
 		return o.at, nil
 	case retryExceptions:
@@ -210,7 +207,7 @@ func (k *optionKey) apply(o any) (deadline int64, err error) {
 		k.getIfExists = true
 	case namedOption:
 		if o.name == "" {
-			return 0, errs.New(errs.CodeInvalid, "Named: an actor's name must not be empty")
+			return time.Time{}, errs.New(errs.CodeInvalid, "Named: an actor's name must not be empty")
 		}
 		k.namespace, k.actorName = o.namespace, o.name
 	case returnsOption:
@@ -218,9 +215,9 @@ func (k *optionKey) apply(o any) (deadline int64, err error) {
 	case concurrencyGroup:
 		k.groups = joinPair(k.groups, o.name, int64(o.max))
 	case nil:
-		return 0, errs.New(errs.CodeInvalid, "an option is nil")
+		return time.Time{}, errs.New(errs.CodeInvalid, "an option is nil")
 	}
-	return 0, nil
+	return time.Time{}, nil
 }
 
 func clamp(n int) int32 { return int32(max(min(n, math.MaxInt32), -1)) }

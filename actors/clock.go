@@ -1,19 +1,25 @@
 package actors
 
-import "time"
+import (
+	"time"
 
-// Clock is the source of time. The default is package time's, which is virtual inside
+	"mobula/internal/steady"
+)
+
+// Clock is the source of time. The default is that of package steady, which is virtual inside
 // a testing/synctest bubble.
 type Clock interface {
-	Now() time.Time
+	// Now is in nanoseconds and never goes back, whoever sets the wall clock.
+	Now() int64
 	// AfterFunc runs f once after d, never before it has returned. stop tells whether
 	// it was in time.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-type realClock struct{}
+// RealClock is a steady clock with the timers of package time.
+func RealClock(c steady.Clock) Clock { return realClock{c} }
 
-func (realClock) Now() time.Time { return time.Now() }
+type realClock struct{ steady.Clock }
 
 func (realClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop

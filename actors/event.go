@@ -37,7 +37,7 @@ func (k EventKind) String() string {
 // happen on; it must not block and must not call Stop or StopTree.
 type Event struct {
 	Kind      EventKind
-	Time      int64  // Unix nanoseconds
+	Time      int64  // nanoseconds by the system's clock
 	Component string // kind: "owner"
 	Name      string // "owner/7"
 	Path      string // with every parent's name: "root/raylet/owner/7"

@@ -272,7 +272,7 @@ func (s *shell[E, F]) flush() {
 	s.dirty = false
 }
 
-// tick reads the clock; a component's time does not go back.
-func (s *shell[E, F]) tick() { s.now = max(s.now, s.n.sys.now()) }
+// tick reads the clock.
+func (s *shell[E, F]) tick() { s.now = s.n.sys.now() }
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

@@ -8,7 +8,7 @@ import (
 )
 
 // Core is a component's logic: no goroutine, clock, randomness or I/O of its own.
-// now is in Unix nanoseconds and never goes back within one component. The slice
+// now is in nanoseconds by the system's clock and never goes back. The slice
 // returned is the core's; the shell is done with it before it calls Step again.
 type Core[E, F any] interface {
 	Step(now int64, ev E) []F
@@ -133,7 +133,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// failures are the times of recent failures, Unix nanoseconds, oldest first.
+// failures are the times of recent failures, by the system's clock, oldest first.
 type failures []int64
 
 // add counts a failure and tells whether the policy allows a restart, and after how long.

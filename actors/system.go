@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/eventstream"
 
 	"mobula/internal/errs"
+	"mobula/internal/steady"
 )
 
 // Config is what a System is given. The zero value works.
@@ -54,7 +55,7 @@ func NewSystem(cfg Config) *System {
 		s.Faults = &Faults{}
 	}
 	if s.clock == nil {
-		s.clock = realClock{}
+		s.clock = RealClock(steady.New())
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -106,7 +107,7 @@ func replaceEventStream(as *actor.ActorSystem, log *slog.Logger) {
 
 func (s *System) treeNode() *node { return s.root }
 
-func (s *System) now() int64 { return s.clock.Now().UnixNano() }
+func (s *System) now() int64 { return s.clock.Now() }
 
 // Restarts counts restarts since the system began, by kind of component.
 func (s *System) Restarts() map[string]uint64 {

@@ -3,7 +3,7 @@ package actors
 import "mobula/wire"
 
 // Span is one message of a sampled trace, from its post to the end of its effects.
-// Times are Unix nanoseconds.
+// Times are nanoseconds by the system's clock.
 type Span struct {
 	Kind, Name string            // of the component
 	Message    string            // Go type of the event

@@ -360,6 +360,8 @@ func (d *Decoder) welcome(b []byte) Msg {
 			m.JobDir = c.string()
 		case 13<<3 | wtBytes:
 			m.Release = c.string()
+		case 14<<3 | wtFixed64:
+			m.Clock = int64(c.fixed64())
 		default:
 			c.skip()
 		}

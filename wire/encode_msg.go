@@ -207,6 +207,7 @@ func (e *encoder) welcome(m *Welcome) {
 	e.sint(11, int64(m.TraceMillionths))
 	e.string(12, m.JobDir)
 	e.string(13, m.Release)
+	e.fixed64(14, uint64(m.Clock))
 }
 
 func (e *encoder) done(m *Done) {

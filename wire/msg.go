@@ -146,6 +146,9 @@ type Welcome struct {
 	// Release is the node's, as "0.2.0"; empty of one before 0.2. A client whose release shares more
 	// than this protocol with the node's, as the Python package does, compares it.
 	Release string
+	// Clock is what the node's clock is ahead of the machine's CLOCK_MONOTONIC, in nanoseconds: times in
+	// messages are by that clock, which nobody can set. 0 of a node before 0.4: they are by the wall clock.
+	Clock int64
 }
 
 // Bye refuses or ends a connection and says why.

@@ -17,7 +17,7 @@ type Config struct {
 
 	Lookup func(name string) (*registry.Function, bool) // nil: registry.Lookup
 	Base   context.Context                              // parent of every task's context; nil: context.Background
-	Now    func() int64                                 // Unix nanoseconds; nil: the system's clock
+	Now    func() int64                                 // nanoseconds; nil: the node's clock
 	Log    *slog.Logger                                 // nil: slog.Default
 
 	StatsEvery time.Duration // 0: 1 s; negative: never

@@ -52,7 +52,7 @@ func New(cfg Config) *Executor {
 		cfg.Base = context.Background()
 	}
 	if cfg.Now == nil {
-		cfg.Now = func() int64 { return time.Now().UnixNano() }
+		cfg.Now = cfg.Client.Now
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()

@@ -17,7 +17,7 @@ import (
 type taskCtx struct {
 	base     context.Context
 	tc       *client.TaskContext
-	deadline int64 // Unix nanoseconds; 0: none
+	deadline int64 // by the node's clock; 0: none
 
 	inner atomic.Pointer[innerCtx]
 	mu    sync.Mutex // makes inner
@@ -45,7 +45,7 @@ func (t *taskCtx) std() *innerCtx {
 	in := new(innerCtx)
 	in.Context, in.cancel = context.WithCancelCause(t.base)
 	if t.deadline != 0 {
-		in.Context, in.stop = context.WithDeadlineCause(in.Context, time.Unix(0, t.deadline),
+		in.Context, in.stop = context.WithDeadlineCause(in.Context, t.tc.Client.Instant(t.deadline),
 			&errs.Error{Code: errs.CodeDeadline, Msg: "the task's deadline passed while it ran", Task: t.tc.Task.String()})
 	}
 	if t.ended {
@@ -64,8 +64,10 @@ func (t *taskCtx) Deadline() (time.Time, bool) {
 		return in.Deadline()
 	}
 	at, ok := t.base.Deadline()
-	if own := time.Unix(0, t.deadline); t.deadline != 0 && (!ok || own.Before(at)) {
-		return own, true
+	if t.deadline != 0 {
+		if own := t.tc.Client.Instant(t.deadline); !ok || own.Before(at) {
+			return own, true
+		}
 	}
 	return at, ok
 }
@@ -75,7 +77,7 @@ func (t *taskCtx) Err() error {
 	if in := t.inner.Load(); in != nil {
 		return in.Err()
 	}
-	if err := t.base.Err(); err != nil || t.deadline == 0 || time.Now().UnixNano() < t.deadline {
+	if err := t.base.Err(); err != nil || t.deadline == 0 || t.tc.Client.Now() < t.deadline {
 		return err
 	}
 	return t.std().Err()

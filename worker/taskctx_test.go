@@ -10,6 +10,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/registry"
+	"mobula/internal/steady"
 	"mobula/wire"
 )
 
@@ -17,8 +18,9 @@ import (
 func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Second)
+		tc := client.New(client.Config{Welcome: &wire.Welcome{}}).Root()
 		fresh := func() *taskCtx {
-			return &taskCtx{base: context.Background(), tc: &client.TaskContext{}, deadline: at.UnixNano()}
+			return &taskCtx{base: context.Background(), tc: tc, deadline: tc.Client.At(at)}
 		}
 		asked, derived, looked := fresh(), fresh(), fresh()
 		for _, c := range []*taskCtx{asked, derived, looked} {
@@ -44,7 +46,7 @@ func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
 
 		sooner, stop := context.WithDeadline(context.Background(), time.Now().Add(time.Minute))
 		defer stop()
-		c := &taskCtx{base: sooner, tc: &client.TaskContext{}, deadline: time.Now().Add(time.Hour).UnixNano()}
+		c := &taskCtx{base: sooner, tc: tc, deadline: tc.Client.At(time.Now().Add(time.Hour))}
 		if d, ok := c.Deadline(); !ok || time.Until(d) != time.Minute {
 			t.Errorf("the earlier of two deadlines is not told: %v", time.Until(d))
 		}
@@ -59,9 +61,26 @@ func TestErrorAfterTheDeadlineIsTheDeadlines(t *testing.T) {
 		<-time.After(time.Until(at) + time.Millisecond)
 		return nil, nil, errors.New("too slow")
 	}))
-	task.Spec.Deadline = at.UnixNano()
+	task.Spec.Deadline = p.c.At(at)
 	p.exec(1, task)
 	if d := p.done(task.Spec.ID); d.Err == nil || d.Err.Code != errs.CodeDeadline {
 		t.Errorf("got %v", d.Err)
 	}
+}
+
+// The node's clock is an hour behind this process' wall clock, which somebody has set since: a deadline is as far away as the node says.
+func TestADeadlineIsByTheNodesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := steady.New()
+		c := client.New(client.Config{Welcome: &wire.Welcome{Clock: node.Offset() - int64(time.Hour)}})
+		at := time.Now().Add(time.Minute)
+		spec := c.At(at)
+		if away := time.Duration(spec - c.Now()); away != time.Minute {
+			t.Errorf("sent as %v away", away)
+		}
+		task := &taskCtx{base: context.Background(), tc: c.Root(), deadline: spec}
+		if got, ok := task.Deadline(); !ok || !got.Equal(at) || task.Err() != nil {
+			t.Errorf("deadline %v, want %v; %v", got, at, task.Err())
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mobula/internal/errs"
+	"mobula/internal/steady"
 )
 
 // The exit codes; doc.go says what they mean.
@@ -34,7 +35,8 @@ type app struct {
 	address     string
 	json        bool
 	timeout     time.Duration
-	now         func() time.Time // nil: time.Now
+	now         func() int64 // nil: the time by the clock of the node that was asked last
+	clock       steady.Clock // of that node
 }
 
 const rootLong = `Mobula runs tasks, actors and shared-memory objects on this machine.
@@ -132,11 +134,12 @@ func (a *app) print(v any, text func(io.Writer)) error {
 	return nil
 }
 
-func (a *app) clock() time.Time {
+// clockNow is the time by the node's clock, which times in its answers are by. A node has been asked before.
+func (a *app) clockNow() int64 {
 	if a.now != nil {
 		return a.now()
 	}
-	return time.Now()
+	return a.clock.Now()
 }
 
 func (a *app) getenv(name string) string {

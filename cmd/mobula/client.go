@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/node"
+	"mobula/internal/steady"
 	"mobula/wire"
 )
 
@@ -38,10 +39,11 @@ func (a *app) target() string {
 
 // dial connects to the node.
 func (a *app) dial(ctx context.Context) (*conn, error) {
-	c, _, f, err := wire.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
+	c, w, f, err := wire.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
 	if err != nil {
 		return nil, err
 	}
+	a.clock = steady.Of(w.Clock)
 	if f != nil {
 		_ = f.Close() // a tool looks at no object
 	}

@@ -103,7 +103,7 @@ func command(t *testing.T, environ []string, args ...string) (code int, out, err
 	var o, e bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	a := &app{ctx: ctx, out: &o, errOut: &e, environ: environ, now: func() time.Time { return time.Unix(1_700_000_100, 0) }}
+	a := &app{ctx: ctx, out: &o, errOut: &e, environ: environ, now: func() int64 { return time.Unix(1_700_000_100, 0).UnixNano() }}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(&o)

@@ -81,12 +81,12 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// since is how long ago a Unix time was.
+// since is how long ago a time of the node's clock was.
 func (a *app) since(at int64) string {
 	if at == 0 {
 		return ""
 	}
-	return span(time.Duration(a.clock().UnixNano() - at))
+	return span(time.Duration(a.clockNow() - at))
 }
 
 // counts lists the numbers above zero by name: "3 RUNNING, 1 FAILED".

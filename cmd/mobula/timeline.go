@@ -29,14 +29,11 @@ file at https://ui.perfetto.dev or in chrome://tracing.`,
 			if since < 0 {
 				return errs.New(errs.CodeInvalid, "--since %v: want 0 or more", since)
 			}
-			if since > 0 {
-				r.Since = a.clock().Add(-since).UnixNano()
-			}
 			if out == "-" {
-				_, err := a.fetchTimeline(a.out, r)
+				_, err := a.fetchTimeline(a.out, r, since)
 				return err
 			}
-			n, err := a.writeTimeline(out, r)
+			n, err := a.writeTimeline(out, r, since)
 			if err != nil {
 				return err
 			}
@@ -56,7 +53,7 @@ file at https://ui.perfetto.dev or in chrome://tracing.`,
 }
 
 // writeTimeline writes the file whole or not at all.
-func (a *app) writeTimeline(path string, r state.TimelineRequest) (n int64, err error) {
+func (a *app) writeTimeline(path string, r state.TimelineRequest, since time.Duration) (n int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".mobula-timeline-*")
 	if err != nil {
 		return 0, errs.New(errs.CodeInvalid, "--output %q: %v", path, err)
@@ -66,15 +63,15 @@ func (a *app) writeTimeline(path string, r state.TimelineRequest) (n int64, err 
 			_ = os.Remove(f.Name()) // err says more
 		}
 	}()
-	n, err = a.fetchTimeline(f, r)
+	n, err = a.fetchTimeline(f, r, since)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, err
 	}
 	return n, os.Rename(f.Name(), path)
 }
 
-// fetchTimeline reads the document in its parts.
-func (a *app) fetchTimeline(w io.Writer, r state.TimelineRequest) (n int64, err error) {
+// fetchTimeline reads the document in its parts. since is counted back from the node's now; 0: all there is.
+func (a *app) fetchTimeline(w io.Writer, r state.TimelineRequest, since time.Duration) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()
 	c, err := a.dial(ctx)
@@ -82,6 +79,9 @@ func (a *app) fetchTimeline(w io.Writer, r state.TimelineRequest) (n int64, err 
 		return 0, err
 	}
 	defer c.close()
+	if since > 0 {
+		r.Since = a.clockNow() - int64(since)
+	}
 	for {
 		var p state.TimelinePart
 		if err := c.ask(ctx, state.MethodTimeline, r, &p); err != nil {

@@ -62,7 +62,7 @@ func (r *runner) spec(t int32) (*wire.TaskSpec, error) {
 	for _, o := range outer {
 		args = append(args, wire.Arg{Ref: r.outer[o]})
 	}
-	return &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Args: args, Deadline: r.w.note(t).deadline(time.Now())}, nil
+	return &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Args: args, Deadline: r.w.note(t).deadline(r.c.Now())}, nil
 }
 
 func (w *work) outerOf(t int32) []int32 {
@@ -178,11 +178,11 @@ func (n *Note) apply(x *wire.TaskOptions) {
 }
 
 // deadline is that of a task which is submitted now.
-func (n *Note) deadline(now time.Time) int64 {
+func (n *Note) deadline(now int64) int64 {
 	if n == nil || n.Timeout <= 0 {
 		return 0
 	}
-	return now.UnixNano() + n.Timeout
+	return now + n.Timeout
 }
 
 func thousandths(x float64) int64 { return int64(math.Ceil(x * 1000)) }

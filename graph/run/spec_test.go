@@ -2,7 +2,6 @@ package run
 
 import (
 	"testing"
-	"time"
 )
 
 // Of errors and of workers' deaths each option bounds what it says.
@@ -34,8 +33,8 @@ func TestRetriesOfANote(t *testing.T) {
 }
 
 func TestDeadlineOfANote(t *testing.T) {
-	now := time.Unix(5, 0)
-	for n, want := range map[*Note]int64{nil: 0, {}: 0, {Timeout: 3}: now.UnixNano() + 3} {
+	const now = 5_000_000_000
+	for n, want := range map[*Note]int64{nil: 0, {}: 0, {Timeout: 3}: now + 3} {
 		if got := n.deadline(now); got != want {
 			t.Errorf("%+v: %d, want %d", n, got, want)
 		}

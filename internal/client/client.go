@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/steady"
 	"mobula/wire"
 )
 
@@ -55,6 +56,7 @@ type Client struct {
 	client ids.ClientID
 	inline int
 	root   TaskContext
+	clock  atomic.Pointer[steady.Clock]
 
 	memory  atomic.Pointer[Memory]
 	table   table
@@ -103,6 +105,7 @@ func New(cfg Config) *Client {
 		c.inline = wire.InlineMax
 	}
 	c.life, c.end = context.WithCancel(context.Background())
+	c.setClock(cfg.Welcome)
 	c.memory.Store(&cfg.Memory)
 	c.table.cacheMax = cfg.CacheBytes
 	c.rel.c = c

@@ -65,6 +65,9 @@ func (c *Client) rejoin(cause error) {
 	if s.Memory != nil {
 		c.memory.Store(&s.Memory)
 	}
+	if s.Welcome != nil {
+		c.setClock(s.Welcome)
+	}
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.joining.Store(false)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"mobula/gcs"
 	"mobula/internal/errs"
@@ -155,6 +154,7 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
 		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job), Release: release.Version,
+		Clock: n.clock.Offset(),
 	}
 }
 
@@ -164,12 +164,12 @@ func (n *Node) announce(g *gcs.GCS) {
 		total[r.Name] = float64(r.Amount) / 1000
 	}
 	g.Ask(gcs.Put{Record: gcs.NodeRecord{
-		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: time.Now().UnixNano(), Resources: total, Version: release.Build(),
+		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: n.clock.Now(), Resources: total, Version: release.Build(),
 	}}, func(gcs.Reply) {})
 }
 
 func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {
-	n.ask(gcs.Put{Record: gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: time.Now().UnixNano()}}, func(r gcs.Reply) {
+	n.ask(gcs.Put{Record: gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: n.clock.Now()}}, func(r gcs.Reply) {
 		if r.Err != nil && !errors.Is(r.Err, errs.ErrShutdown) {
 			n.limited.warn("a job could not be announced", "job", job, "err", r.Err)
 		}

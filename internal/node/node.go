@@ -15,6 +15,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/steady"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
@@ -30,10 +31,12 @@ import (
 type Node struct {
 	cfg    Config
 	dir    string
-	lock   *os.File     // by which the directory is ours
-	tidy   func() error // removes from it what is not to stay; nil: all is
-	epoch  uint64
-	secret []byte // of the tokens
+	lock   *os.File      // by which the directory is ours
+	tidy   func() error  // removes from it what is not to stay; nil: all is
+	epoch  uint64        // of this life; immutable
+	epochs atomic.Uint64 // of components that were built anew in it
+	clock  steady.Clock  // immutable
+	secret []byte        // of the tokens
 
 	sys       *actors.System
 	gcs       *control
@@ -90,11 +93,14 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, (&Node{cfg: cfg}).release())
 	}
 	n := &Node{
-		cfg: cfg, epoch: uint64(time.Now().UnixNano()),
+		cfg: cfg, clock: steady.New(),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
 		cut: make(map[ids.JobID]*errs.Error),
 	}
 	if err = n.claim(); err != nil {
+		return nil, errors.Join(err, n.release())
+	}
+	if n.epoch, err = nextEpoch(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
 	n.clients.last = ids.ClientID(n.epoch) // above every id of an earlier life
@@ -105,7 +111,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.life, n.end = context.WithCancel(context.Background())
 	n.limited = &limited{log: cfg.Logger, every: 10 * time.Second}
 	n.names = newNames(n)
-	n.sys = actors.NewSystem(actors.Config{Logger: cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
+	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
 	if err := n.assemble(); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}

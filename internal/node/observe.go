@@ -73,7 +73,7 @@ func (n *Node) StartTelemetry(t Telemetry) error {
 func (n *Node) observer() *observer {
 	o := &n.obs
 	o.once.Do(func() {
-		o.started = time.Now().UnixNano()
+		o.started = n.clock.Now()
 		o.scanning = make(chan struct{}, 1)
 		o.cold = make(chan struct{}, maxColdRunning)
 		o.set = metrics.New(n.snapshot)
@@ -127,8 +127,8 @@ func (n *Node) watchMailboxes(s *metrics.Server) {
 	defer t.Stop()
 	for {
 		select {
-		case now := <-t.C:
-			n.obs.set.Mailboxes.Observe(now.UnixNano(), n.components())
+		case <-t.C:
+			n.obs.set.Mailboxes.Observe(n.clock.Now(), n.components())
 		case <-n.life.Done():
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
@@ -204,7 +204,7 @@ func (n *Node) workerStats(s *session, m *wire.Stats) {
 			}
 		}
 	}
-	o.stats[s.id] = report{Stats: *m, at: time.Now().UnixNano()}
+	o.stats[s.id] = report{Stats: *m, at: n.clock.Now()}
 }
 
 // StopRequested is closed when a tool asks the node to stop. A node that nobody calls it of,

@@ -12,6 +12,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/steady"
 	"mobula/objectstore"
 	"mobula/objectstore/spill"
 	"mobula/raylet/owner"
@@ -137,10 +138,13 @@ func (sp *spanner) restart(begin, end actors.Event) {
 type seenSpiller struct {
 	objectstore.Spiller
 	spans *atomic.Pointer[spanner]
+	clock steady.Clock
 }
 
 // seen lets the store's spills and restores be traced.
-func (n *Node) seen(s objectstore.Spiller) objectstore.Spiller { return seenSpiller{s, &n.obs.spans} }
+func (n *Node) seen(s objectstore.Spiller) objectstore.Spiller {
+	return seenSpiller{s, &n.obs.spans, n.clock}
+}
 
 // Write is a spill.
 func (s seenSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
@@ -149,12 +153,12 @@ func (s seenSpiller) Write(items []spill.Item, done func([]spill.Location, error
 		s.Spiller.Write(items, done)
 		return
 	}
-	begin, bytes, objects := time.Now(), 0, len(items)
+	begin, bytes, objects := s.clock.Now(), 0, len(items)
 	for i := range items {
 		bytes += len(items[i].Data)
 	}
 	s.Spiller.Write(items, func(locs []spill.Location, err error) {
-		sp.move("spill", begin, bytes, objects, err)
+		sp.move("spill", begin, s.clock.Now(), bytes, objects, err)
 		done(locs, err)
 	})
 }
@@ -166,17 +170,17 @@ func (s seenSpiller) Read(loc spill.Location, dst []byte, done func(error)) {
 		s.Spiller.Read(loc, dst, done)
 		return
 	}
-	begin := time.Now()
+	begin := s.clock.Now()
 	s.Spiller.Read(loc, dst, func(err error) {
-		sp.move("restore", begin, len(dst), 1, err)
+		sp.move("restore", begin, s.clock.Now(), len(dst), 1, err)
 		done(err)
 	})
 }
 
-func (sp *spanner) move(name string, begin time.Time, bytes, objects int, err error) {
+func (sp *spanner) move(name string, begin, end int64, bytes, objects int, err error) {
 	if errors.Is(err, errs.ErrShutdown) {
 		return // given up, not failed
 	}
-	sp.span(telemetry.Span{Name: name, Start: begin.UnixNano(), End: time.Now().UnixNano(), Err: err,
+	sp.span(telemetry.Span{Name: name, Start: begin, End: end, Err: err,
 		Attrs: []attribute.KeyValue{telemetry.AttrBytes.Int(bytes), telemetry.AttrObjects.Int(objects)}})
 }

@@ -110,7 +110,7 @@ func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
 
 // restored has a rebuilt core ask every client there is.
 func (o *ownerActor) restored() owner.Restored {
-	ev := owner.Restored{Epoch: uint64(time.Now().UnixNano())}
+	ev := owner.Restored{Epoch: o.n.newEpoch()}
 	for _, s := range o.n.clients.all() {
 		if s.isKnownTo(o.job) {
 			ev.Clients = append(ev.Clients, s.joined(o.job))

@@ -67,7 +67,7 @@ func (n *Node) buildRaylet(actors.Start) (actors.Core[raylet.Event, raylet.Effec
 	cfg := raylet.Config{
 		Resources:  n.resources(),
 		FirstLease: n.leases.next(),
-		Epoch:      uint64(time.Now().UnixNano()),
+		Epoch:      n.newEpoch(),
 		Pool:       pool.Config{CPUs: int(max(1, n.cfg.CPUs)), StartTime: n.cfg.StartTimeout, NewToken: newToken, FirstWorker: n.workers.next()},
 		Jobs:       n.startedJobs(),
 	}

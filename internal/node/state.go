@@ -150,7 +150,7 @@ func (n *Node) late(ctx context.Context, method string) error {
 }
 
 func (n *Node) ping(context.Context, empty) (state.Pong, error) {
-	return state.Pong{Node: n.cfg.Name, PID: os.Getpid(), Time: time.Now().UnixNano()}, nil
+	return state.Pong{Node: n.cfg.Name, PID: os.Getpid(), Time: n.clock.Now()}, nil
 }
 
 // stopNode agrees to end, if whoever runs the node listens to that.

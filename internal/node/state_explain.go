@@ -93,27 +93,27 @@ func (n *Node) explainGone(id ids.TaskID) (state.Explanation, error) {
 		for i := len(parts[p]) - 1; i >= 0; i-- {
 			if e := &parts[p][i]; e.Task == id {
 				return state.Explanation{ID: id.String(), Kind: "task", State: e.State.String(), Summary: fmt.Sprintf(
-					"%s came into %s %v ago; nothing refers to it any more", e.Opts.Func, e.State, ago(e.At))}, nil
+					"%s came into %s %v ago; nothing refers to it any more", e.Opts.Func, e.State, n.ago(e.At))}, nil
 			}
 		}
 	}
 	return state.Explanation{}, errs.New(errs.CodeNotFound, "task %v is not known: it has ended and nothing refers to its results, or there never was one", id)
 }
 
-func ago(at int64) time.Duration {
-	return time.Duration(time.Now().UnixNano() - at).Round(time.Millisecond)
+func (n *Node) ago(at int64) time.Duration {
+	return time.Duration(n.clock.Now() - at).Round(time.Millisecond)
 }
 
-func in(at int64) time.Duration { return max(-ago(at), 0).Round(100 * time.Millisecond) }
+func (n *Node) in(at int64) time.Duration { return max(-n.ago(at), 0).Round(100 * time.Millisecond) }
 
 // taskSummary is the answer in a line; details and what comes before it are added to ex.
 func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
-	since := ago(w.Since)
+	since := n.ago(w.Since)
 	switch w.State {
 	case task.PendingArgs:
 		return n.waitsForArgs(ctx, ex, w, depth)
 	case task.PendingActor:
-		return actorTurn(ex, w), nil
+		return n.actorTurn(ex, w), nil
 	case task.PendingNode:
 		return n.waitsForSlot(ctx, ex, w)
 	case task.PendingFetch, task.PendingStore:
@@ -121,9 +121,9 @@ func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.
 		return fmt.Sprintf("has a slot on worker %v and waits since %v for the store to have its arguments in memory", w.Worker, since), err
 	case task.Backoff:
 		if w.Kind == wire.TaskActorCreate {
-			return fmt.Sprintf("restarting in %v: %s", in(w.Due), reason(w.Reason)), nil
+			return fmt.Sprintf("restarting in %v: %s", n.in(w.Due), reason(w.Reason)), nil
 		}
-		return fmt.Sprintf("runs again in %v: %s", in(w.Due), reason(w.Reason)), nil
+		return fmt.Sprintf("runs again in %v: %s", n.in(w.Due), reason(w.Reason)), nil
 	case task.Submitted:
 		what := "waits there for its turn"
 		if w.Of != nil && (w.Of.Foreign || w.Of.Opts.Detached) {
@@ -188,10 +188,10 @@ func (n *Node) waitsForArgs(ctx context.Context, ex *state.Explanation, w *owner
 	if missing == 0 {
 		return "its arguments are there; it is about to queue", nil
 	}
-	return fmt.Sprintf("waits since %v for %d of %d arguments", ago(w.Since), missing, len(w.Args)), nil
+	return fmt.Sprintf("waits since %v for %d of %d arguments", n.ago(w.Since), missing, len(w.Args)), nil
 }
 
-func actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
+func (n *Node) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 	a := w.Of
 	if a == nil {
 		return "waits for its actor"
@@ -200,7 +200,7 @@ func actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times and %d times more because of others, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Resets, a.Pending, a.Queued))
 	switch {
 	case a.Due != 0:
-		return fmt.Sprintf("waits for %s, restarting in %v: %s", name, in(a.Due), reason(a.Cause))
+		return fmt.Sprintf("waits for %s, restarting in %v: %s", name, n.in(a.Due), reason(a.Cause))
 	case a.State != actor.Alive:
 		return fmt.Sprintf("waits for %s, which is %s", name, a.State)
 	case w.Queued > 0:
@@ -234,9 +234,9 @@ func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner
 	}
 	at := fmt.Sprintf("behind %s of %d in its queue, which has %d leases", places(w.Ahead), w.Queued, w.Leases)
 	if len(lacks) > 0 {
-		return fmt.Sprintf("waits since %v for %s, %s", ago(w.Since), strings.Join(lacks, " and "), at), nil
+		return fmt.Sprintf("waits since %v for %s, %s", n.ago(w.Since), strings.Join(lacks, " and "), at), nil
 	}
-	return fmt.Sprintf("waits since %v for a slot, %s", ago(w.Since), at), nil
+	return fmt.Sprintf("waits since %v for a slot, %s", n.ago(w.Since), at), nil
 }
 
 func (n *Node) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) error {

@@ -61,7 +61,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 	o := n.observer()
 	g := &gather{n: n, ctx: ctx}
 	g.out.Status = state.Status{
-		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: release.Build(), Started: o.started, Now: time.Now().UnixNano(),
+		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: release.Build(), Started: o.started, Now: n.clock.Now(),
 		Dir: n.dir, Metrics: n.MetricsURL(), Control: n.control(), Restarts: n.sys.Restarts(), Clients: len(n.clients.all()),
 		Graphs: n.runningGraphs(), Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{}, Lost: n.lostJobs(),
 	}

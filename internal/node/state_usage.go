@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"mobula/internal/state"
 	"mobula/objectstore"
@@ -33,7 +32,7 @@ func (n *Node) usage(ctx context.Context, _ empty) (state.Usage, error) {
 	for pid := range pids {
 		u.Private += private(pid)
 	}
-	u.Processes, u.Time = len(pids), time.Now().UnixNano()
+	u.Processes, u.Time = len(pids), n.clock.Now()
 	return u, nil
 }
 

@@ -58,7 +58,7 @@ class Caller:
         c = self.client
         tc = _runtime.context(c)
         field = self._options(name or label(fn))
-        tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(self.timeout))
+        tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(c, self.timeout))
         ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail)
         return ref
 
@@ -90,7 +90,7 @@ class PackedCall:
             c.credit.left -= self._cost
         tc.called = True
         ref: ObjectRef[Any] = ObjectRef(c.adopt(self.task + bytes(4)))
-        tail = tc.trace if timeout is None else hot.spec_tail(deadline=deadline(timeout)) + tc.trace
+        tail = tc.trace if timeout is None else hot.spec_tail(deadline=deadline(c, timeout)) + tc.trace
         c.out.append(hot.submit(self.task, tc.parent_field, self._field, self._args, tail))
         self.drop()
         return ref

@@ -9,7 +9,7 @@
 //     a sender uses a new one only with a peer whose Hello or Welcome has its version.
 //   - Ids are bytes, big endian: a task or actor is 16 (job 4, hash 12), an object 20
 //     (task 16, index 4). An absent id is the zero id. Any other length is refused.
-//   - Times are Unix nanoseconds, sizes and offsets bytes.
+//   - Times are nanoseconds by the node's clock (Welcome.clock), which begins with Unix time; sizes and offsets are bytes.
 //   - A connection is a sequence of frames either way. A frame is 8 bytes of header
 //     (magic "Mb", version 1, flags, payload length as uint32 little endian) and a
 //     payload that is the encoding of Frame below: any number of messages, whose
@@ -1902,6 +1902,7 @@ type Welcome struct {
 	TraceMillionths int32                  `protobuf:"zigzag32,11,opt,name=trace_millionths,json=traceMillionths,proto3" json:"trace_millionths,omitempty"`
 	JobDir          string                 `protobuf:"bytes,12,opt,name=job_dir,json=jobDir,proto3" json:"job_dir,omitempty"`
 	Release         string                 `protobuf:"bytes,13,opt,name=release,proto3" json:"release,omitempty"`
+	Clock           int64                  `protobuf:"fixed64,14,opt,name=clock,proto3" json:"clock,omitempty"` // what the node's clock is ahead of the machine's CLOCK_MONOTONIC
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2025,6 +2026,13 @@ func (x *Welcome) GetRelease() string {
 		return x.Release
 	}
 	return ""
+}
+
+func (x *Welcome) GetClock() int64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
 }
 
 type Bye struct {
@@ -4516,7 +4524,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12\x16\n" +
 	"\x06single\x18\x04 \x01(\bR\x06single\x12\x1a\n" +
-	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xdf\x02\n" +
+	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xf5\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -4532,7 +4540,8 @@ const file_mobula_proto_rawDesc = "" +
 	" \x01(\x11R\x05slots\x12)\n" +
 	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\x12\x17\n" +
 	"\ajob_dir\x18\f \x01(\tR\x06jobDir\x12\x18\n" +
-	"\arelease\x18\r \x01(\tR\arelease\")\n" +
+	"\arelease\x18\r \x01(\tR\arelease\x12\x14\n" +
+	"\x05clock\x18\x0e \x01(\x10R\x05clock\")\n" +
 	"\x03Bye\x12\"\n" +
 	"\x03err\x18\x01 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x06Submit\x12'\n" +

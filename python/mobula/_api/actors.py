@@ -77,7 +77,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     tc = _runtime.context(c)
     task = tc.next_task()
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
-    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(timeout)), encode)
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode)
     handle = c.bind(ref._h.id)
     if o.actor_name:
         res, reading = c.fetch_one(ref._h, None, tc)
@@ -209,7 +209,7 @@ class ActorMethod:
         actor = h.id[:16]
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
-        until = deadline(self._timeout) if self._timeout is not None else 0
+        until = deadline(c, self._timeout) if self._timeout is not None else 0
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire
             seq, out = order.seq + 1, c.out

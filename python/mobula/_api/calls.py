@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 from .. import _ids, _value
@@ -96,6 +95,6 @@ def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequen
     return result
 
 
-def deadline(timeout: Optional[float]) -> int:
+def deadline(c: Client, timeout: Optional[float]) -> int:
     """When a call's time is over, as the wire has it; 0 without one."""
-    return 0 if timeout is None else time.time_ns() + int(timeout * 1e9)
+    return 0 if timeout is None else c.now() + int(timeout * 1e9)

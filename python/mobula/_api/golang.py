@@ -75,7 +75,7 @@ class GoFunction:
         _positional(self.name, kwargs)
         c = _runtime.client()
         tc = _runtime.context(c)
-        tail = hot.spec_tail(deadline=deadline(_options.timeout(self._options)))
+        tail = hot.spec_tail(deadline=deadline(c, _options.timeout(self._options)))
         return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

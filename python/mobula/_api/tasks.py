@@ -66,7 +66,7 @@ class RemoteFunction:
         if tc is None or tc.client is not c:
             tc = c.fallback
         task = tc.derive(next(tc.calls))
-        tail = hot.spec_tail(deadline=deadline(self._timeout)) if self._timeout is not None else b""
+        tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
         return submit(c, tc, task, self._field, args, kwargs, self._returns, tail)
 
     def __reduce__(self) -> Any:

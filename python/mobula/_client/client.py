@@ -28,7 +28,7 @@ from .outbox import Outbox
 from .pending import Pending
 from .putting import Putter
 from .reader import Reader
-from .rejoin import rejoin
+from .rejoin import ahead, rejoin
 from .streams import Streams
 from .waiter import Waiter
 
@@ -55,6 +55,7 @@ class Client:
         self.segment = open_segment(fd, welcome.segment_size)
         self.segments = [self.segment] if self.segment is not None else []  # and those before the node came back: arrays may lie in them
         self.lingering: Optional[Conn] = None  # the connection of a client that is over, and whose arrays are not
+        self.ahead = ahead(welcome)
         self.pid = os.getpid()
         hello.job, hello.client, hello.token = welcome.job, welcome.client, (welcome.token or hello.token)
         self.root = TaskContext(self, welcome.root)
@@ -85,6 +86,10 @@ class Client:
         self.put_small, self.put_large = putter.put_small, putter.put_large
         self.room, self.seal, self.give_back = putter.room, putter.seal, putter.give_back
         self.want_item, self.when_item, self.forget_item = self.streams.want, self.streams.when_item, self.streams.forget
+
+    def now(self) -> int:
+        """The time by the node's clock, in nanoseconds: what deadlines and the times of attempts are by."""
+        return time.monotonic_ns() + self.ahead
 
     def start(self) -> None:
         """Begins to read; extra and holdings are set."""

@@ -19,6 +19,11 @@ PATIENCE = 30.0  # seconds that a node may take to come back
 _Found = tuple[Conn, m.Welcome, Optional[int], list[tuple[int, bytes]]]
 
 
+def ahead(w: m.Welcome) -> int:
+    """What the node's clock is ahead of CLOCK_MONOTONIC, which nobody can set; a node before 0.4 has the wall clock."""
+    return w.clock or time.time_ns() - time.monotonic_ns()
+
+
 def rejoin(c: "Client") -> None:
     """Connects a client anew; if the node does not come back in time, the client dies."""
     found = _look(c)
@@ -36,6 +41,7 @@ def rejoin(c: "Client") -> None:
                 if segment is not None:
                     c.segment = segment
                     c.segments = [*(c.segments if c.objects.viewed() else ()), segment]
+                c.ahead = ahead(welcome)
                 chunks = c.outbox.renew([*c.declare(m.OWNER, 0), *c.declare(m.STORE, 0)], c.requests.unanswered())
                 c.conn = conn
             conn.write(chunks)

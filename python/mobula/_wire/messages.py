@@ -186,6 +186,7 @@ class Welcome:
     trace_millionths: int = 0
     job_dir: str = ""
     release: str = ""
+    clock: int = 0
 
 
 @dataclass(slots=True)
@@ -485,7 +486,7 @@ _TYPES: dict[type[Any], str] = {
     FuncInfo: "t x",
     Program: "t t *t b b",
     Hello: "u u u s u y *FuncInfo t u Program *Program y",
-    Welcome: "u u t u y u u y t s s t t",
+    Welcome: "u u t u y u u y t s s t t f",
     Bye: "Error",
     Submit: "TaskSpec",
     PutValue: "y Value",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from typing import Any, Callable, Optional
 
 from .. import _functions, _named, _runtime
@@ -83,7 +82,7 @@ class Executor:
     def _next(self) -> Optional[Call]:
         """Begins the lane's next task."""
         with self.client.lock:
-            work = self.lane.begin(time.time_ns())
+            work = self.lane.begin(self.client.now())
             return None if work is None else self.begun(work)
 
     def begun(self, work: Work) -> Call:
@@ -98,7 +97,7 @@ class Executor:
         if main:
             self.main = client.fallback = call
         token = _current.set(call)
-        call.started = time.time_ns()
+        call.started = client.now()
         holds: Holds = []
         done, err = b"", None
         try:
@@ -116,8 +115,8 @@ class Executor:
             self.main = None
             client.fallback = client.root
         _current.reset(token)
-        if time.time_ns() - self._between > _STATS_EVERY:
-            self._between = time.time_ns()
+        if client.now() - self._between > _STATS_EVERY:
+            self._between = client.now()
             del done, holds
             client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
@@ -145,18 +144,18 @@ class Executor:
             close(a)
 
     def _report_stats(self, worn: bool = False) -> bytes:
-        self._stats = time.time_ns()
+        self._stats = self.client.now()
         self._said = len(self.calls)
         return codec.message(m.Stats(resident(), threading.active_count(), self._said, worn))
 
     def tick(self) -> None:
         """A task that takes long gives back what is queued behind it, which may run elsewhere meanwhile. What runs is told now and then, and
         that it does no longer."""
-        if (self.calls or self._said) and time.time_ns() - self._stats > _STATS_EVERY:
+        if (self.calls or self._said) and self.client.now() - self._stats > _STATS_EVERY:
             self.client.send(self._report_stats())
         if self.lane.queue:
             with self.client.lock:
-                self.send_back(self.lane.late(time.time_ns()))
+                self.send_back(self.lane.late(self.client.now()))
 
     def send_back(self, back: Back, waits: Optional[Work] = None) -> None:
         """Gives tasks back, and of one that waits its CPU. The client's lock is held."""
@@ -225,7 +224,7 @@ class Executor:
             keep(self.client, holds)
         message = b""
         if not call.abandoned:
-            now = time.time_ns()
+            now = self.client.now()
             error = codec.encode(err) if err is not None else b""
             if err is not None and work.kind == m.ACTOR_CALL and work.options.num_returns == 0:
                 print(f"mobula: a call that nobody waits for failed: {err.msg}", file=sys.stderr, flush=True)
@@ -251,4 +250,4 @@ class Executor:
 
     def _send_refusal(self, w: Work, started: int, why: MobulaError) -> None:
         error = codec.encode(codec.to_wire(why))
-        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, time.time_ns(), err=error))
+        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, self.client.now(), err=error))

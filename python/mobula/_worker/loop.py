@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-import time
 from typing import TYPE_CHECKING, Any, Coroutine, Mapping
 
 from .. import _runtime
@@ -68,7 +67,7 @@ class Loop:
             if limit is None:
                 raise no_group(self._actor, group)
             async with limit:
-                call.started = time.time_ns()
+                call.started = self._executor.client.now()
                 _runtime.current.set(call)
                 done = await self._perform(call, holds)
         except BaseException as x:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Optional
 
 from .._wire import codec, hot
@@ -27,7 +26,7 @@ class Orders:
     def _exec(self, b: bytes, i: int, j: int) -> None:
         """Takes tasks and calls."""
         e = self._executor
-        works = hot.exec_tasks(b, i, j, time.time_ns())
+        works = hot.exec_tasks(b, i, j, self._client.now())
         n = len(works)
         e.pending += n
         if e.cancels:  # those of tasks that run again were for runs that have ended
@@ -64,7 +63,7 @@ class Orders:
                 e.cancels.clear()
             e.cancels.add(c.task)
             return
-        if call.work.deadline and time.time_ns() >= call.work.deadline:
+        if call.work.deadline and self._client.now() >= call.work.deadline:
             why = DeadlineError("the task's deadline passed while it ran", task=c.task.hex())
         call.error = why
         if c.abandon and not call.abandoned:
