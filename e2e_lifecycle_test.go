@@ -249,10 +249,12 @@ func TestAnActorHasAReferenceToItselfThatDoesNotHoldIt(t *testing.T) {
 	both(t, func(ctx context.Context, t *testing.T) {
 		path := filepath.Join(t.TempDir(), "closed")
 		a := spawnSelf(ctx, t, path)
-		again, err := selfMe.Go(ctx, a).Get(ctx) // passed on, it holds
+		me := selfMe.Go(ctx, a)
+		again, err := me.Get(ctx) // passed on, it holds
 		if err != nil || again.ID() != a.ID() {
 			t.Fatalf("it says that it is %v, %v, want %v", again, err, a)
 		}
+		me.Release() // the result holds it too
 		a.Release()
 		if _, err := selfNote.Go(ctx, again, mobula.V("x")).Get(ctx); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,7 +45,7 @@ func (n *Node) setAside(job ids.JobID, why error) error {
 	if err := safefs.MakeDir(dir); err != nil {
 		return err
 	}
-	lost := state.LostJob{ID: job.String(), Why: why.Error(), Path: dir, Since: time.Now().UnixNano()}
+	lost := state.LostJob{ID: job.String(), Why: why.Error(), Path: dir, Since: n.clock.Now()}
 	data, err := json.Marshal(lost)
 	if err != nil {
 		return err
