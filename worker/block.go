@@ -90,7 +90,6 @@ func (cl *call) Unblocked(context.Context) {
 func (e *Executor) resume(task ids.TaskID) {
 	e.mu.Lock()
 	cl := e.waiting[task]
-	delete(e.waiting, task)
 	e.mu.Unlock()
 	if cl == nil {
 		return // it has ended meanwhile
@@ -99,8 +98,11 @@ func (e *Executor) resume(task ids.TaskID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state != resuming {
-		return
+		return // a rebuilt owner sent it for a wait that is over; the one for this wait is to come
 	}
+	e.mu.Lock()
+	delete(e.waiting, task)
+	e.mu.Unlock()
 	close(b.resumed)
 	b.resumed = nil
 	b.state = hasCPU

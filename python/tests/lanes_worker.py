@@ -15,14 +15,10 @@ from typing import Any, Optional
 
 from mobula import _runtime
 from mobula._wire import messages as m
-from mobula._worker import executor as executor_module
-from mobula._worker import orders as orders_module
 from mobula._worker.executor import Executor
 from mobula._worker.orders import Orders
 
 now = 0
-clock = SimpleNamespace(time_ns=lambda: now)
-executor_module.time = orders_module.time = clock  # type: ignore[attr-defined,assignment]
 
 
 class Lock:
@@ -58,7 +54,7 @@ class Worker:
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         reader = SimpleNamespace(quiet=False, arm=lambda: None, wake=lambda: None, wait=self._wait, tick=None)
         self.lock = Lock(self)
-        self.client: Any = SimpleNamespace(lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
+        self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
                                            flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), extra={}, inline=1 << 20,
                                            holdings=None, root=None, fallback=None)
         self.executor = Executor(self.client)
