@@ -35,6 +35,7 @@ class Executor:
         self.lane = Lane()
         self.calls: dict[bytes, Call] = {}  # under way; like the lane and pending, with the client's lock held
         self.main: Optional[Call] = None  # the one in the main thread
+        self._like: Optional[m.TaskOptions] = None  # its options: one object for all tasks of a kind
         self.actor: Optional[Actor] = None
         self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
         self.pending = 0  # tasks and calls that are not reported yet
@@ -95,6 +96,9 @@ class Executor:
         """Runs one task and queues its report."""
         client, work = self.client, call.work
         if main:
+            if work.options is not self._like:  # it may take long, and hold the GIL: what was reported goes first, or its task would count as running
+                self._like = work.options
+                client.flush()
             self.main = client.fallback = call
         token = _current.set(call)
         call.started = client.now()
