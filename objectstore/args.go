@@ -13,8 +13,9 @@ import (
 type argSet struct {
 	req      PinArgs
 	objs     []ref
-	admitted bool // its objects are pinned, or will be when restored
-	missing  int  // arguments that are not in memory yet
+	copies   []*copied // by place: of the objects of other jobs, while admitted
+	admitted bool      // its objects are pinned, or will be when restored
+	missing  int       // arguments that are not in memory yet
 	answered bool
 	idle     bool // admitted, and not counted: its task waits in a get
 }
@@ -97,6 +98,11 @@ func (c *Core) added(s *argSet) uint64 {
 	var n uint64
 	c.mark++
 	for _, r := range s.objs {
+		if c.foreign(s.req.Worker, r.o) {
+			if x := c.copies[r.o]; x != nil && x.active > 0 {
+				continue
+			}
+		}
 		if r.o.argActive == 0 && r.o.mark != c.mark {
 			r.o.mark = c.mark
 			n += r.o.footprint()
@@ -113,7 +119,11 @@ func (c *Core) admit(s *argSet) {
 		}
 	}
 	s.admitted = true
-	for _, r := range s.objs {
+	for i, r := range s.objs {
+		if c.foreign(s.req.Worker, r.o) {
+			c.wantCopy(s, i)
+			continue
+		}
 		r.o.argPins++
 		if !r.o.resident {
 			s.missing++
@@ -132,7 +142,11 @@ func (c *Core) admit(s *argSet) {
 
 // activate counts a set's arguments against the share of running tasks, or no longer.
 func (c *Core) activate(s *argSet, on bool) {
-	for _, r := range s.objs {
+	for i, r := range s.objs {
+		if x := s.copyAt(i); x != nil {
+			c.activateCopy(x, on)
+			continue
+		}
 		if on {
 			if r.o.argActive++; r.o.argActive == 1 {
 				c.argBytes += r.o.argCharge()
@@ -161,8 +175,14 @@ func (o *object) argCharge() uint64 {
 func (c *Core) answerSet(s *argSet) {
 	m := ArgsPinned{Task: s.req.Task, Attempt: s.req.Attempt, Values: make([]PinnedValue, len(s.objs))}
 	for i, r := range s.objs {
+		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta()}
+		if x := s.copyAt(i); x != nil {
+			c.tell(s.req.Worker, x)
+			m.Values[i].Extent = x.extent(r)
+			continue
+		}
 		c.announce(s.req.Worker, r.o.file, r.o.size, r.o.path)
-		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta(), Extent: r.extent()}
+		m.Values[i].Extent = r.extent()
 	}
 	s.answered = true
 	c.rememberHeld(s)
@@ -237,16 +257,21 @@ func (c *Core) dismiss(s *argSet) {
 	if !s.idle {
 		c.activate(s, false)
 	}
-	for _, r := range s.objs {
-		if d := r.o.restore; d != nil {
+	for i, r := range s.objs {
+		if d := r.o.restore; d != nil && s.copyAt(i) == nil {
 			d.sets = slices.DeleteFunc(d.sets, func(x *argSet) bool { return x == s })
 			c.unwanted(r.o)
 		}
 	}
-	for _, r := range s.objs {
+	for i, r := range s.objs {
+		if x := s.copyAt(i); x != nil {
+			c.unwantCopy(s, x)
+			continue
+		}
 		r.o.argPins--
 		c.settle(r.o)
 	}
+	s.copies = nil
 	s.admitted, s.missing, s.idle = false, 0, false
 }
 
@@ -302,7 +327,7 @@ func (c *Core) noRoom(s *argSet, err *errs.Error) {
 
 // alone tells whether nobody but an admitted set, which has no room, holds any memory.
 func (c *Core) alone(s *argSet) bool {
-	if len(c.held)+len(c.old)+len(c.grants)+len(c.draining) > 0 || c.recovering {
+	if len(c.pinned)+len(c.old)+len(c.grants)+len(c.draining) > 0 || c.recovering {
 		return false
 	}
 	for _, l := range c.sets {

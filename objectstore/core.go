@@ -25,13 +25,23 @@ type Core struct {
 	packing  map[ids.ObjectID]*packing
 	sets     map[ids.TaskID][]*argSet
 	argWait  []*argSet
-	ahead    []ids.ObjectID              // to be read when nobody asks for anything else
-	idle     map[ids.TaskID]bool         // tasks that wait in a get
-	creating map[ids.TaskID]int          // tasks' waiting creates
-	clients  map[ids.ClientID]uint32     // and the slot of its record
-	held     map[*object]struct{}        // objects that clients have pinned
+	ahead    []ids.ObjectID          // to be read when nobody asks for anything else
+	idle     map[ids.TaskID]bool     // tasks that wait in a get
+	creating map[ids.TaskID]int      // tasks' waiting creates
+	clients  map[ids.ClientID]uint32 // and the slot of its record
+	jobOf    map[ids.ClientID]ids.JobID
+	pinned   map[*object]struct{}        // objects that clients have pinned
 	old      map[ids.ClientID]*oldClient // of before a restart, undeclared
 	epoch    uint64
+
+	copies    map[*object]*copied // that are wanted
+	copyFiles map[uint32]*copied  // that are made
+	copyPins  map[copyPin][]*copied
+	leaving   int // copies that somebody may have mapped still
+	asides    []aside
+	over      map[ids.JobID]struct{} // jobs that have ended, whose files are there still
+	warmFor   alloc.Owner            // who asked for room last, if anybody did
+	warmAny   bool
 
 	queues  [lanes]fifo
 	rereads []reread
@@ -103,6 +113,7 @@ type grant struct {
 	task   ids.TaskID
 	size   uint64
 	block  alloc.Block
+	job    ids.JobID // the writer's
 	file   uint32
 	path   string
 	slot   uint32
@@ -124,7 +135,8 @@ func NewCore(cfg Config) *Core {
 		objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]*object),
 		grants: make(map[grantKey]*grant), waiting: make(map[grantKey]*demand), packing: make(map[ids.ObjectID]*packing),
 		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool), creating: make(map[ids.TaskID]int),
-		clients: make(map[ids.ClientID]uint32), held: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),
+		clients: make(map[ids.ClientID]uint32), jobOf: make(map[ids.ClientID]ids.JobID), pinned: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),
+		copies: make(map[*object]*copied), copyFiles: make(map[uint32]*copied), copyPins: make(map[copyPin][]*copied), over: make(map[ids.JobID]struct{}),
 		jobs: make(map[uint64]any), logged: make(map[string]int64),
 	}
 }
@@ -186,6 +198,8 @@ func (c *Core) handle(ev Event) {
 		c.reserveDone(e)
 	case FallbackDone:
 		c.fallbackDone(e)
+	case CopyDone:
+		c.copyDone(e)
 	case SetRoom:
 		c.room = e.Bytes
 	case Tick:
@@ -199,6 +213,10 @@ func (c *Core) handle(ev Event) {
 		e.Do(c)
 	case recalled:
 		c.emit(Forget{e.Key})
+		if h, ok := e.Event.(heldCopy); ok {
+			c.holdCopy(h, e.Key)
+			return
+		}
 		c.handle(e.Event)
 	case recoverSpill:
 		c.emit(e)
@@ -214,6 +232,10 @@ func (c *Core) fromClient(e FromClient) {
 	case *wire.Abort:
 		c.abort(e.Client, grantKey{m.ID, m.Attempt})
 	case *wire.Unpin:
+		if m.File != 0 {
+			c.unmapped(e.Client, m.File)
+			return
+		}
 		c.unpin(e.Client, m.ID, m.N)
 	case *wire.Holdings:
 		c.holdings(e.Client, m)

@@ -41,7 +41,11 @@ type demand struct {
 	yielded bool // its task was asked for its CPU
 	short   bool // its reservation failed, and it waited for what is backed already
 
+	held  bool // a reservation for another job is under way where it could lie
+	aside bool // it waits in Core.asides
+
 	// A create.
+	job       ids.JobID // the client's
 	client    ids.ClientID
 	req       uint64
 	id        ids.ObjectID
@@ -54,6 +58,12 @@ type demand struct {
 	gets  []getter
 	sets  []*argSet // one entry an argument
 	tries int
+
+	// A copy for other jobs; gets, sets and tries as of a restore.
+	x      *copied
+	blocks []alloc.Block
+	reads  bool // from spill storage: one of Core.restores
+	asides int
 
 	// A pack.
 	pack *packing
@@ -80,7 +90,7 @@ func (f *fifo) push(d *demand) { f.q = append(f.q, d) }
 // peek is the first demand that still waits in this lane.
 func (f *fifo) peek(l lane) *demand {
 	for f.head < len(f.q) {
-		if d := f.q[f.head]; d.stage == stageWaiting && d.lane == l {
+		if d := f.q[f.head]; d.stage == stageWaiting && d.lane == l && !d.aside {
 			return d
 		}
 		f.q[f.head] = nil
@@ -93,7 +103,7 @@ func (f *fifo) peek(l lane) *demand {
 // each visits those that still wait.
 func (f *fifo) each(l lane, visit func(*demand)) {
 	for _, d := range f.q[f.head:] {
-		if d.stage == stageWaiting && d.lane == l {
+		if d.stage == stageWaiting && d.lane == l && !d.aside {
 			visit(d)
 		}
 	}

@@ -35,6 +35,7 @@ type SpillWrite struct {
 type SpillItem struct {
 	ID      ids.ObjectID
 	Attempt uint32
+	Place   ids.JobID // in whose file it lies
 	Extent  wire.Extent
 }
 
@@ -42,21 +43,35 @@ type SpillItem struct {
 type SpillRead struct {
 	Job    uint64
 	Loc    spill.Location
+	Place  ids.JobID
 	Extent wire.Extent
 }
 
 // SpillRemove gives spilled copies up.
 type SpillRemove struct{ Locs []spill.Location }
 
-// Reserve puts memory behind parts of the segment; the answer is ReserveDone.
+// Reserve puts memory behind parts of a job's file; the answer is ReserveDone.
 type Reserve struct {
 	Job    uint64
+	Place  ids.JobID
 	Ranges []alloc.Range
 	Look   bool // only tell whether there is as much memory
 }
 
 // Punch gives memory back. It is done before any later effect.
-type Punch struct{ Ranges []alloc.Range }
+type Punch struct{ Ranges []alloc.Owned }
+
+// DropSegment removes the file of a job that is over; nothing lies in it.
+type DropSegment struct{ Place ids.JobID }
+
+// MakeCopy copies an object, from where it lies or from spill storage, into a file that nobody can write; the answer is CopyDone.
+type MakeCopy struct {
+	Job   uint64
+	Size  uint64 // of the file
+	Place ids.JobID
+	Of    wire.Extent
+	Loc   *spill.Location // not nil: from there
+}
 
 // CreateFallback makes a file to be mapped in place of segment memory; the answer is FallbackDone.
 type CreateFallback struct {
@@ -65,7 +80,7 @@ type CreateFallback struct {
 	Last bool // it may use the part of a disk that spilling leaves free
 }
 
-// DropFile closes and removes a fallback file.
+// DropFile closes and removes a fallback file, or, without a path, a copy.
 type DropFile struct {
 	File uint32
 	Path string
@@ -73,6 +88,7 @@ type DropFile struct {
 
 // CopyIn writes packed values into a block. It is done before any later effect.
 type CopyIn struct {
+	Place  ids.JobID
 	Extent wire.Extent
 	Parts  []Part
 }
@@ -147,6 +163,13 @@ type FallbackDone struct {
 	Err  error
 }
 
+// CopyDone answers MakeCopy.
+type CopyDone struct {
+	Job  uint64
+	File uint32 // as FallbackDone's
+	Err  error
+}
+
 // Tick says that the time of SetTimer has come.
 type Tick struct{}
 
@@ -186,6 +209,8 @@ func (SpillRemove) storeEffect()    {}
 func (Reserve) storeEffect()        {}
 func (Punch) storeEffect()          {}
 func (CreateFallback) storeEffect() {}
+func (MakeCopy) storeEffect()       {}
+func (DropSegment) storeEffect()    {}
 func (DropFile) storeEffect()       {}
 func (CopyIn) storeEffect()         {}
 func (WriteRecord) storeEffect()    {}
@@ -199,6 +224,7 @@ func (SpillDone) storeEvent()    {}
 func (RestoreDone) storeEvent()  {}
 func (ReserveDone) storeEvent()  {}
 func (FallbackDone) storeEvent() {}
+func (CopyDone) storeEvent()     {}
 func (Tick) storeEvent()         {}
 func (Drained) storeEvent()      {}
 func (Inspect) storeEvent()      {}

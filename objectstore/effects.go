@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"mobula/actors"
+	"mobula/internal/ids"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -45,16 +46,17 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 			s.removals = append(s.removals, e.Locs...)
 		}
 	case Reserve:
-		rs := toRanges(e.Ranges)
-		work := s.o.Memory.Segment.Reserve
-		if e.Look {
-			work = s.o.Memory.Segment.Look
-		}
-		s.background(self, func() Event { return ReserveDone{e.Job, work(rs)} })
+		s.reserves.Add(1)
+		s.background(self, func() Event {
+			defer s.reserves.Done()
+			return ReserveDone{e.Job, s.reserve(e)}
+		})
 	case Punch:
-		if err := s.o.Memory.Segment.Punch(toRanges(e.Ranges)); err != nil {
-			s.log.Warn("object store: memory could not be given back", "err", err)
-		}
+		s.punch(e)
+	case DropSegment:
+		s.dropSegment(e.Place)
+	case MakeCopy:
+		s.makeCopy(self, e)
 	case CreateFallback:
 		s.background(self, func() Event { return s.fallback(e) })
 	case DropFile:
@@ -100,7 +102,7 @@ func (spillReady) storeEffect() {}
 func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 	items := make([]spill.Item, len(e.Items))
 	for i, it := range e.Items {
-		data, err := s.mapping.Slice(it.Extent, false)
+		data, err := s.slice(it.Place, it.Extent, false)
 		if err != nil {
 			self.Deliver(SpillDone{Job: e.Job, Err: err})
 			return
@@ -115,7 +117,7 @@ func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 }
 
 func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
-	dst, err := s.mapping.Slice(e.Extent, true)
+	dst, err := s.slice(e.Place, e.Extent, true)
 	if err != nil {
 		self.Deliver(RestoreDone{e.Job, err})
 		return
@@ -144,7 +146,9 @@ func (s *Store) fallback(e CreateFallback) Event {
 
 func (s *Store) dropFile(e DropFile) {
 	f := s.files.take(e.File)
-	s.o.Spiller.Release(e.Path)
+	if e.Path != "" {
+		s.o.Spiller.Release(e.Path)
+	}
 	if err := s.mapping.Drop(e.File); err != nil {
 		s.log.Warn("object store: a fallback file could not be unmapped", "path", e.Path, "err", err)
 	}
@@ -153,9 +157,88 @@ func (s *Store) dropFile(e DropFile) {
 	}
 }
 
+func (s *Store) reserve(e Reserve) error {
+	seg, err := s.o.Memory.Segment(e.Place)
+	switch {
+	case err != nil:
+		return err
+	case e.Look:
+		return seg.Look(toRanges(e.Ranges))
+	}
+	return seg.Reserve(toRanges(e.Ranges))
+}
+
+func (s *Store) punch(e Punch) {
+	for _, r := range e.Ranges {
+		seg, err := s.o.Memory.Segment(ids.JobID(r.Owner))
+		if err == nil {
+			err = seg.Punch([]segment.Range{{Off: r.Off, Size: r.Size}})
+		}
+		if err != nil {
+			s.log.Warn("object store: memory could not be given back", "job", ids.JobID(r.Owner), "err", err)
+		}
+	}
+}
+
+func (s *Store) dropSegment(job ids.JobID) {
+	m := s.jobs[job]
+	delete(s.jobs, job)
+	err := s.o.Memory.drop(job)
+	if m != nil {
+		err = errors.Join(err, m.Close())
+	}
+	if err != nil {
+		s.log.Warn("object store: the file of a job that is over could not be removed", "job", job, "err", err)
+	}
+}
+
+// makeCopy fills a file for readers of other jobs, away from the actor.
+func (s *Store) makeCopy(self *actors.Ref[Event], e MakeCopy) {
+	var src []byte
+	if e.Loc == nil {
+		var err error
+		if src, err = s.slice(e.Place, e.Of, false); err != nil {
+			self.Deliver(CopyDone{Job: e.Job, Err: err})
+			return
+		}
+	}
+	s.io.Add(1)
+	done := func(file uint32, err error) {
+		s.io.Done()
+		self.Deliver(CopyDone{Job: e.Job, File: file, Err: err})
+	}
+	go func() {
+		c, err := segment.NewSealing(e.Size, segment.Config{})
+		if err != nil {
+			done(0, err)
+			return
+		}
+		seal := func(err error) {
+			if err != nil {
+				done(0, errors.Join(err, c.Discard()))
+				return
+			}
+			f, err := c.Seal()
+			if err != nil {
+				done(0, err)
+				return
+			}
+			n := s.files.number()
+			s.files.add(n, f, "")
+			done(n, nil)
+		}
+		if e.Loc != nil {
+			s.o.Spiller.Read(*e.Loc, c.Data()[:e.Of.Size:e.Of.Size], seal)
+			return
+		}
+		segment.Copy(c.Data()[:len(src)], src)
+		seal(nil)
+	}()
+}
+
 func (s *Store) copyIn(e CopyIn) {
 	for _, p := range e.Parts {
-		dst, err := s.mapping.Slice(wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
+		dst, err := s.slice(e.Place, wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
 		if err != nil {
 			panic(err)
 		}
@@ -240,7 +323,7 @@ func (n *notebook) put(k NoteKey, ev Event) {
 
 func (n *notebook) drop(k NoteKey) { delete(n.notes, k) }
 
-// list gives the notes in order, those of pins that are held first.
+// list gives the notes in order, those of copies and pins that are held first.
 func (n *notebook) list() []Note {
 	keys := slices.Collect(maps.Keys(n.notes))
 	slices.SortFunc(keys, func(a, b NoteKey) int {
@@ -255,10 +338,13 @@ func (n *notebook) list() []Note {
 }
 
 func rank(ev Event) int {
-	if _, ok := ev.(heldArgs); ok {
+	switch ev.(type) {
+	case heldCopy:
 		return 0
+	case heldArgs:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 func sortRanges(rs []segment.Range) {

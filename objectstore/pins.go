@@ -24,7 +24,7 @@ func (c *Core) settle(o *object) {
 		}
 	}
 	var want *lru
-	if o.resident && o.file == 0 && !pinned && !o.spilling && !o.gone {
+	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || o.kept > 0) {
 		want = &c.cold
 		if o.spilled {
 			want = &c.second
@@ -50,7 +50,7 @@ func (c *Core) settle(o *object) {
 	if pinned || o.spilling || o.restore != nil || o.draining {
 		return
 	}
-	if o.gone {
+	if o.gone && o.kept == 0 {
 		c.destroy(o)
 	} else if o.resident && o.file != 0 && o.spilled {
 		c.evict(o) // a copy on disk is enough
@@ -91,7 +91,7 @@ func (c *Core) destroy(o *object) {
 			c.orphans[o.id] = l
 		}
 	}
-	delete(c.held, o)
+	delete(c.pinned, o)
 	c.letGo()
 	c.clearSlot(o.slot)
 	if o.spilled {
@@ -115,11 +115,14 @@ func (c *Core) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 		}
 	}
 	r.o.addPin(client, id, r.sub, n)
-	c.held[r.o] = struct{}{}
+	c.pinned[r.o] = struct{}{}
 	c.settle(r.o)
 }
 
 func (c *Core) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
+	if n -= c.unpinCopy(client, id, n); n == 0 {
+		return
+	}
 	if r, ok := c.objs[id]; ok {
 		n -= r.o.dropPins(client, r.sub, n)
 		if r.o.pinsOf(client, r.sub) == 0 {
@@ -144,7 +147,7 @@ func (c *Core) dropMerged(client ids.ClientID, id ids.ObjectID) {
 // unpinned follows up on pins that fell.
 func (c *Core) unpinned(id ids.ObjectID, r ref) {
 	if len(r.o.pins) == 0 {
-		delete(c.held, r.o)
+		delete(c.pinned, r.o)
 	}
 	if r.o.values != nil {
 		c.settleValue(id, r)
@@ -194,7 +197,7 @@ func (c *Core) free(id ids.ObjectID) {
 
 // busy tells whether a block is needed as a whole, whatever becomes of its values.
 func (o *object) busy() bool {
-	return o.argPins > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
+	return o.argPins > 0 || o.kept > 0 || o.copying > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
 }
 
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }
@@ -210,7 +213,8 @@ func (c *Core) clientJoined(e ClientJoined) {
 			slot = c.newSlot()
 		}
 		c.clients[e.Client] = slot
-		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Payload: []byte{}}})
+		c.jobOf[e.Client] = e.Job
+		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Job: e.Job, Payload: []byte{}}})
 	}
 	if o != nil { // even if it was asked: it may have been away
 		c.toClient(e.Client, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
@@ -225,7 +229,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 	} else if o := c.old[client]; o != nil {
 		c.clearSlot(o.slot)
 	}
-	for o := range c.held {
+	for o := range c.pinned {
 		for i := 0; i < len(o.pins); {
 			p := o.pins[i]
 			if p.client != client {
@@ -238,7 +242,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 		}
 		if len(o.pins) == 0 {
-			delete(c.held, o)
+			delete(c.pinned, o)
 		}
 		c.settle(o)
 	}
@@ -268,6 +272,8 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 		}
 	}
+	c.copyClientGone(client)
+	delete(c.jobOf, client)
 	c.declared(client)
 }
 
@@ -280,6 +286,8 @@ func (c *Core) pinForGet(e PinForGet) {
 	switch {
 	case !ok:
 		c.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Client: e.Client, Err: lostError(e.ID, "is not in the store")}})
+	case c.foreign(e.Client, r.o):
+		c.getCopy(e, r)
 	case r.o.resident:
 		c.answerGet(e.Client, e.ID, r, e.Refs)
 	default:
@@ -300,6 +308,9 @@ func (c *Core) answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids
 
 func (c *Core) unpinForGet(e UnpinForGet) {
 	r, ok := c.objs[e.ID]
+	if ok {
+		c.ungetCopy(e.Client, e.ID, r.o)
+	}
 	if !ok || r.o.restore == nil {
 		return // answered: the client will unpin
 	}
@@ -317,6 +328,7 @@ func (c *Core) unpinForGet(e UnpinForGet) {
 // dropJob frees everything of a job. Extents that are still being written stay until their
 // writer is done or gone.
 func (c *Core) dropJob(job ids.JobID) {
+	c.over[job] = struct{}{}
 	for id := range c.objs {
 		if id.Job() == job {
 			c.free(id)

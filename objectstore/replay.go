@@ -42,6 +42,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	for _, e := range r.Entries {
 		if e.State == index.StateClient {
 			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID}
+			c.jobOf[e.Client] = e.Job
 			if r.Connected {
 				c.clients[e.Client] = e.Slot
 			}
@@ -99,7 +100,7 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	default:
 		return false
 	}
-	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, spilled: e.Spilled, loc: e.Loc}
+	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: e.Job, spilled: e.Spilled, loc: e.Loc}
 	if e.State == index.StateRestoring {
 		if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
 			c.draining = append(c.draining, drain{o, e.Block})
@@ -166,7 +167,7 @@ func (c *Core) replayGrant(e index.Entry, r Replay) bool {
 	if _, dup := c.grants[k]; dup || c.old[e.Client] == nil || !c.takeBack(e, r) {
 		return false // a writer that is gone has nothing to seal
 	}
-	g := &grant{grantKey: k, client: e.Client, size: e.Size, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
+	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
 	if g.cold = g.file == 0 && !g.block.Slab; g.cold { // it may have been
 		c.alloc.Unback(g.block)
 	}
@@ -224,6 +225,9 @@ func (c *Core) holdings(client ids.ClientID, m *wire.Holdings) {
 		return
 	}
 	for _, p := range m.Pins {
+		if p.N > 0 && c.declareCopy(copyPin{client, p.ID}, p.N) {
+			continue
+		}
 		if r, ok := c.objs[p.ID]; ok && r.o.resident && p.N > 0 {
 			c.pin(client, p.ID, r, p.N)
 		}
@@ -245,6 +249,9 @@ func (c *Core) declared(client ids.ClientID) {
 			r.o.quarantine = false
 			c.settle(r.o)
 		}
+	}
+	for _, x := range c.allCopies() {
+		c.letCopyGo(x)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -77,7 +78,7 @@ func (d *demand) readInto(job uint64) SpillRead {
 	if d.file != 0 {
 		e.Off = 0
 	}
-	return SpillRead{Job: job, Loc: d.o.loc, Extent: e}
+	return SpillRead{Job: job, Loc: d.o.loc, Place: ids.JobID(d.block.Owner), Extent: e}
 }
 
 func (c *Core) restoreDone(e RestoreDone) {

@@ -15,12 +15,16 @@ const argsDelay = 256
 func (c *Core) pump() {
 	c.admitArgs()
 	c.pumpRereads()
+	c.pumpAsides()
 	for c.serve() {
 	}
 	c.trim()
 	c.giveWay()
 	c.warmth()
 	c.pumpAhead()
+	if len(c.over) > 0 {
+		c.dropFiles()
+	}
 }
 
 // senior is the head that has waited longest, with the lane's handicap; nil if none waits that
@@ -38,7 +42,7 @@ func (c *Core) senior() *demand {
 	}
 	for l := range lanes {
 		d := c.queues[l].peek(l)
-		if d == nil || (d.o != nil && !c.canRestore()) || (l == laneCreate && c.reservingCreates > 0) {
+		if d == nil || (d.o != nil || d.x != nil && !d.x.o.resident) && !c.canRestore() || (l == laneCreate && c.reservingCreates > 0) {
 			continue
 		}
 		t := d.ticket
@@ -61,6 +65,9 @@ func (c *Core) serve() bool {
 	}
 	if c.place(d) {
 		return true
+	}
+	if d.held {
+		return false // the reservation's end steps the core
 	}
 	if d.since == 0 {
 		d.since = c.now
@@ -87,6 +94,9 @@ func (c *Core) serve() bool {
 	} else if r := c.queues[laneCreate].peek(laneCreate); r != nil && d.lane == laneGet && c.reservingCreates == 0 && c.place(r) {
 		return true
 	}
+	if d.x != nil {
+		return c.escapeCopy(d)
+	}
 	return c.escape(d)
 }
 
@@ -95,10 +105,16 @@ func (c *Core) place(d *demand) bool {
 	if c.tight(alloc.Rounded(d.need)) {
 		return false
 	}
-	b, ok := c.alloc.Alloc(d.need, c.now < c.coldAt)
-	if !ok {
+	d.held = false
+	if d.x != nil {
+		return c.placeCopy(d)
+	}
+	b, ok := c.alloc.Alloc(c.owner(d), d.need, c.now < c.coldAt)
+	if !ok || c.held(d, b) {
 		return false
 	}
+	c.punchTaken()
+	c.warmFor, c.warmAny = b.Owner, true
 	c.dequeue(d)
 	c.letGo()
 	d.block, d.since, d.cold = b, 0, false
@@ -149,6 +165,9 @@ func (c *Core) makeRoom(d *demand) (placed, coming bool) {
 		c.evict(c.second.head)
 		if c.place(d) {
 			return true, false
+		}
+		if d.held {
+			return false, true
 		}
 	}
 	free := c.alloc.Limit() - c.alloc.Held()
@@ -214,7 +233,7 @@ func (c *Core) spill(bytes uint64, urgent bool) {
 			o.spilling = true
 			j.objs = append(j.objs, o)
 			j.bytes += o.block.Size
-			items = append(items, SpillItem{o.id, o.attempt, wire.Extent{Off: o.block.Off, Size: o.size}})
+			items = append(items, SpillItem{o.id, o.attempt, o.lies(), wire.Extent{Off: o.block.Off, Size: o.size}})
 		}
 		c.spills++
 		c.spillingBytes += j.bytes
@@ -295,6 +314,8 @@ func (c *Core) giveUp(d *demand, err *errs.Error) {
 	switch {
 	case d.pack != nil:
 		c.dropPack(d)
+	case d.x != nil:
+		c.failCopy(d, err)
 	case d.o != nil:
 		c.failRestore(d, err)
 		c.settle(d.o)

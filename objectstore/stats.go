@@ -19,10 +19,11 @@ type Counters struct {
 	ReadAhead                     uint64 // of Restores, begun before anybody asked
 	Evictions                     uint64 // of copies: no write
 	Fallbacks, GaveUp, Collects   uint64
+	Copies, CopiedBytes           uint64 // made for readers of other jobs
 }
 
 // Stats is the state of the store in bytes and objects. Held is exactly what is allocated:
-// Held = Sealed + Granted + Slack + Moving.
+// Held = Sealed + Granted + Slack + Moving + Foreign.
 type Stats struct {
 	Limit   uint64
 	Backed  uint64 // with memory behind it
@@ -31,6 +32,7 @@ type Stats struct {
 	Sealed  uint64 // blocks of sealed objects
 	Granted uint64 // blocks being written by clients
 	Moving  uint64 // blocks waiting for memory, or being restored or drained
+	Foreign uint64 // copies for readers of other jobs
 	Slack   uint64 // unused parts of slabs
 	Pinned  uint64 // of Sealed
 	Cold    uint64 // of Sealed: can be spilled
@@ -90,7 +92,8 @@ func (c *Core) Stats() Stats {
 			s.ObjectsSpilled++
 		}
 	}
-	s.Moving = s.Held - s.Slack - s.Sealed - s.Granted
+	s.Foreign = c.alloc.UsedBy(copyOwner)
+	s.Moving = s.Held - s.Slack - s.Sealed - s.Granted - s.Foreign
 	return s
 }
 

@@ -72,7 +72,7 @@ func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *ri
 	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan ArgsPinned, 100)}
 	var err error
 	mem.Size = cfg.Limit
-	if r.mem, err = OpenMemory(mem); err != nil {
+	if r.mem, _, err = OpenMemory(mem); err != nil {
 		t.Fatal(err)
 	}
 	if r.spiller, err = spill.Open(scfg); err != nil {
@@ -145,6 +145,19 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 		}
 		c <- m
 	case *wire.MapFile:
+		switch {
+		case m.Drop:
+			if err := u.mapping.DropCopy(m.File); err != nil {
+				r.t.Error(err)
+			}
+			r.store.Deliver(FromClient{id, &wire.Unpin{File: m.File}})
+			return
+		case m.ReadOnly:
+			if err := u.mapping.AddCopy(m.File, f, m.Size); err != nil {
+				r.t.Error(err)
+			}
+			return
+		}
 		if err := u.mapping.Add(m.File, f, m.Size); err != nil {
 			r.t.Error(err)
 		}
@@ -169,7 +182,17 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 
 func (r *rig) join(id ids.ClientID) *user {
 	r.t.Helper()
-	m, err := OpenMapping(r.mem.Segment.File(), r.mem.Segment.Size())
+	return r.joinJob(id, 1)
+}
+
+// joinJob joins a client of a job.
+func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
+	r.t.Helper()
+	seg, err := r.mem.Segment(job)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := OpenMapping(seg.File(), seg.Size())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -178,7 +201,7 @@ func (r *rig) join(id ids.ClientID) *user {
 	r.mu.Lock()
 	r.clients[id] = u
 	r.mu.Unlock()
-	r.post(ClientJoined{Client: id, PID: int32(os.Getpid())})
+	r.post(ClientJoined{Client: id, PID: int32(os.Getpid()), Job: job})
 	return u
 }
 
@@ -311,7 +334,7 @@ func TestFourTimesTheLimitThroughRealMemoryAndFiles(t *testing.T) {
 	if s.SpilledObjects < n/2 || s.Restores < n/2 || s.Held > s.Limit || s.Pinned != 0 || s.Fallbacks != 0 {
 		t.Errorf("after four times the limit: %+v", s)
 	}
-	if blocks, err := r.mem.Segment.Blocks(); err != nil || blocks > 16*mib {
+	if blocks, err := r.mem.Blocks(); err != nil || blocks > 16*mib {
 		t.Errorf("the segment takes %d bytes, %v", blocks, err)
 	}
 	r.freeAll(n)

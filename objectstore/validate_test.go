@@ -1,6 +1,17 @@
 package objectstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"mobula/objectstore/alloc"
+)
+
+func total(bs []alloc.Block) (n uint64) {
+	for _, b := range bs {
+		n += b.Size
+	}
+	return n
+}
 
 // validate counts everything anew and compares it with what the core keeps as sums.
 func validate(c *Core) error {
@@ -36,7 +47,7 @@ func validate(c *Core) error {
 		}
 		if o.list != nil {
 			listed++
-			if o.pinned() || o.spilling || !o.resident || o.gone {
+			if o.pinned() || o.spilling || !o.resident || o.gone && o.kept == 0 {
 				return fmt.Errorf("object %v is listed as free to go and is not", o.id)
 			}
 		} else if o.resident && o.file == 0 && !o.pinned() && !o.spilling {
@@ -45,13 +56,17 @@ func validate(c *Core) error {
 		if !o.resident && !o.spilled {
 			return fmt.Errorf("object %v is nowhere", o.id)
 		}
-		if o.gone && !o.pinned() && !o.spilling && o.restore == nil && !o.draining {
+		if o.gone && o.kept == 0 && !o.pinned() && !o.spilling && o.restore == nil && !o.draining {
 			return fmt.Errorf("object %v is gone and still here", o.id)
 		}
 	}
 	for _, j := range c.jobs {
 		switch j := j.(type) {
 		case *demand:
+			if j.x != nil {
+				used += total(j.blocks)
+				continue
+			}
 			if j.stage == stageFallback || j.file != 0 || (j.cancelled && j.block.Size == 0) {
 				files += j.need
 			} else {
@@ -61,6 +76,14 @@ func validate(c *Core) error {
 			if j.d != nil {
 				used += j.d.block.Size
 			}
+		}
+	}
+	for _, x := range c.allCopies() {
+		if x.d == nil {
+			used += total(x.blocks)
+		}
+		if x.active > 0 {
+			arg += alloc.Rounded(x.size)
 		}
 	}
 	for _, d := range c.draining {
@@ -96,7 +119,7 @@ func validate(c *Core) error {
 			return fmt.Errorf("%s: the core says %d, it is %d", x.what, x.got, x.want)
 		}
 	}
-	if s := c.Stats(); s.Held != s.Sealed+s.Granted+s.Slack+s.Moving || s.Held > s.Limit {
+	if s := c.Stats(); s.Held != s.Sealed+s.Granted+s.Slack+s.Moving+s.Foreign || s.Held > s.Limit {
 		return fmt.Errorf("stats do not add up: %+v", s)
 	}
 	return nil

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
 	"mobula/objectstore/index"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -38,10 +40,13 @@ type world struct {
 	noSpill bool  // spill writes only
 	noMem   bool  // reservations
 	broken  error // of reads
+	stale   bool  // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
 	shaky   bool  // reads of a file fail up to the last try, for no lasting reason
 	failed  map[uint64]int
-	backed  map[uint64]bool
-	cold    []wire.Extent // granted without memory at some time
+	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
+	job     map[ids.ClientID]ids.JobID
+	copies  map[uint32]uint64 // sealed files: their bytes of the limit
+	cold    []wire.Extent     // granted without memory at some time
 	nextLoc uint64
 	nextF   uint32
 	tag     uint64
@@ -65,9 +70,11 @@ type world struct {
 // job is work under way; stop ends it without doing it, if an earlier core's work can be.
 type job struct {
 	run, stop func()
+	reserve   bool // ended before a new core is built
 }
 
 type place struct {
+	job  ids.JobID // of file 0
 	file uint32
 	off  uint64
 }
@@ -86,7 +93,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]bool{},
+		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{}, copies: map[uint32]uint64{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -107,7 +114,36 @@ func (w *world) step(ev Event) {
 	}
 	for _, f := range effects {
 		w.do(f)
+		w.within(f)
 	}
+}
+
+// within checks the limit: pages with memory in any file, and copies.
+func (w *world) within(f Effect) {
+	w.t.Helper()
+	sum := uint64(len(w.backed)) * 4096
+	for _, n := range w.copies {
+		sum += n
+	}
+	if sum > w.cfg.Limit {
+		w.t.Fatalf("after %T: %d bytes have memory, %d of them in %d copies, of a limit of %d", f, sum, sum-uint64(len(w.backed))*4096, len(w.copies), w.cfg.Limit)
+	}
+}
+
+// lies is where a client finds an extent.
+func (w *world) lies(c ids.ClientID, e wire.Extent) place {
+	if e.File != 0 {
+		return place{0, e.File, e.Off}
+	}
+	return place{w.job[c], 0, e.Off}
+}
+
+// at is where the store finds one.
+func at(job ids.JobID, e wire.Extent) place {
+	if e.File != 0 {
+		job = 0
+	}
+	return place{job, e.File, e.Off}
 }
 
 func (w *world) do(f Effect) {
@@ -118,9 +154,9 @@ func (w *world) do(f Effect) {
 	case ToOwner:
 		w.toOwner(e)
 	case SpillWrite:
-		w.jobs = append(w.jobs, job{func() { w.spillWrite(e) }, func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
+		w.jobs = append(w.jobs, job{run: func() { w.spillWrite(e) }, stop: func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
 	case SpillRead:
-		w.jobs = append(w.jobs, job{func() { w.spillRead(e) }, func() { w.step(RestoreDone{e.Job, errCancelled}) }})
+		w.jobs = append(w.jobs, job{run: func() { w.spillRead(e) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
 	case SpillRemove:
 		for _, l := range e.Locs {
 			if _, ok := w.disk[l]; !ok && w.broken == nil {
@@ -133,7 +169,7 @@ func (w *world) do(f Effect) {
 			}
 		}
 	case Reserve:
-		w.jobs = append(w.jobs, job{run: func() {
+		w.jobs = append(w.jobs, job{reserve: true, run: func() {
 			if e.Look && !w.noMem {
 				w.cold = append(w.cold, wire.Extent{Off: e.Ranges[0].Off, Size: e.Ranges[0].Size})
 				w.step(ReserveDone{e.Job, nil})
@@ -144,9 +180,7 @@ func (w *world) do(f Effect) {
 				return
 			}
 			for _, r := range e.Ranges {
-				for p := r.Off / 4096; p < (r.Off+r.Size)/4096; p++ {
-					w.backed[p] = true
-				}
+				w.back(e.Place, r.Off, r.Size)
 			}
 			w.step(ReserveDone{e.Job, nil})
 		}})
@@ -154,7 +188,23 @@ func (w *world) do(f Effect) {
 		for _, r := range e.Ranges {
 			w.free(wire.Extent{Off: r.Off, Size: r.Size}, "punched out")
 			for p := r.Off / 4096; p < (r.Off+r.Size)/4096; p++ {
+				if o, ok := w.backed[p]; ok && o != r.Owner {
+					w.t.Fatalf("page %d punched in the file of %d, its memory is in that of %d", p, r.Owner, o)
+				}
 				delete(w.backed, p)
+			}
+		}
+	case MakeCopy:
+		w.jobs = append(w.jobs, job{run: func() { w.makeCopy(e) }, stop: func() { w.step(CopyDone{Job: e.Job, Err: errCancelled}) }})
+	case DropSegment:
+		for p, o := range w.backed {
+			if ids.JobID(o) == e.Place {
+				delete(w.backed, p)
+			}
+		}
+		for k, x := range w.owned {
+			if x.File == 0 && w.job[k.client] == e.Place {
+				w.t.Fatalf("the file of job %v goes, %+v is used by %+v", e.Place, x, k)
 			}
 		}
 	case CreateFallback:
@@ -172,11 +222,19 @@ func (w *world) do(f Effect) {
 			w.t.Fatalf("file %d dropped twice", e.File)
 		}
 		w.free(wire.Extent{File: e.File, Size: 1 << 60}, "dropped")
+		if _, ok := w.copies[e.File]; ok {
+			for k := range w.mapped {
+				if _, here := w.c.clients[ids.ClientID(k>>32)]; uint32(k) == e.File && here {
+					w.t.Fatalf("copy %d goes while client %d has it mapped", e.File, k>>32)
+				}
+			}
+			delete(w.copies, e.File)
+		}
 		delete(w.files, e.File)
 	case CopyIn:
-		w.touch(e.Extent)
+		w.touch(e.Place, e.Extent)
 		for _, p := range e.Parts {
-			w.mem[place{e.Extent.File, e.Extent.Off + p.Off}] = tagOf(p.Data)
+			w.mem[place{e.Place, e.Extent.File, e.Extent.Off + p.Off}] = tagOf(p.Data)
 		}
 	case WriteRecord:
 		if e.Record.Payload != nil {
@@ -213,7 +271,7 @@ func tagOf(b []byte) uint64 {
 }
 
 // touch checks that an extent has memory, as whoever writes it relies on.
-func (w *world) touch(e wire.Extent) {
+func (w *world) touch(job ids.JobID, e wire.Extent) {
 	w.t.Helper()
 	if e.File != 0 {
 		if w.files[e.File] == "" {
@@ -222,21 +280,67 @@ func (w *world) touch(e wire.Extent) {
 		return
 	}
 	for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
-		if !w.backed[p] {
-			w.t.Fatalf("extent %+v: page %d has no memory", e, p)
+		if o, ok := w.backed[p]; !ok || ids.JobID(o) != job {
+			w.t.Fatalf("extent %+v of job %v: page %d has no memory there: %v, of %d", e, job, p, ok, o)
 		}
 	}
 }
 
 // bring puts memory behind an extent that was granted without.
-func (w *world) bring(e wire.Extent) {
+func (w *world) bring(job ids.JobID, e wire.Extent) {
 	for _, x := range w.cold {
 		if x.Off == e.Off && e.File == 0 {
-			for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
-				w.backed[p] = true
+			w.back(job, e.Off, e.Size)
+		}
+	}
+}
+
+// back puts memory behind pages in a job's file.
+func (w *world) back(job ids.JobID, off, size uint64) {
+	w.t.Helper()
+	for p := off / 4096; p*4096 < off+size; p++ {
+		if o, ok := w.backed[p]; ok && ids.JobID(o) != job {
+			w.t.Fatalf("page %d gets memory in the file of job %v, and has it in that of %d", p, job, o)
+		}
+		w.backed[p] = alloc.Owner(job)
+	}
+}
+
+// makeCopy is a copy for readers of other jobs.
+func (w *world) makeCopy(e MakeCopy) {
+	w.t.Helper()
+	if w.noMem {
+		w.step(CopyDone{Job: e.Job, Err: errs.New(errs.CodeSegmentUnavailable, "no memory")})
+		return
+	}
+	if e.Loc != nil && w.broken != nil {
+		w.step(CopyDone{Job: e.Job, Err: w.broken})
+		return
+	}
+	w.nextF++
+	n := w.nextF
+	if e.Loc != nil {
+		t, ok := w.disk[*e.Loc]
+		if !ok {
+			w.step(CopyDone{Job: e.Job, Err: fmt.Errorf("%w", spill.ErrMissing)})
+			return
+		}
+		w.mem[place{0, n, 0}] = t
+		for l, t := range w.disk {
+			if l.File == e.Loc.File && l.Size == 1<<62 {
+				w.mem[place{0, n, l.Off}] = t
+			}
+		}
+	} else {
+		from := at(e.Place, e.Of)
+		for p, t := range w.mem {
+			if p.job == from.job && p.file == from.file && p.off >= from.off && (p.off < from.off+e.Of.Size || p.off == from.off) {
+				w.mem[place{0, n, p.off - from.off}] = t
 			}
 		}
 	}
+	w.files[n], w.copies[n] = "copy", (e.Size+4095)&^4095
+	w.step(CopyDone{Job: e.Job, File: n})
 }
 
 // free checks that nobody may touch the extent.
@@ -280,10 +384,26 @@ func (w *world) toClient(e ToClient) {
 		w.getter = append(w.getter, e.Client)
 		if m.Result.Err == nil {
 			w.own(owner{id: m.ID, client: e.Client, pin: true}, m.Extent)
-			w.check(m.ID, m.Extent)
+			w.check(e.Client, m.ID, m.Extent)
 		}
 	case *wire.MapFile:
-		w.mapped[uint64(e.Client)<<32|uint64(m.File)] = true
+		k := uint64(e.Client)<<32 | uint64(m.File)
+		if _, ok := w.copies[m.File]; ok != m.ReadOnly {
+			w.t.Fatalf("file %d announced to client %v: %+v", m.File, e.Client, m)
+		}
+		if m.Drop {
+			for o, x := range w.owned {
+				if o.client == e.Client && x.File == m.File {
+					w.t.Fatalf("client %v is to drop file %d and uses it: %+v", e.Client, m.File, o)
+				}
+			}
+			w.jobs = append(w.jobs, job{run: func() {
+				delete(w.mapped, k)
+				w.step(FromClient{e.Client, &wire.Unpin{File: m.File}})
+			}})
+			return
+		}
+		w.mapped[k] = true
 		if e.File != m.File || w.files[m.File] == "" {
 			w.t.Fatalf("announced file %d, which is not there", m.File)
 		}
@@ -297,13 +417,13 @@ func (w *world) toClient(e ToClient) {
 }
 
 // check reads an object as a client would.
-func (w *world) check(id ids.ObjectID, e wire.Extent) {
+func (w *world) check(c ids.ClientID, id ids.ObjectID, e wire.Extent) {
 	w.t.Helper()
 	want, ok := w.sealed[id]
 	if !ok {
 		w.t.Fatalf("object %v is readable and was never sealed", id)
 	}
-	if got := w.mem[place{e.File, e.Off}]; e.Size > 0 && got != want {
+	if got := w.mem[w.lies(c, e)]; e.Size > 0 && got != want {
 		w.t.Fatalf("object %v at %+v holds %d, sealed was %d", id, e, got, want)
 	}
 }
@@ -315,7 +435,7 @@ func (w *world) toOwner(e ToOwner) {
 		k := NoteKey{Task: m.Task, Attempt: m.Attempt}
 		w.argsOK[k] = m
 		for _, v := range m.Values {
-			w.check(v.ID, v.Extent)
+			w.check(w.c.findSet(m.Task, m.Attempt).req.Worker, v.ID, v.Extent)
 		}
 	case Lost:
 		w.lost = append(w.lost, m)
@@ -342,10 +462,10 @@ func (w *world) spillWrite(e SpillWrite) {
 	for _, it := range e.Items {
 		w.nextLoc++
 		l := spill.Location{File: w.nextLoc, Size: it.Extent.Size}
-		w.disk[l] = w.mem[place{it.Extent.File, it.Extent.Off}]
+		w.disk[l] = w.mem[at(it.Place, it.Extent)]
 		if it.Extent.Size > 0 {
 			for p, t := range w.mem { // packed values within the extent
-				if p.file == it.Extent.File && p.off > it.Extent.Off && p.off < it.Extent.Off+it.Extent.Size {
+				if p.job == it.Place && p.file == it.Extent.File && p.off > it.Extent.Off && p.off < it.Extent.Off+it.Extent.Size {
 					w.disk[spill.Location{File: w.nextLoc, Off: p.off - it.Extent.Off, Size: 1 << 62}] = t
 				}
 			}
@@ -361,7 +481,9 @@ func (w *world) spillRead(e SpillRead) {
 		w.step(RestoreDone{e.Job, w.broken})
 		return
 	}
-	w.touch(e.Extent)
+	if !w.stale {
+		w.touch(e.Place, e.Extent)
+	}
 	w.free(e.Extent, "overwritten by a restore")
 	if w.failed == nil {
 		w.failed = map[uint64]int{}
@@ -380,10 +502,12 @@ func (w *world) spillRead(e SpillRead) {
 		w.step(RestoreDone{e.Job, fmt.Errorf("%w", spill.ErrMissing)}) // dropped since
 		return
 	}
-	w.mem[place{e.Extent.File, e.Extent.Off}] = t
+	w.mem[at(e.Place, e.Extent)] = t
 	for l, t := range w.disk {
 		if l.File == e.Loc.File && l.Size == 1<<62 {
-			w.mem[place{e.Extent.File, e.Extent.Off + l.Off}] = t
+			to := at(e.Place, e.Extent)
+			to.off += l.Off
+			w.mem[to] = t
 		}
 	}
 	w.step(RestoreDone{e.Job, nil})
@@ -429,7 +553,9 @@ func (x *chaos) recoverJobs(old []job) {
 		case j.stop == nil:
 			x.jobs = append(x.jobs, j)
 		case x.rnd.Intn(2) == 0:
+			x.stale = true
 			j.run()
+			x.stale = false
 		default:
 			j.stop()
 		}
@@ -441,8 +567,14 @@ func (x *chaos) recoverJobs(old []job) {
 
 func (w *world) join(cs ...ids.ClientID) {
 	for _, c := range cs {
-		w.step(ClientJoined{Client: c, PID: int32(c)})
+		w.joinJob(c, 1)
 	}
+}
+
+// joinJob joins a client of a job.
+func (w *world) joinJob(c ids.ClientID, job ids.JobID) {
+	w.job[c] = job
+	w.step(ClientJoined{Client: c, PID: int32(c), Job: job})
 }
 
 var reqs uint64
@@ -457,18 +589,18 @@ func (w *world) create(c ids.ClientID, id ids.ObjectID, attempt uint32, size uin
 // write takes a grant over and fills it.
 func (w *world) write(c ids.ClientID, attempt uint32, m *wire.Created) {
 	w.t.Helper()
-	w.bring(m.Extent)
-	w.touch(m.Extent)
+	w.bring(w.job[c], m.Extent)
+	w.touch(w.job[c], m.Extent)
 	w.own(owner{id: m.ID, attempt: attempt, client: c}, m.Extent)
 	w.tag++
-	w.mem[place{m.Extent.File, m.Extent.Off}] = w.tag
+	w.mem[w.lies(c, m.Extent)] = w.tag
 }
 
 func (w *world) seal(c ids.ClientID, attempt uint32, m *wire.Created, size uint64) {
 	w.t.Helper()
 	delete(w.owned, owner{id: m.ID, attempt: attempt, client: c})
 	if _, ok := w.sealed[m.ID]; !ok {
-		w.sealed[m.ID] = w.mem[place{m.Extent.File, m.Extent.Off}]
+		w.sealed[m.ID] = w.mem[w.lies(c, m.Extent)]
 	}
 	w.step(SealObject{Client: c, ID: m.ID, Attempt: attempt, Size: size, Meta: []byte{byte(attempt), 7}})
 }
@@ -503,10 +635,19 @@ func (w *world) crash(connected bool) {
 		r.Entries = append(r.Entries, index.Entry{Slot: slot, Record: rec})
 	}
 	slices.SortFunc(r.Entries, func(a, b index.Entry) int { return int(a.Slot) - int(b.Slot) })
+	for p, o := range w.backed { // what no record names is punched out
+		if !slices.ContainsFunc(r.Entries, func(e index.Entry) bool {
+			return e.File == 0 && e.Job == ids.JobID(o) && (e.Resident || e.State == index.StateRestoring) && e.Block.Off < (p+1)*4096 && p*4096 < e.Block.End()
+		}) {
+			delete(w.backed, p)
+		}
+	}
+	w.jobs = slices.DeleteFunc(w.jobs, func(j job) bool { return j.reserve })
 	if connected {
 		for _, k := range w.order {
 			r.Notes = append(r.Notes, Note{k, w.notes[k]})
 		}
+		slices.SortStableFunc(r.Notes, func(a, b Note) int { return rank(a.Event) - rank(b.Event) })
 	} else {
 		w.jobs = nil
 		w.notes, w.order = map[NoteKey]Event{}, nil

@@ -30,7 +30,7 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 		return m
 	case KindUnpin:
 		m := new(Unpin)
-		d.objectAndNumber(b, &m.ID, &m.N)
+		d.unpin(b, m)
 		return m
 	case KindMapFile:
 		m := new(MapFile)
@@ -43,6 +43,10 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 				m.Size = c.varint()
 			case 3<<3 | wtBytes:
 				m.Path = string(c.bytes())
+			case 4<<3 | wtVarint:
+				m.ReadOnly = c.bool()
+			case 5<<3 | wtVarint:
+				m.Drop = c.bool()
 			default:
 				c.skip()
 			}
@@ -180,6 +184,22 @@ func (d *Decoder) empty(b []byte) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		c.skip()
+	}
+}
+
+func (d *Decoder) unpin(b []byte, u *Unpin) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.object(&u.ID)
+		case 2<<3 | wtVarint:
+			u.N = c.uint32()
+		case 3<<3 | wtVarint:
+			u.File = c.uint32()
+		default:
+			c.skip()
+		}
 	}
 }
 
@@ -441,7 +461,7 @@ func (d *Decoder) holdings(b []byte) Msg {
 			c.task((*ids.TaskID)(elem(&c, &m.Actors)))
 		case 8<<3 | wtBytes:
 			u := elem(&c, &m.Pins)
-			d.objectAndNumber(c.bytes(), &u.ID, &u.N)
+			d.unpin(c.bytes(), u)
 		default:
 			c.skip()
 		}

@@ -89,6 +89,8 @@ func (e *encoder) messageStore(m Msg) bool {
 		e.uint(1, uint64(m.File))
 		e.uint(2, m.Size)
 		e.bytes(3, []byte(m.Path))
+		e.bool(4, m.ReadOnly)
+		e.bool(5, m.Drop)
 	case *CancelTask:
 		e.task(1, m.Task)
 		e.bool(2, m.Abandon)
@@ -241,6 +243,7 @@ func (e *encoder) streamNext(m *StreamNext) {
 func (e *encoder) unpin(m *Unpin) {
 	e.object(1, m.ID)
 	e.uint(2, uint64(m.N))
+	e.uint(3, uint64(m.File))
 }
 
 func (e *encoder) holdings(m *Holdings) {

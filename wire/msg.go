@@ -272,17 +272,22 @@ type Abort struct {
 	Attempt uint32
 }
 
-// Unpin drops N of the client's pins on an object.
+// Unpin drops N of the client's pins on an object. With File it says instead that the
+// client has unmapped that file, as MapFile.Drop asked.
 type Unpin struct {
-	ID ids.ObjectID
-	N  uint32
+	ID   ids.ObjectID
+	N    uint32
+	File uint32
 }
 
-// MapFile announces a file outside the segment; its descriptor travels with it.
+// MapFile announces a file outside the segment; its descriptor travels with it. A ReadOnly one is
+// a sealed copy, which cannot be mapped writable. With Drop the client unmaps it, and answers with Unpin.
 type MapFile struct {
-	File uint32
-	Size uint64
-	Path string
+	File     uint32
+	Size     uint64
+	Path     string
+	ReadOnly bool
+	Drop     bool
 
 	// Opened is not encoded. A connection sets it to the descriptor that came with the
 	// message, the receiver's to close; it is nil in process, where Path can be opened.

@@ -35,6 +35,10 @@ type Memory interface {
 type FileMapper interface {
 	// Add maps size bytes of f under the number that extents name. f stays the caller's.
 	Add(file uint32, f *os.File, size uint64) error
+	// AddCopy is Add of a sealed file, which can only be read.
+	AddCopy(file uint32, f *os.File, size uint64) error
+	// DropCopy unmaps what AddCopy has mapped; nobody reads it any more.
+	DropCopy(file uint32) error
 }
 
 // mapFile maps an announced file: from the descriptor that came with the message or,
@@ -43,6 +47,14 @@ func (c *Client) mapFile(m *wire.MapFile) {
 	mapper, ok := c.mem().(FileMapper)
 	if !ok {
 		c.log.Error("the node announced a file, and this client cannot map files", "file", m.File)
+		return
+	}
+	if m.Drop {
+		if err := mapper.DropCopy(m.File); err != nil {
+			c.log.Error("cannot unmap a file of the object store", "file", m.File, "err", err)
+			return // the node counts it as mapped
+		}
+		_ = c.send(&wire.Unpin{File: m.File}) // a dead connection has nothing mapped
 		return
 	}
 	f := m.Opened
@@ -54,7 +66,11 @@ func (c *Client) mapFile(m *wire.MapFile) {
 		}
 	}
 	defer func() { _ = f.Close() }() // the mapping has its own
-	if err := mapper.Add(m.File, f, m.Size); err != nil {
+	add := mapper.Add
+	if m.ReadOnly {
+		add = mapper.AddCopy
+	}
+	if err := add(m.File, f, m.Size); err != nil {
 		c.log.Error("cannot map a file of the object store", "file", m.File, "path", m.Path, "err", err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/objectstore"
-	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/raylet"
 	"mobula/raylet/memmon"
@@ -45,7 +44,7 @@ type Node struct {
 	shm       *objectstore.Memory
 	spiller   *spill.Spiller
 	store     *objectstore.Store
-	memory    *segment.Mapping // of the clients in this process
+	mapped    memories // of the clients in this process
 	clients   sessions
 	jobs      owners
 	names     *names

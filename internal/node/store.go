@@ -32,8 +32,12 @@ func (n *Node) startStore() error {
 	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
 		seg.Path = path
 	}
-	if n.shm, err = objectstore.OpenMemory(seg); err != nil {
+	var why error
+	if n.shm, why, err = objectstore.OpenMemory(seg); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
+	}
+	if why != nil {
+		n.cfg.Logger.Warn("the objects of an earlier life of this node cannot be taken over; the store begins empty", "path", seg.Path, "err", why)
 	}
 	if n.spiller, err = spill.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
 		return err
@@ -51,10 +55,6 @@ func (n *Node) startStore() error {
 	if err != nil {
 		return err
 	}
-	n.memory, err = objectstore.OpenMapping(n.shm.Segment.File(), n.shm.Segment.Size())
-	if err != nil {
-		return err
-	}
 	return n.awaitOldClients()
 }
 
@@ -62,7 +62,7 @@ func (n *Node) startStore() error {
 // process is, or when they have not come back in time. Until then what they may have
 // pinned stays in place.
 func (n *Node) awaitOldClients() error {
-	if !n.shm.Segment.Found() {
+	if !n.shm.Found() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(n.life, n.cfg.StartTimeout)
@@ -93,8 +93,7 @@ func (n *Node) lasting(segment string) bool {
 	if !n.cfg.Keep || !n.cfg.Bound {
 		return n.cfg.Keep
 	}
-	_, err := os.Stat(segment)
-	return err == nil
+	return objectstore.MemoryAt(segment)
 }
 
 func (n *Node) spillConfig(parent actors.Parent, lasting bool) spill.Config {
@@ -112,7 +111,7 @@ func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
 	if s == nil {
 		return
 	}
-	if mf, ok := m.(*wire.MapFile); ok && f != nil && !s.local() {
+	if mf, ok := m.(*wire.MapFile); ok && f != nil && (mf.ReadOnly || !s.local()) {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			n.limited.warn("a file of the object store could not be passed on", "file", f.Name(), "err", err)
@@ -139,8 +138,8 @@ func (n *Node) isEmpty(ctx context.Context) bool {
 // process may read it still: to pull it away would end the process.
 func (n *Node) closeStore(unmap, keep bool) error {
 	var all []error
-	if n.memory != nil && unmap {
-		all = append(all, n.memory.Close())
+	if unmap {
+		all = append(all, n.mapped.close())
 	}
 	if n.shm != nil {
 		all = append(all, n.shm.Close(!keep))

@@ -23,7 +23,7 @@ const (
 	pageSize    = 4096
 	pagesPerWin = (windowSize - windowHead) / pageSize
 	magic       = "MOBULAIX"
-	version     = 1
+	version     = 2 // 1: all jobs' objects in one segment
 
 	kindRecords  = 1
 	kindOverflow = 2

@@ -29,6 +29,7 @@ type Record struct {
 	Attempt  uint32
 	Client   ids.ClientID // granted: the writer
 	PID      int32        // of a client
+	Job      ids.JobID    // whose process made the object: Block lies in its file; or that of a client
 	Resident bool         // Block (in File 0) or the whole of File holds the bytes
 	File     uint32
 	Block    alloc.Block
@@ -46,7 +47,7 @@ type Record struct {
 const (
 	halfSize   = 192
 	slotSize   = 2 * halfSize
-	fixedSize  = 118 // of a half, before the inline payload
+	fixedSize  = 122 // of a half, before the inline payload
 	inlineMax  = halfSize - fixedSize
 	flagRes    = 1
 	flagSpill  = 2
@@ -106,6 +107,7 @@ func (h *half) encode(dst []byte) {
 	le.PutUint64(dst[104:], r.Loc.Size)
 	le.PutUint32(dst[112:], r.Loc.CRC)
 	le.PutUint16(dst[116:], h.pathLen)
+	le.PutUint32(dst[118:], uint32(r.Job))
 	n := copy(dst[fixedSize:halfSize], h.inline)
 	clear(dst[fixedSize+n : halfSize])
 	checksum(dst)
@@ -148,6 +150,10 @@ func decode(src []byte) (half, bool) {
 	r.Loc.Size = le.Uint64(src[104:])
 	r.Loc.CRC = le.Uint32(src[112:])
 	h.pathLen = le.Uint16(src[116:])
+	r.Job = ids.JobID(le.Uint32(src[118:]))
+	if r.Block.Size > 0 {
+		r.Block.Owner = alloc.Owner(r.Job)
+	}
 	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && h.payLen > inlineMax) {
 		return h, false
 	}

@@ -12,24 +12,28 @@ import (
 	"mobula/wire"
 )
 
-// Mapping is a client's access to the segment and to the files announced to it: a
+// Mapping is a client's access to its job's file and to the files announced to it: a
 // read-only mapping for views and a writable one for creators. Slices of it stay valid until
 // Close, or Drop of their file: whoever closes it sees to it that none is in use.
 type Mapping struct {
-	mu    sync.RWMutex
-	files map[uint32]*area // guarded by mu; 0 is the segment
+	mu     sync.RWMutex
+	files  map[uint32]*area // guarded by mu; 0 is the job's file
+	spares map[int][][]byte // guarded by mu: by length, where copies were mapped
 }
 
-// area is one file mapped twice.
+// area is one file mapped twice; a copy, of which there is no writing, once.
 type area struct {
-	file   *os.File // open for writing, for Write
-	ro, rw []byte
+	file   *os.File // open for writing, for Write; nil of a copy
+	ro, rw []byte   // rw is nil of a copy
 }
+
+// NewMapping is one without a job's file.
+func NewMapping() *Mapping { return &Mapping{files: make(map[uint32]*area, 1)} }
 
 // OpenMapping maps a segment of size bytes. The file's descriptor is duplicated: the caller's
 // stays the caller's.
 func OpenMapping(f *os.File, size uint64) (*Mapping, error) {
-	m := &Mapping{files: make(map[uint32]*area, 1)}
+	m := NewMapping()
 	if err := m.Add(0, f, size); err != nil {
 		return nil, err
 	}
@@ -76,6 +80,9 @@ func openArea(f *os.File, size uint64) (*area, error) {
 
 func (a *area) close() error {
 	var es []error
+	if a.file == nil {
+		return munmapAt(a.ro)
+	}
 	for _, b := range [][]byte{a.ro, a.rw} {
 		if b != nil {
 			es = append(es, unix.Munmap(b))
@@ -108,6 +115,9 @@ func (m *Mapping) Slice(e wire.Extent, write bool) ([]byte, error) {
 	if end < e.Off || end > uint64(len(a.ro)) {
 		return nil, errs.New(errs.CodeProtocol, "extent [%d, +%d) outside the %d bytes of file %d", e.Off, e.Size, len(a.ro), e.File)
 	}
+	if write && a.rw == nil {
+		return nil, errs.New(errs.CodeProtocol, "extent to be written in file %d, which is a copy", e.File)
+	}
 	if write {
 		return a.rw[e.Off:end:end], nil
 	}
@@ -129,10 +139,15 @@ func (m *Mapping) Drop(file uint32) error {
 // Close unmaps everything. It is for the end of a client, when no slice is in use.
 func (m *Mapping) Close() error {
 	m.mu.Lock()
-	files := m.files
-	m.files = nil
+	files, spares := m.files, m.spares
+	m.files, m.spares = nil, nil
 	m.mu.Unlock()
 	var es []error
+	for _, l := range spares {
+		for _, b := range l {
+			es = append(es, munmapAt(b))
+		}
+	}
 	for _, a := range files {
 		es = append(es, a.close())
 	}

@@ -14,7 +14,7 @@ import os
 import pickle
 import threading
 import weakref
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from ._wire.messages import Extent
 from .exceptions import ProtocolError, SegmentUnavailableError
@@ -26,6 +26,7 @@ _APART = 1 << 20  # pages that tell whether an extent has memory: it is brought 
 _HUGE = 2 << 20  # bytes of a huge page
 _MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
 _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
+_MAP_FIXED = 16
 _FAILED = ctypes.c_void_p(-1).value
 _DETACH = 64 << 20  # bytes that are copied at a time
 
@@ -90,12 +91,45 @@ class _Area:
             os.close(self.fd)
 
 
+class _Copy:
+    """A sealed copy of another job's object, mapped read-only. Its addresses stay taken: a reader that has no right to be there any
+    more reads zeros, and does not end its process."""
+
+    __slots__ = ("size", "read")
+
+    def __init__(self, fd: int, size: int, at: Optional[int]) -> None:
+        have = os.fstat(fd).st_size
+        if size <= 0 or size > have:
+            raise ProtocolError(f"mapping of {size} bytes of a file of {have}")
+        self.size = size
+        self.read = self._map(at, mmap.MAP_SHARED, fd)
+
+    def _map(self, at: Optional[int], flags: int, fd: int) -> int:
+        got = _libc.mmap(at, self.size, mmap.PROT_READ, flags | (0 if at is None else _MAP_FIXED), fd, 0)
+        if got is None or got == _FAILED:
+            code = ctypes.get_errno()
+            raise SegmentUnavailableError(f"map {self.size} bytes read-only: {os.strerror(code)}")
+        return int(got)
+
+    def drop(self) -> None:
+        self._map(self.read, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+
+    def detach(self, off: int, size: int) -> None:
+        """Puts copies of their own under pages, as _Area.detach does."""
+        lo = (self.read + off) & ~(PAGE - 1)
+        _own(lo, self.read + off + size - lo, mmap.PROT_READ)
+
+    def close(self) -> None:
+        """What the user has of it stays valid."""
+
+
 class Segment:
     """The segment and the files announced beside it."""
 
     def __init__(self, fd: int, size: int) -> None:
         self._lock = threading.Lock()
-        self._areas: dict[int, _Area] = {}  # 0 is the segment
+        self._areas: dict[int, Union[_Area, _Copy]] = {}  # 0 is the job's file
+        self._spares: dict[int, list[int]] = {}  # by length, where copies were mapped
         self._rooms: weakref.WeakSet[Room] = weakref.WeakSet()
         self.add(0, fd, size)
 
@@ -105,12 +139,36 @@ class Segment:
             if file not in self._areas:
                 self._areas[file] = _Area(fd, size)
 
-    def _find(self, e: Extent) -> _Area:
+    def add_copy(self, file: int, fd: int, size: int) -> None:
+        """Maps a sealed file; a number that is mapped already stays as it is."""
+        with self._lock:
+            if file not in self._areas:
+                spares = self._spares.get(size)
+                self._areas[file] = _Copy(fd, size, spares[-1] if spares else None)
+                if spares:
+                    spares.pop()
+
+    def drop_copy(self, file: int) -> None:
+        """Unmaps a sealed file, which nobody reads any more."""
+        with self._lock:
+            a = self._areas.get(file)
+            if isinstance(a, _Copy):
+                a.drop()
+                del self._areas[file]
+                self._spares.setdefault(a.size, []).append(a.read)
+
+    def _find(self, e: Extent) -> Union[_Area, _Copy]:
         a = self._areas.get(e.file)
         if a is None:
             raise ProtocolError(f"extent in file {e.file}, which was not announced")
         if e.off + e.size > a.size:
             raise ProtocolError(f"extent [{e.off}, +{e.size}) outside the {a.size} bytes of file {e.file}")
+        return a
+
+    def _mine(self, e: Extent) -> _Area:
+        a = self._find(e)
+        if not isinstance(a, _Area):
+            raise ProtocolError(f"extent to be written in file {e.file}, which is a copy")
         return a
 
     def view(self, e: Extent, size: int, owner: Any) -> memoryview:
@@ -127,7 +185,7 @@ class Segment:
 
     def write(self, e: Extent, parts: list[tuple[int, Any]]) -> None:
         """Writes buffers of bytes at offsets of an extent that was granted to this process."""
-        a = self._find(e)
+        a = self._mine(e)
         if e.size >= _COLD_FROM and not self._resident(a, e):
             # No memory is behind it yet. Writing through the file brings it, faster than by faults, and being short of
             # memory is an error and not a signal.
@@ -151,7 +209,7 @@ class Segment:
 
     def room(self, e: Extent) -> "Room":
         """An extent that was granted to this process, mapped once more by itself, to be written in place."""
-        a = self._find(e)
+        a = self._mine(e)
         try:
             room = Room(a.fd, e)
             self._rooms.add(room)
@@ -164,7 +222,7 @@ class Segment:
     def lasting(self) -> bool:
         """Whether a node that starts later may use the memory: a file that has a name still."""
         with self._lock:
-            return any(a.fd >= 0 and os.fstat(a.fd).st_nlink > 0 for a in self._areas.values())
+            return any(isinstance(a, _Area) and a.fd >= 0 and os.fstat(a.fd).st_nlink > 0 for a in self._areas.values())
 
     def detach(self, e: Extent) -> None:
         """Makes what views see of an extent this process' own: whoever uses the file again does not change it."""

@@ -2998,6 +2998,7 @@ type Unpin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	N             uint32                 `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
+	File          uint32                 `protobuf:"varint,3,opt,name=file,proto3" json:"file,omitempty"` // not 0: instead, the file that MapFile said to drop is no longer mapped
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3046,11 +3047,20 @@ func (x *Unpin) GetN() uint32 {
 	return 0
 }
 
+func (x *Unpin) GetFile() uint32 {
+	if x != nil {
+		return x.File
+	}
+	return 0
+}
+
 type MapFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	File          uint32                 `protobuf:"varint,1,opt,name=file,proto3" json:"file,omitempty"`
 	Size          uint64                 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	Path          []byte                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"` // any bytes, as the file system has it
+	Path          []byte                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`                          // any bytes, as the file system has it
+	ReadOnly      bool                   `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"` // sealed: a writable mapping is refused
+	Drop          bool                   `protobuf:"varint,5,opt,name=drop,proto3" json:"drop,omitempty"`                         // unmap it, and say so with an Unpin
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3104,6 +3114,20 @@ func (x *MapFile) GetPath() []byte {
 		return x.Path
 	}
 	return nil
+}
+
+func (x *MapFile) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
+func (x *MapFile) GetDrop() bool {
+	if x != nil {
+		return x.Drop
+	}
+	return false
 }
 
 type Collect struct {
@@ -4595,14 +4619,17 @@ const file_mobula_proto_rawDesc = "" +
 	"\x03err\x18\x05 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x05Abort\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\"%\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\"9\n" +
 	"\x05Unpin\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\f\n" +
-	"\x01n\x18\x02 \x01(\rR\x01n\"E\n" +
+	"\x01n\x18\x02 \x01(\rR\x01n\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\rR\x04file\"v\n" +
 	"\aMapFile\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x12\n" +
-	"\x04path\x18\x03 \x01(\fR\x04path\"\t\n" +
+	"\x04path\x18\x03 \x01(\fR\x04path\x12\x1b\n" +
+	"\tread_only\x18\x04 \x01(\bR\breadOnly\x12\x12\n" +
+	"\x04drop\x18\x05 \x01(\bR\x04drop\"\t\n" +
 	"\aCollect\"\x1e\n" +
 	"\x06Credit\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x12R\x05bytes\"G\n" +

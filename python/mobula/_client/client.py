@@ -15,6 +15,7 @@ from .._shield import shield
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
+from .._wire import hot
 from .._wire.hot import Answer
 from ..exceptions import (DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError,
                           ShutdownError, VersionError)
@@ -234,10 +235,18 @@ class Client:
 
     def _map(self, a: m.MapFile, fd: Optional[int]) -> None:
         try:
+            if a.drop:
+                if self.segment is not None:
+                    self.segment.drop_copy(a.file)
+                self.send(hot.unmapped(a.file))
+                self.reader.arm()
+                return
             if fd is None:
                 fd = os.open(a.path, os.O_RDWR | os.O_CLOEXEC)
             try:
-                if self.segment is not None:
+                if self.segment is not None and a.read_only:
+                    self.segment.add_copy(a.file, fd, a.size)
+                elif self.segment is not None:
                     self.segment.add(a.file, fd, a.size)
             finally:
                 os.close(fd)

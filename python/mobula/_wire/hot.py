@@ -104,6 +104,12 @@ def unpin(obj: bytes, n: int) -> bytes:
     return b"\x8a\x01" + varint(23 + len(c)) + b"\x0a\x14" + obj + b"\x10" + c
 
 
+def unmapped(file: int) -> bytes:
+    """An Unpin that says that a file is no longer mapped."""
+    c = varint(file)
+    return b"\x8a\x01" + varint(1 + len(c)) + b"\x18" + c
+
+
 def result_inline(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
     """An inline Result as a field of Done."""
     v = value_fields(meta, data, refs)

@@ -304,6 +304,7 @@ class Abort:
 class Unpin:
     id: bytes = b""
     n: int = 0
+    file: int = 0
 
 
 @dataclass(slots=True)
@@ -311,6 +312,8 @@ class MapFile:
     file: int = 0
     size: int = 0
     path: bytes = b""
+    read_only: bool = False
+    drop: bool = False
 
 
 @dataclass(slots=True)
@@ -503,8 +506,8 @@ _TYPES: dict[type[Any], str] = {
     Create: "u y u u y",
     Created: "u y Extent b Error",
     Abort: "y u",
-    Unpin: "y u",
-    MapFile: "u u y",
+    Unpin: "y u u",
+    MapFile: "u u y b b",
     Collect: "",
     Credit: "s",
     Exec: "u *ExecTask",
