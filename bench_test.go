@@ -114,3 +114,13 @@ func BenchmarkInvoke(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkGoCancellable(b *testing.B) {
+	ctx, _ := benchContext(b)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		add.Go(ctx, V(1.0), V(2.0)).Release()
+	}
+}

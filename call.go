@@ -167,13 +167,32 @@ func argError(name string, i int, err error) error {
 // submit sends the task.
 func (k *call) submit() []*client.Handle {
 	var hs []*client.Handle
+	follows := k.err == nil && k.spec.Kind != wire.TaskActorCreate && k.spec.Opts.NumReturns != 0 && k.tc.Follows(k.ctx)
+	if follows {
+		if cause := k.tc.Cancelled(k.ctx); cause != nil {
+			k.err = notCalled(k.f.name, cause)
+		}
+	}
 	if k.err == nil {
 		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
+	}
+	if follows && k.err == nil {
+		k.tc.Client.Follow(k.ctx, k.tc, k.spec.ID, hs)
 	}
 	for _, h := range k.large {
 		h.Release()
 	}
 	return hs
+}
+
+// notCalled is the error of a call whose context was cancelled before.
+func notCalled(name string, cause error) error {
+	e := &errs.Error{Code: errs.CodeCancelled, Name: name, Msg: name + " was not called: its context had ended"}
+	if cause != context.Canceled { //nolint:errorlint // one that was given is told
+		e.Msg += ": " + cause.Error()
+		e.Cause = []*errs.Error{errs.From(cause)}
+	}
+	return e
 }
 
 // result submits and gives the reference to the only result.

@@ -22,6 +22,13 @@
 // one that Main or the task got, or bind another with Cluster.Context. A context's
 // deadline given to Go is the task's deadline; given to Get it bounds the wait and nothing else.
 //
+// A context that is cancelled takes along what was called with it: a task, a stream or an actor's call, with all that it has
+// called, whose result is not known here yet. So a function that gives a reference back does not call with a context that it
+// cancels itself as it returns. A call with one that was cancelled before fails with ErrCancelled. Get, Wait and View only give up their
+// wait, and what they waited for goes on. Actors, what Tell sent and what nobody refers to do not end with a context; nor do the tasks
+// that a task has called when it returns, or is cancelled without Recursive: its own context ends then, and cancels nothing.
+// context.WithoutCancel keeps a call from being cancelled.
+//
 // # Values
 //
 // A value is copied when it is passed, except that slices of numbers and bytes which a task gets

@@ -40,6 +40,7 @@ func startTimer[T any](ctx context.Context, d time.Duration, again bool, tick fu
 	// Its calls have ids of their own: the same call may run again, in another life of the actor.
 	own := &client.TaskContext{Client: tc.Client, Task: ids.Derive(tc.NextTask(), 1+uint64(tc.Attempt))}
 	life, stop := context.WithCancel(client.WithTask(context.Background(), own))
+	own.Own = life // a call that it has made still runs when it is stopped
 	if !tc.Client.Go(func() { runTimer(life, stop, tc, d, again, func() error { return tick(life, self) }) }) {
 		stop()
 		return nil, tc.Client.Err()

@@ -74,6 +74,7 @@ func (r *runner) begin(it *item) {
 	cl.tc.Blocker, cl.tc.Unneeded = cl, it.unneeded
 	cl.ctx.base, cl.ctx.tc = r.lane.e.cfg.Base, &cl.tc
 	cl.ctx.deadline = it.t.Spec.Deadline
+	cl.tc.Own = &cl.ctx
 	r.call, r.task = cl, it.t
 }
 

@@ -161,6 +161,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
 		tc := &client.TaskContext{Client: e.c, Task: ids.Derive(ids.TaskID(a.id), closeCall)}
 		ctx, cancel := context.WithTimeout(client.WithTask(context.WithoutCancel(e.cfg.Base), tc), e.cfg.StopGrace)
 		defer cancel()
+		tc.Own = ctx // calls that the hook makes and does not wait for go on
 		done := make(chan *errs.Error, 1)
 		go func() {
 			defer close(done)

@@ -70,6 +70,7 @@ type Client struct {
 	requests pending[*request]
 	streams  streams
 	watches  actorWatches
+	follow   followed
 	collect  collector
 
 	dead     chan struct{} // closed when the client has failed or was closed
@@ -196,7 +197,8 @@ func (c *Client) Dispatch(m wire.Msg) {
 // kill makes every pending and later operation fail with cause.
 func (c *Client) kill(cause error) {
 	c.fail.Do(func() {
-		c.shutdown.Lock() // whoever starts a goroutine has counted it, or sees that we are dead
+		defer c.follow.close() // after the client is dead: nothing is added any more
+		c.shutdown.Lock()      // whoever starts a goroutine has counted it, or sees that we are dead
 		defer c.shutdown.Unlock()
 		c.cause = cause
 		close(c.dead)
@@ -222,6 +224,17 @@ func (c *Client) start(f func()) bool {
 		return false
 	}
 	c.tasks.Go(f)
+	return true
+}
+
+// enter counts the goroutine that runs as one of the client's own, until tasks.Done, unless the client is closing.
+func (c *Client) enter() bool {
+	c.shutdown.Lock()
+	defer c.shutdown.Unlock()
+	if c.Err() != nil {
+		return false
+	}
+	c.tasks.Add(1)
 	return true
 }
 

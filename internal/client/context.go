@@ -30,6 +30,7 @@ type TaskContext struct {
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
 	Blocker Blocker         // nil: nobody is told
+	Own     context.Context // what its code was given, whose end cancels nothing that it has called; nil: none that ends
 	Life    <-chan struct{} // of a call, or the constructor, of an actor: closed when the actor is to end in this process; else nil
 
 	Unneeded *inbox.Inbox[uint32] // numbers of the results that it promised (wire.TaskSpec.Promises) and that nobody can ask for any more; nil: it promised none

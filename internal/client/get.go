@@ -231,6 +231,7 @@ func (c *Client) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, d
 	}
 	if old := h.res.Load(); old == nil {
 		h.res.Store(r)
+		h.flags |= settled
 		if r.Kind == wire.ResultInline {
 			c.table.remember(s, h)
 		}

@@ -33,6 +33,7 @@ const (
 	queued                     // in the release queue
 	removed                    // not in the table any more: the owner was told
 	cached                     // in the list of cached values
+	settled                    // its result was known once; what is cached may be forgotten
 )
 
 // ID is the object's id.

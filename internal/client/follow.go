@@ -1,0 +1,193 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// followed are the tasks that end with the context of their call, by that context's Done channel: contexts that differ in values
+// alone share one. A call costs an append. What has ended since is found out when a list has doubled, so nothing is to be done
+// where a result arrives or a reference is released.
+type followed struct {
+	mu      sync.Mutex
+	by      map[<-chan struct{}]*follower // guarded by mu
+	last    *follower                     // guarded by mu
+	sweepAt int                           // followers from which those without a task are dropped; guarded by mu
+}
+
+// follower is what ends with one context.
+type follower struct {
+	c    *Client
+	ctx  context.Context
+	own  context.Context // of the task that made the calls; see TaskContext.Own
+	stop func() bool
+
+	handles []*Handle    // of results; guarded by followed.mu
+	streams []ids.TaskID // guarded by followed.mu
+	sweepAt int          // guarded by followed.mu
+}
+
+const followSweep = 64 // the least length from which a list is swept
+
+// Follows tells whether a task that tc calls with ctx is to end with it: ctx can end, and is not the one that the runtime gave.
+func (tc *TaskContext) Follows(ctx context.Context) bool {
+	if ctx == tc.Own {
+		return false
+	}
+	done := ctx.Done()
+	return done != nil && (tc.Own == nil || tc.Own.Done() != done)
+}
+
+// Cancelled is why ctx has ended where tasks that tc has called with it are to end too; else nil. A deadline is not among it: the
+// node knows it and ends them itself. Nor is the end of the task tc, which ends all that was derived from its context.
+func (tc *TaskContext) Cancelled(ctx context.Context) error { return cancelledBy(ctx, tc.Own) }
+
+func cancelledBy(ctx, own context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	if _, ok := ctx.Deadline(); ok && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if own != nil && own.Err() != nil && cause == context.Cause(own) { //nolint:errorlint // the very same
+		return nil
+	}
+	return cause
+}
+
+// Follow has a task that was submitted with ctx cancelled, with what it has submitted, when ctx is cancelled before its result is
+// known here or the last handle on it is released. hs are its handles, none for a stream.
+func (c *Client) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, hs []*Handle) {
+	done := ctx.Done()
+	t := &c.follow
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Err() != nil {
+		return
+	}
+	f := t.last
+	if f == nil || f.ctx.Done() != done {
+		if f = t.by[done]; f == nil {
+			f = t.add(c, ctx, tc.Own, done)
+		}
+		t.last = f
+	}
+	if len(hs) == 0 {
+		f.streams = append(f.streams, task)
+	} else {
+		f.handles = append(f.handles, hs...)
+	}
+	if len(f.handles)+len(f.streams) >= f.sweepAt {
+		f.sweep()
+	}
+}
+
+// add makes the follower of a context. The lock is held.
+func (t *followed) add(c *Client, ctx, own context.Context, done <-chan struct{}) *follower {
+	if t.by == nil {
+		t.by = make(map[<-chan struct{}]*follower)
+	}
+	if len(t.by) >= max(t.sweepAt, followSweep) {
+		for d, f := range t.by {
+			if f.sweep() == 0 {
+				f.stop()
+				delete(t.by, d)
+			}
+		}
+		t.last, t.sweepAt = nil, 2*len(t.by)
+	}
+	f := &follower{c: c, ctx: ctx, own: own, sweepAt: followSweep}
+	t.by[done] = f
+	f.stop = context.AfterFunc(ctx, f.ended) // which waits for the lock
+	return f
+}
+
+// sweep drops what has ended, and tells how much is left. The lock is held.
+func (f *follower) sweep() int {
+	handles := f.handles[:0]
+	for _, h := range f.handles {
+		if h.awaited() {
+			handles = append(handles, h)
+		}
+	}
+	clear(f.handles[len(handles):])
+	f.handles = handles
+	streams := f.streams[:0]
+	for _, s := range f.streams {
+		if f.c.reads(s) {
+			streams = append(streams, s)
+		}
+	}
+	f.streams = streams
+	left := len(handles) + len(streams)
+	f.sweepAt = max(2*left, followSweep)
+	if cap(handles) > 4*f.sweepAt { // a burst does not keep its memory
+		f.handles = append(make([]*Handle, 0, f.sweepAt), handles...)
+	}
+	return left
+}
+
+// ended cancels what is left when the context has ended.
+func (f *follower) ended() {
+	c, t := f.c, &f.c.follow
+	if !c.enter() {
+		return
+	}
+	defer c.tasks.Done()
+	t.mu.Lock()
+	f.sweep()
+	handles, streams := f.handles, f.streams
+	f.handles, f.streams = nil, nil
+	if t.by[f.ctx.Done()] == f { // else it was swept meanwhile
+		delete(t.by, f.ctx.Done())
+	}
+	if t.last == f {
+		t.last = nil
+	}
+	t.mu.Unlock()
+	if cancelledBy(f.ctx, f.own) == nil {
+		return
+	}
+	var told ids.TaskID
+	for _, h := range handles {
+		if h.id.Task != told { // else another result of the same
+			told = h.id.Task
+			_ = c.Cancel(wire.Cancel{Task: told, Recursive: true}) // where the connection is gone, so is the job
+		}
+	}
+	for _, task := range streams {
+		_ = c.Cancel(wire.Cancel{Task: task, Recursive: true})
+	}
+}
+
+// close lets no context hold the client any more.
+func (t *followed) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.by {
+		f.stop()
+	}
+	t.by, t.last = nil, nil
+}
+
+// awaited tells whether somebody holds the object and nothing is known of it yet.
+func (h *Handle) awaited() bool {
+	s := h.c.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.refs > 0 && h.flags&(settled|removed) == 0
+}
+
+// reads tells whether this process reads a task's stream.
+func (c *Client) reads(task ids.TaskID) bool {
+	c.streams.mu.Lock()
+	defer c.streams.mu.Unlock()
+	_, ok := c.streams.read[task]
+	return ok
+}
