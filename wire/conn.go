@@ -179,6 +179,10 @@ func (c *Conn) Fail(err error) {
 	_ = c.sock.Close() // the reason of the failure is err
 }
 
+// EndReading ends the stream behind what the other side has sent so far: Recv returns that, then io.EOF. It is for a
+// process that is gone while a child of its own still has the socket, which would keep the connection open.
+func (c *Conn) EndReading() { c.sock.endReading() }
+
 // discard closes the files of messages that were written, or never will be.
 func discard(o *outgoing) {
 	if o == nil {

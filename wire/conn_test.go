@@ -382,3 +382,19 @@ func TestFlushKeepsOrderAndLosesNothing(t *testing.T) {
 	eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
 	a.Flush() // with nothing to do
 }
+
+// What a process sent before it ended is read, then the end, though another still holds its end of the socket.
+func TestReadingEndsBehindWhatWasSent(t *testing.T) {
+	a, b := connPair(t, Config{})
+	if err := a.Send(&Stats{Running: 7}); err != nil {
+		t.Fatal(err)
+	}
+	b.EndReading()
+	got, err := b.Recv()
+	if err != nil || len(got) != 1 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if _, err := b.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("behind it: %v", err)
+	}
+}

@@ -94,6 +94,11 @@ func (s *sock) Close() error {
 	return s.closed
 }
 
+// endReading has reads find the end behind what has come, whoever holds the other side open.
+func (s *sock) endReading() {
+	_ = s.raw.Control(func(uintptr) { _ = unix.Shutdown(s.fd, unix.SHUT_RD) }) // the other side may have closed before
+}
+
 // write calls f, which does not wait, with the socket's descriptor.
 func (s *sock) write(f func(fd uintptr) bool) error { return s.raw.Write(f) }
 

@@ -25,6 +25,7 @@ type memberState uint8
 
 const (
 	memberJoined memberState = iota
+	memberEnded              // its process has ended; what it sent before is still read
 	memberLeft               // it uses the node no more; the process may still read what it pinned
 	memberGone               // nothing of it is read any more
 )
@@ -33,8 +34,9 @@ const (
 type memberEvent uint8
 
 const (
-	eventLeft   memberEvent = iota // the connection ended, or the client said goodbye
-	eventDone                      // the connection ended after a goodbye: the client reads nothing any more
+	eventWatch  memberEvent = iota // the component begins
+	eventLeft                      // the connection ended, or the client said goodbye
+	eventDone                      // after a goodbye the connection ended too: the client reads nothing any more
 	eventExited                    // the process did
 )
 
@@ -42,8 +44,9 @@ const (
 type memberEffect uint8
 
 const (
-	tellPeers  memberEffect = iota // owners, pool and monitor: the client is gone
-	awaitPins                      // wait for the process' end
+	awaitExit  memberEffect = iota // wait for the process' end
+	endReading                     // end the connection behind what was sent: a child of the process may hold it open
+	tellPeers                      // owners, pool and monitor: the client is gone
 	dropPins                       // the store: nothing of the client's is read any more
 	stopMember                     // the component's work is done
 )
@@ -57,16 +60,24 @@ var memberSteps = map[memberState]map[memberEvent]struct {
 	do   []memberEffect
 }{
 	memberJoined: {
-		eventLeft:   {memberLeft, []memberEffect{tellPeers, awaitPins}},
+		eventWatch:  {memberJoined, []memberEffect{awaitExit}},
+		eventLeft:   {memberLeft, []memberEffect{tellPeers}},
 		eventDone:   {memberJoined, nil}, // a goodbye comes first
-		eventExited: {memberJoined, nil}, // its connection's end is still to be read
+		eventExited: {memberEnded, []memberEffect{endReading}},
+	},
+	memberEnded: {
+		eventWatch:  {memberEnded, nil},
+		eventLeft:   {memberGone, []memberEffect{tellPeers, dropPins, stopMember}},
+		eventDone:   {memberEnded, nil}, // likewise
+		eventExited: {memberEnded, nil},
 	},
 	memberLeft: {
+		eventWatch:  {memberLeft, nil},
 		eventLeft:   {memberLeft, nil},
 		eventDone:   {memberGone, []memberEffect{dropPins, stopMember}},
 		eventExited: {memberGone, []memberEffect{dropPins, stopMember}},
 	},
-	memberGone: {eventLeft: {memberGone, nil}, eventDone: {memberGone, nil}, eventExited: {memberGone, nil}},
+	memberGone: {eventWatch: {memberGone, nil}, eventLeft: {memberGone, nil}, eventDone: {memberGone, nil}, eventExited: {memberGone, nil}},
 }
 
 func (c *memberCore) Step(_ int64, ev memberEvent) []memberEffect {
@@ -90,9 +101,9 @@ func (n *Node) startMember(s *session) error {
 		Kind: kind, Name: name,
 		New: func(actors.Start) (actors.Core[memberEvent, memberEffect], []memberEvent, error) {
 			if s.hasLeft() { // what was told is not told again: the session knows
-				return &memberCore{}, []memberEvent{eventLeft}, nil
+				return &memberCore{}, []memberEvent{eventWatch, eventLeft}, nil
 			}
-			return &memberCore{}, nil, nil
+			return &memberCore{}, []memberEvent{eventWatch}, nil
 		},
 		Do:      func(self *actors.Ref[memberEvent], e memberEffect) { n.doMember(s, self, e) },
 		Mailbox: 16,
@@ -107,11 +118,8 @@ func (n *Node) startMember(s *session) error {
 
 func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffect) {
 	switch e {
-	case tellPeers:
-		n.tellGone(s)
-	case awaitPins:
+	case awaitExit:
 		if s.pid == int32(os.Getpid()) {
-			self.Deliver(eventExited)
 			return
 		}
 		n.work.Go(func() {
@@ -122,6 +130,15 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 				self.Deliver(eventExited)
 			}
 		})
+	case endReading:
+		if out, ok := s.outlet.(*socket); ok {
+			out.endReading()
+		}
+	case tellPeers:
+		n.tellGone(s)
+		if s.pid == int32(os.Getpid()) { // the process goes on, and nothing of the client's
+			self.Deliver(eventExited)
+		}
 	case dropPins:
 		n.mu.Lock()
 		heir := s.role == wire.RoleDriver && n.returns[s.job] > s.nth // the client is back: the pins are its new session's

@@ -183,16 +183,31 @@ type socket struct {
 	spare   []wire.Msg // guarded by mu
 	busy    bool       // guarded by mu
 	closed  bool       // guarded by mu
+	over    bool       // guarded by mu: the client's process has ended
 }
 
 func (o *socket) open(c *wire.Conn) {
 	o.mu.Lock()
 	o.conn = c
 	over := o.closed
+	if o.over {
+		c.EndReading()
+	}
 	o.mu.Unlock()
 	o.Flush()
 	if over {
 		_ = c.Close() // see Close
+	}
+}
+
+// endReading has the connection end behind what the client has sent: its process is gone, and a child of that may hold the socket.
+func (o *socket) endReading() {
+	o.mu.Lock()
+	o.over = true
+	c := o.conn
+	o.mu.Unlock()
+	if c != nil {
+		c.EndReading()
 	}
 }
 

@@ -127,6 +127,14 @@ class Node:
         self._readers.append(t)
         t.start()
 
+    def forked(self) -> None:
+        """In a child process: the node is the parent's, and ends with it, whoever has the pipes."""
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None and not pipe.closed:  # it is not closed: a thread that is not here may have its lock
+                os.dup2(null, pipe.fileno(), inheritable=False)
+        os.close(null)
+
     def stop(self) -> None:
         """Ends the node; it is killed if it takes too long."""
         if os.getpid() != self.pid:

@@ -61,7 +61,9 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     # A child that is no worker of ours has not its parent's connection. Its next call makes one.
     state.client = None
-    state.node = None
+    if state.node is not None:
+        state.node.forked()
+        state.node = None
     if _forking:
         c = _forking.pop()
         c.forked()

@@ -15,6 +15,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from collections import deque
 from typing import Callable, Optional
 
@@ -31,6 +32,8 @@ _FDS = socket.CMSG_SPACE(16 * 4)
 
 # Takes a message: its kind, the frame's bytes, begin and end of the body in them, and a descriptor.
 Handler = Callable[[int, bytes, int, int, Optional[int]], None]
+
+_all: dict[int, weakref.ref["Conn"]] = {}  # by id; a child that is forked gives all of them up
 
 
 class Conn:
@@ -52,6 +55,7 @@ class Conn:
         self._poll2.register(self.wake, select.POLLIN)
         self._woken = select.poll()
         self._woken.register(self.wake, select.POLLIN)
+        _all[id(self)] = weakref.ref(self)
 
     def fail(self, why: MobulaError) -> None:
         """Ends the connection; the first reason counts."""
@@ -68,7 +72,16 @@ class Conn:
         self.sock.close()
         self._close_others()
 
+    def _forked(self) -> None:
+        """In a child process: the connection is the parent's, which its node takes to be there as long as anybody has the socket."""
+        self.failed = DisconnectedError("this process was forked: the connection is its parent's")
+        fd = self.sock.detach()
+        if fd >= 0:
+            os.close(fd)
+        self._close_others()
+
     def _close_others(self) -> None:
+        _all.pop(id(self), None)
         if self.wake >= 0:
             os.close(self.wake)
             self.wake = -1
@@ -210,6 +223,17 @@ class Conn:
                 self._gone("read", EOFError("end of stream"))
             at += n
         return bytes(whole)
+
+
+def _forked() -> None:
+    for known in list(_all.values()):
+        c = known()
+        if c is not None:
+            c._forked()
+    _all.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def dial(path: str, hello: Hello,
