@@ -13,6 +13,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
+	"mobula/raylet/pool"
 	"mobula/wire"
 )
 
@@ -132,14 +133,18 @@ func startOf(pid int32) uint64 {
 const returnGrace = rejoinTimeout + 5*time.Second
 
 // recall lets a restored job's owner go on when its driver is back; at the latest, without it, when the
-// driver's process is gone or has not come in time.
-func (n *Node) recall(o *ownerActor) {
+// driver's process is gone or has not come in time. The raylet knows the job before: it refuses workers to a job that
+// it does not know.
+func (n *Node) recall(o *ownerActor) error {
 	f, ok, _ := n.driverOf(o.job) // one that cannot be read has been set aside
 	if ok {
 		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace, environ: wire.UnpackEnviron(f.Environ)}
 		if p.hold(f.Exe) == nil {
 			n.setProgram(o.job, p)
 		}
+	}
+	if err := n.startJob(pool.JobStarted{Job: o.job, Programs: n.programOf(o.job).languages()}); err != nil {
+		return err
 	}
 	n.work.Go(func() {
 		if ok && f.alive() {
@@ -150,4 +155,5 @@ func (n *Node) recall(o *ownerActor) {
 			o.resume()
 		}
 	})
+	return nil
 }

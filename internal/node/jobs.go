@@ -51,8 +51,7 @@ func (n *Node) restoreJobs() error {
 		restored = append(restored, o)
 	}
 	for _, o := range restored { // all are there before one goes on, and asks for another's actor
-		n.recall(o)
-		if err := n.startJob(pool.JobStarted{Job: o.job, Programs: n.programOf(o.job).languages()}); err != nil {
+		if err := n.recall(o); err != nil {
 			return err
 		}
 	}
