@@ -20,24 +20,32 @@ func OpenMapping(f *os.File, size uint64) (*Mapping, error) { return segment.Ope
 type Memory struct {
 	Segment *segment.Segment
 	Index   *index.Index
+	// Kept says why the segment has the size that it was left with, not the one that was asked for; nil: it has that.
+	Kept error
+	// Removed says what was wrong with what an earlier node left, where it had to go; nil: nothing had to.
+	Removed error
 	path    string
 }
 
 // OpenMemory makes the segment and its index, or finds those that a killed node of the same path
-// left; what it finds damaged or of another limit is removed first. An empty path means memory that goes
-// with the process.
+// left. What is left keeps the size that it has where it could not all be kept at the one asked for; what is
+// damaged is removed first. An empty path means memory that goes with the process.
 func OpenMemory(cfg segment.Config) (*Memory, error) {
 	if cfg.Path == "" {
 		return openMemory(cfg)
 	}
-	m, err := openMemory(cfg)
-	if err == nil && m.Segment.Found() == (m.Index.File() != nil && indexFound(m.Index)) {
+	m, err := openLeft(cfg)
+	if err == nil && m.Segment.Found() == indexFound(m.Index) {
 		return m, nil
 	}
 	if err != nil && !errors.Is(err, errs.ErrInvalid) && !errors.Is(err, index.ErrCorrupt) {
 		return nil, err
 	}
-	if m != nil { // one of the two files is missing
+	removed := err
+	if m != nil {
+		if removed = errLone; !m.Segment.Found() {
+			removed = errNoSegment
+		}
 		err = m.Close(true)
 	} else {
 		err = errors.Join(removeFile(cfg.Path), removeFile(cfg.Path+".index"))
@@ -45,8 +53,17 @@ func OpenMemory(cfg segment.Config) (*Memory, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "remove what an earlier node left at %s: %v", cfg.Path, err)
 	}
-	return openMemory(cfg)
+	if m, err = openMemory(cfg); err == nil && removed != errLone {
+		m.Removed = removed
+	}
+	return m, err
 }
+
+// Of a segment without a word in its index nothing can be known: its node was killed before it held anything.
+var (
+	errLone      = errors.New("a segment without an index")
+	errNoSegment = errors.New("an index without its segment")
+)
 
 func openMemory(cfg segment.Config) (*Memory, error) {
 	seg, err := segment.Open(cfg)

@@ -75,6 +75,7 @@ func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *ri
 	if r.mem, err = OpenMemory(mem); err != nil {
 		t.Fatal(err)
 	}
+	cfg.Limit = r.mem.Segment.Size()
 	if r.spiller, err = spill.Open(scfg); err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,9 @@ func statusText(w io.Writer, s *state.Status) {
 	st := &s.Store
 	line("store", "%s of %s held: %s sealed, %s being written; %s pinned, %s arguments of running tasks", size(st.Held), size(st.Limit),
 		size(st.Sealed), size(st.Writing), size(st.Pinned), size(st.Args))
+	if st.Asked != 0 {
+		line("", "%s asked for: %s", size(st.Asked), oneLine(st.WhyLimit))
+	}
 	line("objects", "%d: %d in memory, %d only in spill storage; %d creates, %d argument sets and %d restores wait", st.Objects, st.InMemory,
 		st.OnlySpilled, st.Waiting, st.WaitingArgs, st.Restoring)
 	line("spill", "%s there now; %s written and %s read since the start; %d errors, %d objects lost", size(st.Spilled), size(st.SpilledEver),

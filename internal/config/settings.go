@@ -38,7 +38,7 @@ func (c *Config) settings() []setting {
 	t.amounts(&c.Resources, "resources", "Further resources by name, for tasks to ask for: name=amount,... or a map in the file.")
 	t.duration(&c.CloseTimeout, "close-timeout", 10*time.Second, "How long a graceful stop may take before it is forced.")
 
-	t.size(&c.Store.Size, "store.size", 0, "30 % of the machine's memory, as Ray's", "Size of the object store: a hard limit on the shared memory of the node.", atLeast(1<<20))
+	t.size(&c.Store.Size, "store.size", 0, "30 % of the machine's memory, as Ray's", "Size of the object store: a hard limit on the shared memory of the node. What the node left before keeps the size that it has where it would not all fit, or a program has it mapped.", atLeast(1<<20))
 	t.text(&c.Store.Dir, "store.dir", "/dev/shm", "", "Directory of the shared memory segment of a node that may be started again; one that ends with its program has no file there.")
 	t.list(&c.Store.Spill, "store.spill", "a directory under dir", "Where objects go that do not fit: directories or URLs (file://, s3://), used in turn.")
 	t.fraction(&c.Store.SpillThreshold, "store.spill-threshold", 0.8, "Share of the store above which cold objects are spilled; the default is Ray's.")

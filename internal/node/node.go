@@ -46,6 +46,7 @@ type Node struct {
 	monitor   *actors.Ref[memmon.Event]
 	procs     *proc.Launcher
 	shm       *objectstore.Memory
+	asked     uint64 // bytes that the store was to have; immutable once it runs
 	spiller   *spill.Spiller
 	store     *objectstore.Store
 	memory    *segment.Mapping // of the clients in this process

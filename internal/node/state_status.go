@@ -204,6 +204,9 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Lost,
 		Spills: st.Spills, Restores: st.Restores,
 	}
+	if why := n.shm.Kept; why != nil {
+		s.Asked, s.WhyLimit = n.asked, why.Error()
+	}
 	disk := n.spiller.Stats()
 	s.SpillTime, s.RestoreTime = disk.WriteTime.Nanoseconds(), disk.ReadTime.Nanoseconds()
 	for _, t := range disk.Targets {

@@ -35,6 +35,7 @@ func (n *Node) startStore() error {
 	if n.shm, err = objectstore.OpenMemory(seg); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 	}
+	n.sizeLeft()
 	if n.spiller, err = spill.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
 		return err
 	}
@@ -56,6 +57,19 @@ func (n *Node) startStore() error {
 		return err
 	}
 	return n.awaitOldClients()
+}
+
+// sizeLeft takes the size that the store has, if what is in it keeps it from the one asked for, and tells of what was lost.
+func (n *Node) sizeLeft() {
+	n.asked, n.cfg.StoreBytes = n.cfg.StoreBytes, n.shm.Segment.Size()
+	if n.shm.Kept != nil {
+		n.cfg.Logger.Warn("the object store keeps the size that it had; the next start without what is in the way takes the new one",
+			"size", n.cfg.StoreBytes, "asked", n.asked, "why", n.shm.Kept)
+	}
+	if n.shm.Removed != nil {
+		n.cfg.Logger.Error("what an earlier node left of its objects cannot be used and was removed; they are made again where their tasks are known",
+			"why", n.shm.Removed)
+	}
 }
 
 // awaitOldClients reports the clients of a killed node to the store: gone when their

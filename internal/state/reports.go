@@ -56,13 +56,15 @@ type LostJob struct {
 // Store is the object store's state, in bytes and objects. Held never exceeds Limit.
 type Store struct {
 	Limit        uint64   `json:"limit"`
-	Held         uint64   `json:"held"`    // allocated
-	Backed       uint64   `json:"backed"`  // of the segment, with memory behind it
-	Sealed       uint64   `json:"sealed"`  // of Held
-	Writing      uint64   `json:"writing"` // of Held: granted and not sealed
-	Pinned       uint64   `json:"pinned"`  // of Sealed
-	Args         uint64   `json:"args"`    // of running tasks
-	Spilled      uint64   `json:"spilled"` // in spill storage
+	Asked        uint64   `json:"asked,omitempty"`     // the limit that the node was started with, where objects of before keep another
+	WhyLimit     string   `json:"why_limit,omitempty"` // why they do
+	Held         uint64   `json:"held"`                // allocated
+	Backed       uint64   `json:"backed"`              // of the segment, with memory behind it
+	Sealed       uint64   `json:"sealed"`              // of Held
+	Writing      uint64   `json:"writing"`             // of Held: granted and not sealed
+	Pinned       uint64   `json:"pinned"`              // of Sealed
+	Args         uint64   `json:"args"`                // of running tasks
+	Spilled      uint64   `json:"spilled"`             // in spill storage
 	Fallback     uint64   `json:"fallback"`
 	Objects      int      `json:"objects"`
 	InMemory     int      `json:"in_memory"`

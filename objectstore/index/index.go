@@ -112,6 +112,27 @@ func checkHeader(b []byte, segment uint64) error {
 	return nil
 }
 
+// SegmentSize reads of which segment's size the index in f is; 0: it is none.
+func SegmentSize(f *os.File) uint64 {
+	head := make([]byte, headerSize)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return 0
+	}
+	size := binary.LittleEndian.Uint64(head[12:])
+	if checkHeader(head, size) != nil {
+		return 0
+	}
+	return size
+}
+
+// Resize says that the segment has another size now. It is as durable as the records.
+func (x *Index) Resize(segment uint64) error {
+	if _, err := x.file.WriteAt(header(segment), 0); err != nil {
+		return errs.New(errs.CodeSegmentUnavailable, "write index header: %v", err)
+	}
+	return nil
+}
+
 func (x *Index) create(segment uint64) error {
 	if err := x.file.Truncate(0); err != nil {
 		return fmt.Errorf("truncate index: %w", err)

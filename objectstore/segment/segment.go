@@ -133,6 +133,15 @@ func (s *Segment) Size() uint64 { return s.size }
 // Found tells whether the file was there already: a node of this name was killed.
 func (s *Segment) Found() bool { return s.found }
 
+// Resize changes the length of a named segment, which no other process may have mapped.
+func (s *Segment) Resize(size uint64) error {
+	if err := s.file.Truncate(int64(size)); err != nil {
+		return unavailable("size %s to %d bytes: %v", s.path, size, err)
+	}
+	s.size = size
+	return nil
+}
+
 // Reserve puts memory behind the ranges, all or an error of CodeSegmentUnavailable that names what
 // was short. Ranges that have memory keep it and their content.
 func (s *Segment) Reserve(rs []Range) error {
