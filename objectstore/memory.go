@@ -29,12 +29,14 @@ type Memory struct {
 
 // OpenMemory makes the segment and its index, or finds those that a killed node of the same path
 // left. What is left keeps the size that it has where it could not all be kept at the one asked for; what is
-// damaged is removed first. An empty path means memory that goes with the process.
-func OpenMemory(cfg segment.Config) (*Memory, error) {
+// damaged is removed first, and what only the memory of another run of the machine held is forgotten. An empty path means memory
+// that goes with the process; whose it is does not matter then.
+func OpenMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
+	o.Segment = cfg.Size
 	if cfg.Path == "" {
-		return openMemory(cfg)
+		return openMemory(cfg, o)
 	}
-	m, err := openLeft(cfg)
+	m, err := openLeft(cfg, o)
 	if err == nil && m.Segment.Found() == indexFound(m.Index) {
 		return m, nil
 	}
@@ -53,7 +55,7 @@ func OpenMemory(cfg segment.Config) (*Memory, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "remove what an earlier node left at %s: %v", cfg.Path, err)
 	}
-	if m, err = openMemory(cfg); err == nil && removed != errLone {
+	if m, err = openMemory(cfg, o); err == nil && removed != errLone {
 		m.Removed = removed
 	}
 	return m, err
@@ -65,7 +67,7 @@ var (
 	errNoSegment = errors.New("an index without its segment")
 )
 
-func openMemory(cfg segment.Config) (*Memory, error) {
+func openMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
 	seg, err := segment.Open(cfg)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func openMemory(cfg segment.Config) (*Memory, error) {
 	if cfg.Path == "" {
 		m.Index, err = index.NewMemfd(seg.Size())
 	} else {
-		m.Index, err = openIndex(cfg.Path+".index", seg.Size())
+		m.Index, err = openIndex(cfg.Path+".index", o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, seg.Close(!seg.Found()))
@@ -82,12 +84,12 @@ func openMemory(cfg segment.Config) (*Memory, error) {
 	return m, nil
 }
 
-func openIndex(path string, size uint64) (*index.Index, error) {
+func openIndex(path string, o index.Owner) (*index.Index, error) {
 	f, err := safefs.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "open index: %v", err)
 	}
-	return index.Open(f, size)
+	return index.Open(f, o)
 }
 
 // indexFound tells whether an index has ever been written to.

@@ -16,16 +16,16 @@ import (
 // segment is made larger or smaller where nothing is lost by it. Else it keeps its size, and says so.
 
 // openLeft opens what an earlier node left, at the size asked for if that can be.
-func openLeft(cfg segment.Config) (*Memory, error) {
+func openLeft(cfg segment.Config, o index.Owner) (*Memory, error) {
 	asked := cfg.Size
 	left, err := leftSize(cfg.Path)
 	if err != nil {
 		return nil, err
 	}
 	if left > 0 {
-		cfg.Size = left
+		cfg.Size, o.Segment = left, left
 	}
-	m, err := openMemory(cfg)
+	m, err := openMemory(cfg, o)
 	if err != nil || cfg.Size == asked {
 		return m, err
 	}
@@ -43,10 +43,11 @@ func leftSize(path string) (uint64, error) {
 		return 0, nil // whatever it is, opening it for good says so
 	}
 	defer func() { _ = f.Close() }() // only read
-	size := index.SegmentSize(f)
-	if size == 0 {
-		return 0, nil
+	was, err := index.ReadOwner(f)
+	if err != nil {
+		return 0, nil // as above
 	}
+	size := was.Segment
 	seg, err := safefs.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return size, nil

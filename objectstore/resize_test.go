@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
 
@@ -94,7 +95,7 @@ func TestAChangeOfSizeThatWasInterrupted(t *testing.T) {
 // What an earlier node left and cannot be used goes, and the reason is told.
 func TestDamageIsRemovedWithAWord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "segment")
-	m, err := OpenMemory(segment.Config{Path: path, Size: mib})
+	m, err := OpenMemory(segment.Config{Path: path, Size: mib}, index.Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestDamageIsRemovedWithAWord(t *testing.T) {
 	if err := os.WriteFile(path+".index", bytes.Repeat([]byte{0xee}, 1<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = OpenMemory(segment.Config{Path: path, Size: mib}); err != nil || m.Removed == nil {
+	if m, err = OpenMemory(segment.Config{Path: path, Size: mib}, index.Owner{}); err != nil || m.Removed == nil {
 		t.Fatalf("of a damaged one: %v", err)
 	}
 	if err := m.Close(true); err != nil {

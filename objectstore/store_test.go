@@ -17,6 +17,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -72,7 +73,7 @@ func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *ri
 	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan ArgsPinned, 100)}
 	var err error
 	mem.Size = cfg.Limit
-	if r.mem, err = OpenMemory(mem); err != nil {
+	if r.mem, err = OpenMemory(mem, index.Owner{Boot: "this run"}); err != nil {
 		t.Fatal(err)
 	}
 	cfg.Limit = r.mem.Segment.Size()

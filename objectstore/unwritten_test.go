@@ -20,7 +20,7 @@ func fullIndex(t *testing.T, segment uint64) *index.Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := index.Open(os.NewFile(uintptr(fd), "full-index"), segment)
+	x, err := index.Open(os.NewFile(uintptr(fd), "full-index"), index.Owner{Segment: segment})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,10 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/machine"
 	"mobula/internal/pidfd"
 	"mobula/objectstore"
+	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	_ "mobula/objectstore/spill/cloud" // s3:// and mem:// targets
@@ -32,7 +34,7 @@ func (n *Node) startStore() error {
 	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
 		seg.Path = path
 	}
-	if n.shm, err = objectstore.OpenMemory(seg); err != nil {
+	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot()}); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 	}
 	n.sizeLeft()
@@ -69,6 +71,10 @@ func (n *Node) sizeLeft() {
 	if n.shm.Removed != nil {
 		n.cfg.Logger.Error("what an earlier node left of its objects cannot be used and was removed; they are made again where their tasks are known",
 			"why", n.shm.Removed)
+	}
+	if k := n.shm.Index.Forgotten(); k > 0 {
+		n.cfg.Logger.Warn("the machine was started anew since the node last ran: of its objects those with a spilled copy are read from there, others are made again where their tasks are known",
+			"without_a_copy", k)
 	}
 }
 

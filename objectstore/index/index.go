@@ -38,6 +38,7 @@ type Index struct {
 	slots   []slotState
 	pages   []uint32 // free overflow pages
 	torn    int
+	forgot  int
 }
 
 // slotState is what the index knows of a slot without reading it.
@@ -47,11 +48,11 @@ type slotState struct {
 	last half  // its payload fields; rec is not kept
 }
 
-// Open opens the index in f, which it owns from now on, or makes one in an empty file. segment is
-// the segment's size, by which an index is told from another's.
-func Open(f *os.File, segment uint64) (*Index, error) {
+// Open opens the index in f, which it owns from now on, or makes one in an empty file. A segment's size tells
+// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine.
+func Open(f *os.File, o Owner) (*Index, error) {
 	x := &Index{file: f}
-	if err := x.open(segment); err != nil {
+	if err := x.open(o); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
 	return x, nil
@@ -63,84 +64,46 @@ func NewMemfd(segment uint64) (*Index, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "memfd_create for the index: %v", err)
 	}
-	return Open(os.NewFile(uintptr(fd), "memfd:mobula-index"), segment)
+	return Open(os.NewFile(uintptr(fd), "memfd:mobula-index"), Owner{Segment: segment})
 }
 
-func (x *Index) open(segment uint64) error {
+func (x *Index) open(o Owner) error {
 	st, err := x.file.Stat()
 	if err != nil {
 		return fmt.Errorf("stat index: %w", err)
 	}
 	size := st.Size()
 	if size < headerSize { // new, or dead before its header was complete
-		return x.create(segment)
+		return x.create(o)
 	}
-	head := make([]byte, headerSize)
-	if _, err := x.file.ReadAt(head, 0); err != nil {
-		return fmt.Errorf("read index header: %w", err)
-	}
-	if err := checkHeader(head, segment); err != nil {
+	was, err := ReadOwner(x.file)
+	if err != nil {
 		return err
+	}
+	if was.Segment != o.Segment {
+		return fmt.Errorf("index of a segment of %d bytes, not %d: %w", was.Segment, o.Segment, ErrCorrupt)
 	}
 	for off := int64(headerSize); off+windowSize <= size; off += windowSize {
 		if err := x.mapWindow(off); err != nil {
 			return err
 		}
 	}
-	return nil
+	if was == o {
+		return nil
+	}
+	if was.Boot != o.Boot && !(was.Boot == "" && inMemory(x.file)) {
+		if err := x.forget(); err != nil {
+			return err
+		}
+	}
+	return x.writeHeader(o) // last: one that is killed before forgets again
 }
 
-func header(segment uint64) []byte {
-	b := make([]byte, headerSize)
-	copy(b, magic)
-	binary.LittleEndian.PutUint32(b[8:], version)
-	binary.LittleEndian.PutUint64(b[12:], segment)
-	binary.LittleEndian.PutUint32(b[20:], crc32.Checksum(b[:20], castagnoli))
-	return b
-}
-
-func checkHeader(b []byte, segment uint64) error {
-	if len(b) < headerSize || string(b[:8]) != magic || binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
-		return fmt.Errorf("index header: %w", ErrCorrupt)
-	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return fmt.Errorf("index of version %d, this build knows %d: %w", v, version, ErrCorrupt)
-	}
-	if n := binary.LittleEndian.Uint64(b[12:]); n != segment {
-		return fmt.Errorf("index of a segment of %d bytes, not %d: %w", n, segment, ErrCorrupt)
-	}
-	return nil
-}
-
-// SegmentSize reads of which segment's size the index in f is; 0: it is none.
-func SegmentSize(f *os.File) uint64 {
-	head := make([]byte, headerSize)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return 0
-	}
-	size := binary.LittleEndian.Uint64(head[12:])
-	if checkHeader(head, size) != nil {
-		return 0
-	}
-	return size
-}
-
-// Resize says that the segment has another size now. It is as durable as the records.
-func (x *Index) Resize(segment uint64) error {
-	if _, err := x.file.WriteAt(header(segment), 0); err != nil {
-		return errs.New(errs.CodeSegmentUnavailable, "write index header: %v", err)
-	}
-	return nil
-}
-
-func (x *Index) create(segment uint64) error {
+func (x *Index) create(o Owner) error {
 	if err := x.file.Truncate(0); err != nil {
 		return fmt.Errorf("truncate index: %w", err)
 	}
-	if _, err := x.file.WriteAt(header(segment), 0); err != nil {
-		return errs.New(errs.CodeSegmentUnavailable, "write index header: %v", err)
-	}
-	return nil
+	return x.writeHeader(o)
 }
 
 func (x *Index) mapWindow(off int64) error {
@@ -240,6 +203,10 @@ func (x *Index) half(slot uint32, which uint8) []byte {
 	off := windowHead + int(slot%slotsPerWin)*slotSize + int(which)*halfSize
 	return w[off : off+halfSize]
 }
+
+// Forgotten counts the records that another run of the machine took with it, when the index was opened: those of clients, and of
+// objects of which no spilled copy is known.
+func (x *Index) Forgotten() int { return x.forgot }
 
 // Torn counts the halves and payloads that Replay found damaged.
 func (x *Index) Torn() int { return x.torn }

@@ -22,7 +22,7 @@ func open(t testing.TB, path string) *Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(f, segmentSize)
+	x, err := Open(f, Owner{Segment: segmentSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestAnotherSegmentsIndexIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(f, segmentSize/2); !errors.Is(err, ErrCorrupt) {
+	if _, err := Open(f, Owner{Segment: segmentSize / 2}); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v, want ErrCorrupt", err)
 	}
 }
@@ -236,7 +236,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Open(file, segmentSize)
+		x, err := Open(file, Owner{Segment: segmentSize})
 		if err != nil {
 			return
 		}
