@@ -117,6 +117,9 @@ func (a *ActorRef[T]) UnmarshalCBOR(b []byte) (err error) {
 // one is, because the name may be taken.
 func spawn[T any](k *call) (ActorRef[T], error) {
 	if k.err == nil {
+		if k.spec.Opts.ActorName == "" && k.tc.Attempt > 1 { // the actor of an attempt before may be ending, or dead
+			k.spec.ID = ids.Derive(k.spec.ID, uint64(k.tc.Attempt))
+		}
 		k.spec.Actor = ids.ActorID(k.spec.ID)
 		if o := k.spec.Opts; o.ActorName != "" && o.Namespace == "" {
 			own := *o

@@ -65,6 +65,7 @@ type (
 	isolatedOption   struct{}
 	spreadOption     struct{}
 	detachedOption   struct{}
+	escalateOption   struct{}
 	getIfExistsOpt   struct{}
 	namedOption      struct{ namespace, name string }
 	concurrencyGroup struct {
@@ -88,6 +89,12 @@ func Spread() spreadOption { return spreadOption{} } //nolint:revive // only eve
 
 // Detached lets an actor outlive its job. It needs a name.
 func Detached() detachedOption { return detachedOption{} } //nolint:revive // only ever passed on
+
+// Escalate makes an actor's failure one of its parent too, the actor whose method or constructor has created it: where the child's
+// constructor failed, or its process died beyond its MaxRestarts, the parent restarts as after a crash of its own, within its own
+// MaxRestarts and with their back-off, or it dies, and that escalates further if it has this option too. Stop, Kill and the release of the last
+// reference are no failures. An actor that a program or a task has created has no parent: it is dead, and that is all.
+func Escalate() escalateOption { return escalateOption{} } //nolint:revive // only ever passed on
 
 // GetIfExists gives the actor that has the name already, where there is one, instead of ErrNameTaken.
 func GetIfExists() getIfExistsOpt { return getIfExistsOpt{} } //nolint:revive // only ever passed on
@@ -129,6 +136,7 @@ func (deadlineOption) actorOption()   {}
 func (isolatedOption) actorOption()   {}
 func (spreadOption) actorOption()     {}
 func (detachedOption) actorOption()   {}
+func (escalateOption) actorOption()   {}
 func (getIfExistsOpt) actorOption()   {}
 func (namedOption) actorOption()      {}
 func (concurrencyGroup) actorOption() {}

@@ -28,7 +28,7 @@ type optionKey struct {
 	retries, returns, backpressure              int32
 	restarts, taskRetries, concurrency, pending int32
 
-	retryExceptions, isolate, spread, detached, getIfExists bool
+	retryExceptions, isolate, spread, detached, getIfExists, escalate bool
 
 	actor bool // takes no CPU unless it asks
 }
@@ -76,7 +76,7 @@ func (k optionKey) build(name string) (*wire.TaskOptions, error) {
 		Backpressure: k.backpressure, Spread: k.spread, Label: k.label,
 		MaxRestarts: k.restarts, MaxTaskRetries: k.taskRetries, MaxConcurrency: k.concurrency, MaxPendingCalls: k.pending,
 		Namespace: k.namespace, ActorName: k.actorName, Detached: k.detached, GetIfExists: k.getIfExists, Group: k.group,
-		Process: k.process,
+		Process: k.process, Escalate: k.escalate,
 	}
 	if k.detached && k.actorName == "" {
 		return nil, errs.New(errs.CodeInvalid, "%s: a detached actor needs a name to be found by: add Named", name)
@@ -201,6 +201,8 @@ func (k *optionKey) apply(o any) (deadline time.Time, err error) {
 		k.group = string(o)
 	case Process:
 		k.process = string(o)
+	case escalateOption:
+		k.escalate = true
 	case detachedOption:
 		k.detached = true
 	case getIfExistsOpt:

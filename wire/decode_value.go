@@ -250,6 +250,8 @@ func (c *cursor) option(o *TaskOptions) {
 		o.RetryOnly = c.text()
 	case 22<<3 | wtBytes:
 		o.Process = c.text()
+	case 23<<3 | wtVarint:
+		o.Escalate = c.bool()
 	default:
 		c.skip()
 	}

@@ -154,6 +154,7 @@ func (e *encoder) optionFields(o *TaskOptions) {
 	e.sint(20, int64(o.ExceptionRetries))
 	e.string(21, o.RetryOnly)
 	e.string(22, o.Process)
+	e.bool(23, o.Escalate)
 }
 
 func (e *encoder) execTask(num uint64, t *ExecTask) {

@@ -91,6 +91,7 @@ type TaskOptions struct {
 	Detached        bool
 	GetIfExists     bool
 	Process         string // shared with the job's other actors of that name; empty: its default one
+	Escalate        bool   // its failure beyond its restarts is one of the actor that has created it
 
 	Group string // of a method call: its concurrency group
 }

@@ -13,7 +13,7 @@ from .exceptions import InvalidError
 _COMMON = {"num_cpus", "num_gpus", "memory", "resources", "name", "scheduling_strategy", "isolated", "timeout"}
 TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_backpressure_num_objects", "backpressure",
                   "_exception_retries"}
-ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "namespace", "lifetime",
+ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "escalate", "namespace", "lifetime",
                    "get_if_exists", "concurrency_groups"}
 CALL = {"num_returns", "name", "concurrency_group", "timeout", "_generator_backpressure_num_objects", "backpressure"}
 
@@ -168,7 +168,7 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
         max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups,
         max_pending_calls=_whole(o, "max_pending_calls", -1, -1),
         namespace=namespace if name else "", actor_name=name, detached=lifetime == "detached",
-        get_if_exists=bool(o.get("get_if_exists")))
+        get_if_exists=bool(o.get("get_if_exists")), escalate=bool(o.get("escalate")))
 
 
 def call(func: str, o: Mapping[str, Any]) -> TaskOptions:

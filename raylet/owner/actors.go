@@ -25,6 +25,9 @@ type actorRec struct {
 	lease     *leaseRec // while alive
 	callers   map[ids.TaskID]*callerRec
 	last      *callerRec
+	parent    ids.ActorID // where it escalates: the actor that has created it
+	hurt      *errs.Error // the failure of a child while its constructor ran
+	uncharged bool        // its last restart
 	queue     taskList    // calls whose turn it is, in the order they are pushed
 	pending   int         // calls that have not ended
 	restarts  int32       // that were charged
@@ -68,13 +71,18 @@ func (c *Core) moveActor(a *actorRec, ev actor.Event) {
 	}
 }
 
+// newActor makes the record of the actor that a task creates.
+func newActor(t *taskRec) *actorRec {
+	return &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+}
+
 // acceptActorTask takes a creation or a call. It is false when the task has ended.
 func (c *Core) acceptActorTask(t *taskRec) bool {
 	if t.spec.Kind == wire.TaskActorCall {
 		return c.acceptCall(t)
 	}
-	if t.actor == nil { // else it was built from the log
-		t.actor = &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+	if t.actor == nil { // else it was built from the log, or has a parent
+		t.actor = newActor(t)
 	}
 	a := t.actor
 	c.actors[a.id] = a
@@ -123,6 +131,10 @@ func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 		c.loosen(&t.ret0)
 	}
 	c.touchActor(a)
+	if a.hurt != nil {
+		c.escalated = append(c.escalated, escalation{to: a.id, err: a.hurt})
+		a.hurt = nil
+	}
 }
 
 // handleReady resolves the actor's handle: the value is the 16 bytes of the id to call.
@@ -140,8 +152,12 @@ func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
 
 // creationFailed is the end of a creation without an actor.
 func (c *Core) creationFailed(a *actorRec, err *errs.Error) {
-	if !a.over() {
+	switch {
+	case a.over():
+	case err.Code == errs.CodeCancelled || err.Code == errs.CodeNameTaken:
 		c.die(a, err)
+	default:
+		c.fall(a, err)
 	}
 }
 
@@ -159,7 +175,7 @@ func (c *Core) creationLost(t *taskRec, err *errs.Error) {
 // creationAgain runs a creation again whose process died, after its back-off.
 func (c *Core) creationAgain(t *taskRec, err *errs.Error) {
 	a := t.actor
-	a.cause = err
+	a.cause, a.hurt = err, nil
 	c.moveActor(a, actor.Restart)
 	c.logActor(a)
 	if wait := c.restartDelay(a); wait > 0 && t.flags&taskCancelled == 0 {
@@ -176,6 +192,7 @@ func (c *Core) useRestart(a *actorRec) bool {
 		return false
 	}
 	a.restarts++
+	a.uncharged = false
 	c.stats.ActorRestarts++
 	return true
 }

@@ -94,7 +94,7 @@ func (c *Core) actorLost(a *actorRec, calls []*taskRec, charged bool, err *errs.
 		return
 	}
 	if charged && !c.useRestart(a) {
-		c.die(a, c.actorDied(a, err))
+		c.fall(a, c.actorDied(a, err))
 		c.returnCalls(a, calls, err)
 		return
 	}
@@ -107,6 +107,7 @@ func (c *Core) actorLost(a *actorRec, calls []*taskRec, charged bool, err *errs.
 // reset counts a restart that is not charged.
 func (c *Core) reset(a *actorRec) {
 	a.resets++
+	a.uncharged = true
 	c.stats.ActorResets++
 }
 
@@ -173,17 +174,20 @@ func (c *Core) inquestOver(q *inquest) {
 
 // chargeLate charges the restart that an actor has begun.
 func (c *Core) chargeLate(a *actorRec) {
-	if a.over() {
+	if a.over() || !a.uncharged {
 		return
 	}
-	a.resets--
-	c.stats.ActorResets--
-	if !c.useRestart(a) {
-		c.die(a, c.actorDied(a, a.cause))
+	if !c.chargeReset(a) {
+		c.fall(a, c.actorDied(a, a.cause))
 		return
 	}
 	c.isolate(a.rec, 0)
-	if a.state != actor.Dead {
-		c.logActor(a)
-	}
+	c.logActor(a)
+}
+
+// chargeReset charges the last restart after all, and is false if none was left.
+func (c *Core) chargeReset(a *actorRec) bool {
+	a.resets--
+	c.stats.ActorResets--
+	return c.useRestart(a)
 }

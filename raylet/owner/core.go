@@ -66,6 +66,7 @@ type Core struct {
 	dirtyClass  []*classRec
 	dirtyActor  []*actorRec
 	movedActor  []*actorRec
+	escalated   []escalation
 	dirtyLease  []*leaseRec
 	dirtyStream []*taskRec
 	unneeded    []promise // given up, and to be told
@@ -258,9 +259,9 @@ func (c *Core) finishStep() {
 	}
 }
 
-// drain works until no task's arguments are to be looked at.
+// drain works until no task's arguments are to be looked at, and no actor's failure is another's.
 func (c *Core) drain() {
-	for len(c.readyQ)+len(c.workQ) > 0 {
+	for len(c.readyQ)+len(c.workQ) > 0 || len(c.escalated) > 0 && c.pause == nil {
 		for i := 0; i < len(c.readyQ); i++ {
 			c.argsReady(c.readyQ[i])
 		}
@@ -271,6 +272,9 @@ func (c *Core) drain() {
 		}
 		clear(c.workQ)
 		c.workQ = c.workQ[:0]
+		if len(c.escalated) > 0 && c.pause == nil {
+			c.escalate()
+		}
 	}
 }
 

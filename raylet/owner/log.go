@@ -2,6 +2,7 @@ package owner
 
 import (
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -49,10 +50,10 @@ func (c *Core) nextRecord() uint64 {
 	return c.records
 }
 
-func (c *Core) logSubmit(t *taskRec) {
+func (c *Core) logSubmit(t *taskRec, parent ids.ActorID) {
 	no := c.optionsNo(t.spec.Opts)
 	at := len(c.logbuf)
-	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no)
+	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no, parent)
 	c.logged(at, &t.cookie)
 }
 

@@ -269,12 +269,13 @@ func (c *Core) buildTask(ti *taskImage) {
 	}
 	if t.spec.Kind == wire.TaskActorCreate {
 		c.buildActor(t, ti.actor)
+		t.actor.parent = ti.submit.Parent
 	}
 }
 
 // buildActor makes the record of an actor; whether it is still alive its worker says.
 func (c *Core) buildActor(t *taskRec, r *record.Actor) {
-	a := &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+	a := newActor(t)
 	t.actor = a
 	c.actors[a.id] = a
 	if r == nil {

@@ -24,6 +24,9 @@ type simActors struct {
 func (d *simActors) create() {
 	d.simDriver.calls++
 	s := &wire.TaskSpec{ID: ids.Derive(d.root, d.simDriver.calls), Parent: d.root, Kind: wire.TaskActorCreate, Opts: d.opts["new"]}
+	if len(d.handles) > 0 && d.w.rng.IntN(2) == 0 { // made by an actor
+		s.Opts, s.Parent = d.opts["child"], d.handles[d.w.rng.IntN(len(d.handles))].Task
+	}
 	s.Actor = ids.ActorID(s.ID)
 	d.submit(s)
 	d.handles = append(d.handles, s.ID.Return(0))
@@ -59,6 +62,9 @@ func (p actorPlan) run(t *testing.T, seed uint64) {
 	d := &simActors{simDriver: newSimDriver(w), seq: make(map[[2]ids.TaskID]uint64), strict: p.retries != 0 && p.restarts != 0 && p.kills == 0}
 	d.lossy = p.deaths > 0
 	d.opts["new"] = &wire.TaskOptions{Func: "new", NumReturns: 1, MaxRestarts: p.restarts, MaxTaskRetries: p.retries, MaxPendingCalls: -1}
+	child := *d.opts["new"]
+	child.Escalate = true
+	d.opts["child"] = &child
 	for range 2 {
 		d.create()
 	}

@@ -26,11 +26,19 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 	}
 	t := c.newTask(spec, at)
 	c.giveReturns(cl, t)
-	c.logSubmit(t)
+	var parent ids.ActorID
+	if spec.Opts.Escalate && spec.Kind == wire.TaskActorCreate {
+		parent = c.parentOf(spec)
+	}
+	c.logSubmit(t, parent)
 	if err := c.refuse(spec); err != nil {
 		c.stats.Submitted++
 		c.fail(t, err)
 		return
+	}
+	if parent != (ids.ActorID{}) {
+		t.actor = newActor(t)
+		t.actor.parent = parent
 	}
 	c.accept(t)
 }

@@ -1131,7 +1131,9 @@ type TaskOptions struct {
 	// With retry_exceptions: which errors of its own let the task run again, in a form that its worker knows; empty: any.
 	RetryOnly string `protobuf:"bytes,21,opt,name=retry_only,json=retryOnly,proto3" json:"retry_only,omitempty"`
 	// Of an actor's creation: the name of the process that it shares with the job's other actors of that name; empty: the job's default one.
-	Process       string `protobuf:"bytes,22,opt,name=process,proto3" json:"process,omitempty"`
+	Process string `protobuf:"bytes,22,opt,name=process,proto3" json:"process,omitempty"`
+	// Of an actor's creation: its failure beyond its restarts is one of the actor that has created it.
+	Escalate      bool `protobuf:"varint,23,opt,name=escalate,proto3" json:"escalate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,6 +1320,13 @@ func (x *TaskOptions) GetProcess() string {
 		return x.Process
 	}
 	return ""
+}
+
+func (x *TaskOptions) GetEscalate() bool {
+	if x != nil {
+		return x.Escalate
+	}
+	return false
 }
 
 // Arg is an argument: a reference, or else a value.
@@ -4447,7 +4456,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\xfd\x05\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\x99\x06\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4475,7 +4484,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x11exception_retries\x18\x14 \x01(\x11R\x10exceptionRetries\x12\x1d\n" +
 	"\n" +
 	"retry_only\x18\x15 \x01(\tR\tretryOnly\x12\x18\n" +
-	"\aprocess\x18\x16 \x01(\tR\aprocess\"?\n" +
+	"\aprocess\x18\x16 \x01(\tR\aprocess\x12\x1a\n" +
+	"\bescalate\x18\x17 \x01(\bR\bescalate\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +

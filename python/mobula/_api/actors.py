@@ -76,6 +76,8 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     """Makes an actor, or finds the one that has its name already, and gives a handle on its creation."""
     tc = _runtime.context(c)
     task = tc.next_task()
+    if not o.actor_name and tc.attempt > 1:  # the actor of an attempt before may be ending, or dead
+        task = _ids.derive(task, tc.attempt)
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
     ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode)
     handle = c.bind(ref._h.id)

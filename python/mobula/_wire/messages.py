@@ -102,6 +102,7 @@ class TaskOptions:
     exception_retries: int = 0
     retry_only: str = ""
     process: str = ""
+    escalate: bool = False
 
 
 @dataclass(slots=True)
@@ -478,7 +479,7 @@ _TYPES: dict[type[Any], str] = {
     TraceContext: "y y u",
     Resource: "t s",
     ConcurrencyGroup: "t s",
-    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s t t",
+    TaskOptions: "t s *Resource s b b s b t s s s *ConcurrencyGroup s t t b b t s t t b",
     Arg: "y Value",
     TaskSpec: "y y u TaskOptions *Arg y u f TraceContext t f *u",
     ArgValue: "u Result Extent",

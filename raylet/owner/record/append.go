@@ -135,11 +135,13 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	b = putBool(b, 20, o.Resources != nil) // an empty list asks for nothing, none for the default
 	b = putInt(b, 21, int64(o.ExceptionRetries))
 	b = putString(b, 22, o.RetryOnly)
-	return putString(b, 23, o.Process)
+	b = putString(b, 23, o.Process)
+	return putBool(b, 24, o.Escalate)
 }
 
-// AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record.
-func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte {
+// AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record. parent is for
+// an actor that escalates.
+func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent ids.ActorID) []byte {
 	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
 	b = putTask(b, 2, s.Parent)
@@ -170,6 +172,7 @@ func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32) []byte 
 		b = putUint(b, 12, uint64(s.Trace.Flags))
 	}
 	b = putString(b, 13, s.Callsite)
+	b = putTask(b, 15, ids.TaskID(parent))
 	if len(s.Promises) == 0 {
 		return b
 	}

@@ -113,6 +113,9 @@ func parseSubmit(b []byte) (*Submit, error) {
 			s.Callsite = string(f.b)
 		case 14:
 			s.Promises, err = f.numbers()
+		case 15:
+			id, err = f.task()
+			r.Parent = ids.ActorID(id)
 		}
 		return err
 	})

@@ -135,6 +135,8 @@ func parseOptions(b []byte) (*wire.TaskOptions, error) {
 			o.RetryOnly = string(f.b)
 		case 23:
 			o.Process = string(f.b)
+		case 24:
+			o.Escalate = f.n != 0
 		}
 		return err
 	})

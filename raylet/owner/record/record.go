@@ -21,6 +21,7 @@ type Options struct {
 type Submit struct {
 	OptsNo uint32
 	Spec   *wire.TaskSpec
+	Parent ids.ActorID // of an actor that escalates: the actor that has created it
 }
 
 // Done is the end of a task.

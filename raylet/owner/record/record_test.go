@@ -65,7 +65,7 @@ func (d draws) options() *wire.TaskOptions {
 		Func: d.text(), NumReturns: d.i32(), MaxRetries: d.i32(), RetryExceptions: d.flag(), Isolate: d.flag(), Backpressure: d.i32(),
 		Spread: d.flag(), Label: d.text(), Process: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
 		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
-		RetryOnly: d.text(),
+		RetryOnly: d.text(), Escalate: d.flag(),
 	}
 	if d.flag() {
 		o.Resources = []wire.Resource{} // asks for nothing: not the same as not asking
@@ -121,7 +121,10 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			if r.OptsNo == 0 {
 				r.Spec.Opts = d.options()
 			}
-			b, want = AppendSubmit(nil, seq, r.Spec, r.OptsNo), r
+			if d.flag() {
+				r.Parent = ids.ActorID(d.task())
+			}
+			b, want = AppendSubmit(nil, seq, r.Spec, r.OptsNo, r.Parent), r
 		case 2:
 			r := &Done{State: task.Finished, Done: wire.Done{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Items: rapid.Uint32().Draw(rt, "items")}}
 			if d.flag() {
@@ -171,7 +174,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	s := &wire.TaskSpec{ID: ids.RootTask(1, 1), Opts: &wire.TaskOptions{Func: "f", Resources: []wire.Resource{{Name: "CPU", Amount: 500}}},
 		Args: []wire.Arg{{Ref: ids.RootTask(1, 2).Return(3)}, {Value: wire.Value{Meta: []byte{1}, Data: []byte("data")}}}}
-	f.Add(AppendSubmit(nil, 7, s, 0))
+	f.Add(AppendSubmit(nil, 7, s, 0, ids.ActorID{}))
 	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
@@ -200,7 +203,7 @@ func FuzzParse(f *testing.F) {
 			if r.OptsNo != 0 {
 				r.Spec.Opts = nil // named by number: what stands beside it is not written
 			}
-			again = AppendSubmit(nil, seq, r.Spec, r.OptsNo)
+			again = AppendSubmit(nil, seq, r.Spec, r.OptsNo, r.Parent)
 		case *Done:
 			again = AppendDone(nil, seq, &r.Done, r.State)
 		case *Object:
