@@ -11,9 +11,10 @@
 """
 
 from . import exceptions
-from ._api import (ActorClass, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, available_resources,
-                   cancel, cluster_resources, create, get, get_actor, get_runtime_context, go_actor, go_function, graphs,
-                   init, is_initialized, kill, method, nodes, put, remote, shutdown, status, timeline, wait)
+from ._api import (ActorClass, ActorEvent, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, Timer, after,
+                   available_resources, cancel, cluster_resources, create, every, get, get_actor, get_runtime_context, go_actor,
+                   go_function, graphs, init, is_initialized, kill, method, nodes, put, remote, shutdown, status, stop, timeline, wait,
+                   watch)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
 from ._version import VERSION as __version__
@@ -21,9 +22,9 @@ from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, G
                          ObjectLostError, OwnerDiedError, PendingCallsLimitError, ShutdownError, TaskCancelledError, TaskError,
                          WorkerCrashedError)
 
-__all__ = ["ActorClass", "ActorDiedError", "ActorHandle", "ActorUnavailableError", "Buffer", "DeadlineError", "Executor",
+__all__ = ["ActorClass", "ActorDiedError", "ActorEvent", "ActorHandle", "ActorUnavailableError", "Buffer", "DeadlineError", "Executor",
            "GetTimeoutError", "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError",
            "ObjectRef", "ObjectRefGenerator", "OwnerDiedError", "PendingCallsLimitError", "RemoteFunction", "ShutdownError",
-           "TaskCancelledError", "TaskError", "WorkerCrashedError", "available_resources", "cancel", "cluster_resources",
-           "create", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "graphs", "init",
-           "is_initialized", "kill", "method", "nodes", "put", "remote", "shutdown", "status", "timeline", "wait"]
+           "TaskCancelledError", "TaskError", "Timer", "WorkerCrashedError", "after", "available_resources", "cancel", "cluster_resources",
+           "create", "every", "exceptions", "get", "get_actor", "get_runtime_context", "go_actor", "go_function", "graphs", "init",
+           "is_initialized", "kill", "method", "nodes", "put", "remote", "shutdown", "status", "stop", "timeline", "wait", "watch"]

@@ -4,6 +4,7 @@
     decorator   remote
     tasks       functions, cancel
     actors      classes, handles, methods, kill, get_actor
+    lives       watch, stop, timers
     golang      functions and actors of Go programs
     calls       how a call is packed and submitted
     objects     put, get, wait
@@ -19,12 +20,13 @@ from .connecting import Context, init, is_initialized, shutdown
 from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
 from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_function
+from .lives import ActorEvent, Timer, after, every, stop, watch
 from .objects import get, put, wait
 from .state import available_resources, cluster_resources, graphs, nodes, request, status
 from .tasks import RemoteFunction, cancel
 from .timeline import timeline
 
-__all__ = ["ActorClass", "ActorHandle", "ActorMethod", "Buffer", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
-           "RemoteFunction", "RuntimeContext", "available_resources", "cancel", "cluster_resources", "create", "get", "get_actor",
+__all__ = ["ActorClass", "ActorEvent", "ActorHandle", "ActorMethod", "Buffer", "Context", "GoActorClass", "GoActorHandle", "GoFunction",
+           "RemoteFunction", "RuntimeContext", "Timer", "after", "available_resources", "cancel", "cluster_resources", "create", "every", "get", "get_actor",
            "get_runtime_context", "go_actor", "go_function", "graphs", "init", "is_initialized", "kill", "method", "nodes", "put",
-           "remote", "request", "shutdown", "status", "timeline", "wait"]
+           "remote", "request", "shutdown", "status", "stop", "timeline", "wait", "watch"]

@@ -31,6 +31,7 @@ from .reader import Reader
 from .rejoin import ahead, rejoin
 from .streams import Streams
 from .waiter import Waiter
+from .watching import Watches
 
 log = logging.getLogger("mobula")
 
@@ -40,7 +41,7 @@ _COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
 
 _K = m.KIND_OF
 _RESOLVED, _STREAM_ITEM, _CREATED, _REPLY = _K[m.Resolved], _K[m.StreamItem], _K[m.Created], _K[m.Reply]
-_CREDIT, _RESYNC, _COLLECT, _MAP_FILE, _BYE = _K[m.Credit], _K[m.Resync], _K[m.Collect], _K[m.MapFile], _K[m.Bye]
+_CREDIT, _RESYNC, _COLLECT, _MAP_FILE, _BYE, _NEWS = _K[m.Credit], _K[m.Resync], _K[m.Collect], _K[m.MapFile], _K[m.Bye], _K[m.ActorNews]
 
 
 class Client:
@@ -75,6 +76,7 @@ class Client:
         self.credit = Credit(self)
         self.objects = Objects(self)
         self.streams = Streams(self)
+        self.watches = Watches(self)
         numbers = count(1)
         self.creates, self.requests = Pending(self, numbers), Pending(self, numbers)
         # The parts' operations that callers know as the client's, without a hop in between.
@@ -223,6 +225,8 @@ class Client:
             elif kind == _REPLY:
                 r: m.Reply = codec.decode(m.Reply, b, i, j)
                 self.requests.answer(r.req, r)
+            elif kind == _NEWS:
+                self.watches.arrived(codec.decode(m.ActorNews, b, i, j))
             elif kind == _CREDIT:
                 self.credit.grant(codec.decode(m.Credit, b, i, j).bytes)
             elif kind == _RESYNC:
@@ -273,7 +277,7 @@ class Client:
             self.streams.declare(h)
             if self.holdings is not None:
                 self.holdings(h)
-            return [codec.message(h)]
+            return [codec.message(h), *self.watches.declare()]
         if component == m.STORE:
             self.objects.declare_pins(h)
             return [codec.message(h), *self.creates.unanswered()]
@@ -319,6 +323,7 @@ class Client:
             self.creates.abandon()
             self.requests.abandon()
             self.streams.abandon()
+            self.watches.abandon()
             self.reader.wake()
         self.reader.call_later()
         if not self.closing and self.reconnect and self.objects.viewed():

@@ -28,6 +28,7 @@ class Actor:
         self.loop: Optional[Loop] = None
         self.stopped = False
         self.instance: Any = None
+        self.timers: list[Any] = []
         self.instance_closed = False  # its close hook was called, or is
         self._functions: dict[str, Callable[..., Any]] = {}
         self._held: Optional[list[Work]] = []  # calls that came before it was made; None afterwards
@@ -99,6 +100,7 @@ class Actor:
     def fail(self, why: MobulaError) -> None:
         """Refuses what waits for it, now and later."""
         self.stopped = True
+        self._end_timers()
         works = list(self._held or ())
         self._held = []
         for q in [self._executor.lane.queue, *self.queues()]:
@@ -111,9 +113,14 @@ class Actor:
 
     def let_go(self) -> None:
         """It was stopped: the process may be another's next."""
+        self._end_timers()
         self.instance = None
         self._functions.clear()
         for p in self._pools.values():
             p.close()
         if self.loop is not None:
             self.loop.close()
+
+    def _end_timers(self) -> None:
+        for t in self.timers:
+            t.stop()

@@ -1,0 +1,156 @@
+"""The life of an actor: to watch it, to end it in order, and an actor's own timers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Literal, Mapping, Optional, Sequence
+
+from .. import _ids, _runtime
+from .._client import TaskContext
+from .._client.watching import DEAD
+from .._wire import codec
+from ..exceptions import ActorDiedError, DeadlineError, GetTimeoutError, InvalidError, MobulaError, TaskError
+from .actors import ActorHandle
+from .objects import get
+
+_STATES: tuple[Literal["starting", "alive", "restarting", "dead"], ...] = ("starting", "alive", "restarting", "dead")
+
+
+@dataclass(frozen=True)
+class ActorEvent:
+    """Where an actor stands."""
+
+    state: Literal["starting", "alive", "restarting", "dead"]
+    restarts: int  # so far
+    error: Optional[MobulaError]  # why it restarts, or an ActorDiedError
+
+
+def watch(actor: ActorHandle, *, timeout: Optional[float] = None) -> Iterator[ActorEvent]:
+    """Tells where an actor stands: what is true at first, then each change, to its death, after which it ends. It works over restarts of the
+    node, and does not keep the actor. GetTimeoutError where no event comes for timeout seconds."""
+    _actor("watch", actor)
+    c, id = actor._h.client, actor._id()
+    del actor
+    c.check()
+    w = c.watches.begin(id)
+    try:
+        while True:
+            news = c.watches.next(w, _until(timeout), _runtime.context(c))
+            if not news:
+                raise GetTimeoutError(f"watch: nothing happened to actor {id.hex()} in {timeout} s")
+            for n in news:
+                yield ActorEvent(_STATES[n.state - 1], n.restarts, _why(n.err, n.state) if n.err is not None else None)
+                if n.state == DEAD:
+                    return
+    finally:
+        c.watches.end(w)
+
+
+def _why(err: Any, state: int) -> MobulaError:
+    x = codec.from_wire(err)
+    if state == DEAD and not isinstance(x, ActorDiedError):
+        return ActorDiedError(str(x), causes=(x,))
+    return x
+
+
+def stop(actor: ActorHandle, *, timeout: Optional[float] = None) -> None:
+    """Ends an actor gracefully: calls made before run, later ones fail with ActorDiedError, then its close() is called, and stop returns
+    when it has ended. It raises what close() raised; GetTimeoutError after timeout seconds, and the actor ends all the same. In a call of the
+    actor itself it does not wait: the actor ends after the call."""
+    _actor("stop", actor)
+    c, id, until = actor._h.client, actor._id(), _until(timeout)
+    tc = _runtime.context(c)
+    if getattr(tc, "actor", b"") == id:
+        c.watches.stop(id)
+        return
+    c.check()
+    w = c.watches.begin(id)
+    try:
+        c.watches.stop(id)
+        while True:
+            news = c.watches.next(w, until, tc)
+            if not news:
+                raise GetTimeoutError(f"stop: actor {id.hex()} had not ended after {timeout} s")
+            for n in news:
+                if n.state == DEAD:
+                    failed = codec.from_wire(n.err).causes if n.err is not None else ()
+                    if len(failed) == 1 and isinstance(failed[0], (TaskError, DeadlineError)):
+                        raise failed[0]
+                    return
+    finally:
+        c.watches.end(w)
+
+
+def _actor(what: str, actor: object) -> None:
+    if not isinstance(actor, ActorHandle):
+        raise TypeError(f"{what}: want an actor, got {type(actor).__name__}")
+
+
+def _until(timeout: Optional[float]) -> Optional[float]:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+class Timer:
+    """Calls of an actor to itself, which after or every has begun."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+
+    def stop(self) -> None:
+        """Ends the timer. A call that it has made already still runs."""
+        self._ended.set()
+
+
+def after(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
+    """Calls a method of the actor that runs this once, when so many seconds have passed; see every."""
+    return _timer("after", seconds, False, method, args, kwargs)
+
+
+def every(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
+    """Calls a method of the actor that runs this, as every(60, self.sweep), each time that so many seconds have passed. The call is one of the
+    actor to itself: in its turn among the others. A tick that is due while the one before waits or runs is left out. A timer ends with
+    the actor's life in its process, and does not keep the actor; after a restart __init__ sets it again. An error of the method is
+    written to stderr. InvalidError outside an actor."""
+    return _timer("every", seconds, True, method, args, kwargs)
+
+
+def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Timer:
+    c = _runtime.client()
+    tc = _runtime.context(c)
+    actor = getattr(getattr(tc, "executor", None), "actor", None)
+    if actor is None or not getattr(tc, "actor", b""):
+        raise InvalidError(f"{what}: this code runs in no actor")
+    name = getattr(method, "__name__", "")
+    if not name or getattr(method, "__self__", None) is None:
+        raise InvalidError(f"{what}: want a method of the actor, as self.tick, got {method!r}")
+    if seconds < 0 or again and seconds == 0:
+        raise InvalidError(f"{what}: {seconds} seconds, want more than 0")
+    t = Timer()
+    actor.timers.append(t)
+    id, made = actor.id, (actor.name, actor.sha)
+    # Its calls have ids of their own: the same call may run again, in another life of the actor.
+    own = TaskContext(c, _ids.derive(tc.next_task(), 1 + tc.attempt))
+
+    def run() -> None:
+        _runtime.current.set(own)
+        due = time.monotonic() + seconds
+        while not t._ended.wait(max(0.0, due - time.monotonic())):
+            try:
+                get(ActorHandle(c.bind(_ids.return_id(id, 0)), *made, {})._method(name, 1, "").remote(*args, **kwargs))
+            except ActorDiedError:
+                return
+            except Exception:
+                if c.dead is not None or t._ended.is_set():
+                    return
+                print(f"mobula: the call of a timer of actor {made[0]} ({id.hex()}) failed", file=sys.stderr)
+                traceback.print_exc()
+            if not again:
+                return
+            due = max(due + seconds, time.monotonic())
+
+    threading.Thread(target=run, name=f"mobula timer {name}", daemon=True).start()
+    return t

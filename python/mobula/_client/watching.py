@@ -1,0 +1,129 @@
+"""Watches of actors: where they stand, and when that changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from .._wire import codec
+from .._wire import messages as m
+from .waiter import Waiter
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .context import TaskContext
+
+DEAD = 4  # enum ActorState
+
+
+class Watch:
+    """Hears what is true of an actor at first, and each change. It does not hold the actor."""
+
+    __slots__ = ("actor", "news", "waiter")
+
+    def __init__(self, actor: bytes) -> None:
+        self.actor = actor
+        self.news: list[m.ActorNews] = []
+        self.waiter: Optional[Waiter] = None
+
+
+class _Watched:
+    """An actor that is watched."""
+
+    __slots__ = ("last", "watches", "stop")
+
+    def __init__(self) -> None:
+        self.last: Optional[m.ActorNews] = None
+        self.watches: list[Watch] = []
+        self.stop = False  # it was asked to end, and somebody waits for that
+
+    def over(self) -> bool:
+        return self.last is not None and self.last.state == DEAD
+
+
+class Watches:
+    """The watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._of: dict[bytes, _Watched] = {}
+
+    def begin(self, actor: bytes) -> Watch:
+        w, c = Watch(actor), self._client
+        with c.lock:
+            a = self._of.get(actor)
+            if a is None:
+                a = self._of[actor] = _Watched()
+                c.send(codec.message(m.WatchActor(actor)))
+            elif a.last is not None:
+                w.news.append(a.last)
+            a.watches.append(w)
+        return w
+
+    def end(self, w: Watch) -> None:
+        c = self._client
+        with c.lock:
+            a = self._of.get(w.actor)
+            if a is None or w not in a.watches:
+                return
+            a.watches.remove(w)
+            if a.watches:
+                return
+            del self._of[w.actor]
+            if c.dead is None and not a.over():
+                c.send(codec.message(m.WatchActor(w.actor, True)))
+
+    def next(self, w: Watch, until: Optional[float], tc: "TaskContext") -> list[m.ActorNews]:
+        """Waits for news; empty if the time ran out. until is by time.monotonic."""
+        c = self._client
+        with c.lock:
+            if not w.news:
+                w.waiter = Waiter(1)
+        try:
+            if w.waiter is not None:
+                c.wait(w.waiter, until, tc)
+        finally:
+            with c.lock:
+                w.waiter = None
+                news, w.news = w.news, []
+        return news
+
+    def stop(self, actor: bytes) -> None:
+        """Asks for an actor's graceful end."""
+        c = self._client
+        c.check()
+        with c.lock:
+            a = self._of.get(actor)
+            if a is not None:
+                a.stop = True
+            c.send(codec.message(m.KillActor(actor, stop=True)))
+        c.flush()
+
+    def arrived(self, news: m.ActorNews) -> None:
+        """The node tells. What was known already is no news: after a restart it tells again. The lock is held."""
+        a = self._of.get(news.actor)
+        if a is None or a.over():
+            return
+        if a.last is not None and (a.last.state, a.last.restarts) == (news.state, news.restarts):
+            return
+        a.last = news
+        for w in a.watches:
+            w.news.append(news)
+            if w.waiter is not None:
+                w.waiter.done()
+
+    def declare(self) -> list[bytes]:
+        """What a node that has lost its memory is told of watches, and of those that are to end: that may have been lost on the way."""
+        out: list[bytes] = []
+        for actor, a in self._of.items():
+            if not a.over():
+                out.append(codec.message(m.WatchActor(actor)))
+                if a.stop:
+                    out.append(codec.message(m.KillActor(actor, stop=True)))
+        return out
+
+    def abandon(self) -> None:
+        """The client is dead: all who wait see it."""
+        for a in self._of.values():
+            for w in a.watches:
+                if w.waiter is not None:
+                    w.waiter.wake()

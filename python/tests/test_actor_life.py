@@ -1,0 +1,168 @@
+"""Watches, graceful ends, timers and supervision of Python actors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+import cloudpickle
+import pytest
+
+import mobula
+import waiting
+from mobula.exceptions import InvalidError, TaskError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture
+def node(binary: str) -> Iterator[Any]:
+    with mobula.init(num_cpus=4, object_store_memory=64 << 20) as c:
+        yield c
+
+
+class Mortal:
+    def __init__(self, path: str = "", fails: bool = False) -> None:
+        self.path = path
+        self.fails = fails
+        self.seen: list[str] = []
+
+    def note(self, what: str) -> str:
+        self.seen.append(what)
+        return what
+
+    def slow(self, what: str) -> str:
+        time.sleep(0.1)
+        return self.note(what)
+
+    def all(self) -> list[str]:
+        return self.seen
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def end(self) -> None:
+        mobula.stop(mobula.get_runtime_context().current_actor)
+
+    def close(self) -> None:
+        if self.path:
+            with open(self.path, "a") as f:
+                f.write(" ".join([*self.seen, "closed"]))
+        if self.fails:
+            raise ValueError("disk full")
+
+
+def test_a_watch_tells_restarts_and_the_end(node: Any) -> None:
+    a = mobula.remote(max_restarts=1)(Mortal).remote()
+    seen = []
+    for e in mobula.watch(a, timeout=60):
+        if not seen or seen[-1] != (e.state, e.restarts):
+            seen.append((e.state, e.restarts))
+        if e.state == "alive":
+            a.die.remote()
+        if e.state == "restarting":
+            assert isinstance(e.error, mobula.MobulaError) and not isinstance(e.error, mobula.ActorDiedError)
+        if e.state == "dead":
+            assert isinstance(e.error, mobula.ActorDiedError)
+    assert seen[-4:] == [("alive", 0), ("restarting", 1), ("alive", 1), ("dead", 1)]
+    assert [e.state for e in mobula.watch(a)] == ["dead"]  # of one that is dead already
+    b = mobula.remote(Mortal).remote()
+    mobula.get(b.note.remote("x"))
+    with pytest.raises(mobula.GetTimeoutError):
+        list(mobula.watch(b, timeout=0.05))
+
+
+def test_a_watch_does_not_hold_the_actor_and_outlives_the_node(kept: Any) -> None:
+    with mobula.init(kept.address):
+        a = mobula.remote(max_restarts=-1)(Mortal).remote()
+        events = mobula.watch(a, timeout=60)
+        assert next(e for e in events if e.state == "alive").restarts == 0
+        kept.kill()
+        kept.start()
+        assert next(e for e in events if e.state == "alive").restarts == 1
+        del a
+        assert [e.state for e in events][-1] == "dead"
+
+
+def test_stop_lets_calls_run_and_closes(node: Any, tmp_path: Path) -> None:
+    path = tmp_path / "n"
+    a = mobula.remote(Mortal).remote(str(path))
+    refs = [a.slow.remote(str(i)) for i in range(3)]
+    mobula.stop(a, timeout=60)
+    assert path.read_text() == "0 1 2 closed"
+    assert mobula.get(refs) == ["0", "1", "2"]
+    with pytest.raises(mobula.ActorDiedError):
+        mobula.get(a.note.remote("late"))
+    mobula.stop(a, timeout=60)  # it has ended
+    failing = mobula.remote(Mortal).remote("", True)
+    mobula.get(failing.note.remote("made"))
+    with pytest.raises(TaskError, match="disk full"):
+        mobula.stop(failing, timeout=60)
+    itself = mobula.remote(Mortal).remote()
+    mobula.get(itself.end.remote())
+    assert [e.state for e in mobula.watch(itself, timeout=60)][-1] == "dead"
+    with pytest.raises(TypeError):
+        mobula.stop("a")  # type: ignore[arg-type]
+
+
+class Ticker(Mortal):
+    def __init__(self, path: str = "", fails: bool = False) -> None:
+        super().__init__(path, fails)
+        self.timer = mobula.every(0.005, self.tick, "tick")
+        mobula.after(0.001, self.note, what="once")
+
+    def tick(self, what: str) -> None:
+        self.seen.append(what)
+        if len(self.seen) == 3:
+            raise ValueError("a tick that fails")
+
+    def quiet(self) -> int:
+        self.timer.stop()
+        return len(self.seen)
+
+
+class AsyncTicker(Ticker):
+    async def tick(self, what: str) -> None:  # type: ignore[override]
+        self.seen.append(what)
+
+    async def quiet(self) -> int:  # type: ignore[override]
+        self.timer.stop()
+        return len(self.seen)
+
+
+@pytest.mark.parametrize("cls", [Ticker, AsyncTicker])
+def test_timers_tick_between_calls_and_do_not_hold_the_actor(node: Any, tmp_path: Path, cls: Any) -> None:
+    path = tmp_path / "n"
+    a = mobula.remote(cls).remote(str(path))
+    waiting.until(lambda: len(mobula.get(a.all.remote())) > 10)
+    mobula.get(a.quiet.remote())
+    seen = mobula.get(a.all.remote())
+    assert seen.count("once") == 1 and set(seen) == {"tick", "once"}
+    b = mobula.remote(cls).remote(str(path) + "b")
+    waiting.until(lambda: len(mobula.get(b.all.remote())) > 3)
+    del b
+    waiting.until(lambda: Path(str(path) + "b").exists())
+    with pytest.raises(InvalidError):
+        mobula.every(1, a.note)
+
+
+class Boss:
+    def __init__(self) -> None:
+        self.hand = mobula.remote(escalate=True)(Mortal).remote()
+
+    def hands(self) -> Any:
+        return self.hand
+
+
+def test_a_child_that_dies_fails_its_parent(node: Any) -> None:
+    a = mobula.remote(max_restarts=1)(Boss).remote()
+    alive = []
+    for e in mobula.watch(a, timeout=60):
+        if e.state == "alive":
+            alive.append(e.restarts)
+            mobula.get(a.hands.remote()).die.remote()
+    assert alive == [0, 1]
