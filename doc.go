@@ -59,7 +59,8 @@
 //
 // ActorRef.Stop lets the calls before it run and then ends the actor; Kill ends it at once. An actor with a method Close is closed at
 // its graceful end. Method.Tell calls without a result, Self is the actor itself, Method.After and Method.Every are its
-// timers, and Watch tells where an actor stands. docs/guide/actors.md shows them.
+// timers, Watch tells where an actor stands, Notify tells another actor in its turn, and the failure of one that has the option Escalate is
+// one of the actor that has created it. docs/guide/actors.md shows them.
 //
 // # Python
 //

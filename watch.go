@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime"
 
+	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -31,6 +32,7 @@ func (s ActorPhase) String() string {
 
 // ActorEvent is where an actor stands now.
 type ActorEvent struct {
+	Actor    string // its ID
 	Phase    ActorPhase
 	Restarts int   // so far
 	Err      error // why it restarts, or died: ErrActorDied
@@ -47,6 +49,10 @@ func Watch[T any](ctx context.Context, actor ActorRef[T]) iter.Seq2[ActorEvent, 
 	}
 	c, id := actor.cell.life.client, ids.ActorID(h.ID().Task)
 	runtime.KeepAlive(actor.cell)
+	return watch(ctx, c, id)
+}
+
+func watch(ctx context.Context, c *client.Client, id ids.ActorID) iter.Seq2[ActorEvent, error] {
 	return func(yield func(ActorEvent, error) bool) {
 		w, err := c.WatchActor(id)
 		if err != nil {
@@ -70,7 +76,7 @@ func Watch[T any](ctx context.Context, actor ActorRef[T]) iter.Seq2[ActorEvent, 
 }
 
 func eventOf(n *wire.ActorNews) ActorEvent {
-	ev := ActorEvent{Phase: ActorPhase(n.State), Restarts: int(n.Restarts)}
+	ev := ActorEvent{Actor: n.Actor.String(), Phase: ActorPhase(n.State), Restarts: int(n.Restarts)}
 	switch {
 	case n.Err == nil:
 	case n.State == wire.ActorDead && n.Err.Code != errs.CodeActorDied:
