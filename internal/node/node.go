@@ -29,14 +29,15 @@ import (
 
 // Node is a running node.
 type Node struct {
-	cfg    Config
-	dir    string
-	lock   *os.File      // by which the directory is ours
-	tidy   func() error  // removes from it what is not to stay; nil: all is
-	epoch  uint64        // of this life; immutable
-	epochs atomic.Uint64 // of components that were built anew in it
-	clock  steady.Clock  // immutable
-	secret []byte        // of the tokens
+	cfg      Config
+	dir      string
+	lock     *os.File      // by which the directory is ours
+	tidy     func() error  // removes from it what is not to stay; nil: all is
+	identity string        // of all its lives; immutable
+	epoch    uint64        // of this life; immutable
+	epochs   atomic.Uint64 // of components that were built anew in it
+	clock    steady.Clock  // immutable
+	secret   []byte        // of the tokens
 
 	sys       *actors.System
 	gcs       *control
@@ -99,6 +100,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		cut: make(map[ids.JobID]*errs.Error),
 	}
 	if err = n.claim(); err != nil {
+		return nil, errors.Join(err, n.release())
+	}
+	if n.identity, err = identityOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
 	if n.epoch, err = nextEpoch(n.dir, cfg.Keep); err != nil {

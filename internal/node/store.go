@@ -33,8 +33,11 @@ func (n *Node) startStore() error {
 	seg := segment.Config{Size: n.cfg.StoreBytes}
 	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
 		seg.Path = path
+		if err := n.adoptSegment(path); err != nil {
+			return fmt.Errorf("object store: %w", err)
+		}
 	}
-	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot()}); err != nil {
+	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity}); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 	}
 	n.sizeLeft()
@@ -102,10 +105,10 @@ func (n *Node) awaitOldClients() error {
 	return nil
 }
 
-// segmentName is the same for every life of a kept node: it follows from its directory.
-func (n *Node) segmentName() string {
-	return fmt.Sprintf("mobula-%d-%s", os.Getuid(), fingerprint(n.dir))
-}
+// segmentName is the same for every life of a kept node, and no other's.
+func (n *Node) segmentName() string { return segmentPrefix() + n.identity }
+
+func segmentPrefix() string { return fmt.Sprintf("mobula-%d-", os.Getuid()) }
 
 // lasting tells whether the store's objects outlive the process: of a node that may be started again. One that
 // goes with its program takes over what one in the same directory has left.
@@ -120,6 +123,7 @@ func (n *Node) lasting(segment string) bool {
 func (n *Node) spillConfig(parent actors.Parent, lasting bool) spill.Config {
 	cfg := spill.Default(n.segmentName())
 	cfg.URLs, cfg.Dir = n.cfg.SpillURLs, filepath.Join(n.dir, "spill")
+	cfg.Node = n.identity
 	cfg.Restarts, cfg.Keep = lasting, lasting
 	cfg.Parent, cfg.Logger = parent, n.cfg.Logger
 	return cfg

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -24,7 +25,11 @@ const (
 type Owner struct {
 	Segment uint64 `json:"-"`    // bytes
 	Boot    string `json:"boot"` // the run of the machine in which the segment was written; empty: not known
+	Node    string `json:"node"` // the identity of the node; empty: not known
 }
+
+// ErrForeign is wrapped when an index is another node's.
+var ErrForeign = errors.New("it belongs to another node")
 
 func header(o Owner) ([]byte, error) {
 	b := make([]byte, headerSize)

@@ -48,7 +48,7 @@ func TestWhatAnotherRunOfTheMachineHeldIsForgotten(t *testing.T) {
 			want[uint32(i)] = r
 		}
 	}
-	x := openAs(t, path, Owner{segmentSize, "first"})
+	x := openAs(t, path, Owner{Segment: segmentSize, Boot: "first"})
 	for i := range was {
 		if err := x.Write(uint32(i), &was[i]); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestWhatAnotherRunOfTheMachineHeldIsForgotten(t *testing.T) {
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
-		x = openAs(t, path, Owner{segmentSize, boot})
+		x = openAs(t, path, Owner{Segment: segmentSize, Boot: boot})
 		if i == 0 {
 			if got := x.Replay(); len(got) != len(was) || x.Forgotten() != 0 {
 				t.Fatalf("in the same run %d records are left", len(got))
@@ -93,7 +93,7 @@ func TestAnIndexOfAnEarlierBuild(t *testing.T) {
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
-		x = openAs(t, path, Owner{segmentSize, "now"})
+		x = openAs(t, path, Owner{Segment: segmentSize, Boot: "now"})
 		if got := x.Replay(); len(got) != kept {
 			t.Errorf("in %s: %d records", dir, len(got))
 		}
@@ -105,7 +105,7 @@ func TestAnIndexOfAnEarlierBuild(t *testing.T) {
 
 func TestADamagedHeader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	x := openAs(t, path, Owner{segmentSize, "now"})
+	x := openAs(t, path, Owner{Segment: segmentSize, Boot: "now"})
 	defer func() { _ = x.Close() }()
 	if _, err := x.file.WriteAt([]byte("!"), ownerAt+10); err != nil {
 		t.Fatal(err)
@@ -118,5 +118,20 @@ func TestADamagedHeader(t *testing.T) {
 	}
 	if _, err := ReadOwner(x.file); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("with a damaged size: %v", err)
+	}
+}
+
+func TestAnotherNodesIndexIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	x := openAs(t, path, Owner{Segment: segmentSize, Node: "a"})
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(f, Owner{Segment: segmentSize, Node: "b"}); !errors.Is(err, ErrForeign) {
+		t.Errorf("got %v, want ErrForeign", err)
 	}
 }

@@ -80,6 +80,9 @@ func (x *Index) open(o Owner) error {
 	if err != nil {
 		return err
 	}
+	if was.Node != "" && was.Node != o.Node {
+		return fmt.Errorf("index of node %s, not %s: %w", was.Node, o.Node, ErrForeign)
+	}
 	if was.Segment != o.Segment {
 		return fmt.Errorf("index of a segment of %d bytes, not %d: %w", was.Segment, o.Segment, ErrCorrupt)
 	}

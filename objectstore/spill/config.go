@@ -17,7 +17,7 @@ import (
 
 // Config says where and how to spill. Start from Default.
 type Config struct {
-	// URLs are the targets, in the order of Location.Target: absolute paths, file:// and, with package
+	// URLs are the targets, each once: absolute paths, file:// and, with package
 	// spill/cloud imported, s3:// and mem://. Empty means the one directory Dir.
 	URLs []string
 	// Dir is used when URLs is empty. The default is under /var/tmp, which is on disk where
@@ -26,6 +26,9 @@ type Config struct {
 	// Session names the node: its files lie in a subdirectory of this name in each target. A node
 	// that is started again under the same session finds its files. Letters, digits, ".", "_" and "-".
 	Session string
+	// Node is the identity of the node, which every target keeps beside the session. A session of another's is refused, and a
+	// target is found again wherever it is in URLs. Empty: whoever has the session's name.
+	Node string
 	// Restarts says that the node may be started again under this session after it was killed, so that
 	// other nodes are not to remove its files when they open the same directory.
 	Restarts bool

@@ -35,7 +35,7 @@ func (s *Spiller) run(t *target, j *job) {
 }
 
 func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
-	st := format.NewStream(format.Header{Session: s.cfg.Session, Target: j.target, File: j.file}, j.items, s.bufs)
+	st := format.NewStream(format.Header{Session: s.cfg.Session, Target: t.number, File: j.file}, j.items, s.bufs)
 	begun, file := time.Now(), j.file
 	err := guard(func() error { return t.storage.Put(ctx, file, st) })
 	s.mu.Lock()

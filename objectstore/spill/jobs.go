@@ -136,8 +136,9 @@ func (s *Spiller) step(g *group) {
 		s.later(func() { g.done(nil, g.err) })
 		return
 	}
-	for _, l := range g.locs {
+	for i, l := range g.locs {
 		s.refs.add(l)
+		g.locs[i].Target = s.targets[l.Target].number
 	}
 	s.later(func() {
 		s.mu.Lock()

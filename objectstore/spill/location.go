@@ -8,7 +8,7 @@ type Item = format.Object
 
 // Location says where an object lies: what the store keeps instead of an extent.
 type Location struct {
-	Target uint16 // index in Config.URLs
+	Target uint16 // its number: the place in Config.URLs, or what Config.Node keeps there
 	File   uint64 // number of the file within the target
 	Off    uint64 // of the first byte, from the file's start
 	Size   uint64 // bytes

@@ -18,7 +18,9 @@ func (s *Spiller) Recover(live []Location) {
 	s.mu.Lock()
 	s.refs = newRefs()
 	for _, l := range live {
-		s.refs.add(l)
+		if l, known := s.inward(l); known {
+			s.refs.add(l)
+		}
 	}
 	closed := s.closed
 	s.mu.Unlock()

@@ -21,7 +21,8 @@ type Spiller struct {
 	bufs    *storage.Buffers
 	log     *slog.Logger
 	targets []*target
-	own     *actors.System // when Config.Parent was nil
+	places  map[uint16]uint16 // of targets by number; immutable once open
+	own     *actors.System    // when Config.Parent was nil
 
 	io     context.Context // of every transfer
 	stopIO context.CancelFunc
@@ -46,7 +47,8 @@ type Spiller struct {
 
 // target is one place to spill to.
 type target struct {
-	n       uint16
+	n       uint16 // place
+	number  uint16 // in locations
 	url     *url.URL
 	storage storage.Storage
 	ref     *actors.Ref[event]
@@ -88,6 +90,9 @@ func Open(cfg Config) (*Spiller, error) {
 			return nil, errors.Join(fmt.Errorf("spill target %s: %w", u.Redacted(), err), s.abandon())
 		}
 	}
+	if err := s.number(); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
 	parent := cfg.Parent
 	if parent == nil {
 		s.own = actors.NewSystem(actors.Config{Logger: s.log})
@@ -105,7 +110,7 @@ func Open(cfg Config) (*Spiller, error) {
 func (s *Spiller) openStorage(t *target) error {
 	ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
 	defer cancel()
-	st, err := storage.Open(ctx, t.url, storage.Options{Session: s.cfg.Session, Restarts: s.cfg.Restarts, Buffers: s.bufs})
+	st, err := storage.Open(ctx, t.url, storage.Options{Session: s.cfg.Session, Node: s.cfg.Node, Restarts: s.cfg.Restarts, Buffers: s.bufs})
 	if err != nil {
 		return err
 	}
@@ -167,13 +172,14 @@ func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
+	in, known := s.inward(loc)
 	switch {
 	case s.closed:
 		err = s.goneError()
 	case s.stopping > 0:
 		err = errSuperseded()
-	case int(loc.Target) >= len(s.targets):
-		err = fmt.Errorf("target %d of %d: %w: %w", loc.Target, len(s.targets), ErrNoTarget, ErrMissing)
+	case !known:
+		err = fmt.Errorf("target number %d: %w: %w", loc.Target, ErrNoTarget, ErrMissing)
 	case uint64(len(dst)) != loc.Size:
 		err = errs.New(errs.CodeInvalid, "reading an object of %d bytes into %d", loc.Size, len(dst))
 	}
@@ -182,7 +188,7 @@ func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
 		return
 	}
 	s.moving++
-	s.hand(&job{kind: read, target: loc.Target, loc: loc, dst: dst, read: done, held: s.refs.hold(key(loc))})
+	s.hand(&job{kind: read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.hold(key(in))})
 }
 
 // Remove gives objects up; a file is deleted with its last object. Unknown locations are ignored.
@@ -193,6 +199,10 @@ func (s *Spiller) Remove(locs []Location) {
 		return
 	}
 	for _, l := range locs {
+		l, known := s.inward(l)
+		if !known {
+			continue
+		}
 		if last, _ := s.refs.drop(l); last {
 			s.deleteFile(key(l))
 		}

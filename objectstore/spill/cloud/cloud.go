@@ -39,6 +39,7 @@ type Store struct {
 	base    string // of every session: empty, or ends in a slash
 	prefix  string // of this session's keys
 	session string
+	owner   storage.Owner // this process
 	bufs    *storage.Buffers
 	closing bool // the bucket is closed with the store
 }
@@ -96,7 +97,7 @@ func openMem(ctx context.Context, u *url.URL, o storage.Options) (storage.Storag
 
 func open(ctx context.Context, s *Store, o storage.Options) (*Store, error) {
 	s.session, s.prefix, s.bufs = o.Session, s.base+prefix+o.Session+"/", o.Buffers
-	if err := s.acquire(ctx, o.Restarts); err != nil {
+	if err := s.acquire(ctx, o); err != nil {
 		return nil, err
 	}
 	s.sweep(ctx)

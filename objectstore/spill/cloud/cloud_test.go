@@ -128,7 +128,7 @@ func TestSessionsOfBuckets(t *testing.T) {
 				if err := x.Put(ctx, 1, format.NewStream(format.Header{Session: d.name}, storagetest.Objects(10), bufs)); err != nil {
 					t.Fatal(err)
 				}
-				o := self()
+				o := storage.Self(storage.Options{})
 				d.change(&o)
 				p, err := json.Marshal(o)
 				if err != nil {

@@ -10,8 +10,8 @@
 // in the process and is for tests.
 //
 // A session's files are keys under PREFIX/mobula-SESSION/. A bucket has no lock: the key owner names machine run and process
-// instead. Open takes over a session whose process is known to be dead, and deletes those of other sessions that
-// died on this machine; what died elsewhere is left to a lifecycle rule of the bucket.
+// instead, and the node's identity. Open takes over the node's own session when no process of this machine has it, refuses
+// another node's, and deletes those of other sessions that died on this machine; what died elsewhere is left to a lifecycle rule of the bucket.
 //
 // Calls block on the network until their context ends; the SDK tries each request three times.
 package cloud

@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
-	"mobula/internal/pidfd"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -25,47 +21,7 @@ const (
 	maxOwner = 4 << 10
 )
 
-// owner says which process a session belongs to.
-type owner struct {
-	Boot     string    `json:"boot"` // of the machine
-	PIDs     string    `json:"pids"` // the pid namespace
-	PID      int       `json:"pid"`
-	Start    string    `json:"start"` // of the process, in ticks since boot
-	Restarts bool      `json:"restarts"`
-	Opened   time.Time `json:"opened"`
-}
-
-func self() owner {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	pids, _ := os.Readlink("/proc/self/ns/pid")
-	return owner{
-		Boot: strings.TrimSpace(string(boot)), PIDs: pids, PID: os.Getpid(), Start: startOf(os.Getpid()), Opened: time.Now(),
-	}
-}
-
-// startOf is when a process began, which tells it from a later one of the same number; empty where that cannot be told.
-func startOf(pid int) string {
-	ticks, _ := pidfd.Start(pid)
-	if ticks == 0 {
-		return ""
-	}
-	return strconv.FormatUint(ticks, 10)
-}
-
-// local tells whether the owner's process numbers are this process's too.
-func (o owner) local() bool {
-	me := self()
-	return o.Boot != "" && o.Boot == me.Boot && o.PIDs == me.PIDs
-}
-
-// alive tells whether an owner of this machine runs.
-func (o owner) alive() bool {
-	start, err := strconv.ParseUint(o.Start, 10, 64)
-	if err != nil { // it could not tell
-		return !pidfd.Gone(o.PID)
-	}
-	return pidfd.Same(o.PID, start)
-}
+type owner = storage.Owner
 
 func (s *Store) readOwner(ctx context.Context, prefix string) (owner, error) {
 	var o owner
@@ -81,21 +37,42 @@ func (s *Store) readOwner(ctx context.Context, prefix string) (owner, error) {
 }
 
 // acquire enters this process as the session's owner.
-func (s *Store) acquire(ctx context.Context, restarts bool) error {
+func (s *Store) acquire(ctx context.Context, by storage.Options) error {
 	o, err := s.readOwner(ctx, s.prefix)
+	s.owner = storage.Self(by)
 	switch {
-	case err == nil && o.local() && o.alive():
-		return fmt.Errorf("session %s belongs to process %d: %w", s.session, o.PID, storage.ErrInUse)
-	case err != nil && gcerrors.Code(err) != gcerrors.NotFound && !isJSON(err):
+	case err == nil:
+		if err := o.Foreign(by); err != nil {
+			return err
+		}
+		if o.Local() && o.Alive() {
+			return fmt.Errorf("session %s belongs to process %d: %w", s.session, o.PID, storage.ErrInUse)
+		}
+		s.owner.Number = o.Number
+	case gcerrors.Code(err) != gcerrors.NotFound && !isJSON(err):
 		return typed(err, "open spill session", storage.ErrGone)
 	}
-	me := self()
-	me.Restarts = restarts
-	p, err := json.Marshal(me)
-	if err != nil {
-		return fmt.Errorf("encode owner: %w", err)
+	return s.writeOwner(ctx)
+}
+
+func (s *Store) writeOwner(ctx context.Context) error {
+	return typed(s.bucket.WriteAll(ctx, s.prefix+ownerKey, s.owner.Encode(), nil), "open spill session", storage.ErrGone)
+}
+
+// Number is the target's number, if the session has one.
+func (s *Store) Number() (uint16, bool) {
+	if s.owner.Number == nil {
+		return 0, false
 	}
-	return typed(s.bucket.WriteAll(ctx, s.prefix+ownerKey, p, nil), "open spill session", storage.ErrGone)
+	return *s.owner.Number, true
+}
+
+// SetNumber keeps the target's number in the session.
+func (s *Store) SetNumber(n uint16) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	s.owner.Number = &n
+	return s.writeOwner(ctx)
 }
 
 func isJSON(err error) bool {
@@ -117,7 +94,7 @@ func (s *Store) sweep(ctx context.Context) {
 		}
 		o, err := s.readOwner(ctx, d.Key)
 		awaited := o.Restarts && time.Since(o.Opened) < keepFor
-		if err == nil && o.local() && !o.alive() && !awaited {
+		if err == nil && o.Local() && !o.Alive() && !awaited {
 			_ = s.removeAll(ctx, d.Key)
 		}
 	}
@@ -161,7 +138,8 @@ func (s *Store) Close(remove bool) error {
 	if remove {
 		err = s.removeAll(ctx, s.prefix)
 	} else {
-		err = s.dropOwner(ctx, s.prefix)
+		s.owner.PID, s.owner.Opened = 0, time.Now()
+		err = s.writeOwner(ctx)
 	}
 	if s.closing {
 		err = errors.Join(err, s.bucket.Close())

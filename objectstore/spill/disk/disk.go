@@ -32,7 +32,9 @@ type Store struct {
 	root string // what the user named
 	dir  string // the session's directory in it
 	bufs *storage.Buffers
-	keep bool // Options.Restarts
+	by   storage.Options
+
+	number *uint16 // of the target; written by one goroutine at a time: Open's, or the probe's
 
 	direct atomic.Bool // cleared for good when the file system refuses direct I/O
 	maps   atomic.Uint64
@@ -53,7 +55,7 @@ func open(_ context.Context, u *url.URL, o storage.Options) (storage.Storage, er
 		}
 		direct = b
 	}
-	s := &Store{root: filepath.Clean(u.Path), bufs: o.Buffers, keep: o.Restarts}
+	s := &Store{root: filepath.Clean(u.Path), bufs: o.Buffers, by: o}
 	s.dir = filepath.Join(s.root, prefix+o.Session)
 	s.direct.Store(direct)
 	if err := safefs.MakeRoot(s.root); err != nil {

@@ -7,8 +7,8 @@
 // processes, not the machine.
 //
 // Each session has a directory mobula-SESSION with a lock file, flocked by the process that
-// owns it. Open removes the directories whose lock is free, except those of sessions that may be started
-// again. The kernel holds the lock; this
-// package has no other state. Every call blocks for as long as the disk takes and cannot be cancelled
+// owns it, which says whose it is (storage.Owner). Another node's is refused. Open removes the directories of processes of this
+// machine that are gone, except those of sessions that may be started again: a lock that is free here may be held by
+// another host. Of what others left on a disk that no other host can have, a day decides. Every call blocks for as long as the disk takes and cannot be cancelled
 // within one batch of 4 MiB.
 package disk

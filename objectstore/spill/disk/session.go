@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,8 @@ const (
 
 	keepFor   = 24 * time.Hour // after the session was last seen open
 	seenEvery = time.Hour
+
+	maxOwner = 4 << 10
 )
 
 // acquire makes the session's directory and takes its lock.
@@ -42,13 +45,9 @@ func (s *Store) acquire() error {
 		if err != nil {
 			return err
 		}
-		var note string
-		if s.keep {
-			note = bootID()
-		}
-		if err := safefs.Rewrite(path, []byte(note)); err != nil {
+		if err := s.enter(f, path); err != nil {
 			_ = f.Close()
-			return create(err, "write lock of spill session")
+			return err
 		}
 		s.mu.Lock()
 		if s.lock != nil {
@@ -62,11 +61,60 @@ func (s *Store) acquire() error {
 	return fmt.Errorf("spill directory %s: it was removed %d times while it was opened: %w", s.dir, attempts, storage.ErrGone)
 }
 
-// seen has the lock file say when the session was last open, now and from time to time: its files are kept for a day after that.
+// enter writes this process as the session's owner into its lock file f.
+func (s *Store) enter(f *os.File, path string) error {
+	me := storage.Self(s.by)
+	me.Number = s.number
+	if o, ok := ownerIn(f); ok {
+		if err := o.Foreign(s.by); err != nil {
+			return fmt.Errorf("spill directory %s: %w", s.dir, err)
+		}
+		if o.Local() && o.Alive() && o.PID != os.Getpid() { // and its lock is not to be seen from here
+			return fmt.Errorf("%s belongs to process %d: %w", path, o.PID, storage.ErrInUse)
+		}
+		if me.Number == nil {
+			me.Number = o.Number
+		}
+	}
+	if err := safefs.Rewrite(path, me.Encode()); err != nil {
+		return create(err, "write lock of spill session")
+	}
+	s.number = me.Number
+	return nil
+}
+
+// ownerIn reads whose a lock file is; false: it does not say so, as those of release 0.3.
+func ownerIn(f *os.File) (o storage.Owner, ok bool) {
+	b := make([]byte, maxOwner)
+	n, _ := f.ReadAt(b, 0) // it ends before
+	err := json.Unmarshal(b[:n], &o)
+	return o, err == nil && o.Boot != ""
+}
+
+// Number is the target's number, if the session has one.
+func (s *Store) Number() (uint16, bool) {
+	if s.number == nil {
+		return 0, false
+	}
+	return *s.number, true
+}
+
+// SetNumber keeps the target's number in the session.
+func (s *Store) SetNumber(n uint16) error {
+	s.number = &n
+	me := storage.Self(s.by)
+	me.Number = &n
+	if err := safefs.Rewrite(filepath.Join(s.dir, lockName), me.Encode()); err != nil {
+		return create(err, "write lock of spill session")
+	}
+	return nil
+}
+
+// seen has the lock file say when the session was last open, now and from time to time.
 func (s *Store) seen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lock == nil || !s.keep {
+	if s.lock == nil {
 		return
 	}
 	now := time.Now()
@@ -124,22 +172,33 @@ func (s *Store) sweep() {
 	}
 }
 
-// awaited tells whether the process that had this lock may come back to its files: it said so, the
-// machine still runs and it was there within a day.
+// awaited tells whether somebody may come back to the files of this lock, which nobody here has. A process of this machine is known to be gone, and
+// whether it is to be started again. Of any other, on another host or in another container or before a start of the machine, only a disk that no
+// other host can have tells: its lock is not held, and was not for a day.
 func awaited(lock *os.File) bool {
-	var note [64]byte
-	n, _ := lock.ReadAt(note[:], 0)
 	info, err := lock.Stat()
-	return err == nil && n > 0 && string(note[:n]) == bootID() && time.Since(info.ModTime()) < keepFor
+	if err != nil {
+		return true
+	}
+	lately := time.Since(info.ModTime()) < keepFor
+	if o, ok := ownerIn(lock); ok && o.Local() {
+		return o.Alive() && o.PID != os.Getpid() || o.Restarts && lately
+	}
+	return lately || !onlyHere(lock)
 }
 
-// bootID names this run of the machine.
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "unknown"
+// onlyHere tells whether a file lies on a file system that one machine has, where flock tells of every process.
+func onlyHere(f *os.File) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &fs) != nil {
+		return false
 	}
-	return strings.TrimSpace(string(b))
+	const zfs = 0x2fc12fc1
+	switch int64(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfs:
+		return true
+	}
+	return false
 }
 
 // removeSession deletes a session whose lock the caller holds. The lock file goes last, so that a sweep

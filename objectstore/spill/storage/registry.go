@@ -12,6 +12,7 @@ import (
 // Options say whose files a storage holds.
 type Options struct {
 	Session string
+	Node    string // identity of the session's node; a session that names another is refused. Empty: not known
 	// Restarts says that a process may come back to this session after it was killed. Others leave it alone
 	// then, until the machine was restarted or a day has passed; else they remove it when they open.
 	Restarts bool

@@ -15,6 +15,7 @@ var (
 	ErrFull     = errors.New("spill target is full")
 	ErrReadOnly = errors.New("spill target is read-only")
 	ErrGone     = errors.New("spill target is gone") // the directory or bucket itself
+	ErrForeign  = errors.New("spill session belongs to another node")
 	ErrInUse    = errors.New("spill session is in use by a running process")
 )
 

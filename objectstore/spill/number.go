@@ -1,0 +1,59 @@
+package spill
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A target is known by a number that the node keeps in its session there, and Location.Target is that number: it stays the same wherever the
+// target is in the list of the node's next life. Within the spiller a target is known by its place.
+
+// numbered is a storage that keeps the number.
+type numbered interface {
+	// Number is what SetNumber has written, in this life or before.
+	Number() (n uint16, ok bool)
+	SetNumber(n uint16) error
+}
+
+// number gives each target its number. Without a node, which could come back with another list, it is the place. A new number is
+// drawn: the next is likely one that a target had which is not in the list now.
+func (s *Spiller) number() error {
+	s.places = make(map[uint16]uint16, len(s.targets))
+	var fresh []*target
+	for _, t := range s.targets {
+		st, ok := t.storage.(numbered)
+		if s.cfg.Node == "" || !ok {
+			s.place(t, t.n)
+			continue
+		}
+		n, ok := st.Number()
+		if _, taken := s.places[n]; !ok || taken {
+			fresh = append(fresh, t)
+			continue
+		}
+		s.place(t, n)
+	}
+	for _, t := range fresh {
+		n := uint16(rand.Uint32())
+		for _, taken := s.places[n]; taken; _, taken = s.places[n] {
+			n = uint16(rand.Uint32())
+		}
+		if err := t.storage.(numbered).SetNumber(n); err != nil {
+			return fmt.Errorf("spill target %s: %w", t.url.Redacted(), err)
+		}
+		s.place(t, n)
+	}
+	return nil
+}
+
+func (s *Spiller) place(t *target, n uint16) {
+	t.number = n
+	s.places[n] = t.n
+}
+
+// inward is a location with the target's place; false where no target has its number.
+func (s *Spiller) inward(l Location) (Location, bool) {
+	at, ok := s.places[l.Target]
+	l.Target = at
+	return l, ok
+}
