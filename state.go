@@ -20,6 +20,8 @@ type (
 	ObjectState = state.Object
 	// WorkerState is a row of ListWorkers.
 	WorkerState = state.Worker
+	// JobState is a row of ListJobs.
+	JobState = state.Job
 	// GraphState is a row of ListGraphs.
 	GraphState = state.Graph
 	// ComponentState is a row of ListComponents.
@@ -62,6 +64,11 @@ func (c *Cluster) ListObjects(ctx context.Context, q Query) (Page[ObjectState], 
 // ListWorkers lists worker processes and drivers.
 func (c *Cluster) ListWorkers(ctx context.Context, q Query) (Page[WorkerState], error) {
 	return ask[Page[WorkerState]](ctx, c, state.MethodWorkers, q)
+}
+
+// ListJobs lists the jobs that have not ended: those of drivers, and those that go on without one.
+func (c *Cluster) ListJobs(ctx context.Context, q Query) (Page[JobState], error) {
+	return ask[Page[JobState]](ctx, c, state.MethodJobs, q)
 }
 
 // ListGraphs lists the task graphs that run.

@@ -43,7 +43,7 @@ func build[T any](q *query) (state.Query, error) {
 
 func (a *app) list() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List tasks, actors, objects, workers, graphs or components",
+		Use: "list", Short: "List jobs, tasks, actors, objects, workers, graphs or components",
 		Long: `List shows rows in pages, ordered by id. It always says how many rows match in all, and
 how to get those that a page leaves out. Filters compare a field, as --json names it.`,
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
@@ -53,6 +53,8 @@ how to get those that a page leaves out. Filters compare a field, as --json name
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
+		lister(a, "jobs", "List the jobs that have not ended: those of drivers, and those that go on without one",
+			"  mobula list jobs\n  mobula list jobs --filter failed!=0", state.MethodJobs, jobTable),
 		lister(a, "tasks", "List the tasks that are remembered: those that have not ended, or whose results are referred to",
 			"  mobula list tasks --filter state=PENDING_NODE_ASSIGNMENT\n  mobula list tasks --filter func=math/add --filter state!=FINISHED", state.MethodTasks, a.taskTable),
 		lister(a, "actors", "List actors", "  mobula list actors --filter state=ALIVE\n  mobula list actors --filter name=hits", state.MethodActors, actorTable),
@@ -89,6 +91,15 @@ func lister[T any](a *app, kind, short, example, method string, table func(io.Wr
 	}
 	q.flags(c)
 	return c
+}
+
+func jobTable(w io.Writer, js []state.Job) {
+	var data [][]string
+	for _, j := range js {
+		data = append(data, []string{j.ID, dash(j.PID), j.Namespace, strconv.FormatUint(j.Submitted, 10), strconv.FormatUint(j.Finished, 10), strconv.FormatUint(j.Failed, 10),
+			strconv.FormatUint(j.Retried, 10), strconv.Itoa(j.Objects), counts(j.Tasks)})
+	}
+	rows(w, []string{"JOB", "DRIVER", "NAMESPACE", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS", "REMEMBERED"}, "DRIVER SUBMITTED FINISHED FAILED RETRIED OBJECTS", data)
 }
 
 func (a *app) taskTable(w io.Writer, ts []state.Task) {

@@ -33,6 +33,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodObjects:    handle((*Node).listObjects),
 	state.MethodWorkers:    handle((*Node).listWorkers),
 	state.MethodGraphs:     handle((*Node).listGraphs),
+	state.MethodJobs:       handle((*Node).listJobs),
 	state.MethodComponents: handle((*Node).listComponents),
 	state.MethodMemory:     handle((*Node).memoryReport),
 	state.MethodUsage:      handle((*Node).usage),

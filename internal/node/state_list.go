@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"fmt"
+	"strings"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -291,6 +293,23 @@ func (n *Node) listGraphs(_ context.Context, q state.Query) (page state.Page[sta
 		return page, err
 	}
 	return state.Select(q, n.runningGraphs(), func(g *state.Graph) string { return g.ID }), nil
+}
+
+// listJobs lists the jobs that have not ended. A job whose owner does not answer is an error: its row would be wrong.
+func (n *Node) listJobs(ctx context.Context, q state.Query) (page state.Page[state.Job], err error) {
+	if q, err = state.Check[state.Job](q); err != nil {
+		return page, err
+	}
+	g := &gather{n: n, ctx: ctx}
+	g.out.Tasks, g.out.Actors = map[string]int{}, map[string]int{}
+	for _, ow := range n.jobs.all() {
+		g.job(ow)
+	}
+	g.wg.Wait()
+	if len(g.out.Silent) > 0 {
+		return page, errs.New(errs.CodeDeadline, "%s: no answer within %v", strings.Join(g.out.Silent, ", "), partTime)
+	}
+	return state.Select(q, g.out.Jobs, func(j *state.Job) string { return fmt.Sprintf("%010s", j.ID) }), nil
 }
 
 func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {

@@ -95,7 +95,7 @@ func (g *gather) job(ow *ownerActor) {
 		gauges        owner.Gauges
 		actors, tasks map[string]int
 	}
-	j := state.Job{ID: ow.job.String()}
+	j := state.Job{ID: ow.job.String(), Namespace: g.n.programOf(ow.job).namespace}
 	for _, s := range g.n.clients.all() {
 		if s.job == ow.job && s.role == wire.RoleDriver {
 			j.PID = int(s.pid)

@@ -11,6 +11,7 @@ const (
 	MethodObjects    = "list.objects"    // Query; Page[Object]
 	MethodWorkers    = "list.workers"    // Query; Page[Worker]
 	MethodGraphs     = "list.graphs"     // Query; Page[Graph]
+	MethodJobs       = "list.jobs"       // Query; Page[Job]
 	MethodComponents = "list.components" // Query; Page[Component]
 	MethodMemory     = "node.memory"     // Query on objects; Memory
 	MethodUsage      = "node.usage"      // nothing; Usage
