@@ -52,12 +52,23 @@ def socket_of(address: str) -> str:
     return address
 
 
+def _gone(pid: int) -> bool:
+    """Whether no process has the number. Only that the kernel knows none says so: what keeps this process from asking does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False
+
+
 def _clean_dead(root: str) -> None:
     """Removes what nodes of programs left that were killed: directories named after a process that is gone and whose lock nobody
     has."""
     for entry in os.scandir(root):
         pid = entry.name.removeprefix("node-").partition("-")[0]
-        if not entry.name.startswith("node-") or not pid.isdigit() or os.path.exists(f"/proc/{pid}"):
+        if not entry.name.startswith("node-") or not pid.isdigit() or not _gone(int(pid)):
             continue
         try:
             with os.fdopen(_safefs.open_file(os.path.join(entry.path, "node.lock"), os.O_RDWR | os.O_CREAT)) as lock:

@@ -59,17 +59,24 @@ def main(config: Mapping[str, Any]) -> None:
     Template(socket.socket(fileno=fd)).serve()
 
 
+_TICK_MS = 100  # how often children without a pidfd are looked at
+
+
 class Template:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.children: dict[int, tuple[int, int]] = {}  # pidfd: the request's id, the process
+        self.unseen: dict[int, int] = {}  # process: the request's id; those of which no pidfd could be had
         self.poll = select.poll()
         self.poll.register(sock, select.POLLIN)
         self.libc = ctypes.CDLL(None)
 
     def serve(self) -> None:
         while True:
-            for fd, _ in self.poll.poll():
+            for pid in list(self.unseen):
+                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    self.ended(self.unseen.pop(pid), pid)
+            for fd, _ in self.poll.poll(_TICK_MS if self.unseen else None):
                 if fd != self.sock.fileno():
                     self.reap(fd)
                 elif not self.request():
@@ -77,7 +84,7 @@ class Template:
                     return
 
     def end(self) -> None:
-        for _, pid in self.children.values():
+        for pid in [*(pid for _, pid in self.children.values()), *self.unseen]:
             _kill_group(pid)
         os._exit(0)
 
@@ -132,9 +139,13 @@ class Template:
             os.setpgid(pid, pid)  # the child does it too: whoever is first
         except OSError:
             pass
-        pidfd = os.pidfd_open(pid)
-        self.children[pidfd] = (id, pid)
-        self.poll.register(pidfd, select.POLLIN)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:  # no descriptor is left, or a sandbox knows no pidfd: the child is there all the same
+            self.unseen[pid] = id
+        else:
+            self.children[pidfd] = (id, pid)
+            self.poll.register(pidfd, select.POLLIN)
         self.answer(op="forked", id=id, pid=pid)
 
     def child(self, parent: int, env: Mapping[str, str], out: int, err: int) -> int:
@@ -163,6 +174,9 @@ class Template:
         id, pid = self.children.pop(pidfd)
         self.poll.unregister(pidfd)
         os.close(pidfd)
+        self.ended(id, pid)
+
+    def ended(self, id: int, pid: int) -> None:
         _kill_group(pid)  # before its number is free again
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
