@@ -89,6 +89,9 @@ func openIndex(path string, o index.Owner) (*index.Index, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "open index: %v", err)
 	}
+	if err := lockIndex(f, path); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return index.Open(f, o)
 }
 

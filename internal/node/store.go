@@ -37,7 +37,8 @@ func (n *Node) startStore() error {
 			return fmt.Errorf("object store: %w", err)
 		}
 	}
-	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity}); err != nil {
+	n.sweepSegments()
+	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {
 		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 	}
 	n.sizeLeft()

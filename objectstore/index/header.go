@@ -26,6 +26,7 @@ type Owner struct {
 	Segment uint64 `json:"-"`    // bytes
 	Boot    string `json:"boot"` // the run of the machine in which the segment was written; empty: not known
 	Node    string `json:"node"` // the identity of the node; empty: not known
+	Dir     string `json:"dir"`  // the node's directory
 }
 
 // ErrForeign is wrapped when an index is another node's.
@@ -39,6 +40,10 @@ func header(o Owner) ([]byte, error) {
 	le.PutUint64(b[12:], o.Segment)
 	le.PutUint32(b[20:], crc32.Checksum(b[:20], castagnoli))
 	text, err := json.Marshal(o)
+	if err == nil && len(text) > ownerMax { // a path that is too long to be found again
+		o.Dir = ""
+		text, err = json.Marshal(o)
+	}
 	if err != nil || len(text) > ownerMax {
 		return nil, errs.New(errs.CodeInvalid, "the owner of an index takes %d bytes, at most %d are possible (%v)", len(text), ownerMax, err)
 	}
