@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest dask-suite joblib-suite dask-ml set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -67,6 +67,11 @@ pytest: python ## the Python half, the SDK and the benchmarks beside peers: type
 	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q -n $(PYTEST_JOBS) --dist loadfile
 	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
 	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../../$(VENV)/bin/python -m pytest -q
+
+pytest-newest: build ## the SDK's tests on the newest Python that the machine has or uv can load, in an environment of its own; ARGS names tests
+	@mkdir -p .cache python/mobula/bin && ln -sf ../../../$(BIN)/mobula python/mobula/bin/mobula
+	@python=$$(sh python/newest.sh) && PYTHON=$$python sh python/venv.sh .cache/newest
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../.cache/newest/bin/python -m pytest -q -n $(PYTEST_JOBS) --dist loadfile $(ARGS)
 
 dask-suite: python ## Dask's own tests under our scheduler, held against its own; goes on where it was, ARGS=--help says more
 	@sh python/venv.sh $(VENV) python/dask_suite/requirements.txt
