@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mobula"
@@ -45,7 +46,7 @@ func TestAnErrorOfARegisteredTypeArrivesAsThatType(t *testing.T) {
 
 // matches gives the sentinels, of those that tell of actors, tasks and connections, that an error is.
 func matches(err error) string {
-	out := ""
+	var out strings.Builder
 	for _, s := range []struct {
 		name string
 		err  error
@@ -54,13 +55,13 @@ func matches(err error) string {
 		{"failed", mobula.ErrTaskFailed}, {"disconnected", mobula.ErrDisconnected}, {"cancelled", mobula.ErrCancelled}, {"nope", errNope},
 	} {
 		if errors.Is(err, s.err) {
-			out += s.name + " "
+			out.WriteString(s.name + " ")
 		}
 	}
 	if te := new(mobula.TaskError); errors.As(err, &te) {
-		out += "*TaskError "
+		out.WriteString("*TaskError ")
 	}
-	return out
+	return out.String()
 }
 
 // An actor's error says one thing: that it restarts, or that it is dead.

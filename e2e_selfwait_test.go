@@ -38,14 +38,14 @@ func TestAnActorThatWaitsForItselfIsTold(t *testing.T) {
 	both(t, func(ctx context.Context, t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		make := func(opts ...mobula.ActorOption) circleRef {
+		spawn := func(opts ...mobula.ActorOption) circleRef {
 			a, err := circles.Spawn(ctx, opts...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return a
 		}
-		a, b, wide := make(), make(), make(mobula.MaxConcurrency(2))
+		a, b, wide := spawn(), spawn(), spawn(mobula.MaxConcurrency(2))
 		if _, err := circleSelf.Go(ctx, a, mobula.V(a)).Get(ctx); !errors.Is(err, mobula.ErrDeadlock) {
 			t.Errorf("a call that waits for its own actor: %v", err)
 		}

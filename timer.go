@@ -69,7 +69,7 @@ func runTimer(life context.Context, stop context.CancelFunc, tc *client.TaskCont
 		case <-due.C:
 		}
 		if err := tick(); err != nil && life.Err() == nil && !errors.Is(err, ErrActorDied) {
-			slog.Default().Warn("the call of an actor's timer failed", "actor", ids.ActorID(tc.Spec.Actor), "err", err)
+			slog.Default().Warn("the call of an actor's timer failed", "actor", tc.Spec.Actor, "err", err)
 		}
 		if !again {
 			return

@@ -442,7 +442,7 @@ func TestTheBank(t *testing.T) {
 	})
 	founder := b.process(0).launch(t)
 	founder.says(t, "open")
-	founder.nodeProcess.stop(t)
+	founder.stop(t)
 	var clerks []*clerk
 	for n := range 3 {
 		c := b.process(n + 1).launch(t)
@@ -479,7 +479,7 @@ func TestTheBank(t *testing.T) {
 	}
 	t.Logf("%d moves, %d harms", b.audit(t, ctx, clerks), len(harms))
 	for _, c := range clerks {
-		c.nodeProcess.stop(t)
+		c.stop(t)
 	}
 }
 

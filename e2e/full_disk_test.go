@@ -33,7 +33,7 @@ func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 		return
 	}
 	dir := tmpfs(t, "24m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, n *node.Node) {
+	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		const inputs = 112
 		for _, order := range []string{"makers first", "in pairs"} {
 			var ins []mobula.Ref[[]float64]

@@ -106,7 +106,7 @@ func TestADamagedJobIsSetAside(t *testing.T) {
 
 			// Its number is not given again, and it is named for as long as it lies there.
 			p.kill(t)
-			p = mustLaunch(t, cfg)
+			mustLaunch(t, cfg)
 			if s := status(); len(s.Lost) != 1 {
 				t.Errorf("in the life after: %+v", s.Lost)
 			}

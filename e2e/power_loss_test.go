@@ -69,7 +69,7 @@ func TestBytesInMemoryAreNotTrustedAfterAPowerLoss(t *testing.T) {
 		}
 	}
 	anotherBoot(t, "00000000-1111-2222-3333-444444444444")
-	p = mustLaunch(t, cfg)
+	mustLaunch(t, cfg)
 	there := 0
 	for i, r := range append(puts, results...) {
 		made := i >= len(puts)

@@ -50,7 +50,7 @@ func sharedDir(t *testing.T) string {
 func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
 	const fingerprint = "mobula-%d-" // of the segment's name
 	for name, plant := range map[string]func(t *testing.T, tmp, dir, victim string) (named string){
-		"the user's directory is another's": func(t *testing.T, tmp, dir, victim string) string {
+		"the user's directory is another's": func(t *testing.T, _, dir, victim string) string {
 			must(t, os.MkdirAll(dir, 0o777))
 			must(t, os.Chmod(dir, 0o777))
 			give(t, dir, stranger)
@@ -58,18 +58,18 @@ func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
 			must(t, os.Symlink(victim, filepath.Join(dir, "node.lock")))
 			return filepath.Dir(dir)
 		},
-		"the user's directory is a link": func(t *testing.T, tmp, dir, victim string) string {
+		"the user's directory is a link": func(t *testing.T, _, dir, victim string) string {
 			must(t, os.Symlink(filepath.Dir(victim), filepath.Dir(dir)))
 			give(t, filepath.Dir(dir), stranger)
 			return filepath.Dir(dir)
 		},
-		"the user's directory is open to all": func(t *testing.T, tmp, dir, victim string) string {
+		"the user's directory is open to all": func(t *testing.T, _, dir, _ string) string {
 			must(t, os.Mkdir(filepath.Dir(dir), 0o700))
 			must(t, os.Chmod(filepath.Dir(dir), 0o777))
 			give(t, filepath.Dir(dir), user)
 			return filepath.Dir(dir)
 		},
-		"the lock is a FIFO": func(t *testing.T, tmp, dir, victim string) string {
+		"the lock is a FIFO": func(t *testing.T, _, dir, _ string) string {
 			must(t, os.MkdirAll(dir, 0o700))
 			must(t, unix.Mkfifo(filepath.Join(dir, "node.lock"), 0o666))
 			for _, p := range []string{filepath.Dir(dir), dir, filepath.Join(dir, "node.lock")} {
@@ -77,7 +77,7 @@ func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
 			}
 			return filepath.Join(dir, "node.lock")
 		},
-		"the segment is another's": func(t *testing.T, tmp, dir, victim string) string {
+		"the segment is another's": func(t *testing.T, tmp, dir, _ string) string {
 			path := filepath.Join(tmp, fmt.Sprintf(fingerprint, user)+pathFingerprint(dir))
 			must(t, os.WriteFile(path, nil, 0o666))
 			must(t, os.Chmod(path, 0o666))

@@ -74,7 +74,8 @@ func (c *Client) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, h
 	f := t.last
 	if f == nil || f.ctx.Done() != done {
 		if f = t.by[done]; f == nil {
-			f = t.add(c, ctx, tc.Own, done)
+			f = t.add(ctx, c, done)
+			f.own = tc.Own
 		}
 		t.last = f
 	}
@@ -89,7 +90,7 @@ func (c *Client) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, h
 }
 
 // add makes the follower of a context. The lock is held.
-func (t *followed) add(c *Client, ctx, own context.Context, done <-chan struct{}) *follower {
+func (t *followed) add(ctx context.Context, c *Client, done <-chan struct{}) *follower {
 	if t.by == nil {
 		t.by = make(map[<-chan struct{}]*follower)
 	}
@@ -102,7 +103,7 @@ func (t *followed) add(c *Client, ctx, own context.Context, done <-chan struct{}
 		}
 		t.last, t.sweepAt = nil, 2*len(t.by)
 	}
-	f := &follower{c: c, ctx: ctx, own: own, sweepAt: followSweep}
+	f := &follower{c: c, ctx: ctx, sweepAt: followSweep}
 	t.by[done] = f
 	f.stop = context.AfterFunc(ctx, f.ended) // which waits for the lock
 	return f

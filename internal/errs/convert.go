@@ -59,7 +59,7 @@ func from(err error, depth int) *Error {
 	out := &Error{Msg: err.Error()}
 	inner := causes(err)
 	if t := typeOf(err); t != nil {
-		if data, cause, ok := t.encode(err); ok {
+		if data, ok, cause := t.encode(err); ok {
 			out.Code, out.Name, out.Data = CodeUser, t.name, data
 			if cause != nil {
 				inner = []error{cause}

@@ -92,18 +92,18 @@ func typeNamed(name string) *userType {
 	return users.types[name]
 }
 
-// encode gives the bytes that stand for an error of the type, and the cause in its field. A type's own methods are the
+// encode gives the bytes that stand for an error of the type, if there are any, and the cause in its field. A type's own methods are the
 // program's code: they may panic.
-func (t *userType) encode(err error) (data []byte, cause error, ok bool) {
+func (t *userType) encode(err error) (data []byte, ok bool, cause error) {
 	defer func() {
 		if recover() != nil {
-			data, cause, ok = nil, nil, false
+			data, ok, cause = nil, false, nil
 		}
 	}()
 	v := reflect.ValueOf(err)
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return nil, nil, false
+			return nil, false, nil
 		}
 		v = v.Elem()
 	}
@@ -115,7 +115,7 @@ func (t *userType) encode(err error) (data []byte, cause error, ok bool) {
 		f.SetZero()
 	}
 	data, failed := cbor.Marshal(own.Interface())
-	return data, cause, failed == nil && len(data) <= MaxData
+	return data, failed == nil && len(data) <= MaxData, cause
 }
 
 // MaxData bounds the bytes of a registered type's value; a larger one travels as its text.

@@ -102,7 +102,7 @@ func TestTypesThatWouldLoseAreRefusedAtOnce(t *testing.T) {
 
 func TestOnlyATasksErrorIsATaskError(t *testing.T) {
 	of := func(c Code) *Error { return &Error{Code: c, Name: "f", Task: "1", Msg: "m"} }
-	for c := CodeUnknown; c < codeEnd; c++ {
+	for c := range codeEnd {
 		var te *TaskError
 		err := error(of(c))
 		want := c == CodeTaskFailed || c == CodeWorkerCrashed || c == CodeOutOfMemory || c == CodeDeadline || c == CodeCancelled || c == CodeReturnMismatch

@@ -29,10 +29,10 @@ func child(t *testing.T) (pid int, end func(), reap func()) {
 
 // A process is gone when it is, whatever keeps this one from a pidfd.
 func TestOnlyItsEndMakesAProcessGone(t *testing.T) {
-	real := openPidfd
-	defer func() { openPidfd = real }()
+	system := openPidfd
+	defer func() { openPidfd = system }()
 	for name, open := range map[string]func(int, int) (int, error){
-		"pidfd":          real,
+		"pidfd":          system,
 		"no descriptors": func(int, int) (int, error) { return -1, unix.EMFILE },
 		"no memory":      func(int, int) (int, error) { return -1, unix.ENOMEM },
 		"a sandbox":      func(int, int) (int, error) { return -1, unix.EPERM },

@@ -94,7 +94,7 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.Boot != o.Boot && !(was.Boot == "" && inMemory(x.file)) {
+	if was.Boot != o.Boot && (was.Boot != "" || !inMemory(x.file)) {
 		if err := x.forget(); err != nil {
 			return err
 		}

@@ -164,9 +164,7 @@ func (s *pySide) deliver(m wire.Msg) {
 		}
 	case *wire.Resync:
 		h := &wire.Holdings{Component: m.Component, Epoch: m.Epoch}
-		for _, t := range s.attempts() {
-			h.Tasks = append(h.Tasks, t)
-		}
+		h.Tasks = append(h.Tasks, s.attempts()...)
 		for _, id := range s.kids {
 			h.Handles = append(h.Handles, id)
 			if !s.got[id] {

@@ -194,7 +194,7 @@ func onlyHere(f *os.File) bool {
 		return false
 	}
 	const zfs = 0x2fc12fc1
-	switch int64(fs.Type) {
+	switch fs.Type {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfs:
 		return true
 	}
