@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,10 +29,14 @@ func give(t *testing.T, path string, uid int) {
 	must(t, os.Lchown(path, uid, uid))
 }
 
-// pathFingerprint is how a segment is named after its node's directory.
-func pathFingerprint(dir string) string {
-	sum := sha256.Sum256([]byte(dir))
-	return hex.EncodeToString(sum[:6])
+// identified makes a node's directory that has had a node of the identity.
+func identified(t *testing.T, dir, identity string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "identity"), []byte(identity+"\n"), 0o600))
+	for _, p := range []string{filepath.Dir(dir), dir, filepath.Join(dir, "identity")} {
+		give(t, p, user)
+	}
 }
 
 // sharedDir is a directory as /tmp is.
@@ -48,7 +50,7 @@ func sharedDir(t *testing.T) string {
 // What another user has put in the way of a node in a shared place stops its start with an error that names it: nothing is
 // written through it, and nothing waits for it.
 func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
-	const fingerprint = "mobula-%d-" // of the segment's name
+	const identity = "00112233445566778899aabbccddeeff" // of which another user has heard
 	for name, plant := range map[string]func(t *testing.T, tmp, dir, victim string) (named string){
 		"the user's directory is another's": func(t *testing.T, _, dir, victim string) string {
 			must(t, os.MkdirAll(dir, 0o777))
@@ -78,14 +80,16 @@ func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
 			return filepath.Join(dir, "node.lock")
 		},
 		"the segment is another's": func(t *testing.T, tmp, dir, _ string) string {
-			path := filepath.Join(tmp, fmt.Sprintf(fingerprint, user)+pathFingerprint(dir))
+			identified(t, dir, identity)
+			path := filepath.Join(tmp, fmt.Sprintf("mobula-%d-", user)+identity)
 			must(t, os.WriteFile(path, nil, 0o666))
 			must(t, os.Chmod(path, 0o666))
 			give(t, path, stranger)
 			return path
 		},
 		"the index is a link": func(t *testing.T, tmp, dir, victim string) string {
-			path := filepath.Join(tmp, fmt.Sprintf(fingerprint, user)+pathFingerprint(dir)+".index")
+			identified(t, dir, identity)
+			path := filepath.Join(tmp, fmt.Sprintf("mobula-%d-", user)+identity+".index")
 			must(t, os.Symlink(victim, path))
 			give(t, path, stranger)
 			return path
