@@ -268,8 +268,8 @@ func (c *Core) endCreation(t *taskRec, err *errs.Error) {
 		c.unholdArgs(t) // it will not run again
 	case t.state.OnWorker():
 		l := t.lease
-		c.toClient(l.worker, &wire.CancelTask{Task: t.id()})
-		c.toClient(l.worker, &wire.StopActor{Actor: t.actor.id})
+		c.toLease(l, &wire.CancelTask{Task: t.id()})
+		c.toLease(l, &wire.StopActor{Actor: t.actor.id})
 		c.closeLease(l)
 		c.fail(t, err)
 	default:

@@ -60,7 +60,7 @@ func (c *Core) cancelTask(t *taskRec, force bool) {
 		}
 		return
 	}
-	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: force})
+	c.toLease(t.lease, &wire.CancelTask{Task: t.id(), Abandon: force})
 	if !force {
 		c.logRetry(t)
 	} else {
@@ -140,13 +140,13 @@ func (c *Core) deadline(t *taskRec) {
 		c.fail(t, c.pastDeadline(t))
 		return
 	}
-	c.tellToEnd(t.lease.worker, t)
+	c.tellToEnd(t)
 	c.fail(t, c.pastDeadline(t))
 }
 
 // tellToEnd tells a worker to end a task that fails, and gives it a grace.
-func (c *Core) tellToEnd(cl *clientRec, t *taskRec) {
-	c.toClient(cl, &wire.CancelTask{Task: t.id()})
+func (c *Core) tellToEnd(t *taskRec) {
+	c.toLease(t.lease, &wire.CancelTask{Task: t.id()})
 	c.giveGrace(t)
 }
 
@@ -179,7 +179,7 @@ func (c *Core) graceOver(t *taskRec) {
 		return
 	}
 	if t.lease != nil {
-		c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id(), Abandon: true})
+		c.toLease(t.lease, &wire.CancelTask{Task: t.id(), Abandon: true})
 		c.abandon(t)
 		c.reap(t)
 	}

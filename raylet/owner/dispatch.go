@@ -186,18 +186,28 @@ func (c *Core) flushLeases() {
 	for i := 0; i < len(c.dirtyLease); i++ {
 		l := c.dirtyLease[i]
 		l.dirty = false
-		if len(l.out) > 0 {
-			if l.state != lease.Ended && l.state != lease.Lost {
-				c.toClient(l.worker, &wire.Exec{Lease: l.id, Tasks: l.out})
-			}
-			l.out = nil
-		}
+		c.sendPushed(l)
 		if l.load() == 0 {
 			c.leaseIdle(l)
 		}
 	}
 	clear(c.dirtyLease)
 	c.dirtyLease = c.dirtyLease[:0]
+}
+
+// sendPushed sends what was pushed over a lease in this step.
+func (c *Core) sendPushed(l *leaseRec) {
+	if len(l.out) > 0 && l.state != lease.Ended && l.state != lease.Lost {
+		c.toClient(l.worker, &wire.Exec{Lease: l.id, Tasks: l.out})
+	}
+	l.out = nil
+}
+
+// toLease sends a worker a message about a task that it was given over a lease. One that was pushed in this step goes first: the end
+// of what the worker does not know yet would say nothing to it.
+func (c *Core) toLease(l *leaseRec, m wire.Msg) {
+	c.sendPushed(l)
+	c.toClient(l.worker, m)
 }
 
 // depth is how many tasks of a class are pushed ahead over one lease.

@@ -152,3 +152,27 @@ func TestAnotherJobsActorIsWatched(t *testing.T) {
 		t.Error("its record stays")
 	}
 }
+
+// An actor may end in the very step that gives its constructor to a worker: the worker hears of the constructor first, and then of the end.
+func TestAnActorThatEndsAsItIsGivenToAWorker(t *testing.T) {
+	s := newScript(t, Config{})
+	first := s.create(counter)
+	key := sched.ClassKey{Job: 1, Class: s.c.tasks.task(first.ID).class.id}
+	s.from(driver, &wire.KillActor{Actor: ids.ActorID(first.ID)})
+	s.step(FromSched{sched.Granted{Key: key, Lease: 1, Worker: worker}}) // nobody needs it yet
+	a := s.spec(counter)
+	a.Kind, a.Actor = wire.TaskActorCreate, ids.ActorID(a.ID)
+	s.from(driver, &wire.Submit{Spec: a}, &wire.KillActor{Actor: ids.ActorID(a.ID), Stop: true})
+	told := ""
+	for _, e := range s.out {
+		switch e.Wire.(type) {
+		case *wire.Exec:
+			told += "exec "
+		case *wire.StopActor:
+			told += "stop "
+		}
+	}
+	if told != "exec stop " {
+		t.Errorf("the worker is told %q", told)
+	}
+}

@@ -116,7 +116,7 @@ func (c *Core) failStuck(t, u *taskRec) {
 		"raise MaxConcurrency, or put one of the methods into a concurrency group", t.name(), u.name(), u.actor.id)
 	err.Task = u.id().String()
 	if l := u.lease; l != nil && u.state == task.Submitted {
-		c.toClient(l.worker, &wire.CancelTask{Task: u.id()})
+		c.toLease(l, &wire.CancelTask{Task: u.id()})
 		l.lane.take(u.id())
 		u.lease = nil
 		c.laneMoved(l)

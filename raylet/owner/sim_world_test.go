@@ -88,7 +88,20 @@ func (w *simWorld) step(ev Event) {
 	w.steps++
 	w.now += 1 + w.rng.Int64N(2000)
 	w.note("%T %s", ev, show(ev))
+	ended := make(map[ids.ActorID]ids.ClientID) // in this step, for good
 	for _, e := range w.c.Step(w.now, ev) {
+		switch m := e.Wire.(type) {
+		case *wire.StopActor:
+			if !m.Restarts && !m.Close {
+				ended[m.Actor] = e.Client
+			}
+		case *wire.Exec:
+			for _, t := range m.Tasks {
+				if by, ok := ended[ids.ActorID(t.Spec.ID)]; ok && by == e.Client {
+					w.t.Fatalf("worker %d is told that actor %v has ended, and then to make it", e.Client, t.Spec.ID)
+				}
+			}
+		}
 		if e.Kind != Log && e.Kind != LogFree {
 			w.note("    %d client %d %s", e.Kind, e.Client, show(e.Wire, e.Msg))
 		}

@@ -58,7 +58,7 @@ func (c *Core) beginClose(a *actorRec, drain bool) {
 }
 
 func (c *Core) askClose(a *actorRec, drain bool) {
-	c.toClient(a.lease.worker, &wire.StopActor{Actor: a.id, Close: true, Drain: drain})
+	c.toLease(a.lease, &wire.StopActor{Actor: a.id, Close: true, Drain: drain})
 	if a.closing == nil {
 		a.closing = c.timers.add(c.now+int64(c.cfg.StopGrace), timer{kind: timerStop, actor: a})
 	}

@@ -118,7 +118,7 @@ func (c *Core) streamItem(cl *clientRec, m *wire.StreamItem) {
 		o = c.newItem(t, m.Index)
 	}
 	if o == nil {
-		c.tellToEnd(cl, t)
+		c.tellToEnd(t)
 		c.fail(t, errs.New(errs.CodeInvalid, "%s streams more than %d items", t.name(), maxReturns))
 		return
 	}

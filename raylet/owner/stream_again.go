@@ -63,7 +63,7 @@ func (c *Core) startOver(t *taskRec) bool {
 	}
 	c.stats.Reconstructed++
 	t.x.anew = true
-	c.toClient(t.lease.worker, &wire.CancelTask{Task: t.id()})
+	c.toLease(t.lease, &wire.CancelTask{Task: t.id()})
 	return true
 }
 
@@ -75,7 +75,7 @@ func (c *Core) lookForHoles(t *taskRec) {
 	}
 	i := s.missing()
 	if s.holes = i >= 0; s.holes && uint32(i) < t.passed() && !c.startOver(t) {
-		c.tellToEnd(t.lease.worker, t)
+		c.tellToEnd(t)
 		c.fail(t, errs.New(errs.CodeObjectLost, "item %d of %s was lost by the store, and no retry is left", i, t.name()))
 	}
 }
