@@ -26,7 +26,7 @@ type actorRec struct {
 	callers   map[ids.TaskID]*callerRec
 	last      *callerRec
 	parent    ids.ActorID // where it escalates: the actor that has created it
-	hurt      *errs.Error // the failure of a child while its constructor ran
+	hurt      *errs.Error // the failure of a child while its constructor ran; the log has it
 	uncharged bool        // its last restart
 	queue     taskList    // calls whose turn it is, in the order they are pushed
 	pending   int         // calls that have not ended
@@ -132,8 +132,7 @@ func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	}
 	c.touchActor(a)
 	if a.hurt != nil {
-		c.escalated = append(c.escalated, escalation{to: a.id, err: a.hurt})
-		a.hurt = nil
+		c.chargeHurt(a)
 	}
 }
 
@@ -199,7 +198,7 @@ func (c *Core) useRestart(a *actorRec) bool {
 
 // restart runs an actor's creation again, at once or after a wait.
 func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait time.Duration) {
-	a.cause = err
+	a.cause, a.hurt = err, nil
 	c.moveActor(a, actor.Restart)
 	c.logActor(a)
 	c.publish(a)
@@ -226,9 +225,10 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 	if a.over() {
 		return
 	}
-	a.cause = err
+	a.cause, a.hurt = err, nil
 	c.stopTimerOf(a)
 	c.moveActor(a, actor.Die)
+	c.bereft = c.bereft || c.orphan && a.rec != nil && a.opts.Detached
 	c.stats.ActorsDied++
 	c.returnCalls(a, c.stopInstance(a, false), err)
 	c.failQueued(a)

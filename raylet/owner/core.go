@@ -67,6 +67,7 @@ type Core struct {
 	dirtyActor  []*actorRec
 	movedActor  []*actorRec
 	escalated   []escalation
+	bereft      bool // a detached actor has died, and there is no driver
 	dirtyLease  []*leaseRec
 	dirtyStream []*taskRec
 	unneeded    []promise // given up, and to be told
@@ -261,7 +262,7 @@ func (c *Core) finishStep() {
 
 // drain works until no task's arguments are to be looked at, and no actor's failure is another's.
 func (c *Core) drain() {
-	for len(c.readyQ)+len(c.workQ) > 0 || len(c.escalated) > 0 && c.pause == nil {
+	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated) > 0 || c.bereft) && c.pause == nil {
 		for i := 0; i < len(c.readyQ); i++ {
 			c.argsReady(c.readyQ[i])
 		}
@@ -274,6 +275,9 @@ func (c *Core) drain() {
 		c.workQ = c.workQ[:0]
 		if len(c.escalated) > 0 && c.pause == nil {
 			c.escalate()
+		}
+		if c.bereft && c.pause == nil {
+			c.endHeirs()
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
-	"mobula/wire"
 )
 
 // The failure of an actor that escalates is one of its parent, the actor that has created it: that restarts as if its process had died
@@ -19,9 +18,8 @@ type escalation struct {
 	err *errs.Error
 }
 
-// parentOf gives the actor of this job that a task was submitted by in a call or its constructor; zero: there is none.
-func (c *Core) parentOf(spec *wire.TaskSpec) ids.ActorID {
-	t := c.tasks.task(spec.Parent)
+// actorOf gives the actor of this job whose call or constructor a task is; zero: there is none.
+func actorOf(t *taskRec) ids.ActorID {
 	if t == nil || t.actor == nil || t.actor.rec == nil {
 		return ids.ActorID{}
 	}
@@ -65,6 +63,12 @@ func (c *Core) escalate() {
 	c.escalated = c.escalated[:0]
 }
 
+// chargeHurt charges an actor with the child that failed while its constructor ran.
+func (c *Core) chargeHurt(a *actorRec) {
+	c.escalated = append(c.escalated, escalation{to: a.id, err: a.hurt})
+	a.hurt = nil
+}
+
 // childFailed restarts an actor whose child has failed, if it has a restart left. One that restarts already
 // is charged for that if it was not; one whose constructor runs fails when that has returned.
 func (c *Core) childFailed(p *actorRec, err *errs.Error) {
@@ -83,6 +87,7 @@ func (c *Core) childFailed(p *actorRec, err *errs.Error) {
 		}
 	case p.rec.state.OnWorker():
 		p.hurt = err
+		c.logActor(p)
 	case p.uncharged:
 		if c.chargeReset(p) {
 			c.logActor(p)

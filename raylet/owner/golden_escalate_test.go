@@ -150,3 +150,30 @@ func TestTheParentOfAChildIsInTheLog(t *testing.T) {
 	s.charges(child, actor.Dead, 0, 0)
 	s.charges(p, actor.Restarting, 1, 0)
 }
+
+// The failure of a child in its parent's constructor is in the log: the core may be lost before the constructor returns.
+func TestAChildThatFailsInItsParentsConstructorIsInTheLog(t *testing.T) {
+	for _, survives := range []bool{true, false} {
+		s := newScript(t, Config{})
+		p := s.create(mortal(1))
+		lp := s.grant(worker)
+		made := s.executed(worker)
+		child, l := s.childOf(p, worker2)
+		s.kill(worker2, errs.CodeWorkerCrashed, 0, l)
+		hd, hw := holds(7), holds(7)
+		hd.Handles = []ids.ObjectID{p.ID.Return(0), child.ID.Return(0)}
+		if survives {
+			hw.Tasks = []wire.Attempt{{Task: p.ID, Attempt: made.Attempt, Lease: lp}}
+		}
+		s.answered(7, map[ids.ClientID]*wire.Holdings{driver: hd, worker: hw})
+		if !survives { // it runs again, and gets the child that is dead
+			lp = s.grant(worker)
+			made = s.executed(worker)
+		}
+		s.done(worker, lp, made, inline(""))
+		s.charges(p, actor.Restarting, 1, 0)
+		if s.c.actors[ids.ActorID(p.ID)].hurt != nil {
+			t.Error("it is charged again")
+		}
+	}
+}

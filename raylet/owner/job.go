@@ -21,14 +21,28 @@ func (c *Core) endJob(err *errs.Error) {
 	if err != nil {
 		why.Cause = because(err)
 	}
+	c.ended = c.detachedActors() == 0
+	c.endActors(why)
+	c.cancelPushed()
+	c.startSweep(nil)
+}
+
+// endActors ends the job's actors; while it has a detached one, not those that outlive the drivers.
+func (c *Core) endActors(why *errs.Error) {
 	for _, id := range c.actorIDs() {
-		if a := c.actors[id]; a != nil && a.rec != nil && !a.opts.Detached {
+		if a := c.actors[id]; a != nil && a.rec != nil && (c.ended || !a.outlives()) {
 			c.endActor(a, why)
 		}
 	}
-	c.ended = c.detachedActors() == 0
-	c.cancelPushed()
-	c.startSweep(nil)
+}
+
+// endHeirs ends what the last detached actor of a job without drivers leaves behind.
+func (c *Core) endHeirs() {
+	c.bereft = false
+	if c.detachedActors() == 0 {
+		c.ended = true
+		c.endActors(errs.New(errs.CodeActorDied, "the last detached actor of job %v has ended", c.cfg.Job))
+	}
 }
 
 // cancelPushed ends what workers have, so that they are free at once; what waits is swept.
@@ -48,14 +62,17 @@ func (c *Core) cancelPushed() {
 // by what a detached actor runs, or by such a task.
 func (t *taskRec) outlives() bool { return t.heir || t.isCreation() && t.ofDetached() }
 
-// ofDetached tells whether a task creates a detached actor, or is a call of one.
-func (t *taskRec) ofDetached() bool {
-	return t.actor != nil && t.actor.opts != nil && t.actor.opts.Detached
+// ofDetached tells whether a task creates an actor that outlives the drivers, or is a call of one.
+func (t *taskRec) ofDetached() bool { return t.actor != nil && t.actor.outlives() }
+
+// outlives tells whether an actor goes on without the job's drivers: it is detached, or was created by what a detached actor runs.
+func (a *actorRec) outlives() bool {
+	return a.opts != nil && a.opts.Detached || a.rec != nil && a.rec.heir
 }
 
-// inherit notes, while the record of who submitted a task is there, whether it belongs to a detached actor.
+// inherit notes, while the record of who submitted a task is there, whether it belongs to a detached actor. The log has it too.
 func (t *taskRec) inherit(parent *taskRec) {
-	t.heir = parent != nil && (parent.heir || parent.ofDetached())
+	t.heir = t.heir || parent != nil && (parent.heir || parent.ofDetached())
 }
 
 func (c *Core) detachedActors() int {

@@ -53,7 +53,7 @@ func (c *Core) nextRecord() uint64 {
 func (c *Core) logSubmit(t *taskRec, parent ids.ActorID) {
 	no := c.optionsNo(t.spec.Opts)
 	at := len(c.logbuf)
-	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no, parent)
+	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no, parent, t.heir)
 	c.logged(at, &t.cookie)
 }
 
@@ -147,7 +147,7 @@ func (c *Core) logClosed(t *taskRec) {
 
 func (c *Core) logActor(a *actorRec) {
 	at := len(c.logbuf)
-	r := record.Actor{Actor: a.id, State: a.state, Restarts: a.restarts, Resets: a.resets, Named: a.claimed, Err: a.cause, Stop: a.stop != nil}
+	r := record.Actor{Actor: a.id, State: a.state, Restarts: a.restarts, Resets: a.resets, Named: a.claimed, Err: a.cause, Stop: a.stop != nil, Hurt: a.hurt}
 	if a.lease != nil {
 		r.Lease, r.Worker = a.lease.id, a.lease.worker.id
 	}

@@ -240,6 +240,7 @@ func (c *Core) buildTask(ti *taskImage) {
 	t := c.newTask(ti.submit.Spec, at)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
+	t.heir = ti.submit.Heir
 	for _, ck := range ti.further {
 		x := t.ext()
 		x.cookies = append(x.cookies, &ck)
@@ -285,7 +286,7 @@ func (c *Core) buildActor(t *taskRec, r *record.Actor) {
 	if r.Stop {
 		a.stop = r.Err
 	}
-	a.logged = r
+	a.hurt, a.logged = r.Hurt, r
 }
 
 func (c *Core) buildObject(im *objectImage) {
@@ -393,7 +394,8 @@ func (c *Core) setState(t *taskRec, st task.State) {
 // buildLife takes up a task where the log leaves it.
 func (c *Core) buildLife(ti *taskImage) {
 	t := ti.rec
-	t.inherit(c.tasks.task(t.spec.Parent))
+	parent := c.tasks.task(t.spec.Parent)
+	t.inherit(parent)
 	if t.state.Terminal() {
 		c.breakPromises(t, ti.done.Done.Err)
 	}
@@ -402,7 +404,7 @@ func (c *Core) buildLife(ti *taskImage) {
 		return
 	}
 	if !t.state.Terminal() {
-		c.accept(t)
+		c.accept(t, parent)
 		return
 	}
 	if t.isCreation() { // refused: there never was an actor

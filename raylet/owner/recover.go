@@ -336,6 +336,8 @@ func (c *Core) reconcile() {
 			a.claimed = false
 		case a.state == actor.Alive && a.lease == nil:
 			c.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
+		case a.state == actor.Alive && a.hurt != nil: // its constructor had just returned
+			c.chargeHurt(a)
 		case a.state == actor.Stopping && a.lease == nil:
 			c.die(a, a.stop)
 		case a.state == actor.Stopping:

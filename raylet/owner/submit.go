@@ -26,9 +26,11 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 	}
 	t := c.newTask(spec, at)
 	c.giveReturns(cl, t)
+	by := c.tasks.task(spec.Parent)
+	t.inherit(by)
 	var parent ids.ActorID
 	if spec.Opts.Escalate && spec.Kind == wire.TaskActorCreate {
-		parent = c.parentOf(spec)
+		parent = actorOf(by)
 	}
 	c.logSubmit(t, parent)
 	if err := c.refuse(spec); err != nil {
@@ -40,7 +42,7 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 		t.actor = newActor(t)
 		t.actor.parent = parent
 	}
-	c.accept(t)
+	c.accept(t, by)
 }
 
 // refuse gives the reason not to take a spec at all.
@@ -98,12 +100,10 @@ func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 }
 
 // accept starts the life of a task whose record is new, at its submission or when the log
-// is read: it takes its references and looks at its arguments.
-func (c *Core) accept(t *taskRec) {
+// is read: it takes its references and looks at its arguments. parent has submitted it; nil: it is not known any more.
+func (c *Core) accept(t, parent *taskRec) {
 	c.stats.Submitted++
 	spec := t.spec
-	parent := c.tasks.task(spec.Parent)
-	t.inherit(parent)
 	if parent != nil && !parent.state.Terminal() {
 		parent.flags |= taskParent
 		c.addKid(spec.Parent, spec.ID)

@@ -140,8 +140,8 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 }
 
 // AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record. parent is for
-// an actor that escalates.
-func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent ids.ActorID) []byte {
+// an actor that escalates, heir for what belongs to a detached one.
+func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent ids.ActorID, heir bool) []byte {
 	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
 	b = putTask(b, 2, s.Parent)
@@ -173,6 +173,7 @@ func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent 
 	}
 	b = putString(b, 13, s.Callsite)
 	b = putTask(b, 15, ids.TaskID(parent))
+	b = putBool(b, 16, heir)
 	if len(s.Promises) == 0 {
 		return b
 	}
@@ -277,7 +278,8 @@ func AppendActor(b []byte, seq uint64, r *Actor) []byte {
 	b = putTask(b, 7, ids.TaskID(r.Alias))
 	b = putInt(b, 9, int64(r.Resets))
 	b = appendError(b, 8, r.Err, 0)
-	return putBool(b, 10, r.Stop)
+	b = putBool(b, 10, r.Stop)
+	return appendError(b, 11, r.Hurt, 0)
 }
 
 // AppendPacked writes that a value lies in the store too.

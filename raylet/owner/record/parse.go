@@ -116,6 +116,8 @@ func parseSubmit(b []byte) (*Submit, error) {
 		case 15:
 			id, err = f.task()
 			r.Parent = ids.ActorID(id)
+		case 16:
+			r.Heir = f.n != 0
 		}
 		return err
 	})
@@ -235,6 +237,8 @@ func parseActor(b []byte) (*Actor, error) {
 			r.Err, err = parseError(f.b, 0)
 		case 10:
 			r.Stop = f.n != 0
+		case 11:
+			r.Hurt, err = parseError(f.b, 0)
 		}
 		return err
 	})

@@ -22,6 +22,7 @@ type Submit struct {
 	OptsNo uint32
 	Spec   *wire.TaskSpec
 	Parent ids.ActorID // of an actor that escalates: the actor that has created it
+	Heir   bool        // who submitted it belongs to a detached actor
 }
 
 // Done is the end of a task.
@@ -65,7 +66,8 @@ type Actor struct {
 	Named    bool // it has its name
 	Alias    ids.ActorID
 	Err      *errs.Error
-	Stop     bool // it is to end after its calls, for the reason in Err
+	Stop     bool        // it is to end after its calls, for the reason in Err
+	Hurt     *errs.Error // the failure of a child while its constructor runs
 }
 
 // Packed says that an inline value lies in the store now.
