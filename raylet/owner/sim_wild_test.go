@@ -47,6 +47,9 @@ func (p wildPlan) run(t *testing.T, seed uint64) {
 		d.opts[fmt.Sprint("named ", i)] = &wire.TaskOptions{Func: "new", NumReturns: 1, MaxRestarts: int32(i), MaxTaskRetries: int32(i) - 1, MaxPendingCalls: -1,
 			ActorName: fmt.Sprint(i), GetIfExists: i == 0, Detached: p.detached}
 	}
+	child := *d.opts["new"]
+	child.Escalate = true
+	d.opts["child"] = &child
 	funcs := []string{"sum", "big", "multi", "wrap", "kids", "fail", "flaky", "gives"}
 	if p.deadlines {
 		funcs = append(funcs, "nap", "deaf")
@@ -166,6 +169,10 @@ func (d *simActors) actor() {
 		s.Opts = d.opts["named 0"]
 	case 1:
 		s.Opts = d.opts["named 1"]
+	default:
+		if d.opts["named 0"].Detached && len(d.handles) > 0 && w.rng.IntN(2) == 0 { // made by an actor, which may be a detached one
+			s.Parent, s.Opts = d.handles[w.rng.IntN(len(d.handles))].Task, d.opts["child"]
+		}
 	}
 	if len(d.known) > 0 && w.rng.IntN(2) == 0 {
 		s.Args = []wire.Arg{{Ref: d.known[w.rng.IntN(len(d.known))]}}
