@@ -23,9 +23,6 @@ import (
 // node says in its Bye. errs.ErrProtocol: what listens there is no node. The end of ctx,
 // or Config.HandshakeTimeout without an answer, ends it too.
 func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcome, *os.File, error) {
-	if err := checkPath(path); err != nil {
-		return nil, nil, nil, err
-	}
 	nc, err := connect(ctx, path, cfg.withDefaults().HandshakeTimeout)
 	if err != nil {
 		return nil, nil, nil, dialError(ctx, path, err)
@@ -46,10 +43,15 @@ func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcom
 
 // connect waits while the socket's queue is full: many clients start at once.
 func connect(ctx context.Context, path string, most time.Duration) (net.Conn, error) {
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	var d net.Dialer
 	until := time.Now().Add(most)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		nc, err := d.DialContext(ctx, "unix", path)
+		nc, err := d.DialContext(ctx, "unix", short)
 		if !errors.Is(err, unix.EAGAIN) || time.Now().After(until) {
 			return nc, err
 		}
@@ -65,9 +67,15 @@ func dialError(ctx context.Context, path string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, fs.ErrNotExist):
-		return errs.New(errs.CodeNoNode, "there is no socket %s: start one with mobula start", path)
+	case errors.Is(err, errs.ErrInvalid):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return errs.New(errs.CodeNoNode, "there is no socket %s: start a node with mobula start, or give the address of one that runs, "+
+			"its socket or its directory (--address, MOBULA_ADDRESS, MOBULA_DIR)", path)
 	case errors.Is(err, unix.ECONNREFUSED):
+		if fi, serr := os.Stat(path); serr == nil && fi.Mode().Type() != fs.ModeSocket {
+			return errs.New(errs.CodeInvalid, "%s is no socket (%v): an address is a node's socket or its directory (--address, MOBULA_ADDRESS)", path, fi.Mode())
+		}
 		return errs.New(errs.CodeNoNode, "the node that made %s is gone: start one with mobula start", path)
 	case errors.Is(err, fs.ErrPermission):
 		return errs.New(errs.CodePermission, "socket %s: %v", path, err)

@@ -16,9 +16,6 @@ import (
 	"mobula/internal/safefs"
 )
 
-// maxPath is the longest socket path that Linux takes, in bytes.
-const maxPath = 107
-
 // Listener is a node's socket: mode 0600 in a directory of mode 0700, with a lock file
 // beside it that tells whether its node lives.
 type Listener struct {
@@ -41,9 +38,6 @@ type Listener struct {
 // What a killed node left at path is removed. A node that lives there is
 // errs.ErrNodeRunning, also if it started at the same moment.
 func Listen(path string, cfg Config) (*Listener, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
 	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -60,13 +54,6 @@ func Listen(path string, cfg Config) (*Listener, error) {
 		return nil, err
 	}
 	return &Listener{cfg: cfg.withDefaults(), path: path, lock: lock, ul: ul, uid: uint32(os.Geteuid()), done: make(chan struct{}), conns: make(map[*Conn]struct{})}, nil
-}
-
-func checkPath(path string) error {
-	if len(path) > maxPath {
-		return errs.New(errs.CodeInvalid, "socket path %q has %d bytes, Linux takes %d: choose a shorter directory", path, len(path), maxPath)
-	}
-	return nil
 }
 
 // privateDir makes dir, or checks that it is this user's alone.
@@ -95,19 +82,31 @@ func bind(path string) (*net.UnixListener, error) {
 			return nil, err
 		}
 	}
-	ul, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ul, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 	if err != nil {
 		return nil, errs.New(errs.CodePermission, "socket %s: %v", path, err)
 	}
+	ul.SetUnlinkOnClose(false) // by a name that may be another's then; Close removes it
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = ul.Close() // chmod's error says more
+		_ = os.Remove(path)
 		return nil, errs.New(errs.CodePermission, "socket %s: %v", path, err)
 	}
 	return ul, nil
 }
 
 func removeStale(path string) error {
-	c, err := net.DialTimeout("unix", path, time.Second)
+	short, done, err := shortPath(path)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, err := net.DialTimeout("unix", short, time.Second)
 	switch {
 	case err == nil:
 		_ = c.Close() // only asked whether anybody is there
@@ -183,7 +182,8 @@ func (l *Listener) Close() error {
 		conns = append(conns, c)
 	}
 	l.mu.Unlock()
-	err := l.ul.Close() // removes the socket
+	_ = os.Remove(l.path) // before nobody listens: what stays is taken for a killed node's
+	err := l.ul.Close()
 	var wg sync.WaitGroup
 	for _, c := range conns {
 		wg.Go(func() { _ = c.Close() }) // its session sees why

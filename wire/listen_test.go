@@ -143,13 +143,43 @@ func TestBadPlacesForASocket(t *testing.T) {
 		{filepath.Join(open, "s"), errs.ErrPermission, []string{open, "0755", "chmod 700"}},
 		{filepath.Join(file, "s"), errs.ErrPermission, []string{file}},
 		{taken + "/s", errs.ErrPermission, []string{"in the way"}},
-		{"/tmp/" + strings.Repeat("x", 120), errs.ErrInvalid, []string{"125 bytes", "107"}},
+		{t.TempDir() + "/n/" + strings.Repeat("x", 120), errs.ErrInvalid, []string{"120 bytes", "82"}},
 	} {
 		_, err := Listen(c.path, Config{})
 		wantErr(t, err, c.kind, c.words...)
 	}
 	_, _, _, err := Dial(t.Context(), "/tmp/"+strings.Repeat("x", 120), Hello{}, Config{})
-	wantErr(t, err, errs.ErrInvalid, "125 bytes")
+	wantErr(t, err, errs.ErrInvalid, "120 bytes")
+}
+
+// A directory may be as deep as the file system has it, whatever a socket's address holds.
+func TestASocketInADeepDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("x", 100), strings.Repeat("y", 100), "s")
+	l, err := Listen(path, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- l.Serve(accept(nil)) }()
+	c, _, f, err := dial(t, l, Hello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f != nil {
+		_ = f.Close()
+	}
+	if _, err := Listen(path, Config{}); !errors.Is(err, errs.ErrNodeRunning) {
+		t.Errorf("a second one: %v", err)
+	}
+	_ = c.Close() // the listener's end is what is looked at
+	if err := errors.Join(l.Close(), <-served); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{})
+	wantErr(t, err, errs.ErrNoNode, path)
 }
 
 func TestOfTwoNodesStartedAtOnceOneLives(t *testing.T) {
@@ -285,6 +315,14 @@ func TestDialErrors(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(filepath.Dir(path), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, err = Dial(t.Context(), file, Hello{}, Config{})
+	wantErr(t, err, errs.ErrInvalid, file, "no socket", "MOBULA_ADDRESS")
+	_, _, _, err = Dial(t.Context(), file+"/node.sock", Hello{}, Config{})
+	wantErr(t, err, errs.ErrNoNode, file+"/node.sock", "MOBULA_ADDRESS")
 	mute, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)

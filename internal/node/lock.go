@@ -103,6 +103,10 @@ func (n *Node) claim() (err error) {
 		return err
 	}
 	n.dir = n.cfg.Dir
+	restore, err := makePrivate(n.dir)
+	if err != nil {
+		return err
+	}
 	_, err = os.Stat(n.dir)
 	made := errors.Is(err, fs.ErrNotExist)
 	_, err = os.Stat(filepath.Join(n.dir, lockName))
@@ -110,7 +114,36 @@ func (n *Node) claim() (err error) {
 	if n.lock, err = lockDir(n.dir); err != nil || n.cfg.Keep {
 		return err
 	}
-	return n.claimForProgram(made, killed)
+	err = n.claimForProgram(made, killed)
+	if tidy := n.tidy; tidy != nil {
+		n.tidy = func() error { return errors.Join(tidy(), restore()) }
+	}
+	return err
+}
+
+// makePrivate has nobody else enter an empty directory of this user's, such as a test's own; restore undoes it. One with
+// something in it is the user's to close: others may be meant to read that.
+func makePrivate(dir string) (restore func() error, err error) {
+	restore = func() error { return nil }
+	if safefs.CheckDir(dir) != nil {
+		return restore, nil // there is none yet, or who locks it says what is wrong
+	}
+	fi, err := os.Stat(dir)
+	if err != nil || fi.Mode().Perm()&0o077 == 0 {
+		return restore, err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return restore, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return restore, dirError(dir, err)
+	}
+	return func() error {
+		if err := os.Chmod(dir, fi.Mode().Perm()); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // the node had made it, or its user has removed it
+	}, nil
 }
 
 // claimForProgram is for a node inside a program: it leaves the directory as it found it. What a

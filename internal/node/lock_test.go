@@ -194,6 +194,60 @@ func TestADirectoryIsLeftAsItWas(t *testing.T) {
 	}
 }
 
+// A test's own directory, which others may read, is a node's while that runs, however long its name is.
+func TestATestsOwnDirectory(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	if err := os.Mkdir(long, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{t.TempDir(), long} {
+		for range 2 {
+			n, err := startIn(t, Config{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o700 {
+				t.Errorf("while it runs: %v, %v", fi.Mode(), err)
+			}
+			d, err := Dial(t.Context(), dir, DialConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			closeNode(t, n)
+			fi, err := os.Stat(dir)
+			if err != nil || fi.Mode().Perm() != 0o755 || len(tree(t, dir)) > 1 {
+				t.Errorf("it is left with mode %v and %q, %v", fi.Mode(), tree(t, dir), err)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(long, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startIn(t, Config{Dir: long}); !errors.Is(err, errs.ErrPermission) || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("in one with others' files: %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ said, address, dir, want string }{
+		{"", "", "", DefaultAddress()},
+		{"", "", "/d", "/d/node.sock"},
+		{"", "/a.sock", "/d", "/a.sock"},
+		{"", dir, "/d", filepath.Join(dir, SocketName)},
+		{"/s.sock", "/a.sock", "/d", "/s.sock"},
+		{dir, "/a.sock", "/d", filepath.Join(dir, SocketName)},
+	} {
+		env := map[string]string{"MOBULA_ADDRESS": c.address, "MOBULA_DIR": c.dir}
+		if got := Resolve(c.said, func(name string) string { return env[name] }); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // A node inside a program does not end the state of one that runs by itself.
 func TestAKeptNodesDirectoryIsNotForPrograms(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "n")

@@ -12,6 +12,7 @@ import errno
 import os
 import select
 import socket
+import stat
 import struct
 import threading
 import time
@@ -21,7 +22,7 @@ from typing import Callable, Optional
 
 from .._shield import shield
 from .._version import RELEASE
-from ..exceptions import (DisconnectedError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
+from ..exceptions import (DisconnectedError, InvalidError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
 from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
 
@@ -239,8 +240,6 @@ os.register_at_fork(after_in_child=_forked)
 def dial(path: str, hello: Hello,
          timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
     """Connects and says hello. Gives the connection, the welcome, the segment's descriptor, and messages that came with it."""
-    if len(path.encode()) > 107:
-        raise ProtocolError(f"socket path {path!r} has {len(path.encode())} bytes, Linux takes 107: choose a shorter directory")
     sock = _connect(path, timeout)
     try:
         pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -299,12 +298,27 @@ def _welcomed(kind: int, body: bytes, path: str, hello: Hello) -> Welcome:
     return w
 
 
+_MAX_PATH = 107  # the longest socket path that Linux takes, in bytes
+
+
+def _connect_to(sock: socket.socket, path: str) -> None:
+    """Connects to a path of any length: one that is too long is reached through a descriptor of its directory."""
+    if len(os.fsencode(path)) <= _MAX_PATH:
+        return sock.connect(path)
+    directory, name = os.path.split(path)
+    fd = os.open(directory or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sock.connect(f"/proc/self/fd/{fd}/{name}")
+    finally:
+        os.close(fd)
+
+
 def _connect(path: str, timeout: float) -> socket.socket:
     until, pause = time.monotonic() + timeout, 0.001
     while True:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
-            sock.connect(path)
+            _connect_to(sock, path)
             return sock
         except OSError as x:
             sock.close()
@@ -312,9 +326,12 @@ def _connect(path: str, timeout: float) -> socket.socket:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.1)
                 continue
-            if x.errno == errno.ENOENT:
-                raise NoNodeError(f"there is no socket {path}: start one with mobula start") from None
+            if x.errno in (errno.ENOENT, errno.ENOTDIR):
+                raise NoNodeError(f"there is no socket {path}: start a node with mobula start, or give the address of one that runs, "
+                                  "its socket or its directory (address, MOBULA_ADDRESS, MOBULA_DIR)") from None
             if x.errno == errno.ECONNREFUSED:
+                if os.path.exists(path) and not stat.S_ISSOCK(os.stat(path).st_mode):
+                    raise InvalidError(f"{path} is no socket: an address is a node's socket or its directory (address, MOBULA_ADDRESS)") from None
                 raise NoNodeError(f"the node that made {path} is gone: start one with mobula start") from None
             if x.errno in (errno.EACCES, errno.EPERM):
                 raise PermissionDeniedError(f"socket {path}: {x}") from None
