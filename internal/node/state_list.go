@@ -251,11 +251,8 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 		rows = append(rows, n.workerRow(&w))
 	}
 	for _, s := range n.clients.all() {
-		if s.role == wire.RoleWorker && s.local() {
+		if s.role == wire.RoleWorker && s.local() && !s.system { // the node's own functions run in no worker that tasks get
 			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready"}
-			if s.system {
-				r.Slot = "system"
-			}
 			n.addReport(&r, s.id)
 			rows = append(rows, r)
 		}
