@@ -33,8 +33,8 @@ func Start(ctx context.Context, opts ...StartOption) (*Cluster, error) {
 	return engine.start(ctx, cfg)
 }
 
-// Connect joins a node that is running on this machine. An empty address is the one in MOBULA_ADDRESS or,
-// without that, the node that `mobula start` started for this user.
+// Connect joins a node that is running on this machine. The address is the node's socket or its directory. An empty one is
+// that in MOBULA_ADDRESS, else the node in MOBULA_DIR, else the one that `mobula start` started for this user.
 func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Cluster, error) {
 	var cfg connectConfig
 	for _, set := range opts {

@@ -1,7 +1,6 @@
 package mobula
 
 import (
-	"cmp"
 	"context"
 
 	"mobula/internal/client"
@@ -101,7 +100,7 @@ func (nodeEngine) connect(ctx context.Context, address string, cfg connectConfig
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{client: d.Client, node: d.Welcome().Node, address: cmp.Or(address, node.DefaultAddress()), close: d.Close}, nil
+	return &Cluster{client: d.Client, node: d.Welcome().Node, address: d.Address(), close: d.Close}, nil
 }
 
 // programs are what workers of other languages run.

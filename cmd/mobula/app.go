@@ -60,7 +60,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().StringVar(&a.address, "address", "", "socket of the node, or its directory (default: MOBULA_ADDRESS, else this user's node)")
+	root.PersistentFlags().StringVar(&a.address, "address", "", "socket of the node, or its directory (default: MOBULA_ADDRESS, else the node in MOBULA_DIR, else this user's node)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.PersistentFlags().DurationVar(&a.timeout, "timeout", time.Minute, "give up after this time")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -23,19 +22,7 @@ type conn struct {
 }
 
 // target is the socket that the command is about.
-func (a *app) target() string {
-	addr := a.address
-	if addr == "" {
-		addr = a.getenv("MOBULA_ADDRESS")
-	}
-	if addr == "" {
-		return node.DefaultAddress()
-	}
-	if st, err := os.Stat(addr); err == nil && st.IsDir() {
-		return filepath.Join(addr, node.SocketName)
-	}
-	return addr
-}
+func (a *app) target() string { return node.Resolve(a.address, a.getenv) }
 
 // dial connects to the node.
 func (a *app) dial(ctx context.Context) (*conn, error) {

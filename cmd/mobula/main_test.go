@@ -182,6 +182,9 @@ func TestOutput(t *testing.T) {
 		}
 		golden(t, name, out)
 	}
+	if code, _, errOut := command(t, []string{"MOBULA_DIR=/no/such"}, "stop"); code != exitNoNode || !strings.Contains(errOut, "/no/such/node.sock") {
+		t.Errorf("of MOBULA_DIR: exit %d, %s", code, errOut)
+	}
 	// The directory and the environment name the node as well.
 	for _, c := range []struct{ env, args []string }{{nil, []string{"--address", filepath.Dir(addr)}}, {[]string{"MOBULA_ADDRESS=" + addr}, nil}} {
 		code, _, errOut := command(t, c.env, append([]string{"status"}, c.args...)...)

@@ -68,7 +68,7 @@ func TestANodeInTheBackground(t *testing.T) {
 	if code, out, errOut = command(t, nil, "list", "components", "--address", s.Address); code != exitDone || !strings.Contains(out, "root/raylet/scheduler") {
 		t.Errorf("exit %d, %s%s", code, out, errOut)
 	}
-	code, out, errOut = command(t, nil, "stop", "--address", dir)
+	code, out, errOut = command(t, []string{"MOBULA_DIR=" + dir}, "stop")
 	if stopped = code == exitDone; !stopped || !strings.Contains(out, "node n1") {
 		t.Errorf("exit %d, %s%s", code, out, errOut)
 	}

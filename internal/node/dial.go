@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -46,18 +45,12 @@ type Driver struct {
 	closed bool         // guarded by mu: links are being closed
 }
 
-// DefaultAddress is the socket of the node that `mobula start` starts for this user.
-func DefaultAddress() string { return filepath.Join(defaultDir(), SocketName) }
+// Address is the node's socket.
+func (d *Driver) Address() string { return d.address }
 
-func defaultDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()), "default")
-}
-
-// Dial joins a node that is running on this machine.
+// Dial joins a node that is running on this machine: the one that Resolve finds.
 func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) {
-	if address == "" {
-		address = DefaultAddress()
-	}
+	address = Resolve(address, os.Getenv)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}

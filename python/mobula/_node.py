@@ -44,9 +44,12 @@ def default_address() -> str:
 
 
 def socket_of(address: str) -> str:
-    """The socket that an address names: itself, a directory with it, or "auto" for the user's own node."""
+    """The socket that an address names: itself, a directory with it, or "auto" for that of MOBULA_ADDRESS, of MOBULA_DIR, or the user's own."""
     if address == "auto":
-        return default_address()
+        address = os.environ.get("MOBULA_ADDRESS") or "auto"
+        if address == "auto":
+            said = os.environ.get("MOBULA_DIR")
+            return os.path.join(said, "node.sock") if said else default_address()
     if os.path.isdir(address):
         return os.path.join(address, "node.sock")
     return address

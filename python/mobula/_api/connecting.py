@@ -26,7 +26,8 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
 
     Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, num_gpus,
     object_store_memory (bytes) and resources are its own; settings are others of `mobula start`, by the flag's name. An address is the node's socket
-    or its directory, or "auto" for the one that `mobula start` started for this user.
+    or its directory, or "auto" for the one that runs: that of MOBULA_ADDRESS, else the node in MOBULA_DIR, else
+    the one that `mobula start` started for this user.
 
     worker_processes: "template" forks workers from a process that has imported what the program has; "fresh" starts an
     interpreter each.
@@ -43,7 +44,7 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
             if ignore_reinit_error or _state.worker is not None:
                 return Context(_state.client)
             raise InvalidError("mobula.init() was called before: call mobula.shutdown() first, or say ignore_reinit_error=True")
-        address = address or os.environ.get("MOBULA_ADDRESS")
+        address = address or os.environ.get("MOBULA_ADDRESS") or None
         node = None
         if address is None:
             all_settings = dict(settings or {})
