@@ -299,6 +299,7 @@ def _welcomed(kind: int, body: bytes, path: str, hello: Hello) -> Welcome:
 
 
 _MAX_PATH = 107  # the longest socket path that Linux takes, in bytes
+_MAX_NAME = _MAX_PATH - len("/proc/self/fd/2147483647/")  # of a socket's name, where its path is longer
 
 
 def _connect_to(sock: socket.socket, path: str) -> None:
@@ -306,6 +307,8 @@ def _connect_to(sock: socket.socket, path: str) -> None:
     if len(os.fsencode(path)) <= _MAX_PATH:
         return sock.connect(path)
     directory, name = os.path.split(path)
+    if (size := len(os.fsencode(name))) > _MAX_NAME:
+        raise InvalidError(f"socket name {name!r} has {size} bytes, Linux takes {_MAX_NAME}: choose a shorter one")
     fd = os.open(directory or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         sock.connect(f"/proc/self/fd/{fd}/{name}")
@@ -320,6 +323,9 @@ def _connect(path: str, timeout: float) -> socket.socket:
         try:
             _connect_to(sock, path)
             return sock
+        except InvalidError:
+            sock.close()
+            raise
         except OSError as x:
             sock.close()
             if x.errno == errno.EAGAIN and time.monotonic() < until:  # the queue is full: many clients start at once
