@@ -182,11 +182,13 @@ func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
 		}
 		cl.release(pair.ID.Return(0)) // who takes it holds it
 		r.blocked = true
-		back := make([]ids.TaskID, 0, len(l.queue))
-		for _, t := range l.queue {
-			back = append(back, t.Spec.ID)
+		var back []ids.TaskID
+		if r.Spec.Kind != wire.TaskActorCall { // an actor's calls can run nowhere else
+			for _, t := range l.queue {
+				back = append(back, t.Spec.ID)
+			}
+			l.queue = nil
 		}
-		l.queue = nil
 		cl.send(&wire.Blocked{Task: r.Spec.ID, Lease: l.lease.id, Returned: back})
 		return
 	}

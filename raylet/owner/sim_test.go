@@ -130,7 +130,7 @@ func (d *simDriver) cancelOne() {
 	if id.IsPut() {
 		return
 	}
-	for _, o := range d.known {
+	for o := range d.w.want { // those that it holds no more too: another's argument may be one
 		if o.Task == id.Task {
 			d.w.mayFail[o] = true
 		}
