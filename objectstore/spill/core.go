@@ -38,7 +38,8 @@ type core struct {
 	capacity storage.Capacity
 	capAt    int64  // when it was asked
 	capOK    bool   // and nothing was deleted since
-	since    uint64 // bytes of writes started since
+	since    uint64 // bytes of writes that it may not have seen
+	unseen   uint64 // bytes of writes that ran when it was last asked
 	largest  uint64 // object that was to be written
 	nothing  int64  // until then nothing fits: the medium said so, whatever its capacity
 
@@ -73,6 +74,9 @@ func (c *core) Step(now int64, ev event) []effect {
 		c.finished(now, ev)
 	case probed:
 		c.probed(now, ev)
+	case taken:
+		c.since += ev.size
+		c.unseen += ev.size
 	case tick:
 		c.tick(now)
 	case cancel:
@@ -167,7 +171,7 @@ func (c *core) probed(now int64, ev probed) {
 		c.failed(now, ev.err)
 		return
 	}
-	c.capacity, c.capAt, c.capOK, c.since = ev.capacity, now, true, 0
+	c.capacity, c.capAt, c.capOK, c.since = ev.capacity, now, true, c.unseen
 	if c.fits(0) {
 		c.become(Healthy, nil)
 	} else {
@@ -276,9 +280,12 @@ func (c *core) refuse(id uint64, why error) {
 	c.out = append(c.out, refuse{id: id, why: why})
 }
 
-func (c *core) ask(now int64, write bool) {
-	c.probing, c.askedAt = true, now
-	c.out = append(c.out, probe{write})
+func (c *core) ask(now int64, tryWrite bool) {
+	c.probing, c.askedAt, c.unseen = true, now, 0
+	for _, r := range c.running[write] {
+		c.unseen += r.size
+	}
+	c.out = append(c.out, probe{tryWrite})
 }
 
 // limit is how much of the medium spilling uses: what is spilled can be read back into mapped files only while a disk has room for

@@ -197,6 +197,33 @@ func TestThresholdIsNotPassed(t *testing.T) {
 	}
 }
 
+// What runs while free space is asked may be on the disk in part, or not at all: it counts until the next time.
+func TestWritesUnderWayCountWhenFreeSpaceIsAskedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.submit(write, 60)
+	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
+	r.wantStarted(a, true)
+	r.pass(r.cfg.CapacityInterval)
+	b := r.submit(write, 100)
+	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil) // nothing of the first yet
+	r.wantRefused(b, storage.ErrFull)
+	r.finish(a, nil)
+	r.pass(r.cfg.CapacityInterval)
+	c := r.submit(write, 80)
+	r.answer(storage.Capacity{Used: 860, Total: 1000}, nil)
+	r.wantStarted(c, true) // it counts once
+}
+
+func TestMappedFilesCountBeforeFreeSpaceIsAskedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.submit(write, 60)
+	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
+	r.step(taken{60})
+	b := r.submit(write, 60)
+	r.wantStarted(a, true)
+	r.wantRefused(b, storage.ErrFull)
+}
+
 func TestAWriteWaitsForDeletesThatMakeRoom(t *testing.T) {
 	r := newRig(t, nil)
 	d := r.submit(remove, 0)

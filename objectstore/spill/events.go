@@ -67,6 +67,7 @@ type (
 		capacity storage.Capacity
 		err      error
 	}
+	taken  struct{ size uint64 } // a mapped file was made, which the capacity may not show yet
 	tick   struct{}
 	cancel struct{} // give up what is queued, deletes excepted
 )
@@ -96,6 +97,7 @@ func (submit) targetEvent()   {}
 func (adopt) targetEvent()    {}
 func (finished) targetEvent() {}
 func (probed) targetEvent()   {}
+func (taken) targetEvent()    {}
 func (tick) targetEvent()     {}
 func (cancel) targetEvent()   {}
 

@@ -19,6 +19,7 @@ type mappedFile struct {
 // place of segment memory; with last it may use what CapacityThreshold leaves free. It returns the file, open for reading and writing, and its path. It
 // blocks for two system calls. The error matches errs.ErrOutOfDisk.
 func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
+	writing := s.writing()
 	var best storage.Local
 	var at uint16
 	var room uint64
@@ -36,6 +37,8 @@ func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 		limit := uint64(s.cfg.CapacityThreshold * float64(c.Total))
 		if last {
 			limit = c.Total
+		} else {
+			limit -= min(limit, writing[t.n])
 		}
 		if free := limit - min(limit, c.Used); free >= size && (best == nil || free > room) {
 			best, at, room = local, t.n, free
@@ -59,7 +62,21 @@ func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 		return nil, "", s.noFallback(size, err.Error())
 	}
 	s.enter(f.Name(), mappedFile{at, size})
+	s.targets[at].ref.Deliver(taken{size})
 	return f, f.Name(), nil
+}
+
+// writing is how many bytes are being written to each target: what is used may not show them yet.
+func (s *Spiller) writing() map[uint16]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := make(map[uint16]uint64)
+	for _, j := range s.jobs {
+		if j.kind == write && j.running {
+			n[j.target] += j.size
+		}
+	}
+	return n
 }
 
 func (s *Spiller) noFallback(size uint64, why string) error {
