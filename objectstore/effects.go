@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"mobula/actors"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
@@ -144,12 +146,23 @@ func (s *Store) fallback(e CreateFallback) Event {
 
 func (s *Store) dropFile(e DropFile) {
 	f := s.files.take(e.File)
+	if f != nil {
+		emptied(f) // the clients that were told of it have it mapped, which would hold its blocks though it is unlinked
+	}
 	s.o.Spiller.Release(e.Path)
 	if err := s.mapping.Drop(e.File); err != nil {
 		s.log.Warn("object store: a fallback file could not be unmapped", "path", e.Path, "err", err)
 	}
 	if f != nil {
 		_ = f.Close() // read through its mapping only
+	}
+}
+
+// emptied gives the blocks of a file back to its disk. Who has it mapped reads zeros from then on. A file system that
+// cannot do it keeps them until nobody has the file mapped.
+func emptied(f *os.File) {
+	if st, err := f.Stat(); err == nil && st.Size() > 0 {
+		_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, st.Size())
 	}
 }
 

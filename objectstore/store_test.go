@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"mobula/actors"
 	"mobula/internal/errs"
@@ -406,6 +407,11 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	if !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("beyond the disk budget: %+v", m)
 	}
+	f, err := os.Open(filesIn(t, dir)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
 	r.post(Free{[]ids.ObjectID{put(1), put(2)}})
 	v.unpin(put(2))
 	u.unpin(put(1))
@@ -414,6 +420,10 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	}
 	if left := filesIn(t, dir); len(left) != 0 {
 		t.Errorf("files left: %v", left)
+	}
+	var st unix.Stat_t // two clients have it mapped still
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Blocks != 0 {
+		t.Errorf("the file that was let go has %d blocks of 512 bytes on its disk, %v", st.Blocks, err)
 	}
 	r.close(true)
 }
