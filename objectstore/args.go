@@ -35,6 +35,10 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 		return // the owner learns of the worker's end from the scheduler
 	}
 	if s := c.findSet(e.Task, e.Attempt); s != nil {
+		if s.req.Ask != e.Ask { // a rebuilt owner asks
+			s.req.Ask = e.Ask
+			c.remember(s)
+		}
 		if s.answered && !held {
 			c.answerSet(s)
 		}
@@ -44,7 +48,7 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	for i, id := range e.IDs {
 		r, ok := c.objs[id]
 		if !ok {
-			c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Err: lostError(id, "is not in the store")}})
+			c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Ask: e.Ask, Err: lostError(id, "is not in the store")}})
 			return
 		}
 		s.objs[i] = r
@@ -57,7 +61,7 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	c.sets[e.Task] = append(c.sets[e.Task], s)
 	if held {
 		c.admit(s)
-		c.rememberHeld(s)
+		c.remember(s)
 		return
 	}
 	if err := c.tooMuch(s); err != nil {
@@ -67,8 +71,8 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	c.argWait = append(c.argWait, s)
 	c.admitArgs()
 	if !s.answered && c.findSet(e.Task, e.Attempt) == s {
-		c.emit(Remember{NoteKey{Task: e.Task, Attempt: e.Attempt}, e})
-		c.emit(ToOwner{e.Job, ArgsWait{e.Task, e.Attempt}})
+		c.remember(s)
+		c.emit(ToOwner{e.Job, ArgsWait{e.Task, e.Attempt, e.Ask}})
 	}
 }
 
@@ -159,18 +163,22 @@ func (o *object) argCharge() uint64 {
 }
 
 func (c *Core) answerSet(s *argSet) {
-	m := ArgsPinned{Task: s.req.Task, Attempt: s.req.Attempt, Values: make([]PinnedValue, len(s.objs))}
+	m := ArgsPinned{Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Values: make([]PinnedValue, len(s.objs))}
 	for i, r := range s.objs {
 		c.announce(s.req.Worker, r.o.file, r.o.size, r.o.path)
 		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta(), Extent: r.extent()}
 	}
 	s.answered = true
-	c.rememberHeld(s)
+	c.remember(s)
 	c.emit(ToOwner{s.req.Job, m})
 }
 
-// rememberHeld notes a set that was answered, for a new core.
-func (c *Core) rememberHeld(s *argSet) {
+// remember notes a set for a new core: one that was answered stays pinned.
+func (c *Core) remember(s *argSet) {
+	if !s.answered {
+		c.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, s.req})
+		return
+	}
 	c.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle}})
 }
 
@@ -256,7 +264,7 @@ func (c *Core) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
 		return
 	}
 	c.dropSet(s)
-	c.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Err: err}})
+	c.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Err: err}})
 }
 
 // tooMuch says why a set can never be in memory: it is more than the segment and the files outside it may hold.
@@ -318,7 +326,7 @@ func (c *Core) alone(s *argSet) bool {
 // refuseSet ends a set that cannot be in memory; its objects are kept.
 func (c *Core) refuseSet(s *argSet, err *errs.Error) {
 	c.dropSet(s)
-	c.emit(ToOwner{s.req.Job, ArgsRefused{Task: s.req.Task, Attempt: s.req.Attempt, Err: err}})
+	c.emit(ToOwner{s.req.Job, ArgsRefused{Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Err: err}})
 }
 
 // argsIdle takes a task's arguments out of the count while it waits in a get.
@@ -333,7 +341,7 @@ func (c *Core) argsIdle(e ArgsIdle) {
 			s.idle = e.Idle
 			c.activate(s, !e.Idle)
 			if s.answered {
-				c.rememberHeld(s)
+				c.remember(s)
 			}
 		}
 	}

@@ -79,6 +79,7 @@ type PinArgs struct {
 	Attempt uint32
 	Worker  ids.ClientID
 	IDs     []ids.ObjectID
+	Ask     uint64 // another for each PinArgs of the attempt after an UnpinArgs: answers carry it, since extents of pins that fell are stale
 }
 
 // ReadAhead is advice: a task that runs soon has these stored arguments. It is not answered.
@@ -116,6 +117,7 @@ type DropJob struct{ Job ids.JobID }
 type ArgsPinned struct {
 	Task    ids.TaskID
 	Attempt uint32
+	Ask     uint64
 	Values  []PinnedValue
 }
 
@@ -131,6 +133,7 @@ type PinnedValue struct {
 type ArgsWait struct {
 	Task    ids.TaskID
 	Attempt uint32
+	Ask     uint64
 }
 
 // CreateWaits says that a create of a running task waits, as the spill directories are full: others are to run in its place, since they may
@@ -143,6 +146,7 @@ type Lost struct {
 	ID      ids.ObjectID
 	Task    ids.TaskID
 	Attempt uint32
+	Ask     uint64 // of the PinArgs, with Task
 	Client  ids.ClientID
 	Err     *errs.Error
 }
@@ -152,6 +156,7 @@ type Lost struct {
 type ArgsRefused struct {
 	Task    ids.TaskID
 	Attempt uint32
+	Ask     uint64
 	Err     *errs.Error
 }
 

@@ -249,7 +249,7 @@ func (c *Core) unpinArgs(t *taskRec) {
 // argsPinned pushes the task whose arguments lie ready.
 func (c *Core) argsPinned(m objectstore.ArgsPinned) {
 	t := c.tasks.task(m.Task)
-	if t == nil || t.start != m.Attempt || t.state != task.PendingFetch && t.state != task.PendingStore {
+	if t == nil || t.start != m.Attempt || c.ask(t) != m.Ask || t.state != task.PendingFetch && t.state != task.PendingStore {
 		return // withdrawn by UnpinArgs, which is on its way
 	}
 	l := t.lease
@@ -276,7 +276,7 @@ func (c *Core) unfetch(l *leaseRec, t *taskRec) {
 }
 
 func (c *Core) argsWait(m objectstore.ArgsWait) {
-	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && t.state == task.PendingFetch {
+	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && c.ask(t) == m.Ask && t.state == task.PendingFetch {
 		c.move(t, task.NoRoom)
 	}
 }
@@ -285,7 +285,7 @@ func (c *Core) argsWait(m objectstore.ArgsWait) {
 // disk or memory, as a result without room does. The arguments themselves are intact.
 func (c *Core) argsRefused(m objectstore.ArgsRefused) {
 	t := c.tasks.task(m.Task)
-	if t == nil || t.start != m.Attempt || t.state != task.PendingFetch && t.state != task.PendingStore {
+	if t == nil || t.start != m.Attempt || c.ask(t) != m.Ask || t.state != task.PendingFetch && t.state != task.PendingStore {
 		return
 	}
 	err := &errs.Error{

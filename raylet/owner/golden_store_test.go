@@ -37,7 +37,7 @@ func (s *script) pinned(spec *wire.TaskSpec) objectstore.PinArgs {
 	if len(p) != 1 || p[0].Task != spec.ID {
 		s.t.Fatalf("the store is asked %+v", p)
 	}
-	a := objectstore.ArgsPinned{Task: p[0].Task, Attempt: p[0].Attempt}
+	a := objectstore.ArgsPinned{Task: p[0].Task, Attempt: p[0].Attempt, Ask: p[0].Ask}
 	for i, id := range p[0].IDs {
 		a.Values = append(a.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: uint64(64 * (i + 1)), Size: 8}})
 	}
@@ -55,11 +55,11 @@ func TestStoredArgumentsArePinnedForTheWorker(t *testing.T) {
 		t.Fatalf("it is %v", s.state(b))
 	}
 	p := told[objectstore.PinArgs](s)
-	s.step(FromStore{objectstore.ArgsWait{Task: b.ID, Attempt: 1}})
+	s.step(FromStore{objectstore.ArgsWait{Task: b.ID, Attempt: 1, Ask: p[0].Ask}})
 	if s.state(b) != task.PendingStore {
 		t.Errorf("while the store waits it is %v", s.state(b))
 	}
-	s.step(FromStore{objectstore.ArgsPinned{Task: b.ID, Attempt: 1, Values: []objectstore.PinnedValue{{ID: a.ID.Return(0), Extent: wire.Extent{Off: 64, Size: 8}}}}})
+	s.step(FromStore{objectstore.ArgsPinned{Task: b.ID, Attempt: 1, Ask: p[0].Ask, Values: []objectstore.PinnedValue{{ID: a.ID.Return(0), Extent: wire.Extent{Off: 64, Size: 8}}}}})
 	x := s.executed(worker)
 	if len(p[0].IDs) != 1 || p[0].Worker != worker || len(x.Args) != 2 || x.Args[1].Index != 1 || x.Args[1].Extent.Off != 64 || x.Args[1].Result.Kind != wire.ResultStored {
 		t.Fatalf("pinned %+v, pushed %+v", p, x.Args)
@@ -67,6 +67,32 @@ func TestStoredArgumentsArePinnedForTheWorker(t *testing.T) {
 	s.done(worker, l, x, inline("v"))
 	if u := told[objectstore.UnpinArgs](s); len(u) != 1 || u[0].Attempt != 1 {
 		t.Errorf("the pins stay: %+v", u)
+	}
+}
+
+// Pins that fell with a lease that went back may be answered late. Their extents may hold other bytes by then.
+func TestAnAnswerToWithdrawnPinsIsNotTaken(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	b := s.submit(simple, wire.Arg{Ref: a.ID.Return(0)})
+	answer := func(p objectstore.PinArgs, off uint64) {
+		s.step(FromStore{objectstore.ArgsPinned{Task: p.Task, Attempt: p.Attempt, Ask: p.Ask, Values: []objectstore.PinnedValue{{ID: p.IDs[0], Extent: wire.Extent{Off: off, Size: 8}}}}})
+	}
+	old := s.grant(worker)
+	before := told[objectstore.PinArgs](s)[0]
+	s.step(FromSched{sched.Reclaim{Lease: old}})
+	if u := told[objectstore.UnpinArgs](s); len(u) != 1 || u[0].Task != b.ID {
+		t.Fatalf("with its lease the pins fall: %+v", u)
+	}
+	s.grant(worker)
+	after := told[objectstore.PinArgs](s)[0]
+	answer(before, 64)
+	if x := sent[*wire.Exec](s, worker); len(x) != 0 || s.state(b) != task.PendingFetch {
+		t.Fatalf("the answer to pins that fell is taken: it is %v, pushed %+v", s.state(b), x)
+	}
+	answer(after, 128)
+	if x := s.executed(worker); x.Args[0].Extent.Off != 128 {
+		t.Errorf("its argument is %+v", x.Args[0])
 	}
 }
 
@@ -82,8 +108,8 @@ func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
 		if len(p) != 1 || p[0].Task != id {
 			t.Fatalf("the store is asked %+v", p)
 		}
-		s.step(FromStore{objectstore.ArgsWait{Task: id, Attempt: p[0].Attempt}})
-		s.step(FromStore{objectstore.ArgsRefused{Task: id, Attempt: p[0].Attempt, Err: errs.New(errs.CodeStoreFull, "9 objects of 90 bytes")}})
+		s.step(FromStore{objectstore.ArgsWait{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask}})
+		s.step(FromStore{objectstore.ArgsRefused{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask, Err: errs.New(errs.CodeStoreFull, "9 objects of 90 bytes")}})
 	}
 	b := s.submit(simple, wire.Arg{Ref: put})
 	l := s.grant(worker)

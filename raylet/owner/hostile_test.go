@@ -319,17 +319,17 @@ func (h *hostile) sched() any {
 func (h *hostile) store() any {
 	switch h.n(6, "store") {
 	case 0:
-		return objectstore.Lost{ID: h.object(), Task: h.task(), Attempt: h.attempt(), Client: ids.ClientID(h.n(4, "client"))}
+		return objectstore.Lost{ID: h.object(), Task: h.task(), Attempt: h.attempt(), Ask: uint64(h.n(4, "ask")), Client: ids.ClientID(h.n(4, "client"))}
 	case 1:
 		return objectstore.Packed{ID: h.object(), Size: 5}
 	case 2:
 		return objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: h.object(), Attempt: h.attempt()}}}
 	case 3:
-		return objectstore.ArgsWait{Task: h.task(), Attempt: h.attempt()}
+		return objectstore.ArgsWait{Task: h.task(), Attempt: h.attempt(), Ask: uint64(h.n(4, "ask"))}
 	case 4:
-		return objectstore.ArgsRefused{Task: h.task(), Attempt: h.attempt(), Err: h.err()}
+		return objectstore.ArgsRefused{Task: h.task(), Attempt: h.attempt(), Ask: uint64(h.n(4, "ask")), Err: h.err()}
 	}
-	p := objectstore.ArgsPinned{Task: h.task(), Attempt: h.attempt()}
+	p := objectstore.ArgsPinned{Task: h.task(), Attempt: h.attempt(), Ask: uint64(h.n(4, "ask"))}
 	for range h.n(3, "pinned") {
 		p.Values = append(p.Values, objectstore.PinnedValue{ID: h.object()})
 	}

@@ -102,7 +102,7 @@ func (cl *simClient) die(err *errs.Error, peak uint64) {
 	delete(w.clients, cl.id)
 	w.post(cl.source(), ClientGone{Client: cl.id})
 	maps.DeleteFunc(w.store.granted, func(_ simAttempt, g simGrant) bool { return g.by == cl.id })
-	maps.DeleteFunc(w.store.pins, func(_ simPin, by ids.ClientID) bool { return by == cl.id })
+	maps.DeleteFunc(w.store.pins, func(_ simPin, by simPinned) bool { return by.by == cl.id })
 	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
 		delete(w.sched.leases, id)
 		w.post("sched", FromSched{sched.Revoked{Lease: id, Worker: cl.id, Err: err, Peak: peak}})

@@ -17,8 +17,9 @@ type simStore struct {
 	w       *simWorld
 	sealed  map[ids.ObjectID]*simObject
 	granted map[simAttempt]simGrant // written and not sealed
-	pins    map[simPin]ids.ClientID // of arguments, by the worker that reads them
+	pins    map[simPin]simPinned    // of arguments
 	seals   int
+	asks    uint64 // PinArgs
 }
 
 type simObject struct {
@@ -31,6 +32,12 @@ type simObject struct {
 type simPin struct {
 	task    ids.TaskID
 	attempt uint32
+}
+
+// simPinned is the worker that reads the arguments, and which PinArgs it was: extents of one before may hold other bytes by now.
+type simPinned struct {
+	by ids.ClientID
+	n  uint64
 }
 
 type simAttempt struct {
@@ -66,32 +73,37 @@ func (s *simStore) handle(m any) {
 			cl.in = append(cl.in, &wire.Resolved{ID: m.ID, Fetch: true, Extent: wire.Extent{Off: o.val}, Result: wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: o.meta, Refs: m.Refs}}})
 		}
 	case objectstore.PinArgs:
-		out := objectstore.ArgsPinned{Task: m.Task, Attempt: m.Attempt}
+		s.asks++
+		n := s.asks
+		if has, ok := s.pins[simPin{m.Task, m.Attempt}]; ok {
+			n = has.n // pinned all along
+		}
+		out := objectstore.ArgsPinned{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}
 		for _, id := range m.IDs {
 			o := s.sealed[id]
 			if o == nil || o.lost {
 				delete(s.sealed, id)
-				w.post("store", FromStore{objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt}})
+				w.post("store", FromStore{objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}})
 				return
 			}
-			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val}})
+			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val, Size: n}})
 		}
 		if w.refusals > 0 && w.rng.Float64() < w.refusals {
-			w.post("store", FromStore{objectstore.ArgsRefused{Task: m.Task, Attempt: m.Attempt, Err: errs.New(errs.CodeStoreFull, "too much")}})
+			w.post("store", FromStore{objectstore.ArgsRefused{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask, Err: errs.New(errs.CodeStoreFull, "too much")}})
 			return
 		}
 		if w.clients[m.Worker] != nil {
-			if by, has := s.pins[simPin{m.Task, m.Attempt}]; has && by != m.Worker {
-				w.t.Fatalf("arguments of %v, attempt %d, are pinned for %d, and now for %d", m.Task, m.Attempt, by, m.Worker)
+			if by, has := s.pins[simPin{m.Task, m.Attempt}]; has && by.by != m.Worker {
+				w.t.Fatalf("arguments of %v, attempt %d, are pinned for %d, and now for %d", m.Task, m.Attempt, by.by, m.Worker)
 			}
-			s.pins[simPin{m.Task, m.Attempt}] = m.Worker
+			s.pins[simPin{m.Task, m.Attempt}] = simPinned{m.Worker, n}
 		}
 		if w.rng.IntN(4) == 0 {
-			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt}})
+			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}})
 		}
 		w.post("store", FromStore{out})
 	case objectstore.KeepArgs:
-		maps.DeleteFunc(s.pins, func(p simPin, _ ids.ClientID) bool {
+		maps.DeleteFunc(s.pins, func(p simPin, _ simPinned) bool {
 			return !slices.Contains(m.Attempts, objectstore.UnpinArgs{Task: p.task, Attempt: p.attempt})
 		})
 	case objectstore.UnpinArgs:
@@ -111,6 +123,17 @@ func (s *simStore) handle(m any) {
 	case objectstore.DropJob:
 		clear(s.sealed)
 		clear(s.pins)
+	}
+}
+
+// checkPinned fails where a worker is given extents that are not those of the pins that it has now.
+func (s *simStore) checkPinned(m *wire.Exec) {
+	for _, t := range m.Tasks {
+		for _, a := range t.Args {
+			if has := s.pins[simPin{t.Spec.ID, t.Attempt}]; a.Result.Kind == wire.ResultStored && has.n != a.Extent.Size {
+				s.w.t.Fatalf("%v, attempt %d, is given the extents of its PinArgs number %d, and has the pins of number %d", t.Spec.ID, t.Attempt, a.Extent.Size, has.n)
+			}
+		}
 	}
 }
 
@@ -145,7 +168,7 @@ func (s *simStore) check() {
 		s.w.t.Fatalf("object %v is still in the store", id)
 	}
 	for p, by := range s.pins {
-		s.w.t.Fatalf("arguments of %v, attempt %d, are still pinned for %d", p.task, p.attempt, by)
+		s.w.t.Fatalf("arguments of %v, attempt %d, are still pinned for %d", p.task, p.attempt, by.by)
 	}
 	for a := range s.granted {
 		s.w.t.Fatalf("attempt %d at %v is still in the store", a.attempt, a.id)

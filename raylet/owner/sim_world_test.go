@@ -74,7 +74,7 @@ func newSimWorld(t *testing.T, seed uint64, cfg Config) *simWorld {
 		want: make(map[ids.ObjectID]outcome), mayFail: make(map[ids.ObjectID]bool), names: make(map[string]ids.ActorID),
 		runs: make(map[ids.TaskID]int), validated: true,
 	}
-	w.store = &simStore{w: w, sealed: make(map[ids.ObjectID]*simObject), granted: make(map[simAttempt]simGrant), pins: make(map[simPin]ids.ClientID)}
+	w.store = &simStore{w: w, sealed: make(map[ids.ObjectID]*simObject), granted: make(map[simAttempt]simGrant), pins: make(map[simPin]simPinned)}
 	w.sched = newSimSched(w, 2)
 	w.c = New(cfg)
 	return w
@@ -123,6 +123,9 @@ func (w *simWorld) do(e *Effect) {
 			}
 		}
 		if cl := w.clients[e.Client]; cl != nil {
+			if m, ok := e.Wire.(*wire.Exec); ok {
+				w.store.checkPinned(m)
+			}
 			cl.in = append(cl.in, e.Wire)
 		}
 	case ToStore:

@@ -50,7 +50,7 @@ func (c *Core) lost(m objectstore.Lost) {
 		c.stats.Lost++
 		c.recoverObject(o, m.Err)
 	}
-	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && (t.state == task.PendingFetch || t.state == task.PendingStore) {
+	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && c.ask(t) == m.Ask && (t.state == task.PendingFetch || t.state == task.PendingStore) {
 		l := t.lease
 		c.unfetch(l, t)
 		t.flags &^= taskPinned // all or none: nothing was pinned
@@ -126,9 +126,13 @@ func (c *Core) unpacking(o *objRec) bool {
 	return false
 }
 
+// ask tells a task's PinArgs from those that it withdrew, and from those of the cores before this one: whose answers come later name
+// extents that are pinned no more.
+func (c *Core) ask(t *taskRec) uint64 { return c.epoch<<32 | uint64(t.gen) }
+
 // pinAgain repeats a PinArgs that the store has forgotten.
 func (c *Core) pinAgain(t *taskRec, l *leaseRec) {
-	c.toStore(objectstore.PinArgs{Job: c.cfg.Job, Task: t.id(), Attempt: t.start, Worker: l.worker.id, IDs: c.storedArgs(t)})
+	c.toStore(objectstore.PinArgs{Job: c.cfg.Job, Task: t.id(), Attempt: t.start, Worker: l.worker.id, IDs: c.storedArgs(t), Ask: c.ask(t)})
 }
 
 func (c *Core) idleArgs(t *taskRec, idle bool) {
