@@ -236,6 +236,14 @@ func (c *Core) announce(id ids.ClientID, file uint32, size uint64, path string) 
 	}
 }
 
+// dropFile ends a fallback file of which nothing is pinned. Any client may have been told of it, also by a core before this one.
+func (c *Core) dropFile(file uint32, path string) {
+	for _, id := range c.sortedClients() {
+		c.toClient(id, &wire.UnmapFile{File: file})
+	}
+	c.emit(DropFile{file, path})
+}
+
 func (c *Core) newJob(what any) uint64 {
 	c.job++
 	c.jobs[c.job] = what

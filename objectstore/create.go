@@ -146,7 +146,7 @@ func (c *Core) giveBack(b alloc.Block, file uint32, size uint64, path string) {
 	if file != 0 {
 		c.fallbackBytes -= size
 		c.hopeAgain()
-		c.emit(DropFile{file, path})
+		c.dropFile(file, path)
 		return
 	}
 	c.freeBlock(b)

@@ -213,7 +213,7 @@ func (c *Core) drained() {
 		}
 	}
 	for _, f := range sortedKeys(c.drainFiles) {
-		c.emit(DropFile{f, c.drainFiles[f]})
+		c.dropFile(f, c.drainFiles[f])
 	}
 	c.draining, c.drainFiles, c.recovering = nil, nil, false
 }

@@ -177,7 +177,7 @@ func (c *Core) fallbackDone(e FallbackDone) {
 	d, ok := takeJob[*demand](c, e.Job)
 	if !ok {
 		if e.Err == nil {
-			c.emit(DropFile{e.File, e.Path}) // of an earlier core
+			c.dropFile(e.File, e.Path) // of an earlier core
 		}
 		return
 	}
@@ -185,7 +185,7 @@ func (c *Core) fallbackDone(e FallbackDone) {
 	if e.Err != nil || d.cancelled {
 		c.fallbackBytes -= d.need
 		if e.Err == nil {
-			c.emit(DropFile{e.File, e.Path})
+			c.dropFile(e.File, e.Path)
 		}
 		if !d.cancelled {
 			c.noFile(d, e.Err)

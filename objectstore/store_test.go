@@ -151,6 +151,10 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 		if err := u.mapping.Add(m.File, f, m.Size); err != nil {
 			r.t.Error(err)
 		}
+	case *wire.UnmapFile:
+		if err := u.mapping.Drop(m.File); err != nil {
+			r.t.Error(err)
+		}
 	case *wire.Collect:
 		u.collects++
 	case *wire.Resync:
@@ -407,6 +411,11 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	if !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("beyond the disk budget: %+v", m)
 	}
+	for _, x := range []*user{u, v} {
+		if _, err := x.mapping.Slice(wire.Extent{File: 1, Size: 1}, false); err != nil {
+			t.Errorf("client %d: %v", x.id, err)
+		}
+	}
 	f, err := os.Open(filesIn(t, dir)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -420,6 +429,11 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	}
 	if left := filesIn(t, dir); len(left) != 0 {
 		t.Errorf("files left: %v", left)
+	}
+	for _, x := range []*user{u, v} {
+		if _, err := x.mapping.Slice(wire.Extent{File: 1, Size: 1}, false); err == nil {
+			t.Errorf("client %d has the file mapped that was let go", x.id)
+		}
 	}
 	var st unix.Stat_t // two clients have it mapped still
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Blocks != 0 {

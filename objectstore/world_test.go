@@ -287,6 +287,13 @@ func (w *world) toClient(e ToClient) {
 		if e.File != m.File || w.files[m.File] == "" {
 			w.t.Fatalf("announced file %d, which is not there", m.File)
 		}
+	case *wire.UnmapFile:
+		delete(w.mapped, uint64(e.Client)<<32|uint64(m.File))
+		for o, x := range w.owned {
+			if o.client == e.Client && x.File == m.File && m.File != 0 {
+				w.t.Fatalf("client %d is to unmap file %d, in which it has %+v", e.Client, m.File, o)
+			}
+		}
 	case *wire.Collect:
 		w.collects++
 	case *wire.Resync:

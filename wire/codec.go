@@ -36,6 +36,7 @@ var kindNames = [kindEnd]string{
 	KindResume: "Resume", KindStats: "Stats", KindRequest: "Request", KindReply: "Reply", KindResync: "Resync",
 	KindHoldings: "Holdings", KindCredit: "Credit", KindCollect: "Collect", KindStreamNext: "StreamNext",
 	KindUnneeded: "Unneeded", KindActorStopped: "ActorStopped", KindWatchActor: "WatchActor", KindActorNews: "ActorNews",
+	KindUnmapFile: "UnmapFile",
 }
 
 // String is the message's name in mobula.proto.

@@ -48,6 +48,18 @@ func (d *Decoder) readOther(k Kind, b []byte) Msg {
 			}
 		}
 		return m
+	case KindUnmapFile:
+		m := new(UnmapFile)
+		c := cursor{b: b, d: d}
+		for c.next() {
+			switch c.tag {
+			case 1<<3 | wtVarint:
+				m.File = c.uint32()
+			default:
+				c.skip()
+			}
+		}
+		return m
 	case KindCancelTask:
 		m := new(CancelTask)
 		d.taskAndFlags(b, &m.Task, &m.Abandon)

@@ -89,6 +89,8 @@ func (e *encoder) messageStore(m Msg) bool {
 		e.uint(1, uint64(m.File))
 		e.uint(2, m.Size)
 		e.bytes(3, []byte(m.Path))
+	case *UnmapFile:
+		e.uint(1, uint64(m.File))
 	case *CancelTask:
 		e.task(1, m.Task)
 		e.bool(2, m.Abandon)

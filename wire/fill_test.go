@@ -36,6 +36,7 @@ var newMsg = map[Kind]func() Msg{
 	KindCollect: func() Msg { return new(Collect) }, KindStreamNext: func() Msg { return new(StreamNext) },
 	KindUnneeded: func() Msg { return new(Unneeded) }, KindActorStopped: func() Msg { return new(ActorStopped) },
 	KindWatchActor: func() Msg { return new(WatchActor) }, KindActorNews: func() Msg { return new(ActorNews) },
+	KindUnmapFile: func() Msg { return new(UnmapFile) },
 }
 
 // eachKind runs f for every kind of message.

@@ -65,6 +65,9 @@ func (*Unpin) Kind() Kind { return KindUnpin }
 // Kind is KindMapFile.
 func (*MapFile) Kind() Kind { return KindMapFile }
 
+// Kind is KindUnmapFile.
+func (*UnmapFile) Kind() Kind { return KindUnmapFile }
+
 // Kind is KindExec.
 func (*Exec) Kind() Kind { return KindExec }
 

@@ -66,6 +66,7 @@ const (
 	KindActorStopped
 	KindWatchActor
 	KindActorNews
+	KindUnmapFile
 	kindEnd
 )
 
@@ -291,6 +292,9 @@ type MapFile struct {
 	// message, the receiver's to close; it is nil in process, where Path can be opened.
 	Opened *os.File
 }
+
+// UnmapFile says that a file outside the segment is gone, and its number is not used again: nothing of it is pinned.
+type UnmapFile struct{ File uint32 }
 
 // Collect asks the client to run its garbage collector, so that dropped handles are
 // released: the store is short of room.

@@ -185,6 +185,8 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.collect.start(c)
 	case *wire.MapFile:
 		c.mapFile(m)
+	case *wire.UnmapFile:
+		c.unmapFile(m)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

@@ -35,6 +35,8 @@ type Memory interface {
 type FileMapper interface {
 	// Add maps size bytes of f under the number that extents name. f stays the caller's.
 	Add(file uint32, f *os.File, size uint64) error
+	// Drop unmaps a file of which nothing is read or written any more.
+	Drop(file uint32) error
 }
 
 // mapFile maps an announced file: from the descriptor that came with the message or,
@@ -56,5 +58,16 @@ func (c *Client) mapFile(m *wire.MapFile) {
 	defer func() { _ = f.Close() }() // the mapping has its own
 	if err := mapper.Add(m.File, f, m.Size); err != nil {
 		c.log.Error("cannot map a file of the object store", "file", m.File, "path", m.Path, "err", err)
+	}
+}
+
+// unmapFile drops a file that the node has dropped.
+func (c *Client) unmapFile(m *wire.UnmapFile) {
+	mapper, ok := c.mem().(FileMapper)
+	if !ok || m.File == 0 {
+		return
+	}
+	if err := mapper.Drop(m.File); err != nil {
+		c.log.Error("cannot unmap a file of the object store", "file", m.File, "err", err)
 	}
 }

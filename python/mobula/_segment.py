@@ -56,7 +56,7 @@ def _own(lo: int, size: int, prot: int) -> None:
 
 
 class _Area:
-    __slots__ = ("fd", "size", "read", "write", "address")
+    __slots__ = ("fd", "size", "read", "write", "address", "detached")
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = -1
@@ -65,6 +65,7 @@ class _Area:
             raise ProtocolError(f"mapping of {size} bytes of a file of {have}")
         self.fd = os.dup(fd)
         self.size = size
+        self.detached = False  # values that outlive the node's are in the read-only mapping
         at = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, self.fd, 0)
         if at is None or at == _FAILED:
             code = ctypes.get_errno()
@@ -75,6 +76,7 @@ class _Area:
 
     def detach(self, off: int, size: int) -> None:
         """Puts copies of their own under pages of the read-only mapping. Who reads them meanwhile sees no difference."""
+        self.detached = True
         lo = (self.read + off) & ~(PAGE - 1)
         _own(lo, self.read + off + size - lo, mmap.PROT_READ)
 
@@ -84,6 +86,11 @@ class _Area:
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
+
+    def unmap(self) -> None:
+        """Gives up the read-only mapping too, unless values lie in it."""
+        if not self.detached:
+            _libc.munmap(self.read, self.size)
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -104,6 +111,14 @@ class Segment:
         with self._lock:
             if file not in self._areas:
                 self._areas[file] = _Area(fd, size)
+
+    def drop(self, file: int) -> None:
+        """Unmaps a file beside the segment that is gone."""
+        with self._lock:
+            a = self._areas.pop(file, None) if file else None
+            if a is not None:
+                a.close()
+                a.unmap()
 
     def _find(self, e: Extent) -> _Area:
         a = self._areas.get(e.file)

@@ -340,6 +340,7 @@ type Frame struct {
 	ActorStopped  []*ActorStopped        `protobuf:"bytes,38,rep,name=actor_stopped,json=actorStopped,proto3" json:"actor_stopped,omitempty"`
 	WatchActor    []*WatchActor          `protobuf:"bytes,39,rep,name=watch_actor,json=watchActor,proto3" json:"watch_actor,omitempty"`
 	ActorNews     []*ActorNews           `protobuf:"bytes,40,rep,name=actor_news,json=actorNews,proto3" json:"actor_news,omitempty"`
+	UnmapFile     []*UnmapFile           `protobuf:"bytes,41,rep,name=unmap_file,json=unmapFile,proto3" json:"unmap_file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +651,13 @@ func (x *Frame) GetWatchActor() []*WatchActor {
 func (x *Frame) GetActorNews() []*ActorNews {
 	if x != nil {
 		return x.ActorNews
+	}
+	return nil
+}
+
+func (x *Frame) GetUnmapFile() []*UnmapFile {
+	if x != nil {
+		return x.UnmapFile
 	}
 	return nil
 }
@@ -3123,6 +3131,50 @@ func (x *MapFile) GetPath() []byte {
 	return nil
 }
 
+type UnmapFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          uint32                 `protobuf:"varint,1,opt,name=file,proto3" json:"file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnmapFile) Reset() {
+	*x = UnmapFile{}
+	mi := &file_mobula_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnmapFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnmapFile) ProtoMessage() {}
+
+func (x *UnmapFile) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnmapFile.ProtoReflect.Descriptor instead.
+func (*UnmapFile) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *UnmapFile) GetFile() uint32 {
+	if x != nil {
+		return x.File
+	}
+	return 0
+}
+
 type Collect struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3131,7 +3183,7 @@ type Collect struct {
 
 func (x *Collect) Reset() {
 	*x = Collect{}
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3195,7 @@ func (x *Collect) String() string {
 func (*Collect) ProtoMessage() {}
 
 func (x *Collect) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3208,7 @@ func (x *Collect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collect.ProtoReflect.Descriptor instead.
 func (*Collect) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{36}
+	return file_mobula_proto_rawDescGZIP(), []int{37}
 }
 
 type Credit struct {
@@ -3168,7 +3220,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3232,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3245,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{37}
+	return file_mobula_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Credit) GetBytes() int64 {
@@ -3213,7 +3265,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3277,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3290,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{38}
+	return file_mobula_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Exec) GetLease() uint64 {
@@ -3265,7 +3317,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3329,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3342,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{39}
+	return file_mobula_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CancelTask) GetTask() []byte {
@@ -3321,7 +3373,7 @@ type StopActor struct {
 
 func (x *StopActor) Reset() {
 	*x = StopActor{}
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3385,7 @@ func (x *StopActor) String() string {
 func (*StopActor) ProtoMessage() {}
 
 func (x *StopActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3398,7 @@ func (x *StopActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopActor.ProtoReflect.Descriptor instead.
 func (*StopActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{40}
+	return file_mobula_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StopActor) GetActor() []byte {
@@ -3388,7 +3440,7 @@ type ActorStopped struct {
 
 func (x *ActorStopped) Reset() {
 	*x = ActorStopped{}
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3452,7 @@ func (x *ActorStopped) String() string {
 func (*ActorStopped) ProtoMessage() {}
 
 func (x *ActorStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3465,7 @@ func (x *ActorStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorStopped.ProtoReflect.Descriptor instead.
 func (*ActorStopped) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{41}
+	return file_mobula_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ActorStopped) GetActor() []byte {
@@ -3438,7 +3490,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3502,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3515,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{42}
+	return file_mobula_proto_rawDescGZIP(), []int{43}
 }
 
 type Resume struct {
@@ -3475,7 +3527,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3539,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3552,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{43}
+	return file_mobula_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Resume) GetTask() []byte {
@@ -3520,7 +3572,7 @@ type StreamAck struct {
 
 func (x *StreamAck) Reset() {
 	*x = StreamAck{}
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3532,7 +3584,7 @@ func (x *StreamAck) String() string {
 func (*StreamAck) ProtoMessage() {}
 
 func (x *StreamAck) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3545,7 +3597,7 @@ func (x *StreamAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAck.ProtoReflect.Descriptor instead.
 func (*StreamAck) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{44}
+	return file_mobula_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamAck) GetTask() []byte {
@@ -3573,7 +3625,7 @@ type Unneeded struct {
 
 func (x *Unneeded) Reset() {
 	*x = Unneeded{}
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3585,7 +3637,7 @@ func (x *Unneeded) String() string {
 func (*Unneeded) ProtoMessage() {}
 
 func (x *Unneeded) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3598,7 +3650,7 @@ func (x *Unneeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unneeded.ProtoReflect.Descriptor instead.
 func (*Unneeded) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{45}
+	return file_mobula_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Unneeded) GetTask() []byte {
@@ -3626,7 +3678,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +3690,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3703,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{46}
+	return file_mobula_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Times) GetReceived() int64 {
@@ -3691,7 +3743,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3703,7 +3755,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +3768,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{47}
+	return file_mobula_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Done) GetTask() []byte {
@@ -3787,7 +3839,7 @@ type StreamItem struct {
 
 func (x *StreamItem) Reset() {
 	*x = StreamItem{}
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +3851,7 @@ func (x *StreamItem) String() string {
 func (*StreamItem) ProtoMessage() {}
 
 func (x *StreamItem) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +3864,7 @@ func (x *StreamItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamItem.ProtoReflect.Descriptor instead.
 func (*StreamItem) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{48}
+	return file_mobula_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StreamItem) GetTask() []byte {
@@ -3855,7 +3907,7 @@ type Blocked struct {
 
 func (x *Blocked) Reset() {
 	*x = Blocked{}
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3867,7 +3919,7 @@ func (x *Blocked) String() string {
 func (*Blocked) ProtoMessage() {}
 
 func (x *Blocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3880,7 +3932,7 @@ func (x *Blocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocked.ProtoReflect.Descriptor instead.
 func (*Blocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{49}
+	return file_mobula_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Blocked) GetTask() []byte {
@@ -3921,7 +3973,7 @@ type Unblocked struct {
 
 func (x *Unblocked) Reset() {
 	*x = Unblocked{}
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +3985,7 @@ func (x *Unblocked) String() string {
 func (*Unblocked) ProtoMessage() {}
 
 func (x *Unblocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +3998,7 @@ func (x *Unblocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unblocked.ProtoReflect.Descriptor instead.
 func (*Unblocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{50}
+	return file_mobula_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Unblocked) GetTask() []byte {
@@ -3975,7 +4027,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4039,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4052,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{51}
+	return file_mobula_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Stats) GetHeapBytes() uint64 {
@@ -4043,7 +4095,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4055,7 +4107,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4068,7 +4120,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{52}
+	return file_mobula_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Request) GetReq() uint64 {
@@ -4110,7 +4162,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4122,7 +4174,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4135,7 +4187,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{53}
+	return file_mobula_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Reply) GetReq() uint64 {
@@ -4169,7 +4221,7 @@ type Resync struct {
 
 func (x *Resync) Reset() {
 	*x = Resync{}
-	mi := &file_mobula_proto_msgTypes[54]
+	mi := &file_mobula_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4233,7 @@ func (x *Resync) String() string {
 func (*Resync) ProtoMessage() {}
 
 func (x *Resync) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[54]
+	mi := &file_mobula_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4246,7 @@ func (x *Resync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resync.ProtoReflect.Descriptor instead.
 func (*Resync) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{54}
+	return file_mobula_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Resync) GetComponent() Component {
@@ -4227,7 +4279,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_mobula_proto_msgTypes[55]
+	mi := &file_mobula_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4239,7 +4291,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[55]
+	mi := &file_mobula_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4304,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{55}
+	return file_mobula_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Holdings) GetComponent() Component {
@@ -4322,7 +4374,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_mobula_proto_msgTypes[56]
+	mi := &file_mobula_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4334,7 +4386,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[56]
+	mi := &file_mobula_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4347,7 +4399,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{56}
+	return file_mobula_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Attempt) GetTask() []byte {
@@ -4375,7 +4427,7 @@ var File_mobula_proto protoreflect.FileDescriptor
 
 const file_mobula_proto_rawDesc = "" +
 	"\n" +
-	"\fmobula.proto\x12\tmobula.v1\"\xae\x0e\n" +
+	"\fmobula.proto\x12\tmobula.v1\"\xe3\x0e\n" +
 	"\x05Frame\x12&\n" +
 	"\x05hello\x18\x01 \x03(\v2\x10.mobula.v1.HelloR\x05hello\x12,\n" +
 	"\awelcome\x18\x02 \x03(\v2\x12.mobula.v1.WelcomeR\awelcome\x12 \n" +
@@ -4425,7 +4477,9 @@ const file_mobula_proto_rawDesc = "" +
 	"\vwatch_actor\x18' \x03(\v2\x15.mobula.v1.WatchActorR\n" +
 	"watchActor\x123\n" +
 	"\n" +
-	"actor_news\x18( \x03(\v2\x14.mobula.v1.ActorNewsR\tactorNews\"C\n" +
+	"actor_news\x18( \x03(\v2\x14.mobula.v1.ActorNewsR\tactorNews\x123\n" +
+	"\n" +
+	"unmap_file\x18) \x03(\v2\x14.mobula.v1.UnmapFileR\tunmapFile\"C\n" +
 	"\x05Value\x12\x12\n" +
 	"\x04meta\x18\x01 \x01(\fR\x04meta\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
@@ -4621,7 +4675,9 @@ const file_mobula_proto_rawDesc = "" +
 	"\aMapFile\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x12\n" +
-	"\x04path\x18\x03 \x01(\fR\x04path\"\t\n" +
+	"\x04path\x18\x03 \x01(\fR\x04path\"\x1f\n" +
+	"\tUnmapFile\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\rR\x04file\"\t\n" +
 	"\aCollect\"\x1e\n" +
 	"\x06Credit\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x12R\x05bytes\"G\n" +
@@ -4750,7 +4806,7 @@ func file_mobula_proto_rawDescGZIP() []byte {
 }
 
 var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(TaskKind)(0),            // 1: mobula.v1.TaskKind
@@ -4793,27 +4849,28 @@ var file_mobula_proto_goTypes = []any{
 	(*Abort)(nil),            // 38: mobula.v1.Abort
 	(*Unpin)(nil),            // 39: mobula.v1.Unpin
 	(*MapFile)(nil),          // 40: mobula.v1.MapFile
-	(*Collect)(nil),          // 41: mobula.v1.Collect
-	(*Credit)(nil),           // 42: mobula.v1.Credit
-	(*Exec)(nil),             // 43: mobula.v1.Exec
-	(*CancelTask)(nil),       // 44: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 45: mobula.v1.StopActor
-	(*ActorStopped)(nil),     // 46: mobula.v1.ActorStopped
-	(*Drain)(nil),            // 47: mobula.v1.Drain
-	(*Resume)(nil),           // 48: mobula.v1.Resume
-	(*StreamAck)(nil),        // 49: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 50: mobula.v1.Unneeded
-	(*Times)(nil),            // 51: mobula.v1.Times
-	(*Done)(nil),             // 52: mobula.v1.Done
-	(*StreamItem)(nil),       // 53: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 54: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 55: mobula.v1.Unblocked
-	(*Stats)(nil),            // 56: mobula.v1.Stats
-	(*Request)(nil),          // 57: mobula.v1.Request
-	(*Reply)(nil),            // 58: mobula.v1.Reply
-	(*Resync)(nil),           // 59: mobula.v1.Resync
-	(*Holdings)(nil),         // 60: mobula.v1.Holdings
-	(*Attempt)(nil),          // 61: mobula.v1.Attempt
+	(*UnmapFile)(nil),        // 41: mobula.v1.UnmapFile
+	(*Collect)(nil),          // 42: mobula.v1.Collect
+	(*Credit)(nil),           // 43: mobula.v1.Credit
+	(*Exec)(nil),             // 44: mobula.v1.Exec
+	(*CancelTask)(nil),       // 45: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 46: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 47: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 48: mobula.v1.Drain
+	(*Resume)(nil),           // 49: mobula.v1.Resume
+	(*StreamAck)(nil),        // 50: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 51: mobula.v1.Unneeded
+	(*Times)(nil),            // 52: mobula.v1.Times
+	(*Done)(nil),             // 53: mobula.v1.Done
+	(*StreamItem)(nil),       // 54: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 55: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 56: mobula.v1.Unblocked
+	(*Stats)(nil),            // 57: mobula.v1.Stats
+	(*Request)(nil),          // 58: mobula.v1.Request
+	(*Reply)(nil),            // 59: mobula.v1.Reply
+	(*Resync)(nil),           // 60: mobula.v1.Resync
+	(*Holdings)(nil),         // 61: mobula.v1.Holdings
+	(*Attempt)(nil),          // 62: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
 	19, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
@@ -4834,76 +4891,77 @@ var file_mobula_proto_depIdxs = []int32{
 	38, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
 	39, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
 	40, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	43, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	44, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	45, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	47, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	52, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	53, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	49, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	54, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	55, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	48, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	56, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	57, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	58, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	59, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	60, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	42, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	41, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	44, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	45, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	46, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	48, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	53, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	54, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	50, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	55, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	56, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	49, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	57, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	58, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	59, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	60, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	61, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	43, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	42, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
 	35, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	50, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	46, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	51, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	47, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
 	32, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
 	33, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
-	0,  // 40: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	6,  // 41: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	9,  // 42: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	9,  // 43: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	11, // 44: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	12, // 45: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	6,  // 46: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	1,  // 47: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	13, // 48: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	14, // 49: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	10, // 50: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	8,  // 51: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	7,  // 52: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	15, // 53: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	16, // 54: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	2,  // 55: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	18, // 56: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	20, // 57: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	20, // 58: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	9,  // 59: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	15, // 60: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	6,  // 61: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	6,  // 62: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	3,  // 63: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
-	9,  // 64: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
-	8,  // 65: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	7,  // 66: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	7,  // 67: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	9,  // 68: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	17, // 69: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	9,  // 70: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
-	8,  // 71: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	9,  // 72: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	51, // 73: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	8,  // 74: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	10, // 75: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	9,  // 76: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	4,  // 77: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	4,  // 78: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	26, // 79: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	35, // 80: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	61, // 81: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	39, // 82: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	41, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
+	0,  // 41: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
+	6,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	9,  // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	9,  // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	11, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	12, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	6,  // 47: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	1,  // 48: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	13, // 49: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	14, // 50: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	10, // 51: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	8,  // 52: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	7,  // 53: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	15, // 54: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	16, // 55: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	2,  // 56: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	18, // 57: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	20, // 58: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	20, // 59: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	9,  // 60: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	15, // 61: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	6,  // 62: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	6,  // 63: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	3,  // 64: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	9,  // 65: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	8,  // 66: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	7,  // 67: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	7,  // 68: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	9,  // 69: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	17, // 70: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	9,  // 71: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	8,  // 72: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	9,  // 73: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	52, // 74: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	8,  // 75: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	10, // 76: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	9,  // 77: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	4,  // 78: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	4,  // 79: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	26, // 80: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	35, // 81: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	62, // 82: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	39, // 83: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -4917,7 +4975,7 @@ func file_mobula_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

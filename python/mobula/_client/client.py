@@ -42,6 +42,7 @@ _COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
 _K = m.KIND_OF
 _RESOLVED, _STREAM_ITEM, _CREATED, _REPLY = _K[m.Resolved], _K[m.StreamItem], _K[m.Created], _K[m.Reply]
 _CREDIT, _RESYNC, _COLLECT, _MAP_FILE, _BYE, _NEWS = _K[m.Credit], _K[m.Resync], _K[m.Collect], _K[m.MapFile], _K[m.Bye], _K[m.ActorNews]
+_UNMAP_FILE = _K[m.UnmapFile]
 
 
 class Client:
@@ -235,6 +236,9 @@ class Client:
                 self.reader.later.append(self._collect)
             elif kind == _MAP_FILE:
                 self._map(codec.decode(m.MapFile, b, i, j), fd)
+            elif kind == _UNMAP_FILE:
+                if self.segment is not None:
+                    self.segment.drop(codec.decode(m.UnmapFile, b, i, j).file)
             elif kind == _BYE:
                 bye: m.Bye = codec.decode(m.Bye, b, i, j)
                 why = codec.from_wire(bye.err) if bye.err is not None else OwnerDiedError("the node said goodbye")

@@ -316,6 +316,11 @@ class MapFile:
 
 
 @dataclass(slots=True)
+class UnmapFile:
+    file: int = 0
+
+
+@dataclass(slots=True)
 class Collect:
     pass
 
@@ -468,7 +473,8 @@ Message = Any
 KINDS: dict[int, type[Any]] = dict(enumerate([
     Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created,
     Abort, Unpin, MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume,
-    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews], start=1))
+    Stats, Request, Reply, Resync, Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews,
+    UnmapFile], start=1))
 KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 
 _TYPES: dict[type[Any], str] = {
@@ -507,6 +513,7 @@ _TYPES: dict[type[Any], str] = {
     Abort: "y u",
     Unpin: "y u",
     MapFile: "u u y",
+    UnmapFile: "u",
     Collect: "",
     Credit: "s",
     Exec: "u *ExecTask",
