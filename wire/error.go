@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 	"unicode/utf8"
 	"unsafe"
@@ -124,7 +123,7 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
 		case 5<<3 | wtBytes:
 			x.Stack = c.string()
 		case 7<<3 | wtBytes:
-			x.Data = bytes.Clone(c.bytes())
+			x.Data = append([]byte(nil), c.bytes()...) // nil where it is empty, as the sender leaves it out
 		case 6<<3 | wtBytes:
 			sub := c.bytes()
 			if depth == maxErrDepth || *left == 0 {

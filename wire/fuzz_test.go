@@ -79,6 +79,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzError(f *testing.F) {
 	f.Add(AppendError(nil, &errs.Error{Code: 1, Msg: "a", Stack: "b", Cause: []*errs.Error{{Name: "c"}}}))
 	f.Add([]byte{0x32, 0, 0x32, 2, 0x32, 0})
+	f.Add([]byte{0x3a, 0}) // data that is there and empty
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x, err := ParseError(data)
 		if err != nil {
