@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -16,11 +17,7 @@ import (
 )
 
 var blocks = mobula.Register2("e2e/blocks", func(_ context.Context, mib, fill int) ([]byte, error) {
-	b := make([]byte, mib<<20)
-	for i := range b {
-		b[i] = byte(fill)
-	}
-	return b, nil
+	return bytes.Repeat([]byte{byte(fill)}, mib<<20), nil
 })
 
 var sumBlocks = mobula.Register2("e2e/sum-blocks", func(_ context.Context, a, b []byte) ([]int, error) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"runtime/debug"
@@ -90,19 +91,16 @@ var countBeside = mobula.Register1("e2e/beside", func(_ context.Context, block [
 			break
 		}
 	}
-	sum := 0
-	for _, b := range block {
-		sum += int(b)
-	}
-	return []int{sum}, nil
+	return []int{bytes.Count(block, []byte{1})}, nil
 })
 
 // Where the node has a memory limit, tasks of a graph whose arguments are large run in turn, though there are slots for all.
+// The arguments of two are more than there is: these grow by nothing, which the node learns when it happens to look while one runs.
 func TestTasksWithLargeArgumentsRunInTurn(t *testing.T) {
 	const mib, size = 1 << 20, 24
 	ctx, cancel := limit(t)
 	defer cancel()
-	_, ctx = startNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 512 * mib, MemoryLimit: ownHeap(t) + 4*size*mib, SpillURLs: []string{tempDir(t)}})
+	_, ctx = startNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 512 * mib, MemoryLimit: ownHeap(t) + 2*size*mib, SpillURLs: []string{tempDir(t)}})
 	g := spec.New()
 	var sums []spec.Key
 	for i := range 8 {
