@@ -26,7 +26,7 @@ func (c *Core) pumpAhead() {
 		if o == nil || o.resident || o.restore != nil || o.gone {
 			continue // it was freed, or somebody asked for it
 		}
-		most := c.alloc.Limit()
+		most := c.forObjects()
 		if c.room > 0 {
 			most = min(most, c.room)
 		}

@@ -65,6 +65,7 @@ type Core struct {
 	wake      int64  // earliest time wanted by this step
 	lastNeed  int64  // of a create or restore
 	room      uint64 // bytes that may have memory behind them; 0: Limit
+	index     uint64 // bytes of the index, which count as the store's
 	collected int64
 	spillAt   int64 // not before: clients are collecting
 	coldAt    int64 // no cold memory before: a reservation failed
@@ -188,6 +189,8 @@ func (c *Core) handle(ev Event) {
 		c.fallbackDone(e)
 	case SetRoom:
 		c.room = e.Bytes
+	case IndexTakes:
+		c.index = max(c.index, e.Bytes)
 	case Tick:
 		c.timer = 0
 	case Drained:
@@ -309,7 +312,7 @@ func (c *Core) after(d time.Duration) int64 { return c.now + int64(d) }
 // figures is the end of an error that says why there is no room.
 func (c *Core) figures(need uint64) string {
 	return errs.New(errs.CodeUnknown, "%d bytes asked, limit %d, held %d, pinned %d, being written %d, free %d, in fallback files %d of %d",
-		need, c.alloc.Limit(), c.alloc.Held(), c.pinnedBytes, c.grantBytes, c.alloc.Limit()-c.alloc.Held(), c.fallbackBytes, c.cfg.FallbackBytes).Msg
+		need, c.alloc.Limit(), c.alloc.Held(), c.pinnedBytes, c.grantBytes, c.freeBytes(), c.fallbackBytes, c.cfg.FallbackBytes).Msg
 }
 
 // locs is a helper for one location.

@@ -23,6 +23,8 @@
 // end with an error. So a create that fits the limit is granted in the end, or ends with an
 // error that names what was asked, held, pinned and free.
 //
+// The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (withhold.go).
+//
 // # What blocks
 //
 // Nothing in Core. The Store blocks for a copy of packed values, a punch of at most 32 MiB and

@@ -29,8 +29,12 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 	case ToOwner:
 		s.o.ToOwner(e.Job, e.Msg)
 	case WriteRecord:
+		had := s.o.Memory.Index.Soon()
 		if err := s.unwritten.write(s.o.Memory.Index, e.Slot, &e.Record); err != nil {
 			s.log.Warn("object store index: a record is missing, its object would not survive the node's process", "object", e.Record.ID, "err", err)
+		}
+		if has := s.o.Memory.Index.Soon(); has > had {
+			self.Deliver(IndexTakes{has})
 		}
 	case ClearRecord:
 		if err := s.unwritten.clear(s.o.Memory.Index, e.Slot); err != nil {
@@ -161,8 +165,12 @@ func (s *Store) dropFile(e DropFile) {
 // emptied gives the blocks of a file back to its disk. Who has it mapped reads zeros from then on. A file system that
 // cannot do it keeps them until nobody has the file mapped.
 func emptied(f *os.File) {
-	if st, err := f.Stat(); err == nil && st.Size() > 0 {
-		_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, st.Size())
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return
+	}
+	for err = unix.EINTR; err == unix.EINTR; { // a disk may take long enough for a signal of the runtime to come
+		err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, st.Size())
 	}
 }
 

@@ -13,12 +13,14 @@ const argsDelay = 256
 
 // pump serves what waits, as far as there is room, and makes room for the rest.
 func (c *Core) pump() {
+	c.withhold()
 	c.admitArgs()
 	c.pumpRereads()
 	for c.serve() {
 	}
 	c.trim()
 	c.giveWay()
+	c.withhold()
 	c.warmth()
 	c.pumpAhead()
 }
@@ -134,7 +136,7 @@ func (c *Core) placed(d *demand) {
 
 // potential is what is free or could be made free without anyone letting go of anything.
 func (c *Core) potential() uint64 {
-	return c.alloc.Limit() - c.alloc.Used() + c.cold.bytes + c.second.bytes + c.spillingBytes
+	return c.forObjects() - min(c.forObjects(), c.alloc.Used()) + c.cold.bytes + c.second.bytes + c.spillingBytes
 }
 
 // makeRoom evicts copies until the demand is placed, or else sees to it that enough is being
@@ -151,7 +153,7 @@ func (c *Core) makeRoom(d *demand) (placed, coming bool) {
 			return true, false
 		}
 	}
-	free := c.alloc.Limit() - c.alloc.Held()
+	free := c.freeBytes()
 	missing := uint64(1) // enough is free, in parts too small
 	if need > free {
 		missing = need - free
@@ -172,7 +174,7 @@ func (c *Core) trim() {
 }
 
 // share is so much of the store.
-func (c *Core) share(of float64) uint64 { return uint64(float64(c.alloc.Limit()) * of) }
+func (c *Core) share(of float64) uint64 { return uint64(float64(c.forObjects()) * of) }
 
 func (c *Core) minSpill() uint64 { return min(c.cfg.MinSpillBytes, c.alloc.Limit()/8) }
 

@@ -25,6 +25,7 @@ type Counters struct {
 // Held = Sealed + Granted + Slack + Moving.
 type Stats struct {
 	Limit   uint64
+	Index   uint64 // of Limit, what the index takes
 	Backed  uint64 // with memory behind it
 	Warm    uint64 // of that, free
 	Held    uint64 // allocated, of Limit
@@ -58,7 +59,7 @@ type Stats struct {
 // Stats counts the store's state. It looks at every object.
 func (c *Core) Stats() Stats {
 	s := Stats{
-		Limit: c.alloc.Limit(), Backed: c.alloc.Backed(), Warm: c.alloc.Warm(), Held: c.alloc.Held(), Slack: c.alloc.Held() - c.alloc.Used(),
+		Limit: c.alloc.Limit(), Index: c.alloc.Limit() - c.forObjects(), Backed: c.alloc.Backed(), Warm: c.alloc.Warm(), Held: c.alloc.Held(), Slack: c.alloc.Held() - c.alloc.Used(),
 		Pinned: c.pinnedBytes, Cold: c.cold.bytes, Copies: c.second.bytes, Args: c.argBytes, FallbackBytes: c.fallbackBytes,
 		Grants: len(c.grants), WaitingCreates: len(c.waiting), WaitingArgs: len(c.argWait), SpillsUnderWay: c.spills,
 		RestoresUnderWay: c.restores, Clients: len(c.clients), OldClients: len(c.old), Counters: c.counts,

@@ -179,7 +179,7 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 		}
 	}
 	s.ready = false
-	return timed{s}, append(evs, recoverSpill{core.Live()}), nil
+	return timed{s}, append(evs, IndexTakes{s.o.Memory.Index.Soon()}, recoverSpill{core.Live()}), nil
 }
 
 // recoverSpill is an event that only asks the shell to make spill storage ready.

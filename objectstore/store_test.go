@@ -395,7 +395,7 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, cfg, spillConfig(dir), segment.Config{})
 	u, v := r.join(1), r.join(2)
-	u.put(put(1), pattern(1, 6*mib))
+	u.put(put(1), pattern(1, 5*mib))
 	if _, err := u.get(put(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -449,11 +449,11 @@ func TestAClientsDeathFreesWhatItHeld(t *testing.T) {
 	if _, err := v.get(put(1)); err != nil {
 		t.Fatal(err)
 	}
-	if m := v.create(put(2), 4*mib, ids.TaskID{}); m.Err != nil {
+	if m := v.create(put(2), 3*mib, ids.TaskID{}); m.Err != nil {
 		t.Fatal(m.Err)
 	}
 	r.post(Free{[]ids.ObjectID{put(1)}})
-	if s := r.stats(); s.Pinned != 3*mib || s.Granted != 4*mib {
+	if s := r.stats(); s.Pinned != 3*mib || s.Granted != 3*mib {
 		t.Fatalf("%+v", s)
 	}
 	why, err := r.store.Why(context.Background(), put(1))

@@ -1,6 +1,10 @@
 package objectstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"mobula/objectstore/alloc"
+)
 
 // validate counts everything anew and compares it with what the core keeps as sums.
 func validate(c *Core) error {
@@ -95,6 +99,9 @@ func validate(c *Core) error {
 		if x.got != x.want {
 			return fmt.Errorf("%s: the core says %d, it is %d", x.what, x.got, x.want)
 		}
+	}
+	if owed := c.alloc.Limit() - c.forObjects(); c.alloc.Withheld() != owed && c.reserving == 0 && (c.alloc.Withheld() > owed || c.alloc.Largest() >= alloc.Page) {
+		return fmt.Errorf("the index takes %d bytes of the limit, %d are withheld and %d free", owed, c.alloc.Withheld(), c.alloc.Largest())
 	}
 	if s := c.Stats(); s.Held != s.Sealed+s.Granted+s.Slack+s.Moving || s.Held > s.Limit {
 		return fmt.Errorf("stats do not add up: %+v", s)

@@ -143,6 +143,28 @@ func (m *model) release(keep, most uint64) error {
 	return nil
 }
 
+// withhold takes free pages, of which none is of a block.
+func (m *model) withhold(n uint64) error {
+	free, had := m.a.Limit()-m.a.Held()-m.a.Withheld(), m.a.Withheld()
+	for _, r := range m.a.Withhold(n) {
+		for l := r.Off / Align; l < r.End()/Align; l++ {
+			if m.lines[l] != 0 {
+				return fmt.Errorf("withheld %+v is of block %d", r, m.lines[l])
+			}
+		}
+		for p := r.Off / Page; p < r.End()/Page; p++ {
+			if !m.backed[p] {
+				return fmt.Errorf("page %d is to be punched and not backed", p)
+			}
+			m.backed[p] = false
+		}
+	}
+	if got := m.a.Withheld() - had; got != min(n, free)&^(Page-1) {
+		return fmt.Errorf("withheld %d of %d, with %d free", got, n, free)
+	}
+	return nil
+}
+
 func (m *model) validate() error {
 	var used, backed uint64
 	for _, b := range m.blocks {
@@ -191,6 +213,12 @@ func (m *model) drain() error {
 			return err
 		}
 	}
+	if m.a.Withheld() > 0 { // what is left is no single extent
+		if m.a.Used() != 0 || m.a.Held() != 0 {
+			return fmt.Errorf("all freed: used %d, held %d", m.a.Used(), m.a.Held())
+		}
+		return nil
+	}
 	if m.a.Used() != 0 || m.a.Held() != 0 || m.a.Largest() != m.a.Limit() {
 		return fmt.Errorf("all freed: used %d, held %d, largest extent %d of %d", m.a.Used(), m.a.Held(), m.a.Largest(), m.a.Limit())
 	}
@@ -212,9 +240,12 @@ func (m *model) step(op byte, x, y uint64) error {
 	case 6:
 		err = m.shrink(x, y%(4*Large))
 	case 7:
-		if x%5 == 0 {
+		switch {
+		case x%5 == 0:
 			err = m.rebuild()
-		} else {
+		case x%5 == 1 && y%8 == 0:
+			err = m.withhold(y % (m.a.Limit() / 4))
+		default:
 			err = m.release(x%m.a.Limit(), y%m.a.Limit())
 		}
 	}

@@ -227,5 +227,25 @@ func (x *Index) Close() error {
 	return errors.Join(append(es, x.file.Close())...)
 }
 
+// Bytes is the memory, or the disk space, that the file takes; the page of one that was never written to is not counted.
+func (x *Index) Bytes() uint64 {
+	if len(x.windows) == 0 {
+		return 0
+	}
+	return headerSize + uint64(len(x.windows))*windowSize
+}
+
+// Soon is Bytes, with a window more for those of which less than a quarter is left.
+func (x *Index) Soon() uint64 {
+	n := x.Bytes()
+	if len(x.records) > 0 && len(x.records)*slotsPerWin-len(x.slots) < slotsPerWin/4 {
+		n += windowSize
+	}
+	if len(x.over) > 0 && len(x.pages) < pagesPerWin/4 {
+		n += windowSize
+	}
+	return n
+}
+
 // Windows counts the windows of the file: none has ever been written to a new one.
 func (x *Index) Windows() int { return len(x.windows) }

@@ -1,0 +1,32 @@
+package objectstore
+
+import "mobula/objectstore/alloc"
+
+// IndexTakes says how much memory the index has, with what it will need next. It is in the store's limit: so much of the segment is not used. An
+// index does not shrink.
+type IndexTakes struct{ Bytes uint64 }
+
+func (IndexTakes) storeEvent() {}
+
+// indexMost is which part of the limit the index may take from objects. Beyond it, at a record for every 768 bytes of the limit, a store
+// would have no room to work in.
+const indexMost = 2
+
+// forObjects is the limit without what the index takes of it.
+func (c *Core) forObjects() uint64 {
+	limit := c.alloc.Limit()
+	return limit - min((c.index+alloc.Page-1)&^(alloc.Page-1), limit/indexMost&^(alloc.Page-1))
+}
+
+// freeBytes is what objects could be put into now.
+func (c *Core) freeBytes() uint64 { return c.forObjects() - min(c.forObjects(), c.alloc.Held()) }
+
+// withhold takes from what is free what the index has grown by, before anybody else gets it. A reservation under way might put memory behind
+// what is taken, so it ends first.
+func (c *Core) withhold() {
+	if have := c.alloc.Limit() - c.alloc.Withheld(); c.reserving == 0 && have > c.forObjects() {
+		if rs := c.alloc.Withhold(have - c.forObjects()); len(rs) > 0 {
+			c.emit(Punch{rs})
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package objectstore
+
+import (
+	"testing"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/segment"
+)
+
+// What the index grows by is taken from what is free, or else from whatever is let go of first; objects that lie in memory stay.
+func TestTheIndexIsInTheLimit(t *testing.T) {
+	w := newWorld(t, testConfig(8*mib))
+	w.join(1)
+	for i := range 4 {
+		w.put(1, put(i), 2*mib)
+		w.step(PinForGet{Client: 1, ID: put(i)})
+	}
+	w.step(IndexTakes{mib + 1})
+	if s := w.c.Stats(); s.Held != 8*mib || w.c.alloc.Withheld() != 0 {
+		t.Fatalf("everything is pinned: %+v", s)
+	}
+	w.unpin(1, put(2), 1)
+	w.step(Free{[]ids.ObjectID{put(2)}})
+	if s := w.c.Stats(); s.Held != 6*mib || s.Index != mib+4096 || w.c.alloc.Withheld() != s.Index || s.Backed+s.Index > s.Limit {
+		t.Fatalf("2 MiB are free again: %+v, %d withheld", s, w.c.alloc.Withheld())
+	}
+	w.put(1, put(7), mib-4096) // the rest, to the last page
+	if s := w.c.Stats(); s.Held+s.Index != s.Limit || s.FallbackBytes != 0 || s.Spills != 0 {
+		t.Fatalf("the rest is not used: %+v", s)
+	}
+	w.step(IndexTakes{100 * mib})
+	for i := range 4 {
+		if i != 2 {
+			w.unpin(1, put(i), 1)
+			w.step(Free{[]ids.ObjectID{put(i)}})
+		}
+	}
+	if s := w.c.Stats(); s.Index != 4*mib {
+		t.Fatalf("half of the limit stays for objects: %+v", s)
+	}
+}
+
+// The files of a store, segment and index, take no more than its limit, however many objects there are.
+func TestManyObjectsKeepTheLimit(t *testing.T) {
+	r := newRig(t, testConfig(8*mib), spillConfig(t.TempDir()), segment.Config{})
+	u := r.join(1)
+	for i := range 8000 { // 3 MiB of records
+		u.put(put(i), pattern(i, 2000))
+		if i%100 != 0 {
+			continue
+		}
+		seg, err := r.mem.Segment.Blocks()
+		if s := r.stats(); err != nil || seg+r.mem.Index.Bytes() > s.Limit {
+			t.Fatalf("%d objects: %d bytes of the segment and %d of the index, of %d, %v", i, seg, r.mem.Index.Bytes(), s.Limit, err)
+		}
+	}
+	if n := r.mem.Index.Bytes(); n < 3*mib {
+		t.Fatalf("the index has %d bytes: this shows nothing", n)
+	}
+	for i := 0; i < 8000; i += 500 {
+		if b, err := u.get(put(i)); err != nil || string(b) != string(pattern(i, 2000)) {
+			t.Fatalf("object %d: %v", i, err)
+		}
+		u.unpin(put(i))
+	}
+	r.close(true)
+}
