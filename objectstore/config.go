@@ -40,7 +40,7 @@ type Config struct {
 	// without, after a look at available memory: its writer brings the pages, in parallel, which takes
 	// half the time (segment.Mapping does). 0: never. Default 64 MiB.
 	ColdFrom uint64
-	// WarmBytes of free, backed memory stay after WarmIdle without a create. Default 16 MiB, 10 s.
+	// WarmBytes of free, backed memory stay in any case; beyond them what was in use within WarmIdle does. Default 16 MiB, 10 s.
 	WarmBytes uint64
 	WarmIdle  time.Duration
 	// CollectThreshold is the share of Limit above which clients are asked to collect garbage, which may hold

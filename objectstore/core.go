@@ -61,9 +61,10 @@ type Core struct {
 	freeSlots []uint32
 	nextSlot  uint32
 
-	timer     int64  // armed for, 0: none
-	wake      int64  // earliest time wanted by this step
-	lastNeed  int64  // of a create or restore
+	timer     int64 // armed for, 0: none
+	wake      int64 // earliest time wanted by this step
+	lastNeed  int64 // of a create or restore
+	need      recentNeed
 	room      uint64 // bytes that may have memory behind them; 0: Limit
 	index     uint64 // bytes of the index, which count as the store's
 	collected int64

@@ -23,7 +23,8 @@
 // end with an error. So a create that fits the limit is granted in the end, or ends with an
 // error that names what was asked, held, pinned and free.
 //
-// The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (withhold.go).
+// The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (withhold.go). Of memory that is
+// free, what was in use within WarmIdle stays backed, to be used again without being brought anew; the rest is given back (warmth.go).
 //
 // # What blocks
 //

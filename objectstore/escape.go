@@ -176,40 +176,6 @@ func (c *Core) fallback(d *demand) {
 	c.emit(CreateFallback{Job: c.newJob(d), Size: max(d.need, 1), Last: c.drains(d)})
 }
 
-// step is what is reserved at a time, ahead of what is needed: a part of what the store has, so that a
-// small one does not hold memory that it never uses.
-func (c *Core) step() uint64 {
-	return max(alloc.Page, min(max(c.cfg.ReserveStep/8, c.alloc.Backed()/16), c.cfg.ReserveStep)&^(alloc.Page-1))
-}
-
-// warmth keeps some memory reserved ahead of demand while the store is used, and gives it
-// back when it is not.
-func (c *Core) warmth() {
-	step := c.step()
-	if c.lastNeed == 0 && c.alloc.Backed() > 0 {
-		c.lastNeed = c.now // of an earlier core's
-	}
-	idleAt := c.lastNeed + int64(c.cfg.WarmIdle)
-	switch {
-	case c.now < idleAt:
-		if c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < step/2 {
-			if r, ok := c.alloc.Cold(step); ok {
-				c.reserving++
-				c.emit(Reserve{Job: c.newJob(&reservation{nil, []alloc.Range{r}}), Ranges: []alloc.Range{r}})
-			}
-		}
-		if c.alloc.Warm() > c.cfg.WarmBytes {
-			c.wakeAt(idleAt)
-		}
-	case c.reserving == 0 && c.alloc.Warm() > c.cfg.WarmBytes:
-		// A piece at a time: the store does it between messages.
-		if rs := c.alloc.Release(c.cfg.WarmBytes, punchMost); len(rs) > 0 {
-			c.emit(Punch{rs})
-			c.wakeAt(c.now + 5e6)
-		}
-	}
-}
-
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }
