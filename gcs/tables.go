@@ -15,23 +15,32 @@ import (
 // opTimeout bounds one call to the server. An embedded server answers in some 0.1 ms.
 const opTimeout = 5 * time.Second
 
+// markerTTL is how long a table remembers that a row was removed: watchers that were away for less hear of it. Without an end, each job
+// that ever was would stay in the server's memory and files.
+const markerTTL = 5 * time.Minute
+
 // Tables are the buckets on the server.
 type Tables struct {
 	kv       map[Bucket]jetstream.KeyValue
 	watchers []jetstream.KeyWatcher
 	wg       sync.WaitGroup
+	removed  time.Duration // for which a removed row is remembered
 }
 
 // Open makes or finds the buckets, each kept on disk with so many replicas.
 func Open(ctx context.Context, nc *nats.Conn, replicas int) (*Tables, error) {
+	return open(ctx, nc, replicas, markerTTL)
+}
+
+func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duration) (*Tables, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
-	t := &Tables{kv: make(map[Bucket]jetstream.KeyValue)}
+	t := &Tables{kv: make(map[Bucket]jetstream.KeyValue), removed: removed}
 	for _, b := range Buckets {
 		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1,
+			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1, LimitMarkerTTL: removed,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", b, err)
@@ -94,7 +103,7 @@ func (t *Tables) Do(ctx context.Context, e Effect) Answered {
 	case Write:
 		return t.write(ctx, e)
 	case Delete:
-		var opts []jetstream.KVDeleteOpt
+		opts := []jetstream.KVDeleteOpt{jetstream.PurgeTTL(t.removed)}
 		if e.Revision >= 0 {
 			opts = append(opts, jetstream.LastRevision(uint64(e.Revision)))
 		}

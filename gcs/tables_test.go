@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,6 +89,64 @@ func TestWatchTellsWhatIsThereAndWhatComes(t *testing.T) {
 		}
 	case <-ctx.Done():
 		t.Fatal("a deletion was not told")
+	}
+}
+
+// A table that an earlier build made, whose rows are removed, is empty in the end: what was removed is remembered for a while only.
+func TestRemovedRowsAreForgotten(t *testing.T) {
+	srv, nc, _ := openTest(t, t.TempDir())
+	defer srv.Close()
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteKeyValue(t.Context(), "mobula_"+string(Jobs)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "mobula_" + string(Jobs), Storage: jetstream.FileStorage, History: 1}); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := open(t.Context(), nc, 1, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(i int) JobRecord { return JobRecord{Job: ids.JobID(i)} }
+	const jobs = 50
+	for i := 1; i <= jobs; i++ {
+		if a := tables.Do(t.Context(), Write{ID: uint64(i), Record: job(i), Revision: -1}); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		if a := tables.Do(t.Context(), Delete{ID: uint64(i), Bucket: Jobs, Key: job(i).Key(), Revision: -1}); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	if a := tables.Do(t.Context(), Write{Record: job(jobs), Revision: 0}); a.Err != nil || a.Conflict { // made again meanwhile
+		t.Fatalf("%+v", a)
+	}
+	kv, err := js.Stream(t.Context(), "KV_mobula_"+string(Jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		info, err := kv.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.State.Msgs == 1 {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("removed rows are remembered still")
+		}
+	}
+	if a := tables.Do(t.Context(), Read{Bucket: Jobs, Key: job(jobs).Key()}); a.Err != nil || a.Record == nil {
+		t.Errorf("the row that was made again: %+v", a)
+	}
+	if a := tables.Do(t.Context(), Write{Record: job(1), Revision: 0}); a.Err != nil || a.Conflict {
+		t.Errorf("a row whose removal is forgotten: %+v", a)
 	}
 }
 
