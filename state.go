@@ -30,7 +30,7 @@ type (
 	LogStream = state.LogStream
 	// Explanation says why a task or object is as it is.
 	Explanation = state.Explanation
-	// Query says which rows: filters on the rows' JSON names, a limit (0: 100; at most 10,000), and
+	// Query says which rows, in the order of the list: filters on the rows' JSON names, a limit (0: 100; at most 10,000), and
 	// the cursor of the page before.
 	Query = state.Query
 	// Filter is a condition on one field.
@@ -46,12 +46,12 @@ func (c *Cluster) Status(ctx context.Context) (NodeStatus, error) {
 	return ask[NodeStatus](ctx, c, state.MethodStatus, struct{}{})
 }
 
-// ListTasks lists tasks, of all jobs, that are under way or remembered.
+// ListTasks lists tasks, of all jobs, that are under way or remembered, the one submitted last first.
 func (c *Cluster) ListTasks(ctx context.Context, q Query) (Page[TaskState], error) {
 	return ask[Page[TaskState]](ctx, c, state.MethodTasks, q)
 }
 
-// ListActors lists actors.
+// ListActors lists actors, the one created last first.
 func (c *Cluster) ListActors(ctx context.Context, q Query) (Page[ActorState], error) {
 	return ask[Page[ActorState]](ctx, c, state.MethodActors, q)
 }
@@ -66,12 +66,12 @@ func (c *Cluster) ListWorkers(ctx context.Context, q Query) (Page[WorkerState], 
 	return ask[Page[WorkerState]](ctx, c, state.MethodWorkers, q)
 }
 
-// ListJobs lists the jobs that have not ended: those of drivers, and those that go on without one.
+// ListJobs lists the jobs that have not ended: those of drivers, and those that go on without one; the newest first.
 func (c *Cluster) ListJobs(ctx context.Context, q Query) (Page[JobState], error) {
 	return ask[Page[JobState]](ctx, c, state.MethodJobs, q)
 }
 
-// ListGraphs lists the task graphs that run.
+// ListGraphs lists the task graphs that run, the newest first.
 func (c *Cluster) ListGraphs(ctx context.Context, q Query) (Page[GraphState], error) {
 	return ask[Page[GraphState]](ctx, c, state.MethodGraphs, q)
 }

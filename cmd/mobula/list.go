@@ -44,8 +44,9 @@ func build[T any](q *query) (state.Query, error) {
 func (a *app) list() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, tasks, actors, objects, workers, graphs or components",
-		Long: `List shows rows in pages, ordered by id. It always says how many rows match in all, and
-how to get those that a page leaves out. Filters compare a field, as --json names it.`,
+		Long: `List shows rows in pages: tasks, actors, jobs and graphs newest first, by when they were
+submitted; the others ordered by id. It always says how many rows match in all, and how to
+get those that a page leaves out. Filters compare a field, as --json names it.`,
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
   mobula list workers --json
   mobula list components --filter restarts!=0`,
@@ -57,7 +58,7 @@ how to get those that a page leaves out. Filters compare a field, as --json name
 			"  mobula list jobs\n  mobula list jobs --filter failed!=0", state.MethodJobs, jobTable),
 		lister(a, "tasks", "List the tasks that are remembered: those that have not ended, or whose results are referred to",
 			"  mobula list tasks --filter state=PENDING_NODE_ASSIGNMENT\n  mobula list tasks --filter func=math/add --filter state!=FINISHED", state.MethodTasks, a.taskTable),
-		lister(a, "actors", "List actors", "  mobula list actors --filter state=ALIVE\n  mobula list actors --filter name=hits", state.MethodActors, actorTable),
+		lister(a, "actors", "List actors", "  mobula list actors --filter state=ALIVE\n  mobula list actors --filter name=hits", state.MethodActors, a.actorTable),
 		lister(a, "objects", "List objects that something refers to", "  mobula list objects --filter state=STORED --limit 1000\n  mobula list objects --filter type=put", state.MethodObjects, objectTable),
 		lister(a, "workers", "List worker processes and embedded slots", "  mobula list workers\n  mobula list workers --filter slot=isolated", state.MethodWorkers, workerTable),
 		lister(a, "graphs", "List the task graphs that run", "  mobula list graphs\n  mobula list graphs --filter queued!=0", state.MethodGraphs, a.graphTable),
@@ -105,17 +106,17 @@ func jobTable(w io.Writer, js []state.Job) {
 func (a *app) taskTable(w io.Writer, ts []state.Task) {
 	var data [][]string
 	for _, t := range ts {
-		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
+		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Submitted), a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
 	}
-	rows(w, []string{"TASK", "NAME", "KIND", "STATE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"}, "SINCE ATTEMPT JOB", data)
+	rows(w, []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"}, "AGE SINCE ATTEMPT JOB", data)
 }
 
-func actorTable(w io.Writer, as []state.Actor) {
+func (a *app) actorTable(w io.Writer, as []state.Actor) {
 	var data [][]string
 	for _, x := range as {
-		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
+		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
 	}
-	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "RESTARTS RESETS WAITING RUNNING JOB PID", data)
+	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "AGE RESTARTS RESETS WAITING RUNNING JOB PID", data)
 }
 
 func objectTable(w io.Writer, os []state.Object) {

@@ -153,10 +153,10 @@ var replies = map[string]any{
 		Restarts: map[string]uint64{"owner": 2}, Events: state.Events{Recorded: 1000, Kept: 900, Dropped: 5, Unfiled: 1}, Silent: []string{"owner/2"},
 	},
 	state.MethodTasks: state.Page[state.Task]{Total: 12_345, Truncated: true, Next: taskID, Rows: []state.Task{
-		{ID: taskID, Name: "add", Func: "math/add", Kind: "task", State: "RUNNING", Job: "1", Attempt: 1, Since: at, Worker: "17", Callsite: "main.go:12"},
-		{ID: taskID, Name: "sub", Kind: "actor-call", State: "FAILED", Job: "1", Attempt: 3, Since: at + 99_500_000_000, Reason: "worker process died:\nkilled " + strings.Repeat("x", 200)},
+		{ID: taskID, Name: "add", Func: "math/add", Kind: "task", State: "RUNNING", Job: "1", Attempt: 1, Submitted: at - 5e9, Since: at, Worker: "17", Callsite: "main.go:12"},
+		{ID: taskID, Name: "sub", Kind: "actor-call", State: "FAILED", Job: "1", Attempt: 3, Submitted: at - 60e9, Since: at + 99_500_000_000, Reason: "worker process died:\nkilled " + strings.Repeat("x", 200)},
 	}},
-	state.MethodActors: state.Page[state.Actor]{Total: 1, Rows: []state.Actor{{ID: taskID, Type: "app/counter", Name: "hits", Namespace: "prod", State: "ALIVE", Job: "1", Restarts: 1, Resets: 3, Pending: 2, Running: 1, PID: 77}}},
+	state.MethodActors: state.Page[state.Actor]{Total: 1, Rows: []state.Actor{{ID: taskID, Type: "app/counter", Name: "hits", Namespace: "prod", State: "ALIVE", Job: "1", Created: at, Restarts: 1, Resets: 3, Pending: 2, Running: 1, PID: 77}}},
 	state.MethodObjects: state.Page[state.Object]{Total: 2, Rows: []state.Object{
 		{ID: taskID + ":0", Type: "return", State: "STORED", Where: "memory", Size: 64 << 20, Job: "1", Func: "math/add", Holders: 2, Tasks: 1, Pins: 1, Callsite: "main.go:12"},
 		{ID: taskID + ":p1", Type: "put", State: "INLINE", Where: "message", Size: 5, Job: "1", Holders: 1}}},

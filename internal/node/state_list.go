@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -31,13 +31,12 @@ func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[st
 	}
 	var after *owner.TaskView
 	if q.Cursor != "" {
-		id, err := ids.ParseTask(q.Cursor)
-		if err != nil {
-			return page, errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", q.Cursor)
+		after = new(owner.TaskView)
+		if after.Born, after.ID, err = parsePlace(q.Cursor); err != nil {
+			return page, err
 		}
-		after = &owner.TaskView{ID: id}
 	}
-	pager := state.NewPager(q.Limit, after, func(a, b owner.TaskView) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	pager := state.NewPager(q.Limit, after, func(a, b owner.TaskView) int { return newest(a.Born, b.Born, a.ID, b.ID) })
 	for _, o := range n.jobs.all() {
 		if !jobPasses(q.Filters, o.job) {
 			continue
@@ -63,9 +62,37 @@ func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[st
 		page.Rows[i] = taskRow(&rows[i])
 	}
 	if more {
-		page.Next = page.Rows[len(rows)-1].ID
+		last := &rows[len(rows)-1]
+		page.Next = placeOf(last.Born, last.ID)
 	}
 	return page, nil
+}
+
+// newest is the order of what was submitted: the last first.
+func newest(bornA, bornB int64, a, b ids.TaskID) int {
+	return cmp.Or(cmp.Compare(bornB, bornA), bytes.Compare(a[:], b[:]))
+}
+
+// timeOf is the time of a submission. Of those in the log of an older version only the order is known: 0.
+func timeOf(born int64) int64 {
+	if born < int64(24*time.Hour) {
+		return 0
+	}
+	return born
+}
+
+// placeOf is a place in that order, for a cursor.
+func placeOf(born int64, id ids.TaskID) string { return fmt.Sprintf("%d/%s", born, id) }
+
+func parsePlace(cursor string) (born int64, id ids.TaskID, err error) {
+	var text string
+	if _, err = fmt.Sscanf(cursor, "%d/%s", &born, &text); err == nil {
+		id, err = ids.ParseTask(text)
+	}
+	if err != nil {
+		err = errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", cursor)
+	}
+	return born, id, err
 }
 
 // ended tells whether an owner's job is over: a list goes on without it.
@@ -118,15 +145,15 @@ func taskFilters(filters []state.Filter) (*taskTest, error) {
 
 // keep says which tasks a part of a scan makes views of. Where the state decides alone, tasks behind
 // bound, which cannot come on the page, are only counted.
-func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, task.State) bool {
+func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, int64, task.State) bool {
 	alone := len(t.rest)+len(t.slow) == 0
-	return func(id *ids.TaskID, st task.State) bool {
+	return func(id *ids.TaskID, born int64, st task.State) bool {
 		for _, pass := range t.states {
 			if !pass(st) {
 				return false
 			}
 		}
-		if alone && bound != nil && bytes.Compare(id[:], bound.ID[:]) > 0 {
+		if alone && bound != nil && newest(born, bound.Born, *id, bound.ID) > 0 {
 			*skipped++
 			return false
 		}
@@ -158,7 +185,7 @@ func taskName(o *wire.TaskOptions) string {
 func taskRow(v *owner.TaskView) state.Task {
 	r := state.Task{
 		ID: v.ID.String(), Name: taskName(v.Opts), Func: v.Opts.Func, Kind: events.KindName(v.Kind), State: v.State.String(),
-		Job: v.ID.Job().String(), Attempt: v.Attempt, Since: v.Since,
+		Job: v.ID.Job().String(), Attempt: v.Attempt, Submitted: timeOf(v.Born), Since: v.Since,
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()
@@ -180,7 +207,15 @@ func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[s
 	if q, err = state.Check[state.Actor](q); err != nil {
 		return page, err
 	}
-	pager := state.NewPager(q.Limit, afterActor(q.Cursor), func(a, b owner.ActorView) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	var after *owner.ActorView
+	if q.Cursor != "" {
+		born, id, err := parsePlace(q.Cursor)
+		if err != nil {
+			return page, err
+		}
+		after = &owner.ActorView{Born: born, ID: ids.ActorID(id)}
+	}
+	pager := state.NewPager(q.Limit, after, func(a, b owner.ActorView) int { return newest(a.Born, b.Born, ids.TaskID(a.ID), ids.TaskID(b.ID)) })
 	for _, o := range n.jobs.all() {
 		if !jobPasses(q.Filters, o.job) {
 			continue
@@ -204,26 +239,16 @@ func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[s
 		page.Rows[i] = n.actorRow(&rows[i])
 	}
 	if more {
-		page.Next = page.Rows[len(rows)-1].ID
+		last := &rows[len(rows)-1]
+		page.Next = placeOf(last.Born, ids.TaskID(last.ID))
 	}
 	return page, nil
-}
-
-func afterActor(cursor string) *owner.ActorView {
-	var id ids.ActorID
-	if cursor == "" || len(cursor) != 2*len(id) {
-		return nil
-	}
-	if _, err := hex.Decode(id[:], []byte(cursor)); err != nil {
-		return nil
-	}
-	return &owner.ActorView{ID: id}
 }
 
 func (n *Node) actorRow(v *owner.ActorView) state.Actor {
 	r := state.Actor{
 		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
-		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
+		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Created: timeOf(v.Born), Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()
@@ -289,7 +314,7 @@ func (n *Node) listGraphs(_ context.Context, q state.Query) (page state.Page[sta
 	if q, err = state.Check[state.Graph](q); err != nil {
 		return page, err
 	}
-	return state.Select(q, n.runningGraphs(), func(g *state.Graph) string { return g.ID }), nil
+	return state.SelectLast(q, n.runningGraphs(), func(g *state.Graph) string { return fmt.Sprintf("%020d/%s", g.Started, g.ID) }), nil
 }
 
 // listJobs lists the jobs that have not ended. A job whose owner does not answer is an error: its row would be wrong.
@@ -306,7 +331,7 @@ func (n *Node) listJobs(ctx context.Context, q state.Query) (page state.Page[sta
 	if len(g.out.Silent) > 0 {
 		return page, errs.New(errs.CodeDeadline, "%s: no answer within %v", strings.Join(g.out.Silent, ", "), partTime)
 	}
-	return state.Select(q, g.out.Jobs, func(j *state.Job) string { return fmt.Sprintf("%010s", j.ID) }), nil
+	return state.SelectLast(q, g.out.Jobs, func(j *state.Job) string { return fmt.Sprintf("%010s", j.ID) }), nil
 }
 
 func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {

@@ -10,7 +10,8 @@
 //
 // # Lists
 //
-// A list is answered in pages, ordered by id. A Page says how many rows match in all, whether
+// A list is answered in pages. Tasks, actors, jobs and graphs come newest first, by when they were submitted or created, which does
+// not change from page to page; the others are ordered by id, and Memory by size. A Page says how many rows match in all, whether
 // there are more than it has, and with which cursor they are asked for: nothing is left out
 // silently. The limit is 100 rows unless said, at most 10,000 (Ray's limits).
 //

@@ -3,6 +3,7 @@ package state
 import (
 	"container/heap"
 	"slices"
+	"strings"
 )
 
 // Pager picks a page out of rows that come in any order, and counts them. It keeps at
@@ -76,25 +77,25 @@ func (h *picked[R]) Pop() any {
 // Select makes a page of rows that are all at hand. key is a row's place in the order and
 // its cursor.
 func Select[T any](q Query, rows []T, key func(*T) string) Page[T] {
+	return choose(q, rows, key, strings.Compare)
+}
+
+// SelectLast is Select with the row of the largest key first.
+func SelectLast[T any](q Query, rows []T, key func(*T) string) Page[T] {
+	return choose(q, rows, key, func(a, b string) int { return strings.Compare(b, a) })
+}
+
+func choose[T any](q Query, rows []T, key func(*T) string, order func(a, b string) int) Page[T] {
 	var kept []T
 	for i := range rows {
 		if Pass(&rows[i], q.Filters) {
 			kept = append(kept, rows[i])
 		}
 	}
-	slices.SortFunc(kept, func(a, b T) int {
-		ka, kb := key(&a), key(&b)
-		switch {
-		case ka < kb:
-			return -1
-		case ka > kb:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(kept, func(a, b T) int { return order(key(&a), key(&b)) })
 	p := Page[T]{Total: len(kept), Rows: []T{}}
 	for i := range kept {
-		if q.Cursor != "" && key(&kept[i]) <= q.Cursor {
+		if q.Cursor != "" && order(key(&kept[i]), q.Cursor) <= 0 {
 			continue
 		}
 		if len(p.Rows) == q.Limit {

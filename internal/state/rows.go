@@ -2,19 +2,20 @@ package state
 
 // Task is one task.
 type Task struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"` // its label, or the function's
-	Func     string `json:"func"`
-	Kind     string `json:"kind"` // KindTask, KindCreation or KindCall
-	State    string `json:"state"`
-	Job      string `json:"job"`
-	Attempt  uint32 `json:"attempt"` // 1 is the first; 0: none was started
-	Since    int64  `json:"since"`   // in this state, Unix ns
-	Worker   string `json:"worker,omitempty"`
-	Actor    string `json:"actor,omitempty"`
-	Parent   string `json:"parent,omitempty"`
-	Callsite string `json:"callsite,omitempty"` // of a sample of the tasks
-	Reason   string `json:"reason,omitempty"`   // why it failed, or runs again
+	ID        string `json:"id"`
+	Name      string `json:"name"` // its label, or the function's
+	Func      string `json:"func"`
+	Kind      string `json:"kind"` // KindTask, KindCreation or KindCall
+	State     string `json:"state"`
+	Job       string `json:"job"`
+	Attempt   uint32 `json:"attempt"`   // 1 is the first; 0: none was started
+	Submitted int64  `json:"submitted"` // Unix ns; 0: not known
+	Since     int64  `json:"since"`     // in this state, Unix ns
+	Worker    string `json:"worker,omitempty"`
+	Actor     string `json:"actor,omitempty"`
+	Parent    string `json:"parent,omitempty"`
+	Callsite  string `json:"callsite,omitempty"` // of a sample of the tasks
+	Reason    string `json:"reason,omitempty"`   // why it failed, or runs again
 }
 
 // The kinds of task.
@@ -33,6 +34,7 @@ type Actor struct {
 	State     string `json:"state"`
 	Job       string `json:"job"`
 	Detached  bool   `json:"detached"`
+	Created   int64  `json:"created"`       // when it was asked for, Unix ns; 0: not known
 	Restarts  int    `json:"restarts"`      // that MaxRestarts counts
 	Resets    int    `json:"resets"`        // restarts that it does not count: another actor brought the process down
 	Due       int64  `json:"due,omitempty"` // of one that waits before it restarts: when, Unix ns

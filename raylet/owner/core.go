@@ -19,6 +19,7 @@ type Core struct {
 	actors   map[ids.ActorID]*actorRec
 	promises map[ids.ObjectID]promise
 	streams  int                         // records of streaming tasks
+	born     int64                       // of the task submitted last
 	kids     map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
 
 	clients    map[ids.ClientID]*clientRec

@@ -176,7 +176,7 @@ func TestCallsThatRunAreShownAsRunning(t *testing.T) {
 		var listed, explained []ids.TaskID
 		scan := s.c.ScanTasks(100)
 		defer scan.Stop()
-		scan.NextTasks(func(_ *ids.TaskID, st task.State) bool { return st == task.Running }, func(v TaskView) {
+		scan.NextTasks(func(_ *ids.TaskID, _ int64, st task.State) bool { return st == task.Running }, func(v TaskView) {
 			if v.State == task.Running {
 				listed = append(listed, v.ID)
 			}

@@ -123,6 +123,27 @@ func TestAClientThatDoesNotAnswerIsSentAway(t *testing.T) {
 	}
 }
 
+// When a task was submitted is in the log, and no two were at the same time: lists have the same order after a restart.
+func TestTheTimeOfASubmissionOutlivesTheCore(t *testing.T) {
+	s := newScript(t, Config{})
+	specs := []*wire.TaskSpec{s.spec(simple), s.spec(simple), s.spec(simple)}
+	s.from(driver, &wire.Submit{Spec: specs[0]}, &wire.Submit{Spec: specs[1]}, &wire.Submit{Spec: specs[2]})
+	var born []int64
+	for _, spec := range specs {
+		w, _ := s.c.WhyTask(spec.ID)
+		born = append(born, w.Born)
+	}
+	if born[0] != s.now || born[1] != born[0]+1 || born[2] != born[1]+1 {
+		t.Errorf("born at %v, it is %d", born, s.now)
+	}
+	s.rebuild(1)
+	for i, spec := range specs {
+		if w, ok := s.c.WhyTask(spec.ID); !ok || w.Born != born[i] {
+			t.Errorf("task %d was born at %d, and after the restart at %d", i, born[i], w.Born)
+		}
+	}
+}
+
 // A core that is lost while it waits hands over what it kept back.
 func TestHeldEventsOutliveASecondCrash(t *testing.T) {
 	s := newScript(t, Config{})

@@ -17,6 +17,7 @@ type TaskView struct {
 	Kind    wire.TaskKind
 	State   task.State
 	Attempt uint32 // attempt numbers given out
+	Born    int64  // when it was submitted, Unix ns; no two tasks of a job have the same
 	Since   int64  // of its state, Unix ns
 	Due     int64  // of a task that waits before it runs again: when, Unix ns
 	Lease   ids.LeaseID
@@ -26,7 +27,7 @@ type TaskView struct {
 }
 
 func (t *taskRec) view() TaskView {
-	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Since: t.since, Due: t.due()}
+	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Born: t.born, Since: t.since, Due: t.due()}
 	switch {
 	case t.spec != nil:
 		v.Opts, v.Kind = t.spec.Opts, t.spec.Kind
@@ -93,6 +94,7 @@ type ActorView struct {
 	ID       ids.ActorID
 	Opts     *wire.TaskOptions
 	State    actor.State
+	Born     int64 // when its creation was submitted, Unix ns; 0: it is another job's
 	Foreign  bool  // another job's, to which calls are made from here
 	Restarts int   // that were charged to it
 	Resets   int   // restarts that were not: another actor brought its process down
@@ -110,7 +112,7 @@ func (a *actorRec) view() ActorView {
 		v.Opts = &noOptions
 	}
 	if a.rec != nil {
-		v.Due = a.rec.due()
+		v.Due, v.Born = a.rec.due(), a.rec.born
 	}
 	if a.lease != nil {
 		v.Worker = a.lease.worker.id
@@ -179,11 +181,11 @@ func (s *Scan) Of(c *Core) bool { return s.core == c }
 // NextTasks visits the next tasks, and is false when there were none. Call it where the core is
 // stepped, between two steps. keep, where it is not nil, tells which tasks to visit: views are made of those only,
 // and a million that are not wanted cost 50 ms in all.
-func (s *Scan) NextTasks(keep func(id *ids.TaskID, st task.State) bool, visit func(TaskView)) bool {
+func (s *Scan) NextTasks(keep func(id *ids.TaskID, born int64, st task.State) bool, visit func(TaskView)) bool {
 	ts := s.part(&s.core.tasks, &s.tasks)
 	for _, o := range ts {
 		t := o.rec
-		if keep == nil || keep(&t.ret0.id.Task, t.shown()) {
+		if keep == nil || keep(&t.ret0.id.Task, t.born, t.shown()) {
 			visit(t.view())
 		}
 	}

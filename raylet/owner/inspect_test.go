@@ -85,7 +85,7 @@ func TestAScanKeepsWhatIsWanted(t *testing.T) {
 	s := c.ScanTasks(10)
 	defer s.Stop()
 	var got []ids.TaskID
-	s.NextTasks(func(_ *ids.TaskID, st task.State) bool { return st == task.PendingArgs }, func(v TaskView) { got = append(got, v.ID) })
+	s.NextTasks(func(_ *ids.TaskID, _ int64, st task.State) bool { return st == task.PendingArgs }, func(v TaskView) { got = append(got, v.ID) })
 	if len(got) != 1 || got[0] != waits {
 		t.Errorf("the scan visits %v, want %v", got, waits)
 	}
@@ -150,7 +150,7 @@ func BenchmarkScanPart(b *testing.B) {
 	s := c.ScanTasks(1000)
 	defer func() { s.Stop() }()
 	for b.Loop() {
-		if !s.NextTasks(func(*ids.TaskID, task.State) bool { return false }, func(TaskView) {}) {
+		if !s.NextTasks(func(*ids.TaskID, int64, task.State) bool { return false }, func(TaskView) {}) {
 			s.Stop()
 			s = c.ScanTasks(1000)
 		}

@@ -53,7 +53,7 @@ func (c *Core) nextRecord() uint64 {
 func (c *Core) logSubmit(t *taskRec, parent ids.ActorID) {
 	no := c.optionsNo(t.spec.Opts)
 	at := len(c.logbuf)
-	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, no, parent, t.heir)
+	c.logbuf = record.AppendSubmit(c.logbuf, c.nextRecord(), t.spec, record.Submission{OptsNo: no, Born: t.born, Parent: parent, Heir: t.heir})
 	c.logged(at, &t.cookie)
 }
 

@@ -237,6 +237,7 @@ func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
 func (c *Core) buildTask(ti *taskImage) {
 	name := ids.ObjectID{Task: ti.submit.Spec.ID}
 	_, at := c.tasks.findOrPlace(&name)
+	c.born = max(c.born, ti.submit.Born-1) // which an older version did not write down: then it is in its order
 	t := c.newTask(ti.submit.Spec, at)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt

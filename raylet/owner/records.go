@@ -82,6 +82,7 @@ type taskRec struct {
 	next, prev *taskRec
 	x          *extra // nil: nothing out of the ordinary
 
+	born   int64  // when it was submitted, Unix ns; no two tasks of a job have the same
 	since  int64  // of its state, Unix ns
 	cookie uint64 // log position of its submission
 	doneAt uint64 // log position of its end

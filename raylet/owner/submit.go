@@ -61,7 +61,8 @@ func (c *Core) refuse(spec *wire.TaskSpec) *errs.Error {
 // newTask makes the record of a task and enters it where it belongs.
 func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	t := c.taskRecord()
-	t.spec, t.nret, t.since = spec, spec.Opts.NumReturns, c.now
+	c.born = max(c.born+1, c.now)
+	t.spec, t.nret, t.born, t.since = spec, spec.Opts.NumReturns, c.born, c.now
 	t.ret0.id.Task = spec.ID
 	t.ret0.rec = t
 	if spec.Kind == wire.TaskActorCreate || t.nret > maxReturns {

@@ -139,15 +139,14 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte {
 	return putBool(b, 24, o.Escalate)
 }
 
-// AppendSubmit writes a submission; optsNo is the number of its options in the log, 0: they stand in the record. parent is for
-// an actor that escalates, heir for what belongs to a detached one.
-func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent ids.ActorID, heir bool) []byte {
+// AppendSubmit writes a submission.
+func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, of Submission) []byte {
 	b = begin(b, recSubmit, seq)
 	b = putTask(b, 1, s.ID)
 	b = putTask(b, 2, s.Parent)
 	b = putUint(b, 3, uint64(s.Kind))
-	b = putUint(b, 4, uint64(optsNo))
-	if optsNo == 0 {
+	b = putUint(b, 4, uint64(of.OptsNo))
+	if of.OptsNo == 0 {
 		var at int
 		b, at = open(b, 5)
 		b = EncodeOptions(b, s.Opts)
@@ -172,8 +171,9 @@ func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, optsNo uint32, parent 
 		b = putUint(b, 12, uint64(s.Trace.Flags))
 	}
 	b = putString(b, 13, s.Callsite)
-	b = putTask(b, 15, ids.TaskID(parent))
-	b = putBool(b, 16, heir)
+	b = putTask(b, 15, ids.TaskID(of.Parent))
+	b = putBool(b, 16, of.Heir)
+	b = putInt(b, 17, of.Born)
 	if len(s.Promises) == 0 {
 		return b
 	}

@@ -118,6 +118,8 @@ func parseSubmit(b []byte) (*Submit, error) {
 			r.Parent = ids.ActorID(id)
 		case 16:
 			r.Heir = f.n != 0
+		case 17:
+			r.Born = f.int()
 		}
 		return err
 	})

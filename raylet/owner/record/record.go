@@ -19,8 +19,14 @@ type Options struct {
 
 // Submit is a submitted task. Spec.Opts is nil where OptsNo names them.
 type Submit struct {
-	OptsNo uint32
-	Spec   *wire.TaskSpec
+	Submission
+	Spec *wire.TaskSpec
+}
+
+// Submission is what a submission says beside the spec.
+type Submission struct {
+	OptsNo uint32      // the number of its options in the log; 0: they stand in the record
+	Born   int64       // when it was, Unix ns; 0: an older version wrote the record
 	Parent ids.ActorID // of an actor that escalates: the actor that has created it
 	Heir   bool        // who submitted it belongs to a detached actor
 }

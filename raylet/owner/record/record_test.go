@@ -117,14 +117,15 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 				return // options that say nothing are no record
 			}
 		case 1:
-			r := &Submit{OptsNo: rapid.Uint32().Draw(rt, "no"), Spec: d.spec()}
+			r := &Submit{Spec: d.spec()}
+			r.OptsNo, r.Born = rapid.Uint32().Draw(rt, "no"), rapid.Int64().Draw(rt, "born")
 			if r.OptsNo == 0 {
 				r.Spec.Opts = d.options()
 			}
 			if d.flag() {
 				r.Parent = ids.ActorID(d.task())
 			}
-			b, want = AppendSubmit(nil, seq, r.Spec, r.OptsNo, r.Parent, r.Heir), r
+			b, want = AppendSubmit(nil, seq, r.Spec, r.Submission), r
 		case 2:
 			r := &Done{State: task.Finished, Done: wire.Done{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Items: rapid.Uint32().Draw(rt, "items")}}
 			if d.flag() {
@@ -177,7 +178,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	s := &wire.TaskSpec{ID: ids.RootTask(1, 1), Opts: &wire.TaskOptions{Func: "f", Resources: []wire.Resource{{Name: "CPU", Amount: 500}}},
 		Args: []wire.Arg{{Ref: ids.RootTask(1, 2).Return(3)}, {Value: wire.Value{Meta: []byte{1}, Data: []byte("data")}}}}
-	f.Add(AppendSubmit(nil, 7, s, 0, ids.ActorID{}, true))
+	f.Add(AppendSubmit(nil, 7, s, Submission{Heir: true}))
 	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
@@ -206,7 +207,7 @@ func FuzzParse(f *testing.F) {
 			if r.OptsNo != 0 {
 				r.Spec.Opts = nil // named by number: what stands beside it is not written
 			}
-			again = AppendSubmit(nil, seq, r.Spec, r.OptsNo, r.Parent, r.Heir)
+			again = AppendSubmit(nil, seq, r.Spec, r.Submission)
 		case *Done:
 			again = AppendDone(nil, seq, &r.Done, r.State)
 		case *Object:
