@@ -42,6 +42,8 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodActorGet:   handle((*Node).actorGet),
 	state.MethodLogs:       handle((*Node).workerLogs),
 	state.MethodSecede:     handle((*Node).secede),
+	state.MethodCancel:     handle((*Node).cancelTask),
+	state.MethodKill:       handle((*Node).killActor),
 }
 
 // empty is the body of a request that says nothing.
@@ -182,6 +184,16 @@ func (n *Node) metricsText(context.Context, empty) (state.Text, error) {
 
 // actorGet finds a named actor in the control plane.
 func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorReply, error) {
+	rec, err := n.named(ctx, r)
+	if err != nil {
+		return state.ActorReply{}, err
+	}
+	id, err := parseActor(rec.Actor)
+	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job)}, err
+}
+
+// named gives what the control plane has under an actor's name.
+func (n *Node) named(ctx context.Context, r state.ActorRequest) (rec gcs.ActorRecord, err error) {
 	if r.Namespace == "" {
 		r.Namespace = n.cfg.Namespace
 	}
@@ -191,15 +203,14 @@ func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorR
 	select {
 	case got = <-answer:
 	case <-ctx.Done():
-		return state.ActorReply{}, context.Cause(ctx)
+		return rec, context.Cause(ctx)
 	}
-	rec, ok := firstActor(got.Records)
+	found, ok := firstActor(got.Records)
 	switch {
 	case got.Err != nil && errs.From(got.Err).Code == errs.CodeNotFound, got.Err == nil && !ok:
-		return state.ActorReply{}, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q", r.Name, r.Namespace)
+		return rec, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q", r.Name, r.Namespace)
 	case got.Err != nil:
-		return state.ActorReply{}, got.Err
+		return rec, got.Err
 	}
-	id, err := parseActor(rec.Actor)
-	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job)}, err
+	return found, nil
 }

@@ -23,18 +23,28 @@ const explainDepth = 8 // tasks that wait for each other
 
 // explain says why a task is where it is, or who keeps an object.
 func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
-	if strings.Contains(r.ID, ":") || len(r.ID) == 2*len(ids.TaskID{})+8 {
-		id, err := parseObject(r.ID)
-		if err != nil {
-			return state.Explanation{}, errs.New(errs.CodeInvalid, "%v", err)
-		}
+	id, object, err := parseSubject(r.ID)
+	switch {
+	case err != nil:
+		return state.Explanation{}, err
+	case object:
 		return n.explainObject(ctx, id, explainDepth)
 	}
-	id, err := ids.ParseTask(r.ID)
-	if err != nil {
-		return state.Explanation{}, errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX, or the 40 digits of its hex()", err)
+	return n.explainTask(ctx, id.Task, explainDepth)
+}
+
+// parseSubject reads the id of a task, or of an object.
+func parseSubject(s string) (id ids.ObjectID, object bool, err error) {
+	if strings.Contains(s, ":") || len(s) == 2*len(ids.TaskID{})+8 {
+		if id, err = parseObject(s); err != nil {
+			err = errs.New(errs.CodeInvalid, "%v", err)
+		}
+		return id, true, err
 	}
-	return n.explainTask(ctx, id, explainDepth)
+	if id.Task, err = ids.ParseTask(s); err != nil {
+		err = errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX, or the 40 digits of its hex()", err)
+	}
+	return id, false, err
 }
 
 // parseObject reads an object's id as it is printed, or the 40 digits of Python's ref.hex(): the task, and the index in 8.
@@ -64,12 +74,7 @@ func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex st
 	if err != nil {
 		return ex, err
 	}
-	found, err := inOwner(ctx, o, func(c *owner.Core) *owner.TaskWhy {
-		if w, ok := c.WhyTask(id); ok {
-			return &w
-		}
-		return nil
-	})
+	found, err := n.taskIn(ctx, o, id)
 	switch {
 	case err != nil:
 		return ex, err

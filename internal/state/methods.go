@@ -20,6 +20,8 @@ const (
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
 	MethodLogs       = "logs"            // LogsRequest; Logs
 	MethodSecede     = "task.secede"     // SecedeRequest; nothing
+	MethodCancel     = "task.cancel"     // CancelRequest; Cancelling
+	MethodKill       = "actor.kill"      // KillRequest; Killed
 )
 
 // Pong answers a ping.
@@ -75,6 +77,39 @@ type TimelinePart struct {
 // ExplainRequest names a task or an object.
 type ExplainRequest struct {
 	ID string `json:"id"`
+}
+
+// CancelRequest cancels a task, or the one that makes an object. With Force what runs is not waited for; with Recursive what the task
+// has submitted is cancelled too.
+type CancelRequest struct {
+	ID        string `json:"id"`
+	Force     bool   `json:"force,omitempty"`
+	Recursive bool   `json:"recursive,omitempty"`
+}
+
+// Cancelling answers a CancelRequest. A task that runs and is not forced ends when it notices.
+type Cancelling struct {
+	Task  string `json:"task"`
+	Name  string `json:"name"`
+	Was   string `json:"was"`   // its state at the request
+	State string `json:"state"` // its state now
+	Ended bool   `json:"ended"` // it had ended before: only what it submitted is cancelled, if that was asked
+}
+
+// KillRequest ends an actor at once: its calls fail and its close hook is not called. With Restart it comes back as after a crash.
+type KillRequest struct {
+	Actor     string `json:"actor"`               // its id, or its name
+	Namespace string `json:"namespace,omitempty"` // of the name; empty: the node's
+	Restart   bool   `json:"restart,omitempty"`
+}
+
+// Killed answers a KillRequest.
+type Killed struct {
+	Actor string `json:"actor"`
+	Type  string `json:"type"`
+	Name  string `json:"name,omitempty"`
+	Was   string `json:"was"`   // its state at the request
+	State string `json:"state"` // its state now
 }
 
 // SecedeRequest says that a task goes on beside those that are counted, or, with Back, that it is counted again. The ids have 16 bytes.

@@ -161,6 +161,8 @@ func (c *Core) handle(ev Event) {
 		c.fromSched(ev.Msg)
 	case FromRegistry:
 		c.fromRegistry(ev.Msg)
+	case CancelRequested:
+		c.cancel((*wire.Cancel)(&ev))
 	case ClientJoined:
 		c.clientJoined(ev)
 	case ClientGone:

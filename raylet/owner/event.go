@@ -26,6 +26,9 @@ type FromSched struct{ Msg any }
 // FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested or LocateActor, by value.
 type FromRegistry struct{ Msg any }
 
+// CancelRequested is a cancel that comes from no client of the job, but from whoever runs the node. KillRequested is its like for actors.
+type CancelRequested wire.Cancel
+
 // ClientJoined makes a driver or worker known, before its first message.
 type ClientJoined struct {
 	Client ids.ClientID
@@ -67,14 +70,15 @@ type Stopping struct{}
 // EndJob ends the job as the exit of its last driver does.
 type EndJob struct{ Err *errs.Error }
 
-func (FromClient) ownerEvent()   {}
-func (FromStore) ownerEvent()    {}
-func (FromSched) ownerEvent()    {}
-func (FromRegistry) ownerEvent() {}
-func (ClientJoined) ownerEvent() {}
-func (ClientGone) ownerEvent()   {}
-func (Timer) ownerEvent()        {}
-func (Fetched) ownerEvent()      {}
-func (Restored) ownerEvent()     {}
-func (EndJob) ownerEvent()       {}
-func (Stopping) ownerEvent()     {}
+func (FromClient) ownerEvent()      {}
+func (FromStore) ownerEvent()       {}
+func (FromSched) ownerEvent()       {}
+func (FromRegistry) ownerEvent()    {}
+func (CancelRequested) ownerEvent() {}
+func (ClientJoined) ownerEvent()    {}
+func (ClientGone) ownerEvent()      {}
+func (Timer) ownerEvent()           {}
+func (Fetched) ownerEvent()         {}
+func (Restored) ownerEvent()        {}
+func (EndJob) ownerEvent()          {}
+func (Stopping) ownerEvent()        {}

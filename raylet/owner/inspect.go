@@ -120,6 +120,16 @@ func (a *actorRec) view() ActorView {
 	return v
 }
 
+// Actor gives one actor of this job, or that of the name it found taken.
+func (c *Core) Actor(id ids.ActorID) (ActorView, bool) {
+	a := c.actors[id]
+	if a == nil {
+		return ActorView{}, false
+	}
+	v := a.real().view()
+	return v, !v.Foreign
+}
+
 // Actors gives every actor, in no order.
 func (c *Core) Actors(yield func(ActorView) bool) {
 	for _, a := range c.actors {

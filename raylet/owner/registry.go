@@ -49,7 +49,7 @@ type CallsLost struct {
 
 // Messages from the registry.
 
-// KillRequested is another job's KillActor.
+// KillRequested is a KillActor of another job, or of whoever runs the node.
 type KillRequested KillActor
 
 // NameClaimed answers ClaimName: the name is this actor's where Err is nil and Existing is
