@@ -54,7 +54,9 @@ func (a *app) root() *cobra.Command {
 		Example: `  mobula start --detach                # a node in the background
   mobula status                        # the node at a glance
   mobula list tasks --filter state=RUNNING
+  mobula list tasks --watch            # the newest, again and again
   mobula explain 0000000107e4...       # why a task waits, or who holds an object
+  mobula cancel 0000000107e4...        # and mobula kill ACTOR
   mobula stop`,
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -66,7 +68,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return errs.New(errs.CodeInvalid, "%v; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(a.start(), a.stop(), a.status(), a.list(), a.memory(), a.explain(), a.logs(), a.timeline(), a.config(), a.version())
+	root.AddCommand(a.start(), a.stop(), a.status(), a.list(), a.memory(), a.explain(), a.cancel(), a.kill(), a.logs(), a.timeline(), a.config(), a.version())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}
@@ -130,7 +132,11 @@ func (a *app) print(v any, text func(io.Writer)) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(v)
 	}
-	text(a.out)
+	if s, ok := screenOf(a.out); ok {
+		text(s)
+	} else {
+		text(a.out)
+	}
 	return nil
 }
 

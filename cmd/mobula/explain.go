@@ -11,21 +11,22 @@ import (
 )
 
 func (a *app) explain() *cobra.Command {
-	return &cobra.Command{
+	v := new(view)
+	c := &cobra.Command{
 		Use: "explain TASK|OBJECT", Short: "Say why a task waits, or who holds an object", Args: cobra.ExactArgs(1),
 		Long: `Explain says why a task is where it is: which argument it waits for and what makes that, which
 resource is missing and how many are before it in the queue; or of an object who holds it,
 where its bytes lie, and what makes it. A task is 32 hexadecimal digits, an object TASK:INDEX, as lists show them.`,
 		Example: `  mobula explain 0000000107e4d77f385327457f149543
-  mobula explain 0000000107e4d77f385327457f149543:0`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			ex, err := request[state.Explanation](a, state.MethodExplain, state.ExplainRequest{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.print(ex, func(w io.Writer) { explanationText(w, &ex, 0) })
+  mobula explain 0000000107e4d77f385327457f149543:0 --watch`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return show(a, v, c, func() (state.Explanation, error) {
+				return request[state.Explanation](a, state.MethodExplain, state.ExplainRequest{ID: args[0]})
+			}, func(w io.Writer, ex *state.Explanation) { explanationText(w, ex, 0) })
 		},
 	}
+	v.flag(c)
+	return c
 }
 
 // explanationText prints an explanation, and what it waits for below it.

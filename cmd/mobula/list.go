@@ -48,6 +48,7 @@ func (a *app) list() *cobra.Command {
 submitted; the others ordered by id. It always says how many rows match in all, and how to
 get those that a page leaves out. Filters compare a field, as --json names it.`,
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
+  mobula list tasks --watch 5s
   mobula list workers --json
   mobula list components --filter restarts!=0`,
 		Args: cobra.NoArgs,
@@ -69,20 +70,16 @@ get those that a page leaves out. Filters compare a field, as --json names it.`,
 
 // lister makes the command of one kind of row.
 func lister[T any](a *app, kind, short, example, method string, table func(io.Writer, []T)) *cobra.Command {
-	q := new(query)
+	q, v := new(query), new(view)
 	c := &cobra.Command{
 		Use: kind, Short: short, Args: cobra.NoArgs, Example: example,
 		Long: short + ".\n\nFields to filter by: " + strings.Join(state.Fields[T](), ", ") + ".",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			in, err := build[T](q)
 			if err != nil {
 				return err
 			}
-			p, err := request[state.Page[T]](a, method, in)
-			if err != nil {
-				return err
-			}
-			return a.print(p, func(w io.Writer) {
+			return show(a, v, c, func() (state.Page[T], error) { return request[state.Page[T]](a, method, in) }, func(w io.Writer, p *state.Page[T]) {
 				if len(p.Rows) > 0 {
 					table(w, p.Rows)
 				}
@@ -91,6 +88,7 @@ func lister[T any](a *app, kind, short, example, method string, table func(io.Wr
 		},
 	}
 	q.flags(c)
+	v.flag(c)
 	return c
 }
 
@@ -100,7 +98,11 @@ func jobTable(w io.Writer, js []state.Job) {
 		data = append(data, []string{j.ID, dash(j.PID), j.Namespace, strconv.FormatUint(j.Submitted, 10), strconv.FormatUint(j.Finished, 10), strconv.FormatUint(j.Failed, 10),
 			strconv.FormatUint(j.Retried, 10), strconv.Itoa(j.Objects), counts(j.Tasks)})
 	}
-	rows(w, []string{"JOB", "DRIVER", "NAMESPACE", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS", "REMEMBERED"}, "DRIVER SUBMITTED FINISHED FAILED RETRIED OBJECTS", data)
+	rows(w, columns{
+		head:  []string{"JOB", "DRIVER", "NAMESPACE", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS", "REMEMBERED"},
+		right: []string{"DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS"},
+		less:  []string{"RETRIED", "NAMESPACE", "OBJECTS", "SUBMITTED", "FINISHED", "DRIVER"},
+	}, data)
 }
 
 func (a *app) taskTable(w io.Writer, ts []state.Task) {
@@ -108,7 +110,11 @@ func (a *app) taskTable(w io.Writer, ts []state.Task) {
 	for _, t := range ts {
 		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Submitted), a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
 	}
-	rows(w, []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"}, "AGE SINCE ATTEMPT JOB", data)
+	rows(w, columns{
+		head:  []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"},
+		right: []string{"AGE", "SINCE", "ATTEMPT", "JOB"},
+		less:  []string{"CALLED", "WORKER", "ATTEMPT", "JOB", "KIND", "AGE", "REASON", "NAME", "SINCE"},
+	}, data)
 }
 
 func (a *app) actorTable(w io.Writer, as []state.Actor) {
@@ -116,7 +122,11 @@ func (a *app) actorTable(w io.Writer, as []state.Actor) {
 	for _, x := range as {
 		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
 	}
-	rows(w, []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"}, "AGE RESTARTS RESETS WAITING RUNNING JOB PID", data)
+	rows(w, columns{
+		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"},
+		right: []string{"AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID"},
+		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
+	}, data)
 }
 
 func objectTable(w io.Writer, os []state.Object) {
@@ -124,7 +134,11 @@ func objectTable(w io.Writer, os []state.Object) {
 	for _, o := range os {
 		data = append(data, []string{o.ID, o.Type, o.State, o.Where, size(o.Size), strconv.Itoa(o.Holders), strconv.Itoa(o.Tasks), strconv.Itoa(o.Within), strconv.Itoa(o.Pins), o.Job, o.Func, o.Callsite, o.Error})
 	}
-	rows(w, []string{"OBJECT", "TYPE", "STATE", "WHERE", "SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB", "FUNC", "CALLED", "ERROR"}, "SIZE HOLDERS TASKS WITHIN PINS JOB", data)
+	rows(w, columns{
+		head:  []string{"OBJECT", "TYPE", "STATE", "WHERE", "SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB", "FUNC", "CALLED", "ERROR"},
+		right: []string{"SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB"},
+		less:  []string{"PINS", "WITHIN", "TASKS", "JOB", "CALLED", "HOLDERS", "FUNC", "WHERE", "TYPE", "ERROR", "STATE"},
+	}, data)
 }
 
 func workerTable(w io.Writer, ws []state.Worker) {
@@ -132,7 +146,11 @@ func workerTable(w io.Writer, ws []state.Worker) {
 	for _, x := range ws {
 		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Language, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
 	}
-	rows(w, []string{"WORKER", "PID", "JOB", "LANGUAGE", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"}, "PID JOB LEASES RUNNING HEAP RSS", data)
+	rows(w, columns{
+		head:  []string{"WORKER", "PID", "JOB", "LANGUAGE", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"},
+		right: []string{"PID", "JOB", "LEASES", "RUNNING", "HEAP", "RSS"},
+		less:  []string{"LEASES", "HEAP", "FUNC", "LANGUAGE", "JOB", "RSS", "RUNNING", "SLOT"},
+	}, data)
 }
 
 func (a *app) graphTable(w io.Writer, gs []state.Graph) {
@@ -141,7 +159,11 @@ func (a *app) graphTable(w io.Writer, gs []state.Graph) {
 		data = append(data, []string{g.ID, g.Name, g.Job, strconv.Itoa(g.Tasks), strconv.Itoa(g.Waiting), strconv.Itoa(g.Queued), strconv.Itoa(g.Processing), strconv.Itoa(g.InLine),
 			strconv.Itoa(g.Done), strconv.Itoa(g.Failed), size(g.Bytes), size(g.Peak), a.since(g.Started)})
 	}
-	rows(w, []string{"GRAPH", "NAME", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"}, "JOB TASKS WAITING QUEUED PROCESSING LINE DONE FAILED BYTES PEAK AGE", data)
+	rows(w, columns{
+		head:  []string{"GRAPH", "NAME", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
+		right: []string{"JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
+		less:  []string{"LINE", "PEAK", "JOB", "NAME", "AGE", "BYTES", "QUEUED", "WAITING", "PROCESSING", "TASKS", "FAILED"},
+	}, data)
 }
 
 func componentTable(w io.Writer, cs []state.Component) {
@@ -149,5 +171,9 @@ func componentTable(w io.Writer, cs []state.Component) {
 	for _, c := range cs {
 		data = append(data, []string{c.Path, c.Kind, strconv.Itoa(c.Restarts), strconv.Itoa(c.Escalations), strconv.Itoa(c.Poisoned), strconv.Itoa(c.Depth), dash(c.Bound), strconv.FormatUint(c.Handled, 10), c.Error})
 	}
-	rows(w, []string{"COMPONENT", "KIND", "RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED", "LAST PANIC"}, "RESTARTS ESCALATED POISONED WAITING BOUND HANDLED", data)
+	rows(w, columns{
+		head:  []string{"COMPONENT", "KIND", "RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED", "LAST PANIC"},
+		right: []string{"RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED"},
+		less:  []string{"BOUND", "ESCALATED", "HANDLED", "POISONED", "KIND", "WAITING", "LAST PANIC"},
+	}, data)
 }

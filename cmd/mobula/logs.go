@@ -52,7 +52,11 @@ func (a *app) logTable(w io.Writer, streams []state.LogStream) {
 	for _, s := range streams {
 		data = append(data, []string{s.Worker, s.Stream, size(uint64(s.Size)), a.since(s.Changed), s.Path})
 	}
-	rows(w, []string{"WORKER", "STREAM", "SIZE", "CHANGED", "FILE"}, "SIZE CHANGED", data)
+	rows(w, columns{
+		head:  []string{"WORKER", "STREAM", "SIZE", "CHANGED", "FILE"},
+		right: []string{"SIZE", "CHANGED"},
+		less:  []string{"CHANGED", "SIZE"},
+	}, data)
 }
 
 // logText prints what was written as it was, but for what would move a terminal's cursor.

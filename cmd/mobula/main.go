@@ -31,7 +31,7 @@ func main() {
 func run(ctx context.Context, args, environ []string, out, errOut io.Writer) int {
 	a := &app{ctx: ctx, out: out, errOut: errOut, environ: environ}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(joinWatch(args))
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)

@@ -105,7 +105,7 @@ func command(t *testing.T, environ []string, args ...string) (code int, out, err
 	defer cancel()
 	a := &app{ctx: ctx, out: &o, errOut: &e, environ: environ, now: func() int64 { return time.Unix(1_700_000_100, 0).UnixNano() }}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(joinWatch(args))
 	root.SetOut(&o)
 	root.SetErr(&e)
 	if err := root.ExecuteContext(ctx); err != nil {

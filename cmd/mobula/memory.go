@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) memory() *cobra.Command {
-	q := new(query)
+	q, v := new(query), new(view)
 	c := &cobra.Command{
 		Use: "memory", Short: "Show who holds what memory", Args: cobra.NoArgs,
 		Long: `Memory shows how full the object store is and lists references by size, the largest first:
@@ -18,19 +18,16 @@ what they came from and where, who holds them, and where their bytes lie.`,
 		Example: `  mobula memory
   mobula memory --filter type=put --limit 20
   mobula memory --json | jq .objects.rows[0]`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			in, err := build[state.Object](q)
 			if err != nil {
 				return err
 			}
-			m, err := request[state.Memory](a, state.MethodMemory, in)
-			if err != nil {
-				return err
-			}
-			return a.print(m, func(w io.Writer) { memoryText(w, &m) })
+			return show(a, v, c, func() (state.Memory, error) { return request[state.Memory](a, state.MethodMemory, in) }, memoryText)
 		},
 	}
 	q.flags(c)
+	v.flag(c)
 	return c
 }
 

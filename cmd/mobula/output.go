@@ -14,8 +14,18 @@ import (
 )
 
 // rows prints a table: a head and columns, no lines, so that it can be read by awk too.
-// Columns in right hold numbers.
-func rows(w io.Writer, head []string, right string, data [][]string) {
+// On a terminal it is as wide as that: texts are cut, and where that is not enough columns are left out. The first column is what is
+// copied from a table, and whole.
+func rows(w io.Writer, c columns, data [][]string) {
+	cells := make([][]string, len(data))
+	for i, d := range data {
+		cells[i] = clean(d)
+	}
+	head := c.head
+	var out []string
+	if s, ok := w.(screen); ok {
+		head, cells, out = c.narrowed(s.width, cells)
+	}
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	style := table.StyleDefault
@@ -25,45 +35,88 @@ func rows(w io.Writer, head []string, right string, data [][]string) {
 	t.SetStyle(style)
 	var cfg []table.ColumnConfig
 	for i, h := range head {
-		c := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
-		if slices.Contains(strings.Fields(right), h) {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+		cc := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
+		if slices.Contains(c.right, h) {
+			cc.Align, cc.AlignHeader = text.AlignRight, text.AlignRight
 		}
-		cfg = append(cfg, c)
+		cfg = append(cfg, cc)
 	}
 	t.SetColumnConfigs(cfg)
 	t.AppendHeader(row(head))
-	for _, d := range data {
+	for _, d := range cells {
 		t.AppendRow(row(d))
 	}
 	t.SuppressTrailingSpaces()
 	t.Render()
+	if len(out) > 0 {
+		fmt.Fprintf(w, "no room here for %s; a wider terminal, a pipe and --json have them\n", strings.Join(out, ", "))
+	}
+}
+
+// columns are those of a table.
+type columns struct {
+	head  []string
+	right []string // hold numbers, and are whole
+	less  []string // are left out first where there is no room
+}
+
+// narrowed makes a table fit a line, and names the columns that it leaves out for that.
+func (c columns) narrowed(width int, cells [][]string) (head []string, kept [][]string, out []string) {
+	natural := make([]int, len(c.head))
+	var less []string // first those that say nothing
+	for i, h := range c.head {
+		natural[i] = text.StringWidth(h)
+		empty := i > 0
+		for _, row := range cells {
+			natural[i] = max(natural[i], text.StringWidth(row[i]))
+			empty = empty && row[i] == "-"
+		}
+		if empty {
+			less = append(less, h)
+		}
+	}
+	at := fit(width, c.head, natural, append(slices.Clone(c.right), c.head[0]), append(less, c.less...))
+	kept = make([][]string, len(cells))
+	for i, h := range c.head {
+		if at[i] == 0 {
+			out = append(out, h)
+			continue
+		}
+		head = append(head, h)
+		for r, row := range cells {
+			kept[r] = append(kept[r], text.Snip(row[i], at[i], "…"))
+		}
+	}
+	return head, kept, out
+}
+
+// clean makes texts of programs cells.
+func clean(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, c := range texts {
+		if out[i] = oneLine(c); c == "" {
+			out[i] = "-" // an empty cell would shift the columns of awk
+		}
+	}
+	return out
 }
 
 func row(cells []string) table.Row {
 	out := make(table.Row, len(cells))
 	for i, c := range cells {
-		if c == "" {
-			c = "-" // an empty cell would shift the columns of awk
-		}
-		out[i] = oneLine(c)
+		out[i] = c
 	}
 	return out
 }
 
 // oneLine keeps what a program said from breaking the table, or the terminal.
 func oneLine(s string) string {
-	const most = 120
-	s = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, s)
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 func size(n uint64) string { return humanize.IBytes(n) }
@@ -77,6 +130,8 @@ func span(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 	}
 	return d.Round(time.Second).String()
 }

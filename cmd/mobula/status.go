@@ -15,20 +15,20 @@ import (
 )
 
 func (a *app) status() *cobra.Command {
-	return &cobra.Command{
+	v := new(view)
+	c := &cobra.Command{
 		Use: "status", Short: "Show a node at a glance", Args: cobra.NoArgs,
 		Long: `Status shows what a node has, what it runs, how full its object store is, and what had to
 be restarted. A part that does not answer within a second is named instead of shown.`,
 		Example: `  mobula status
+  mobula status --watch 5s
   mobula status --json | jq .store.held`,
-		RunE: func(*cobra.Command, []string) error {
-			s, err := request[state.Status](a, state.MethodStatus, struct{}{})
-			if err != nil {
-				return err
-			}
-			return a.print(s, func(w io.Writer) { statusText(w, &s) })
+		RunE: func(c *cobra.Command, _ []string) error {
+			return show(a, v, c, func() (state.Status, error) { return request[state.Status](a, state.MethodStatus, struct{}{}) }, statusText)
 		},
 	}
+	v.flag(c)
+	return c
 }
 
 func statusText(w io.Writer, s *state.Status) {
@@ -78,7 +78,11 @@ func statusText(w io.Writer, s *state.Status) {
 		for _, j := range s.Jobs {
 			data = append(data, []string{j.ID, dash(j.PID), strconv.FormatUint(j.Submitted, 10), strconv.FormatUint(j.Finished, 10), strconv.FormatUint(j.Failed, 10), strconv.FormatUint(j.Retried, 10), counts(j.Tasks)})
 		}
-		rows(w, []string{"JOB", "DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "REMEMBERED"}, "DRIVER SUBMITTED FINISHED FAILED RETRIED", data)
+		rows(w, columns{
+			head:  []string{"JOB", "DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "REMEMBERED"},
+			right: []string{"DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED"},
+			less:  []string{"RETRIED", "SUBMITTED", "FINISHED", "DRIVER"},
+		}, data)
 	}
 	if len(s.Graphs) > 0 {
 		fmt.Fprintln(w)
@@ -86,7 +90,11 @@ func statusText(w io.Writer, s *state.Status) {
 		for _, g := range s.Graphs {
 			data = append(data, []string{g.Name, g.Job, strconv.Itoa(g.Tasks), strconv.Itoa(g.Waiting), strconv.Itoa(g.Queued), strconv.Itoa(g.Processing), strconv.Itoa(g.Done), strconv.Itoa(g.Failed), size(g.Bytes)})
 		}
-		rows(w, []string{"GRAPH", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "DONE", "FAILED", "BYTES"}, "JOB TASKS WAITING QUEUED PROCESSING DONE FAILED BYTES", data)
+		rows(w, columns{
+			head:  []string{"GRAPH", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "DONE", "FAILED", "BYTES"},
+			right: []string{"JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "DONE", "FAILED", "BYTES"},
+			less:  []string{"JOB", "BYTES", "QUEUED", "WAITING", "PROCESSING"},
+		}, data)
 	}
 }
 
