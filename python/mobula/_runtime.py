@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import threading
 from typing import Any, Callable, Optional
 
 from ._client import Client, TaskContext
@@ -17,6 +18,7 @@ class _State:
     node: Any = None  # the node's process, if this one started it
     worker: Any = None  # the executor, in a worker
     begin: Optional[Callable[[], None]] = None  # init, for the first call without one
+    exiting = False  # the interpreter ends
 
 
 state = _State()
@@ -29,6 +31,10 @@ def client() -> Client:
     """The connection; a driver without one gets one."""
     c = state.client
     if c is None:
+        if state.exiting:
+            if threading.current_thread().daemon:
+                raise SystemExit
+            raise ShutdownError("the interpreter ends, and the connection to the node with it")
         if state.begin is None:
             raise ShutdownError("there is no connection to a node: call mobula.init()")
         state.begin()

@@ -64,7 +64,7 @@ def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, A
          encode: Encoder = _value.encode) -> tuple[bytes, list[Handle]]:
     """The arguments of a call, which may go out now, and what is to be let go once it has."""
     if c.dead is not None:
-        raise c.dead.again()
+        raise c.over()
     packed, cost, large = encode_args(c, tc, args, kwargs, encode)
     if c.credit.left is not None:
         c.credit.admit(cost, tc)

@@ -149,7 +149,16 @@ def leave(c: Client) -> None:
             shutdown()
 
 
-atexit.register(shutdown)
+def _exit() -> None:
+    """The interpreter ends: all that is left are daemon threads, which are to begin nothing and to say nothing."""
+    _state.exiting = True
+    c = _state.client
+    if c is not None:
+        c.exiting = True
+    shutdown()
+
+
+atexit.register(_exit)
 
 
 def is_initialized() -> bool:

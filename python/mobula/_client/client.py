@@ -65,6 +65,7 @@ class Client:
         self.fallback = self.root
         self.dead: Optional[MobulaError] = None
         self.closing = False
+        self.exiting = False  # the interpreter ends
         self._collected = 0.0
         self._early = early
         # What an executor adds.
@@ -335,7 +336,14 @@ class Client:
 
     def check(self) -> None:
         if self.dead is not None:
-            raise self.dead.again()
+            raise self.over()
+
+    def over(self) -> BaseException:
+        """What a call raises whose connection is over. A daemon thread that is still at it when the interpreter ends ends then, without a
+        word, as threads do that wait for something else: nobody is there to be told."""
+        assert self.dead is not None
+        t = threading.current_thread()
+        return SystemExit() if self.exiting and t.daemon and not self.reader.keeps(t) else self.dead.again()
 
     def forked(self) -> None:
         """In a child process: the connection stays the parent's, and with it what references name."""

@@ -51,6 +51,9 @@ class Reader:
     def start(self) -> None:
         self._keeper.start()
 
+    def keeps(self, t: threading.Thread) -> bool:
+        return t is self._keeper
+
     # ---- waiting
 
     def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"], work: Optional[Spin] = None) -> bool:
@@ -66,7 +69,7 @@ class Reader:
                 if shield.late:
                     shield.rouse()
                 if c.dead is not None:
-                    raise c.dead.again()
+                    raise c.over()
                 if tc is not None:
                     tc.check()
                 left = None if until is None else until - time.monotonic()
