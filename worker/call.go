@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"runtime/debug"
 	"sync/atomic"
 
 	"mobula/internal/client"
@@ -105,6 +106,8 @@ func (r *runner) execute() {
 		d.Err = r.crashed(recover())
 		r.finish(d, nil)
 	}()
+	// A write to what is read-only fails this task, and not the process.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	keep = r.invoke(rep)
 	normal = true
 	r.finish(d, keep)

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 
 	"mobula/internal/errs"
@@ -44,7 +43,7 @@ func panicked(name, task string, p any) *errs.Error {
 	if p == nil {
 		inner.Msg = "the function called runtime.Goexit instead of returning"
 	} else {
-		inner.Msg = fmt.Sprint(p)
+		inner.Msg = faulted(p)
 		out.Stack = string(debug.Stack()) // of the outermost error: that is what errors.As finds
 		if err, ok := p.(error); ok {
 			inner.Cause = []*errs.Error{errs.From(err)}

@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// fault is the runtime's error of an access to memory that is not to be had so.
+type fault interface {
+	runtime.Error
+	Addr() uintptr
+}
+
+// faulted is what a function panicked with. An access to memory it says in the user's words: what values are given to a task, and views
+// of them, lie in memory that is mapped read-only.
+func faulted(p any) string {
+	f, ok := p.(fault)
+	if !ok {
+		return fmt.Sprint(p)
+	}
+	switch perms := permissions(f.Addr()); {
+	case perms == "":
+		return fmt.Sprintf("it used memory at %#x that is not there: is it a value's that was read after its view was closed, or after its task? (%v)", f.Addr(), p)
+	case strings.HasPrefix(perms, "r-"):
+		return fmt.Sprintf("it wrote to a value that is read-only, at %#x: arguments and views are shared with others; change a copy (slices.Clone) (%v)", f.Addr(), p)
+	}
+	return fmt.Sprintf("fault at %#x: %v", f.Addr(), p)
+}
+
+// permissions are those of the mapping that an address lies in, as "r--s"; empty: in none.
+func permissions(addr uintptr) string {
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var from, to uintptr
+		var perms string
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &perms); err == nil && from <= addr && addr < to {
+			return perms
+		}
+	}
+	return ""
+}
