@@ -39,7 +39,7 @@ var (
 	ErrDeadline             = errs.ErrDeadline             // the task ran past its deadline; is also context.DeadlineExceeded
 	ErrUnschedulable        = errs.ErrUnschedulable        // no node has the resources asked
 	ErrPendingCallsLimit    = errs.ErrPendingCallsLimit    // the actor's MaxPendingCalls is reached
-	ErrRuntimeSetup         = errs.ErrRuntimeSetup         // a worker could not be started
+	ErrRuntimeSetup         = errs.ErrRuntimeSetup         // a worker or a node could not be started
 	ErrUnknownFunction      = errs.ErrUnknownFunction      // the worker's binary has no such function
 	ErrRegistryMismatch     = errs.ErrRegistryMismatch     // the binaries of driver and worker differ
 	ErrNotEncodable         = errs.ErrNotEncodable         // the message names the type and the part at fault

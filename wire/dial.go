@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -70,17 +73,53 @@ func dialError(ctx context.Context, path string, err error) error {
 	case errors.Is(err, errs.ErrInvalid):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-		return errs.New(errs.CodeNoNode, "there is no socket %s: start a node with mobula start, or give the address of one that runs, "+
-			"its socket or its directory (--address, MOBULA_ADDRESS, MOBULA_DIR)", path)
+		return noSocket(path)
 	case errors.Is(err, unix.ECONNREFUSED):
 		if fi, serr := os.Stat(path); serr == nil && fi.Mode().Type() != fs.ModeSocket {
 			return errs.New(errs.CodeInvalid, "%s is no socket (%v): an address is a node's socket or its directory (--address, MOBULA_ADDRESS)", path, fi.Mode())
 		}
 		return errs.New(errs.CodeNoNode, "the node that made %s is gone: start one with mobula start", path)
 	case errors.Is(err, fs.ErrPermission):
+		if of, uid := stranger(path); of != "" {
+			return errs.New(errs.CodePermission, "%s is user %d's, this process is user %d's: a node serves its own user alone (%v)", of, uid, os.Geteuid(), err)
+		}
 		return errs.New(errs.CodePermission, "socket %s: %v", path, err)
 	}
 	return errs.New(errs.CodeDisconnected, "socket %s: %v", path, err)
+}
+
+// noSocket says what there is instead of a socket.
+func noSocket(path string) error {
+	const instead = "start a node with mobula start, or give the address of one that runs, its socket or its directory (--address, MOBULA_ADDRESS, MOBULA_DIR)"
+	if _, port, err := net.SplitHostPort(path); strings.Contains(path, "://") || err == nil && port != "" && !strings.Contains(path, "/") {
+		return errs.New(errs.CodeInvalid, "address %q: a node is not reached by a host and port: %s", path, instead)
+	}
+	dir := filepath.Dir(path)
+	switch fi, err := os.Stat(dir); {
+	case err != nil:
+		return errs.New(errs.CodeNoNode, "there is no socket %s, and no directory %s: %s", path, dir, instead)
+	case fi.IsDir() && filepath.Base(path) == nodeSocket:
+		return errs.New(errs.CodeNoNode, "there is no socket %s: no node runs in %s; %s", path, dir, instead)
+	}
+	return errs.New(errs.CodeNoNode, "there is no socket %s: %s", path, instead)
+}
+
+// nodeSocket is what a node calls the socket in its directory.
+const nodeSocket = "node.sock"
+
+// stranger finds the deepest part of a path that can be seen, and whose it is where that is another user.
+func stranger(path string) (of string, uid uint32) {
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		if fi, err := os.Lstat(p); err == nil {
+			if st, ok := fi.Sys().(*syscall.Stat_t); ok && st.Uid != uint32(os.Geteuid()) {
+				return p, st.Uid
+			}
+			return "", 0
+		}
+		if p == filepath.Dir(p) {
+			return "", 0
+		}
+	}
 }
 
 // greet says hello and waits for the answer.
@@ -101,10 +140,12 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 	if !stop() {
 		return nil, nil, context.Cause(ctx)
 	}
-	if err == io.EOF {
-		return nil, nil, errs.New(errs.CodeDisconnected, "the node at %s closed the connection without a word", path)
-	}
-	if err != nil {
+	switch {
+	case err == io.EOF, c.Gone():
+		return nil, nil, errs.New(errs.CodeDisconnected, "process %d at %s closed the connection without a word: it is no node of Mobula, or it has just died", c.peer.PID, path)
+	case errors.Is(err, errs.ErrProtocol):
+		return nil, nil, errs.New(errs.CodeProtocol, "process %d at %s does not answer as a node of Mobula does: %s", c.peer.PID, path, errs.From(err).Msg)
+	case err != nil:
 		return nil, nil, err
 	}
 	switch m := m.(type) {

@@ -323,13 +323,27 @@ func TestDialErrors(t *testing.T) {
 	wantErr(t, err, errs.ErrInvalid, file, "no socket", "MOBULA_ADDRESS")
 	_, _, _, err = Dial(t.Context(), file+"/node.sock", Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, file+"/node.sock", "MOBULA_ADDRESS")
+	for address, of := range map[string]error{
+		"localhost:6379": errs.ErrInvalid, "tcp://10.0.0.1:6379": errs.ErrInvalid, "mobula://head/x": errs.ErrInvalid, ":6379": errs.ErrInvalid, "[::1]:80": errs.ErrInvalid,
+		filepath.Dir(file) + "/a:1": errs.ErrNoNode, // a file may be called so
+	} {
+		_, _, _, err = Dial(t.Context(), address, Hello{}, Config{})
+		wantErr(t, err, of, address, "mobula start", "MOBULA_ADDRESS")
+		if said := strings.Contains(err.Error(), "host and port"); said != errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	_, _, _, err = Dial(t.Context(), filepath.Dir(file)+"/node.sock", Hello{}, Config{})
+	wantErr(t, err, errs.ErrNoNode, "no node runs in "+filepath.Dir(file), "mobula start")
+	_, _, _, err = Dial(t.Context(), "/no/such/node.sock", Hello{}, Config{})
+	wantErr(t, err, errs.ErrNoNode, "no directory /no/such", "mobula start")
 	mute, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mute.Close()
 	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{HandshakeTimeout: 30 * time.Millisecond})
-	wantErr(t, err, errs.ErrProtocol, "said nothing for 30ms")
+	wantErr(t, err, errs.ErrProtocol, path, "does not answer as a node", "said nothing for 30ms")
 
 	mine := errors.New("mine")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -73,6 +73,11 @@ func TestRealOtherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	denied, err := runAs(exe, "stranger-dial", l.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, errs.New(errs.CodePermission, "%s", denied), errs.ErrPermission, "is user 0's, this process is user 65534's", "permission denied")
 	if err := os.Chmod(l.Path(), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, output bool) (err 
 	if err != nil {
 		return err
 	}
-	stop := n.StopRequested()
+	stop, up := n.StopRequested(), false
 	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
 		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
 		if err = a.print(s, s.text); err == nil {
@@ -161,6 +161,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, output bool) (err 
 				go said.run(a.out)
 				defer said.close()
 			}
+			up = true
 			log.Info("node is up", "node", s.Node, "address", s.Address, "pid", s.PID)
 			select {
 			case <-stop:
@@ -178,7 +179,9 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, output bool) (err 
 		log.Error("the node did not stop in order", "err", cerr)
 		return errors.Join(err, cerr)
 	}
-	log.Info("node has stopped")
+	if up {
+		log.Info("node has stopped")
+	}
 	return err
 }
 

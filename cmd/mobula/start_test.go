@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,18 +93,25 @@ func TestANodeThatCannotStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }() // nobody came
 	for _, c := range []struct {
 		args string
 		code int
 		say  string
 	}{
 		{"--store-size 100EB", exitUsage, "--store-size"},
+		{"--store-size 16MiB --store-dir " + base + " --dir " + base + "/m --metrics-address " + taken.Addr().String(), exitFailed,
+			"listen tcp " + taken.Addr().String() + ": bind: address already in use; give another address (metrics.address, --metrics-address"},
 		{"--store-size 16MiB --store-dir /no/such/dir --dir " + base + "/n", exitFailed, "/no/such/dir"},
 		{"--dir " + base + "/file/n", exitUsage, base + "/file/n"},
 	} {
 		for _, how := range []string{"--detach=true", "--detach=false"} {
 			code, out, errOut := process(t, append([]string{"start", how}, strings.Fields(c.args)...)...)
-			if code != c.code || out != "" || !strings.Contains(errOut, c.say) {
+			if code != c.code || out != "" || !strings.Contains(errOut, c.say) || strings.Contains(errOut, "level=INFO") {
 				t.Errorf("start %s %s: exit %d, %s%s; want %d and %s", how, c.args, code, out, errOut, c.code, c.say)
 			}
 		}

@@ -77,7 +77,7 @@ var (
 	ErrCancelled            = errors.New("task cancelled")                             // is also context.Canceled
 	ErrUnschedulable        = errors.New("task can never be scheduled")                // the node has not the resources asked
 	ErrPendingCallsLimit    = errors.New("too many pending calls")                     // the actor's MaxPendingCalls is reached
-	ErrRuntimeSetup         = errors.New("worker could not be started")                //
+	ErrRuntimeSetup         = errors.New("process could not be started")               //
 	ErrUnknownFunction      = errors.New("function not registered")                    //
 	ErrRegistryMismatch     = errors.New("driver and worker registries differ")        // names the function
 	ErrNotEncodable         = errors.New("value cannot be encoded")                    // names the type

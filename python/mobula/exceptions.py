@@ -184,7 +184,7 @@ class PendingCallsLimitError(MobulaError):
 
 class RuntimeSetupError(MobulaError):
     code = 18
-    text = "worker could not be started"
+    text = "process could not be started"
 
 
 class UnknownFunctionError(MobulaError):

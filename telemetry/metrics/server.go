@@ -31,7 +31,7 @@ func Serve(addr string, m *Set) (*Server, error) {
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w; choose another metrics.address, or port 0", err)
+		return nil, fmt.Errorf("metrics: %w; give another address (metrics.address, --metrics-address, MOBULA_METRICS_ADDRESS), or port 0 for a free one", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))

@@ -24,6 +24,7 @@ from .._shield import shield
 from .._version import RELEASE
 from ..exceptions import (DisconnectedError, InvalidError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
+from .absent import denied, no_socket
 from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
 
 HANDSHAKE_TIMEOUT = 5.0
@@ -263,10 +264,15 @@ def dial(path: str, hello: Hello,
             first.append((kind, b[i:j], fd))
 
         until = time.monotonic() + timeout
-        while not first:
-            left = until - time.monotonic()
-            if left <= 0 or (not conn.pump(left, take) and time.monotonic() >= until):
-                raise ProtocolError(f"process {pid} said nothing for {timeout} s")
+        try:
+            while not first:
+                left = until - time.monotonic()
+                if left <= 0 or (not conn.pump(left, take) and time.monotonic() >= until):
+                    raise ProtocolError(f"process {pid} said nothing for {timeout} s")
+        except DisconnectedError:
+            raise DisconnectedError(f"process {pid} at {path} closed the connection without a word: it is no node of Mobula, or it has just died") from None
+        except ProtocolError as x:
+            raise ProtocolError(f"process {pid} at {path} does not answer as a node of Mobula does: {x.message}") from None
         kind, body, fd = first[0]
         try:
             w = _welcomed(kind, body, path, hello)
@@ -333,14 +339,13 @@ def _connect(path: str, timeout: float) -> socket.socket:
                 pause = min(2 * pause, 0.1)
                 continue
             if x.errno in (errno.ENOENT, errno.ENOTDIR):
-                raise NoNodeError(f"there is no socket {path}: start a node with mobula start, or give the address of one that runs, "
-                                  "its socket or its directory (address, MOBULA_ADDRESS, MOBULA_DIR)") from None
+                raise no_socket(path) from None
             if x.errno == errno.ECONNREFUSED:
                 if os.path.exists(path) and not stat.S_ISSOCK(os.stat(path).st_mode):
                     raise InvalidError(f"{path} is no socket: an address is a node's socket or its directory (address, MOBULA_ADDRESS)") from None
                 raise NoNodeError(f"the node that made {path} is gone: start one with mobula start") from None
             if x.errno in (errno.EACCES, errno.EPERM):
-                raise PermissionDeniedError(f"socket {path}: {x}") from None
+                raise denied(path, x) from None
             raise DisconnectedError(f"socket {path}: {x}") from None
 
 
