@@ -106,7 +106,9 @@ func TestANodeThatCannotStart(t *testing.T) {
 		{"--store-size 100EB", exitUsage, "--store-size"},
 		{"--store-size 16MiB --store-dir " + base + " --dir " + base + "/m --metrics-address " + taken.Addr().String(), exitFailed,
 			"listen tcp " + taken.Addr().String() + ": bind: address already in use; give another address (metrics.address, --metrics-address"},
-		{"--store-size 16MiB --store-dir /no/such/dir --dir " + base + "/n", exitFailed, "/no/such/dir"},
+		{"--store-size 16MiB --store-dir /no/such/dir --dir " + base + "/n", exitFailed, "no such file or directory; give another directory (store.dir, --store-dir"},
+		{"--store-size 16MiB --store-dir " + base + " --dir " + base + "/o --store-spill " + base + "/file/s", exitFailed, "give another (WithSpill, store.spill, --store-spill"},
+		{"--store-size 16MiB --store-dir " + base + " --dir " + base + "/p --log-file " + base + "/file/x.log", exitUsage, base + "/file/x.log"},
 		{"--dir " + base + "/file/n", exitUsage, base + "/file/n"},
 	} {
 		for _, how := range []string{"--detach=true", "--detach=false"} {

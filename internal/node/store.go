@@ -39,11 +39,15 @@ func (n *Node) startStore() error {
 	}
 	n.sweepSegments()
 	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {
-		return fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
+		err = fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
+		if seg.Path != "" {
+			err = fmt.Errorf("%w; give another directory (store.dir, --store-dir, MOBULA_STORE_DIR)", err)
+		}
+		return err
 	}
 	n.sizeLeft()
 	if n.spiller, err = spill.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
-		return err
+		return fmt.Errorf("%w; give another (WithSpill, store.spill, --store-spill, MOBULA_STORE_SPILL)", err)
 	}
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget

@@ -24,6 +24,7 @@ type Config struct {
 // New makes a logger; end closes its file.
 func New(cfg Config) (log *slog.Logger, end func() error, err error) {
 	out, end := io.Writer(os.Stderr), func() error { return nil }
+	var file *rotate.Writer
 	if cfg.File != "" {
 		if cfg.Size <= 0 {
 			cfg.Size = 100_000_000
@@ -31,12 +32,17 @@ func New(cfg Config) (log *slog.Logger, end func() error, err error) {
 		if cfg.Files <= 0 {
 			cfg.Files = 5
 		}
-		w := rotate.New(cfg.File, cfg.Size, cfg.Files)
-		out, end = w, w.Close
+		file = rotate.New(cfg.File, cfg.Size, cfg.Files)
+		out, end = file, file.Close
 	}
 	h, err := newHandler(out, cfg)
 	if err != nil {
 		return nil, nil, err
+	}
+	if file != nil { // now, and not by the first line, which would be lost without a word
+		if _, err := file.Write(nil); err != nil {
+			return nil, nil, errs.New(errs.CodeInvalid, "log file %q: %v; give another (log.file, --log-file, MOBULA_LOG_FILE)", cfg.File, err)
+		}
 	}
 	return slog.New(h), end, nil
 }
