@@ -33,7 +33,8 @@
 //
 // A value is copied when it is passed, except that slices of numbers and bytes which a task gets
 // as arguments, and views, alias shared memory: they are read-only, and valid until the call returns or the
-// view is closed. Clone what is kept longer. Build with the tag invariants to turn a
+// view is closed. A task that writes to them fails with an error that says so; in a goroutine of the program's own Go ends the process.
+// Clone what is kept longer, or changed. Build with the tag invariants to turn a
 // slice kept too long into a fault at once. Create and CreateResult give memory to write
 // large slices in place, without any copy. Exported fields travel, references (Ref, ActorRef)
 // inside values too.
