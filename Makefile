@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint bench bench-peers cover generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -94,6 +94,11 @@ race: ## all tests under the race detector, with invariants (needs a C compiler)
 stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
 	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count $(STRESS_COUNT) -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress|Lanes|Quicksort' $(PKGS)
 	cd python && MOBULA_STRESS=1 MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q tests/test_faults.py tests/test_nested.py
+
+soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
+	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e
+
+nightly: soak stress ## what takes too long for every change
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)

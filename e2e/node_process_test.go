@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +21,7 @@ import (
 )
 
 // A node process is this test binary started again with the node's configuration in its
-// environment. It says "up" when it runs and ends when its input does, or by signal.
+// environment. It says "up" when it runs, its heap when it is asked for it, and ends when its input does, or by signal.
 const nodeEnv = "MOBULA_E2E_NODE"
 
 // nodeConfig is what can be said of a node in another process.
@@ -55,7 +59,15 @@ func nodeMain() bool {
 	if _, err := io.WriteString(os.Stdout, "up "+n.Address()+"\n"); err != nil {
 		fail(err)
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is done
+	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); { // until the test is done
+		debug.FreeOSMemory() // twice: what has a cleanup goes the second time
+		debug.FreeOSMemory()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		if _, err := fmt.Println(m.HeapAlloc); err != nil {
+			fail(err)
+		}
+	}
 	if err := n.Close(ctx); err != nil {
 		fail(err)
 	}
@@ -70,7 +82,8 @@ func fail(err error) {
 // nodeProcess is one.
 type nodeProcess struct {
 	cmd     *exec.Cmd
-	stdin   io.Closer
+	stdin   io.WriteCloser
+	stdout  *bufio.Reader
 	address string
 	over    bool
 }
@@ -99,11 +112,11 @@ func launch(t *testing.T, c nodeConfig) (*nodeProcess, error) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &nodeProcess{cmd: cmd, stdin: stdin}
+	p := &nodeProcess{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}
 	t.Cleanup(func() { p.stop(t) })
 	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() }) // then the read below ends
 	defer late.Stop()
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	line, err := p.stdout.ReadString('\n')
 	if err != nil {
 		return p, err
 	}
@@ -123,6 +136,23 @@ func mustLaunch(t *testing.T, c nodeConfig) *nodeProcess {
 		t.Fatalf("node process: %v", err)
 	}
 	return p
+}
+
+// heap is what is alive in the process's heap, in bytes.
+func (p *nodeProcess) heap(t *testing.T) int {
+	t.Helper()
+	if _, err := io.WriteString(p.stdin, "heap\n"); err != nil {
+		t.Fatal(err)
+	}
+	line, err := p.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // kill ends the process without notice.

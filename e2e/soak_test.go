@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"mobula"
+)
+
+// soakFor is how long TestSoak runs at least, for as many jobs as it takes; `make soak` says 30m.
+var soakFor, _ = time.ParseDuration(os.Getenv("MOBULA_SOAK"))
+
+// soakJobs are the short jobs of a soak: a whole one, and the quick one of every test run.
+const (
+	soakJobs      = 10_000
+	soakJobsQuick = 30
+)
+
+// footprint is what a node holds when nothing runs.
+type footprint struct{ heap, descriptors, threads, disk, shared int }
+
+func (f footprint) String() string {
+	return fmt.Sprintf("heap %d KiB, %d descriptors, %d threads, directories %d KiB, shared memory %d KiB", f.heap>>10, f.descriptors, f.threads, f.disk>>10, f.shared>>10)
+}
+
+// flat tells what of a node has grown since it was f, beyond what its bounded rings and logs may take.
+func (f footprint) flat(now footprint) error {
+	var es []error
+	for _, x := range []struct {
+		what           string
+		was, is, spare int
+	}{
+		{"the heap", f.heap, now.heap, max(f.heap/10, 4*mib)},
+		{"descriptors", f.descriptors, now.descriptors, 8},
+		{"threads", f.threads, now.threads, 8},
+		{"the directories", f.disk, now.disk, max(f.disk/10, 8*mib)},
+		{"shared memory", f.shared, now.shared, mib},
+	} {
+		if x.is > x.was+x.spare {
+			es = append(es, fmt.Errorf("%s: %d, and %d before: it grows", x.what, x.is, x.was))
+		}
+	}
+	return errors.Join(es...)
+}
+
+// Short jobs come and go while workers are killed: nothing of them stays with the node.
+func TestSoak(t *testing.T) {
+	jobs, d := soakJobsQuick, 3*time.Minute
+	if soakFor > 0 {
+		jobs, d = soakJobs, 2*soakFor+10*time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t), Spill: []string{tempDir(t)}}
+	p := mustLaunch(t, cfg)
+	began := time.Now()
+	var done atomic.Int64
+	part := func(n int, long time.Duration) {
+		t.Helper()
+		end := time.Now().Add(long)
+		g, run := errgroup.WithContext(ctx)
+		left := atomic.Int64{}
+		left.Store(int64(n))
+		for w := range 3 {
+			rng := rand.New(rand.NewPCG(uint64(w), uint64(done.Load())))
+			g.Go(func() error {
+				for left.Add(-1) >= 0 || time.Now().Before(end) {
+					if err := shortJob(run, p.address, rng.IntN(10)); err != nil {
+						return err
+					}
+					if done.Add(1)%20 == 0 {
+						if pids := workersOf(p.address); len(pids) > 0 {
+							_ = syscall.Kill(pids[rng.IntN(len(pids))], syscall.SIGKILL) // it may have ended by itself
+						}
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatalf("after %d jobs: %v", done.Load(), err)
+		}
+	}
+	look := func() footprint {
+		t.Helper()
+		eventually(t, ctx, "the workers of jobs that are over have ended", func() bool { return len(workersOf(p.address)) == 0 })
+		f := footprint{heap: p.heap(t), descriptors: entries(t, p, "fd"), threads: entries(t, p, "task"), shared: bytesIn(t, cfg.StoreDir)}
+		for _, dir := range append([]string{cfg.Dir}, cfg.Spill...) {
+			f.disk += bytesIn(t, dir)
+		}
+		t.Logf("%v, %d jobs: %v", time.Since(began).Round(time.Second), done.Load(), f)
+		return f
+	}
+	part(jobs/10, soakFor/10)
+	look()
+	p.kill(t) // what the jobs before have left is found by the node's next life, too
+	p = mustLaunch(t, cfg)
+	part(jobs/10*4, soakFor/10*4) // rings and logs fill
+	was := look()
+	for range 5 {
+		part(jobs/10, soakFor/10)
+		if err := was.flat(look()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// shortJob joins, does one thing and leaves, or is gone without leaving.
+func shortJob(ctx context.Context, address string, what int) (err error) {
+	c, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
+	job := c.Context(ctx)
+	switch what {
+	case 0: // an object that nobody releases
+		_, err = mobula.Put(job, make([]byte, mib))
+	case 1: // an actor that is called, and left
+		a, err := counterType.Spawn(job, mobula.V(1))
+		if err != nil {
+			return err
+		}
+		// A worker may be killed beside it: what it says then is not asked.
+		_, _ = counterInc.Go(job, a, mobula.V(1)).Get(job)
+	case 2: // tasks that nobody waits for
+		for range 20 {
+			fill.Go(job, mobula.V(1<<10), mobula.V(1.0))
+		}
+	default:
+		v, err := add.Go(job, mobula.V(1.0), mobula.V(2.0), mobula.Retries(-1)).Get(job)
+		if err != nil || v != 3 {
+			return fmt.Errorf("1 and 2 are %v, %w", v, err)
+		}
+	}
+	return err
+}
+
+// entries counts what lies in a folder of the process's in /proc.
+func entries(t *testing.T, p *nodeProcess, folder string) int {
+	t.Helper()
+	es, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(es)
+}
+
+// bytesIn is what the files in and below a folder take, in bytes.
+func bytesIn(t *testing.T, dir string) int {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(path, &st)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went meanwhile
+		}
+		n += int(st.Blocks) * 512
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
