@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/guard"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
@@ -14,14 +15,20 @@ import (
 // startProcesses makes the launcher of worker processes. Its thread costs nothing until
 // the first start.
 func (n *Node) startProcesses() error {
+	if n.cfg.Keep {
+		if k := guard.Sweep(n.identity); k > 0 {
+			n.cfg.Logger.Warn("processes that tasks had started, and that an earlier life of this node left, were killed", "processes", k)
+		}
+	}
 	var err error
 	n.procs, err = proc.New(proc.Config{
 		Exe: n.cfg.Executable, Args: n.cfg.Args, More: n.cfg.Env,
 		Program: n.executable,
 		Socket:  n.Address(),
-		Mirror:  n.cfg.WorkerOutput,
-		LogDir:  filepath.Join(n.dir, "logs"),
-		Post:    func(ev pool.Event) { n.raylet.Deliver(ev) },
+		Node:    n.identity, Log: n.cfg.Logger,
+		Mirror: n.cfg.WorkerOutput,
+		LogDir: filepath.Join(n.dir, "logs"),
+		Post:   func(ev pool.Event) { n.raylet.Deliver(ev) },
 	})
 	return err
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from typing import Any, Iterator
 
@@ -115,3 +116,9 @@ class Tally:
 
     def items(self) -> Iterator[int]:
         yield from range(self.n)
+
+
+def family(script: str) -> list[int]:
+    """Runs a script that leaves processes, and gives their numbers after its worker's own and the template's."""
+    out = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=True).stdout
+    return [os.getpid(), os.getppid(), *map(int, out.split())]

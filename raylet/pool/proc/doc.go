@@ -13,7 +13,9 @@
 // A worker is sent SIGKILL by the kernel when its parent's thread ends (Pdeathsig), so a
 // node that is killed with -9 leaves no worker. Since Go may end a thread whenever it likes, all workers
 // are started on one thread that is locked for the launcher's lifetime. When a worker exits, what is left of its process
-// group is killed before the process is reaped, so its own children go with it.
+// group is killed before the process is reaped, so its own children go with it. Those that have left the group, and all that there
+// are when the node itself is killed, a guard finds by the mark in their environment and kills: a process of the launcher's own
+// (package guard, which says what it does not reach).
 //
 // # Who owns which state
 //
@@ -26,7 +28,7 @@
 //
 // Start, Kill and Terminate do not: what becomes of them is posted as pool.StartFailed or pool.Exited.
 // EndJob lets a job's templates go with their last workers. Close waits until every process is gone. Each process costs one parked goroutine on its pidfd and
-// one each for its two pipes.
+// one each for its two pipes; the guard costs one and one more.
 //
 // # Errors
 //

@@ -61,6 +61,7 @@ func (p *process) waitFork() (pool.Exit, error) {
 	}
 	p.mu.Lock()
 	p.pid = pid
+	p.guard.Begin(p.spec.Worker.String(), pid)
 	if p.doomed {
 		_ = unix.Kill(-pid, unix.SIGKILL) // gone already: its exit tells
 	}
@@ -78,6 +79,7 @@ func (p *process) waitFork() (pool.Exit, error) {
 	}
 	p.mu.Lock()
 	p.pid = 0
+	p.guard.End(p.spec.Worker.String())
 	p.mu.Unlock()
 	return e, nil
 }

@@ -3,9 +3,11 @@ package proc
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"sync"
 
 	"mobula/internal/errs"
+	"mobula/internal/guard"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
@@ -48,9 +51,11 @@ type Config struct {
 	More    []string // added to every worker's environment
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
-	LogDir  string // empty: output is dropped but for the tail
-	LogMB   int    // of one file
-	Logs    int    // files kept a stream, the current one included
+	Node    string       // the node's identity, as package guard takes it; empty: one for this launcher
+	Log     *slog.Logger // nil: nothing is logged
+	LogDir  string       // empty: output is dropped but for the tail
+	LogMB   int          // of one file
+	Logs    int          // files kept a stream, the current one included
 	// Mirror takes what workers write too, line by line, each with its worker's name before it; nil: nobody
 	// does. One that blocks holds up the workers that write.
 	Mirror io.Writer
@@ -72,7 +77,10 @@ type Launcher struct {
 	cfg   Config
 	all   *mirror       // nil: nobody wants it
 	jobs  chan *process // to the thread that forks
-	watch sync.WaitGroup
+	guard *guard.Guard
+
+	forked int // templates that were started; of the thread
+	watch  sync.WaitGroup
 
 	mu        sync.Mutex
 	procs     map[pool.WorkerID]*process // guarded by mu
@@ -87,6 +95,12 @@ func New(cfg Config) (*Launcher, error) {
 		return nil, errs.New(errs.CodeInvalid, "worker launcher: socket %q, Post given %v; both are needed", cfg.Socket, cfg.Post != nil)
 	}
 	cfg.Exe = cmp.Or(cfg.Exe, "/proc/self/exe")
+	if cfg.Node == "" {
+		cfg.Node = rand.Text()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	if cfg.Args == nil {
 		cfg.Args = os.Args[1:]
 	}
@@ -95,6 +109,7 @@ func New(cfg Config) (*Launcher, error) {
 	}
 	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
 	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process), templates: make(map[templateKey]*template)}
+	l.guard = guard.New(cfg.Node, cfg.Log)
 	if cfg.Mirror != nil {
 		l.all = &mirror{out: cfg.Mirror}
 	}
@@ -112,6 +127,7 @@ func (l *Launcher) thread() {
 		if starts++; starts%pruneEvery == 1 && l.cfg.LogDir != "" {
 			prune(l.cfg.LogDir, func(w pool.WorkerID) bool { return l.find(w) != nil }, maxDeadFiles, maxDeadBytes)
 		}
+		l.guard.Prepare()
 		err := l.begin(p)
 		p.closeFile()
 		if err != nil {
@@ -152,7 +168,7 @@ func (l *Launcher) begin(p *process) error {
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
 	own := l.ownEnviron(s)
-	p := &process{spec: s, cfg: &l.cfg, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args, gone: make(chan struct{})}
+	p := &process{spec: s, cfg: &l.cfg, guard: l.guard, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args, gone: make(chan struct{})}
 	if err := p.choose(); err != nil {
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the %s program of job %v: %w", s.Language, s.Job, err)})
 		return
@@ -291,8 +307,9 @@ func (l *Launcher) Close(ctx context.Context) error {
 	go func() { l.watch.Wait(); close(done) }()
 	select {
 	case <-done:
-		return nil
+		return l.guard.Close(ctx)
 	case <-ctx.Done():
+		_ = l.guard.Close(ctx) // what it is asked is asked
 		return fmt.Errorf("%d workers were killed and are not gone: %w", len(l.Live()), ctx.Err())
 	}
 }
@@ -301,7 +318,7 @@ func (l *Launcher) Close(ctx context.Context) error {
 // they are others.
 func (c *Config) environ(program []string) []string {
 	return slices.DeleteFunc(slices.Concat(program, c.More), func(kv string) bool {
-		return strings.HasPrefix(kv, envPrefix) || strings.HasPrefix(kv, EnvTemplate+"=")
+		return strings.HasPrefix(kv, envPrefix) || strings.HasPrefix(kv, EnvTemplate+"=") || strings.HasPrefix(kv, guard.Variable+"=")
 	})
 }
 
@@ -314,6 +331,7 @@ func (l *Launcher) ownEnviron(s pool.StartProcess) []string {
 		EnvID + "=" + s.Worker.String(),
 		EnvJob + "=" + s.Job.String(),
 		EnvKind + "=" + kind,
+		l.guard.Environ(s.Worker.String()),
 	}
 	if s.Func != "" {
 		env = append(env, EnvFunc+"="+s.Func)

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/guard"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
@@ -44,7 +45,9 @@ func worker(life string) {
 	switch life {
 	case "env":
 		for _, kv := range os.Environ() {
-			if strings.HasPrefix(kv, "MOBULA_") || strings.HasPrefix(kv, "GOMEMLIMIT") {
+			if strings.HasPrefix(kv, guard.Variable+"=node.") && strings.HasSuffix(kv, "."+os.Getenv(EnvID)) {
+				fmt.Println("marked")
+			} else if strings.HasPrefix(kv, "MOBULA_") || strings.HasPrefix(kv, "GOMEMLIMIT") {
 				fmt.Println(kv)
 			}
 		}
@@ -105,8 +108,8 @@ func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan po
 	events := make(chan pool.Event, 100)
 	dir := t.TempDir()
 	cfg := Config{
-		Args: []string{}, Env: []string{}, More: append(os.Environ(), "GOCOVERDIR="+t.TempDir(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another"),
-		Socket: "/run/node.sock", LogDir: dir, Post: func(e pool.Event) { events <- e },
+		Args: []string{}, Env: []string{}, More: append(os.Environ(), "GOCOVERDIR="+t.TempDir(), "PROC_TEST="+life, "MOBULA_WORKER_TOKEN=of-another", guard.Variable+"=of-another"),
+		Socket: "/run/node.sock", Node: "node", LogDir: dir, Post: func(e pool.Event) { events <- e },
 	}
 	if change != nil {
 		change(&cfg)
@@ -146,7 +149,7 @@ func TestEnvironmentTellsTheWorkerWhatItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "MOBULA_WORKER_SOCKET=/run/node.sock\nMOBULA_WORKER_TOKEN=ab01\nMOBULA_WORKER_ID=12\nMOBULA_WORKER_JOB=3\nMOBULA_WORKER_KIND=isolated\nMOBULA_WORKER_FUNC=train\nGOMEMLIMIT=900\n"
+	want := "MOBULA_WORKER_SOCKET=/run/node.sock\nMOBULA_WORKER_TOKEN=ab01\nMOBULA_WORKER_ID=12\nMOBULA_WORKER_JOB=3\nMOBULA_WORKER_KIND=isolated\nmarked\nMOBULA_WORKER_FUNC=train\nGOMEMLIMIT=900\n"
 	if string(raw) != want {
 		t.Fatalf("environment\n%swant\n%s", raw, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/DeRuina/timberjack"
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/guard"
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
 )
@@ -27,6 +28,7 @@ type process struct {
 	args     []string
 	spec     pool.StartProcess
 	cfg      *Config
+	guard    *guard.Guard
 	all      *mirror
 	env      []string // what all workers of its program have
 	cmd      *exec.Cmd
@@ -110,6 +112,7 @@ func (p *process) start(t *template) error {
 		return err
 	}
 	p.pid = p.cmd.Process.Pid
+	p.guard.Begin(p.spec.Worker.String(), p.pid)
 	if fd >= 0 {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			_ = unix.Close(fd) // cmd.Wait waits without it
@@ -141,6 +144,7 @@ func (p *process) wait() (pool.Exit, error) {
 	_ = unix.Kill(-pid, unix.SIGKILL) // while its zombie keeps the number from being used again
 	p.pid = 0
 	p.mu.Unlock()
+	p.guard.End(p.spec.Worker.String())
 	_ = p.cmd.Wait() // how it ended is in ProcessState
 	if p.fd != nil {
 		_ = p.fd.Close() // only ever polled

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/guard"
 	"mobula/internal/ids"
+	"mobula/internal/pidfd"
 	"mobula/raylet/pool"
 )
 
@@ -41,12 +44,14 @@ const (
 // what is left of the group before it reaps the worker, so that the number is not another's by then. It ends
 // when the socket is closed.
 type template struct {
-	job  ids.JobID
-	cmd  *exec.Cmd
-	conn *net.UnixConn
-	err  *stream
-	out  *stream
-	gone chan struct{} // closed once nothing more comes from it
+	job   ids.JobID
+	name  string // as the guard knows it
+	guard *guard.Guard
+	cmd   *exec.Cmd
+	conn  *net.UnixConn
+	err   *stream
+	out   *stream
+	gone  chan struct{} // closed once nothing more comes from it
 
 	mu     sync.Mutex
 	forks  map[pool.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
@@ -120,13 +125,14 @@ func (l *Launcher) startTemplate(job ids.JobID, p *process) (*template, error) {
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, err
 	}
-	t := &template{job: job, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[pool.WorkerID]*fork)}
+	l.forked++
+	t := &template{job: job, name: fmt.Sprintf("template-%d", l.forked), guard: l.guard, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[pool.WorkerID]*fork)}
 	if l.all != nil {
 		prefix := "(template/" + job.String() + ") "
 		t.out.lines, t.err.lines = &lines{to: l.all, prefix: prefix}, &lines{to: l.all, prefix: prefix}
 	}
 	t.cmd = &exec.Cmd{
-		Path: p.exe, Args: append([]string{p.exe}, p.args...), Dir: l.cfg.Dir, Env: append(slices.Clone(p.env), fmt.Sprintf("%s=%d", EnvTemplate, templateFD)),
+		Path: p.exe, Args: append([]string{p.exe}, p.args...), Dir: l.cfg.Dir, Env: append(slices.Clone(p.env), fmt.Sprintf("%s=%d", EnvTemplate, templateFD), l.guard.Environ(t.name)),
 		Stdout: t.out, Stderr: t.err, ExtraFiles: []*os.File{theirs}, WaitDelay: time.Second,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
@@ -134,6 +140,7 @@ func (l *Launcher) startTemplate(job ids.JobID, p *process) (*template, error) {
 		_ = t.conn.Close() // err is the reason
 		return nil, err
 	}
+	t.guard.Begin(t.name, t.cmd.Process.Pid)
 	l.watch.Go(t.read)
 	return t, nil
 }
@@ -156,8 +163,11 @@ func (t *template) read() {
 	t.deaf = true
 	t.mu.Unlock()
 	overdue := time.AfterFunc(templateGrace, func() { _ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) })
-	_ = t.cmd.Wait() // why it ended is in what it wrote
+	pidfd.Until(context.Background(), t.cmd.Process.Pid) // holds no thread, as Wait does
 	overdue.Stop()
+	_ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) // while its zombie keeps the number from being used again
+	_ = t.cmd.Wait()                                // why it ended is in what it wrote
+	t.guard.End(t.name)
 	t.out.Close()
 	t.err.Close()
 	close(t.gone)

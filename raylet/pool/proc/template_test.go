@@ -111,7 +111,7 @@ func TestATemplateForksTheWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "MOBULA_WORKER_ID=12\nMOBULA_WORKER_JOB=3\nMOBULA_WORKER_KIND=isolated\nMOBULA_WORKER_SOCKET=/run/node.sock\nMOBULA_WORKER_TOKEN=ab01\n"
+	want := "marked\nMOBULA_WORKER_ID=12\nMOBULA_WORKER_JOB=3\nMOBULA_WORKER_KIND=isolated\nMOBULA_WORKER_SOCKET=/run/node.sock\nMOBULA_WORKER_TOKEN=ab01\n"
 	if string(raw) != want {
 		t.Fatalf("environment\n%swant\n%s", raw, want)
 	}

@@ -1,0 +1,194 @@
+package guard
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/pidfd"
+)
+
+// again is how long a guard that has ended is not replaced at first, and at last, twice as long each time.
+const again, atLast = time.Second, time.Minute
+
+// Guard is the node's side. It is safe for concurrent use.
+type Guard struct {
+	life string // the node, and which life of it
+	log  *slog.Logger
+	wg   sync.WaitGroup
+	over chan struct{} // closed by Close
+
+	mu      sync.Mutex
+	pipe    *os.File       // guarded by mu; nil: there is no guard
+	process *os.Process    // guarded by mu; the guard, where there is a pipe
+	groups  map[string]int // guarded by mu; of the workers that live
+	ran     bool           // guarded by mu: the first one was started
+	closed  bool           // guarded by mu
+}
+
+// New makes a guard for the workers of a node, known by a name without dots, colons and spaces that no other node has. Its process is started with the
+// first worker.
+func New(node string, log *slog.Logger) *Guard {
+	return &Guard{life: node + "." + rand.Text(), log: log, over: make(chan struct{}), groups: make(map[string]int)}
+}
+
+// Environ is what the environment of a worker has to have; what it had by that name is left out first.
+func (g *Guard) Environ(worker string) string { return Variable + "=" + marks(g.life, worker) }
+
+// Prepare starts the guard if there never was one: before the first worker. It is not called concurrently.
+func (g *Guard) Prepare() {
+	g.mu.Lock()
+	first := !g.ran && !g.closed
+	g.ran = true
+	g.mu.Unlock()
+	if first {
+		cmd, err := g.start()
+		g.wg.Go(func() { g.keep(cmd, err) })
+	}
+}
+
+// Begin says that a worker runs, in a process group.
+func (g *Guard) Begin(worker string, group int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.groups[worker] = group
+	g.tell(fmt.Sprintf("%s %d\n", worker, group))
+}
+
+// End says that a worker and its process group are gone.
+func (g *Guard) End(worker string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.groups, worker)
+	g.tell(worker + "\n")
+}
+
+// tell writes what fits; the lock is held.
+func (g *Guard) tell(line string) {
+	if g.pipe == nil {
+		return
+	}
+	conn, err := g.pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Write(func(fd uintptr) bool { // a line is written whole, or not at all
+		_, _ = unix.Write(int(fd), []byte(line)) // what it does not hear, it finds by the mark of the node
+		return true
+	})
+}
+
+// keep has a guard run until Close.
+func (g *Guard) keep(cmd *exec.Cmd, err error) {
+	for wait := again; ; wait = min(2*wait, atLast) {
+		if err == nil {
+			pidfd.Until(context.Background(), cmd.Process.Pid) // holds no thread, as Wait does
+			if err = cmd.Wait(); err != nil {
+				err = fmt.Errorf("%w: %s", err, cmd.Stderr)
+			}
+			g.mu.Lock()
+			g.hangUp()
+			g.mu.Unlock()
+		}
+		select {
+		case <-g.over:
+			return
+		default:
+			g.log.Warn("no guard runs: what tasks start may outlive a node that is killed now", "err", err, "again_in", wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-g.over:
+			return
+		}
+		cmd, err = g.start()
+	}
+}
+
+func (g *Guard) start() (*exec.Cmd, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // the guard has it, or never will
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"mobula-guard"}, Env: []string{envGuard + "=" + g.life}, Dir: "/", Stdin: r, Stderr: &words{},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // what is sent to the node's group or terminal is not for it
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	g.pipe, g.process = w, cmd.Process
+	for worker, group := range maps.All(g.groups) {
+		g.tell(fmt.Sprintf("%s %d\n", worker, group))
+	}
+	if g.closed {
+		g.hangUp()
+	}
+	return cmd, nil
+}
+
+// hangUp ends the pipe; the lock is held.
+func (g *Guard) hangUp() {
+	if g.pipe != nil {
+		_ = g.pipe.Close() // its end is all that it says
+		g.pipe = nil
+	}
+}
+
+// PID is the guard's process; 0: there is none now.
+func (g *Guard) PID() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pipe == nil {
+		return 0
+	}
+	return g.process.Pid
+}
+
+// Close has the guard kill what is left, and waits until that is done and it is gone.
+func (g *Guard) Close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closed {
+		g.closed = true
+		close(g.over)
+	}
+	process := g.process
+	g.hangUp()
+	g.mu.Unlock()
+	done := make(chan struct{})
+	go func() { g.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		if process == nil {
+			return ctx.Err()
+		}
+		_ = process.Kill() // it may be stopped; gone already is as well
+		<-done
+		return fmt.Errorf("the guard of the node's workers (pid %d) did not end: %w", process.Pid, ctx.Err())
+	}
+}
+
+// words are the first that a guard says: why it has failed.
+type words struct{ said []byte }
+
+func (w *words) Write(b []byte) (int, error) {
+	w.said = append(w.said, b[:min(len(b), 1<<10-len(w.said))]...)
+	return len(b), nil
+}
+
+func (w *words) String() string { return string(w.said) }

@@ -1,0 +1,101 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mobula/internal/pidfd"
+)
+
+// pause is how long a kill may take before it is looked again whether there is more to kill.
+const pause = 10 * time.Millisecond
+
+// Sweep kills the processes that workers of a node have left in its earlier lives: before the first worker of this one.
+func Sweep(node string) (killed int) {
+	return sweep(below(node), time.Second)
+}
+
+// sweep kills every process with a mark that is wanted, and what these start meanwhile, until there is none; at most for as long.
+func sweep(wanted func(mark string) bool, long time.Duration) (killed int) {
+	for end := time.Now().Add(long); ; time.Sleep(pause) {
+		n := sweepOnce(wanted)
+		killed += n
+		if n == 0 || time.Now().After(end) {
+			return killed
+		}
+	}
+}
+
+func sweepOnce(wanted func(mark string) bool) (killed int) {
+	for _, pid := range processes() {
+		if !marked(pid, wanted) {
+			continue
+		}
+		p, err := pidfd.Open(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		if marked(pid, wanted) && p.Kill(unix.SIGKILL) == nil { // still this one: its number was not another's before the pidfd
+			killed++
+		}
+		p.Close()
+	}
+	return killed
+}
+
+// marked tells of processes that live: the environment of one that is dead is empty.
+func marked(pid int, wanted func(mark string) bool) bool {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return err == nil && pid != os.Getpid() && slices.ContainsFunc(marksIn(string(b)), wanted)
+}
+
+// processes lists all that can be seen.
+func processes() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }() // only read
+	names, _ := dir.Readdirnames(-1)   // as far as it goes
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// killGroups kills process groups that are as old as what this process was told of them: one with a member from before the moment is the same
+// group still, for a number is not given again while it has members.
+func killGroups(groups map[int]bool, before uint64) {
+	if len(groups) == 0 {
+		return
+	}
+	ours := make(map[int]bool)
+	for _, pid := range processes() {
+		if start, gone := pidfd.Start(pid); !gone && start > 0 && start <= before {
+			if g, err := unix.Getpgid(pid); err == nil && groups[g] {
+				ours[g] = true
+			}
+		}
+	}
+	for g := range ours {
+		_ = unix.Kill(-g, unix.SIGKILL) // gone by itself
+	}
+}
+
+// now is the moment, as starts of processes are told.
+func now() uint64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return 0
+	}
+	const perSecond = 100 // USER_HZ
+	return uint64(t.Nano() / (int64(time.Second) / perSecond))
+}
