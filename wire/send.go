@@ -48,6 +48,13 @@ func (c *Conn) AwaitRoom() error {
 	return c.admit(context.Background(), false)
 }
 
+// HasRoom tells whether AwaitRoom would not wait.
+func (c *Conn) HasRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fail != nil || c.closing || c.pending <= c.cfg.SoftBacklog
+}
+
 // SendFD is TrySend of one message with a descriptor: the other side gets f in
 // MapFile.Opened, or from Dial with the Welcome. The caller may close f afterwards.
 func (c *Conn) SendFD(m Msg, f *os.File) error {

@@ -14,6 +14,13 @@ type outlet interface {
 	Close()
 }
 
+// receipt is called in its turn among a client's messages, when those before it are on their way and no more than the soft
+// backlog waits to be written. A client that is gone has it called never.
+type receipt func()
+
+// Kind is none: it is not sent.
+func (receipt) Kind() wire.Kind { return 0 }
+
 // local is the outlet to a client in this process: its batches are delivered by whoever
 // flushes first; another who flushes meanwhile leaves its messages to the first.
 type local struct {
@@ -43,7 +50,18 @@ func (l *local) Flush() {
 		batch := l.pending
 		l.pending = l.spare[:0]
 		l.mu.Unlock()
-		l.deliver(batch)
+		for i := 0; i < len(batch); {
+			n := i
+			for n < len(batch) && !isReceipt(batch[n]) {
+				n++
+			}
+			if n > i {
+				l.deliver(batch[i:n])
+			}
+			if i = n + 1; n < len(batch) {
+				batch[n].(receipt)()
+			}
+		}
 		clear(batch)
 		l.mu.Lock()
 		l.spare = batch
@@ -56,4 +74,9 @@ func (l *local) Close() {
 	l.closed = true
 	l.pending = nil
 	l.mu.Unlock()
+}
+
+func isReceipt(m wire.Msg) bool {
+	_, ok := m.(receipt)
+	return ok
 }

@@ -206,6 +206,8 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	switch e.Kind {
 	case owner.ToClient:
 		o.toClient(e.Client, e.Wire)
+	case owner.Receipt:
+		o.toClient(e.Client, receipt(func() { self.Deliver(owner.ClientRead{Client: e.Client, Bytes: e.N}) }))
 	case owner.ToStore:
 		o.toStore(e.Msg.(objectstore.Event))
 	case owner.ToSched:

@@ -32,7 +32,8 @@ func (n *Node) Address() string { return filepath.Join(n.dir, SocketName) }
 
 // listen opens the socket and serves it.
 func (n *Node) listen() error {
-	l, err := wire.Listen(n.Address(), wire.Config{Patient: true}) // a client that is slow is no client that is lost: decision 0013
+	// A client that is slow is no client that is lost: decision 0013. What is encoded for it and not read is beside the budget of inline values.
+	l, err := wire.Listen(n.Address(), wire.Config{Patient: true, SoftBacklog: int(min(max(n.inlineBudget()/8, 256<<10), 4<<20))})
 	if err != nil {
 		return err
 	}

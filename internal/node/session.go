@@ -280,9 +280,20 @@ func (o *socket) trickle(batch []wire.Msg, sent int) {
 }
 
 // write sends a batch, and tells how many of it went; a message with a descriptor goes by itself,
-// in its turn.
+// in its turn, and a receipt when little enough waits before it.
 func (o *socket) write(batch []wire.Msg) (sent int, err error) {
 	for i, m := range batch {
+		if r, ok := m.(receipt); ok {
+			if err := o.conn.TrySend(batch[sent:i]...); err != nil {
+				return sent, err
+			}
+			if sent = i; !o.conn.HasRoom() {
+				return sent, errs.ErrBacklog
+			}
+			r()
+			sent = i + 1
+			continue
+		}
 		f, ok := m.(*wire.MapFile)
 		if !ok || f.Opened == nil {
 			continue

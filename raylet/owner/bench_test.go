@@ -48,6 +48,8 @@ func (w *benchWorld) step(ev Event) {
 			case *wire.Resolved:
 				w.res = append(w.res, m)
 			}
+		case Receipt:
+			defer w.step(ClientRead{Client: e.Client, Bytes: e.N})
 		case Log:
 			w.append(*e.Records)
 		case LogFree:

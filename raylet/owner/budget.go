@@ -25,6 +25,7 @@ const (
 type budget struct {
 	inline  int64 // bytes of inline values of objects
 	specs   int64 // bytes of specs, as wire.CostOfSpec
+	unread  int64 // bytes of answers that clients have not read, as far as is known
 	cold    []*objRec
 	asked   []*objRec // Pack is out
 	packing int64     // bytes of asked
@@ -77,7 +78,7 @@ func (c *Core) balance() {
 	if len(b.cold) > 64 && b.inline < int64(len(b.cold))*packMin/2 {
 		c.pruneCold()
 	}
-	if b.inline+b.specs <= c.cfg.InlineBudget {
+	if b.inline+b.specs+b.unread <= c.cfg.InlineBudget {
 		return
 	}
 	c.pack()
@@ -104,7 +105,7 @@ func (c *Core) pack() {
 	b := &c.budget
 	var vs []objectstore.PackValue
 	i := 0
-	for ; i < len(b.cold) && b.packing < packBatch && b.inline+b.specs-b.packing > c.cfg.InlineBudget; i++ {
+	for ; i < len(b.cold) && b.packing < packBatch && b.inline+b.specs+b.unread-b.packing > c.cfg.InlineBudget; i++ {
 		o := b.cold[i]
 		if o.state != object.Inline || o.flags&objPacking != 0 || !o.held() && o.lineage == 0 {
 			continue

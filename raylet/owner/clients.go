@@ -50,6 +50,7 @@ func (c *Core) clientGone(ev ClientGone) {
 		return
 	}
 	cl.gone = true
+	c.dropUnread(cl)
 	if cl.lostErr == nil {
 		cl.lostErr = ev.Err
 	}

@@ -15,6 +15,9 @@ type Config struct {
 	// in memory; above it values are packed into the store and queued specs paged out to the
 	// log. Default 64 MiB; the node gives 10 % of its store (design section 3).
 	InlineBudget int64
+	// UnreadWindow bounds the bytes of values that are sent to a client and not on their way; what it asks for beyond waits until it reads. Default an
+	// eighth of InlineBudget, from 256 KiB to 8 MiB.
+	UnreadWindow int64
 	// MessageArgs bounds the bytes of inline values that a task is sent; where it takes more they are packed into the store
 	// first, and it reads them there. Default wire.MessageValues.
 	MessageArgs int64
@@ -85,6 +88,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	def(&c.InlineBudget, 64<<20)
+	def(&c.UnreadWindow, min(max(c.InlineBudget/8, 256<<10), 8<<20))
 	def(&c.MessageArgs, wire.MessageValues)
 	def(&c.MaxLineageBytes, 1<<30)
 	def(&c.CreditWindow, 32<<20)

@@ -167,6 +167,8 @@ func (c *Core) handle(ev Event) {
 		c.clientJoined(ev)
 	case ClientGone:
 		c.clientGone(ev)
+	case ClientRead:
+		c.clientRead(ev)
 	case Timer:
 		c.tick()
 	case Fetched:

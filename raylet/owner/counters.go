@@ -7,6 +7,8 @@ type Counters struct {
 
 	LeaseRequests, LeasesGranted, WorkersLost, Isolated, OOMKills uint64
 
+	PutOff uint64 // answers with values that waited until a client read
+
 	Puts, Lost, Reconstructed, LineageEvicted, Packed, PagedOut uint64
 
 	ActorsCreated, ActorRestarts, ActorResets, ActorsDied uint64

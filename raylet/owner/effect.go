@@ -16,6 +16,8 @@ type EffectKind uint8
 const (
 	// ToClient sends Wire to Client.
 	ToClient EffectKind = iota + 1
+	// Receipt asks for ClientRead{Client, N} when all that was sent to Client before is on its way to it, or would be if it read.
+	Receipt
 	// ToStore sends Msg, an objectstore.Event.
 	ToStore
 	// ToSched sends Msg, a sched.Event.

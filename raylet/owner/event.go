@@ -46,6 +46,12 @@ type ClientGone struct {
 	Err    *errs.Error
 }
 
+// ClientRead answers a Receipt.
+type ClientRead struct {
+	Client ids.ClientID
+	Bytes  int64
+}
+
 // Timer says that the time asked for by an After effect has come.
 type Timer struct{}
 
@@ -77,6 +83,7 @@ func (FromRegistry) ownerEvent()    {}
 func (CancelRequested) ownerEvent() {}
 func (ClientJoined) ownerEvent()    {}
 func (ClientGone) ownerEvent()      {}
+func (ClientRead) ownerEvent()      {}
 func (Timer) ownerEvent()           {}
 func (Fetched) ownerEvent()         {}
 func (Restored) ownerEvent()        {}

@@ -67,6 +67,9 @@ func (c *Core) answer(cl *clientRec, o *objRec, fetch bool) {
 		c.toStore(objectstore.PinForGet{Client: cl.id, ID: o.id, Refs: o.res.Value.Refs})
 		return
 	}
+	if o.state == object.Inline && !c.mayAnswer(cl, o, fetch) {
+		return
+	}
 	m := c.newResolved()
 	m.ID, m.Fetch, m.Result = o.id, fetch, *o.res
 	c.toClient(cl, m)
@@ -74,6 +77,7 @@ func (c *Core) answer(cl *clientRec, o *objRec, fetch bool) {
 
 // unget withdraws what get asked.
 func (c *Core) unget(cl *clientRec, id ids.ObjectID) {
+	cl.unread.withdraw(id)
 	o := c.object(id)
 	if o == nil {
 		return

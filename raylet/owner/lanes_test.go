@@ -146,6 +146,8 @@ func (w *lanesWorld) step(ev owner.Event) {
 		switch e.Kind {
 		case owner.ToClient:
 			w.toClient(e.Client, e.Wire)
+		case owner.Receipt:
+			w.post("node", owner.ClientRead{Client: e.Client, Bytes: e.N})
 		case owner.ToSched:
 			w.toSched = append(w.toSched, e.Msg.(sched.Event))
 		case owner.Log:

@@ -195,6 +195,7 @@ type clientRec struct {
 	peak    uint64
 	settle  *timer
 	used    int64 // credit to give back
+	unread  unread
 }
 
 // leaseRec is a lease that the scheduler granted.

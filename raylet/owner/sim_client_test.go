@@ -120,6 +120,8 @@ func (cl *simClient) receive() {
 			cl.lanes[m.Lease] = l
 		}
 		l.queue = append(l.queue, m.Tasks...)
+	case simReceipt:
+		cl.w.post("node", ClientRead{Client: cl.id, Bytes: int64(m)})
 	case *wire.Resolved:
 		if !cl.asked[m.ID] {
 			return
@@ -356,3 +358,8 @@ func (cl *simClient) run() {
 	}
 	cl.goOn(l, l.run)
 }
+
+// simReceipt is a Receipt in the queue of what a client is sent.
+type simReceipt int64
+
+func (simReceipt) Kind() wire.Kind { return 0 }

@@ -159,7 +159,7 @@ type simPlan struct {
 
 func (p simPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, MessageArgs: p.message, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, UnreadWindow: int64(seed%3) * 700, MessageArgs: p.message, sweepPart: 3})
 	w.crash = p.crash
 	d := newSimDriver(w)
 	d.lossy = p.deaths+p.losses > 0

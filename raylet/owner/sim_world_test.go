@@ -128,6 +128,10 @@ func (w *simWorld) do(e *Effect) {
 			}
 			cl.in = append(cl.in, e.Wire)
 		}
+	case Receipt:
+		if cl := w.clients[e.Client]; cl != nil {
+			cl.in = append(cl.in, simReceipt(e.N))
+		}
 	case ToStore:
 		w.store.handle(e.Msg)
 	case ToSched:

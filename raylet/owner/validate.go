@@ -303,6 +303,16 @@ func (v *validator) collections() error {
 	if specs != c.budget.specs {
 		return fmt.Errorf("specs: counted %d bytes, are %d", c.budget.specs, specs)
 	}
+	sent := int64(0)
+	for id, cl := range c.clients {
+		u := &cl.unread
+		if sent += u.bytes; u.fresh > u.bytes || len(u.later) > 0 && u.fresh >= u.bytes {
+			return fmt.Errorf("client %v: %d answers wait, %d bytes are unread, and of %d of these no receipt was asked", id, len(u.later), u.bytes, u.fresh)
+		}
+	}
+	if sent != c.budget.unread {
+		return fmt.Errorf("unread answers: counted %d bytes, are %d", c.budget.unread, sent)
+	}
 	wanting := 0
 	for id, k := range c.classes.byID {
 		live := 0
