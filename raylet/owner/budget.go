@@ -25,6 +25,7 @@ const (
 type budget struct {
 	inline  int64 // bytes of inline values of objects
 	specs   int64 // bytes of specs, as wire.CostOfSpec
+	returns int64 // bytes of the records of further returns
 	unread  int64 // bytes of answers that clients have not read, as far as is known
 	cold    []*objRec
 	asked   []*objRec // Pack is out
@@ -69,6 +70,9 @@ func (b *budget) drop(o *objRec) {
 	}
 }
 
+// used is all that the budget bounds.
+func (b *budget) used() int64 { return b.inline + b.specs + b.returns + b.unread }
+
 func (b *budget) addSpec(s *wire.TaskSpec)  { b.specs += wire.CostOfSpec(s) }
 func (b *budget) dropSpec(s *wire.TaskSpec) { b.specs -= wire.CostOfSpec(s) }
 
@@ -78,7 +82,7 @@ func (c *Core) balance() {
 	if len(b.cold) > 64 && b.inline < int64(len(b.cold))*packMin/2 {
 		c.pruneCold()
 	}
-	if b.inline+b.specs+b.unread <= c.cfg.InlineBudget {
+	if b.used() <= c.cfg.InlineBudget {
 		return
 	}
 	c.pack()
@@ -105,7 +109,7 @@ func (c *Core) pack() {
 	b := &c.budget
 	var vs []objectstore.PackValue
 	i := 0
-	for ; i < len(b.cold) && b.packing < packBatch && b.inline+b.specs+b.unread-b.packing > c.cfg.InlineBudget; i++ {
+	for ; i < len(b.cold) && b.packing < packBatch && b.used()-b.packing > c.cfg.InlineBudget; i++ {
 		o := b.cold[i]
 		if o.state != object.Inline || o.flags&objPacking != 0 || !o.held() && o.lineage == 0 {
 			continue

@@ -278,6 +278,7 @@ func (c *Core) reap(t *taskRec) {
 		return
 	}
 	c.cookies = append(c.cookies, t.x.cookies...)
+	c.budget.returns -= int64(len(t.x.more)) * returnCost
 	for i := range t.x.more {
 		c.freeCookie(&t.x.more[i])
 	}

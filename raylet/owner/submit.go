@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"unsafe"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/object"
@@ -8,8 +10,16 @@ import (
 	"mobula/wire"
 )
 
-// maxReturns bounds the returns of one task.
-const maxReturns = 1 << 20
+// maxReturns bounds the returns of one task, and the items of a stream; fewReturns may be announced whatever the budget is.
+const maxReturns, fewReturns = 1 << 20, 1 << 10
+
+// returnCost is the bytes of the record of a further return, which is there from when it is announced.
+const returnCost = int64(unsafe.Sizeof(objRec{}))
+
+// mayAnnounce is how many returns a task may have: their records, which the message that announces them does not pay for, take a quarter of the budget at most.
+func (c *Core) mayAnnounce() int32 {
+	return int32(min(max(c.cfg.InlineBudget/4/returnCost, fewReturns), maxReturns))
+}
 
 // submit takes a task. One that is known already, because its parent runs again, is not
 // taken twice: the client only gets its handles.
@@ -24,6 +34,10 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 		c.takeAgain(known.rec, spec)
 		return
 	}
+	refused := c.refuse(spec)
+	if spec.Opts.NumReturns > c.mayAnnounce() {
+		spec = withOneReturn(spec)
+	}
 	t := c.newTask(spec, at)
 	c.giveReturns(cl, t)
 	by := c.tasks.task(spec.Parent)
@@ -33,9 +47,9 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 		parent = actorOf(by)
 	}
 	c.logSubmit(t, parent)
-	if err := c.refuse(spec); err != nil {
+	if refused != nil {
 		c.stats.Submitted++
-		c.fail(t, err)
+		c.fail(t, refused)
 		return
 	}
 	if parent != (ids.ActorID{}) {
@@ -50,12 +64,21 @@ func (c *Core) refuse(spec *wire.TaskSpec) *errs.Error {
 	switch o := spec.Opts; {
 	case c.ended:
 		return errs.New(errs.CodeShutdown, "task %v: job %v has ended", spec.ID, c.cfg.Job)
-	case o.NumReturns > maxReturns:
-		return errs.New(errs.CodeInvalid, "%s asks for %d returns, at most %d are possible: return a list, or a stream", o.Func, o.NumReturns, maxReturns)
+	case o.NumReturns > c.mayAnnounce():
+		return errs.New(errs.CodeInvalid, "%s asks for %d returns, whose records take %d bytes; at most %d are possible, a quarter of this node's budget of %d bytes for inline values and records: return a list, or a stream, or give the node a larger store",
+			o.Func, o.NumReturns, int64(o.NumReturns)*returnCost, c.mayAnnounce(), c.cfg.InlineBudget)
 	case spec.Deadline != 0 && spec.Deadline <= c.now:
 		return errs.New(errs.CodeDeadline, "%s was submitted after its deadline", o.Func)
 	}
 	return nil
+}
+
+// withOneReturn is what is kept of a task that announces more than is possible: its error.
+func withOneReturn(spec *wire.TaskSpec) *wire.TaskSpec {
+	own, opts := *spec, *spec.Opts
+	opts.NumReturns = 1
+	own.Opts = &opts
+	return &own
 }
 
 // newTask makes the record of a task and enters it where it belongs.
@@ -65,7 +88,7 @@ func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	t.spec, t.nret, t.born, t.since = spec, spec.Opts.NumReturns, c.born, c.now
 	t.ret0.id.Task = spec.ID
 	t.ret0.rec = t
-	if spec.Kind == wire.TaskActorCreate || t.nret > maxReturns {
+	if spec.Kind == wire.TaskActorCreate {
 		t.nret = 1
 	}
 	switch {
@@ -84,6 +107,7 @@ func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 				more[i].rec = t
 			}
 			t.ext().more = more
+			c.budget.returns += int64(len(more)) * returnCost
 		}
 	}
 	c.tasks.enter(&t.ret0, at)
@@ -216,6 +240,9 @@ func (c *Core) stray(id ids.ObjectID) *objRec {
 }
 
 func (c *Core) unknown(id ids.ObjectID) *errs.Error {
+	if t := c.tasks.task(id.Task); t != nil && !id.IsPut() && t.ret0.state == object.Failed { // one return stands for more than it may have
+		return t.ret0.res.Err
+	}
 	return errs.New(errs.CodeObjectFreed, "object %v: its last reference was released; hold a reference for as long as it is used", id)
 }
 

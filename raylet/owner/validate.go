@@ -286,7 +286,7 @@ func (v *validator) lineageList() error {
 
 func (v *validator) collections() error {
 	c := v.c
-	inline, specs := int64(0), int64(0)
+	inline, specs, returns := int64(0), int64(0), int64(0)
 	c.eachObject(func(o *objRec) {
 		if o.state == object.Inline {
 			inline += sizeOf(o.res)
@@ -296,6 +296,12 @@ func (v *validator) collections() error {
 		if t.spec != nil {
 			specs += wire.CostOfSpec(t.spec)
 		}
+		if t.x != nil {
+			returns += int64(len(t.x.more)) * returnCost
+		}
+	}
+	if returns != c.budget.returns {
+		return fmt.Errorf("records of returns: counted %d bytes, are %d", c.budget.returns, returns)
 	}
 	if inline != c.budget.inline {
 		return fmt.Errorf("inline values: counted %d bytes, are %d", c.budget.inline, inline)
