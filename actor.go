@@ -132,6 +132,9 @@ func spawn[T any](k *call) (ActorRef[T], error) {
 		return ActorRef[T]{}, k.err
 	}
 	a := ActorRef[T]{newCell(k.tc.Client, hs[0], nil)}
+	if most := k.spec.Opts.MaxPendingCalls; most > 0 {
+		a.cell.life.room = k.tc.Client.NewRoom(int(most))
+	}
 	if k.spec.Opts.ActorName == "" {
 		return a, nil
 	}
@@ -195,6 +198,7 @@ func on[T any](k *call, a ActorRef[T]) {
 		return
 	}
 	k.spec.Actor = ids.ActorID(h.ID().Task)
+	k.room = a.cell.life.room
 }
 
 func methodName[T any](actor ActorType[T], name string) string {

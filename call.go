@@ -25,6 +25,8 @@ type call struct {
 	scratch []byte
 	err     error
 	large   []*client.Handle // put for this call, released after it
+	room    *client.Room     // of the actor that is called; nil: it has no limit, or it is not known here
+	waits   bool             // for room
 	inside  int              // bytes of values in the message, those of a few bytes aside
 }
 
@@ -69,6 +71,7 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 		k.err = err
 		return
 	}
+	k.waits = f.base.waitForRoom || waitsForRoom(opts)
 	k.spec, k.scratch = newSpec(n)
 	s := k.spec
 	s.ID, s.Parent = k.tc.NextTask(), k.tc.Task
@@ -171,6 +174,11 @@ func (k *call) submit() []*client.Handle {
 	if follows {
 		if cause := k.tc.Cancelled(k.ctx); cause != nil {
 			k.err = notCalled(k.f.name, cause)
+		}
+	}
+	if k.err == nil && k.room != nil {
+		if k.err = k.room.Enter(k.ctx, k.spec.Actor, k.waits); k.err == nil {
+			defer func() { k.room.Called(hs) }()
 		}
 	}
 	if k.err == nil {

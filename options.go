@@ -49,8 +49,9 @@ type (
 	// MaxConcurrency is how many calls of an actor run at once, outside its groups. Default 1:
 	// one after another, in each caller's order.
 	MaxConcurrency int
-	// MaxPendingCalls is how many calls may wait for an actor; more fail at once with
-	// ErrPendingCallsLimit. Default -1: without bound.
+	// MaxPendingCalls is how many calls of an actor may be under way. One more fails at once with ErrPendingCallsLimit: through
+	// the reference that Spawn gave the call itself fails, and nothing is sent; calls of several processes, or through references that came in
+	// values, are counted by the node, and their results fail. WaitForRoom waits instead. Default -1: without bound.
 	MaxPendingCalls int
 	// Group is the concurrency group that a method's call runs in.
 	Group string
@@ -63,6 +64,7 @@ type (
 	deadlineOption   struct{ at time.Time }
 	retryExceptions  struct{}
 	isolatedOption   struct{}
+	waitForRoom      struct{}
 	spreadOption     struct{}
 	detachedOption   struct{}
 	escalateOption   struct{}
@@ -98,6 +100,20 @@ func Escalate() escalateOption { return escalateOption{} } //nolint:revive // on
 
 // GetIfExists gives the actor that has the name already, where there is one, instead of ErrNameTaken.
 func GetIfExists() getIfExistsOpt { return getIfExistsOpt{} } //nolint:revive // only ever passed on
+
+// WaitForRoom has a call wait while its actor has as many calls of this process under way as its MaxPendingCalls allows, at most until the context
+// ends. It bounds what a fast caller piles up, and needs the reference that Spawn gave. A Tell is not counted here: it waits
+// for other calls, and beyond the limit the node drops it with a line in its log.
+func WaitForRoom() waitForRoom { return waitForRoom{} } //nolint:revive // only ever passed on
+
+func waitsForRoom[O any](opts []O) bool {
+	for i := range opts {
+		if _, ok := any(opts[i]).(waitForRoom); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // Named gives an actor a name, unique in its namespace; an empty namespace is the cluster's own.
 func Named(namespace, name string) namedOption { return namedOption{namespace, name} } //nolint:revive // only ever passed on
@@ -144,5 +160,6 @@ func (concurrencyGroup) actorOption() {}
 func (Label) callOption()          {}
 func (Timeout) callOption()        {}
 func (Group) callOption()          {}
+func (waitForRoom) callOption()    {}
 func (Backpressure) callOption()   {}
 func (deadlineOption) callOption() {}

@@ -28,7 +28,7 @@ type optionKey struct {
 	retries, returns, backpressure              int32
 	restarts, taskRetries, concurrency, pending int32
 
-	retryExceptions, isolate, spread, detached, getIfExists, escalate bool
+	retryExceptions, isolate, spread, detached, getIfExists, escalate, waitForRoom bool
 
 	actor bool // takes no CPU unless it asks
 }
@@ -159,6 +159,7 @@ func resolve[O any](ctx context.Context, f *function, opts []O) (*wire.TaskOptio
 			deadline = at
 		}
 	}
+	k.waitForRoom = f.base.waitForRoom // of this process alone
 	if k == f.base {
 		return f.plain, deadline, nil
 	}
@@ -199,6 +200,8 @@ func (k *optionKey) apply(o any) (deadline time.Time, err error) {
 		k.pending = clamp(int(o))
 	case Group:
 		k.group = string(o)
+	case waitForRoom:
+		k.waitForRoom = true
 	case Process:
 		k.process = string(o)
 	case escalateOption:

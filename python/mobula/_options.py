@@ -15,7 +15,7 @@ TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_
                   "_exception_retries"}
 ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "escalate", "namespace", "lifetime",
                    "get_if_exists", "concurrency_groups"}
-CALL = {"num_returns", "name", "concurrency_group", "timeout", "_generator_backpressure_num_objects", "backpressure"}
+CALL = {"num_returns", "name", "concurrency_group", "timeout", "wait_for_room", "_generator_backpressure_num_objects", "backpressure"}
 
 
 def check(given: Mapping[str, Any], known: set[str], what: str) -> None:

@@ -145,13 +145,42 @@ def test_c6_coroutines_too(node: Any) -> None:
 def test_c6_calls_beyond_what_may_be_pending_are_refused(node: Any, dir: str) -> None:
     a = Keeper.options(max_pending_calls=2).remote()
     accepted = [a.stay.remote(dir, n) for n in "ab"]
-    for refused in [a.stay.remote(dir, n) for n in "cd"]:
+    for n in "cd":
         with pytest.raises(x.PendingCallsLimitError, match="2 calls pending, its limit is 2"):
-            get(refused)
+            a.stay.remote(dir, n)  # the call itself, not its result
+
+    @mobula.remote
+    def of_another_process() -> str:
+        try:
+            return str(get(a.stay.remote(dir, "x")))
+        except x.PendingCallsLimitError:
+            return "refused"
+
+    assert get(of_another_process.remote()) == "refused"  # by the node, which counts all
     note(dir, "go")
     assert get(accepted) == ["a", "b"]
     assert get(a.stay.remote(dir, "e")) == "e"
     assert noted(dir, "began") == {"a", "b", "e"}
+
+
+def test_c6_calls_wait_for_room(node: Any, dir: str) -> None:
+    a = Keeper.options(max_pending_calls=2).remote()
+    stay = a.stay.options(wait_for_room=True)
+    held = [stay.remote(dir, n) for n in "ab"]
+    made: list[Any] = []
+    more = [threading.Thread(target=lambda n=n: made.append(stay.remote(dir, n))) for n in "cdef"]
+    for t in more:
+        t.start()
+    with pytest.raises(x.PendingCallsLimitError):
+        a.stay.remote(dir, "x")
+    assert not made
+    note(dir, "go")
+    for t in more:
+        t.join(TIMEOUT)
+    assert sorted(get(held + made)) == list("abcdef")
+    for n in range(50):  # results that nobody keeps make room too
+        stay.remote(dir, "dropped")
+    assert get([stay.remote(dir, str(n)) for n in range(50)]) == [str(n) for n in range(50)]
 
 
 def test_c6_methods_with_several_results(node: Any) -> None:

@@ -13,6 +13,7 @@ from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
 from .calls import Encoder, deadline, pack, results, submit
 from .objects import get
+from .room import Room
 from .state import request
 
 _current = _runtime.current
@@ -65,7 +66,7 @@ class ActorClass:
         if o.actor_name:
             self._target.publish_methods(c.welcome.job_dir, self._methods)
         made = create(c, o, args, kwargs, _options.timeout(self._options))
-        return ActorHandle(made, self._target.name, sha, self._methods)
+        return ActorHandle(made, self._target.name, sha, self._methods, o.max_pending_calls)
 
     def __reduce__(self) -> Any:
         return ActorClass, (self._target, self._options)
@@ -100,8 +101,9 @@ class ActorHandle:
     _name: str
     _sha: str
     _methods: Optional[dict[str, tuple[int, str]]]
+    _room: Optional[Room]
 
-    def __init__(self, handle: Handle, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]]) -> None:
+    def __init__(self, handle: Handle, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> None:
         d = self.__dict__
         d["_h"] = handle
         d["_ref"] = ObjectRef.__new__(ObjectRef)
@@ -109,6 +111,7 @@ class ActorHandle:
         d["_name"] = name
         d["_sha"] = sha
         d["_methods"] = methods
+        d["_room"] = Room(max_pending_calls) if max_pending_calls > 0 else None
 
     def __getattr__(self, name: str) -> "ActorMethod":
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
@@ -124,7 +127,7 @@ class ActorHandle:
         return made
 
     def _method(self, name: str, returns: int, group: str) -> "ActorMethod":
-        return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode)
+        return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode, self._room)
 
     def _learn(self) -> dict[str, tuple[int, str]]:
         """Asks the actor what methods it has, which its maker did not write. The answer comes in its turn among the actor's calls."""
@@ -165,21 +168,22 @@ class ActorHandle:
 
     def __reduce__(self) -> Any:
         _value.found(self)
-        return restore_actor, (self._h.id, self._name, self._sha, self._methods)
+        made = self._h.id, self._name, self._sha, self._methods
+        return restore_actor, made if self._room is None else (*made, self._room.most)
 
 
-def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]]) -> ActorHandle:
+def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle:
     """The handle found in a value."""
-    return ActorHandle(_runtime.client().bind(id), name, sha, methods)
+    return ActorHandle(_runtime.client().bind(id), name, sha, methods, max_pending_calls)
 
 
 class ActorMethod:
     """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
 
-    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_field", "_timeout")
+    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout")
 
     def __init__(self, ref: "ObjectRef[Any]", func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
-                 encode: Encoder) -> None:
+                 encode: Encoder, room: Optional[Room] = None) -> None:
         _options.check(options, _options.CALL, f"method {name}")
         self._ref = ref
         self._func = func
@@ -187,6 +191,7 @@ class ActorMethod:
         self._group = group
         self._options = options
         self._encode = encode
+        self._room = room
         said: dict[str, Any] = {"num_returns": "streaming" if returns < 0 else returns, "concurrency_group": group, **options}
         o = _options.call(func, said)
         self._returns = o.num_returns
@@ -195,13 +200,24 @@ class ActorMethod:
 
     def options(self, **options: Any) -> "ActorMethod":
         all_options = {**self._options, **options}
-        return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode)
+        return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._room)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the method. Calls of one caller run in their order."""
+        if self._room is None:
+            return self._call(args, kwargs)
+        self._room.enter(self._ref._h.client, self._name, bool(self._options.get("wait_for_room")))
+        result = None
+        try:
+            result = self._call(args, kwargs)
+        finally:
+            self._room.called(result)
+        return result
+
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         h = self._ref._h
         c = h.client
         tc = _current.get()

@@ -106,7 +106,7 @@ class GoActorClass:
         _positional(self.name, kwargs)
         c = _runtime.client()
         o = _options.actor(self.name, self._options, c.welcome.namespace, 1)
-        return GoActorHandle(create(c, o, args, {}, _options.timeout(self._options), _plain(self.name)), self.name)
+        return GoActorHandle(create(c, o, args, {}, _options.timeout(self._options), _plain(self.name)), self.name, o.max_pending_calls)
 
     def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
         """Finds an actor of this type by its name; NotFoundError where there is none."""
@@ -127,13 +127,13 @@ class GoActorHandle(ActorHandle):
     """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
     .options(num_returns=...) says otherwise."""
 
-    def __init__(self, handle: Handle, name: str) -> None:
-        super().__init__(handle, name, "", {})
+    def __init__(self, handle: Handle, name: str, max_pending_calls: int = -1) -> None:
+        super().__init__(handle, name, "", {}, max_pending_calls)
 
     def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith("_"):
             raise AttributeError(name)
-        made = GoMethod(self._ref, f"{self._name}.{name}", name, 1, "", {}, _plain(f"{self._name}.{name}"))
+        made = GoMethod(self._ref, f"{self._name}.{name}", name, 1, "", {}, _plain(f"{self._name}.{name}"), self._room)
         self.__dict__[name] = made
         return made
 

@@ -1,0 +1,72 @@
+"""How many calls of an actor this process may have under way."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any
+
+from .._client import Client
+from .._refs import ObjectRef
+from ..exceptions import PendingCallsLimitError
+from .objects import wait
+
+_SOON = 0.01  # seconds until it is looked again, where others are about to call
+
+
+class Room:
+    """The calls of an actor whose results this process does not know. The node bounds those of all processes together, and tells only by
+    the result. A call of which no result is kept, or a stream, only passes through."""
+
+    __slots__ = ("most", "_lock", "_inside", "_calls", "_freed")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._calls: dict[ObjectRef[Any], None] = {}
+        self._freed = threading.Condition(self._lock)
+
+    def enter(self, c: Client, method: str, waits: bool) -> None:
+        """Takes the place of a call that is about to be made."""
+        while True:
+            with self._lock:
+                for ref in [ref for ref in self._calls if ref._h.res is not None]:
+                    self._free(ref)
+                if self._inside < self.most:
+                    self._inside += 1
+                    return
+                calls = list(self._calls)
+            if c.dead is not None:
+                raise c.dead.again()
+            if not waits:
+                raise PendingCallsLimitError(f"{method}: the actor has {self.most} calls pending, its limit is {self.most}: wait for some "
+                                             "to end, or call it with .options(wait_for_room=True)")
+            if calls:
+                wait(calls)
+            else:
+                with self._freed:
+                    self._freed.wait(_SOON)
+
+    def called(self, result: Any) -> None:
+        """The call was made, and gave this; None: it was not, or has no result."""
+        ref = result[0] if isinstance(result, list) and result else result
+        if not isinstance(ref, ObjectRef):
+            with self._lock:
+                self._inside -= 1
+                self._freed.notify()
+            return
+        with self._lock:
+            self._calls[ref] = None  # held until it is known
+        ref._h.client.when_known(ref._h, partial(self._ended, ref))
+
+    def _ended(self, ref: ObjectRef[Any]) -> None:
+        with self._lock:
+            self._free(ref)
+
+    def _free(self, ref: ObjectRef[Any]) -> None:
+        """Gives the place of a call back, once; the lock is held."""
+        if ref in self._calls:
+            del self._calls[ref]
+            self._inside -= 1
+            self._freed.notify()
