@@ -44,7 +44,11 @@ func (a ActorRef[T]) Ready(ctx context.Context) error {
 	if err != nil || a.cell.life.self {
 		return err
 	}
-	d, err := a.cell.life.client.Get1(ctx, h)
+	c := a.cell.life.client
+	d, err := c.Get1(ctx, h)
+	if err != nil {
+		err = failure(c, err)
+	}
 	runtime.KeepAlive(a.cell)
 	d.Release()
 	return err
@@ -65,7 +69,10 @@ func (a ActorRef[T]) Stop(ctx context.Context) error {
 	if tc := client.FromContext(ctx); tc != nil && tc.Spec != nil && tc.Spec.Kind != wire.TaskNormal && tc.Spec.Actor == id {
 		return tc.Client.AskStop(id)
 	}
-	err = a.cell.life.client.StopActor(ctx, id)
+	c := a.cell.life.client
+	if err = c.StopActor(ctx, id); err != nil {
+		err = failure(c, err)
+	}
 	runtime.KeepAlive(a.cell)
 	return err
 }
@@ -140,6 +147,7 @@ func spawn[T any](k *call) (ActorRef[T], error) {
 	}
 	d, err := k.tc.Client.Get1(k.ctx, hs[0])
 	if err != nil {
+		err = failure(k.tc.Client, err)
 		a.Release()
 		return ActorRef[T]{}, err
 	}

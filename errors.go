@@ -74,6 +74,7 @@ func RegisterError(name string, sentinel error) { errs.RegisterSentinel(name, se
 //	func init() { mobula.RegisterErrorType[*Overdraft]("bank/overdraft") }
 //
 // Register T as it is returned: a pointer where pointers are. Exported fields travel, or what MarshalBinary gives, to 64 KiB; a
-// larger error arrives as its text. A field of type error comes back as the error that it is across processes. It panics where a field
+// larger error arrives as its text. A field of type error comes back as the error that it is across processes. What references in exported
+// fields name lives as long as the program has the error that it got, or somebody holds what failed with it. It panics where a field
 // would be lost. Every binary registers the same names, at package level.
-func RegisterErrorType[T error](name string) { errs.RegisterType[T](name) }
+func RegisterErrorType[T error](name string) { errs.RegisterType[T](name, errorRefs{}) }

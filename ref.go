@@ -28,6 +28,9 @@ func (r Ref[T]) Get(ctx context.Context) (T, error) {
 	}
 	l := r.cell.life
 	d, err := l.client.Get1(ctx, h)
+	if err != nil {
+		err = failure(l.client, err)
+	}
 	runtime.KeepAlive(r.cell)
 	if err != nil {
 		return none, err
@@ -47,6 +50,9 @@ func (r Ref[T]) View(ctx context.Context) (*View[T], error) {
 	}
 	l := r.cell.life
 	d, err := l.client.Get1(ctx, h)
+	if err != nil {
+		err = failure(l.client, err)
+	}
 	runtime.KeepAlive(r.cell)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ func (s *Stream[T]) Next(ctx context.Context) (item Ref[T], ok bool, err error) 
 	switch {
 	case err != nil:
 		if ctx.Err() == nil {
+			err = failure(s.end.c, err)
 			s.finish(err)
 		}
 		return Ref[T]{}, false, err
@@ -55,7 +56,11 @@ func (s *Stream[T]) Next(ctx context.Context) (item Ref[T], ok bool, err error) 
 func (s *Stream[T]) finish(err error) {
 	s.done, s.err = true, err
 	s.end.over.Store(true)
-	s.end.c.Unread(s.end.task)
+	if e, ok := err.(*errs.Error); ok && len(e.AllRefs()) > 0 {
+		s.end.c.Leave(s.end.task) // the stream has held them until now
+	} else {
+		s.end.c.Unread(s.end.task)
+	}
 }
 
 // All ranges over the rest of the items; an error is the last thing it yields. Leaving the loop early cancels the task.

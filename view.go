@@ -30,6 +30,9 @@ func ViewAll[T any](ctx context.Context, refs []Ref[T]) ([]*View[T], error) {
 		return nil, err
 	}
 	data, err := c.Get(ctx, hs...)
+	if err != nil {
+		err = failure(c, err)
+	}
 	runtime.KeepAlive(refs)
 	if err != nil {
 		return nil, err

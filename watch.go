@@ -67,7 +67,7 @@ func watch(ctx context.Context, c *client.Client, id ids.ActorID) iter.Seq2[Acto
 				return
 			}
 			for _, n := range news {
-				if !yield(eventOf(&n), nil) || n.State == wire.ActorDead {
+				if !yield(eventOf(c, &n), nil) || n.State == wire.ActorDead {
 					return
 				}
 			}
@@ -75,7 +75,7 @@ func watch(ctx context.Context, c *client.Client, id ids.ActorID) iter.Seq2[Acto
 	}
 }
 
-func eventOf(n *wire.ActorNews) ActorEvent {
+func eventOf(c *client.Client, n *wire.ActorNews) ActorEvent {
 	ev := ActorEvent{Actor: n.Actor.String(), Phase: ActorPhase(n.State), Restarts: int(n.Restarts)}
 	switch {
 	case n.Err == nil:
@@ -84,5 +84,6 @@ func eventOf(n *wire.ActorNews) ActorEvent {
 	default:
 		ev.Err = n.Err
 	}
+	ev.Err = failure(c, ev.Err)
 	return ev
 }

@@ -17,6 +17,7 @@ const (
 	maxErrStack  = 64 << 10  // bytes of a Stack
 	maxErrName   = 1 << 10   // bytes of a Name or Task
 	maxErrTexts  = 256 << 10 // bytes of all texts of the tree
+	maxErrRefs   = 16 << 10  // in the whole tree; what has its texts has no more
 
 	errSize = int(unsafe.Sizeof(errs.Error{}))
 )
@@ -28,7 +29,7 @@ func AppendError(dst []byte, x *errs.Error) []byte {
 		return dst
 	}
 	e := encoder{b: dst}
-	w := errWriter{causes: maxErrCauses, texts: maxErrTexts}
+	w := newErrWriter()
 	w.fields(&e, x, 0)
 	return e.b
 }
@@ -37,7 +38,7 @@ func AppendError(dst []byte, x *errs.Error) []byte {
 func ParseError(data []byte) (*errs.Error, error) {
 	var d Decoder
 	d.start("Error", data, false)
-	x, left := new(errs.Error), maxErrCauses
+	x, left := new(errs.Error), errLeft{maxErrCauses, maxErrRefs}
 	d.err1(data, x, 0, &left)
 	if d.fail != nil {
 		return nil, d.fail
@@ -49,14 +50,18 @@ func (e *encoder) err(num uint64, x *errs.Error) {
 	if x == nil {
 		return
 	}
-	w := errWriter{causes: maxErrCauses, texts: maxErrTexts}
+	w := newErrWriter()
 	at, ext := e.open(num)
 	w.fields(e, x, 0)
 	e.close(at, ext)
 }
 
 // errWriter holds what is left of the bounds while one error is written.
-type errWriter struct{ causes, texts int }
+type errWriter struct{ causes, texts, refs int }
+
+func newErrWriter() errWriter {
+	return errWriter{causes: maxErrCauses, texts: maxErrTexts, refs: maxErrRefs}
+}
 
 func (w *errWriter) fields(e *encoder, x *errs.Error, depth int) {
 	w.causes--
@@ -79,6 +84,11 @@ func (w *errWriter) fields(e *encoder, x *errs.Error, depth int) {
 		e.close(at, ext)
 	}
 	e.bytes(7, data)
+	if len(data) == len(x.Data) { // else nothing is left that names them
+		refs := x.Refs[:min(len(x.Refs), w.refs)]
+		w.refs -= len(refs)
+		e.objects(8, refs)
+	}
 }
 
 func (w *errWriter) cut(s string, most int) string {
@@ -102,9 +112,12 @@ func cutText(s string, most int) string {
 	return s[:n] + note
 }
 
+// errLeft is what is left of the bounds while an error is read.
+type errLeft struct{ causes, refs int }
+
 // err1 reads the fields of one error. What is beyond the bounds is skipped.
-func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
-	*left--
+func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *errLeft) {
+	left.causes--
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -126,13 +139,20 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
 			x.Data = append([]byte(nil), c.bytes()...) // nil where it is empty, as the sender leaves it out
 		case 6<<3 | wtBytes:
 			sub := c.bytes()
-			if depth == maxErrDepth || *left == 0 {
+			if depth == maxErrDepth || left.causes == 0 {
 				continue
 			}
 			cause := new(errs.Error)
 			x.Cause = append(x.Cause, cause)
 			d.room(sub, 1, errSize)
 			d.err1(sub, cause, depth+1, left)
+		case 8<<3 | wtBytes:
+			if left.refs == 0 {
+				c.skip()
+				continue
+			}
+			left.refs--
+			x.Refs = c.objects(x.Refs)
 		default:
 			c.skip()
 		}
@@ -140,7 +160,7 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *int) {
 }
 
 func (d *Decoder) err(b []byte) *errs.Error {
-	x, left := new(errs.Error), maxErrCauses
+	x, left := new(errs.Error), errLeft{maxErrCauses, maxErrRefs}
 	d.room(b, 1, errSize)
 	d.err1(b, x, 0, &left)
 	return x

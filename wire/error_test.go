@@ -1,16 +1,20 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/wire/pb"
 )
 
@@ -109,5 +113,39 @@ func TestReceiverBoundsErrorsItself(t *testing.T) {
 	for _, bad := range [][]byte{{0x80}, {2<<3 | 2, 9}, {2<<3 | 2, 1, 0xff}} {
 		_, err := ParseError(bad)
 		wantErr(t, err, errs.ErrProtocol, "malformed Error")
+	}
+}
+
+// What names references has them, as many as there may be; what was left out has none.
+func TestReferencesOfErrors(t *testing.T) {
+	refs := make([]ids.ObjectID, 10_000)
+	for i := range refs {
+		refs[i] = ids.RootTask(1, 1).Return(i)
+	}
+	x := &errs.Error{Code: errs.CodeTaskFailed, Cause: []*errs.Error{
+		{Code: errs.CodePython, Stack: "x", Refs: refs},
+		{Code: errs.CodeUser, Data: make([]byte, errs.MaxData+1), Refs: refs},
+		{Code: errs.CodeUser, Data: []byte("x"), Refs: refs},
+	}}
+	got, err := ParseError(AppendError(nil, x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{10_000, 0, maxErrRefs - 10_000} {
+		if c := got.Cause[i]; !slices.Equal(c.Refs, refs[:want]) {
+			t.Errorf("cause %d has %d references, want %d", i, len(c.Refs), want)
+		}
+	}
+	var more []byte // by who knows no bound
+	for range 2 {
+		c := protowire.AppendTag(nil, 8, protowire.BytesType)
+		one := protowire.AppendBytes(c, make([]byte, 20))
+		more = protowire.AppendBytes(protowire.AppendTag(more, 6, protowire.BytesType), bytes.Repeat(one, 10_000))
+	}
+	if got, err = ParseError(more); err != nil || len(got.AllRefs()) != maxErrRefs {
+		t.Errorf("%d references are read (%v)", len(got.AllRefs()), err)
+	}
+	if _, err = ParseError([]byte{8<<3 | 2, 3, 1, 2, 3}); err == nil {
+		t.Error("a reference of 3 bytes is read")
 	}
 }

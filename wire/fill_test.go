@@ -111,7 +111,7 @@ func fill(s intSource, v reflect.Value, depth int) {
 		fillPointer(s, v, depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "Opened" {
+			if f := v.Type().Field(i); f.Name != "Opened" && f.IsExported() {
 				fill(s, v.Field(i), depth+1)
 			}
 		}
@@ -208,7 +208,7 @@ func toPB(t testing.TB, v reflect.Value, m protoreflect.Message) {
 	t.Helper()
 	for i := range v.NumField() {
 		name, f := v.Type().Field(i).Name, v.Field(i)
-		if name == "Opened" {
+		if name == "Opened" || !v.Type().Field(i).IsExported() {
 			continue
 		}
 		fd := m.Descriptor().Fields().ByName(protoreflect.Name(snake(name)))

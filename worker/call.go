@@ -103,8 +103,9 @@ func (r *runner) execute() {
 			return
 		}
 		d.Results, d.Items = nil, 0
-		d.Err = r.crashed(recover())
-		r.finish(d, nil)
+		p := recover()
+		d.Err = r.crashed(p)
+		r.finish(d, p)
 	}()
 	// A write to what is read-only fails this task, and not the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -181,14 +182,14 @@ func (r *runner) invoke(rep *report) (keep any) {
 	if err == nil && spec.Kind == wire.TaskActorCreate {
 		err = e.actorMade(spec, instance)
 	} else if err != nil {
-		e.abandonCreation(spec, errs.From(err))
+		e.abandonCreation(spec, errs.From(err).Bare())
 	}
 	if after != nil {
 		after(err)
 	}
 	if err != nil {
 		d.Results = nil
-		d.Err = r.failed(err)
+		d.Err, keep = r.failed(err), err
 		if spec.Opts.NumReturns == 0 {
 			e.log.Warn("a call that nobody waits for failed", "method", spec.Opts.Func, "actor", spec.Actor, "task", spec.ID, "err", d.Err)
 		}

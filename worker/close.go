@@ -175,7 +175,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
 			err := hook(ctx)
 			normal = true
 			if err != nil {
-				done <- &errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err)}}
+				done <- &errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err).Bare()}}
 			}
 		}()
 		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that looks at its context has a moment more

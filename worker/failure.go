@@ -8,12 +8,13 @@ import (
 )
 
 // failed makes the report of an error that a function returned: a cancelled task's is
-// that it was cancelled, any other is the task's failure with its chain of causes.
+// that it was cancelled, any other is the task's failure with its chain of causes. The references in err hold their objects until the
+// report is sent, if err is kept.
 func (r *runner) failed(err error) *errs.Error {
 	_ = r.call.ctx.Err() // sees a deadline that nobody asked for
 	cause := r.call.ctx.cause()
 	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + err.Error()}
-	out.Cause = []*errs.Error{errs.From(err)}
+	out.Cause = []*errs.Error{errs.From(err).Bare()}
 	switch {
 	case cause == nil:
 	case errors.Is(cause, errs.ErrDeadline):
@@ -46,7 +47,7 @@ func panicked(name, task string, p any) *errs.Error {
 		inner.Msg = faulted(p)
 		out.Stack = string(debug.Stack()) // of the outermost error: that is what errors.As finds
 		if err, ok := p.(error); ok {
-			inner.Cause = []*errs.Error{errs.From(err)}
+			inner.Cause = []*errs.Error{errs.From(err).Bare()}
 		}
 	}
 	out.Msg = name + ": " + inner.Msg

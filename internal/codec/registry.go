@@ -66,6 +66,26 @@ func (r *Registry) Add(c Codec) error {
 	return nil
 }
 
+// Refs gives the references in a value that is encoded elsewhere, its exported fields.
+func (r *Registry) Refs(v reflect.Value) ([]ids.ObjectID, error) {
+	n := r.node(v.Type())
+	if n.err != nil || !n.walk {
+		return nil, nil
+	}
+	c := collector{reg: r}
+	err := c.walk(v, n)
+	return c.refs, err
+}
+
+// Attach makes the references live in a value that was decoded elsewhere; v is addressable.
+func (r *Registry) Attach(v reflect.Value, b Binder) error {
+	n := r.node(v.Type())
+	if n.err != nil || !n.walk {
+		return nil
+	}
+	return attacher{reg: r, b: b}.walk(v, n)
+}
+
 // PlanOf gives the plan of a type, made on first use.
 func (r *Registry) PlanOf(t reflect.Type) *Plan {
 	if p, ok := r.plans.Load(t); ok {

@@ -59,8 +59,8 @@ func from(err error, depth int) *Error {
 	out := &Error{Msg: err.Error()}
 	inner := causes(err)
 	if t := typeOf(err); t != nil {
-		if data, ok, cause := t.encode(err); ok {
-			out.Code, out.Name, out.Data = CodeUser, t.name, data
+		if data, refs, ok, cause := t.encode(err); ok {
+			out.Code, out.Name, out.Data, out.Refs = CodeUser, t.name, data, refs
 			if cause != nil {
 				inner = []error{cause}
 			}

@@ -5,5 +5,6 @@
 // An *Error is immutable once made. Its Is method matches the sentinel of its
 // code and of every broader code above it (freed is also lost), so a caller may
 // ask as narrowly as it likes. An error of a type that the program registered is made again from
-// its fields, and found by errors.As. Nothing here blocks.
+// its fields, and found by errors.As. The references to objects in such an error, and in an exception of Python, are named in Refs.
+// Nothing here blocks.
 package errs

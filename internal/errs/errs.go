@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"mobula/internal/ids"
 )
 
 // Code is an error's name on the wire. Values are never reused or renumbered.
@@ -162,6 +164,11 @@ type Error struct {
 	Stack string   // the stack of a panic, or the traceback of a Python function; else empty
 	Cause []*Error // what it wraps; more than one for joined errors
 	Data  []byte   // CodeUser: the value of a registered type, as CBOR; nil of a sentinel
+
+	// Refs are the objects that Data, or Python's exception, has references to. Whoever owns an object that failed with the
+	// error keeps them as long as that.
+	Refs []ids.ObjectID
+	held any // what holds them in this process; nil: nothing
 }
 
 // New makes an *Error with a formatted message.

@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"mobula/internal/ids"
 )
 
 // userType is an application's registered error type.
@@ -14,6 +16,7 @@ type userType struct {
 	name  string
 	typ   reflect.Type // as in the error's interface: T or *T
 	inner int          // the field of type error, set from the cause; -1: none
+	refs  References   // nil: it has none
 }
 
 var errorType = reflect.TypeFor[error]()
@@ -21,9 +24,10 @@ var errorType = reflect.TypeFor[error]()
 // RegisterType makes an application's error type survive the trip: an error of that type, or wrapped in others, is of
 // that type again on the other side, for errors.As and for its own Is method. Both sides register the same name, while their
 // packages initialise. What travels are exported fields, as CBOR, or what MarshalBinary gives; a field of type error is the cause.
-// It panics where that could not work: the name is taken by another type, or a field would be lost.
-func RegisterType[T error](name string) {
-	t := userType{name: name, typ: reflect.TypeFor[T](), inner: -1}
+// refs finds references to objects in exported fields; it may be nil. It panics where that could not work: the name is taken by
+// another type, or a field would be lost.
+func RegisterType[T error](name string, refs References) {
+	t := userType{name: name, typ: reflect.TypeFor[T](), inner: -1, refs: refs}
 	if err := t.check(); err != nil {
 		panic(fmt.Sprintf("errs: error type %q (%v): %v", name, t.typ, err))
 	}
@@ -92,18 +96,18 @@ func typeNamed(name string) *userType {
 	return users.types[name]
 }
 
-// encode gives the bytes that stand for an error of the type, if there are any, and the cause in its field. A type's own methods are the
-// program's code: they may panic.
-func (t *userType) encode(err error) (data []byte, ok bool, cause error) {
+// encode gives the bytes that stand for an error of the type, if there are any, the references in them, and the cause in its field. A
+// type's own methods are the program's code: they may panic.
+func (t *userType) encode(err error) (data []byte, refs []ids.ObjectID, ok bool, cause error) {
 	defer func() {
 		if recover() != nil {
-			data, ok, cause = nil, false, nil
+			data, refs, ok, cause = nil, nil, false, nil
 		}
 	}()
 	v := reflect.ValueOf(err)
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return nil, false, nil
+			return nil, nil, false, nil
 		}
 		v = v.Elem()
 	}
@@ -115,14 +119,22 @@ func (t *userType) encode(err error) (data []byte, ok bool, cause error) {
 		f.SetZero()
 	}
 	data, failed := cbor.Marshal(own.Interface())
-	return data, failed == nil && len(data) <= MaxData, cause
+	if failed != nil || len(data) > MaxData {
+		return nil, nil, false, cause
+	}
+	if t.refs != nil {
+		if refs, failed = t.refs.Find(own.Elem()); failed != nil {
+			return nil, nil, false, cause
+		}
+	}
+	return data, refs, true, cause
 }
 
 // MaxData bounds the bytes of a registered type's value; a larger one travels as its text.
 const MaxData = 64 << 10
 
-// decode makes the error again; nil where it cannot be.
-func (t *userType) decode(data []byte, causes []*Error) (err error) {
+// decode makes the error again; nil where it cannot be. References in an error that nothing here holds name nothing.
+func (t *userType) decode(data []byte, causes []*Error, held any) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = nil
@@ -130,6 +142,9 @@ func (t *userType) decode(data []byte, causes []*Error) (err error) {
 	}()
 	p := reflect.New(t.value())
 	if err := cbor.NewDecoder(bytes.NewReader(data)).Decode(p.Interface()); err != nil {
+		return nil
+	}
+	if t.refs != nil && held != nil && t.refs.Attach(p.Elem(), held) != nil {
 		return nil
 	}
 	if t.inner >= 0 && len(causes) > 0 {
@@ -148,7 +163,7 @@ func (e *Error) typed() error {
 		return nil
 	}
 	if t := typeNamed(e.Name); t != nil {
-		return t.decode(e.Data, e.Cause)
+		return t.decode(e.Data, e.Cause, e.held)
 	}
 	return nil
 }

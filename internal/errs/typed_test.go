@@ -35,9 +35,9 @@ type lossy struct{ why string }
 func (e *lossy) Error() string { return e.why }
 
 func init() {
-	RegisterType[*overdraft]("test/overdraft")
-	RegisterType[temporary]("test/temporary")
-	RegisterType[*secret]("test/secret")
+	RegisterType[*overdraft]("test/overdraft", nil)
+	RegisterType[temporary]("test/temporary", nil)
+	RegisterType[*secret]("test/secret", nil)
 }
 
 func TestARegisteredTypeSurvives(t *testing.T) {
@@ -80,12 +80,12 @@ func none2(*overdraft) *nilSafe { return nil }
 
 func TestTypesThatWouldLoseAreRefusedAtOnce(t *testing.T) {
 	for name, register := range map[string]func(){
-		"unexported": func() { RegisterType[*lossy]("test/lossy") },
-		"interface":  func() { RegisterType[error]("test/any") },
-		"own":        func() { RegisterType[*Error]("test/own") },
-		"taken":      func() { RegisterType[*nilSafe]("test/no-user") },
-		"another":    func() { RegisterType[*nilSafe]("test/overdraft") },
-		"again":      func() { RegisterType[*overdraft]("test/overdraft2") },
+		"unexported": func() { RegisterType[*lossy]("test/lossy", nil) },
+		"interface":  func() { RegisterType[error]("test/any", nil) },
+		"own":        func() { RegisterType[*Error]("test/own", nil) },
+		"taken":      func() { RegisterType[*nilSafe]("test/no-user", nil) },
+		"another":    func() { RegisterType[*nilSafe]("test/overdraft", nil) },
+		"again":      func() { RegisterType[*overdraft]("test/overdraft2", nil) },
 		"sentinel":   func() { RegisterSentinel("test/overdraft", io.EOF) },
 	} {
 		func() {
@@ -97,7 +97,7 @@ func TestTypesThatWouldLoseAreRefusedAtOnce(t *testing.T) {
 			register()
 		}()
 	}
-	RegisterType[*overdraft]("test/overdraft") // the same again does no harm
+	RegisterType[*overdraft]("test/overdraft", nil) // the same again does no harm
 }
 
 func TestOnlyATasksErrorIsATaskError(t *testing.T) {

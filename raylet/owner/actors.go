@@ -174,7 +174,7 @@ func (c *Core) creationLost(t *taskRec, err *errs.Error) {
 // creationAgain runs a creation again whose process died, after its back-off.
 func (c *Core) creationAgain(t *taskRec, err *errs.Error) {
 	a := t.actor
-	a.cause, a.hurt = err, nil
+	c.setCause(a, err, nil)
 	c.moveActor(a, actor.Restart)
 	c.logActor(a)
 	if wait := c.restartDelay(a); wait > 0 && t.flags&taskCancelled == 0 {
@@ -198,7 +198,7 @@ func (c *Core) useRestart(a *actorRec) bool {
 
 // restart runs an actor's creation again, at once or after a wait.
 func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait time.Duration) {
-	a.cause, a.hurt = err, nil
+	c.setCause(a, err, nil)
 	c.moveActor(a, actor.Restart)
 	c.logActor(a)
 	c.publish(a)
@@ -225,7 +225,7 @@ func (c *Core) die(a *actorRec, err *errs.Error) {
 	if a.over() {
 		return
 	}
-	a.cause, a.hurt = err, nil
+	c.setCause(a, err, nil)
 	c.stopTimerOf(a)
 	c.moveActor(a, actor.Die)
 	c.bereft = c.bereft || c.orphan && a.rec != nil && a.opts.Detached
@@ -286,7 +286,7 @@ func (c *Core) handleGone(a *actorRec) {
 	}
 	if a.stop == nil {
 		a.stop = errs.New(errs.CodeActorDied, "actor %v (%s): its last handle was released", a.id, a.opts.Func)
-		a.cause = a.stop
+		c.setCause(a, a.stop, a.hurt)
 	}
 	c.maybeStop(a)
 }

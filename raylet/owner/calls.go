@@ -306,7 +306,7 @@ func (c *Core) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		t.ext().err = err
 		c.callAgain(t)
 	default:
-		a.cause = err
+		c.setCause(a, err, a.hurt)
 		c.fail(t, c.unavailable(a))
 	}
 }

@@ -14,8 +14,8 @@
 // that are not resolved (args.go); ready, it queues in its class (class.go) until a lease has
 // room (dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
 // (done.go) resolves its returns, which answers gets and wakes dependents; when nothing
-// refers to a return its value is dropped, and when nothing may need the task to run again,
-// its record (lineage.go).
+// refers to a return its value is dropped, with its hold on what it, or its error, has references
+// to (nested.go), and when nothing may need the task to run again, its record (lineage.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
 // again (recycle.go), and what concerns every record there is goes in slices, a step each

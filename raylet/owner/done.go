@@ -277,11 +277,7 @@ func (c *Core) over(t *taskRec) {
 func (c *Core) resolve(o *objRec, res *wire.Result, ev object.Event) {
 	c.moveObject(o, ev)
 	o.res = res
-	for _, id := range res.Value.Refs {
-		in := c.ensure(id)
-		c.revive(in)
-		in.objs++
-	}
+	c.holdInner(inside(res))
 	if ev == object.SetInline {
 		c.budget.add(o)
 	}

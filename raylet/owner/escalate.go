@@ -66,7 +66,7 @@ func (c *Core) escalate() {
 // chargeHurt charges an actor with the child that failed while its constructor ran.
 func (c *Core) chargeHurt(a *actorRec) {
 	c.escalated = append(c.escalated, escalation{to: a.id, err: a.hurt})
-	a.hurt = nil
+	c.setCause(a, a.cause, nil)
 }
 
 // childFailed restarts an actor whose child has failed, if it has a restart left. One that restarts already
@@ -86,7 +86,7 @@ func (c *Core) childFailed(p *actorRec, err *errs.Error) {
 			died()
 		}
 	case p.rec.state.OnWorker():
-		p.hurt = err
+		c.setCause(p, p.cause, err)
 		c.logActor(p)
 	case p.uncharged:
 		if c.chargeReset(p) {

@@ -91,7 +91,7 @@ func (c *Core) remake(o *objRec) bool {
 	if o.state == object.Stored {
 		ev = object.Lose
 		c.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
-		c.dropInner(o.res)
+		c.dropInner(inside(o.res))
 	}
 	c.moveObject(o, ev)
 	o.res = nil

@@ -256,5 +256,6 @@ func (c *Core) maybeForgetForeign(a *actorRec) {
 	if a.rec != nil || a.pending > 0 || len(a.watchers) > 0 || a.id.Job() == c.cfg.Job || a.state != actor.Dead {
 		return
 	}
+	c.setCause(a, nil, nil)
 	delete(c.actors, a.id)
 }

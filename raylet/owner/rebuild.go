@@ -212,11 +212,9 @@ func (c *Core) build(im *image) {
 	for _, ti := range live {
 		c.buildResults(ti)
 	}
-	c.eachObject(func(o *objRec) {
-		if o.res != nil {
-			for _, id := range o.res.Value.Refs {
-				c.ensure(id).objs++ // strays made here have no references of their own
-			}
+	c.eachInside(func(refs []ids.ObjectID) {
+		for _, id := range refs {
+			c.ensure(id).objs++ // strays made here have no references of their own
 		}
 	})
 	for _, ti := range live {
@@ -411,7 +409,7 @@ func (c *Core) buildLife(ti *taskImage) {
 	if t.isCreation() { // refused: there never was an actor
 		t.actor.state = actor.Dead
 		if t.ret0.res != nil {
-			t.actor.cause = t.ret0.res.Err
+			c.setCause(t.actor, t.ret0.res.Err, nil)
 		}
 	}
 	if t.spec.Kind == wire.TaskNormal {

@@ -26,7 +26,7 @@ type objRec struct {
 	holder  *clientRec    // the first client with a handle
 	more    *[]*clientRec // further ones
 	tasks   uint32        // uses by specs of tasks that have not ended
-	objs    uint32        // live objects that contain it, and streams that hold it as an item
+	objs    uint32        // live objects, errors of streams and of actors that contain it, and streams that hold it as an item
 	lineage uint32        // uses by specs kept as lineage
 	attempt uint32        // that was accepted, where state is Stored
 	cookie  uint64        // log position of a put, an early seal or a stream item

@@ -224,20 +224,7 @@ func (c *Core) dropValue(o *objRec) {
 	c.moveObject(o, object.Drop)
 	o.res = nil
 	o.flags &^= objArgErr | objPacked
-	c.dropInner(res)
-}
-
-// dropInner gives up what a value held.
-func (c *Core) dropInner(res *wire.Result) {
-	if res == nil {
-		return
-	}
-	for _, id := range res.Value.Refs {
-		if in := c.object(id); in != nil {
-			in.objs--
-			c.loosen(in)
-		}
-	}
+	c.dropInner(inside(res))
 }
 
 // forgetObject removes the record of a put or a stray.
@@ -267,6 +254,7 @@ func (c *Core) reap(t *taskRec) {
 	c.tasks.remove(&t.ret0.id)
 	c.reaped = append(c.reaped, t)
 	if t.isCreation() {
+		c.setCause(t.actor, nil, nil)
 		delete(c.actors, t.actor.id)
 	}
 	c.forgot = append(c.forgot, ids.ObjectID{Task: t.id(), Index: record.WholeTask})

@@ -181,6 +181,9 @@ func (cl *simClient) hear(m *wire.ActorNews) {
 func (cl *simClient) read(m *wire.Resolved) outcome {
 	switch m.Result.Kind {
 	case wire.ResultError:
+		for _, id := range m.Result.Err.AllRefs() {
+			cl.addRef(id)
+		}
 		return outcome{err: m.Result.Err.Code}
 	case wire.ResultStored:
 		for _, id := range m.Result.Value.Refs {

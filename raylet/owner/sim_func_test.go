@@ -106,6 +106,12 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 		res.Value.Refs = []ids.ObjectID{id}
 		cl.done(l, r, []wire.Result{res}, nil)
 		cl.release(id)
+	case "raise": // fails with a reference to something it put
+		id := r.Spec.ID.Put(1)
+		cl.handles[id] = true
+		cl.send(&wire.PutValue{ID: id, Value: wire.Value{Data: bytesOf(taskVal(args, 1), 0)}})
+		cl.done(l, r, nil, raised(id))
+		cl.release(id)
 	case "fail":
 		cl.done(l, r, nil, errs.New(errs.CodeTaskFailed, "it always fails"))
 	case "flaky": // fails for a while
@@ -142,6 +148,11 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 	default:
 		cl.w.t.Fatalf("no function %q", o.Func)
 	}
+}
+
+// raised is the failure of a function whose error has references in it.
+func raised(refs ...ids.ObjectID) *errs.Error {
+	return &errs.Error{Code: errs.CodeTaskFailed, Name: "f", Msg: "f: it raises", Cause: []*errs.Error{{Code: errs.CodePython, Refs: refs}}}
 }
 
 func inlineResult(v uint64, fill int) wire.Result {

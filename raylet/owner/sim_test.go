@@ -30,6 +30,7 @@ func newSimDriver(w *simWorld) *simDriver {
 		{Func: "multi", NumReturns: 3, MaxRetries: -1},
 		{Func: "wrap", NumReturns: 1, MaxRetries: -1},
 		{Func: "fail", NumReturns: 1, MaxRetries: -1},
+		{Func: "raise", NumReturns: 1, MaxRetries: -1},
 		{Func: "kids", NumReturns: 1, MaxRetries: -1},
 		{Func: "stream", NumReturns: wire.Streaming, MaxRetries: -1, Backpressure: 2},
 		{Func: "new", NumReturns: 1, MaxRestarts: -1, MaxTaskRetries: -1, MaxPendingCalls: -1},
@@ -95,7 +96,7 @@ func (d *simDriver) task(fn string) *wire.TaskSpec {
 		switch {
 		case bad != 0:
 			out = outcome{err: bad}
-		case fn == "fail":
+		case fn == "fail", fn == "raise":
 			out = outcome{err: errs.CodeTaskFailed}
 		case fn == "kids":
 			out.val = kidsVal(vals)
@@ -104,7 +105,7 @@ func (d *simDriver) task(fn string) *wire.TaskSpec {
 		w.mayFail[id] = mayFail
 		d.known = append(d.known, id)
 	}
-	if fn == "wrap" && bad == 0 {
+	if (fn == "wrap" || fn == "raise") && bad == 0 {
 		w.deps = append(w.deps, simDep{of: s.ID.Put(1), on: s.ID.Return(0)})
 		w.want[s.ID.Put(1)] = outcome{val: taskVal(vals, 1)}
 	}
@@ -168,7 +169,7 @@ func (p simPlan) run(t *testing.T, seed uint64) {
 		funcs = append(funcs, "kids")
 	}
 	if p.fails {
-		funcs = append(funcs, "fail")
+		funcs = append(funcs, "fail", "raise")
 	}
 	for range p.acts {
 		switch w.rng.IntN(10) {

@@ -16,7 +16,8 @@ func (c *Core) stopActor(a *actorRec, why *errs.Error) {
 	if a.over() || a.stop != nil {
 		return
 	}
-	a.stop, a.cause = why, why
+	a.stop = why
+	c.setCause(a, why, a.hurt)
 	c.logActor(a)
 	c.touchActor(a)
 }
@@ -41,7 +42,8 @@ func (c *Core) endActor(a *actorRec, why *errs.Error) {
 		c.die(a, why)
 		return
 	}
-	a.stop, a.cause = why, why
+	a.stop = why
+	c.setCause(a, why, a.hurt)
 	c.giveBackFetching(a.lease)
 	calls := a.lease.lane.drain()
 	a.lease.out = nil

@@ -81,9 +81,10 @@ func (c *Core) recoverObject(o *objRec, cause *errs.Error) {
 		err.Cause = []*errs.Error{cause}
 		err.Msg += " (" + cause.Error() + ")"
 	}
-	c.dropInner(o.res)
+	c.dropInner(inside(o.res))
 	c.moveObject(o, object.SetError)
 	o.res = errorResult(err)
+	c.holdInner(inside(o.res))
 }
 
 // inventory is what a store that was rebuilt has. What it lacks shows when it is asked for;

@@ -197,7 +197,9 @@ func (c *Core) answerNext(t *taskRec, w streamWait) bool {
 		}
 	case s.err != nil:
 		m.Result = *errorResult(s.err)
-		c.closeStream(t)
+		if len(s.held()) == 0 || w.client.mute {
+			c.closeStream(t)
+		} // else its reader says when it holds what is in the error
 	case s.length >= 0:
 		c.closeStream(t)
 	case s.closed && t.state.Terminal():
@@ -250,7 +252,7 @@ func (c *Core) endStream(t *taskRec, n uint32) *errs.Error {
 // failStream ends a stream with an error after the items that are there.
 func (c *Core) failStream(t *taskRec, err *errs.Error) {
 	s := t.x.stream
-	s.err = err
+	c.setError(s, err)
 	res := errorResult(err)
 	s.eachItem(func(o *objRec) {
 		if o.state == object.Pending {
@@ -267,6 +269,7 @@ func (c *Core) closeStream(t *taskRec) {
 	if s.closed {
 		return
 	}
+	c.dropInner(s.held())
 	s.closed = true
 	t.live--
 	c.logClosed(t)

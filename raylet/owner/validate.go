@@ -165,12 +165,12 @@ func (v *validator) refs(spec *wire.TaskSpec, into map[ids.ObjectID]uint32) {
 }
 
 func (v *validator) countObjects() error {
-	v.c.eachObject(func(o *objRec) {
-		if o.res != nil {
-			for _, id := range o.res.Value.Refs {
-				v.objs[id]++
-			}
+	v.c.eachInside(func(refs []ids.ObjectID) {
+		for _, id := range refs {
+			v.objs[id]++
 		}
+	})
+	v.c.eachObject(func(o *objRec) {
 		if o.flags&objHeld != 0 {
 			v.objs[o.id]++
 		}

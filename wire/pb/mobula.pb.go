@@ -863,6 +863,7 @@ type Error struct {
 	Stack         string                 `protobuf:"bytes,5,opt,name=stack,proto3" json:"stack,omitempty"`
 	Cause         []*Error               `protobuf:"bytes,6,rep,name=cause,proto3" json:"cause,omitempty"`
 	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // of an error of a type that a Go program registered under name: its value, as CBOR
+	Refs          [][]byte               `protobuf:"bytes,8,rep,name=refs,proto3" json:"refs,omitempty"` // objects that data, or Python's exception, has references to; at most 16384 in all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +943,13 @@ func (x *Error) GetCause() []*Error {
 func (x *Error) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *Error) GetRefs() [][]byte {
+	if x != nil {
+		return x.Refs
 	}
 	return nil
 }
@@ -4492,7 +4500,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x15.mobula.v1.ResultKindR\x04kind\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\"\n" +
-	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\xa7\x01\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\xbb\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x12\n" +
@@ -4500,7 +4508,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04task\x18\x04 \x01(\tR\x04task\x12\x14\n" +
 	"\x05stack\x18\x05 \x01(\tR\x05stack\x12&\n" +
 	"\x05cause\x18\x06 \x03(\v2\x10.mobula.v1.ErrorR\x05cause\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"X\n" +
+	"\x04data\x18\a \x01(\fR\x04data\x12\x12\n" +
+	"\x04refs\x18\b \x03(\fR\x04refs\"X\n" +
 	"\fTraceContext\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x17\n" +
 	"\aspan_id\x18\x02 \x01(\fR\x06spanId\x12\x14\n" +

@@ -217,6 +217,9 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 		b = appendError(b, 6, cause, depth+1)
 	}
 	b = putBytes(b, 7, e.Data)
+	for _, id := range e.Refs {
+		b = putObject(b, 8, id)
+	}
 	return shut(b, at)
 }
 

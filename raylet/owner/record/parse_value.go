@@ -226,6 +226,11 @@ func parseError(b []byte, depth int) (*errs.Error, error) {
 			}
 		case 7:
 			e.Data = f.copied()
+		case 8:
+			var id ids.ObjectID
+			if id, err = f.object(); err == nil {
+				e.Refs = append(e.Refs, id)
+			}
 		}
 		return err
 	})

@@ -46,6 +46,9 @@ func (d draws) value() wire.Value {
 
 func (d draws) err(depth int) *errs.Error {
 	e := &errs.Error{Code: errs.Code(rapid.Uint16().Draw(d.T, "code")), Msg: d.text(), Name: d.text(), Task: d.text(), Stack: d.text()}
+	for range rapid.IntRange(0, 2).Draw(d.T, "references") {
+		e.Refs = append(e.Refs, d.object())
+	}
 	for range rapid.IntRange(0, max(0, 2-depth)).Draw(d.T, "causes") {
 		e.Cause = append(e.Cause, d.err(depth+1))
 	}
@@ -181,7 +184,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(AppendSubmit(nil, 7, s, Submission{Heir: true}))
 	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
-	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep"}}}}, task.Failed))
+	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep", Refs: []ids.ObjectID{s.ID.Put(1)}}}}}, task.Failed))
 	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
 	f.Add(AppendRetry(nil, 1, &Retry{Task: s.ID, Attempt: 2, Tries: 3, Errors: 4, Cancelled: true, Insist: true}))
 	f.Add(AppendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
