@@ -31,9 +31,10 @@ import cbor2
 import cloudpickle
 
 from . import _arrow, _exception_parts
+from ._wire import codec
 from ._wire.codec import from_wire, read_varint, to_wire, varint
 from ._wire.messages import Error
-from .exceptions import MobulaError, NotDecodableError, NotEncodableError, PythonError, TaskError, task_error
+from .exceptions import MobulaError, NotDecodableError, NotEncodableError, PythonError, TaskError, set_field_reader, task_error
 
 ARRAY, TEXT, CBOR, PROTO, PICKLE, ARROW = 1, 2, 3, 4, 5, 6
 TAG_REF, TAG_ACTOR = 28015, 28016
@@ -463,9 +464,17 @@ _bind: Callable[[bytes, int], Any] = lambda id, tag: (_ for _ in ()).throw(NotDe
 
 
 def set_binder(f: Callable[[bytes, int], Any]) -> None:
-    """Says how references in CBOR become live."""
+    """Says how references in CBOR, and those of errors, become live."""
     global _bind
     _bind = f
+    codec.live = _live
+
+
+def _live(ids: Sequence[bytes]) -> tuple[Any, ...]:
+    try:
+        return tuple(_bind(id, TAG_REF) for id in ids)
+    except MobulaError:
+        return ()  # there is no cluster any more
 
 
 def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
@@ -475,6 +484,8 @@ def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
         return _bind(bytes(tag.value), tag.tag)
     return tag
 
+
+set_field_reader(_cbor)
 
 _DECODERS: dict[bytes, Callable[[Data], Any]] = {
     META_NIL: _read_nil, META_BOOL: _read_bool, META_INT: _read_int, META_FLOAT: _read_float, META_STR: _read_str,
@@ -588,25 +599,30 @@ def _read_pickle(dims: list[int], data: Any, own: bool = False) -> Any:
 # ---- exceptions of tasks
 
 
-def encode_exception(x: BaseException) -> bytes:
-    """A task's exception as text for the way back; nothing if it cannot travel."""
-    for way in _WAYS:
-        try:
-            raw = way(x)
-            if len(raw) < _MAX_EXCEPTION:
-                back = pickle.loads(raw)  # many a class of exception pickles and does not come back, or not as it was
-                if way is not _ordinary or str(back) == str(x):
-                    return base64.b85encode(raw)
-        except Exception:
-            continue
-    return b""
+def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
+    """A task's exception as text for the way back, nothing if it cannot travel, and the references in it."""
+    before = local.refs
+    try:
+        for way in _WAYS:
+            held = local.refs = []
+            try:
+                raw = way(x)
+                if len(raw) < _MAX_EXCEPTION:
+                    back = pickle.loads(raw)  # many a class of exception pickles and does not come back, or not as it was
+                    if way is not _ordinary or str(back) == str(x):
+                        return base64.b85encode(raw), held
+            except Exception:
+                continue
+    finally:
+        local.refs = before
+    return b"", []
 
 
 _MAX_EXCEPTION = 40_000  # bytes
 
 
 def _ordinary(x: BaseException) -> bytes:
-    return _dumps(x, None, [])
+    return _dumps(x, None, [] if local.refs is None else local.refs)
 
 
 def _by_parts(x: BaseException) -> bytes:
@@ -656,20 +672,25 @@ def _light(x: BaseException) -> dict[str, Any]:
     """The fields of an exception that travel, together with its text."""
     out: dict[str, Any] = {}
     left = _MAX_EXCEPTION // 2
-    for k, v in _exception_parts.fields(x).items():
-        try:
-            raw = _PartsPickler.dumps(v)
-            if len(raw) < left:
-                pickle.loads(raw)
-                left -= len(raw)
-                out[k] = v
-        except Exception:
-            continue
+    before, local.refs = local.refs, None  # a trial: what it finds is found again
+    try:
+        for k, v in _exception_parts.fields(x).items():
+            try:
+                raw = _PartsPickler.dumps(v)
+                if len(raw) < left:
+                    pickle.loads(raw)
+                    left -= len(raw)
+                    out[k] = v
+            except Exception:
+                continue
+    finally:
+        local.refs = before
     return out
 
 
-def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
-    """The error that a task is reported with when its function raised x.
+def failure(name: str, task: str, x: BaseException, traceback: str, held: list[Any]) -> Error:
+    """The error that a task is reported with when its function raised x. The references in it, which are added to held, the
+    owner does not know of before the report.
 
     Its cause names the exception's classes, for programs of other languages, and has the exception itself, pickled, for a stack.
     """
@@ -680,11 +701,22 @@ def failure(name: str, task: str, x: BaseException, traceback: str) -> Error:
         traceback = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
     e.stack = traceback
     raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000])
-    raised.stack = encode_exception(x).decode()
+    text_of, refs = encode_exception(x)
+    raised.stack, raised.refs = text_of.decode(), [ref._h.id for ref in refs]
+    held += refs
     if isinstance(x, MobulaError):
         raised.cause = [to_wire(x)]
+        held += refs_of(x)
     e.cause = [raised]
     return e
+
+
+def refs_of(x: MobulaError) -> list[Any]:
+    """The references that keep an error of the runtime, and what it wraps, as they are."""
+    out = list(x._mobula_refs)
+    for c in x.causes:
+        out += refs_of(c)
+    return out
 
 
 _MAX_TRACEBACK = 60 << 10
@@ -696,9 +728,12 @@ def _classes(cls: type[BaseException]) -> list[str]:
 
 
 def task_failure(e: Optional[Error]) -> MobulaError:
-    """The exception that a failed object's error stands for."""
+    """The exception that a failed object's error stands for. Those that it wraps are what tasks raised, too."""
     if e is None or e.code != TaskError.code:
-        return from_wire(e)
+        x = from_wire(e)
+        if e is not None and e.code != PythonError.code:
+            x.causes = tuple(map(task_failure, e.cause))
+        return x
     return task_error(_origin(e), e.stack, e.msg, e.name, e.task, tuple(task_failure(c) for c in e.cause))
 
 
@@ -738,5 +773,5 @@ def pickler_for_functions(x: Any) -> bytes:
     return buf.getvalue()
 
 
-__all__ = ["Encoded", "META_KWARGS", "decode", "encode", "encode_plain", "failure", "found", "local", "set_binder",
+__all__ = ["Encoded", "META_KWARGS", "decode", "encode", "encode_plain", "failure", "found", "local", "refs_of", "set_binder",
            "task_failure"]

@@ -15,7 +15,7 @@ are the exception's.
 from __future__ import annotations
 
 import concurrent.futures
-from typing import Any, ClassVar, Optional
+from typing import Any, Callable, ClassVar, Optional
 
 import cbor2
 
@@ -31,6 +31,7 @@ class MobulaError(Exception):
     task: str = ""
     stack: str = ""
     causes: tuple["MobulaError", ...] = ()
+    _mobula_refs: tuple[Any, ...] = ()  # the references in what the error carries of its own: they live as long as it
 
     def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
                  causes: tuple["MobulaError", ...] = ()) -> None:
@@ -57,15 +58,18 @@ class MobulaError(Exception):
 
     def again(self) -> "MobulaError":
         """A copy to raise: an error that is kept must not gather tracebacks, which keep frames and what is in them."""
-        return _remake(type(self), *self._said(), self.task, self.stack, self.causes)
+        return _remake(type(self), *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
     def __reduce__(self) -> Any:
-        return _remake, (type(self), *self._said(), self.task, self.stack, self.causes)
+        return _remake, (type(self), *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
 
 def _remake(cls: type[MobulaError], message: str, name: str, task: str, stack: str,
-            causes: tuple[MobulaError, ...]) -> MobulaError:
-    return cls(message, name=name, task=task, stack=stack, causes=causes)
+            causes: tuple[MobulaError, ...], refs: tuple[Any, ...] = ()) -> MobulaError:
+    out = cls(message, name=name, task=task, stack=stack, causes=causes)
+    if refs:
+        out._mobula_refs = refs
+    return out
 
 
 class TaskError(MobulaError):
@@ -270,7 +274,7 @@ class ComponentFailedError(MobulaError):
 class UserError(MobulaError):
     """A sentinel or an error type that a Go program registered; ``name`` is its name.
 
-    ``fields`` has what an error of a type carries, as plain data; None of a sentinel.
+    ``fields`` has what an error of a type carries, as plain data and references; None of a sentinel.
     """
 
     code = 35
@@ -278,18 +282,30 @@ class UserError(MobulaError):
 
     @property
     def fields(self) -> Any:
-        return cbor2.loads(self.data) if self.data else None
+        return _read_fields(self.data) if self.data else None
 
     def again(self) -> "MobulaError":
-        return _remake_user(self.data, *self._said(), self.task, self.stack, self.causes)
+        return _remake_user(self.data, *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
     def __reduce__(self) -> Any:
-        return _remake_user, (self.data, *self._said(), self.task, self.stack, self.causes)
+        return _remake_user, (self.data, *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
 
-def _remake_user(data: bytes, message: str, name: str, task: str, stack: str, causes: tuple[MobulaError, ...]) -> UserError:
+_read_fields: Callable[[bytes], Any] = cbor2.loads
+
+
+def set_field_reader(f: Callable[[bytes], Any]) -> None:
+    """Says how fields with references in them are read."""
+    global _read_fields
+    _read_fields = f
+
+
+def _remake_user(data: bytes, message: str, name: str, task: str, stack: str, causes: tuple[MobulaError, ...],
+                 refs: tuple[Any, ...] = ()) -> UserError:
     out = UserError(message, name=name, task=task, stack=stack, causes=causes)
     out.data = data
+    if refs:
+        out._mobula_refs = refs
     return out
 
 

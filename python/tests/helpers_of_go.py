@@ -26,6 +26,10 @@ def shout(s: str) -> str:
     return s.upper()
 
 
+def lacks(x: float) -> float:
+    raise ValueError("lacking", mobula.put(x))
+
+
 @mobula.remote
 def mean(xs: Any) -> Any:
     return xs.mean()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import pathlib
 import pickle
@@ -170,6 +171,44 @@ def test_errors_of_go_are_of_the_exception_tree(node: Any) -> None:
         get(fail.remote("plain"))
     with pytest.raises(x.TaskError, match="plain words"):
         get(square.remote(fail.remote("plain")))  # an argument that failed fails the task
+
+
+@mobula.remote
+def lets_through(x: float) -> Any:
+    return mobula.get(mobula.go_function("kernels/lack").remote(x))
+
+
+def _error_of(ref: Any) -> Any:
+    mobula.wait([ref], timeout=TIMEOUT)
+    try:
+        get(ref)
+    except x.TaskError as e:
+        e.__traceback__ = None
+        return e
+    raise AssertionError("it did not fail")
+
+
+def test_references_in_errors_cross_the_border(node: Any) -> None:
+    lack, through = mobula.go_function("kernels/lack"), mobula.go_function("kernels/lack-through")
+    for made in (lack.remote(2.5), lets_through.remote(2.5)):
+        e = _error_of(made)
+        del made
+        gc.collect()
+        assert get(add.remote(1, 1)) == 2  # what was released was told before
+        assert isinstance(e, x.UserError) and get(e.fields["Part"]) == 2.5
+        again = pickle.loads(pickle.dumps(e))
+        del e
+        gc.collect()
+        assert get(again.cause.fields["Part"] if again.cause.fields else again.cause.cause.fields["Part"]) == 2.5
+        del again
+    made = through.remote(3.5)
+    e = _error_of(made)
+    del made
+    gc.collect()
+    assert get(add.remote(1, 1)) == 2
+    assert isinstance(e, ValueError) and e.args[0] == "lacking" and get(e.args[1]) == 3.5
+    del e
+    until(lambda: gc.collect() is not None and not _api.request("list.objects", {"limit": 10})["rows"])
 
 
 def test_python_is_called_through_go(node: Any) -> None:

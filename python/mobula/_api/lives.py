@@ -9,10 +9,9 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Literal, Mapping, Optional, Sequence
 
-from .. import _ids, _runtime
+from .. import _ids, _runtime, _value
 from .._client import TaskContext
 from .._client.watching import DEAD
-from .._wire import codec
 from ..exceptions import ActorDiedError, DeadlineError, GetTimeoutError, InvalidError, MobulaError, TaskError
 from .actors import ActorHandle
 from .objects import get
@@ -51,7 +50,7 @@ def watch(actor: ActorHandle, *, timeout: Optional[float] = None) -> Iterator[Ac
 
 
 def _why(err: Any, state: int) -> MobulaError:
-    x = codec.from_wire(err)
+    x = _value.task_failure(err)
     if state == DEAD and not isinstance(x, ActorDiedError):
         return ActorDiedError(str(x), causes=(x,))
     return x
@@ -77,7 +76,7 @@ def stop(actor: ActorHandle, *, timeout: Optional[float] = None) -> None:
                 raise GetTimeoutError(f"stop: actor {id.hex()} had not ended after {timeout} s")
             for n in news:
                 if n.state == DEAD:
-                    failed = codec.from_wire(n.err).causes if n.err is not None else ()
+                    failed = _value.task_failure(n.err).causes if n.err is not None else ()
                     if len(failed) == 1 and isinstance(failed[0], (TaskError, DeadlineError)):
                         raise failed[0]
                     return

@@ -99,7 +99,10 @@ class Streams:
         """The item's handle with so many shares, None at the end, or the error."""
         r = item.result or m.Result()
         if r.kind == m.ERROR:
-            return answer_error(Answer(m.ERROR, err=r.err))
+            x = answer_error(Answer(m.ERROR, err=r.err))
+            if codec.all_refs(r.err):  # the stream has held them until now
+                self._client.send(hot.release([_ids.stream_id(item.task)]))
+            return x
         if r.kind == m.NONE:
             return None
         c, v = self._client, r.value or m.Value()

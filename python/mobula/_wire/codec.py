@@ -7,7 +7,7 @@ against this.
 from __future__ import annotations
 
 import struct
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 from ..exceptions import BY_CODE, MobulaError, NotEncodableError, ProtocolError, UserError
 from .messages import ERROR, FIELDS, KIND_OF, KINDS, MAX_FRAME, Arg, Error, Result, TraceContext, Times, Extent, Value
@@ -246,6 +246,25 @@ def from_wire(e: Optional[Error]) -> MobulaError:
     out = cls(e.msg, name=e.name, task=e.task, stack=e.stack, causes=tuple(from_wire(c) for c in e.cause))
     if isinstance(out, UserError):
         out.data = e.data
+    if e.refs:
+        out._mobula_refs = live(e.refs)
+    return out
+
+
+def _none_live(ids: Sequence[bytes]) -> tuple[Any, ...]:
+    return ()
+
+
+live: Callable[[Sequence[bytes]], tuple[Any, ...]] = _none_live  # makes references of ids, once there is a cluster to ask
+
+
+def all_refs(e: Optional[Error]) -> list[bytes]:
+    """The objects that an error, and what it wraps, has references to."""
+    if e is None:
+        return []
+    out = list(e.refs)
+    for c in e.cause:
+        out += all_refs(c)
     return out
 
 
@@ -254,7 +273,8 @@ def to_wire(x: BaseException, depth: int = 0) -> Error:
     if isinstance(x, MobulaError):
         message, name = x._said()
         e = Error(code=type(x).code, msg=_cut(message, _MAX_LINE), name=_cut(name, _MAX_NAME), task=x.task,
-                  stack=_cut(x.stack, _MAX_STACK), data=x.data if isinstance(x, UserError) else b"")
+                  stack=_cut(x.stack or getattr(x, "remote_traceback", ""), _MAX_STACK), data=x.data if isinstance(x, UserError) else b"",
+                  refs=[ref._h.id for ref in x._mobula_refs])
         if depth < _MAX_DEPTH:
             e.cause = [to_wire(c, depth + 1) for c in x.causes[:8]]
         return e
@@ -276,5 +296,5 @@ def check_meta(meta: bytes) -> None:
             f"the layout of the value takes {len(meta)} bytes, at most {4 << 10} are possible: use a simpler type")
 
 
-__all__ = ["ERROR", "FRAME_TARGET", "HEADER_SIZE", "KINDS", "check_meta", "decode", "encode", "frame", "frames", "from_wire",
+__all__ = ["ERROR", "FRAME_TARGET", "HEADER_SIZE", "KINDS", "all_refs", "check_meta", "decode", "encode", "frame", "frames", "from_wire",
            "header", "message", "read_varint", "split", "to_wire", "varint", "zigzag"]

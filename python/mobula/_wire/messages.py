@@ -49,6 +49,7 @@ class Error:
     stack: str = ""
     cause: list["Error"] = field(default_factory=list)
     data: bytes = b""
+    refs: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -480,7 +481,7 @@ KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 _TYPES: dict[type[Any], str] = {
     Value: "y y *y",
     Extent: "u u u",
-    Error: "u t t t t *Error y",
+    Error: "u t t t t *Error y *y",
     Result: "u Value u Error",
     TraceContext: "y y u",
     Resource: "t s",

@@ -30,6 +30,7 @@ class Actor:
         self.instance: Any = None
         self.timers: list[Any] = []
         self.instance_closed = False  # its close hook was called, or is
+        self.closed_with: list[Any] = []  # the references in what its close hook failed with, which the owner does not know of yet
         self._functions: dict[str, Callable[..., Any]] = {}
         self._held: Optional[list[Work]] = []  # calls that came before it was made; None afterwards
         self._pools: dict[str, Pool] = {}

@@ -52,5 +52,5 @@ def close(actor: Actor) -> Optional[m.Error]:
     except BaseException as x:
         text = "".join(traceback.format_exception(type(x), x, x.__traceback__))
         print(f"mobula: the close of actor {actor.name} ({actor.id.hex()}) failed\n{text}", file=sys.stderr, flush=True)
-        return _value.failure(actor.name + ".close", actor.id.hex(), x, text)
+        return _value.failure(actor.name + ".close", actor.id.hex(), x, text, actor.closed_with)
     return None

@@ -63,16 +63,20 @@ def results(call: Call, value: Any, n: int) -> bytes:
 def failure(call: Call, x: BaseException) -> m.Error:
     """The error that a task is reported with."""
     work = call.work
+    held: list[Any] = []
     call.final = work.options.retry_only != "" and _final(call, x)
     if call.error is not None and isinstance(x, (TaskInterrupt, asyncio.CancelledError)):
         e = codec.to_wire(call.error)
     elif isinstance(x, MobulaError) and x.__traceback__ is not None and traceback_of(x) is None:
         e = codec.to_wire(x)
+        held += _value.refs_of(x)
     else:
         func = work.options.func
         name = func.split(":")[1] if ":" in func else func
         lines = traceback.format_exception(type(x), x, traceback_of(x), chain=True)
-        e = _value.failure(name, work.id.hex(), x, "".join(lines))
+        e = _value.failure(name, work.id.hex(), x, "".join(lines), held)
+    if held:
+        call.held = [*call.held, *held]
     e.task = work.id.hex()
     return e
 

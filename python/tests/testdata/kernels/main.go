@@ -25,6 +25,7 @@ var errNegative = errors.New("negative")
 func init() {
 	mobula.RegisterError("kernels/negative", errNegative)
 	mobula.RegisterErrorType[*missing]("kernels/missing")
+	mobula.RegisterErrorType[*lacking]("kernels/lacking")
 
 	mobula.Register2("math/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
 	mobula.Register1("kernels/echo", func(_ context.Context, v any) (any, error) { return v, nil })
@@ -102,6 +103,22 @@ func init() {
 	upper := mobula.PythonFunc1[string, string]("helpers_of_go", "shout")
 	mobula.Register1("kernels/through", func(ctx context.Context, s string) (string, error) { return upper.Go(ctx, mobula.V(s)).Get(ctx) })
 
+	mobula.Register1("kernels/lack", func(ctx context.Context, x float64) (int, error) {
+		r, err := mobula.Put(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("of no use: %w", &lacking{r})
+	})
+	lacks := mobula.PythonFunc1[float64, float64]("helpers_of_go", "lacks")
+	mobula.Register1("kernels/lack-through", func(ctx context.Context, x float64) (float64, error) {
+		v, err := lacks.Go(ctx, mobula.V(x)).Get(ctx)
+		if err != nil {
+			err = fmt.Errorf("through Go: %w", err)
+		}
+		return v, err
+	})
+
 	counters := mobula.RegisterActor1("app/counter", func(_ context.Context, n int) (*counter, error) {
 		if n < 0 {
 			return nil, fmt.Errorf("from %d: %w", n, errNegative)
@@ -112,6 +129,11 @@ func init() {
 	mobula.RegisterMethod0(counters, "PID", func(*counter, context.Context) (int, error) { return os.Getpid(), nil })
 	mobula.Register1("kernels/of", func(ctx context.Context, a mobula.ActorRef[counter]) (mobula.ActorRef[counter], error) { return a, nil })
 }
+
+// lacking is an error with a reference in it.
+type lacking struct{ Part mobula.Ref[float64] }
+
+func (*lacking) Error() string { return "it lacks something" }
 
 type counter struct{ n int }
 
