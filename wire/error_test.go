@@ -136,6 +136,14 @@ func TestReferencesOfErrors(t *testing.T) {
 			t.Errorf("cause %d has %d references, want %d", i, len(c.Refs), want)
 		}
 	}
+	small := &errs.Error{Code: errs.CodeTaskFailed, Cause: []*errs.Error{{Code: errs.CodePython, Refs: refs[:2]}}, Refs: refs[:1]}
+	one := func(id ids.ObjectID) []byte {
+		return append(append([]byte{0x42, 0x14}, id.Task[:]...), 0, 0, byte(id.Index>>8), byte(id.Index))
+	}
+	inner := slices.Concat([]byte{0x08, 0x29}, one(refs[0]), one(refs[1]))
+	if raw := AppendError(nil, small); !bytes.Equal(raw, slices.Concat([]byte{0x08, 0x01, 0x32, byte(len(inner))}, inner, one(refs[0]))) { // as Python's codec.encode
+		t.Errorf("the bytes are %x", raw)
+	}
 	var more []byte // by who knows no bound
 	for range 2 {
 		c := protowire.AppendTag(nil, 8, protowire.BytesType)

@@ -153,3 +153,31 @@ func TestMalformedReferences(t *testing.T) {
 		t.Errorf("a short reference inside a value: %v", err)
 	}
 }
+
+// What is encoded elsewhere, such as an error, has its references found and bound all the same.
+func TestReferencesOfWhatIsEncodedElsewhere(t *testing.T) {
+	type part struct {
+		Ref handle
+		On  map[string][]handle
+		Any any
+		No  chan int `cbor:"-"`
+	}
+	type plain struct{ N int }
+	r := refRegistry()
+	id := func(n uint32) ids.ObjectID { return ids.ObjectID{Index: n} }
+	v := &part{Ref: handle{id: id(1)}, On: map[string][]handle{"a": {{id: id(2)}}}, Any: handle{id: id(3)}}
+	refs, err := r.Refs(reflect.ValueOf(v).Elem())
+	if want := []ids.ObjectID{id(1), id(2), id(3)}; err != nil || !slices.Equal(refs, want) {
+		t.Fatalf("found %v (%v), want %v", refs, err, want)
+	}
+	b := new(binds)
+	if err := r.Attach(reflect.ValueOf(v).Elem(), b); err != nil || !v.Ref.live || !v.On["a"][0].live || len(b.got) < 2 {
+		t.Errorf("bound %v (%v): %+v", b.got, err, v)
+	}
+	if refs, err := r.Refs(reflect.ValueOf(&plain{}).Elem()); err != nil || refs != nil {
+		t.Errorf("of one without: %v, %v", refs, err)
+	}
+	if err := r.Attach(reflect.ValueOf(&plain{}).Elem(), b); err != nil {
+		t.Error(err)
+	}
+}

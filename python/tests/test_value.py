@@ -274,7 +274,7 @@ class Many(ExceptionGroup):  # type: ignore[type-arg]
 
 
 def through(x: BaseException) -> Any:
-    return v.task_failure(v.failure("f", "00", x, "Traceback: here"))
+    return v.task_failure(v.failure("f", "00", x, "Traceback: here", []))
 
 
 @pytest.mark.parametrize("x", [Odd(1, 2), Keyed(a=1), Garbled("x"), Gone("/nowhere", why="moved"), Coded("teapot"), Frozen(1, b=2)])

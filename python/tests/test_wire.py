@@ -149,3 +149,12 @@ def test_errors_cross_the_wire() -> None:
     long = codec.to_wire(codec.MobulaError("é" * 20_000))
     assert len(long.msg.encode()) <= 16 << 10 and "bytes in all" in long.msg
     assert KIND_OF[messages.Get] == 7
+
+
+def test_references_of_errors() -> None:
+    id = bytes(range(20))
+    e = messages.Error(code=1, cause=[messages.Error(code=41, refs=[id, id])], refs=[id])
+    raw = codec.encode(e)
+    inner = b"\x08\x29" + 2 * (b"\x42\x14" + id)  # as wire.AppendError writes it
+    assert raw == b"\x08\x01\x32" + bytes([len(inner)]) + inner + b"\x42\x14" + id
+    assert codec.decode(messages.Error, raw) == e and codec.all_refs(e) == [id, id, id]
