@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"mobula/wire"
 )
 
 // chunk is how many messages are stepped between looks at the clock and at the room
@@ -24,12 +22,10 @@ type wakeUp struct{}
 
 var wake any = &wakeUp{}
 
-// meta is what a few events carry beside themselves; idx is the event's place in its batch.
+// meta is what a timer's event carries beside itself.
 type meta struct {
-	idx    int
-	tc     wire.TraceContext
-	posted int64  // Unix ns; 0: no span asked
-	inc    uint32 // of the core whose timer it is; 0: of no core
+	idx int    // the event's place in its batch
+	inc uint32 // of the core whose timer it is
 }
 
 // owner is the shell in its current incarnation, as the mailbox sees it.
@@ -70,7 +66,6 @@ type mailbox[E any] struct {
 	small       int // batches in a row that left a large buffer nearly empty
 	redelivered bool
 	inc         uint32
-	trace       wire.TraceContext
 	shell       owner
 }
 
@@ -89,8 +84,8 @@ func newMailbox[E any](n *node, bound int, ownThread bool) *mailbox[E] {
 	return m
 }
 
-// post appends an event; mt may be nil.
-func (m *mailbox[E]) post(ev E, mt *meta) error {
+// post appends an event.
+func (m *mailbox[E]) post(ev E) error {
 	m.mu.Lock()
 	if m.closed || len(m.queue)+m.inHand >= 2*m.bound {
 		closed := m.closed
@@ -98,10 +93,6 @@ func (m *mailbox[E]) post(ev E, mt *meta) error {
 		return m.refused(closed)
 	}
 	m.queue = append(m.queue, ev)
-	if mt != nil {
-		mt.idx = len(m.queue) - 1
-		m.metas = append(m.metas, *mt)
-	}
 	m.unlockAndWake()
 	return nil
 }

@@ -2,8 +2,6 @@ package actors
 
 import (
 	"runtime/debug"
-
-	"mobula/wire"
 )
 
 // panicked discards the core, decides about the message in hand, and gives the report
@@ -108,7 +106,6 @@ func (s *shell[E, F]) drain() (more bool) {
 	more = s.m.take()
 	s.m.mu.Unlock()
 	s.tick()
-	s.m.trace = wire.TraceContext{}
 	for s.m.pos < len(s.m.batch) {
 		if isClosed(s.n.abandoned) {
 			return false

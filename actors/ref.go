@@ -27,7 +27,7 @@ func (r *Ref[E]) Depth() int {
 
 // Post appends the event and never blocks. Events of one goroutine are stepped in the
 // order of its posts. The error is ErrStopped, or ErrMailboxFull beyond twice the bound.
-func (r *Ref[E]) Post(ev E) error { return r.m.post(ev, nil) }
+func (r *Ref[E]) Post(ev E) error { return r.m.post(ev) }
 
 // Deliver is Post without a bound: for what is not said again, and whose number something else bounds, such as the end of work
 // that was begun, or what one component tells another of what it has taken. One that has stopped is told nothing.

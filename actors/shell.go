@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"mobula/wire"
 )
 
 // kept is what outlives the cores of one component.
@@ -96,7 +94,6 @@ func (s *shell[E, F]) started(ctx actor.Context) {
 	}
 	s.phase = inStart
 	s.tick()
-	s.m.trace = wire.TraceContext{}
 	for _, ev := range evs {
 		s.dirty = true
 		for _, f := range s.core.Step(s.now, ev) {
@@ -136,7 +133,6 @@ func (n *node) start(first bool) Start {
 func (s *shell[E, F]) batch() {
 	m := s.m
 	s.tick()
-	m.trace = wire.TraceContext{}
 	s.dirty = true
 	for m.pos < len(m.batch) {
 		if m.attention.Load() {
@@ -164,44 +160,27 @@ func (s *shell[E, F]) next() {
 }
 
 // message steps one event and runs its effects, looking at what few events have: a
-// trace, a timer's core, a fault.
+// timer's core, a fault.
 func (s *shell[E, F]) message(ev E) {
-	m := s.m
-	var span *meta
-	if m.mpos < len(m.batchMetas) {
-		mt, stale := s.meta()
-		if stale {
-			return
-		}
-		if mt != nil && mt.posted != 0 {
-			span = mt
-		}
+	if s.m.mpos < len(s.m.batchMetas) && s.stale() {
+		return
 	}
 	if s.faults.Load() && s.fault(ev) {
 		return
 	}
-	if span == nil {
-		s.step(ev)
-		return
-	}
-	begin := s.n.sys.now()
 	s.step(ev)
-	s.n.span(typeName(ev), span, begin)
 }
 
-// meta finds what the event in hand carries. stale: it is a timer of a core that is gone.
-func (s *shell[E, F]) meta() (mt *meta, stale bool) {
+// stale tells if the event in hand is a timer of a core that is gone.
+func (s *shell[E, F]) stale() bool {
 	m := s.m
-	m.trace = wire.TraceContext{}
 	for m.mpos < len(m.batchMetas) && m.batchMetas[m.mpos].idx < m.pos {
 		m.mpos++
 	}
 	if m.mpos == len(m.batchMetas) || m.batchMetas[m.mpos].idx != m.pos {
-		return nil, false
+		return false
 	}
-	mt = &m.batchMetas[m.mpos]
-	m.trace = mt.tc
-	return mt, mt.inc != 0 && mt.inc != m.inc && !m.redelivered
+	return m.batchMetas[m.mpos].inc != m.inc && !m.redelivered
 }
 
 func (s *shell[E, F]) step(ev E) {

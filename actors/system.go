@@ -21,7 +21,6 @@ type Config struct {
 	Logger      *slog.Logger  // nil: silent
 	Faults      *Faults       // nil: a set of its own
 	OnEvent     func(Event)   // restarts, escalations, poisoned messages; may be nil
-	OnSpan      func(Span)    // one for each message of a sampled trace; may be nil
 	StopTimeout time.Duration // of stops that nobody waits for; 0 is 10 s
 }
 
@@ -33,7 +32,6 @@ type System struct {
 	clock       Clock
 	log         *slog.Logger
 	onEvent     func(Event)
-	onSpan      func(Span)
 	stopTimeout time.Duration
 	root        *node
 	pool        pool
@@ -48,7 +46,7 @@ type System struct {
 // protoactor's registry, and keeps 8 KiB.
 func NewSystem(cfg Config) *System {
 	s := &System{
-		Faults: cfg.Faults, clock: cfg.Clock, log: cfg.Logger, onEvent: cfg.OnEvent, onSpan: cfg.OnSpan,
+		Faults: cfg.Faults, clock: cfg.Clock, log: cfg.Logger, onEvent: cfg.OnEvent,
 		stopTimeout: cfg.StopTimeout, restarts: make(map[string]uint64),
 	}
 	if s.Faults == nil {
