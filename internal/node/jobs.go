@@ -125,7 +125,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.procs.EndJob(job)
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)
-	n.ask(gcs.Remove{Bucket: gcs.Jobs, Key: job.String()}, func(gcs.Reply) {})
+	n.gcs.jobEnded(job)
 	n.mu.Lock()
 	locals := n.locals[job]
 	delete(n.locals, job)
@@ -168,9 +168,5 @@ func (n *Node) announce(g *gcs.GCS) {
 }
 
 func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {
-	n.ask(gcs.Put{Record: gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: n.clock.Now()}}, func(r gcs.Reply) {
-		if r.Err != nil && !errors.Is(r.Err, errs.ErrShutdown) {
-			n.limited.warn("a job could not be announced", "job", job, "err", r.Err)
-		}
-	})
+	n.gcs.jobBegan(gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: n.clock.Now()})
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ func (n *Node) startMonitor() error {
 	n.monitor, err = actors.Spawn(n.rayletSup, actors.Spec[memmon.Event, memmon.Effect]{
 		Kind: "memmon", Name: "memmon",
 		New: func(actors.Start) (actors.Core[memmon.Event, memmon.Effect], []memmon.Event, error) {
-			core, err := memmon.New(memmon.Config{Terminate: n.cfg.MemoryThreshold, MinFree: n.cfg.MemoryMinFree, Spill: min(0.70, n.cfg.MemoryThreshold), Pause: min(0.80, n.cfg.MemoryThreshold), Total: n.cfg.MemoryLimit})
+			core, err := memmon.New(memmon.Config{Terminate: n.cfg.MemoryThreshold, MinFree: n.cfg.MemoryMinFree, Spill: n.spillLevel(), Pause: min(0.80, n.cfg.MemoryThreshold), Total: n.cfg.MemoryLimit})
 			return core, nil, err
 		},
 		Do:     n.doMonitor,
@@ -36,7 +37,7 @@ func (n *Node) startMonitor() error {
 // sample posts the node's memory, until the node stops.
 func (n *Node) sample() {
 	s := &memmon.Sampler{FS: os.DirFS("/")}
-	tick := time.NewTicker(memmon.Interval)
+	tick := time.NewTimer(memmon.Interval)
 	defer tick.Stop()
 	var heaps <-chan time.Time
 	if n.cfg.MemoryLimit > 0 {
@@ -47,6 +48,8 @@ func (n *Node) sample() {
 	for {
 		select {
 		case <-tick.C:
+		case <-n.sampleNow:
+			tick.Stop()
 		case <-heaps:
 			sum := n.heaps(s)
 			n.heaped.Store(int64(sum))
@@ -58,10 +61,13 @@ func (n *Node) sample() {
 		used, limit, source, err := s.Node()
 		if err != nil {
 			n.limited.warn("the node's memory cannot be read; no work will be ended for memory", "err", err)
+			tick.Reset(memmon.Slowest)
 			continue
 		}
 		ev := memmon.Sample{Used: used, Limit: limit, Source: source}
+		isolated := false
 		for _, p := range n.procs.Live() {
+			isolated = isolated || p.Slot == sched.SlotOwn
 			bytes, err := s.Process(int(p.PID))
 			if err != nil || p.Client == 0 {
 				continue // it has just ended, or is just starting
@@ -73,6 +79,22 @@ func (n *Node) sample() {
 			ev.Workers = append(ev.Workers, w)
 		}
 		_ = n.monitor.Post(ev) // stopped: the node ends
+		tick.Reset(memmon.Pace(s.Room(n.spillLevel()), runtime.NumCPU(), isolated))
+	}
+}
+
+// spillLevel is the fraction of memory from which its use has consequences.
+func (n *Node) spillLevel() float64 { return min(0.70, n.cfg.MemoryThreshold) }
+
+// startProcess starts a worker, and has memory looked at: while isolated workers are there it is sampled at short intervals.
+func (n *Node) startProcess(e pool.StartProcess) {
+	n.procs.Start(e)
+	if e.Slot != sched.SlotOwn {
+		return
+	}
+	select {
+	case n.sampleNow <- struct{}{}:
+	default:
 	}
 }
 

@@ -108,9 +108,12 @@ func (t *names) hold(id ids.ActorID, opts *wire.TaskOptions) {
 // reconcile has every name in the table that an earlier life of the node left looked at by the owner of its actor; a job that did
 // not come back has none. The table is this node's alone, whatever it was called then.
 func (t *names) reconcile() {
+	if !t.n.gcs.kept {
+		return
+	}
 	t.n.ask(gcs.List{Bucket: gcs.Actors}, func(r gcs.Reply) {
 		if r.Err != nil {
-			if !t.n.cfg.NoGCS && !errors.Is(r.Err, errs.ErrShutdown) {
+			if !errors.Is(r.Err, errs.ErrShutdown) {
 				t.n.limited.warn("the names of actors could not be read; those of dead ones stay taken", "err", r.Err)
 			}
 			return

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"mobula/actors"
-	"mobula/gcs"
 	"mobula/graph/run"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -45,6 +44,7 @@ type Node struct {
 	rayletSup actors.Sup
 	raylet    *actors.Ref[raylet.Event]
 	monitor   *actors.Ref[memmon.Event]
+	sampleNow chan struct{} // one token: memory is sampled at once
 	procs     *proc.Launcher
 	shm       *objectstore.Memory
 	asked     uint64 // bytes that the store was to have; immutable once it runs
@@ -95,7 +95,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, (&Node{cfg: cfg}).release())
 	}
 	n := &Node{
-		cfg: cfg, clock: steady.New(),
+		cfg: cfg, clock: steady.New(), sampleNow: make(chan struct{}, 1),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
 		cut: make(map[ids.JobID]*errs.Error),
 	}
@@ -176,7 +176,7 @@ func (n *Node) close(ctx context.Context) error {
 	keep := n.cfg.Keep && !n.isEmpty(ctx)
 	all = append(all, n.sys.StopTree(ctx))
 	n.end()
-	n.gcs.wait()
+	n.gcs.close()
 	for _, s := range n.clients.all() {
 		s.Close()
 	}
@@ -213,57 +213,4 @@ func firstJob(dir string) ids.JobID {
 		last = max(last, job)
 	}
 	return last
-}
-
-// control is the control plane as the node uses it: it starts beside everything else, and
-// what is asked before it is up waits.
-type control struct {
-	ready chan struct{} // closed when g or err is set
-	g     *gcs.GCS
-	err   error
-}
-
-func startControl(n *Node) *control {
-	c := &control{ready: make(chan struct{})}
-	if n.cfg.NoGCS {
-		c.err = errs.New(errs.CodeInvalid, "the node runs without a control plane")
-		close(c.ready)
-		return c
-	}
-	go func() {
-		defer close(c.ready)
-		c.g, c.err = gcs.Start(n.sys, gcs.Config{Dir: filepath.Join(n.dir, "gcs"), Node: n.cfg.Name, Logger: n.cfg.Logger})
-		if c.err != nil {
-			n.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
-			return
-		}
-		n.announce(c.g)
-	}()
-	return c
-}
-
-func (c *control) wait() {
-	if c != nil {
-		<-c.ready
-	}
-}
-
-// ask asks the control plane; done is called once, maybe on this goroutine.
-func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
-	put := func() {
-		if n.gcs.err != nil {
-			done(gcs.Reply{Err: n.gcs.err})
-			return
-		}
-		n.gcs.g.Ask(op, done)
-	}
-	select {
-	case <-n.gcs.ready:
-		put()
-	default:
-		n.work.Go(func() {
-			<-n.gcs.ready
-			put()
-		})
-	}
 }

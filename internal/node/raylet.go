@@ -97,7 +97,7 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 		n.refused(e)
 	case raylet.StartProcess:
 		n.workers.note(e.Worker)
-		n.procs.Start(e)
+		n.startProcess(e)
 	case raylet.KillProcess:
 		if !n.closing.Load() { // else its connection is cut while it closes its actors: Close kills what is left
 			n.procs.Kill(e.Worker)

@@ -173,6 +173,9 @@ func (n *Node) control() string {
 		}
 		return "up"
 	default:
+		if !n.gcs.begun.Load() {
+			return "asleep"
+		}
 		return "starting"
 	}
 }

@@ -10,7 +10,7 @@ type Status struct {
 	Now       int64               `json:"now"`
 	Dir       string              `json:"dir"`
 	Metrics   string              `json:"metrics,omitempty"` // URL
-	Control   string              `json:"control"`           // "up", "starting", "off", or why it failed
+	Control   string              `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
 	Resources map[string]Resource `json:"resources"`
 	Leases    int                 `json:"leases"`
 	Jobs      []Job               `json:"jobs"`

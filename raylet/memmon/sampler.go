@@ -18,7 +18,10 @@ type Sampler struct {
 	Clock func() time.Time
 
 	shares map[int]*share // by process
+	seen   []usage        // by the last Node: the machine's, and that of each cgroup with a limit
 }
+
+type usage struct{ used, limit uint64 }
 
 // share is what a process' smaps told. To read it the kernel walks every page that the process has mapped, tens of milliseconds
 // for a gigabyte of the segment: so it is read once in rest times as long as that took, and what has
@@ -50,10 +53,21 @@ func (s *Sampler) Node() (used, limit uint64, source string, err error) {
 		return 0, 0, "", fmt.Errorf("proc/meminfo: MemTotal %d, MemAvailable %d: not plausible", total, avail)
 	}
 	used, limit, source = total-avail, total, "node"
+	s.seen = append(s.seen[:0], usage{used, limit})
 	if u, l, ok := s.cgroup(); ok && l > 0 && l < total && float64(u)/float64(l) > float64(used)/float64(limit) {
 		return u, l, "cgroup", nil
 	}
 	return used, limit, source, nil
+}
+
+// Room is what was left, at the last Node, below that fraction of a limit, where it was least: the machine's or a cgroup's.
+func (s *Sampler) Room(fraction float64) uint64 {
+	room := ^uint64(0)
+	for _, u := range s.seen {
+		below := uint64(fraction * float64(u.limit))
+		room = min(room, below-min(u.used, below))
+	}
+	return room
 }
 
 // Total is the memory that there is at most, in bytes: the machine's, or the least limit of the
@@ -75,6 +89,7 @@ func (s *Sampler) Total() (uint64, error) {
 // limit that counts is the narrowest on the way up.
 func (s *Sampler) cgroup() (used, limit uint64, ok bool) {
 	s.levels(func(u, l uint64) {
+		s.seen = append(s.seen, usage{u, l})
 		if !ok || float64(u)/float64(l) > float64(used)/float64(limit) {
 			used, limit, ok = u, l, true
 		}

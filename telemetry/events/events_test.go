@@ -191,6 +191,34 @@ func TestFilesHoldEveryEventOrCountIt(t *testing.T) {
 	}
 }
 
+// A writer of files has nothing to do while nothing is recorded, and then writes after a moment.
+func TestTheFileOfAnIdleNodeSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, out := New(Config{}), &safeBuffer{}
+		f := NewFile(r, out, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.Run(ctx)
+		}()
+		for range 2 {
+			time.Sleep(time.Hour)
+			r.Record([]owner.Transition{{Spec: spec(1), State: task.Running, At: 1}})
+			time.Sleep(fileEvery / 2)
+			r.Record([]owner.Transition{{Spec: spec(1), State: task.Finished, At: 2}})
+		}
+		time.Sleep(time.Hour)
+		r.Record([]owner.Transition{{Spec: spec(2), State: task.Running, At: 3}})
+		cancel()
+		<-done
+		// Two of what came within fileEvery; one for the token of the second event where the turn's read came first; one at the end.
+		if lines := strings.Count(out.String(), "\n"); lines != 5 || f.turns > 5 {
+			t.Errorf("%d lines, of 5, in %d turns of two hours", lines, f.turns)
+		}
+	})
+}
+
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

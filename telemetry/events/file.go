@@ -19,6 +19,7 @@ type File struct {
 	most    int // events a turn, so that writing never costs much
 	next    uint64
 	buf     []byte
+	turns   uint64
 	unfiled atomic.Uint64
 	failed  func(error)
 }
@@ -35,18 +36,21 @@ func NewFile(r *Recorder, w io.Writer, failed func(error)) *File {
 	return &File{r: r, w: w, every: fileEvery, most: fileMost, failed: failed}
 }
 
-// Run writes until ctx ends, and then what is left.
+// Run writes until ctx ends, and then what is left. While nothing is recorded it sleeps.
 func (f *File) Run(ctx context.Context) {
-	t := time.NewTicker(f.every)
+	t := time.NewTimer(f.every)
 	defer t.Stop()
-	for {
+	for over := false; !over; over = ctx.Err() != nil {
 		select {
-		case <-t.C:
-			f.turn()
+		case <-f.r.more:
+			t.Reset(f.every)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
-			f.turn()
-			return
 		}
+		f.turn()
 	}
 }
 
@@ -54,6 +58,7 @@ func (f *File) Run(ctx context.Context) {
 func (f *File) Unfiled() uint64 { return f.unfiled.Load() }
 
 func (f *File) turn() {
+	f.turns++
 	parts, next, lost := f.r.Since(f.next)
 	f.unfiled.Add(lost)
 	f.next = next

@@ -41,6 +41,8 @@ type block struct{ ev [blockSize]Event }
 
 // Recorder is the record in memory.
 type Recorder struct {
+	more chan struct{} // a token when something was recorded since the last was taken
+
 	mu       sync.Mutex
 	keep     int        // guarded by mu: blocks; 0: nothing is recorded
 	rate     uint64     // guarded by mu: events a window
@@ -56,7 +58,7 @@ type Recorder struct {
 
 // New makes a recorder.
 func New(cfg Config) *Recorder {
-	r := new(Recorder)
+	r := &Recorder{more: make(chan struct{}, 1)}
 	r.Configure(cfg)
 	return r
 }
@@ -92,6 +94,7 @@ func (r *Recorder) Recording() bool {
 func (r *Recorder) Record(changes []owner.Transition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := r.recorded
 	for i := range changes {
 		ch := &changes[i]
 		r.counts[ch.State&15]++
@@ -110,6 +113,12 @@ func (r *Recorder) Record(changes []owner.Transition) {
 			continue
 		}
 		r.append(ch)
+	}
+	if r.recorded != before {
+		select {
+		case r.more <- struct{}{}:
+		default:
+		}
 	}
 }
 

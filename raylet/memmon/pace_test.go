@@ -1,0 +1,68 @@
+package memmon
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		room    uint64
+		cpus    int
+		watched bool
+		want    time.Duration
+	}{
+		{"no room", 0, 2, false, Interval},
+		{"2 GiB, which two CPUs can fill in half a second", 2 << 30, 2, false, Interval},
+		{"8 GiB, half of what they fill in two", 8 << 30, 2, false, time.Second},
+		{"far from any limit", 1 << 40, 2, false, Slowest},
+		{"an unknown number of CPUs", 2 << 30, 0, false, 500 * time.Millisecond},
+		{"an isolated worker", 1 << 40, 2, true, Interval},
+	} {
+		if got := Pace(c.room, c.cpus, c.watched); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// However fast memory grows, it is seen before the limit.
+func TestMemoryIsSampledBeforeItIsFull(t *testing.T) {
+	const limit, cpus = 64 << 30, 4
+	samples := 0
+	for used, now := 0.0, time.Duration(0); used < 0.7*limit; samples++ {
+		d := Pace(uint64(0.7*limit-used), cpus, false)
+		now += d
+		used += d.Seconds() * growth * cpus / 2 // as fast as half of the CPUs clear pages
+		if used > 0.8*limit {
+			t.Fatalf("after %v %v GiB are used, seen last below 70 %% of 64", now, used/(1<<30))
+		}
+	}
+	if samples < 4 {
+		t.Errorf("%d samples on the way", samples)
+	}
+}
+
+func TestRoomIsTheLeast(t *testing.T) {
+	fs := fstest.MapFS{
+		"proc/meminfo":                     file(meminfo),
+		"proc/self/cgroup":                 file("0::/a/b\n"),
+		"sys/fs/cgroup/a/b/memory.max":     file("8000\n"), // used most by its share, and has more room
+		"sys/fs/cgroup/a/b/memory.current": file("4000\n"),
+		"sys/fs/cgroup/a/memory.max":       file("3000\n"),
+		"sys/fs/cgroup/a/memory.current":   file("1000\n"),
+	}
+	s := &Sampler{FS: fs}
+	for range 2 { // the second time anew
+		if _, _, source, err := s.Node(); err != nil || source != "cgroup" {
+			t.Fatalf("%s, %v", source, err)
+		}
+	}
+	if got := s.Room(0.5); got != 0 {
+		t.Errorf("below half: %d", got)
+	}
+	if got := s.Room(0.75); got != 1250 {
+		t.Errorf("below three quarters: %d, want 1250", got)
+	}
+}
