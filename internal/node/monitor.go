@@ -65,9 +65,9 @@ func (n *Node) sample() {
 			continue
 		}
 		ev := memmon.Sample{Used: used, Limit: limit, Source: source}
-		isolated := false
+		asked := false
 		for _, p := range n.procs.Live() {
-			isolated = isolated || p.Slot == sched.SlotOwn
+			asked = asked || p.Memory > 0
 			bytes, err := s.Process(int(p.PID))
 			if err != nil || p.Client == 0 {
 				continue // it has just ended, or is just starting
@@ -79,17 +79,17 @@ func (n *Node) sample() {
 			ev.Workers = append(ev.Workers, w)
 		}
 		_ = n.monitor.Post(ev) // stopped: the node ends
-		tick.Reset(memmon.Pace(s.Room(n.spillLevel()), runtime.NumCPU(), isolated))
+		tick.Reset(memmon.Pace(s.Room(n.spillLevel()), runtime.NumCPU(), asked))
 	}
 }
 
 // spillLevel is the fraction of memory from which its use has consequences.
 func (n *Node) spillLevel() float64 { return min(0.70, n.cfg.MemoryThreshold) }
 
-// startProcess starts a worker, and has memory looked at: while isolated workers are there it is sampled at short intervals.
+// startProcess starts a worker. One that asked for memory has it looked at: while there are such it is sampled at short intervals.
 func (n *Node) startProcess(e pool.StartProcess) {
 	n.procs.Start(e)
-	if e.Slot != sched.SlotOwn {
+	if e.Memory == 0 {
 		return
 	}
 	select {

@@ -1,7 +1,7 @@
 // Package memmon watches the memory of a node and, before the kernel's own killer does, ends the
 // work that is cheapest to do again.
 //
-// Core is a pure state machine over samples (one each 250 ms); Sampler is the thin I/O that takes them
+// Core is a pure state machine over samples (one each 250 ms to 2 s, as much as memory is short); Sampler is the thin I/O that takes them
 // from /proc and the cgroup. The verdict goes to the raylet as sched.KillWorker.
 //
 // # Who owns which state

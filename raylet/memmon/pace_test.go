@@ -19,7 +19,7 @@ func TestPace(t *testing.T) {
 		{"8 GiB, half of what they fill in two", 8 << 30, 2, false, time.Second},
 		{"far from any limit", 1 << 40, 2, false, Slowest},
 		{"an unknown number of CPUs", 2 << 30, 0, false, 500 * time.Millisecond},
-		{"an isolated worker", 1 << 40, 2, true, Interval},
+		{"a worker that asked for memory", 1 << 40, 2, true, Interval},
 	} {
 		if got := Pace(c.room, c.cpus, c.watched); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
