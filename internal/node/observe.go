@@ -150,6 +150,7 @@ func (n *Node) watching() bool {
 func (n *Node) observe(changes []owner.Transition) {
 	o := &n.obs
 	o.rec.Record(changes)
+	o.set.Actors.Record(changes)
 	sp := o.spans.Load()
 	if sp == nil {
 		return

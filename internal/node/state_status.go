@@ -13,6 +13,7 @@ import (
 	"mobula/objectstore"
 	"mobula/raylet"
 	"mobula/raylet/owner"
+	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
@@ -66,6 +67,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 		Graphs: n.runningGraphs(), Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{}, Lost: n.lostJobs(),
 	}
 	g.out.Changes, g.out.WorkersBy = map[string]uint64{}, map[string]int{}
+	g.out.AliveBy, g.out.PendingBy = map[string]int{}, map[string]int{}
 	st := o.rec.Stats()
 	g.out.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
 	for s, k := range st.States {
@@ -94,6 +96,7 @@ func (g *gather) job(ow *ownerActor) {
 		counts        owner.Counters
 		gauges        owner.Gauges
 		actors, tasks map[string]int
+		alive, calls  map[string]int // by class
 	}
 	j := state.Job{ID: ow.job.String(), Namespace: g.n.programOf(ow.job).namespace}
 	for _, s := range g.n.clients.all() {
@@ -103,11 +106,17 @@ func (g *gather) job(ow *ownerActor) {
 	}
 	part(g, ow.ref.Name(), func(ctx context.Context) (figures, error) {
 		return inOwner(ctx, ow, func(c *owner.Core) figures {
-			f := figures{counts: c.Counters(), gauges: c.Gauges(), actors: map[string]int{}, tasks: map[string]int{}}
+			f := figures{counts: c.Counters(), gauges: c.Gauges(), actors: map[string]int{}, tasks: map[string]int{}, alive: map[string]int{}, calls: map[string]int{}}
 			c.States(func(s task.State, k int) { f.tasks[s.String()] = k })
 			c.Actors(func(a owner.ActorView) bool {
-				if !a.Foreign {
-					f.actors[a.State.String()]++
+				class := g.n.obs.set.Actors.Class(a.Opts)
+				f.calls[class] += a.Pending
+				if a.Foreign {
+					return true // its own owner counts it, and does not know of calls from here
+				}
+				f.actors[a.State.String()]++
+				if a.State == actor.Alive {
+					f.alive[class]++
 				}
 				return true
 			})
@@ -121,6 +130,12 @@ func (g *gather) job(ow *ownerActor) {
 		}
 		for k, v := range f.actors {
 			s.Actors[k] += v
+		}
+		for k, v := range f.alive {
+			s.AliveBy[k] += v
+		}
+		for k, v := range f.calls {
+			s.PendingBy[k] += v
 		}
 		s.InlineBytes += uint64(max(0, f.gauges.InlineBytes))
 		s.Jobs = append(s.Jobs, j)

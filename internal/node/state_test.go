@@ -335,6 +335,9 @@ func TestActorsWorkersAndComponents(t *testing.T) {
 	if a := as.Rows[0]; a.ID != h.ID().Task.String() || a.Type != "state/actor" || a.PID != os.Getpid() || a.Job != "1" {
 		t.Errorf("the actor is %+v", a)
 	}
+	if text := string(must[state.Text](t, c, state.MethodMetrics, nil).Body); !strings.Contains(text, `mobula_actors_alive{class="state/actor"} 1`) {
+		t.Errorf("the metrics do not show it:\n%s", text)
+	}
 	ws := must[state.Page[state.Worker]](t, c, state.MethodWorkers, state.Query{Filters: []state.Filter{{Field: "slot", Value: "embedded"}}})
 	if ws.Total != 2 || ws.Rows[0].PID != os.Getpid() || ws.Rows[0].RSS == 0 {
 		t.Errorf("workers %+v", ws)

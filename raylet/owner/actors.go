@@ -65,6 +65,9 @@ func (c *Core) moveActor(a *actorRec, ev actor.Event) {
 		panic("owner: actor " + a.id.String() + " is " + a.state.String() + " and cannot " + ev.String())
 	}
 	a.state = to
+	if ev == actor.Restart {
+		c.restarting = a.rec
+	}
 	if len(a.watchers) > 0 && !a.moved {
 		a.moved = true
 		c.movedActor = append(c.movedActor, a)

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"time"
 
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
@@ -43,6 +44,7 @@ type Core struct {
 	pause      *recovery // waits for its clients
 	resuming   *recovery // has stepped what it had kept back, in this step
 	stats      Counters
+	restarting *taskRec // the creation of an actor that was just moved to restarting
 	byState    [16]int
 	optNo      map[*wire.TaskOptions]uint32 // options in the log
 	optKeys    map[string]uint32
@@ -304,7 +306,13 @@ func (c *Core) move(t *taskRec, ev task.Event) {
 }
 
 func (c *Core) changed(t *taskRec, at int64) {
-	ch := Transition{Spec: t.spec, State: t.state, Attempt: t.start, At: at}
+	ch := Transition{Spec: t.spec, State: t.state, Attempt: t.start, At: at, Restart: t == c.restarting}
+	if ch.Restart {
+		c.restarting = nil
+	}
+	if t.state.Terminal() {
+		ch.Took = time.Duration(ticks(c.now)-t.begun) * tick
+	}
 	if l := t.lease; l != nil {
 		ch.Lease, ch.Worker = l.id, l.worker.id
 	}

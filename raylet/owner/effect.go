@@ -71,9 +71,11 @@ type Transition struct {
 	Attempt uint32
 	Lease   ids.LeaseID
 	Worker  ids.ClientID
-	At      int64       // Unix ns; of RUNNING and what ends it, the worker's clock where it told
-	Times   *wire.Times // of an ended attempt
-	Reason  *errs.Error // why it failed, or runs again
+	At      int64         // Unix ns; of RUNNING and what ends it, the worker's clock where it told
+	Times   *wire.Times   // of an ended attempt
+	Reason  *errs.Error   // why it failed, or runs again
+	Took    time.Duration // of what has ended: since it came, to 10 µs, modulo half a day
+	Restart bool          // of an actor's creation: it runs again since the actor is restarted
 }
 
 func (c *Core) toClient(cl *clientRec, m wire.Msg) {

@@ -554,3 +554,32 @@ func TestCallsGoOnBehindOneWhoseArgumentsCame(t *testing.T) {
 		t.Errorf("pushed are %v, want %v and %v", p, first.ID, second.ID)
 	}
 }
+
+// What ended says how long it took since it came, and an actor's restarts are marked, each once.
+func TestTransitionsOfAnActor(t *testing.T) {
+	s := newScript(t, Config{Transitions: true})
+	a, l := s.spawn(&wire.TaskOptions{Func: "counter", NumReturns: 1, MaxRestarts: 2, MaxPendingCalls: -1}, worker)
+	c := s.call(a, 1)
+	x := s.executed(worker)
+	s.pass(3 * time.Second)
+	s.done(worker, l, x, inline("1"))
+	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+	var took []time.Duration
+	restarts := 0
+	for _, ch := range s.seen {
+		if ch.Restart {
+			if restarts++; ch.Spec != a {
+				t.Errorf("a restart of %v", ch.Spec)
+			}
+		}
+		if ch.Spec == c && ch.State.Terminal() {
+			took = append(took, ch.Took)
+		}
+	}
+	if len(took) != 1 || took[0] < 3*time.Second || took[0] > 4*time.Second {
+		t.Errorf("the call took %v", took)
+	}
+	if restarts != 1 {
+		t.Errorf("%d restarts are marked", restarts)
+	}
+}

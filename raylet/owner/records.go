@@ -2,6 +2,7 @@ package owner
 
 import (
 	"cmp"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -92,10 +93,16 @@ type taskRec struct {
 	gen    uint32 // counts the times it waited, so that old waits are known
 	start  uint32 // attempt numbers given out
 	tries  uint32 // attempts charged
+	begun  uint32 // when it came, in ticks
 	state  task.State
 	heir   bool // who submitted it belongs to a detached actor
 	flags  taskFlags
 }
+
+// tick is the unit of taskRec.begun: what lasts less than half a day is known by the difference, whatever was cut off.
+const tick = 10 * time.Microsecond
+
+func ticks(now int64) uint32 { return uint32(now / int64(tick)) }
 
 type taskFlags uint16
 

@@ -85,7 +85,7 @@ func withOneReturn(spec *wire.TaskSpec) *wire.TaskSpec {
 func (c *Core) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	t := c.taskRecord()
 	c.born = max(c.born+1, c.now)
-	t.spec, t.nret, t.born, t.since = spec, spec.Opts.NumReturns, c.born, c.now
+	t.spec, t.nret, t.born, t.since, t.begun = spec, spec.Opts.NumReturns, c.born, c.now, ticks(c.now)
 	t.ret0.id.Task = spec.ID
 	t.ret0.rec = t
 	if spec.Kind == wire.TaskActorCreate {

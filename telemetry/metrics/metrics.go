@@ -21,6 +21,8 @@ type Snapshot struct {
 	Changes      map[string]uint64 // tasks that came into a state, ever
 	WorkersBy    map[string]int    // by slot
 	InlineBytes  uint64            // values in owners' memory
+	AliveBy      map[string]int    // actors, by class as Actors.Class names it
+	PendingBy    map[string]int    // calls that have not ended, by class
 	Spans        uint64            // exported
 	SpansDropped uint64
 }
@@ -29,12 +31,13 @@ type Snapshot struct {
 type Set struct {
 	*prometheus.Registry
 	Mailboxes *Mailboxes
+	Actors    *Actors
 }
 
 // New makes the metrics of a node; ask gives the state at a scrape and must heed ctx.
 func New(ask func(ctx context.Context) Snapshot) *Set {
-	s := &Set{Registry: prometheus.NewPedanticRegistry(), Mailboxes: newMailboxes()}
-	s.MustRegister(&node{ask}, s.Mailboxes.depth, s.Mailboxes.age,
+	s := &Set{Registry: prometheus.NewPedanticRegistry(), Mailboxes: newMailboxes(), Actors: newActors()}
+	s.MustRegister(&node{ask}, s.Mailboxes.depth, s.Mailboxes.age, s.Actors.restarts, s.Actors.seconds,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }
@@ -76,6 +79,8 @@ var families = []family{
 	with("tasks", "state", "Tasks that are remembered, by state.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.Tasks) }),
 	with("task_changes_total", "state", "Tasks that came into a state.", counter, func(s *Snapshot) map[string]float64 { return floats(s.Changes) }),
 	with("actors", "state", "Actors, by state.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.Actors) }),
+	with("actors_alive", "class", "Actors that are alive, by class.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.AliveBy) }),
+	with("actor_pending_calls", "class", "Calls of actors that have not ended, by class.", gauge, func(s *Snapshot) map[string]float64 { return floats(s.PendingBy) }),
 	single("graphs", "Task graphs that run.", gauge, func(s *Snapshot) float64 { return float64(len(s.Graphs)) }),
 	with("graph_tasks", "state", "Tasks of the graphs that run: waiting for what they take, queued (root tasks withheld), processing.", gauge, graphTasks),
 	single("jobs", "Jobs.", gauge, func(s *Snapshot) float64 { return float64(len(s.Jobs)) }),
