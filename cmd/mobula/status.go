@@ -69,6 +69,9 @@ func statusText(w io.Writer, s *state.Status) {
 	}
 	line("restarts", "%s", counts(s.Restarts))
 	line("events", "%d recorded, %d kept, %d left out, %d not written to files", s.Events.Recorded, s.Events.Kept, s.Events.Dropped, s.Events.Unfiled)
+	if e := s.Export; e != (state.Export{}) {
+		line("exported", "%d spans, %d exports of metrics, %d log records; given up: %d, %d and %d", e.Spans, e.Metrics, e.Logs, e.SpansDropped, e.MetricsDropped, e.LogsDropped)
+	}
 	if len(s.Silent) > 0 {
 		line("silent", "%s: no answer in time; their part is missing above", strings.Join(s.Silent, ", "))
 	}

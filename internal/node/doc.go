@@ -18,7 +18,7 @@
 //
 // # What blocks
 //
-// Start until the tree is up (not until the control plane is), Close until everything
+// Start until the tree is up (the control plane starts when a name is asked for), Close until everything
 // has stopped, Attach and Dial until the client is welcome. Nothing on a message's way.
 //
 // # Errors

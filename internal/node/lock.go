@@ -182,6 +182,7 @@ func (n *Node) release() error {
 	if n.lock != nil {
 		all = append(all, n.lock.Close())
 	}
+	n.closeLogs()
 	if n.cfg.closeLog != nil {
 		all = append(all, n.cfg.closeLog())
 	}

@@ -114,9 +114,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, n.release())
 	}
 	n.life, n.end = context.WithCancel(context.Background())
-	n.limited = &limited{log: cfg.Logger, every: 10 * time.Second}
+	n.startLogs()
+	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
 	n.names = newNames(n)
-	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
+	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
 	if err := n.assemble(); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}

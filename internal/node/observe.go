@@ -10,7 +10,6 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
-	"mobula/internal/release"
 	"mobula/internal/state"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
@@ -35,6 +34,7 @@ type observer struct {
 	once    sync.Once // of what follows, up to started
 	rec     *events.Recorder
 	set     *metrics.Set
+	looks   sync.Once // of the start of watchMailboxes
 	started int64
 
 	configured sync.Once
@@ -42,6 +42,8 @@ type observer struct {
 	file       atomic.Pointer[events.File] // nil: there are none
 	server     atomic.Pointer[metrics.Server]
 	spans      atomic.Pointer[spanner] // nil: no exporter is configured
+	metrics    *export.Metrics         // nil: no exporter is configured; written in once
+	logs       *export.Logs            // likewise; written before the tree is
 	stop       atomic.Pointer[chan struct{}]
 
 	mu        sync.Mutex
@@ -78,13 +80,14 @@ func (n *Node) observer() *observer {
 		o.cold = make(chan struct{}, maxColdRunning)
 		o.set = metrics.New(n.snapshot)
 		o.rec = events.New(events.Config{})
-		exp, err := export.New(n.life, export.Config{Node: n.cfg.Name, Version: release.Build(), Ratio: n.cfg.TraceRatio})
+		exp, err := export.New(n.life, n.exporting())
 		if err != nil {
 			n.cfg.Logger.Warn("traces are not exported", "err", err)
 		}
 		if exp != nil {
 			n.startSpanner(exp)
 		}
+		n.startMetrics()
 	})
 	return o
 }
@@ -103,7 +106,15 @@ func (n *Node) configure(t Telemetry) error {
 		return err
 	}
 	o.server.Store(s)
-	n.work.Go(func() { n.watchMailboxes(s) })
+	o.looks.Do(func() { n.work.Go(n.watchMailboxes) })
+	n.work.Go(func() {
+		<-n.life.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			n.cfg.Logger.Warn("the metrics endpoint did not close", "err", err)
+		}
+	})
 	return nil
 }
 
@@ -121,8 +132,8 @@ func (n *Node) startEventFiles(t Telemetry) {
 	})
 }
 
-// watchMailboxes looks at them every second while metrics are served, and ends the server.
-func (n *Node) watchMailboxes(s *metrics.Server) {
+// watchMailboxes looks at them every second where metrics are served or exported.
+func (n *Node) watchMailboxes() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {
@@ -130,11 +141,6 @@ func (n *Node) watchMailboxes(s *metrics.Server) {
 		case <-t.C:
 			n.obs.set.Mailboxes.Observe(n.clock.Now(), n.components())
 		case <-n.life.Done():
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			if err := s.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				n.cfg.Logger.Warn("the metrics endpoint did not close", "err", err)
-			}
 			return
 		}
 	}

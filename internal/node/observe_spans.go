@@ -28,10 +28,9 @@ const (
 
 // spanner builds spans beside the actors and gives them to the exporter.
 type spanner struct {
-	exp      *export.Exporter
-	wake     chan struct{}
-	exported atomic.Uint64
-	dropped  atomic.Uint64
+	exp     *export.Exporter
+	wake    chan struct{}
+	dropped atomic.Uint64 // before the exporter had them
 
 	mu      sync.Mutex
 	changes []owner.Transition // guarded by mu
@@ -107,21 +106,16 @@ func (sp *spanner) run(ctx context.Context) {
 		sp.mu.Unlock()
 		for i := range changes {
 			for _, s := range b.Step(&changes[i]) {
-				sp.emit(&s)
+				sp.exp.Emit(&s)
 			}
 		}
 		for i := range spans {
-			sp.emit(&spans[i])
+			sp.exp.Emit(&spans[i])
 		}
 		clear(changes)
 		clear(spans)
 		sp.dropped.Add(b.Dropped() - before)
 	}
-}
-
-func (sp *spanner) emit(s *telemetry.Span) {
-	sp.exp.Emit(s)
-	sp.exported.Add(1)
 }
 
 // restart makes the span of a component's restart, from its panic to its new core.

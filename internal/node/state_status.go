@@ -76,9 +76,7 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 	if f := o.file.Load(); f != nil {
 		g.out.Events.Unfiled = f.Unfiled()
 	}
-	if sp := o.spans.Load(); sp != nil {
-		g.out.Spans, g.out.SpansDropped = sp.exported.Load(), sp.dropped.Load()
-	}
+	g.out.Export = o.exported()
 	for _, ow := range n.jobs.all() {
 		g.job(ow)
 	}

@@ -22,8 +22,19 @@ type Status struct {
 	Store     Store               `json:"store"`
 	Restarts  map[string]uint64   `json:"restarts"` // of components, by kind
 	Events    Events              `json:"events"`
+	Export    Export              `json:"export"`
 	Lost      []LostJob           `json:"lost,omitempty"`   // jobs that could not come back
 	Silent    []string            `json:"silent,omitempty"` // components that did not answer in time
+}
+
+// Export is what the node has sent to its OTLP collector, and given up since that did not take it in time.
+type Export struct {
+	Spans          uint64 `json:"spans"`
+	SpansDropped   uint64 `json:"spans_dropped"`
+	Metrics        uint64 `json:"metrics"` // exports, each of all metrics
+	MetricsDropped uint64 `json:"metrics_dropped"`
+	Logs           uint64 `json:"logs"` // records
+	LogsDropped    uint64 `json:"logs_dropped"`
 }
 
 // Resource is what a node has of one resource, in whole units; memory in bytes.

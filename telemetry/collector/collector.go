@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -8,7 +9,11 @@ import (
 	"net/http"
 	"sync"
 
+	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	logpb "go.opentelemetry.io/proto/otlp/logs/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
@@ -22,27 +27,31 @@ type Collector struct {
 	stop func()
 
 	mu        sync.Mutex
-	spans     []*tracepb.Span        // guarded by mu
-	resources []*resourcepb.Resource // guarded by mu
-	more      chan struct{}          // guarded by mu: closed when something arrives
+	spans     []*tracepb.Span             // guarded by mu
+	resources []*resourcepb.Resource      // guarded by mu
+	metrics   map[string]*metricpb.Metric // guarded by mu: the last of each name
+	logs      []*logpb.LogRecord          // guarded by mu
+	more      chan struct{}               // guarded by mu: closed when something arrives
 }
 
-func listen() (net.Listener, *Collector, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func listen(addr string) (net.Listener, *Collector, error) {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	return l, &Collector{addr: l.Addr().String(), more: make(chan struct{})}, nil
+	return l, &Collector{addr: l.Addr().String(), metrics: make(map[string]*metricpb.Metric), more: make(chan struct{})}, nil
 }
 
 // GRPC starts a collector that speaks OTLP over gRPC.
 func GRPC() (*Collector, error) {
-	l, c, err := listen()
+	l, c, err := listen("127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	s := grpc.NewServer()
 	collectorpb.RegisterTraceServiceServer(s, c)
+	metricspb.RegisterMetricsServiceServer(s, metricsServer{c: c})
+	logspb.RegisterLogsServiceServer(s, logsServer{c: c})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -54,12 +63,20 @@ func GRPC() (*Collector, error) {
 
 // HTTP starts a collector that speaks OTLP over HTTP.
 func HTTP() (*Collector, error) {
-	l, c, err := listen()
+	l, c, err := listen("127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/traces", c.post)
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
+		take(w, r, new(collectorpb.ExportTraceServiceRequest), c.add)
+	})
+	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
+		take(w, r, new(metricspb.ExportMetricsServiceRequest), c.addMetrics)
+	})
+	mux.HandleFunc("POST /v1/logs", func(w http.ResponseWriter, r *http.Request) {
+		take(w, r, new(logspb.ExportLogsServiceRequest), c.addLogs)
+	})
 	s := &http.Server{Handler: mux}
 	done := make(chan struct{})
 	go func() {
@@ -76,23 +93,52 @@ func (c *Collector) Endpoint() string { return "http://" + c.addr }
 // Close stops the collector.
 func (c *Collector) Close() { c.stop() }
 
-// Export is the gRPC method.
+// Export is the gRPC method of traces.
 func (c *Collector) Export(_ context.Context, r *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
 	c.add(r)
 	return &collectorpb.ExportTraceServiceResponse{}, nil
 }
 
-func (c *Collector) post(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	req := new(collectorpb.ExportTraceServiceRequest)
+type metricsServer struct {
+	metricspb.UnimplementedMetricsServiceServer
+	c *Collector
+}
+
+// Export is the gRPC method of metrics.
+func (s metricsServer) Export(_ context.Context, r *metricspb.ExportMetricsServiceRequest) (*metricspb.ExportMetricsServiceResponse, error) {
+	s.c.addMetrics(r)
+	return &metricspb.ExportMetricsServiceResponse{}, nil
+}
+
+type logsServer struct {
+	logspb.UnimplementedLogsServiceServer
+	c *Collector
+}
+
+// Export is the gRPC method of logs.
+func (s logsServer) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse, error) {
+	s.c.addLogs(r)
+	return &logspb.ExportLogsServiceResponse{}, nil
+}
+
+func take[M proto.Message](w http.ResponseWriter, r *http.Request, into M, add func(M)) {
+	body := io.Reader(r.Body)
+	var err error
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		body, err = gzip.NewReader(body)
+	}
+	var raw []byte
 	if err == nil {
-		err = proto.Unmarshal(body, req)
+		raw, err = io.ReadAll(body)
+	}
+	if err == nil {
+		err = proto.Unmarshal(raw, into)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	c.add(req)
+	add(into)
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
@@ -105,30 +151,88 @@ func (c *Collector) add(r *collectorpb.ExportTraceServiceRequest) {
 			c.spans = append(c.spans, ss.Spans...)
 		}
 	}
+	c.arrived()
+}
+
+func (c *Collector) addMetrics(r *metricspb.ExportMetricsServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rm := range r.ResourceMetrics {
+		c.resources = append(c.resources, rm.Resource)
+		for _, sm := range rm.ScopeMetrics {
+			for _, m := range sm.Metrics {
+				c.metrics[m.Name] = m
+			}
+		}
+	}
+	c.arrived()
+}
+
+func (c *Collector) addLogs(r *logspb.ExportLogsServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rl := range r.ResourceLogs {
+		c.resources = append(c.resources, rl.Resource)
+		for _, sl := range rl.ScopeLogs {
+			c.logs = append(c.logs, sl.LogRecords...)
+		}
+	}
+	c.arrived()
+}
+
+// arrived wakes who waits. mu is held.
+func (c *Collector) arrived() {
 	close(c.more)
 	c.more = make(chan struct{})
 }
 
-// Spans are those received so far, and the resources that they came from.
+// Spans are those received so far, and the resources that everything came from.
 func (c *Collector) Spans() ([]*tracepb.Span, []*resourcepb.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*tracepb.Span(nil), c.spans...), append([]*resourcepb.Resource(nil), c.resources...)
 }
 
+// Metric is what came last of a metric; nil: nothing.
+func (c *Collector) Metric(name string) *metricpb.Metric {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metrics[name]
+}
+
+// Logs are the log records received so far.
+func (c *Collector) Logs() []*logpb.LogRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]*logpb.LogRecord(nil), c.logs...)
+}
+
 // Wait gives the spans as soon as enough says so.
 func (c *Collector) Wait(ctx context.Context, enough func([]*tracepb.Span) bool) ([]*tracepb.Span, error) {
+	var spans []*tracepb.Span
+	err := c.Until(ctx, func() bool {
+		spans, _ = c.Spans()
+		return enough(spans)
+	})
+	if err != nil {
+		err = fmt.Errorf("%d spans arrived: %w", len(spans), err)
+	}
+	return spans, err
+}
+
+// Until waits until enough says so, which is asked whenever something has arrived.
+func (c *Collector) Until(ctx context.Context, enough func() bool) error {
 	for {
 		c.mu.Lock()
-		spans, more := append([]*tracepb.Span(nil), c.spans...), c.more
+		more := c.more
 		c.mu.Unlock()
-		if enough(spans) {
-			return spans, nil
+		if enough() {
+			return nil
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return spans, fmt.Errorf("%d spans arrived: %w", len(spans), context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 	}
 }

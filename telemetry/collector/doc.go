@@ -1,4 +1,4 @@
-// Package collector is an OTLP collector inside a test's process: it keeps the spans that it is sent,
+// Package collector is an OTLP collector inside a test's process: it keeps the spans, metrics and log records that it is sent,
 // over gRPC or HTTP.
 //
 // A Collector owns its listener and what it received; its methods may be called from any

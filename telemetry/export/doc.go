@@ -1,20 +1,22 @@
-// Package export sends spans where the standard OTEL_ variables say, by OpenTelemetry's SDK.
+// Package export sends spans, metrics and log records where the standard OTEL_ variables say, by OpenTelemetry's SDK.
 //
-// Nothing is exported, and nothing of the SDK runs, unless OTEL_TRACES_EXPORTER names an exporter
-// or OTEL_EXPORTER_OTLP_ENDPOINT (or _TRACES_ENDPOINT) an endpoint. Exporters: otlp (over
+// Nothing is exported, and nothing of the SDK runs, unless OTEL_TRACES_EXPORTER (_METRICS_, _LOGS_) names an exporter
+// or OTEL_EXPORTER_OTLP_ENDPOINT (or _TRACES_ENDPOINT, ...) an endpoint. Exporters: otlp (over
 // grpc or http/protobuf, as OTEL_EXPORTER_OTLP_PROTOCOL says), none. The endpoint's further
-// variables, OTEL_BSP_ for the batches, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME
-// (default "mobula") are the SDK's.
+// variables, OTEL_BSP_ and OTEL_BLRP_ for the batches, OTEL_METRIC_EXPORT_INTERVAL, OTEL_RESOURCE_ATTRIBUTES and
+// OTEL_SERVICE_NAME (default "mobula") are the SDK's.
+//
+// Metrics are those that a Prometheus registry gives, by the same names.
 //
 // # Who owns what
 //
-// An Exporter owns a tracer provider, its queue and its connection. It sets nothing global: a
+// An Exporter (Metrics, Logs) owns a provider, its queue and its connection. It sets nothing global: a
 // process that is all ours (a worker) may set Provider itself.
 //
 // # What blocks
 //
-// New and Emit never do: the SDK's queue is bounded, and what does not fit is dropped by it.
-// Shutdown flushes, until its context ends.
+// New, Emit and a record never do: the queues are bounded, and what does not fit, or what the collector does not take in
+// time, is given up and counted (Dropped). Shutdown flushes, until its context ends.
 //
 // # Errors
 //

@@ -2,6 +2,7 @@ package export
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"mobula/internal/errs"
@@ -15,24 +16,34 @@ const (
 	httpProtocol protocol = "http/protobuf"
 )
 
+// signal is what is exported, as the variables call it and as people do.
+type signal struct{ name, what string }
+
+var (
+	traces  = signal{"TRACES", "spans"}
+	metrics = signal{"METRICS", "metrics"}
+	logs    = signal{"LOGS", "log records"}
+)
+
 // fromEnv reads what the environment asks for.
-func fromEnv(getenv func(string) string) (protocol, error) {
+func fromEnv(getenv func(string) string, of signal) (protocol, error) {
 	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
 	if strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {
 		return "", nil
 	}
-	switch kinds := strings.Split(strings.ToLower(get("OTEL_TRACES_EXPORTER")), ","); {
+	exporter := "OTEL_" + of.name + "_EXPORTER"
+	switch kinds := strings.Split(strings.ToLower(get(exporter)), ","); {
 	case slices.Equal(kinds, []string{""}):
-		if get("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		if get("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && get("OTEL_EXPORTER_OTLP_"+of.name+"_ENDPOINT") == "" {
 			return "", nil
 		}
 	case slices.Equal(kinds, []string{"none"}):
 		return "", nil
 	case slices.Equal(kinds, []string{"otlp"}):
 	default:
-		return "", errs.New(errs.CodeInvalid, "OTEL_TRACES_EXPORTER: %q: want otlp or none; no spans are exported", get("OTEL_TRACES_EXPORTER"))
+		return "", errs.New(errs.CodeInvalid, "%s: %q: want otlp or none; no %s are exported", exporter, get(exporter), of.what)
 	}
-	name := "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+	name := "OTEL_EXPORTER_OTLP_" + of.name + "_PROTOCOL"
 	if get(name) == "" {
 		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
 	}
@@ -42,6 +53,15 @@ func fromEnv(getenv func(string) string) (protocol, error) {
 	case "":
 		return httpProtocol, nil // OpenTelemetry's default
 	default:
-		return "", errs.New(errs.CodeInvalid, "%s: %q: want %s or %s; no spans are exported", name, p, grpcProtocol, httpProtocol)
+		return "", errs.New(errs.CodeInvalid, "%s: %q: want %s or %s; no %s are exported", name, p, grpcProtocol, httpProtocol, of.what)
 	}
+}
+
+// queueSize reads how many spans or log records may wait.
+func queueSize(getenv func(string) string, name string) int {
+	const most = 2048 // OpenTelemetry's default
+	if n, err := strconv.Atoi(strings.TrimSpace(getenv(name))); err == nil && n > 0 {
+		return n
+	}
+	return most
 }

@@ -38,6 +38,7 @@ type Config struct {
 
 // Exporter sends spans.
 type Exporter struct {
+	*counts
 	provider *sdktrace.TracerProvider
 	batches  sdktrace.SpanProcessor // the provider's
 	resource *resource.Resource
@@ -49,7 +50,7 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}
-	p, err := fromEnv(cfg.Getenv)
+	p, err := fromEnv(cfg.Getenv, traces)
 	if p == "" || err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 		exp, err = otlptracegrpc.New(ctx)
 	} else {
 		var c *http.Client
-		if c, err = httpClient(cfg.Getenv); err != nil {
+		if c, err = httpClient(cfg.Getenv, traces); err != nil {
 			return nil, err
 		}
 		idle = c.CloseIdleConnections
@@ -79,7 +80,8 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	return e, err
 }
 
-func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp sdktrace.SpanExporter) (*Exporter, error) {
+// newResource is who exports.
+func newResource(ctx context.Context, cfg Config) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{attribute.String("service.name", "mobula")}
 	if cfg.Node != "" {
 		attrs = append(attrs, attribute.String("service.instance.id", cfg.Node))
@@ -91,12 +93,25 @@ func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp
 	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(),
 		resource.WithAttributes(attrs...), resource.WithFromEnv())
 	if err != nil && res == nil {
-		return nil, fmt.Errorf("trace resource: %w", err)
+		return nil, fmt.Errorf("OpenTelemetry resource: %w", err)
 	}
-	batches := sdktrace.NewBatchSpanProcessor(exp)
+	return res, nil
+}
+
+func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp sdktrace.SpanExporter) (*Exporter, error) {
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
+	res, err := newResource(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	most := queueSize(cfg.Getenv, "OTEL_BSP_MAX_QUEUE_SIZE")
+	n := &counts{most: int64(most)}
+	batches := boundedSpans{sdktrace.NewBatchSpanProcessor(countedSpans{exp, n}, sdktrace.WithMaxQueueSize(most)), n}
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(batches), sdktrace.WithResource(res),
 		sdktrace.WithSampler(decider{sampler, cfg.InTask}))
-	return &Exporter{provider: tp, batches: batches, resource: res}, nil
+	return &Exporter{counts: n, provider: tp, batches: batches, resource: res}, nil
 }
 
 // Emit exports a span that is over. It is handed over as it is: to start and end one with a tracer, which
@@ -130,6 +145,7 @@ func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlu
 // Shutdown sends what is queued and ends the exporter, its connections too.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	err := e.provider.Shutdown(ctx)
+	e.end()
 	if e.idle != nil {
 		e.idle()
 	}

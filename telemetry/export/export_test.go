@@ -50,7 +50,7 @@ func TestWhatTheEnvironmentAsksFor(t *testing.T) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
-		got, err := fromEnv(func(k string) string { return env[k] })
+		got, err := fromEnv(func(k string) string { return env[k] }, traces)
 		if got != c.want || (c.wrong != "") != errors.Is(err, errs.ErrInvalid) || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %q, %v; want %q", c.env, got, err, c.want)
 		}

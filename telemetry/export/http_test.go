@@ -106,7 +106,7 @@ func TestVariablesOfTheHTTPClient(t *testing.T) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
-		got, err := httpClient(func(k string) string { return env[k] })
+		got, err := httpClient(func(k string) string { return env[k] }, traces)
 		switch {
 		case c.wrong != "":
 			if !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), c.wrong) {

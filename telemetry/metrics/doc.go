@@ -1,9 +1,9 @@
 // Package metrics shows a node to Prometheus.
 //
 // A scrape asks the node for a Snapshot and turns it into series; nothing is counted on the
-// hot path for it. Only mailboxes are looked at regularly, once a second while the endpoint
-// is on (Mailboxes.Observe). Labels are of fixed sets (states, kinds of component, kinds of bytes) or
-// bounded (resource names): the number of series does not grow with tasks, jobs, functions
+// hot path for it but calls of actors, by class (Actors.Record). Mailboxes are looked at once a second while the endpoint
+// is on or metrics are exported (Mailboxes.Observe). Labels are of fixed sets (states, kinds of component, kinds of bytes) or
+// bounded (resource names, classes of actors): the number of series does not grow with tasks, jobs, functions
 // or workers.
 //
 // # Who owns what

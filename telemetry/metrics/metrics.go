@@ -18,13 +18,11 @@ const ScrapeTimeout = 2 * time.Second
 // Snapshot is the node at one time. Counters never fall while the node lives.
 type Snapshot struct {
 	state.Status
-	Changes      map[string]uint64 // tasks that came into a state, ever
-	WorkersBy    map[string]int    // by slot
-	InlineBytes  uint64            // values in owners' memory
-	AliveBy      map[string]int    // actors, by class as Actors.Class names it
-	PendingBy    map[string]int    // calls that have not ended, by class
-	Spans        uint64            // exported
-	SpansDropped uint64
+	Changes     map[string]uint64 // tasks that came into a state, ever
+	WorkersBy   map[string]int    // by slot
+	InlineBytes uint64            // values in owners' memory
+	AliveBy     map[string]int    // actors, by class as Actors.Class names it
+	PendingBy   map[string]int    // calls that have not ended, by class
 }
 
 // Set is a node's metrics.
@@ -111,8 +109,12 @@ var families = []family{
 	single("task_events_recorded_total", "Task events recorded.", counter, func(s *Snapshot) float64 { return float64(s.Events.Recorded) }),
 	single("task_events_dropped_total", "Task events left out because of their rate.", counter, func(s *Snapshot) float64 { return float64(s.Events.Dropped) }),
 	single("task_events_unfiled_total", "Task events not written to the files.", counter, func(s *Snapshot) float64 { return float64(s.Events.Unfiled) }),
-	single("spans_exported_total", "Spans given to the exporter.", counter, func(s *Snapshot) float64 { return float64(s.Spans) }),
-	single("spans_dropped_total", "Spans given up for want of room.", counter, func(s *Snapshot) float64 { return float64(s.SpansDropped) }),
+	single("spans_exported_total", "Spans that the collector has taken.", counter, func(s *Snapshot) float64 { return float64(s.Export.Spans) }),
+	single("spans_dropped_total", "Spans given up for want of room, or since the collector did not take them in time.", counter, func(s *Snapshot) float64 { return float64(s.Export.SpansDropped) }),
+	single("metric_exports_total", "Exports of all metrics that the collector has taken.", counter, func(s *Snapshot) float64 { return float64(s.Export.Metrics) }),
+	single("metric_exports_dropped_total", "Exports of all metrics that the collector did not take in time.", counter, func(s *Snapshot) float64 { return float64(s.Export.MetricsDropped) }),
+	single("log_records_exported_total", "Log records that the collector has taken.", counter, func(s *Snapshot) float64 { return float64(s.Export.Logs) }),
+	single("log_records_dropped_total", "Log records not exported for want of room, or since the collector did not take them in time.", counter, func(s *Snapshot) float64 { return float64(s.Export.LogsDropped) }),
 	single("scrape_silent_components", "Components that did not answer this scrape in time.", gauge, func(s *Snapshot) float64 { return float64(len(s.Silent)) }),
 }
 

@@ -1,0 +1,93 @@
+package export
+
+import (
+	"context"
+	"sync/atomic"
+
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// counts is what became of what was to be exported. The SDK's queues drop without a word what does not fit, so that none is given
+// more than it has room for.
+type counts struct {
+	most    int64        // that may wait
+	waiting atomic.Int64 // given to the SDK, and not yet on its way
+	sent    atomic.Uint64
+	dropped atomic.Uint64
+}
+
+// Sent counts what the collector has taken.
+func (c *counts) Sent() uint64 { return c.sent.Load() }
+
+// Dropped counts what was given up: there was no room in the queue, or the collector did not take it in time.
+func (c *counts) Dropped() uint64 { return c.dropped.Load() }
+
+// enter tells if there is room for one more.
+func (c *counts) enter() bool {
+	if c.waiting.Add(1) <= c.most {
+		return true
+	}
+	c.waiting.Add(-1)
+	c.dropped.Add(1)
+	return false
+}
+
+// end counts what is left in a queue that nobody empties any more.
+func (c *counts) end() { c.dropped.Add(uint64(max(0, c.waiting.Swap(0)))) }
+
+// over notes the outcome of an export of n.
+func (c *counts) over(n int, err error) {
+	if err != nil {
+		c.dropped.Add(uint64(n))
+	} else {
+		c.sent.Add(uint64(n))
+	}
+}
+
+type boundedSpans struct {
+	sdktrace.SpanProcessor
+	n *counts
+}
+
+func (p boundedSpans) OnEnd(s sdktrace.ReadOnlySpan) {
+	if s.SpanContext().IsSampled() && p.n.enter() {
+		p.SpanProcessor.OnEnd(s)
+	}
+}
+
+type countedSpans struct {
+	sdktrace.SpanExporter
+	n *counts
+}
+
+func (e countedSpans) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.n.waiting.Add(-int64(len(spans)))
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	e.n.over(len(spans), err)
+	return err
+}
+
+type boundedLogs struct {
+	sdklog.Processor
+	n *counts
+}
+
+func (p boundedLogs) OnEmit(ctx context.Context, r *sdklog.Record) error {
+	if !p.n.enter() {
+		return nil
+	}
+	return p.Processor.OnEmit(ctx, r)
+}
+
+type countedLogs struct {
+	sdklog.Exporter
+	n *counts
+}
+
+func (e countedLogs) Export(ctx context.Context, records []sdklog.Record) error {
+	e.n.waiting.Add(-int64(len(records)))
+	err := e.Exporter.Export(ctx, records)
+	e.n.over(len(records), err)
+	return err
+}
