@@ -88,7 +88,7 @@ type closer interface {
 }
 
 // Start runs a node in this process. It is up when Start returns, except for the control
-// plane, which named actors wait for.
+// plane, which starts when it is first asked for a name.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 
 	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
@@ -23,8 +24,9 @@ import (
 // Collector keeps what it is sent.
 type Collector struct {
 	collectorpb.UnimplementedTraceServiceServer
-	addr string
-	stop func()
+	addr  string // of the receiver that was started last
+	stops []func()
+	files map[string]*os.File // by signal; immutable once it runs, and written to under mu
 
 	mu        sync.Mutex
 	spans     []*tracepb.Span             // guarded by mu
@@ -34,39 +36,33 @@ type Collector struct {
 	more      chan struct{}               // guarded by mu: closed when something arrives
 }
 
-func listen(addr string) (net.Listener, *Collector, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, nil, err
-	}
-	return l, &Collector{addr: l.Addr().String(), metrics: make(map[string]*metricpb.Metric), more: make(chan struct{})}, nil
+func newCollector() *Collector {
+	return &Collector{metrics: make(map[string]*metricpb.Metric), more: make(chan struct{})}
 }
 
 // GRPC starts a collector that speaks OTLP over gRPC.
 func GRPC() (*Collector, error) {
-	l, c, err := listen("127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := grpc.NewServer()
-	collectorpb.RegisterTraceServiceServer(s, c)
-	metricspb.RegisterMetricsServiceServer(s, metricsServer{c: c})
-	logspb.RegisterLogsServiceServer(s, logsServer{c: c})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(l) // ends with Stop
-	}()
-	c.stop = func() { s.Stop(); <-done }
-	return c, nil
+	c := newCollector()
+	return c, c.serveGRPC(anyPort)
 }
 
 // HTTP starts a collector that speaks OTLP over HTTP.
 func HTTP() (*Collector, error) {
-	l, c, err := listen("127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+	c := newCollector()
+	return c, c.serveHTTP(anyPort)
+}
+
+const anyPort = "127.0.0.1:0"
+
+func (c *Collector) serveGRPC(addr string) error {
+	s := grpc.NewServer()
+	collectorpb.RegisterTraceServiceServer(s, c)
+	metricspb.RegisterMetricsServiceServer(s, metricsServer{c: c})
+	logspb.RegisterLogsServiceServer(s, logsServer{c: c})
+	return c.serve(addr, s.Serve, s.Stop)
+}
+
+func (c *Collector) serveHTTP(addr string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
 		take(w, r, new(collectorpb.ExportTraceServiceRequest), c.add)
@@ -78,20 +74,33 @@ func HTTP() (*Collector, error) {
 		take(w, r, new(logspb.ExportLogsServiceRequest), c.addLogs)
 	})
 	s := &http.Server{Handler: mux}
+	return c.serve(addr, s.Serve, func() { _ = s.Close() })
+}
+
+func (c *Collector) serve(addr string, serve func(net.Listener) error, stop func()) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	c.addr = l.Addr().String()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(l) // ends with Close
+		_ = serve(l) // ends with stop
 	}()
-	c.stop = func() { _ = s.Close(); <-done }
-	return c, nil
+	c.stops = append(c.stops, func() { stop(); <-done })
+	return nil
 }
 
 // Endpoint is the value for OTEL_EXPORTER_OTLP_ENDPOINT.
 func (c *Collector) Endpoint() string { return "http://" + c.addr }
 
 // Close stops the collector.
-func (c *Collector) Close() { c.stop() }
+func (c *Collector) Close() {
+	for _, stop := range c.stops {
+		stop()
+	}
+}
 
 // Export is the gRPC method of traces.
 func (c *Collector) Export(_ context.Context, r *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
@@ -151,6 +160,7 @@ func (c *Collector) add(r *collectorpb.ExportTraceServiceRequest) {
 			c.spans = append(c.spans, ss.Spans...)
 		}
 	}
+	c.write("traces", r)
 	c.arrived()
 }
 
@@ -165,6 +175,7 @@ func (c *Collector) addMetrics(r *metricspb.ExportMetricsServiceRequest) {
 			}
 		}
 	}
+	c.write("metrics", r)
 	c.arrived()
 }
 
@@ -177,6 +188,7 @@ func (c *Collector) addLogs(r *logspb.ExportLogsServiceRequest) {
 			c.logs = append(c.logs, sl.LogRecords...)
 		}
 	}
+	c.write("logs", r)
 	c.arrived()
 }
 
