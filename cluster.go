@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"mobula/chaos"
 	"mobula/internal/client"
 )
 
@@ -17,6 +18,7 @@ type Cluster struct {
 	client  *client.Client
 	node    string
 	address string
+	faults  *chaos.Plan // nil: none
 	close   func(ctx context.Context) error // ends the session, and the node if it is ours
 
 	once sync.Once
@@ -55,6 +57,9 @@ func (c *Cluster) Address() string { return c.address }
 
 // Node is the node's name.
 func (c *Cluster) Node() string { return c.node }
+
+// Faults is the plan that WithFaults gave, nil where it gave none.
+func (c *Cluster) Faults() *chaos.Plan { return c.faults }
 
 // Close leaves the cluster: the job ends, with its objects and its actors that are not detached. A node
 // that Start made ends too. When it returns, at the latest when ctx ends, no goroutine is left. Closing

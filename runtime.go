@@ -2,8 +2,11 @@ package mobula
 
 import (
 	"context"
+	"errors"
 
+	"mobula/chaos"
 	"mobula/internal/client"
+	"mobula/internal/fault"
 	"mobula/internal/node"
 	"mobula/wire"
 )
@@ -23,13 +26,17 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 		return nil, err
 	}
 	ncfg.WorkerOutput = cfg.output
-	others, err := programs(ctx, cfg.python)
+	end, err := follow(cfg.faults, &ncfg)
 	if err != nil {
 		return nil, err
 	}
+	others, err := programs(ctx, cfg.python)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
 	n, err := node.Start(ctx, ncfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, end())
 	}
 	var c *client.Client
 	if err = n.StartTelemetry(tel); err == nil {
@@ -37,15 +44,41 @@ func (nodeEngine) start(ctx context.Context, cfg startConfig) (*Cluster, error) 
 	}
 	if err != nil {
 		_ = n.Close(ctx) // the error of joining says more
-		return nil, err
+		return nil, errors.Join(err, end())
 	}
-	return &Cluster{client: c, node: n.Name(), address: n.Address(), close: func(ctx context.Context) error {
+	return &Cluster{client: c, node: n.Name(), address: n.Address(), faults: cfg.faults, close: func(ctx context.Context) error {
+		if cfg.faults != nil {
+			cfg.faults.Quiet() // what is frozen or held cannot leave
+		}
 		err := c.Close(ctx)
 		if e := n.Close(ctx); err == nil {
 			err = e
 		}
+		if e := end(); err == nil {
+			err = e
+		}
 		return err
 	}}, nil
+}
+
+// follow has a node do what a test's plan says; end is for when it has stopped.
+func follow(plan *chaos.Plan, cfg *node.Config) (end func() error, err error) {
+	if plan == nil {
+		return func() error { return nil }, nil
+	}
+	p := plan.Faults()
+	if err := p.Check(fault.Mode{Processes: cfg.Processes}); err != nil {
+		return nil, err
+	}
+	opened, err := p.Open()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Chaos = p
+	if !opened {
+		return func() error { return nil }, nil
+	}
+	return p.Close, nil
 }
 
 // settings are the options as settings of the node; what was not said is left to the environment,

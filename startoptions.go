@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 
+	"mobula/chaos"
 	"mobula/internal/errs"
 	"mobula/internal/node"
 )
@@ -28,6 +29,7 @@ type startConfig struct {
 	log       *slog.Logger
 	output    io.Writer
 	python    *node.Python // nil: no Python
+	faults    *chaos.Plan  // nil: none
 }
 
 type connectConfig struct {
@@ -118,6 +120,12 @@ func WithLogger(l *slog.Logger) StartOption {
 // write. Default: nobody; Main's is the program's standard error. Logs has the rest.
 func WithWorkerOutput(w io.Writer) StartOption {
 	return func(c *startConfig) error { c.output = w; return nil }
+}
+
+// WithFaults has what a test's plan says go wrong in the node and its workers. It is for tests: nothing but the program
+// that starts a node can give it a plan. See package chaos, and mobulatest, which says what the plan did when a test fails.
+func WithFaults(p *chaos.Plan) StartOption {
+	return func(c *startConfig) error { c.faults = p; return nil }
 }
 
 // ConnectNamespace sets the namespace of actor names. Default: "default".

@@ -42,9 +42,21 @@ func (p InjectedPanic) Error() string {
 // Faults is a set of injected faults. The zero value is empty; with no fault set a
 // message pays one atomic load.
 type Faults struct {
-	on  atomic.Bool
-	mu  sync.Mutex
-	set []*injected
+	on   atomic.Bool
+	mu   sync.Mutex
+	set  []*injected
+	also Source // nil: nobody
+}
+
+// Source decides on deliveries that no fault of the set hits; it may be called for several at once.
+type Source func(kind, name, message string) (Fault, bool)
+
+// Follow has a source decide from now on; nil: none.
+func (f *Faults) Follow(s Source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.also = s
+	f.on.Store(len(f.set) > 0 || s != nil)
 }
 
 type injected struct {
@@ -75,15 +87,22 @@ func (f *Faults) drop(i *injected) {
 	if k := slices.Index(f.set, i); k >= 0 {
 		f.set = slices.Delete(f.set, k, k+1)
 	}
-	f.on.Store(len(f.set) > 0)
+	f.on.Store(len(f.set) > 0 || f.also != nil)
 }
 
 // hit counts a delivery and gives the fault it is hit by.
 func (f *Faults) hit(kind, name, message string) (Fault, bool) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out Fault
-	found := false
+	out, found := f.hitLocked(kind, name, message)
+	also := f.also
+	f.mu.Unlock()
+	if !found && also != nil {
+		return also(kind, name, message)
+	}
+	return out, found
+}
+
+func (f *Faults) hitLocked(kind, name, message string) (out Fault, found bool) {
 	for _, i := range slices.Clone(f.set) {
 		if i.Kind != "" && i.Kind != kind || i.Name != "" && i.Name != name || !sameType(i.MessageType, message) {
 			continue

@@ -33,6 +33,7 @@ func Start(t testing.TB, opts ...mobula.StartOption) *mobula.Cluster {
 		if err := c.Close(ctx); err != nil {
 			t.Errorf("mobulatest: close: %v", err)
 		}
+		report(t, c.Faults())
 		if err := leaks.end(checked); err != nil {
 			t.Errorf("mobulatest: the runtime left something running: %v", err)
 		}
@@ -50,9 +51,9 @@ func Context(t testing.TB, opts ...mobula.StartOption) context.Context {
 //
 //	func TestMain(m *testing.M) { mobulatest.Main(m) }
 //
-// In a worker it serves; otherwise it runs the tests and then fails if goroutines are left.
+// In a worker it serves, and so it does in a node of StartNode; otherwise it runs the tests and then fails if goroutines are left.
 func Main(m *testing.M) {
-	if mobula.WorkerMain() {
+	if mobula.WorkerMain() || nodeMain() {
 		return
 	}
 	goleak.VerifyTestMain(m)

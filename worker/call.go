@@ -171,7 +171,7 @@ func (r *runner) invoke(rep *report) (keep any) {
 		defer func() { d.Items = s.count() }()
 	}
 	r.arg.Inputs = r.inputs
-	outs, instance, err := fn.Invoke(ctx, &r.arg)
+	outs, instance, err := r.enter(ctx, fn)
 	switch {
 	case err != nil:
 	case spec.Opts.NumReturns != wire.Streaming:

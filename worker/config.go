@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	inject "mobula/internal/fault"
 	"mobula/internal/registry"
 	"mobula/wire"
 )
@@ -19,6 +20,8 @@ type Config struct {
 	Base   context.Context                              // parent of every task's context; nil: context.Background
 	Now    func() int64                                 // nanoseconds; nil: the node's clock
 	Log    *slog.Logger                                 // nil: slog.Default
+
+	Faults *inject.Injector // a test's; nil: none
 
 	StatsEvery time.Duration // 0: 1 s; negative: never
 	StopGrace  time.Duration // what an actor's Close or Stop may take; 0: 5 s

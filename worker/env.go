@@ -18,6 +18,7 @@ const (
 	envKind   = "MOBULA_WORKER_KIND"
 	envFunc   = "MOBULA_WORKER_FUNC"
 	envMemory = "MOBULA_WORKER_MEMORY" // bytes: a soft limit of the heap; optional
+	envChaos  = "MOBULA_WORKER_CHAOS"  // socket of a test's plan of faults; optional
 )
 
 // Env is what a worker process was told.
@@ -29,11 +30,12 @@ type Env struct {
 	Kind   string // "tasks", "actors" or "isolated"
 	Func   string // of an isolated worker
 	Memory int64  // bytes; 0: no limit of its own
+	Chaos  string // socket of a test's plan of faults; empty: none
 }
 
 // FromEnv reads the environment. It is false where this process is no worker.
 func FromEnv(getenv func(string) string) (Env, bool, error) {
-	e := Env{Socket: getenv(envSocket), Number: getenv(envID), Kind: getenv(envKind), Func: getenv(envFunc)}
+	e := Env{Socket: getenv(envSocket), Number: getenv(envID), Kind: getenv(envKind), Func: getenv(envFunc), Chaos: getenv(envChaos)}
 	if e.Socket == "" {
 		return Env{}, false, nil
 	}
@@ -57,7 +59,7 @@ func FromEnv(getenv func(string) string) (Env, bool, error) {
 // forget takes the worker's variables out of the environment: a program that the user's
 // code starts must not take itself for a worker, nor see the token.
 func forget() {
-	for _, k := range []string{envSocket, envToken, envID, envJob, envKind, envFunc, envMemory} {
+	for _, k := range []string{envSocket, envToken, envID, envJob, envKind, envFunc, envMemory, envChaos} {
 		_ = os.Unsetenv(k) // fails for malformed names only
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
+	inject "mobula/internal/fault"
 	"mobula/internal/link"
 	"mobula/internal/registry"
 	"mobula/internal/state"
@@ -34,6 +35,10 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 	if env.Memory > 0 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(env.Memory)
 	}
+	faults, err := follow(env.Chaos)
+	if err != nil {
+		return err
+	}
 	l, err := link.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, Job: env.Job, Token: env.Token, Functions: registry.List()})
 	if err != nil {
 		return err
@@ -41,7 +46,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 	if l.Memory == nil {
 		return errors.Join(errs.New(errs.CodeProtocol, "the node sent no segment with its welcome"), l.Conn.Close())
 	}
-	quiet, err := serve(ctx, l.Conn, l.Welcome, l.Memory, opts)
+	quiet, err := serve(ctx, l.Conn, l.Welcome, l.Memory, faults, opts)
 	if !quiet { // a task that ignores its context may still read: the process' end unmaps
 		return err
 	}
@@ -49,7 +54,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 }
 
 // serve works until the end; quiet tells that nothing of the user's runs any more.
-func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segment.Mapping, opts []Option) (quiet bool, err error) {
+func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segment.Mapping, faults *inject.Injector, opts []Option) (quiet bool, err error) {
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
 		Holdings: func(h *wire.Holdings) { e.Holdings(h) }, Waits: func() { e.reader.handOver() }}
@@ -58,7 +63,7 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 		return c.Request(ctx, method, body)
 	})
 	c = client.New(cc)
-	cfg := Config{Client: c, Memory: mapping}
+	cfg := Config{Client: c, Memory: mapping, Faults: faults}
 	for _, o := range opts {
 		o(&cfg)
 	}

@@ -109,10 +109,11 @@ func Default() *Config {
 
 // RuntimeEnv are the MOBULA_ variables that are no settings: the runtime's own.
 var RuntimeEnv = []string{
-	"MOBULA_ADDRESS", // of the node that programs join
-	"MOBULA_BINARY",  // the executable that Python programs start a node with
-	"MOBULA_CONFIG",  // path of the configuration file
-	"MOBULA_PYTHON",  // interpreter of the Python workers of Go programs
+	"MOBULA_ADDRESS",    // of the node that programs join
+	"MOBULA_BINARY",     // the executable that Python programs start a node with
+	"MOBULA_CHAOS_SEED", // of the faults that a test makes
+	"MOBULA_CONFIG",     // path of the configuration file
+	"MOBULA_PYTHON",     // interpreter of the Python workers of Go programs
 }
 
 // Prefixes of variables that Load leaves alone.

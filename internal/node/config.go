@@ -12,6 +12,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/fault"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
 	"mobula/raylet/memmon"
@@ -62,6 +63,7 @@ type Config struct {
 	Logger       *slog.Logger
 	WorkerOutput io.Writer // takes what worker processes write, beside their logs; nil: the logs alone
 	Faults       *actors.Faults
+	Chaos        fault.Decider // a test's plan; nil: none. Only the program that starts the node can give it one
 
 	closeLog func() error // of a Logger that is the node's own; nil: it is not
 }

@@ -145,7 +145,9 @@ func (n *Node) jobEnded(job ids.JobID) {
 
 func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) *session {
 	id := n.clients.next()
-	return makeSession(id, role, job, pid)
+	s := makeSession(id, role, job, pid)
+	s.faults = n.faultsOf(s)
+	return s
 }
 
 func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {

@@ -90,7 +90,7 @@ func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Funct
 		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace),
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
-	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook})
+	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook, Faults: n.callFaults(lookup != nil)})
 	out.deliver = exec.Deliver
 	if err := n.join(s); err != nil {
 		return 0, err

@@ -61,8 +61,10 @@ type Node struct {
 	leases    leaseMark
 	workers   workerMark
 
-	life    context.Context // ends when Close begins
+	life    context.Context // ends when Close has stopped the tree
 	end     context.CancelFunc
+	faults  context.Context // of injected delays: ends when Close begins
+	calm    context.CancelFunc
 	work    sync.WaitGroup // goroutines of sessions and cold requests
 	once    sync.Once
 	closing atomic.Bool // Close has begun
@@ -115,9 +117,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.startLogs()
+	n.faults, n.calm = context.WithCancel(n.life)
 	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
 	n.names = newNames(n)
-	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: cfg.Faults, OnEvent: n.componentEvent})
+	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
 	if err := n.assemble(); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -154,6 +157,7 @@ func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
 	n.closing.Store(true)
+	n.calm()
 	n.sayBye(func(r wire.Role) bool { return r != wire.RoleWorker })
 	n.stopOwners(ctx) // before workers end
 	n.sayBye(func(r wire.Role) bool { return r == wire.RoleWorker })

@@ -29,6 +29,7 @@ func (n *Node) startProcesses() error {
 		Mirror: n.cfg.WorkerOutput,
 		LogDir: filepath.Join(n.dir, "logs"),
 		Post:   func(ev pool.Event) { n.raylet.Deliver(ev) },
+		Chaos:  n.chaosAddress(),
 	})
 	return err
 }

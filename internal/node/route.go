@@ -22,6 +22,14 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 
 // pass is route that may leave the owner's turn to the caller: with offer, who must call it.
 func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
+	if s.faults != nil {
+		return nil, s.faults.incoming(ctx, msgs)
+	}
+	return n.deliver(ctx, s, msgs, own, offer)
+}
+
+// deliver passes on what no fault has held up.
+func (n *Node) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
 	if s.parted.Load() {
 		return nil, n.givenBack(ctx, s, msgs)
 	}

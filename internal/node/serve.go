@@ -130,6 +130,7 @@ func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
 		<-old.told // its owner must not take the new session's messages for the old one's
 	}
 	s := makeSession(h.Client, wire.RoleDriver, h.Job, p.PID)
+	s.faults = n.faultsOf(s)
 	n.mu.Lock()
 	n.lastReturn++
 	s.nth = n.lastReturn

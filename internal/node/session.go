@@ -31,6 +31,7 @@ type session struct {
 	done   context.Context          // ends when nothing of the client's is read any more
 	finish context.CancelFunc       // of done
 	outlet
+	faults *faulty // a test's; nil: none. Immutable
 
 	mu   sync.Mutex
 	jobs []ids.JobID          // whose owners know the client; guarded by mu
@@ -184,6 +185,7 @@ type socket struct {
 	busy    bool       // guarded by mu
 	closed  bool       // guarded by mu
 	over    bool       // guarded by mu: the client's process has ended
+	broken  error      // guarded by mu: the connection is to fail as soon as it is open; nil: it is not
 }
 
 func (o *socket) open(c *wire.Conn) {
@@ -192,6 +194,9 @@ func (o *socket) open(c *wire.Conn) {
 	over := o.closed
 	if o.over {
 		c.EndReading()
+	}
+	if o.broken != nil {
+		c.Fail(o.broken)
 	}
 	o.mu.Unlock()
 	o.Flush()
@@ -322,6 +327,17 @@ func (o *socket) write(batch []wire.Msg) (sent int, err error) {
 func (o *socket) fail(err error) {
 	if !errors.Is(err, errs.ErrShutdown) {
 		o.conn.Fail(err)
+	}
+}
+
+// cut ends the connection at once, as one that broke.
+func (o *socket) cut(err error) {
+	o.mu.Lock()
+	c := o.conn
+	o.broken = err
+	o.mu.Unlock()
+	if c != nil {
+		c.Fail(err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (n *Node) startStore() error {
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
 	cfg.Patience = n.cfg.StorePatience
 	n.store, err = objectstore.Open(sup, objectstore.Options{
-		Config: cfg, Memory: n.shm, Spiller: n.seen(n.spiller),
+		Config: cfg, Memory: n.shm, Spiller: n.seen(n.failing(n.spiller)),
 		ToClient: n.fromStore,
 		ToOwner:  func(job ids.JobID, m any) { n.jobs.post(job, owner.FromStore{Msg: m}) },
 		Logger:   n.cfg.Logger,

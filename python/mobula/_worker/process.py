@@ -16,7 +16,7 @@ from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeErr
 from .executor import Executor
 from .orders import Orders
 
-_VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION")
+_VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION", "CHAOS")
 
 
 def check_version(config: Mapping[str, Any]) -> None:

@@ -28,8 +28,9 @@ const (
 	EnvToken  = "MOBULA_WORKER_TOKEN"  // hexadecimal; goes into Hello.Token as bytes
 	EnvID     = "MOBULA_WORKER_ID"     // the number N of worker/N
 	EnvJob    = "MOBULA_WORKER_JOB"
-	EnvKind   = "MOBULA_WORKER_KIND" // "tasks", "actors" or "isolated"
-	EnvFunc   = "MOBULA_WORKER_FUNC" // of an isolated worker
+	EnvKind   = "MOBULA_WORKER_KIND"  // "tasks", "actors" or "isolated"
+	EnvFunc   = "MOBULA_WORKER_FUNC"  // of an isolated worker
+	EnvChaos  = "MOBULA_WORKER_CHAOS" // socket of a test's plan of faults
 	envPrefix = "MOBULA_WORKER_"
 )
 
@@ -56,6 +57,7 @@ type Config struct {
 	LogDir  string       // empty: output is dropped but for the tail
 	LogMB   int          // of one file
 	Logs    int          // files kept a stream, the current one included
+	Chaos   string       // the socket of a test's plan of faults; empty: there is none
 	// Mirror takes what workers write too, line by line, each with its worker's name before it; nil: nobody
 	// does. One that blocks holds up the workers that write.
 	Mirror io.Writer
@@ -332,6 +334,9 @@ func (l *Launcher) ownEnviron(s pool.StartProcess) []string {
 		EnvJob + "=" + s.Job.String(),
 		EnvKind + "=" + kind,
 		l.guard.Environ(s.Worker.String()),
+	}
+	if l.cfg.Chaos != "" {
+		env = append(env, EnvChaos+"="+l.cfg.Chaos)
 	}
 	if s.Func != "" {
 		env = append(env, EnvFunc+"="+s.Func)

@@ -1,0 +1,94 @@
+package fault
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"mobula/internal/errs"
+)
+
+// Decider is a plan, or the way to one.
+type Decider interface {
+	// Ask takes one occurrence and gives what its process is to suffer: Crash, of a component, Delay, Drop, Duplicate, Fail or None.
+	// What others suffer is done when it returns.
+	Ask(ctx context.Context, s Site, who Subject) Decision
+	// Wants tells whether a rule is about such a site. Places are always asked for: somebody may wait for them.
+	Wants(k Kind, name string) bool
+	// Address is the plan's socket.
+	Address() string
+}
+
+// Injector is a process' way to its plan. A nil one injects nothing.
+type Injector struct {
+	D   Decider
+	Who Subject
+}
+
+// Call is a call of a function about to begin, or ended. The error is one that it is to fail with.
+func (j *Injector) Call(ctx context.Context, k Kind, function string) error {
+	if j == nil || !j.D.Wants(k, function) {
+		return nil
+	}
+	return j.suffer(ctx, Site{Kind: k, Name: function})
+}
+
+// place is for those of a process that has a plan; apart, so that Point can be inlined.
+func (j *Injector) place(ctx context.Context, name string) error {
+	return j.suffer(ctx, Site{Kind: Place, Name: name})
+}
+
+func (j *Injector) suffer(ctx context.Context, s Site) error {
+	d := j.D.Ask(ctx, s, j.Who)
+	switch d.Do {
+	case Delay:
+		Sleep(ctx, d.For)
+	case Fail:
+		if d.Err != nil {
+			return d.Err
+		}
+		return errs.New(errs.CodeUnknown, "chaos: injected failure at %v", s)
+	}
+	return nil
+}
+
+// Sleep waits, at most until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// active is this process' way to the plan that its places ask.
+var active atomic.Pointer[Injector]
+
+// Activate has the places of this process ask; false where those of another plan do already.
+func Activate(j *Injector) bool { return active.CompareAndSwap(nil, j) }
+
+// Deactivate ends that.
+func Deactivate(d Decider) {
+	if j := active.Load(); j != nil && j.D == d {
+		active.CompareAndSwap(j, nil)
+	}
+}
+
+// Current is the plan of this process, if it is the test's own; nil: it is not, or there is none.
+func Current() *Plan {
+	j := active.Load()
+	if j == nil {
+		return nil
+	}
+	p, _ := j.D.(*Plan)
+	return p
+}
+
+// Point is a place that was reached.
+func Point(ctx context.Context, name string) error {
+	if j := active.Load(); j != nil {
+		return j.place(ctx, name)
+	}
+	return nil
+}

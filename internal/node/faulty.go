@@ -1,0 +1,262 @@
+package node
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"mobula/actors"
+	"mobula/internal/errs"
+	"mobula/internal/fault"
+	"mobula/objectstore"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// This file does what a test's plan of faults says (package chaos). Without one nothing here runs.
+
+func (n *Node) chaosAddress() string {
+	if n.cfg.Chaos == nil {
+		return ""
+	}
+	return n.cfg.Chaos.Address()
+}
+
+// callFaults are those of calls in this process; the node's own functions have none.
+func (n *Node) callFaults(system bool) *fault.Injector {
+	if n.cfg.Chaos == nil || system {
+		return nil
+	}
+	return &fault.Injector{D: n.cfg.Chaos, Who: fault.Subject{PID: os.Getpid()}}
+}
+
+// kitFaults are those of components.
+func (n *Node) kitFaults() *actors.Faults {
+	plan, faults := n.cfg.Chaos, n.cfg.Faults
+	if plan == nil || !plan.Wants(fault.Component, "") {
+		return faults
+	}
+	if faults == nil {
+		faults = &actors.Faults{}
+	}
+	faults.Follow(func(kind, _, message string) (actors.Fault, bool) {
+		if !plan.Wants(fault.Component, kind) {
+			return actors.Fault{}, false
+		}
+		d := plan.Ask(n.life, fault.Site{Kind: fault.Component, Name: kind, Detail: message}, fault.Subject{PID: os.Getpid()})
+		switch d.Do {
+		case fault.Crash:
+			return actors.Fault{Kind: kind, MessageType: message, Action: actors.PanicMidStep}, true
+		case fault.Delay:
+			return actors.Fault{Kind: kind, MessageType: message, Action: actors.Delay, Delay: d.For}, true
+		}
+		return actors.Fault{}, false
+	})
+	return faults
+}
+
+// failing lets spills fail.
+func (n *Node) failing(s objectstore.Spiller) objectstore.Spiller {
+	if n.cfg.Chaos == nil || !n.cfg.Chaos.Wants(fault.Spill, "") {
+		return s
+	}
+	return failingSpiller{s, n}
+}
+
+type failingSpiller struct {
+	objectstore.Spiller
+	n *Node
+}
+
+// Write implements objectstore.Spiller.
+func (f failingSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
+	d := f.n.cfg.Chaos.Ask(f.n.life, fault.Site{Kind: fault.Spill}, fault.Subject{PID: os.Getpid()})
+	if d.Do != fault.Fail {
+		f.Spiller.Write(items, done)
+		return
+	}
+	var err error = errs.New(errs.CodeOutOfDisk, "chaos: injected failure of a spill")
+	if d.Err != nil {
+		err = d.Err
+	}
+	f.n.work.Go(func() { done(nil, err) }) // as a writer would, not in the store's step
+}
+
+// faulty does to one client's messages what the plan says.
+type faulty struct {
+	n *Node
+	s *session
+
+	mu     sync.Mutex
+	queue  []wire.Msg  // guarded by mu: behind a message that is late, which is its first
+	timer  *time.Timer // guarded by mu: of that; nil: none is
+	closed bool        // guarded by mu
+}
+
+// faultsOf are those of a client's messages.
+func (n *Node) faultsOf(s *session) *faulty {
+	if n.cfg.Chaos == nil || !n.cfg.Chaos.Wants(fault.Message, "") && !n.cfg.Chaos.Wants(fault.Create, "") {
+		return nil
+	}
+	return &faulty{n: n, s: s}
+}
+
+func (f *faulty) ask(ctx context.Context, k fault.Kind, name string) fault.Decision {
+	if !f.n.cfg.Chaos.Wants(k, name) || f.s.system {
+		return fault.Decision{}
+	}
+	who := fault.Subject{PID: int(f.s.pid), Wired: !f.s.local()}
+	who.Worker = who.Wired && f.s.role == wire.RoleWorker
+	return f.n.cfg.Chaos.Ask(ctx, fault.Site{Kind: k, Name: name}, who)
+}
+
+// incoming passes on what the client says. A late message holds up what follows it, as one that is slow to arrive; a dropped one ends the
+// connection.
+func (f *faulty) incoming(ctx context.Context, msgs []wire.Msg) error {
+	from := 0
+	pass := func(to int) error {
+		some := slices.Clone(msgs[from:to])
+		from = to
+		if len(some) == 0 {
+			return nil
+		}
+		turn, err := f.n.deliver(ctx, f.s, some, true, false)
+		if turn != nil {
+			turn()
+		}
+		return err
+	}
+	for i, m := range msgs {
+		d := f.ask(ctx, fault.Message, m.Kind().String())
+		switch d.Do {
+		case fault.Delay:
+			if err := pass(i); err != nil {
+				return err
+			}
+			fault.Sleep(f.n.faults, d.For)
+		case fault.Drop:
+			if err := pass(i); err != nil {
+				return err
+			}
+			return dropped(m)
+		case fault.Duplicate:
+			if err := pass(i + 1); err != nil {
+				return err
+			}
+			from = i // once more
+		}
+		if c, ok := m.(*wire.Create); ok && f.refuse(ctx, c) {
+			if err := pass(i); err != nil {
+				return err
+			}
+			from = i + 1
+		}
+	}
+	return pass(len(msgs))
+}
+
+func dropped(m wire.Msg) *errs.Error {
+	return errs.New(errs.CodeDisconnected, "chaos: a %v was dropped, and the connection cut there", m.Kind())
+}
+
+// refuse answers a create that is to fail.
+func (f *faulty) refuse(ctx context.Context, m *wire.Create) bool {
+	d := f.ask(ctx, fault.Create, "")
+	if d.Do != fault.Fail {
+		return false
+	}
+	err := d.Err
+	if err == nil {
+		err = errs.New(errs.CodeStoreFull, "chaos: injected failure of a create of %d bytes", m.Size)
+	}
+	f.s.Push(&wire.Created{Req: m.Req, ID: m.ID, Err: err})
+	f.s.Flush()
+	return true
+}
+
+// push is Push of the session, in order: what follows a late message waits for it.
+func (f *faulty) push(m wire.Msg) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.timer != nil {
+		f.queue = append(f.queue, m)
+		return
+	}
+	f.sendLocked(m)
+}
+
+// sendLocked sends one message as the plan says.
+func (f *faulty) sendLocked(m wire.Msg) {
+	if f.closed {
+		f.s.outlet.Push(m)
+		return
+	}
+	d := f.ask(f.s.done, fault.Message, m.Kind().String())
+	switch d.Do {
+	case fault.Delay:
+		f.queue = append(f.queue, m)
+		f.timer = time.AfterFunc(d.For, f.resume)
+		return
+	case fault.Drop:
+		if out, ok := f.s.outlet.(*socket); ok {
+			out.cut(dropped(m))
+		}
+		return
+	case fault.Duplicate:
+		f.s.outlet.Push(m)
+	}
+	f.s.outlet.Push(m)
+}
+
+// resume sends what was late, and what waited behind it.
+func (f *faulty) resume() {
+	f.mu.Lock()
+	f.drainLocked()
+	f.mu.Unlock()
+	f.s.outlet.Flush()
+}
+
+func (f *faulty) drainLocked() {
+	queue := f.queue
+	f.queue, f.timer = nil, nil
+	for i, m := range queue {
+		switch {
+		case i == 0:
+			f.s.outlet.Push(m)
+		case f.timer != nil:
+			f.queue = append(f.queue, m)
+		default:
+			f.sendLocked(m)
+		}
+	}
+}
+
+// close lets go what is late: the client is about to be gone.
+func (f *faulty) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.timer != nil {
+		f.timer.Stop()
+		f.drainLocked()
+	}
+}
+
+// Push queues a message for the client.
+func (s *session) Push(m wire.Msg) {
+	if s.faults != nil {
+		s.faults.push(m)
+		return
+	}
+	s.outlet.Push(m)
+}
+
+// Close ends the way to the client.
+func (s *session) Close() {
+	if s.faults != nil {
+		s.faults.close()
+	}
+	s.outlet.Close()
+}

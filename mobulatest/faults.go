@@ -1,0 +1,102 @@
+package mobulatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"mobula"
+	"mobula/chaos"
+	"mobula/internal/fault"
+)
+
+// WithFaults has what the plan says go wrong in the runtime. When the test fails, its log has the seed, which MOBULA_CHAOS_SEED replays
+// where the plan was made with chaos.Seed, and what went wrong. A rule that could not be carried out fails it. One plan at a time is in use in
+// a process: such tests do not run in parallel.
+func WithFaults(plan *chaos.Plan) mobula.StartOption { return mobula.WithFaults(plan) }
+
+// report says what a plan did, after its test.
+func report(t testing.TB, plan *chaos.Plan) {
+	t.Helper()
+	if plan == nil {
+		return
+	}
+	p := plan.Faults()
+	if err := p.Wrong(); err != nil {
+		t.Errorf("mobulatest: a fault could not be made: %v", err)
+	}
+	for _, r := range p.Unused() {
+		t.Logf("mobulatest: never happened: %s at %v", r.Do, r.At)
+	}
+	if !t.Failed() {
+		return
+	}
+	for _, h := range plan.Hits() {
+		t.Logf("mobulatest: rule %d, occurrence %d: %s", h.Rule, h.Occurrence, h.What)
+	}
+	t.Logf("mobulatest: %s=%d makes the same faults", chaos.EnvSeed, plan.Seed())
+}
+
+// Pauses of Invariant: between two checks, and how long its last one may find what is not there yet.
+const (
+	invariantPause    = 5 * time.Millisecond
+	invariantPatience = time.Minute
+)
+
+// Invariant checks that something holds: again and again while the test runs, in a goroutine, and at its end once more, when the faults are over.
+// It fails the test once. The context is c's. An error that says that something was away just then (ErrActorUnavailable,
+// ErrWorkerCrashed, ErrDisconnected) is none of the invariant's, unless it is still so a minute after the faults.
+func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(c.Context(context.WithoutCancel(t.Context())))
+	broken := false
+	var meanwhile sync.WaitGroup
+	meanwhile.Go(func() {
+		for ctx.Err() == nil {
+			if err := guarded(ctx, check); err != nil && ctx.Err() == nil && !away(err) {
+				broken = true
+				t.Errorf("mobulatest: the invariant does not hold: %v", err)
+				return
+			}
+			fault.Sleep(ctx, invariantPause)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		meanwhile.Wait()
+		if p := fault.Current(); p != nil {
+			p.Quiet()
+		}
+		if broken {
+			return
+		}
+		ctx, cancel := context.WithTimeout(c.Context(context.WithoutCancel(t.Context())), invariantPatience)
+		defer cancel()
+		err := guarded(ctx, check)
+		for away(err) && ctx.Err() == nil {
+			fault.Sleep(ctx, invariantPause)
+			err = guarded(ctx, check)
+		}
+		if err != nil {
+			t.Errorf("mobulatest: the invariant does not hold at the end: %v", err)
+		}
+	})
+}
+
+// guarded calls a check; a panic of it is the test's error, not the end of all tests.
+func guarded(ctx context.Context, check func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the check panicked: %v", p)
+		}
+	}()
+	return check(ctx)
+}
+
+// away tells the effect of a fault from a broken invariant.
+func away(err error) bool {
+	return errors.Is(err, mobula.ErrActorUnavailable) || errors.Is(err, mobula.ErrWorkerCrashed) || errors.Is(err, mobula.ErrDisconnected)
+}

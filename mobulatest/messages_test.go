@@ -1,0 +1,151 @@
+package mobulatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"mobula"
+	"mobula/chaos"
+)
+
+// quiet is for tests whose faults are wanted.
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// load runs tasks, nested references, actor calls, streams of puts and large values, and checks every answer.
+func load(ctx context.Context, n int) error {
+	b, err := tallyType.Spawn(ctx)
+	if err != nil {
+		return err
+	}
+	var sums []mobula.Ref[float64]
+	var tallies []mobula.Ref[int]
+	for i := range n {
+		put, err := mobula.Put(ctx, values(float64(i)))
+		if err != nil {
+			return err
+		}
+		sums = append(sums, sum.Go(ctx, put), sum.Go(ctx, large.Go(ctx, mobula.V(float64(i)))))
+		small, err := mobula.Put(ctx, i)
+		if err != nil {
+			return err
+		}
+		tallies = append(tallies, tallyAdd.Go(ctx, b, add.Go(ctx, small, mobula.V(1))))
+	}
+	for i, r := range sums {
+		if got, err := r.Get(ctx); err != nil || got != float64(i/2)*128*1024 {
+			return fmt.Errorf("sum %d: %v, %w", i, got, err)
+		}
+	}
+	for i, r := range tallies {
+		got, err := r.Get(ctx)
+		if err != nil && !errors.Is(err, mobula.ErrActorUnavailable) || err == nil && got < 1 {
+			return fmt.Errorf("call %d: %v, %w", i, got, err)
+		}
+	}
+	return nil
+}
+
+type tally struct{ n int }
+
+var (
+	tallyType = mobula.RegisterActor0("mobulatest/tally", func(context.Context) (*tally, error) { return &tally{}, nil }, mobula.MaxRestarts(-1))
+	tallyAdd  = mobula.RegisterMethod1(tallyType, "Add", (*tally).Add)
+)
+
+func (t *tally) Add(_ context.Context, by int) (int, error) { t.n += by; return t.n, nil }
+
+// limit bounds a test on a slow machine.
+func limit(t *testing.T, ctx context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Of each message that may come twice every other one does.
+func TestMessagesComeTwice(t *testing.T) {
+	for _, processes := range []bool{false, true} {
+		for _, kind := range []string{"Submit", "PutValue", "Seal", "Get", "Done", "Resolved"} {
+			t.Run(fmt.Sprintf("%s processes=%v", kind, processes), func(t *testing.T) {
+				plan := chaos.New(1, chaos.Rule{At: chaos.Message(kind), Chance: .5, Do: chaos.Duplicate()})
+				opts := []mobula.StartOption{WithFaults(plan), mobula.WithLogger(quiet())}
+				if processes {
+					opts = append(opts, mobula.WithProcesses())
+				}
+				ctx := limit(t, Context(t, opts...))
+				if err := load(ctx, 10); err != nil {
+					t.Error(err)
+				}
+				if len(plan.Hits()) == 0 {
+					t.Error("none came twice")
+				}
+			})
+		}
+	}
+}
+
+func TestMessagesAreLate(t *testing.T) {
+	var rules []chaos.Rule
+	for _, kind := range []string{"Submit", "Done", "Resolved", "Exec", "Create", "Created", "Seal", "Release", "Get"} {
+		rules = append(rules, chaos.Rule{At: chaos.Message(kind), Chance: .3, Do: chaos.DelayUpTo(3 * time.Millisecond)})
+	}
+	for _, processes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("processes=%v", processes), func(t *testing.T) {
+			plan := chaos.New(1, rules...)
+			opts := []mobula.StartOption{WithFaults(plan), mobula.WithLogger(quiet())}
+			if processes {
+				opts = append(opts, mobula.WithProcesses())
+			}
+			ctx := limit(t, Context(t, opts...))
+			if err := load(ctx, 10); err != nil {
+				t.Error(err)
+			}
+			late := make(map[int]bool)
+			for _, h := range plan.Hits() {
+				late[h.Rule] = true
+			}
+			if len(late) < len(rules)-2 {
+				t.Errorf("of %d kinds %d were late", len(rules), len(late))
+			}
+		})
+	}
+}
+
+// A worker's message that is lost takes its connection with it, and the worker: its tasks run again.
+func TestAWorkersMessageIsDropped(t *testing.T) {
+	for _, kind := range []string{"Done", "Exec", "Create", "Created"} {
+		t.Run(kind, func(t *testing.T) {
+			plan := chaos.New(1, chaos.Rule{At: chaos.Message(kind), Nth: 3, Do: chaos.Drop()})
+			ctx := limit(t, Context(t, WithFaults(plan), mobula.WithProcesses(), mobula.WithLogger(quiet())))
+			if err := load(ctx, 10); err != nil {
+				t.Error(err)
+			}
+			happened(t, plan, "3: drop at message "+kind)
+		})
+	}
+}
+
+// A driver's message that is lost ends its job, and says why; the next driver works.
+func TestADriversMessageIsDropped(t *testing.T) {
+	plan := chaos.New(1, chaos.Rule{At: chaos.Message("PutValue"), Nth: 2, Do: chaos.Drop()})
+	n := StartNode(t, NodeConfig{Faults: plan, CPUs: 2})
+	ctx := limit(t, n.Connect(mobula.ConnectLogger(quiet())).Context(t.Context()))
+	var err error
+	for i := 0; i < 3 && err == nil; i++ {
+		var r mobula.Ref[int]
+		if r, err = mobula.Put(ctx, i); err == nil {
+			_, err = add.Go(ctx, r, mobula.V(1)).Get(ctx)
+		}
+	}
+	if !errors.Is(err, mobula.ErrOwnerDied) || !strings.Contains(err.Error(), "PutValue was dropped") {
+		t.Errorf("the job whose message was lost: %v", err)
+	}
+	if err := load(limit(t, n.Connect(mobula.ConnectLogger(quiet())).Context(t.Context())), 5); err != nil {
+		t.Errorf("the next driver: %v", err)
+	}
+}
