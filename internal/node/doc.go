@@ -16,6 +16,9 @@
 // and leave when the sender has stepped its batch; those for a client that does not read stay
 // there until it does (docs/decisions/0013).
 //
+// Where a test has given the node a plan (package chaos), faulty.go stands at both ends of this way: it holds messages up, repeats
+// them, or cuts the connection. Without a plan nothing of it is there.
+//
 // # What blocks
 //
 // Start until the tree is up (the control plane starts when a name is asked for), Close until everything
