@@ -33,11 +33,6 @@ func (j *Injector) Call(ctx context.Context, k Kind, function string) error {
 	return j.suffer(ctx, Site{Kind: k, Name: function})
 }
 
-// place is for those of a process that has a plan; apart, so that Point can be inlined.
-func (j *Injector) place(ctx context.Context, name string) error {
-	return j.suffer(ctx, Site{Kind: Place, Name: name})
-}
-
 func (j *Injector) suffer(ctx context.Context, s Site) error {
 	d := j.D.Ask(ctx, s, j.Who)
 	switch d.Do {
@@ -87,8 +82,17 @@ func Current() *Plan {
 
 // Point is a place that was reached.
 func Point(ctx context.Context, name string) error {
-	if j := active.Load(); j != nil {
-		return j.place(ctx, name)
+	if active.Load() == nil {
+		return nil
 	}
-	return nil
+	return reached(ctx, name)
+}
+
+// reached is Point in a process that has a plan; apart, so that Point is inlined.
+func reached(ctx context.Context, name string) error {
+	j := active.Load()
+	if j == nil {
+		return nil // it ended just now
+	}
+	return j.suffer(ctx, Site{Kind: Place, Name: name})
 }
