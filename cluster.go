@@ -18,7 +18,7 @@ type Cluster struct {
 	client  *client.Client
 	node    string
 	address string
-	faults  *chaos.Plan // nil: none
+	faults  *chaos.Plan                     // nil: none
 	close   func(ctx context.Context) error // ends the session, and the node if it is ours
 
 	once sync.Once

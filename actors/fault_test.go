@@ -98,3 +98,26 @@ func TestTypeNamesOfFaults(t *testing.T) {
 		}
 	}
 }
+
+// A source decides where no fault of the set does, and only while it is followed.
+func TestFaultsOfASource(t *testing.T) {
+	var f Faults
+	asked := 0
+	f.Follow(func(kind, name, message string) (Fault, bool) {
+		asked++
+		return Fault{Action: Drop}, kind == "k" && name == "k/1" && message == "int"
+	})
+	f.Inject(Fault{Kind: "k", Action: Delay})
+	if got, hit := f.hit("k", "k/1", "int"); !hit || got.Action != Delay || asked != 0 {
+		t.Errorf("the set comes first: %+v, %v, asked %d times", got, hit, asked)
+	}
+	if got, hit := f.hit("k", "k/1", "int"); !hit || got.Action != Drop {
+		t.Errorf("the source's: %+v, %v", got, hit)
+	}
+	if _, hit := f.hit("k", "k/2", "int"); hit || !f.on.Load() {
+		t.Errorf("hit %v, on %v", hit, f.on.Load())
+	}
+	if f.Follow(nil); f.on.Load() {
+		t.Error("it is asked still")
+	}
+}

@@ -61,7 +61,7 @@ func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) 
 				t.Errorf("mobulatest: the invariant does not hold: %v", err)
 				return
 			}
-			fault.Sleep(ctx, invariantPause)
+			pause(ctx)
 		}
 	})
 	t.Cleanup(func() {
@@ -77,13 +77,22 @@ func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) 
 		defer cancel()
 		err := guarded(ctx, check)
 		for away(err) && ctx.Err() == nil {
-			fault.Sleep(ctx, invariantPause)
+			pause(ctx)
 			err = guarded(ctx, check)
 		}
 		if err != nil {
 			t.Errorf("mobulatest: the invariant does not hold at the end: %v", err)
 		}
 	})
+}
+
+func pause(ctx context.Context) {
+	t := time.NewTimer(invariantPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // guarded calls a check; a panic of it is the test's error, not the end of all tests.

@@ -17,6 +17,8 @@ type Decider interface {
 	Wants(k Kind, name string) bool
 	// Address is the plan's socket.
 	Address() string
+	// Calm is closed when nothing is to be late any more; nil: never.
+	Calm() <-chan struct{}
 }
 
 // Injector is a process' way to its plan. A nil one injects nothing.
@@ -37,7 +39,7 @@ func (j *Injector) suffer(ctx context.Context, s Site) error {
 	d := j.D.Ask(ctx, s, j.Who)
 	switch d.Do {
 	case Delay:
-		Sleep(ctx, d.For)
+		Sleep(ctx, j.D, d.For)
 	case Fail:
 		if d.Err != nil {
 			return d.Err
@@ -47,12 +49,13 @@ func (j *Injector) suffer(ctx context.Context, s Site) error {
 	return nil
 }
 
-// Sleep waits, at most until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
+// Sleep waits as a plan says, at most until ctx ends or the plan is quiet.
+func Sleep(ctx context.Context, of Decider, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-of.Calm():
 	case <-ctx.Done():
 	}
 }

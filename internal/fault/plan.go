@@ -38,6 +38,7 @@ type Plan struct {
 	node    Node                     // guarded by mu
 	thaw    *time.Timer              // guarded by mu: of the node; nil: it runs, or is frozen until Thaw
 	quiet   bool                     // guarded by mu
+	calm    chan struct{}            // closed with it
 	server  *server                  // guarded by mu
 }
 
@@ -52,7 +53,7 @@ var _ Decider = (*Plan)(nil)
 func New(seed uint64, rules []Rule) *Plan {
 	p := &Plan{
 		seed: seed, rules: rules, core: newCore(seed, rules), holds: make(map[string]chan struct{}), reached: make(map[string]int),
-		news: make(chan struct{}), frozen: make(map[int]*frozen),
+		news: make(chan struct{}), calm: make(chan struct{}), frozen: make(map[int]*frozen),
 	}
 	for i, r := range rules {
 		if err := r.check(); err != nil {
@@ -346,6 +347,9 @@ func (p *Plan) Address() string {
 	return p.server.path
 }
 
+// Calm implements Decider.
+func (p *Plan) Calm() <-chan struct{} { return p.calm }
+
 // Attach has the plan's rules act on the process of a node.
 func (p *Plan) Attach(n Node) {
 	p.mu.Lock()
@@ -356,7 +360,10 @@ func (p *Plan) Attach(n Node) {
 // Quiet ends all faults: nothing goes wrong any more, nobody waits, what was frozen goes on.
 func (p *Plan) Quiet() {
 	p.mu.Lock()
-	p.quiet = true
+	if !p.quiet {
+		p.quiet = true
+		close(p.calm)
+	}
 	for place := range p.holds {
 		p.letGo(place)
 	}

@@ -47,6 +47,9 @@ func (r *Remote) Wants(k Kind, name string) bool { return wants(r.rules, k, name
 // Address implements Decider.
 func (r *Remote) Address() string { return r.path }
 
+// Calm implements Decider: another process' calls end with their contexts.
+func (r *Remote) Calm() <-chan struct{} { return nil }
+
 // Ask implements Decider. A plan that is gone has nothing go wrong.
 func (r *Remote) Ask(ctx context.Context, s Site, who Subject) Decision {
 	a, err := r.ask(ctx, question{Site: s, Who: who, PID: os.Getpid()})

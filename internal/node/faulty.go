@@ -93,6 +93,10 @@ type faulty struct {
 	queue  []wire.Msg  // guarded by mu: behind a message that is late, which is its first
 	timer  *time.Timer // guarded by mu: of that; nil: none is
 	closed bool        // guarded by mu
+
+	inMu sync.Mutex
+	in   []wire.Msg // guarded by inMu: of a client in this process, what is late or behind that
+	late bool       // guarded by inMu: something is
 }
 
 // faultsOf are those of a client's messages.
@@ -113,8 +117,60 @@ func (f *faulty) ask(ctx context.Context, k fault.Kind, name string) fault.Decis
 }
 
 // incoming passes on what the client says. A late message holds up what follows it, as one that is slow to arrive; a dropped one ends the
-// connection.
+// connection. A client in this process does not wait meanwhile, no more than one that has written to a socket.
 func (f *faulty) incoming(ctx context.Context, msgs []wire.Msg) error {
+	if f.s.local() {
+		return f.fromLocal(ctx, msgs)
+	}
+	rest, d, err := f.take(ctx, msgs, false)
+	for len(rest) > 0 && err == nil {
+		fault.Sleep(f.n.faults, f.n.cfg.Chaos, d)
+		rest, d, err = f.take(ctx, rest, true)
+	}
+	return err
+}
+
+func (f *faulty) fromLocal(ctx context.Context, msgs []wire.Msg) error {
+	f.inMu.Lock()
+	if f.late {
+		f.in = append(f.in, msgs...)
+		f.inMu.Unlock()
+		return nil
+	}
+	f.inMu.Unlock()
+	rest, d, err := f.take(ctx, msgs, false)
+	if len(rest) == 0 || err != nil {
+		return err
+	}
+	f.inMu.Lock()
+	f.late, f.in = true, slices.Clone(rest)
+	f.inMu.Unlock()
+	f.n.work.Go(func() { f.arrive(d) })
+	return nil
+}
+
+// arrive passes on what is late and what came behind it, until nothing is.
+func (f *faulty) arrive(d time.Duration) {
+	f.inMu.Lock()
+	defer f.inMu.Unlock()
+	for decided := true; len(f.in) > 0; {
+		batch := f.in
+		f.in = nil
+		f.inMu.Unlock()
+		fault.Sleep(f.n.faults, f.n.cfg.Chaos, d)
+		rest, late, err := f.take(f.n.life, batch, decided)
+		f.inMu.Lock()
+		if err != nil {
+			break // the node stops
+		}
+		d, decided = late, len(rest) > 0
+		f.in = append(slices.Clone(rest), f.in...)
+	}
+	f.late = false
+}
+
+// take passes messages on as the plan says, up to one that is late: it is the first of the rest. decided: the first of msgs was, and is not any more.
+func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest []wire.Msg, late time.Duration, err error) {
 	from := 0
 	pass := func(to int) error {
 		some := slices.Clone(msgs[from:to])
@@ -129,32 +185,32 @@ func (f *faulty) incoming(ctx context.Context, msgs []wire.Msg) error {
 		return err
 	}
 	for i, m := range msgs {
-		d := f.ask(ctx, fault.Message, m.Kind().String())
+		var d fault.Decision
+		if i > 0 || !decided {
+			d = f.ask(ctx, fault.Message, m.Kind().String())
+		}
 		switch d.Do {
 		case fault.Delay:
-			if err := pass(i); err != nil {
-				return err
-			}
-			fault.Sleep(f.n.faults, d.For)
+			return msgs[i:], d.For, pass(i)
 		case fault.Drop:
 			if err := pass(i); err != nil {
-				return err
+				return nil, 0, err
 			}
-			return dropped(m)
+			return nil, 0, dropped(m)
 		case fault.Duplicate:
 			if err := pass(i + 1); err != nil {
-				return err
+				return nil, 0, err
 			}
 			from = i // once more
 		}
 		if c, ok := m.(*wire.Create); ok && f.refuse(ctx, c) {
 			if err := pass(i); err != nil {
-				return err
+				return nil, 0, err
 			}
 			from = i + 1
 		}
 	}
-	return pass(len(msgs))
+	return nil, 0, pass(len(msgs))
 }
 
 func dropped(m wire.Msg) *errs.Error {
@@ -215,7 +271,7 @@ func (f *faulty) resume() {
 	f.mu.Lock()
 	f.drainLocked()
 	f.mu.Unlock()
-	f.s.outlet.Flush()
+	f.s.Flush()
 }
 
 func (f *faulty) drainLocked() {
