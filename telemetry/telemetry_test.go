@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -167,5 +168,18 @@ func BenchmarkUnsampled(b *testing.B) {
 	for b.Loop() {
 		spec.Trace = s.Decide(wire.TraceContext{}, spec.ID)
 		_, _ = Hook(ctx, spec, 1)
+	}
+}
+
+// Python's workers compute the same ids (python/tests/test_trace.py has the same).
+func TestRunSpansAsPythonKnowsThem(t *testing.T) {
+	var task ids.TaskID
+	for i := range task {
+		task[i] = byte(i)
+	}
+	for attempt, want := range map[uint32]string{1: "a3cbc4c4e89b5c1a", 70_000: "c54ba4228f7e0eb0"} {
+		if got := fmt.Sprintf("%x", SpanOf(task, attempt, PhaseRun)); got != want {
+			t.Errorf("the run of attempt %d is %s, want %s", attempt, got, want)
+		}
 	}
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _options, _runtime
+from . import _options, _runtime, _trace
 from ._api import RemoteFunction
 from ._api.calls import deadline, encode_args, submit
 from ._client import Client, Handle, TaskContext
@@ -79,6 +79,7 @@ class PackedCall:
         self.task = tc.next_task()
         self._caller = caller
         self._context = tc
+        self._traced = _trace.field(tc, self.task)
         self._field = field
         self._args, self._cost, self._large = encoded
         self._held = held
@@ -90,7 +91,7 @@ class PackedCall:
             c.credit.left -= self._cost
         tc.called = True
         ref: ObjectRef[Any] = ObjectRef(c.adopt(self.task + bytes(4)))
-        tail = tc.trace if timeout is None else hot.spec_tail(deadline=deadline(c, timeout)) + tc.trace
+        tail = hot.spec_tail(deadline=0 if timeout is None else deadline(c, timeout), traced=self._traced)
         c.out.append(hot.submit(self.task, tc.parent_field, self._field, self._args, tail))
         self.drop()
         return ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
-from .. import _functions, _html, _ids, _options, _runtime, _value
+from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
 from .._refs import ObjectRef
@@ -228,10 +228,11 @@ class ActorMethod:
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
         until = deadline(c, self._timeout) if self._timeout is not None else 0
+        traced = _trace.field(tc, task)
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire
             seq, out = order.seq + 1, c.out
-            call = hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, tc.trace))
+            call = hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, traced))
             # A number that is skipped, or had twice, holds up all that follow. No interrupt comes between these two: it comes at calls.
             out += (call,)
             order.seq = seq

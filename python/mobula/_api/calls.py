@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
-from .. import _ids, _value
+from .. import _ids, _trace, _value
 from .._client import Client, Handle, TaskContext
 from .._refs import ObjectRef, ObjectRefGenerator
 from .._wire import hot
@@ -84,11 +84,11 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-           tail: bytes, encode: Encoder = _value.encode) -> Any:
+           tail: bytes, encode: Encoder = _value.encode, site: bytes = b"") -> Any:
     """Queues a task and gives what stands for its results."""
     packed, large = pack(c, tc, args, kwargs, encode)
     result = results(c, task, returns)
-    c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + tc.trace if tc.trace else tail))
+    c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, site)))
     c.maybe_flush()
     if large:
         c.dropped.extend(large)

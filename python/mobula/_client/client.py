@@ -10,6 +10,7 @@ import time
 from itertools import count
 from typing import Callable, Optional
 
+from .. import _trace
 from .._segment import open_segment
 from .._shield import shield
 from .._wire import codec
@@ -54,6 +55,7 @@ class Client:
         self.conn: Optional[Conn] = conn
         self.welcome = welcome
         self.inline = welcome.inline_max or 100 << 10
+        self.sampler = _trace.sampler(os.environ, welcome.trace_millionths)
         self.segment = open_segment(fd, welcome.segment_size)
         self.segments = [self.segment] if self.segment is not None else []  # and those before the node came back: arrays may lie in them
         self.lingering: Optional[Conn] = None  # the connection of a client that is over, and whose arrays are not

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, Optional
 
-from .. import _ids
+from .. import _ids, _trace
 from .._wire import hot
 
 if TYPE_CHECKING:
@@ -37,8 +37,20 @@ class TaskContext:
         return hot.spec_head(self.task)
 
     @cached_property
-    def trace(self) -> bytes:
-        return hot.trace_field(self._trace)
+    def place(self) -> Optional[_trace.Place]:
+        """The span that it runs in; None: it is in no trace."""
+        return _trace.of_task(self.task, self.attempt, self._trace)
+
+    @cached_property
+    def sampled(self) -> bool:
+        """Whether what it submits is traced."""
+        return self.place is not None and self.client.sampler.decide(self.place).sampled
+
+    @cached_property
+    def trace(self) -> Optional[bytes]:
+        """Its trace as a field of what it submits; None: each call begins a trace."""
+        p = self.place
+        return None if p is None else self.client.sampler.decide(p).field()
 
     @cached_property
     def derive(self) -> Callable[[int], bytes]:

@@ -55,18 +55,20 @@ def submit(task: bytes, parent_field: bytes, options_field: bytes, args: bytes, 
     return b"".join((b"\x22", varint(n + 1 + len(ln)), b"\x0a", ln, b"\x0a\x10", task, parent_field, options_field, args, tail))
 
 
-def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, trace: bytes = b"", callsite: str = "") -> bytes:
-    """The fields behind the arguments; trace is its whole field."""
+def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes = b"") -> bytes:
+    """The fields behind the arguments; traced is what _trace.field gives: the trace, the call's site, when it was made."""
     out = b"\x32\x10" + actor if actor else b""
     if seq:
         out += b"\x38" + varint(seq)
     if deadline:
         out += _DEADLINE.pack(0x41, deadline)
-    out += trace
-    if callsite:
-        raw = callsite.encode()
-        out += b"\x52" + varint(len(raw)) + raw
-    return out
+    return out + traced
+
+
+def site_field(site: str) -> bytes:
+    """The field of a call's site."""
+    raw = site.encode()
+    return b"\x52" + varint(len(raw)) + raw
 
 
 def promises(numbers: Sequence[int]) -> bytes:
@@ -384,12 +386,7 @@ def _resolved_arg(b: bytes, i: int, end: int, args: list[Argument]) -> None:
         args[index] = Argument(answer, extent, args[index].ref)
 
 
-def trace_field(t: bytes) -> bytes:
-    """The trace of a task as a field of what it submits."""
-    return b"\x4a" + varint(len(t)) + t if t else b""
-
-
 __all__ = ["Answer", "Argument", "TraceContext", "Work", "add_ref", "arg_ref", "arg_value", "done", "exec_tasks", "get",
-           "options_of", "put_value", "release", "resolved", "result_inline", "result_stored", "spec_head", "spec_options",
-           "spec_tail", "submit", "trace_field", "unget", "unpin", "value_fields"]
+           "options_of", "put_value", "release", "resolved", "result_inline", "result_stored", "site_field", "spec_head", "spec_options",
+           "spec_tail", "submit", "unget", "unpin", "value_fields"]
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
-from .. import _functions, _named, _runtime
+from .. import _functions, _named, _runtime, _trace
 from .._client import Client, Waiter
 from .._client.spin import Spin
 from .._wire import codec, hot
@@ -101,6 +101,7 @@ class Executor:
                 client.flush()
             self.main = client.fallback = call
         token = _current.set(call)
+        inside = _trace.enter(call, work.trace)
         call.started = client.now()
         holds: Holds = []
         done, err = b"", None
@@ -113,6 +114,8 @@ class Executor:
                 self._not_created(work, err)
             del x
         call.in_user = False
+        if inside is not None:
+            _trace.opentelemetry.leave(inside)
         self.report(call, done, err, holds)
         self.blocking.ended(call)
         if main:

@@ -7,7 +7,7 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any, Coroutine, Mapping
 
-from .. import _runtime
+from .. import _runtime, _trace
 from .._wire.hot import Work
 from ..exceptions import InvalidError
 from . import results
@@ -69,6 +69,7 @@ class Loop:
             async with limit:
                 call.started = self._executor.client.now()
                 _runtime.current.set(call)
+                _trace.enter(call, call.work.trace)  # until its context ends, which is its own
                 done = await self._perform(call, holds)
         except BaseException as x:
             err = results.failure(call, x)

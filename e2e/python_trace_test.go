@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"mobula"
+	"mobula/mobulatest"
+	"mobula/telemetry/collector"
+)
+
+// What drives the programs of these tests: python/tests/helpers_of_traces.py.
+const traces = "helpers_of_traces"
+
+type pyTeller struct{}
+
+var (
+	tellers = mobula.PythonActor0[pyTeller](traces, "Teller")
+	told    = mobula.PythonMethod1[pyTeller, string, string](tellers, "told")
+
+	// A task of Go that makes an actor of Python and calls it.
+	_ = mobula.Register1("e2e/tell", func(ctx context.Context, s string) (string, error) {
+		a, err := tellers.Spawn(ctx)
+		if err != nil {
+			return "", err
+		}
+		return told.Go(ctx, a, mobula.V(s)).Get(ctx)
+	})
+)
+
+// collecting has processes that this test starts export every span of theirs to a collector.
+func collecting(t *testing.T) *collector.Collector {
+	t.Helper()
+	col, err := collector.HTTP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(col.Close)
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_on")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", col.Endpoint())
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+	return col
+}
+
+// drive runs a function of the Python program as the driver of a node, ends both, and gives what the driver wrote.
+func drive(t *testing.T, ctx context.Context, what string, more ...string) string {
+	t.Helper()
+	path := mobulatest.Python(t, append([]string{"cbor2", "cloudpickle"}, more...)...)
+	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: tempDir(t)})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, path, filepath.Join(root, "tests", traces+".py"), what, p.address, exe)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+root)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the driver: %v\n%s", err, errs.String())
+	}
+	p.stop(t) // its last spans are exported
+	return strings.TrimSpace(string(out))
+}
+
+// tree is the spans of one trace.
+type tree struct {
+	spans map[string]*tracepb.Span // by id
+	root  *tracepb.Span
+}
+
+// oneTree checks that the spans of a program are one tree.
+func oneTree(t *testing.T, spans []*tracepb.Span) tree {
+	t.Helper()
+	tr := tree{spans: make(map[string]*tracepb.Span)}
+	for _, s := range spans {
+		if s.Name == "spill" || s.Name == "restore" {
+			continue // the node's own
+		}
+		if other := tr.spans[string(s.SpanId)]; other != nil {
+			t.Errorf("%s and %s are both span %x", s.Name, other.Name, s.SpanId)
+		}
+		tr.spans[string(s.SpanId)] = s
+		if len(s.ParentSpanId) == 0 {
+			if tr.root != nil {
+				t.Errorf("%s and %s are both roots", s.Name, tr.root.Name)
+			}
+			tr.root = s
+		}
+	}
+	if tr.root == nil {
+		t.Fatalf("none of %d spans is a root", len(spans))
+	}
+	for _, s := range tr.spans {
+		if string(s.TraceId) != string(tr.root.TraceId) {
+			t.Errorf("%s is of trace %x, the root %s of %x", s.Name, s.TraceId, tr.root.Name, tr.root.TraceId)
+		}
+		if s != tr.root && tr.spans[string(s.ParentSpanId)] == nil {
+			t.Errorf("the parent of %s, %s, is missing", s.Name, hex.EncodeToString(s.ParentSpanId))
+		}
+	}
+	return tr
+}
+
+// path is the names from the root to a span, without the runs between.
+func (tr tree) path(s *tracepb.Span) string {
+	var names []string
+	for ; s != nil; s = tr.spans[string(s.ParentSpanId)] {
+		if s.Name != "run" {
+			names = append([]string{strings.TrimPrefix(s.Name, traces+".")}, names...)
+		}
+	}
+	return strings.Join(names, " > ")
+}
+
+func (tr tree) want(t *testing.T, paths ...string) {
+	t.Helper()
+	all := make(map[string]bool)
+	for _, s := range tr.spans {
+		all[tr.path(s)] = true
+	}
+	for _, p := range paths {
+		if !all[p] {
+			t.Errorf("no span %s among\n%s", p, strings.Join(slices.Sorted(maps.Keys(all)), "\n"))
+		}
+	}
+}
+
+// A trace that begins in Python goes on in Go's tasks, in those of Python that they call, and in streams and actors.
+func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
+	for what, want := range map[string]struct {
+		gives string
+		paths []string
+	}{
+		"chain": {`"HELLO"`, []string{
+			"through_go > e2e/tell > py:helpers_of_traces.Teller",
+			"through_go > e2e/tell > py:helpers_of_traces.Teller.told",
+		}},
+		"streams": {`"6"`, []string{"outer > items", "outer > Teller", "outer > Teller.told"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			ctx, cancel := limit(t)
+			defer cancel()
+			col := collecting(t)
+			if got := drive(t, ctx, what); got != want.gives {
+				t.Errorf("the program gives %s, want %s", got, want.gives)
+			}
+			spans, _ := col.Spans()
+			oneTree(t, spans).want(t, want.paths...)
+		})
+	}
+}

@@ -1,0 +1,49 @@
+"""A driver whose traces e2e/python_trace_test.go reads: what it is told to do, on a node that runs, with the functions of a Go program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Iterator
+
+import mobula
+
+
+class Teller:
+    """An actor that a task of Go makes and calls."""
+
+    def told(self, text: str) -> str:
+        return text.upper()
+
+
+@mobula.remote
+def through_go(text: str) -> Any:
+    return mobula.get(mobula.go_function("e2e/tell").remote(text))
+
+
+@mobula.remote
+def items(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
+@mobula.remote
+def outer(n: int) -> Any:
+    """Calls a stream, and an actor of Python."""
+    teller = mobula.remote(Teller).remote()
+    return mobula.get(teller.told.remote(str(sum(mobula.get(r) for r in items.options(num_returns="streaming").remote(n)))))
+
+
+def chain() -> Any:
+    return mobula.get(through_go.remote("hello"))
+
+
+def streams() -> Any:
+    return mobula.get(outer.remote(4))
+
+
+if __name__ == "__main__":
+    what, address, program = sys.argv[1:]
+    import helpers_of_traces  # by name, as its workers have it
+
+    with mobula.init(address, go_program=[program, "-test.run=^$"]):
+        print(json.dumps(getattr(helpers_of_traces, what)()), flush=True)

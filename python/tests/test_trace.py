@@ -1,0 +1,122 @@
+"""How a trace begins and travels; e2e/python_trace_test.go follows it through processes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, Iterator
+
+import pytest
+
+from mobula import _trace
+from mobula._client import TaskContext
+from mobula._wire import codec
+from mobula._wire import messages as m
+
+TASK = bytes(range(16))
+
+
+class Node:
+    """What a task's context needs of a client."""
+
+    def __init__(self, sampler: _trace.Sampler) -> None:
+        self.sampler = sampler
+
+    def now(self) -> int:
+        return 99
+
+
+def context(ratio: float, raw: bytes = b"", alone: bool = False) -> Any:
+    return TaskContext(Node(_trace.Sampler(ratio, alone)), b"c" * 16, 3, raw)  # type: ignore[arg-type]
+
+
+def spec(tc: Any, task: bytes = TASK, site: bytes = b"") -> Any:
+    return codec.decode(m.TaskSpec, _trace.field(tc, task, site))
+
+
+def raw(flags: int, span: bytes = b"s" * 8) -> bytes:
+    return codec.encode(m.TraceContext(b"t" * 16, span, flags))
+
+
+@pytest.fixture(autouse=True)
+def outside() -> Iterator[None]:
+    token = _trace.here.set(None)
+    yield
+    _trace.here.reset(token)
+
+
+def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
+    assert spec(context(0)).trace == m.TraceContext(TASK)
+    assert spec(context(0)).submitted == 0
+    assert spec(context(1)).trace == m.TraceContext(TASK, b"", 1)
+    assert spec(context(1)).submitted == 99
+    # Of a sampled task the parent is its run, of another one what its own parent is; the ratio does not count.
+    run = _trace.run_span(b"c" * 16, 3)
+    assert spec(context(0, raw(1))).trace == m.TraceContext(b"t" * 16, run, 1)
+    assert spec(context(0, raw(1))).submitted == 99
+    assert spec(context(1, raw(0))).trace == m.TraceContext(b"t" * 16, b"s" * 8, 0)
+    # Without parentbased_ each call is decided anew.
+    assert spec(context(1, raw(0), alone=True)).trace.flags == 1
+    assert spec(context(0, raw(1), alone=True)).trace.flags == 0
+    with_site = spec(context(1), site=b"\x52\x03f:1")
+    assert (with_site.callsite, with_site.submitted, with_site.trace.flags) == ("f:1", 99, 1)
+
+
+def test_a_span_is_the_parent_while_its_task_runs() -> None:
+    tc, other = context(0), context(0)
+    _trace.here.set(_trace.Place(b"u" * 16, b"v" * 8, 1, tc))
+    assert spec(tc).trace == m.TraceContext(b"u" * 16, b"v" * 8, 1)
+    assert spec(other).trace == m.TraceContext(TASK), "a task that left its span open is not the parent of another's calls"
+
+
+def test_the_share_that_is_sampled() -> None:
+    # As Go's: the second half, big endian, without its last bit, below the ratio of 2^63.
+    for ratio, low, want in ((0.5, 0x7FFFFFFFFFFFFFFF, 1), (0.5, 0x8000000000000000, 0), (1, 0xFFFFFFFFFFFFFFFF, 1), (0, 0, 0),
+                             (0.25, 0x3FFFFFFFFFFFFFFF, 1), (0.25, 0x4000000000000000, 0)):
+        assert _trace.Sampler(ratio).flags(b"\0" * 8 + low.to_bytes(8, "big")) == want, (ratio, hex(low))
+
+
+def test_run_spans_are_those_of_the_node() -> None:
+    # As telemetry.SpanOf gives them (telemetry_test.go has the same).
+    assert _trace.run_span(TASK, 1).hex() == "a3cbc4c4e89b5c1a"
+    assert _trace.run_span(TASK, 70_000).hex() == "c54ba4228f7e0eb0"
+
+
+@pytest.mark.parametrize("env, ratio, alone", [
+    ({}, 0.5, False), ({"OTEL_TRACES_SAMPLER": "always_on"}, 1, True), ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, 0, False),
+    ({"OTEL_TRACES_SAMPLER": " ParentBased_TraceIDRatio ", "OTEL_TRACES_SAMPLER_ARG": "0.25"}, 0.25, False),
+    ({"OTEL_TRACES_SAMPLER": "traceidratio"}, 1, True),
+])
+def test_samplers_of_the_environment(env: dict[str, str], ratio: float, alone: bool) -> None:
+    s = _trace.sampler(env, 500_000)
+    assert (s.bound, s.alone) == (_trace.Sampler(ratio).bound, alone)
+
+
+@pytest.mark.parametrize("env", [{"OTEL_TRACES_SAMPLER": "jaeger"}, {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"},
+                                 {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"}])
+def test_a_sampler_that_is_none_is_said(env: dict[str, str], caplog: Any) -> None:
+    with caplog.at_level(logging.WARNING, "mobula"):
+        assert _trace.sampler(env, -1).bound == b""
+    assert list(env.values())[-1] in caplog.text
+
+
+def test_opentelemetrys_span_is_the_parent() -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    from opentelemetry import context as contexts
+
+    tc = context(0, raw(1))
+    token = _trace.enter(tc, raw(1))  # as a worker does
+    try:
+        got = trace.get_current_span().get_span_context()
+        assert (got.trace_id.to_bytes(16, "big"), got.span_id.to_bytes(8, "big"), int(got.trace_flags)) == (b"t" * 16, _trace.run_span(b"c" * 16, 3), 1)
+        inner = trace.SpanContext(7, 8, False, trace.TraceFlags(0))
+        inside = contexts.attach(trace.set_span_in_context(trace.NonRecordingSpan(inner)))
+        assert spec(tc).trace == m.TraceContext((7).to_bytes(16, "big"), (8).to_bytes(8, "big"), 0)
+        contexts.detach(inside)
+    finally:
+        _trace.opentelemetry.leave(token)
+    assert not trace.get_current_span().get_span_context().is_valid
+    not_sampled = _trace.enter(context(1, raw(0)), raw(0))
+    assert spec(context(1, raw(0))).trace.flags == 0, "spans in a task that is not sampled are not either"
+    _trace.opentelemetry.leave(not_sampled)
+    assert _trace.OTEL in sys.modules
