@@ -163,3 +163,38 @@ func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
 		})
 	}
 }
+
+// Each task of a graph that Dask ships is in the trace, below the graph's run, with links to the tasks whose results it takes.
+func TestTracesOfADaskGraphAreOneTree(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	col := collecting(t)
+	if got := drive(t, ctx, "graph", "dask"); got != "1225" {
+		t.Errorf("the graph gives %s, want 1225", got)
+	}
+	spans, _ := col.Spans()
+	tr := oneTree(t, spans)
+	counts := make(map[string]int)
+	links := 0
+	for _, s := range tr.spans {
+		p := tr.path(s)
+		if s.Name == "run" {
+			continue
+		}
+		counts[p]++
+		if !strings.HasPrefix(p, "graph > ") || strings.Count(p, ">") != 1 {
+			continue
+		}
+		for _, l := range s.Links {
+			links++
+			if made := tr.spans[string(l.SpanId)]; made == nil || string(l.TraceId) != string(made.TraceId) {
+				t.Errorf("%s has a link to span %x, which is missing", p, l.SpanId)
+			} else if made.EndTimeUnixNano > s.EndTimeUnixNano {
+				t.Errorf("%s ended before %s, whose result it takes", p, tr.path(made))
+			}
+		}
+	}
+	if counts["graph > start"] != 50 || counts["graph > add"] != 49 || counts["graph > end"] != 1 || links != 100 {
+		t.Errorf("spans %v, %d links; want 50 of start, 49 of add, 1 of end, 100 links", counts, links)
+	}
+}

@@ -9,7 +9,14 @@ type Span struct {
 	Name       string
 	Start, End int64
 	Attrs      []attribute.KeyValue
+	Links      []Link
 	Err        error // nil unless what it covers failed
+}
+
+// Link names a span that another one depends on and is not below: that of the task that made an argument.
+type Link struct {
+	TraceID [16]byte
+	ID      [8]byte
 }
 
 // The attributes of spans.
@@ -21,6 +28,8 @@ const (
 	AttrJob       = attribute.Key("mobula.job")
 	AttrAttempt   = attribute.Key("mobula.attempt")
 	AttrAttempts  = attribute.Key("mobula.attempts")
+	AttrRetry     = attribute.Key("mobula.retry")   // of a run: the how manieth retry it is
+	AttrRestart   = attribute.Key("mobula.restart") // of a task that had ended: an actor that is made anew, a result that is
 	AttrWorker    = attribute.Key("mobula.worker")
 	AttrActor     = attribute.Key("mobula.actor.id")
 	AttrCallsite  = attribute.Key("mobula.callsite")

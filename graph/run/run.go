@@ -15,6 +15,8 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/inbox"
 	"mobula/internal/registry"
+	"mobula/telemetry"
+	"mobula/wire"
 )
 
 // Capacity is what a node has for graphs.
@@ -80,7 +82,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 	}
 	r := &runner{
 		name: fmt.Sprintf("graph/%d", h.number.Add(1)), started: time.Now(),
-		h: h, w: w, c: tc.Client, parent: tc.Task, emit: call.Emit, ctx: ctx, ledger: newLedger(w.graph.Len()),
+		h: h, w: w, c: tc.Client, parent: tc.Task, trace: traceOf(tc), emit: call.Emit, ctx: ctx, ledger: newLedger(w.graph.Len()),
 		watch: tc.Client.NewWatcher(), unneeded: tc.Unneeded, outer: refs[w.nblobs:], done: make(chan struct{}),
 		seceded: make(chan seceded), gone: make(chan struct{}),
 		blobs: blobs{c: tc.Client, ids: refs[:w.nblobs]}, opts: newOptions(w),
@@ -94,6 +96,14 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 	return []registry.Output{{Meta: bytesMeta, Size: len(sum), Inline: sum}}, nil, err
 }
 
+// traceOf is the trace of what a task submits.
+func traceOf(tc *client.TaskContext) wire.TraceContext {
+	if tc.Spec.Trace.Sampled() {
+		return telemetry.Run(tc.Spec, tc.Attempt)
+	}
+	return tc.Spec.Trace
+}
+
 // runner is the shell of one graph.
 type runner struct {
 	name    string // of its actor
@@ -103,6 +113,7 @@ type runner struct {
 	w        *work
 	c        *client.Client
 	parent   ids.TaskID
+	trace    wire.TraceContext // of its tasks: the graph's run is their parent
 	emit     func(registry.Output) error
 	ctx      context.Context
 	ledger   *ledger

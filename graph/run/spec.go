@@ -62,7 +62,18 @@ func (r *runner) spec(t int32) (*wire.TaskSpec, error) {
 	for _, o := range outer {
 		args = append(args, wire.Arg{Ref: r.outer[o]})
 	}
-	return &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Args: args, Deadline: r.w.note(t).deadline(r.c.Now())}, nil
+	spec := r.specOf(t)
+	spec.Args, spec.Deadline = args, r.w.note(t).deadline(r.c.Now())
+	return spec, nil
+}
+
+// specOf is a task's spec without its arguments.
+func (r *runner) specOf(t int32) *wire.TaskSpec {
+	spec := &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t), Trace: r.trace}
+	if spec.Trace.Sampled() {
+		spec.Submitted = r.c.Now()
+	}
+	return spec
 }
 
 func (w *work) outerOf(t int32) []int32 {
@@ -80,7 +91,7 @@ func (r *runner) pass(chain []int32) {
 		if e.state == sent || e.state == made || e.state == failed && e.handles != nil {
 			continue
 		}
-		spec := &wire.TaskSpec{ID: r.id(t), Parent: r.parent, Opts: r.opts.of(t)}
+		spec := r.specOf(t)
 		if i == len(chain)-1 {
 			return // it was never submitted: it fails with the promise
 		}

@@ -74,9 +74,10 @@ func submit(r *request) (*shipped, error) {
 	c := r.tc.Client
 	g := &shipped{packer: r.packer, id: r.tc.NextTask(), watch: c.NewWatcher()}
 	t := &wire.TaskSpec{
-		ID: g.id, Parent: r.tc.Task, Args: []wire.Arg{body, r.references()}, Trace: c.Trace(r.tc.Trace, g.id),
+		ID: g.id, Parent: r.tc.Task, Args: []wire.Arg{body, r.references()},
 		Opts: &wire.TaskOptions{Func: run.Func, NumReturns: 1, Resources: []wire.Resource{}, MaxRetries: Failures, Label: "graph", MaxConcurrency: 1, MaxPendingCalls: -1},
 	}
+	r.trace(t)
 	for _, w := range g.p.Wanted {
 		t.Promises = append(t.Promises, uint32(w)+1)
 		g.wanted = append(g.wanted, c.Promised(g.taskID(w).Return(0)))

@@ -10,6 +10,7 @@ import (
 	"mobula/graph/spec"
 	"mobula/internal/client"
 	"mobula/internal/codec"
+	"mobula/telemetry"
 	"mobula/wire"
 )
 
@@ -57,6 +58,17 @@ func newPacker(ctx context.Context, rt *Runtime, p *spec.Plan) (*packer, error) 
 		}
 	}
 	return &packer{Runtime: rt, ctx: ctx, tc: tc, p: p, literals: make(map[*spec.Expr]int32)}, nil
+}
+
+// trace gives a spec its trace: the caller's span where the call is made in one, else that of the task that makes it.
+func (k *packer) trace(s *wire.TaskSpec) {
+	parent := telemetry.FromContext(k.ctx)
+	if parent == (wire.TraceContext{}) {
+		parent = k.tc.Trace
+	}
+	if s.Trace = k.tc.Client.Trace(parent, s.ID); s.Trace.Sampled() {
+		s.Submitted = k.tc.Client.Now()
+	}
 }
 
 func (k *packer) close() {

@@ -83,7 +83,7 @@ func (r *processes) submit(ctx context.Context, t int32) error {
 		args = append(args, wire.Arg{Ref: r.objects[o].ID()})
 	}
 	s := &wire.TaskSpec{ID: r.tc.NextTask(), Parent: r.tc.Task, Args: args, Opts: r.options.of(r.p, t)}
-	s.Trace = r.tc.Client.Trace(r.tc.Trace, s.ID)
+	r.trace(s)
 	hs, err := r.watch.Submit(ctx, s, int(t))
 	if err != nil {
 		return err

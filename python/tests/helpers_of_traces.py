@@ -41,6 +41,27 @@ def streams() -> Any:
     return mobula.get(outer.remote(4))
 
 
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def start(n: int) -> int:
+    return n
+
+
+def graph() -> Any:
+    """A graph of 100 tasks: 50 roots, and a chain over them."""
+    import mobula.dask
+
+    dsk: dict[Any, Any] = {("start", i): (start, i) for i in range(50)}
+    last: Any = ("start", 0)
+    for i in range(1, 50):
+        dsk[("add", i)] = (add, last, ("start", i))
+        last = ("add", i)
+    dsk["end"] = (add, last, ("start", 0))
+    return mobula.dask.get(dsk, "end")
+
+
 if __name__ == "__main__":
     what, address, program = sys.argv[1:]
     import helpers_of_traces  # by name, as its workers have it

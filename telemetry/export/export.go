@@ -127,6 +127,10 @@ func (e *Exporter) Emit(s *telemetry.Span) {
 	if s.Parent != [8]byte{} {
 		out.Parent = trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.Parent, TraceFlags: trace.FlagsSampled, Remote: true})
 	}
+	for _, l := range s.Links {
+		out.Links = append(out.Links, sdktrace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: l.TraceID, SpanID: l.ID, TraceFlags: trace.FlagsSampled})})
+	}
 	if s.Err != nil {
 		out.Status = sdktrace.Status{Code: codes.Error, Description: s.Err.Error()}
 		out.Events = []sdktrace.Event{{Name: semconv.ExceptionEventName, Time: out.EndTime, Attributes: []attribute.KeyValue{

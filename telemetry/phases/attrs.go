@@ -21,5 +21,11 @@ func (r *record) attrs() []attribute.KeyValue {
 	if r.callsite != "" {
 		kv = append(kv, telemetry.AttrCallsite.String(r.callsite))
 	}
+	if r.attempts > r.first+1 {
+		kv = append(kv, telemetry.AttrAttempts.Int64(int64(r.attempts-r.first)))
+	}
+	if r.first > 0 {
+		kv = append(kv, telemetry.AttrRestart.Bool(true))
+	}
 	return kv
 }

@@ -7,6 +7,9 @@
 // left out. Where clocks disagree by a little (the owner reads its clock once for several
 // messages) a phase begins no earlier than the one before it.
 //
+// A task has links to the tasks whose results it takes, of those that have spans. Retries, with why each was needed, and lives after the
+// first are marked: an actor that is made anew, a result that is made again.
+//
 // Builder is a pure core: it owns the tasks that are under way and nothing else, does no
 // I/O and never blocks. It is bounded: beyond its limit the tasks longest under way are
 // given up and counted.

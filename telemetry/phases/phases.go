@@ -19,6 +19,7 @@ type Builder struct {
 	limit   int
 	open    map[ids.TaskID]*record
 	oldest  []ids.TaskID // in order of begin; may name tasks that have ended
+	ended   remembered   // tasks whose results others may take yet
 	dropped uint64
 	out     []telemetry.Span
 }
@@ -28,7 +29,7 @@ func New(limit int) *Builder {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Builder{limit: limit, open: make(map[ids.TaskID]*record)}
+	return &Builder{limit: limit, open: make(map[ids.TaskID]*record), ended: remembered{limit: 2 * limit}}
 }
 
 // Dropped counts the tasks that were given up for want of room.
@@ -45,6 +46,7 @@ type record struct {
 	callsite string
 	first    uint32 // attempts before this life of the task
 	attempts uint32
+	links    []telemetry.Link
 
 	segs    []segment
 	guess   int64 // when the owner believes it was started; 0: it does not, or knows
@@ -58,6 +60,7 @@ type segment struct {
 	start   int64
 	attempt uint32
 	worker  ids.ClientID
+	err     *errs.Error // of a run: why the attempt failed and the task runs again
 }
 
 const maxSegments = 256
@@ -98,9 +101,11 @@ func (b *Builder) Step(ch *owner.Transition) []telemetry.Span {
 		}
 		if ch.State.Terminal() {
 			delete(b.open, r.id)
+			b.ended.add(r.id, r.link())
 			b.out = r.spans(b.out[:0], ch)
 			return b.out
 		}
+		r.failed(ch)
 		r.enter(phaseOf(ch.State), ch.At, ch)
 	}
 	return nil
@@ -125,6 +130,7 @@ func (b *Builder) begin(ch *owner.Transition) *record {
 	if s.Submitted != 0 && ch.Attempt == 0 {
 		r.segs = append(r.segs, segment{phase: telemetry.PhaseSubmit, start: s.Submitted})
 	}
+	b.links(r, s)
 	b.open[s.ID] = r
 	b.oldest = append(b.oldest, s.ID)
 	return r
@@ -161,7 +167,7 @@ func phaseOf(s task.State) telemetry.Phase {
 
 // enter ends the phase under way and begins another.
 func (r *record) enter(p telemetry.Phase, at int64, ch *owner.Transition) {
-	s := segment{p, at, ch.Attempt, ch.Worker}
+	s := segment{phase: p, start: at, attempt: ch.Attempt, worker: ch.Worker}
 	if n := len(r.segs); n > 0 {
 		last := &r.segs[n-1]
 		s.start = max(at, last.start)
@@ -189,13 +195,13 @@ func (r *record) unblock(at int64) {
 func (r *record) spans(out []telemetry.Span, ch *owner.Transition) []telemetry.Span {
 	end := ch.At
 	if n := len(r.segs); n == 0 {
-		r.segs = append(r.segs, segment{telemetry.PhaseArgs, ch.At, ch.Attempt, ch.Worker})
+		r.segs = append(r.segs, segment{phase: telemetry.PhaseArgs, start: ch.At, attempt: ch.Attempt, worker: ch.Worker})
 	} else {
 		end = max(end, r.segs[n-1].start)
 	}
 	top := telemetry.Span{
 		TraceID: r.trace, ID: telemetry.SpanOf(r.id, r.first, telemetry.PhaseTask), Parent: r.parent, Name: r.name(),
-		Start: r.segs[0].start, End: end, Attrs: append(r.attrs(), telemetry.AttrState.String(ch.State.String())),
+		Start: r.segs[0].start, End: end, Attrs: append(r.attrs(), telemetry.AttrState.String(ch.State.String())), Links: r.links,
 	}
 	if ch.State != task.Finished {
 		top.Err = errs.ErrTaskFailed
@@ -235,10 +241,16 @@ func (r *record) phase(out []telemetry.Span, parent [8]byte, id attribute.KeyVal
 	if s.worker != 0 {
 		sp.Attrs = append(sp.Attrs, telemetry.AttrWorker.String(s.worker.String()))
 	}
-	out = append(out, sp)
 	if s.phase != telemetry.PhaseRun {
-		return out
+		return append(out, sp)
 	}
+	if s.err != nil {
+		sp.Err = s.err
+	}
+	if s.attempt > r.first+1 {
+		sp.Attrs = append(sp.Attrs, telemetry.AttrRetry.Int64(int64(s.attempt-r.first-1)))
+	}
+	out = append(out, sp)
 	for _, bl := range r.blocked {
 		from, to := max(bl.start, s.start), min(bl.end, end)
 		if from >= to {
