@@ -146,21 +146,45 @@ func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
 		paths []string
 	}{
 		"chain": {`"HELLO"`, []string{
-			"through_go > e2e/tell > py:helpers_of_traces.Teller",
-			"through_go > e2e/tell > py:helpers_of_traces.Teller.told",
+			"main > through_go > e2e/tell > py:helpers_of_traces.Teller",
+			"main > through_go > e2e/tell > py:helpers_of_traces.Teller.told > upper > inner > innermost",
 		}},
-		"streams": {`"6"`, []string{"outer > items", "outer > Teller", "outer > Teller.told"}},
+		"streams": {`"6"`, []string{"outer > items", "outer > Teller", "outer > Teller.told > upper"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			ctx, cancel := limit(t)
 			defer cancel()
 			col := collecting(t)
-			if got := drive(t, ctx, what); got != want.gives {
+			if got := drive(t, ctx, what, "opentelemetry.trace"); got != want.gives {
 				t.Errorf("the program gives %s, want %s", got, want.gives)
 			}
 			spans, _ := col.Spans()
 			oneTree(t, spans).want(t, want.paths...)
 		})
+	}
+}
+
+// The spans of a worker that is killed are not lost with it, and lives after the first are marked.
+func TestTracesOfWorkersThatDie(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	col := collecting(t)
+	if got := drive(t, ctx, "ends"); got != `"restarted"` {
+		t.Errorf("the program gives %s", got)
+	}
+	spans, _ := col.Spans()
+	tr := oneTree(t, spans)
+	tr.want(t, "main > killed > before", "main > Restarted > made", "main > Restarted.kill")
+	marked := make(map[string]bool)
+	for _, s := range tr.spans {
+		for _, a := range s.Attributes {
+			marked[s.Name+" "+a.Key] = true
+		}
+	}
+	for _, w := range []string{"helpers_of_traces.Restarted mobula.restart", "helpers_of_traces.Restarted.kill mobula.attempts", "run mobula.retry"} {
+		if !marked[w] {
+			t.Errorf("no span has %q among %v", w, slices.Sorted(maps.Keys(marked)))
+		}
 	}
 }
 

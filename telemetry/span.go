@@ -10,7 +10,15 @@ type Span struct {
 	Start, End int64
 	Attrs      []attribute.KeyValue
 	Links      []Link
+	Events     []Event
 	Err        error // nil unless what it covers failed
+}
+
+// Event is a moment of a span.
+type Event struct {
+	Name  string
+	At    int64
+	Attrs []attribute.KeyValue
 }
 
 // Link names a span that another one depends on and is not below: that of the task that made an argument.

@@ -71,14 +71,21 @@ func (sp *spanner) task(ch *owner.Transition) {
 func (sp *spanner) span(s telemetry.Span) {
 	_, _ = rand.Read(s.TraceID[:]) // never fails
 	_, _ = rand.Read(s.ID[:])
+	sp.queue(s)
+}
+
+// queue takes a span if there is room, else counts it as dropped.
+func (sp *spanner) queue(s telemetry.Span) bool {
 	sp.mu.Lock()
-	if len(sp.spans) < maxSpanQueue {
+	room := len(sp.spans) < maxSpanQueue
+	if room {
 		sp.spans = append(sp.spans, s)
 	} else {
 		sp.dropped.Add(1)
 	}
 	sp.mu.Unlock()
 	sp.awake()
+	return room
 }
 
 func (sp *spanner) awake() {

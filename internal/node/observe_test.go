@@ -270,6 +270,45 @@ func TestTheStoresOwnSpillsAndRestoresAreSeen(t *testing.T) {
 	}
 }
 
+// Spans that a program made itself are exported with those of its tasks, at once: their process may be gone by then.
+func TestSpansOfAProgramAreExported(t *testing.T) {
+	coll := collecting(t)
+	_, c := running(t, Config{}, Telemetry{})
+	trace, id := []byte("0123456789abcdef"), []byte("spanspan")
+	good := state.Span{Trace: trace, ID: id, Parent: []byte("parentid"), Name: "load", Start: 5, End: 9, Error: "ValueError: x", Attrs: map[string]any{"n": 3, "s": "t", "b": true, "f": 0.5},
+		Events: []state.SpanEvent{{Name: "half", At: 7}}, Links: []state.SpanLink{{Trace: trace, ID: []byte("linklink")}}}
+	if r := must[state.SpansReply](t, c, state.MethodSpans, state.SpansRequest{Spans: []state.Span{good}}); r != (state.SpansReply{Exported: true}) {
+		t.Errorf("the reply is %+v", r)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	all, err := coll.Wait(ctx, func(all []*tracepb.Span) bool { return len(all) > 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := all[0]
+	if string(s.TraceId) != string(trace) || string(s.SpanId) != string(id) || string(s.ParentSpanId) != "parentid" || s.Name != "load" || s.StartTimeUnixNano != 5 || s.EndTimeUnixNano != 9 ||
+		len(s.Attributes) != 4 || s.Status.GetMessage() != "ValueError: x" || len(s.Events) != 2 || s.Events[0].Name != "half" || string(s.Links[0].SpanId) != "linklink" {
+		t.Errorf("the span is %v", s)
+	}
+	for _, bad := range []state.Span{{Trace: trace[:3], ID: id, Name: "x"}, {Trace: trace, ID: nil, Name: "x"}, {Trace: trace, ID: id}, {Trace: trace, ID: id, Name: "x", Start: 2, End: 1}, {Trace: trace, ID: id, Parent: id[:2], Name: "x"}} {
+		if _, err := ask[state.SpansReply](t, c, state.MethodSpans, state.SpansRequest{Spans: []state.Span{bad}}); !errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%+v gives %v", bad, err)
+		}
+	}
+	if _, err := ask[state.SpansReply](t, c, state.MethodSpans, state.SpansRequest{Spans: make([]state.Span, state.MaxSpans+1)}); !errors.Is(err, errs.ErrInvalid) {
+		t.Errorf("too many give %v", err)
+	}
+}
+
+func TestWithoutAnExporterSpansOfAProgramAreRefused(t *testing.T) {
+	_, c := running(t, Config{}, Telemetry{})
+	r := must[state.SpansReply](t, c, state.MethodSpans, state.SpansRequest{Spans: []state.Span{{Trace: []byte("0123456789abcdef"), ID: []byte("spanspan"), Name: "x"}}})
+	if r.Exported {
+		t.Error("it says that they are exported")
+	}
+}
+
 func TestMetricsAreServed(t *testing.T) {
 	n, c := running(t, Config{}, Telemetry{Metrics: "127.0.0.1:0"})
 	h := submit(t, c, quick)

@@ -41,6 +41,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodTimeline:   handle((*Node).timeline),
 	state.MethodActorGet:   handle((*Node).actorGet),
 	state.MethodLogs:       handle((*Node).workerLogs),
+	state.MethodSpans:      handle((*Node).takeSpans),
 	state.MethodSecede:     handle((*Node).secede),
 	state.MethodCancel:     handle((*Node).cancelTask),
 	state.MethodKill:       handle((*Node).killActor),

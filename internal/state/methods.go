@@ -19,6 +19,7 @@ const (
 	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
 	MethodLogs       = "logs"            // LogsRequest; Logs
+	MethodSpans      = "trace.spans"     // SpansRequest; SpansReply
 	MethodSecede     = "task.secede"     // SecedeRequest; nothing
 	MethodCancel     = "task.cancel"     // CancelRequest; Cancelling
 	MethodKill       = "actor.kill"      // KillRequest; Killed

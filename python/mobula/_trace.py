@@ -13,7 +13,7 @@ import logging
 import math
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
 
 from ._wire import codec
 from ._wire import messages as m
@@ -167,6 +167,7 @@ class OpenTelemetry:
 
     def __init__(self) -> None:
         self._tried = False
+        self.provide: Optional[Callable[[], None]] = None  # once it is there, before code that may use it begins
 
     def load(self) -> Any:
         """The module opentelemetry.trace, or None."""
@@ -191,6 +192,9 @@ class OpenTelemetry:
         otel = self.load() if p is not None and p.sampled else self.loaded()
         if otel is None or p is None:
             return None
+        if self.provide is not None:
+            provide, self.provide = self.provide, None
+            provide()
         from opentelemetry import context
 
         span = p.span or (int.from_bytes(p.trace[8:], "big") | 1).to_bytes(8, "big")  # one that is not sampled is nobody's

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import tempfile
 from typing import Any, Iterator
 
 import mobula
+from mobula.util import tracing
 
 
 class Teller:
     """An actor that a task of Go makes and calls."""
 
     def told(self, text: str) -> str:
-        return text.upper()
+        with tracing.span("upper", length=len(text)) as s:
+            s.add_event("said")
+            if text == "hello":
+                self.api()
+            return text.upper()
+
+    def api(self) -> None:
+        """The same with OpenTelemetry's API."""
+        from opentelemetry import trace
+
+        with trace.get_tracer("program").start_as_current_span("inner", attributes={"a": 1}) as s:
+            s.add_event("now")
+            tracing.span("innermost")(lambda: None)()
 
 
 @mobula.remote
@@ -34,7 +50,41 @@ def outer(n: int) -> Any:
 
 
 def chain() -> Any:
-    return mobula.get(through_go.remote("hello"))
+    with tracing.span("main"):
+        return mobula.get(through_go.remote("hello"))
+
+
+@mobula.remote(max_retries=0)
+def killed() -> None:
+    with tracing.span("before"):
+        pass
+    tracing.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@mobula.remote
+class Restarted:
+    def __init__(self) -> None:
+        with tracing.span("made"):
+            pass
+
+    def kill(self, path: str) -> str:
+        if not os.path.exists(path):
+            open(path, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "restarted"
+
+
+def ends() -> Any:
+    """A worker is killed, one is told to go right after its span has ended, an actor is made anew."""
+    with tracing.span("main"):
+        try:
+            mobula.get(killed.remote())
+        except mobula.WorkerCrashedError:
+            pass
+        with tempfile.TemporaryDirectory() as d:
+            a = Restarted.options(max_restarts=1, max_task_retries=1).remote()
+            return mobula.get(a.kill.remote(d + "/once"))
 
 
 def streams() -> Any:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+from itertools import count
 from typing import Any, Iterator
 
+import cbor2
 import pytest
 
-from mobula import _trace
+from mobula import _runtime, _trace
 from mobula._client import TaskContext
+from mobula._client.pending import Pending
+from mobula._client.spans import Spans
 from mobula._wire import codec
 from mobula._wire import messages as m
+from mobula._worker.tracing import wanted
+from mobula.exceptions import InvalidError
+from mobula.util import tracing
 
 TASK = bytes(range(16))
 
@@ -120,3 +128,100 @@ def test_opentelemetrys_span_is_the_parent() -> None:
     assert spec(context(1, raw(0))).trace.flags == 0, "spans in a task that is not sampled are not either"
     _trace.opentelemetry.leave(not_sampled)
     assert _trace.OTEL in sys.modules
+
+
+class Sender:
+    """What spans need of a client; the node answers when it is told to."""
+
+    dead = None
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.out: list[bytes] = []
+        self.requests = Pending(self, count(1))  # type: ignore[arg-type]
+        self.spans = Spans(self)  # type: ignore[arg-type]
+        self.sampler = _trace.Sampler(1)
+        self.fallback = self.root = TaskContext(self, b"r" * 16)  # type: ignore[arg-type]
+
+    def now(self) -> int:
+        return 50
+
+    def maybe_flush(self) -> None:
+        pass
+
+    def sent(self) -> list[int]:
+        """How many spans each request has."""
+        return [len(r["spans"]) for r in self.bodies()]
+
+    def bodies(self) -> list[Any]:
+        out = []
+        for chunk in self.out:
+            _, i = codec.read_varint(chunk, 0)
+            _, i = codec.read_varint(chunk, i)
+            out.append(cbor2.loads(codec.decode(m.Request, chunk, i, len(chunk)).body))
+        return out
+
+    def answer(self, req: int, **reply: Any) -> None:
+        err = m.Error(code=1) if reply.get("refused") else None
+        self.requests.answer(req, m.Reply(req, b"" if err else cbor2.dumps({"exported": True, "dropped": 0, **reply}), err))
+
+
+def test_a_span_goes_at_once_and_those_after_it_together() -> None:
+    c = Sender()
+    for _ in range(5):
+        c.spans.add({})
+    assert c.sent() == [1] and c.spans.waiting
+    c.answer(1)
+    assert c.sent() == [1, 4] and not c.spans.waiting
+    c.spans.add({})
+    c.spans.push()  # a task ends
+    assert c.sent() == [1, 4, 1]
+
+
+def test_spans_that_find_no_room_are_counted() -> None:
+    c = Sender()
+    for _ in range(1 + 4096 + 3):  # a node that does not answer
+        c.spans.add({})
+    assert c.spans.dropped == 3
+    c.answer(1, refused=True)
+    assert c.spans.dropped == 4
+    c.answer(2, dropped=10)
+    assert c.spans.dropped == 14
+
+
+def test_a_node_that_exports_none_is_sent_none() -> None:
+    c = Sender()
+    c.spans.add({})
+    c.spans.add({})
+    c.answer(1, exported=False)
+    c.spans.add({})
+    assert c.sent() == [1] and not c.spans.waiting and c.spans.dropped == 0
+
+
+def test_a_span_says_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = Sender()
+    monkeypatch.setattr(_runtime.state, "client", c)
+    assert tracing.traceparent() == ""
+    with pytest.raises(ZeroDivisionError), tracing.span("outer", n=1, of=[1, 2], big=1 << 70) as s:
+        s.set_attribute("late", True)
+        s.add_event("half", {"x": 0.5})
+        assert tracing.traceparent() == f"00-{spec(c.root).trace.trace_id.hex()}-{spec(c.root).trace.span_id.hex()}-01"
+        raise ZeroDivisionError("no")
+    [outer] = c.bodies()[0]["spans"]
+    assert outer["attrs"] == {"n": 1, "of": "[1, 2]", "big": str(1 << 70), "late": True}
+    assert outer["error"] == "ZeroDivisionError: no" and outer["parent"] == b"" and outer["events"] == [{"name": "half", "at": 50, "attrs": {"x": 0.5}}]
+    with tracing.span("from elsewhere", traceparent=f"00-{'ab' * 16}-{'cd' * 8}-00"):
+        assert spec(c.root).trace.flags == 0
+        assert tracing.traceparent().startswith("00-" + "ab" * 16) and tracing.traceparent().endswith("-00")
+    assert c.sent() == [1] and not c.spans.waiting, "one that is not sampled is not sent"
+    with pytest.raises(InvalidError):
+        tracing.span("x", traceparent="00-1-2-3")
+
+
+@pytest.mark.parametrize("env, want", [
+    ({}, False), ({"OTEL_TRACES_EXPORTER": "otlp"}, True), ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h"}, True),
+    ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://h", "OTEL_TRACES_EXPORTER": "none"}, False),
+    ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "true"}, False),
+])
+def test_whether_an_exporter_is_asked_for(env: dict[str, str], want: bool) -> None:
+    assert wanted(env) is want

@@ -131,10 +131,13 @@ func (e *Exporter) Emit(s *telemetry.Span) {
 		out.Links = append(out.Links, sdktrace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
 			TraceID: l.TraceID, SpanID: l.ID, TraceFlags: trace.FlagsSampled})})
 	}
+	for _, ev := range s.Events {
+		out.Events = append(out.Events, sdktrace.Event{Name: ev.Name, Time: time.Unix(0, ev.At), Attributes: ev.Attrs})
+	}
 	if s.Err != nil {
 		out.Status = sdktrace.Status{Code: codes.Error, Description: s.Err.Error()}
-		out.Events = []sdktrace.Event{{Name: semconv.ExceptionEventName, Time: out.EndTime, Attributes: []attribute.KeyValue{
-			semconv.ExceptionType(fmt.Sprintf("%T", s.Err)), semconv.ExceptionMessage(s.Err.Error())}}}
+		out.Events = append(out.Events, sdktrace.Event{Name: semconv.ExceptionEventName, Time: out.EndTime, Attributes: []attribute.KeyValue{
+			semconv.ExceptionType(fmt.Sprintf("%T", s.Err)), semconv.ExceptionMessage(s.Err.Error())}})
 	}
 	e.batches.OnEnd(out.Snapshot())
 }

@@ -16,6 +16,7 @@ from ..exceptions import InvalidError, VersionError
 
 _state = _runtime.state
 _starting = threading.RLock()
+_LAST_SPANS = 2.0  # seconds that they have
 
 
 def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_gpus: Optional[float] = None,
@@ -137,6 +138,8 @@ def shutdown() -> None:
         c, node = _state.client, _state.node
         _state.client = _state.node = None
         if c is not None:
+            if c.spans.waiting:
+                c.spans.flush(_LAST_SPANS)
             c.close()
         if node is not None:
             node.stop()

@@ -30,6 +30,7 @@ from .pending import Pending
 from .putting import Putter
 from .reader import Reader
 from .rejoin import ahead, rejoin
+from .spans import Spans
 from .streams import Streams
 from .waiter import Waiter
 from .watching import Watches
@@ -82,6 +83,7 @@ class Client:
         self.streams = Streams(self)
         self.watches = Watches(self)
         numbers = count(1)
+        self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Pending(self, numbers)
         # The parts' operations that callers know as the client's, without a hop in between.
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from .waiter import Waiter
 
@@ -18,10 +18,10 @@ class Pending:
         self._numbers = numbers
         self._asked: dict[int, tuple[Waiter, bytes]] = {}
 
-    def ask(self, question: Callable[[int], bytes]) -> tuple[int, Waiter]:
+    def ask(self, question: Callable[[int], bytes], w: Optional[Waiter] = None) -> tuple[int, Waiter]:
         """Queues a question, encoded with its number. The answer will be in the waiter's slot."""
         req = next(self._numbers)
-        w, chunk = Waiter(1), question(req)
+        w, chunk = w or Waiter(1), question(req)
         with self._client.lock:
             self._asked[req] = (w, chunk)
             self._client.out.append(chunk)

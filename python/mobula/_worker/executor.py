@@ -229,6 +229,8 @@ class Executor:
         work = call.work
         if holds:
             keep(self.client, holds)
+        if self.client.spans.waiting:
+            self.client.spans.push()  # before the report: who has that may end this process
         message = b""
         if not call.abandoned:
             now = self.client.now()

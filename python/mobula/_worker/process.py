@@ -9,12 +9,13 @@ import sys
 import traceback
 from typing import Any, Mapping, Optional
 
-from .. import _runtime
+from .. import _runtime, _trace
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
 from .executor import Executor
 from .orders import Orders
+from .tracing import flush, provide
 
 _VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION", "CHAOS")
 
@@ -53,6 +54,7 @@ def serve() -> int:
         return 1
     _runtime.state.client = executor.client
     _runtime.state.worker = executor
+    _trace.opentelemetry.provide = provide
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(line_buffering=True)
@@ -68,6 +70,7 @@ def serve() -> int:
         if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
             traceback.print_exc()
     try:
+        flush(executor.client)
         executor.client.close()
     finally:
         sys.stdout.flush()

@@ -1,0 +1,43 @@
+package state
+
+// MaxSpans is how many spans one request may bring.
+const MaxSpans = 1024
+
+// SpansRequest brings spans of a program's own, which the node exports with those of its tasks: so a worker that ends, or is
+// killed, has nothing left to send.
+type SpansRequest struct {
+	Spans []Span `json:"spans"`
+}
+
+// Span is a part of a trace that is over. Ids are as OpenTelemetry has them, times Unix nanoseconds.
+type Span struct {
+	Trace  []byte         `json:"trace"`
+	ID     []byte         `json:"id"`
+	Parent []byte         `json:"parent,omitempty"`
+	Name   string         `json:"name"`
+	Start  int64          `json:"start"`
+	End    int64          `json:"end"`
+	Attrs  map[string]any `json:"attrs,omitempty"` // texts, numbers, booleans
+	Error  string         `json:"error,omitempty"` // why it failed
+	Events []SpanEvent    `json:"events,omitempty"`
+	Links  []SpanLink     `json:"links,omitempty"`
+}
+
+// SpanEvent is a moment of a span.
+type SpanEvent struct {
+	Name  string         `json:"name"`
+	At    int64          `json:"at"`
+	Attrs map[string]any `json:"attrs,omitempty"`
+}
+
+// SpanLink names another span.
+type SpanLink struct {
+	Trace []byte `json:"trace"`
+	ID    []byte `json:"id"`
+}
+
+// SpansReply says what became of the spans.
+type SpansReply struct {
+	Exported bool `json:"exported"` // false: the node has no exporter, and wants none
+	Dropped  int  `json:"dropped"`  // for want of room
+}
