@@ -8,6 +8,7 @@ from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
 from .._refs import ObjectRef
+from .._sites import Sites, site
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
@@ -80,7 +81,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     if not o.actor_name and tc.attempt > 1:  # the actor of an attempt before may be ending, or dead
         task = _ids.derive(task, tc.attempt)
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
-    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode)
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, site())
     handle = c.bind(ref._h.id)
     if o.actor_name:
         res, reading = c.fetch_one(ref._h, None, tc)
@@ -180,7 +181,7 @@ def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tu
 class ActorMethod:
     """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
 
-    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout")
+    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout", "_sites")
 
     def __init__(self, ref: "ObjectRef[Any]", func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
                  encode: Encoder, room: Optional[Room] = None) -> None:
@@ -197,6 +198,7 @@ class ActorMethod:
         self._returns = o.num_returns
         self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
         self._timeout = _options.timeout(options)
+        self._sites = Sites()
 
     def options(self, **options: Any) -> "ActorMethod":
         all_options = {**self._options, **options}
@@ -228,7 +230,7 @@ class ActorMethod:
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
         until = deadline(c, self._timeout) if self._timeout is not None else 0
-        traced = _trace.field(tc, task)
+        traced = _trace.field(tc, task, self._sites.next())
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire
             seq, out = order.seq + 1, c.out

@@ -13,6 +13,7 @@ from .. import _options, _runtime, _value
 from .._client import Handle
 from .._wire import codec, hot
 from .._wire import messages as m
+from .._sites import Sites
 from ..exceptions import InvalidError, NotEncodableError
 from .actors import ActorHandle, ActorMethod, create, look_up
 from .calls import Encoder, deadline, submit
@@ -65,6 +66,7 @@ class GoFunction:
             raise InvalidError(f"task {name}: retry_exceptions={options['retry_exceptions']!r}: errors of Go have no Python types, want True or False")
         self._returns = o.num_returns
         self._field = hot.spec_options(m.TASK, codec.encode(o))
+        self._sites = Sites()
 
     def options(self, **options: Any) -> "GoFunction":
         """The same function with other options."""
@@ -76,7 +78,7 @@ class GoFunction:
         c = _runtime.client()
         tc = _runtime.context(c)
         tail = hot.spec_tail(deadline=deadline(c, _options.timeout(self._options)))
-        return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode)
+        return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode, self._sites.next())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.name} is a function of a Go program: call .remote()")

@@ -9,6 +9,7 @@ from .. import _ids, _options, _runtime
 from .._client import Client
 from .._functions import Exported
 from .._refs import ObjectRef, ObjectRefGenerator
+from .._sites import Sites
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -29,6 +30,7 @@ class RemoteFunction:
         self._field = b""
         self._returns = 1
         self._timeout = _options.timeout(options)
+        self._sites = Sites()
         if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
             self._options["num_returns"] = "streaming"
         _options.task("", self._options)  # what is wrong is said where it is written
@@ -67,7 +69,7 @@ class RemoteFunction:
             tc = c.fallback
         task = tc.derive(next(tc.calls))
         tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
-        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail)
+        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, site=self._sites.next())
 
     def __reduce__(self) -> Any:
         return RemoteFunction, (self._target, self._options)

@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import Any, Mapping, Optional
 
-from .. import _runtime, _trace
+from .. import _logging, _runtime, _trace
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
@@ -55,6 +55,7 @@ def serve() -> int:
     _runtime.state.client = executor.client
     _runtime.state.worker = executor
     _trace.opentelemetry.provide = provide
+    _logging.in_worker()
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(line_buffering=True)

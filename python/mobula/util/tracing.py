@@ -18,7 +18,7 @@ import re
 from types import TracebackType
 from typing import Any, Callable, Mapping, Optional, TypeVar
 
-from .. import _runtime, _trace
+from .. import _logging, _runtime, _trace
 from .._recording import Recording, failure
 from .._trace import Place
 from ..exceptions import InvalidError
@@ -110,4 +110,10 @@ def flush(timeout: float = 5.0) -> bool:
     return c is None or c.spans.flush(timeout)
 
 
-__all__ = ["dropped", "flush", "span", "traceparent"]
+def log_fields() -> None:
+    """Has every record of package logging in this process carry trace_id, span_id, task_id and actor_id, for formats and filters: texts,
+    empty where there is none. Records in workers carry them anyway."""
+    _logging.install()
+
+
+__all__ = ["dropped", "flush", "log_fields", "span", "traceparent"]
