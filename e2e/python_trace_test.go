@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"mobula"
@@ -74,6 +76,20 @@ func drive(t *testing.T, ctx context.Context, what string, more ...string) strin
 	}
 	p.stop(t) // its last spans are exported
 	return strings.TrimSpace(string(out))
+}
+
+// received gives what a collector has, read back from its file.
+func received(t *testing.T, col *collector.Collector) []*tracepb.Span {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "traces.jsonl")
+	if err := col.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	spans, err := collector.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spans
 }
 
 // tree is the spans of one trace.
@@ -158,8 +174,77 @@ func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
 			if got := drive(t, ctx, what, "opentelemetry.trace"); got != want.gives {
 				t.Errorf("the program gives %s, want %s", got, want.gives)
 			}
-			spans, _ := col.Spans()
+			spans := received(t, col)
 			oneTree(t, spans).want(t, want.paths...)
+		})
+	}
+}
+
+// A driver in Python -> task -> Go task -> Python actor -> user's span, and a graph of Dask's, in one trace: nothing is missing, and
+// the phases of each task sum to its time.
+func TestOneTraceOfAProgramInPython(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	col := collecting(t)
+	if got := drive(t, ctx, "everything", "dask", "opentelemetry.trace"); got != `["HELLO", 1225]` {
+		t.Errorf("the program gives %s", got)
+	}
+	tr := oneTree(t, received(t, col))
+	tr.want(t, "all > through_go > e2e/tell > py:helpers_of_traces.Teller.told > upper > inner > innermost", "all > graph > end")
+	phases := make(map[string]uint64) // by the task's span
+	var top uint64                    // of the driver's two calls
+	kids, tasks := 0, 0
+	for _, s := range tr.spans {
+		if strings.Contains(tr.path(s), "all > graph > ") && slices.ContainsFunc(s.Attributes, func(a *commonpb.KeyValue) bool { return a.Key == "mobula.function" }) {
+			kids++
+		}
+		if s.Name != "blocked in get" && slices.ContainsFunc(s.Attributes, func(a *commonpb.KeyValue) bool { return a.Key == "mobula.attempt" }) {
+			phases[string(s.ParentSpanId)] += s.EndTimeUnixNano - s.StartTimeUnixNano
+		}
+		if string(s.ParentSpanId) == string(tr.root.SpanId) {
+			top += s.EndTimeUnixNano - s.StartTimeUnixNano
+		}
+	}
+	if kids != 100 {
+		t.Errorf("%d tasks of the graph, want 100", kids)
+	}
+	near := func(what string, got, want uint64) {
+		if diff := int64(got) - int64(want); max(diff, -diff) > int64(want)/20 {
+			t.Errorf("%s: %d ns, want %d ns within 5 %%", what, got, want)
+		}
+	}
+	for _, s := range tr.spans {
+		if slices.ContainsFunc(s.Attributes, func(a *commonpb.KeyValue) bool { return a.Key == "mobula.function" }) {
+			tasks++
+			near("the phases of "+tr.path(s), phases[string(s.SpanId)], s.EndTimeUnixNano-s.StartTimeUnixNano)
+		}
+	}
+	if tasks != 105 { // of the graph 100 and itself, the two functions, the actor and its call
+		t.Errorf("%d tasks, want 105", tasks)
+	}
+	t.Logf("the driver's calls take %d ns of %d ns", top, tr.root.EndTimeUnixNano-tr.root.StartTimeUnixNano)
+}
+
+// A collector that is not there, or that does not answer, holds nothing up.
+func TestWorkGoesOnWithoutItsCollector(t *testing.T) {
+	for name, there := range map[string]bool{"away": false, "silent": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := limit(t)
+			defer cancel()
+			collecting(t)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there {
+				t.Cleanup(func() { _ = l.Close() }) // until then connections wait to be accepted
+			} else if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+l.Addr().String())
+			if got := drive(t, ctx, "many"); got != "44850" {
+				t.Errorf("the program gives %s", got)
+			}
 		})
 	}
 }
@@ -172,7 +257,7 @@ func TestTracesOfWorkersThatDie(t *testing.T) {
 	if got := drive(t, ctx, "ends"); got != `"restarted"` {
 		t.Errorf("the program gives %s", got)
 	}
-	spans, _ := col.Spans()
+	spans := received(t, col)
 	tr := oneTree(t, spans)
 	tr.want(t, "main > killed > before", "main > Restarted > made", "main > Restarted.kill")
 	marked := make(map[string]bool)
@@ -196,7 +281,7 @@ func TestTracesOfADaskGraphAreOneTree(t *testing.T) {
 	if got := drive(t, ctx, "graph", "dask"); got != "1225" {
 		t.Errorf("the graph gives %s, want 1225", got)
 	}
-	spans, _ := col.Spans()
+	spans := received(t, col)
 	tr := oneTree(t, spans)
 	counts := make(map[string]int)
 	links := 0

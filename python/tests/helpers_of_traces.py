@@ -112,6 +112,23 @@ def graph() -> Any:
     return mobula.dask.get(dsk, "end")
 
 
+def everything() -> Any:
+    """A driver's span around a task that calls Go, which calls an actor with spans of its own, and around a graph."""
+    with tracing.span("all"):
+        return [mobula.get(through_go.remote("hello")), graph()]
+
+
+@mobula.remote
+def nothing(i: int) -> int:
+    with tracing.span("x"):
+        return i
+
+
+def many() -> Any:
+    """Work whose spans nobody takes."""
+    return sum(mobula.get([nothing.remote(i) for i in range(300)]))
+
+
 if __name__ == "__main__":
     what, address, program = sys.argv[1:]
     import helpers_of_traces  # by name, as its workers have it

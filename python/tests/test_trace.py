@@ -124,10 +124,27 @@ def test_opentelemetrys_span_is_the_parent() -> None:
     finally:
         _trace.opentelemetry.leave(token)
     assert not trace.get_current_span().get_span_context().is_valid
-    not_sampled = _trace.enter(context(1, raw(0)), raw(0))
-    assert spec(context(1, raw(0))).trace.flags == 0, "spans in a task that is not sampled are not either"
-    _trace.opentelemetry.leave(not_sampled)
+    assert _trace.enter(context(1, raw(0)), raw(0)) is None
+    assert spec(context(1, raw(0))).trace.flags == 0
     assert _trace.OTEL in sys.modules
+
+
+def test_spans_of_opentelemetry_in_a_task_that_is_not_sampled_are_not_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opentelemetry.trace")
+    from mobula._otel import Provider
+
+    c = Sender()
+    c.fallback = TaskContext(c, b"c" * 16, 1, raw(0))  # type: ignore[arg-type]
+    monkeypatch.setattr(_runtime.state, "client", c)
+    with Provider().get_tracer("x").start_as_current_span("none") as s:
+        assert not s.is_recording() and spec(c.fallback).trace.flags == 0
+    assert c.out == []
+    c.fallback = TaskContext(c, b"c" * 16, 1, raw(1))  # type: ignore[arg-type]
+    with pytest.raises(KeyError), Provider().get_tracer("x").start_as_current_span("one", attributes={"a": 1}):
+        raise KeyError("k")
+    [one] = c.bodies()[0]["spans"]
+    assert one["parent"] == _trace.run_span(b"c" * 16, 1) and one["trace"] == b"t" * 16 and one["attrs"]["a"] == 1
+    assert "KeyError" in one["error"] and one["events"][0]["attrs"]["exception.message"] == "'k'"
 
 
 class Sender:
