@@ -245,7 +245,7 @@ def test_what_the_disk_lost_is_made_again_or_lost(binary: str, tmp_path: Any) ->
         n = 1 << 18  # 2 MiB
         again, once, put = full.remote(n, 1), full.options(max_retries=0).remote(n, 2), mobula.put(np.full(n, 3))
         mobula.wait([again, once], num_returns=2, timeout=TIMEOUT)
-        with mobula.create(16 << 20, "u1"):  # everything else goes to disk
+        with mobula.create(14 << 20, "u1"):  # everything else goes to disk
             assert {o["where"] for o in objects().values()} == {"spilled"}
             for path in tmp_path.rglob("*.spill"):
                 os.truncate(path, 100)
@@ -282,15 +282,15 @@ def test_a_node_that_does_not_come_back(binary: str, request: Any, tmp_path: Any
 def test_a_store_full_of_views(binary: str) -> None:
     mobula.shutdown()
     with mobula.init(num_cpus=1, object_store_memory=8 << 20, settings={"store-disk-budget": 1 << 20}):
-        refs = [mobula.put(np.full(1 << 19, i)) for i in range(2)]  # all of it
+        refs = [mobula.put(np.full(3 << 17, i)) for i in range(2)]  # all but a MiB, beside the store's index
         views = [get(r) for r in refs]
         with pytest.raises(x.StoreFullError, match="limit 8388608.*close views"):
-            mobula.put(np.zeros(1 << 19))
+            mobula.put(np.zeros(3 << 17))
         assert [int(v[-1]) for v in views] == [0, 1]
         with pytest.raises(x.ObjectTooLargeError, match="16777216 bytes asked, limit 8388608"):
             get(full.remote(2 << 20, 0))
         del views
-        assert get(mobula.put(np.ones(1 << 19)))[0] == 1
+        assert get(mobula.put(np.ones(3 << 17)))[0] == 1
 
 
 def test_arguments_larger_than_store_and_disk_budget(binary: str) -> None:
