@@ -51,7 +51,7 @@ func TestO15LostResultsAreMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filler, err := mobula.Create[byte](ctx, 32<<20) // everything else goes to disk
+	filler, err := mobula.Create[byte](ctx, 30<<20) // everything else goes to disk
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ var (
 	family = mobula.Register1("e2e/family", func(ctx context.Context, script string) ([]int, error) {
 		out, err := exec.CommandContext(ctx, "sh", "-c", script).Output()
 		pids := []int{os.Getpid(), os.Getppid()}
-		for _, s := range strings.Fields(string(out)) {
+		for s := range strings.FieldsSeq(string(out)) {
 			pid, err := strconv.Atoi(s)
 			if err != nil {
 				return nil, err
@@ -157,7 +157,7 @@ func guardOf(t *testing.T, node int) int {
 		if err != nil {
 			continue // a thread that has ended
 		}
-		for _, pid := range strings.Fields(string(b)) {
+		for pid := range strings.FieldsSeq(string(b)) {
 			if name, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); strings.HasPrefix(string(name), "mobula-guard") {
 				n, err := strconv.Atoi(pid)
 				must(t, err)

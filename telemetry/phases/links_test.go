@@ -59,7 +59,7 @@ func TestDataEdgesAreLinks(t *testing.T) {
 func attr(s telemetry.Span, key string) string {
 	for _, kv := range s.Attrs {
 		if string(kv.Key) == key {
-			return kv.Value.Emit()
+			return kv.Value.String()
 		}
 	}
 	return ""
