@@ -19,10 +19,10 @@ func TestJobsAreListed(t *testing.T) {
 	}
 	page, err := c.ListJobs(second, mobula.Query{})
 	must(t, err)
-	if page.Total != 2 || len(page.Rows) != 2 || page.Rows[0].ID != "1" || page.Rows[1].ID != "2" {
+	if page.Total != 2 || len(page.Rows) != 2 || page.Rows[0].ID != "2" || page.Rows[1].ID != "1" {
 		t.Fatalf("%+v", page)
 	}
-	if j := page.Rows[0]; j.PID != os.Getpid() || j.Submitted != 1 || j.Finished != 1 || j.Namespace != "default" {
+	if j := page.Rows[1]; j.PID != os.Getpid() || j.Submitted != 1 || j.Finished != 1 || j.Namespace != "default" {
 		t.Errorf("%+v", j)
 	}
 	page, err = c.ListJobs(second, mobula.Query{Filters: []mobula.Filter{{Field: "submitted", Value: "0"}}})

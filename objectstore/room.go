@@ -174,7 +174,7 @@ func (c *Core) trim() {
 }
 
 // share is so much of the store.
-func (c *Core) share(of float64) uint64 { return uint64(float64(c.forObjects()) * of) }
+func (c *Core) share(of float64) uint64 { return uint64(float64(c.alloc.Limit()) * of) }
 
 func (c *Core) minSpill() uint64 { return min(c.cfg.MinSpillBytes, c.alloc.Limit()/8) }
 

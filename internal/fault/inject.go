@@ -40,6 +40,7 @@ func (j *Injector) suffer(ctx context.Context, s Site) error {
 	switch d.Do {
 	case Delay:
 		Sleep(ctx, j.D, d.For)
+		return context.Cause(ctx) // what was cancelled while it was late does not begin
 	case Fail:
 		if d.Err != nil {
 			return d.Err

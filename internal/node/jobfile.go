@@ -107,7 +107,7 @@ func (n *Node) driverOf(job ids.JobID) (f jobFile, ok bool, err error) {
 	return f, true, nil
 }
 
-// forgetDriver notes that a job's driver will not come back: it was told that the node stops.
+// forgetDriver notes that a job's driver will not come back: it has left, or was told that the node stops.
 func (n *Node) forgetDriver(job ids.JobID) {
 	f, ok, _ := n.driverOf(job)
 	if !ok {

@@ -140,10 +140,7 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			self.Deliver(eventExited)
 		}
 	case dropPins:
-		n.mu.Lock()
-		heir := s.role == wire.RoleDriver && n.returns[s.job] > s.nth // the client is back: the pins are its new session's
-		n.mu.Unlock()
-		if !heir {
+		if !n.hasHeir(s) { // else the pins are its new session's
 			n.toStore(objectstore.ClientGone{Client: s.id})
 		}
 	case stopMember:
@@ -152,8 +149,18 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 	}
 }
 
+// hasHeir tells whether the client is back, with a session of its own.
+func (n *Node) hasHeir(s *session) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return s.role == wire.RoleDriver && n.returns[s.job] > s.nth
+}
+
 // tellGone tells everyone who waits for something of the client.
 func (n *Node) tellGone(s *session) {
+	if s.role == wire.RoleDriver && !n.hasHeir(s) {
+		n.forgetDriver(s.job) // what is left of its job does not wait for it after a restart, though its process may go on
+	}
 	for _, job := range s.takeJobs() {
 		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: s.why()})
 	}

@@ -56,7 +56,7 @@ class Worker:
         self.lock = Lock(self)
         self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
                                            flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), extra={}, inline=1 << 20,
-                                           holdings=None, root=None, fallback=None)
+                                           holdings=None, root=None, fallback=None, spans=SimpleNamespace(waiting=False))
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
         self.executor.interrupts.interrupt = lambda call: None  # type: ignore[method-assign]

@@ -49,3 +49,18 @@ def test_names_on_the_wire() -> None:
     for name in ("math/add", "py:", ""):
         with pytest.raises(UnknownFunctionError):
             _functions.split_name(name)
+
+
+def test_what_a_program_left_behind_does_not_wait_for_it(binary: str, request: Any) -> None:
+    """A detached actor is back soon after a kill of its node, though the process that made it, and left, goes on."""
+    kept = request.getfixturevalue("kept")
+    with mobula.init(kept.address, namespace="n"):
+        made = Tally.options(name="left", lifetime="detached", max_restarts=-1, max_task_retries=-1).remote()
+        assert mobula.get(made.add.remote(1), timeout=60) == 1
+        del made
+    with mobula.init(kept.address, namespace="n"):
+        found = mobula.get_actor("left", "n")
+        assert mobula.get(found.add.remote(1), timeout=60) == 2
+        kept.kill()
+        kept.start()
+        assert mobula.get(found.add.remote(1), timeout=25) == 1  # of the constructor's new life; a driver is waited for 35 s
