@@ -1,6 +1,9 @@
 package objectstore
 
-import "mobula/internal/ids"
+import (
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+)
 
 // maxAhead bounds the objects that are noted for reading ahead.
 const maxAhead = 4096
@@ -34,11 +37,12 @@ func (c *Core) pumpAhead() {
 			c.ahead = nil // who needs them reads them
 			return
 		}
-		b, ok := c.alloc.Alloc(o.size, true)
+		b, ok := c.alloc.Alloc(alloc.Owner(o.job), o.size, true)
 		if !ok {
 			c.ahead = nil
 			return
 		}
+		c.punchTaken() // of a slab: nothing was warm elsewhere
 		o.restore = &demand{lane: laneArgs, need: o.size, o: o, block: b}
 		c.settle(o)
 		c.read(o.restore)

@@ -1,9 +1,14 @@
 package alloc
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Withhold takes at most n bytes more out of use, whole pages of what is free, the highest first. What it returns has
 // memory behind it that is not counted as backed from now on: the caller punches it out.
-func (a *Allocator) Withhold(n uint64) []Range {
-	var out []Range
+func (a *Allocator) Withhold(n uint64) []Owned {
+	var out []Owned
 	for n >= Page {
 		k, ok := a.free.byOff.floor(^uint64(0), ^uint64(0))
 		if !ok {
@@ -11,12 +16,16 @@ func (a *Allocator) Withhold(n uint64) []Range {
 		}
 		size := min(k.b, n) &^ (Page - 1)
 		r := Range{k.a + k.b - size, size}
-		a.backed.each(r, func(b Range) { out = append(out, b) })
-		a.take(r)
-		a.backed.carve(r)
+		a.free.carve(r)
+		for _, s := range a.sides {
+			s.warm.each(r, func(p Range) { out = append(out, Owned{s.owner, p}) })
+			a.carveWarm(s, r)
+			a.carveBacked(s, r)
+		}
 		a.withheld += size
 		n -= size
 	}
+	slices.SortFunc(out, func(x, y Owned) int { return cmp.Compare(x.Off, y.Off) })
 	a.check()
 	return out
 }
