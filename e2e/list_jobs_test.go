@@ -17,6 +17,11 @@ func TestJobsAreListed(t *testing.T) {
 	if v, err := add.Go(first, mobula.V(1.0), mobula.V(2.0)).Get(first); err != nil || v != 3 {
 		t.Fatalf("%v, %v", v, err)
 	}
+	a, err := counterType.Spawn(second, mobula.V(1))
+	must(t, err)
+	if v, err := counterInc.Go(second, a, mobula.V(1)).Get(second); err != nil || v != 2 {
+		t.Fatalf("an actor beside them: %v, %v", v, err)
+	}
 	page, err := c.ListJobs(second, mobula.Query{})
 	must(t, err)
 	if page.Total != 2 || len(page.Rows) != 2 || page.Rows[0].ID != "2" || page.Rows[1].ID != "1" {
@@ -25,9 +30,9 @@ func TestJobsAreListed(t *testing.T) {
 	if j := page.Rows[1]; j.PID != os.Getpid() || j.Submitted != 1 || j.Finished != 1 || j.Namespace != "default" {
 		t.Errorf("%+v", j)
 	}
-	page, err = c.ListJobs(second, mobula.Query{Filters: []mobula.Filter{{Field: "submitted", Value: "0"}}})
+	page, err = c.ListJobs(second, mobula.Query{Filters: []mobula.Filter{{Field: "submitted", Value: "1"}}})
 	must(t, err)
-	if page.Total != 1 || page.Rows[0].ID != "2" {
+	if page.Total != 1 || page.Rows[0].ID != "1" {
 		t.Errorf("with a filter: %+v", page)
 	}
 }

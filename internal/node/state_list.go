@@ -322,8 +322,7 @@ func (n *Node) listJobs(ctx context.Context, q state.Query) (page state.Page[sta
 	if q, err = state.Check[state.Job](q); err != nil {
 		return page, err
 	}
-	g := &gather{n: n, ctx: ctx}
-	g.out.Tasks, g.out.Actors = map[string]int{}, map[string]int{}
+	g := n.newGather(ctx)
 	for _, ow := range n.jobs.all() {
 		g.job(ow)
 	}

@@ -41,6 +41,13 @@ type gather struct {
 	out metrics.Snapshot // guarded by mu
 }
 
+func (n *Node) newGather(ctx context.Context) *gather {
+	g := &gather{n: n, ctx: ctx}
+	g.out.Tasks, g.out.Actors, g.out.Resources, g.out.Jobs = map[string]int{}, map[string]int{}, map[string]state.Resource{}, []state.Job{}
+	g.out.Changes, g.out.WorkersBy, g.out.AliveBy, g.out.PendingBy = map[string]uint64{}, map[string]int{}, map[string]int{}, map[string]int{}
+	return g
+}
+
 // part asks one component; note takes its answer and is not called after a failure.
 func part[T any](g *gather, name string, ask func(ctx context.Context) (T, error), note func(*metrics.Snapshot, T)) {
 	g.wg.Go(func() {
@@ -60,14 +67,11 @@ func part[T any](g *gather, name string, ask func(ctx context.Context) (T, error
 // snapshot is the node as status and metrics show it.
 func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 	o := n.observer()
-	g := &gather{n: n, ctx: ctx}
-	g.out.Status = state.Status{
-		Node: n.cfg.Name, Address: n.Address(), PID: os.Getpid(), Version: release.Build(), Started: o.started, Now: n.clock.Now(),
-		Dir: n.dir, Metrics: n.MetricsURL(), Control: n.control(), Restarts: n.sys.Restarts(), Clients: len(n.clients.all()),
-		Graphs: n.runningGraphs(), Tasks: map[string]int{}, Actors: map[string]int{}, Resources: map[string]state.Resource{}, Jobs: []state.Job{}, Lost: n.lostJobs(),
-	}
-	g.out.Changes, g.out.WorkersBy = map[string]uint64{}, map[string]int{}
-	g.out.AliveBy, g.out.PendingBy = map[string]int{}, map[string]int{}
+	g := n.newGather(ctx)
+	s := &g.out.Status
+	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), o.started, n.clock.Now()
+	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control(), n.sys.Restarts(), len(n.clients.all())
+	s.Graphs, s.Lost = n.runningGraphs(), n.lostJobs()
 	st := o.rec.Stats()
 	g.out.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
 	for s, k := range st.States {

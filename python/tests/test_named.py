@@ -55,7 +55,7 @@ def test_what_a_program_left_behind_does_not_wait_for_it(binary: str, request: A
     """A detached actor is back soon after a kill of its node, though the process that made it, and left, goes on."""
     kept = request.getfixturevalue("kept")
     with mobula.init(kept.address, namespace="n"):
-        made = Tally.options(name="left", lifetime="detached", max_restarts=-1, max_task_retries=-1).remote()
+        made = mobula.remote(helpers_of_go.Tally).options(name="left", lifetime="detached", max_restarts=-1, max_task_retries=-1).remote(0)
         assert mobula.get(made.add.remote(1), timeout=60) == 1
         del made
     with mobula.init(kept.address, namespace="n"):
