@@ -33,9 +33,9 @@ func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 		return
 	}
 	dir := tmpfs(t, "24m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
-		const inputs = 112
-		for _, order := range []string{"makers first", "in pairs"} {
+	const inputs = 112
+	for _, order := range []string{"makers first", "in pairs"} {
+		bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 			var ins []mobula.Ref[[]float64]
 			var outs []mobula.Ref[float64]
 			drain := func(in mobula.Ref[[]float64]) {
@@ -66,6 +66,6 @@ func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 				}
 			}
 			t.Logf("%s: %d of %d failed in %v", order, failed, inputs, time.Since(start))
-		}
-	})
+		})
+	}
 }
