@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -12,10 +13,13 @@ import (
 )
 
 func TestCancelAndKill(t *testing.T) {
+	var mu sync.Mutex // the fake node answers each command in a goroutine of its own
 	var cancelled state.CancelRequest
 	var killed state.KillRequest
 	addr := fakeNode(t, map[string]any{
 		state.MethodCancel: func(body []byte) any {
+			mu.Lock()
+			defer mu.Unlock()
 			if err := cbor.Unmarshal(body, &cancelled); err != nil {
 				return err
 			}
@@ -28,6 +32,8 @@ func TestCancelAndKill(t *testing.T) {
 			return state.Cancelling{Task: taskID, Name: "add", Was: "RUNNING", State: "CANCELLED"}
 		},
 		state.MethodKill: func(body []byte) any {
+			mu.Lock()
+			defer mu.Unlock()
 			if err := cbor.Unmarshal(body, &killed); err != nil {
 				return err
 			}
@@ -57,17 +63,24 @@ func TestCancelAndKill(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s", c.args, code, out, errOut)
 		}
 	}
-	if killed.Restart {
+	asked := func() (state.CancelRequest, state.KillRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		return cancelled, killed
+	}
+	if _, kill := asked(); kill.Restart {
 		t.Error("by default an actor is killed to restart")
 	}
 	code, out, _ := command(t, nil, "kill", "hits", "--namespace", "test", "--no-restart=false", "--json", "--address", addr)
+	_, kill := asked()
 	var k state.Killed
-	if err := json.Unmarshal([]byte(out), &k); code != exitDone || err != nil || k.Type != "app/counter" || killed != (state.KillRequest{Actor: "hits", Namespace: "test", Restart: true}) {
-		t.Errorf("exit %d, %v, %s of %+v", code, err, out, killed)
+	if err := json.Unmarshal([]byte(out), &k); code != exitDone || err != nil || k.Type != "app/counter" || kill != (state.KillRequest{Actor: "hits", Namespace: "test", Restart: true}) {
+		t.Errorf("exit %d, %v, %s of %+v", code, err, out, kill)
 	}
 	code, out, _ = command(t, nil, "cancel", taskID, "--force", "--recursive", "--json", "--address", addr)
+	cancel, _ := asked()
 	var d state.Cancelling
-	if err := json.Unmarshal([]byte(out), &d); code != exitDone || err != nil || d.Was != "RUNNING" || cancelled != (state.CancelRequest{ID: taskID, Force: true, Recursive: true}) {
-		t.Errorf("exit %d, %v, %s of %+v", code, err, out, cancelled)
+	if err := json.Unmarshal([]byte(out), &d); code != exitDone || err != nil || d.Was != "RUNNING" || cancel != (state.CancelRequest{ID: taskID, Force: true, Recursive: true}) {
+		t.Errorf("exit %d, %v, %s of %+v", code, err, out, cancel)
 	}
 }
