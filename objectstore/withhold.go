@@ -24,8 +24,8 @@ func (c *Core) freeBytes() uint64 { return c.forObjects() - min(c.forObjects(), 
 // withhold takes from what is free what the index has grown by, before anybody else gets it. A reservation under way might put memory behind
 // what is taken, so it ends first.
 func (c *Core) withhold() {
-	if have := c.alloc.Limit() - c.alloc.Withheld(); c.reserving == 0 && have > c.forObjects() {
-		if rs := c.alloc.Withhold(have - c.forObjects()); len(rs) > 0 {
+	if c.reserving == 0 {
+		if rs := c.alloc.Withhold(c.alloc.Limit() - c.forObjects()); len(rs) > 0 {
 			c.emit(Punch{rs})
 		}
 	}

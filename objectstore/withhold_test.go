@@ -38,6 +38,11 @@ func TestTheIndexIsInTheLimit(t *testing.T) {
 	if s := w.c.Stats(); s.Index != 4*mib {
 		t.Fatalf("half of the limit stays for objects: %+v", s)
 	}
+	w.step(Free{[]ids.ObjectID{put(7)}}) // above it lay what is used again now, and below
+	w.put(1, put(8), 4*mib)
+	if s := w.c.Stats(); s.Fallbacks != 0 || s.Held != 4*mib {
+		t.Fatalf("what is left for objects is not in one piece: %+v", s)
+	}
 }
 
 // The files of a store, segment and index, take no more than its limit, however many objects there are.

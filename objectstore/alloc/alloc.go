@@ -30,7 +30,7 @@ type Allocator struct {
 	used   uint64  // sum of blocks handed out
 	slack  uint64  // free bytes within slabs
 
-	withheld uint64 // neither free nor handed out
+	withheld runs // neither free nor handed out
 }
 
 // New makes an allocator of limit bytes, none of them backed. The limit is rounded down
@@ -264,7 +264,7 @@ func (a *Allocator) Restore(b Block) error {
 
 // check holds the one promise that no caller may break.
 func (a *Allocator) check() {
-	if a.used > a.limit || a.used+a.slack+a.withheld+a.free.total != a.limit {
-		panic(fmt.Sprintf("allocator: %d used, %d in slabs, %d withheld, %d free of a limit of %d", a.used, a.slack, a.withheld, a.free.total, a.limit))
+	if a.used > a.limit || a.used+a.slack+a.withheld.total+a.free.total != a.limit {
+		panic(fmt.Sprintf("allocator: %d used, %d in slabs, %d withheld, %d free of a limit of %d", a.used, a.slack, a.withheld.total, a.free.total, a.limit))
 	}
 }

@@ -145,7 +145,7 @@ func (m *model) release(keep, most uint64) error {
 
 // withhold takes free pages, of which none is of a block.
 func (m *model) withhold(n uint64) error {
-	free, had := m.a.Limit()-m.a.Held()-m.a.Withheld(), m.a.Withheld()
+	free := m.a.Limit() - m.a.Held()
 	for _, r := range m.a.Withhold(n) {
 		for l := r.Off / Align; l < r.End()/Align; l++ {
 			if m.lines[l] != 0 {
@@ -159,7 +159,7 @@ func (m *model) withhold(n uint64) error {
 			m.backed[p] = false
 		}
 	}
-	if got := m.a.Withheld() - had; got != min(n, free)&^(Page-1) {
+	if got := m.a.Withheld(); got != min(n, free)&^(Page-1) {
 		return fmt.Errorf("withheld %d of %d, with %d free", got, n, free)
 	}
 	return nil
@@ -213,16 +213,12 @@ func (m *model) drain() error {
 			return err
 		}
 	}
-	if m.a.Withheld() > 0 { // what is left is no single extent
-		if m.a.Used() != 0 || m.a.Held() != 0 {
-			return fmt.Errorf("all freed: used %d, held %d", m.a.Used(), m.a.Held())
-		}
-		return nil
-	}
-	if m.a.Used() != 0 || m.a.Held() != 0 || m.a.Largest() != m.a.Limit() {
+	left := m.a.Limit() - m.a.Withheld()
+	m.a.Withhold(m.a.Withheld()) // what is left moves into one piece
+	if m.a.Used() != 0 || m.a.Held() != 0 || m.a.Largest() != left {
 		return fmt.Errorf("all freed: used %d, held %d, largest extent %d of %d", m.a.Used(), m.a.Held(), m.a.Largest(), m.a.Limit())
 	}
-	if _, ok := m.a.Alloc(m.a.Limit(), false); !ok {
+	if _, ok := m.a.Alloc(left, false); !ok {
 		return fmt.Errorf("the whole segment is free and cannot be handed out")
 	}
 	return nil

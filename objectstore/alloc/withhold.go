@@ -1,25 +1,42 @@
 package alloc
 
-// Withhold takes at most n bytes more out of use, whole pages of what is free, the highest first. What it returns has
-// memory behind it that is not counted as backed from now on: the caller punches it out.
+// Withhold has n bytes of the space, whole pages, out of use from now on: the highest that are free, so that what is left stays in one piece
+// where nothing above is in use. Less is taken where less is free; asked again, as things are freed, it moves up and takes the
+// rest. What it returns has memory behind it that does not count as backed any more: the caller punches it out.
 func (a *Allocator) Withhold(n uint64) []Range {
+	n &^= Page - 1
+	if a.withheld.total == n && !a.movesUp() {
+		return nil
+	}
+	a.withheld.each(Range{0, a.limit}, a.free.add)
+	a.withheld = runs{}
 	var out []Range
-	for n >= Page {
+	for n > 0 {
 		k, ok := a.free.byOff.floor(^uint64(0), ^uint64(0))
 		if !ok {
 			break
 		}
-		size := min(k.b, n) &^ (Page - 1)
+		size := min(k.b, n)
 		r := Range{k.a + k.b - size, size}
 		a.backed.each(r, func(b Range) { out = append(out, b) })
 		a.take(r)
 		a.backed.carve(r)
-		a.withheld += size
+		a.withheld.add(r)
 		n -= size
 	}
 	a.check()
 	return out
 }
 
+// movesUp tells whether there is free space above some that is withheld.
+func (a *Allocator) movesUp() bool {
+	low, ok := a.withheld.at(0)
+	if !ok {
+		return false
+	}
+	k, ok := a.free.byOff.floor(^uint64(0), ^uint64(0))
+	return ok && k.a > low.Off
+}
+
 // Withheld is the number of bytes that Withhold has taken.
-func (a *Allocator) Withheld() uint64 { return a.withheld }
+func (a *Allocator) Withheld() uint64 { return a.withheld.total }
