@@ -118,7 +118,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// shortJob joins, does one thing and leaves, or is gone without leaving.
+// shortJob joins, does one thing, and leaves; what it has made it does not release.
 func shortJob(ctx context.Context, address string, what int) (err error) {
 	c, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
 	if err != nil {
