@@ -48,7 +48,9 @@ func (c *Core) pinArgs(e PinArgs, held bool) {
 	for i, id := range e.IDs {
 		r, ok := c.objs[id]
 		if !ok {
-			c.emit(ToOwner{e.Job, Lost{ID: id, Task: e.Task, Attempt: e.Attempt, Ask: e.Ask, Err: lostError(id, "is not in the store")}})
+			m := c.missing(id)
+			m.Task, m.Attempt, m.Ask = e.Task, e.Attempt, e.Ask
+			c.emit(ToOwner{e.Job, m})
 			return
 		}
 		s.objs[i] = r

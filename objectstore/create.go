@@ -1,6 +1,9 @@
 package objectstore
 
 import (
+	"cmp"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
@@ -203,6 +206,19 @@ func (c *Core) seal(e SealObject) {
 	c.counts.Sealed++
 	c.recordWith(o, append([]byte{}, e.Meta...))
 	c.settle(o)
+}
+
+// missing answers who asks for an object that the store does not have. The owner may have logged that it is sealed just before a kill, and
+// the seal did not arrive.
+func (c *Core) missing(id ids.ObjectID) Lost {
+	m := Lost{ID: id, Err: lostError(id, "is not in the store")}
+	for k, g := range c.grants {
+		if k.id == id {
+			m.Unsealed = append(m.Unsealed, Unsealed{g.client, k.attempt})
+		}
+	}
+	slices.SortFunc(m.Unsealed, func(a, b Unsealed) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return m
 }
 
 // record writes the object's state to the index. Its payload is there since it was sealed.

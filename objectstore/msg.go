@@ -149,6 +149,14 @@ type Lost struct {
 	Ask     uint64 // of the PinArgs, with Task
 	Client  ids.ClientID
 	Err     *errs.Error
+
+	Unsealed []Unsealed // the extents of it that the store has, of which the owner may have decided already
+}
+
+// Unsealed is an extent that a client was given to write an attempt's object into.
+type Unsealed struct {
+	Client  ids.ClientID
+	Attempt uint32
 }
 
 // ArgsRefused ends a PinArgs: CodeStoreFull, its objects are more than can be in memory together;

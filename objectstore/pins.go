@@ -279,7 +279,9 @@ func (c *Core) pinForGet(e PinForGet) {
 	r, ok := c.objs[e.ID]
 	switch {
 	case !ok:
-		c.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Client: e.Client, Err: lostError(e.ID, "is not in the store")}})
+		m := c.missing(e.ID)
+		m.Client = e.Client
+		c.emit(ToOwner{e.ID.Job(), m})
 	case r.o.resident:
 		c.answerGet(e.Client, e.ID, r, e.Refs)
 	default:

@@ -46,7 +46,7 @@ func (c *Core) createWaits(m objectstore.CreateWaits) {
 // for it from now on; whoever had asked for it waits or gets the error.
 func (c *Core) lost(m objectstore.Lost) {
 	o := c.object(m.ID)
-	if o != nil && o.state == object.Stored {
+	if o != nil && o.state == object.Stored && !c.sealAgain(o, m.Unsealed) {
 		c.stats.Lost++
 		c.recoverObject(o, m.Err)
 	}
@@ -65,6 +65,18 @@ func (c *Core) lost(m objectstore.Lost) {
 	if cl := c.client(m.Client); cl != nil {
 		c.get(cl, m.ID, true)
 	}
+}
+
+// sealAgain seals an object that this owner has logged as sealed and that the store still has as being written: the node was killed
+// in between. The client that wrote it says so too, when it is back, but who reads it may be there first.
+func (c *Core) sealAgain(o *objRec, unsealed []objectstore.Unsealed) bool {
+	for _, u := range unsealed {
+		if u.Attempt == o.attempt {
+			c.toStore(objectstore.SealObject{Client: u.Client, ID: o.id, Attempt: o.attempt, Size: o.res.Size, Meta: o.res.Value.Meta})
+			return true
+		}
+	}
+	return false
 }
 
 // recoverObject finds a way to a lost object's value: the log has packed ones, lineage makes

@@ -1,0 +1,38 @@
+package objectstore
+
+import (
+	"slices"
+	"testing"
+
+	"mobula/internal/ids"
+)
+
+// A node is killed after the owner has logged that an object is sealed and before the store was told. Whoever asks the next
+// store for it first is told which extent the object is in, so that the owner can seal it.
+func TestWhoAsksForWhatIsUnsealedIsToldWhereItIs(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1, 2)
+	r := w.create(1, put(1), 3, mib, ids.TaskID{})
+	w.settle(0)
+	m := w.created[r]
+	w.write(1, 3, m)
+	w.crash(false)
+	w.step(Drained{w.epoch})
+	w.join(1, 2)
+	w.step(PinForGet{Client: 2, ID: put(1)})
+	w.step(PinArgs{Job: 1, Task: root, Attempt: 1, Worker: 2, IDs: []ids.ObjectID{put(1)}})
+	if len(w.lost) != 2 {
+		t.Fatalf("answers: %+v", w.lost)
+	}
+	for _, l := range w.lost {
+		if !slices.Equal(l.Unsealed, []Unsealed{{Client: 1, Attempt: 3}}) {
+			t.Errorf("told is %+v", l.Unsealed)
+		}
+	}
+	w.seal(1, 3, m, mib) // by the owner
+	w.step(SealObject{Client: 1, ID: put(1), Attempt: 3, Size: mib, Meta: []byte{3, 7}})
+	w.step(PinForGet{Client: 2, ID: put(1)})
+	if len(w.lost) != 2 || w.c.counts.Sealed != 1 {
+		t.Errorf("sealed %d times, lost: %+v", w.c.counts.Sealed, w.lost[2:])
+	}
+}
