@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
 )
 
@@ -28,6 +30,12 @@ func CheckDir(dir string) error {
 	return l.Close()
 }
 
+// A process that a node was about to start when it was killed has the node's lock until it runs its own program.
+const (
+	lockTries = 200
+	lockPause = 25 * time.Millisecond
+)
+
 // lockDir makes the directory and keeps every other node out of it, until the file is
 // closed or the process has ended.
 func lockDir(dir string) (*os.File, error) {
@@ -36,7 +44,7 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, invalid(err)
 	}
 	path := filepath.Join(dir, lockName)
-	for {
+	for try := 1; ; try++ {
 		f, err := safefs.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, invalid(err)
@@ -44,7 +52,13 @@ func lockDir(dir string) (*os.File, error) {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case errors.Is(err, unix.EWOULDBLOCK):
-			err = taken(dir, f)
+			pid := holder(f)
+			if try < lockTries && pid != 0 && pidfd.Gone(pid) {
+				_ = f.Close()
+				time.Sleep(lockPause)
+				continue
+			}
+			err = taken(dir, pid)
 		case err != nil:
 			err = invalid(err)
 		case !safefs.IsAt(f, path): // whose node has just ended and removed it
@@ -75,15 +89,23 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// taken is the error of a directory that another node has.
-func taken(dir string, lock *os.File) error {
+// holder is the process that wrote its number into a lock file; 0: none has yet.
+func holder(lock *os.File) int {
 	var b [20]byte
 	n, _ := lock.ReadAt(b[:], 0) // it ends before
+	pid, _ := strconv.Atoi(string(bytes.TrimSpace(b[:n])))
+	return max(pid, 0)
+}
+
+// taken is the error of a directory that another node has.
+func taken(dir string, pid int) error {
 	who := "another process"
-	if pid, err := strconv.Atoi(string(bytes.TrimSpace(b[:n]))); err == nil {
-		if who = fmt.Sprintf("process %d", pid); pid == os.Getpid() {
-			who = fmt.Sprintf("this process (%d)", pid)
-		}
+	switch pid {
+	case 0:
+	case os.Getpid():
+		who = fmt.Sprintf("this process (%d)", pid)
+	default:
+		who = fmt.Sprintf("process %d", pid)
 	}
 	return errs.New(errs.CodeNodeRunning, "a node of %s runs in %s: give this one another directory (WithDir, MOBULA_DIR, --dir), or stop that one; "+
 		"mobula stop --address %s does where it runs by itself", who, dir, dir)

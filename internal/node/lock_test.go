@@ -284,3 +284,34 @@ func TestOnlyDeadDirectoriesAreCleaned(t *testing.T) {
 		t.Errorf("left are %q, want only %s", tree(t, root), filepath.Base(alive))
 	}
 }
+
+// A process that a node was starting when it was killed has the node's lock until it runs its own program: the next node waits for that.
+func TestALockThatADeadNodesChildHasIsWaitedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n")
+	l, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.WriteAt(fmt.Appendf(nil, "%-10d", dead.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("sleep", "0.3")
+	child.ExtraFiles = []*os.File{l}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(next.Close(), child.Wait()); err != nil {
+		t.Error(err)
+	}
+}

@@ -74,9 +74,12 @@ class Kept:
 
     def start(self) -> None:
         args = [self.binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
-        self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        assert self.process.stdout is not None
-        self.address = json.loads(self.process.stdout.readline())["address"]
+        with open(f"{self.base}/stderr", "a+b") as said:
+            self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=said)
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            assert line, os.pread(said.fileno(), 1 << 16, 0).decode(errors="replace")[-2000:]
+        self.address = json.loads(line)["address"]
 
     def kill(self) -> None:
         self.process.kill()

@@ -42,9 +42,7 @@ func (c *Core) cancel(m *wire.Cancel) {
 // given up at once.
 func (c *Core) cancelTask(t *taskRec, force bool) {
 	if t.state.Terminal() {
-		if t.nret == wire.Streaming && t.live > 0 {
-			c.closeStream(t)
-		}
+		c.cutStream(t)
 		return
 	}
 	t.flags |= taskCancelled
@@ -55,9 +53,7 @@ func (c *Core) cancelTask(t *taskRec, force bool) {
 	if !t.state.OnWorker() {
 		c.withdraw(t)
 		c.end(t, task.Cancel, c.cancelled(t))
-		if t.nret == wire.Streaming {
-			c.closeStream(t)
-		}
+		c.cutStream(t)
 		return
 	}
 	c.toLease(t.lease, &wire.CancelTask{Task: t.id(), Abandon: force})
@@ -67,9 +63,7 @@ func (c *Core) cancelTask(t *taskRec, force bool) {
 		c.abandon(t)
 		c.end(t, task.Cancel, c.cancelled(t))
 	}
-	if t.nret == wire.Streaming {
-		c.closeStream(t)
-	}
+	c.cutStream(t)
 }
 
 // withdraw takes a task away from where it waits before it was pushed.

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -103,5 +104,42 @@ func TestAStreamHeldUpMissesASeal(t *testing.T) {
 		if got := sent[*wire.StreamItem](s, driver); (len(got) == 1 && got[0].Result.Err != nil) != (retries == 0) {
 			t.Errorf("%d retries: the reader hears %v", retries, got)
 		}
+	}
+}
+
+// A stream whose task is cancelled, with the context of its call for instance, goes on for who reads it: with the items that there are, then
+// with the error, however late it is asked for. The producer waits for no reader any more, and nothing stays when the reader is through.
+func TestACancelledStreamIsReadToItsEnd(t *testing.T) {
+	for _, when := range []string{"running", "ended"} {
+		t.Run(when, func(t *testing.T) {
+			s, spec, l := heldUpStream(t, 0)
+			s.from(driver, &wire.StreamNext{Task: spec.ID})
+			s.from(driver, &wire.AddRef{ID: spec.ID.Return(0)})
+			told[any](s)
+			x := wire.ExecTask{Spec: spec, Attempt: 1}
+			cancelled := errs.New(errs.CodeCancelled, "its context ended")
+			if when == "ended" {
+				s.failed(worker, l, x, cancelled)
+			}
+			s.from(driver, &wire.Cancel{Task: spec.ID, Recursive: true})
+			if when == "running" {
+				if a := sent[*wire.StreamAck](s, worker); len(a) != 1 || a[0].Consumed != math.MaxUint32 {
+					t.Errorf("its producer hears %+v", a)
+				}
+				s.failed(worker, l, x, cancelled)
+			}
+			s.from(driver, &wire.StreamNext{Task: spec.ID, Index: 1})
+			if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || got[0].Result.Kind != wire.ResultStored {
+				t.Errorf("the second item is %+v", got)
+			}
+			s.from(driver, &wire.AddRef{ID: spec.ID.Return(1)}, &wire.StreamNext{Task: spec.ID, Index: 2})
+			if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || got[0].Result.Err == nil || got[0].Result.Err.Code != errs.CodeCancelled {
+				t.Errorf("the end is %+v", got)
+			}
+			s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0), spec.ID.Return(1)}})
+			if s.c.tasks.task(spec.ID) != nil {
+				t.Error("its task is kept")
+			}
+		})
 	}
 }

@@ -262,6 +262,19 @@ func (c *Core) failStream(t *taskRec, err *errs.Error) {
 	c.wakeReaders(t)
 }
 
+// cutStream is the end of a stream whose task was cancelled: its producer waits for no reader any more. Who reads it has the items
+// that there are and then the error, and says when it is through or leaves; of a client that does not tell, nothing more is expected.
+func (c *Core) cutStream(t *taskRec) {
+	if t.nret != wire.Streaming || t.live == 0 {
+		return
+	}
+	if slices.ContainsFunc(t.x.stream.readers, func(cl *clientRec) bool { return !cl.mute }) {
+		c.touchStream(t)
+		return
+	}
+	c.closeStream(t)
+}
+
 // closeStream lets go of the items that nobody took. Those handed out stay until their
 // reader has said that it holds them.
 func (c *Core) closeStream(t *taskRec) {
@@ -371,7 +384,7 @@ func (c *Core) flushStreams() {
 			continue
 		}
 		n := t.told()
-		if s.closed {
+		if s.closed || t.flags&taskCancelled != 0 {
 			n = math.MaxUint32 // nobody is waited for
 		}
 		if n > 0 {
