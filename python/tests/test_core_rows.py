@@ -109,6 +109,7 @@ def test_c6_groups_have_limits_of_their_own(node: Any, dir: str) -> None:
     assert max(get([a.meet.options(concurrency_group="io").remote() for _ in range(4)])) == 2
     note(dir, "third.go")
     assert get(a.stay.options(concurrency_group="one").remote(dir, "third")) == "third"
+    until(lambda: "first" in noted(dir, "began"))
     assert noted(dir, "began") == {"first", "third"}  # those of no group run one after the other
     with pytest.raises(x.InvalidError, match="group"):
         get(a.stay.options(concurrency_group="none").remote(dir, "fourth"))
