@@ -8,10 +8,13 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 TESTS = pathlib.Path(__file__).parents[1]
 LEAST = 140  # passed with joblib 1.6.0; fewer would mean that our backend is no parameter any more
 
 
+@pytest.mark.timeout(660)
 def test_parallel_with_our_backend(binary: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "suites.joblib_plugin", "-W", "ignore", "--pyargs",
                "joblib.test.test_parallel", "-k", "mobula"]
