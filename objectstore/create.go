@@ -233,6 +233,9 @@ func (c *Core) recordWith(o *object, payload []byte) {
 	if d := o.restore; d != nil && d.stage == stageReading {
 		r.State, r.File, r.Block, r.Path = index.StateRestoring, d.file, d.block, d.path
 	}
+	if d := o.filling; d != nil { // a new core keeps the block until the read has ended, and nothing else
+		r.State, r.File, r.Block, r.Path, r.Spilled = index.StateRestoring, d.file, d.block, d.path, false
+	}
 	c.emit(WriteRecord{o.slot, r})
 }
 
@@ -256,7 +259,7 @@ func (c *Core) dropAttempt(k grantKey) {
 	if o.restore != nil {
 		c.failRestore(o.restore, lostError(k.id, "belongs to an attempt that was dropped"))
 	}
-	if o.pinned() || o.spilling || o.restore != nil {
+	if o.pinned() || o.spilling || o.restore != nil || o.filling != nil {
 		c.orphans[k.id] = append(c.orphans[k.id], o)
 	}
 	c.settle(o)

@@ -35,7 +35,8 @@ type object struct {
 	dead       bool // destroyed
 	counted    bool // in Core.pinnedBytes
 	restore    *demand
-	mark       uint64 // Core.mark of the last count that met it
+	filling    *demand // a restore that was cancelled while it was read: its block is written to still
+	mark       uint64  // Core.mark of the last count that met it
 
 	list       *lru // that it is on, if any
 	prev, next *object

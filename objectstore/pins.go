@@ -47,7 +47,7 @@ func (c *Core) settle(o *object) {
 			}
 		}
 	}
-	if pinned || o.spilling || o.restore != nil || o.draining {
+	if pinned || o.spilling || o.restore != nil || o.draining || o.filling != nil {
 		return
 	}
 	if o.gone {

@@ -112,7 +112,7 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	if !o.resident {
 		o.block, o.file, o.path = alloc.Block{}, 0, ""
 		if !o.spilled {
-			return false
+			return o.draining
 		}
 	}
 	if e.Packed {
@@ -120,7 +120,7 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 		var ok bool
 		if idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size); !ok {
 			c.giveUpReplay(o)
-			return false
+			return o.draining
 		}
 		o.live = len(o.values)
 		for i, id := range idList {
@@ -136,7 +136,7 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	}
 	if _, dup := c.objs[e.ID]; dup {
 		c.giveUpReplay(o)
-		return false
+		return o.draining
 	}
 	c.objs[e.ID] = ref{o: o}
 	return true
@@ -207,9 +207,11 @@ func (c *Core) begin(e begin) {
 func (c *Core) drained() {
 	for _, d := range c.draining {
 		c.freeBlock(d.block)
-		if d.o.draining = false; d.o.spilled { // its record was of use
+		if d.o.draining = false; d.o.spilled { // else only its record was kept, for the block
 			c.record(d.o)
 			c.settle(d.o)
+		} else {
+			c.clearSlot(d.o.slot)
 		}
 	}
 	for _, f := range sortedKeys(c.drainFiles) {

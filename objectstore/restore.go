@@ -88,7 +88,9 @@ func (c *Core) restoreDone(e RestoreDone) {
 	c.restores--
 	o := d.o
 	if d.cancelled {
+		o.filling = nil
 		c.giveBack(d.block, d.file, o.size, d.path)
+		c.settle(o)
 		return
 	}
 	if e.Err != nil {
@@ -131,6 +133,10 @@ func (c *Core) restoreDone(e RestoreDone) {
 func (c *Core) failRestore(d *demand, err *errs.Error) {
 	o := d.o
 	d.cancelled = d.stage != stageWaiting
+	if d.stage == stageReading {
+		o.filling = d
+		c.record(o)
+	}
 	d.stage = stageDone
 	o.restore = nil
 	for _, g := range d.gets {

@@ -49,7 +49,7 @@ func validate(c *Core) error {
 		if !o.resident && !o.spilled {
 			return fmt.Errorf("object %v is nowhere", o.id)
 		}
-		if o.gone && !o.pinned() && !o.spilling && o.restore == nil && !o.draining {
+		if o.gone && !o.pinned() && !o.spilling && o.restore == nil && !o.draining && o.filling == nil {
 			return fmt.Errorf("object %v is gone and still here", o.id)
 		}
 	}

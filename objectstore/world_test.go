@@ -522,6 +522,15 @@ func (w *world) crash(connected bool) {
 	old := w.c
 	c, evs := Rebuild(w.cfg, r)
 	w.c = c
+	live := make(map[uint64]bool)
+	for _, l := range c.Live() {
+		live[l.File] = true
+	}
+	for l := range w.disk { // as spill storage does
+		if !live[l.File] {
+			delete(w.disk, l)
+		}
+	}
 	if got, want := len(c.objs), len(old.objs); got < want && w.broken == nil {
 		w.t.Fatalf("%d objects after the rebuild, %d before", got, want)
 	}
