@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -79,6 +80,9 @@ func TestAChangeOfSizeThatWasInterrupted(t *testing.T) {
 		u.put(put(1), pattern(1, mib))
 		r.post(ClientGone{7})
 		r.stats()
+		if err := r.store.Stop(context.Background()); err != nil { // which waits for reservations under way
+			t.Fatal(err)
+		}
 		if err := leave(r.mem); err != nil {
 			t.Fatal(err)
 		}
