@@ -139,9 +139,7 @@ func spawn[T any](k *call) (ActorRef[T], error) {
 		return ActorRef[T]{}, k.err
 	}
 	a := ActorRef[T]{newCell(k.tc.Client, hs[0], nil)}
-	if most := k.spec.Opts.MaxPendingCalls; most > 0 {
-		a.cell.life.room = k.tc.Client.NewRoom(int(most))
-	}
+	a.cell.life.room = k.tc.Client.Room(k.spec.Actor, int(k.spec.Opts.MaxPendingCalls))
 	if k.spec.Opts.ActorName == "" {
 		return a, nil
 	}
@@ -155,7 +153,11 @@ func spawn[T any](k *call) (ActorRef[T], error) {
 	// With GetIfExists the creation may resolve to another actor's id.
 	if id, ok := actorID(d.Value); ok && id != k.spec.Actor {
 		a.Release()
-		return bindActor[T](k.tc.Client, id), nil
+		found, room, err := lookUp(k.ctx, k.tc.Client, k.spec.Opts.Namespace, k.spec.Opts.ActorName)
+		if err != nil || found != id { // it has died meanwhile
+			room = nil
+		}
+		return bindActor[T](k.tc.Client, id, room), nil
 	}
 	return a, nil
 }
@@ -169,8 +171,10 @@ func actorID(v wire.Value) (id ids.ActorID, ok bool) {
 	return id, true
 }
 
-func bindActor[T any](c *client.Client, id ids.ActorID) ActorRef[T] {
-	return ActorRef[T]{newCell(c, c.Bind(ids.TaskID(id).Return(0)), nil)}
+func bindActor[T any](c *client.Client, id ids.ActorID, room *client.Room) ActorRef[T] {
+	a := ActorRef[T]{newCell(c, c.Bind(ids.TaskID(id).Return(0)), nil)}
+	a.cell.life.room = room
+	return a
 }
 
 // GetActor finds an actor by its name; an empty namespace is the cluster's own. The error is
@@ -184,15 +188,24 @@ func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], 
 	if namespace == "" {
 		namespace = tc.Client.Welcome().Namespace
 	}
-	var reply state.ActorReply
-	if err := request(ctx, tc.Client, state.MethodActorGet, state.ActorRequest{Namespace: namespace, Name: name}, &reply); err != nil {
+	id, room, err := lookUp(ctx, tc.Client, namespace, name)
+	if err != nil {
 		return ActorRef[T]{}, err
+	}
+	return bindActor[T](tc.Client, id, room), nil
+}
+
+// lookUp finds an actor by its name, and the room for its calls.
+func lookUp(ctx context.Context, c *client.Client, namespace, name string) (ids.ActorID, *client.Room, error) {
+	var reply state.ActorReply
+	if err := request(ctx, c, state.MethodActorGet, state.ActorRequest{Namespace: namespace, Name: name}, &reply); err != nil {
+		return ids.ActorID{}, nil, err
 	}
 	id, ok := actorID(wire.Value{Data: reply.Actor})
 	if !ok {
-		return ActorRef[T]{}, errs.New(errs.CodeProtocol, "actor %q: the node answered with an id of %d bytes", name, len(reply.Actor))
+		return id, nil, errs.New(errs.CodeProtocol, "actor %q: the node answered with an id of %d bytes", name, len(reply.Actor))
 	}
-	return bindActor[T](tc.Client, id), nil
+	return id, c.Room(id, reply.MaxPendingCalls), nil
 }
 
 // on makes the call one of an actor's method. The caller keeps a alive until the spec is sent.

@@ -177,18 +177,39 @@ func (k *call) submit() []*client.Handle {
 		}
 	}
 	if k.err == nil && k.room != nil {
-		if k.err = k.room.Enter(k.ctx, k.spec.Actor, k.waits); k.err == nil {
-			defer func() { k.room.Called(hs) }()
-		}
+		k.err = k.room.Enter(k.ctx, k.spec.Actor, k.waits)
 	}
 	if k.err == nil {
-		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
+		hs = k.send()
 	}
 	if follows && k.err == nil {
 		k.tc.Client.Follow(k.ctx, k.tc, k.spec.ID, hs)
 	}
 	for _, h := range k.large {
 		h.Release()
+	}
+	return hs
+}
+
+// send submits the task, which has its place in its actor's room.
+func (k *call) send() (hs []*client.Handle) {
+	if k.room == nil {
+		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
+		return hs
+	}
+	var end []*client.Handle
+	if k.spec.Opts.NumReturns <= 0 {
+		end = []*client.Handle{k.tc.Client.EndOfCall(k.spec)}
+		defer end[0].Release()
+	}
+	hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
+	switch {
+	case k.err != nil:
+		k.room.Called(nil)
+	case end != nil:
+		k.room.Called(end)
+	default:
+		k.room.Called(hs)
 	}
 	return hs
 }

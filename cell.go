@@ -28,7 +28,7 @@ type life struct {
 	client  *client.Client // nil: unbound, or failed
 	from    *function      // whose results they are; nil if no function's
 	err     error          // why there is no object
-	room    *client.Room   // of an actor that this process has made with MaxPendingCalls
+	room    *client.Room   // of an actor with MaxPendingCalls, where this process knows of it
 	self    bool           // the actor that the code runs in, which this does not hold
 	unbound ids.ObjectID   // as decoded; until bound
 	held    []atomic.Pointer[client.Handle]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +31,10 @@ func (c *tally) PID(context.Context) (int, error) { return os.Getpid(), nil }
 
 func (c *tally) Hold(ctx context.Context, dir, name string) (int, error) { return hold(ctx, dir, name) }
 
+func (c *tally) Held(ctx context.Context, dir, name string) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) { yield(hold(ctx, dir, name)) }
+}
+
 func (c *tally) Who(ctx context.Context) (mobula.RuntimeContext, error) {
 	return mobula.GetRuntimeContext(ctx)
 }
@@ -43,6 +48,7 @@ var (
 	tallyInc  = mobula.RegisterMethod1(tallies, "Inc", (*tally).Inc)
 	tallyPID  = mobula.RegisterMethod0(tallies, "PID", (*tally).PID)
 	tallyHold = mobula.RegisterMethod2(tallies, "Hold", (*tally).Hold)
+	tallyHeld = mobula.RegisterStreamMethod2(tallies, "Held", (*tally).Held)
 	tallyWho  = mobula.RegisterMethod0(tallies, "Who", (*tally).Who)
 	tallyDie  = mobula.RegisterMethod0(tallies, "Die", (*tally).Die)
 

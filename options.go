@@ -49,9 +49,10 @@ type (
 	// MaxConcurrency is how many calls of an actor run at once, outside its groups. Default 1:
 	// one after another, in each caller's order.
 	MaxConcurrency int
-	// MaxPendingCalls is how many calls of an actor may be under way. One more fails at once with ErrPendingCallsLimit: through
-	// the reference that Spawn gave the call itself fails, and nothing is sent; calls of several processes, or through references that came in
-	// values, are counted by the node, and their results fail. WaitForRoom waits instead. Default -1: without bound.
+	// MaxPendingCalls is how many calls of an actor may be under way, those without a result and streams too. One more fails at once with
+	// ErrPendingCallsLimit: through a reference that Spawn or GetActor gave the call itself fails, and nothing is sent; calls of several
+	// processes, or through references that came in values, are counted by the node, and their results fail. WaitForRoom waits instead.
+	// Default -1: without bound.
 	MaxPendingCalls int
 	// Group is the concurrency group that a method's call runs in.
 	Group string
@@ -102,8 +103,8 @@ func Escalate() escalateOption { return escalateOption{} } //nolint:revive // on
 func GetIfExists() getIfExistsOpt { return getIfExistsOpt{} } //nolint:revive // only ever passed on
 
 // WaitForRoom has a call wait while its actor has as many calls of this process under way as its MaxPendingCalls allows, at most until the context
-// ends. It bounds what a fast caller piles up, and needs the reference that Spawn gave. A Tell is not counted here: it waits
-// for other calls, and beyond the limit the node drops it with a line in its log.
+// ends. It bounds what a fast caller piles up, and needs a reference that Spawn or GetActor gave. A call without a result and a stream wait too,
+// and are waited for until they have ended.
 func WaitForRoom() waitForRoom { return waitForRoom{} } //nolint:revive // only ever passed on
 
 func waitsForRoom[O any](opts []O) bool {

@@ -48,12 +48,16 @@ var typeOfReference = reflect.TypeFor[reference]()
 // binder gives decoded references handles of the client that decodes them.
 type binder struct{ c *client.Client }
 
-func (b binder) Bind(id ids.ObjectID, _ uint64) (any, error) {
+func (b binder) Bind(id ids.ObjectID, tag uint64) (any, error) {
 	if b.c == nil {
 		return nil, errs.New(errs.CodeNotDecodable, "object %v: a reference was decoded outside any cluster: use the context of a task or of Cluster.Context", id)
 	}
 	idle.borrowed()
-	return newCell(b.c, b.c.Bind(id), nil), nil
+	c := newCell(b.c, b.c.Bind(id), nil)
+	if tag == codec.TagActor {
+		c.life.room = b.c.KnownRoom(ids.ActorID(id.Task))
+	}
+	return c, nil
 }
 
 // idleCollector collects garbage in a worker process soon after it last borrowed a reference:

@@ -84,6 +84,8 @@ type ActorRecord struct {
 	Detached  bool       `json:"detached"`
 	Epoch     uint64     `json:"epoch"` // grows with each change of hands
 	State     ActorState `json:"state"`
+
+	MaxPendingCalls int `json:"max_pending_calls,omitempty"` // 0: without bound
 }
 
 // Bucket is Nodes.

@@ -137,9 +137,14 @@ type TaskSpec struct {
 	Submitted int64 // Unix nanoseconds of the call, where Trace is sampled; 0: not said
 
 	// Promises are the numbers of tasks that this one is to submit (ids.Derive): the client holds a
-	// handle on the first return of each from now on. What was not submitted when the task ends has failed.
+	// handle on the first return of each from now on. What was not submitted when the task ends has failed. A call of which no result is kept
+	// names EndOfCall, which it does not submit: who has asked for that is told of the call's end.
 	Promises []uint32
 }
+
+// EndOfCall is what a call promises (TaskSpec.Promises) whose end is to be told, though it has no result that would tell. A node that does not know of
+// it answers at once.
+const EndOfCall uint32 = 1<<32 - 1
 
 // Caller is the task that made the call: calls of one caller to one actor are ordered.
 func (s *TaskSpec) Caller() ids.TaskID { return s.Parent }

@@ -71,6 +71,7 @@ type Client struct {
 	streams  streams
 	watches  actorWatches
 	follow   followed
+	rooms    *rooms
 	collect  collector
 
 	dead     chan struct{} // closed when the client has failed or was closed
@@ -101,7 +102,7 @@ func New(cfg Config) *Client {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), dead: make(chan struct{})}
+	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), dead: make(chan struct{})}
 	if c.inline == 0 {
 		c.inline = wire.InlineMax
 	}

@@ -2,15 +2,17 @@ package client
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"weak"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
 
-// Room bounds the calls of one actor that this process has under way: those whose first result is not known here. The node bounds those of all
-// processes together, and tells only by the result. A call of which no result is kept, or a stream, only passes through.
+// Room bounds the calls of one actor that this process has under way: those of which it is not known here that they have ended. The node
+// bounds those of all processes together, and tells only by the result. There is one for all the references of a process to an actor.
 type Room struct {
 	w    *Watcher
 	most int
@@ -21,8 +23,54 @@ type Room struct {
 	waiting int // guarded by mu: who waits for room
 }
 
-// NewRoom makes the room of an actor.
-func (c *Client) NewRoom(most int) *Room { return &Room{w: c.NewWatcher(), most: most} }
+// rooms are the rooms of actors that this process calls, while something refers to them or a call is under way. They refer to no client.
+type rooms struct {
+	mu sync.Mutex
+	of map[ids.ActorID]weak.Pointer[Room] // guarded by mu
+}
+
+// Room gives the room of an actor whose limit is most; nil: it has none.
+func (c *Client) Room(actor ids.ActorID, most int) *Room {
+	if most <= 0 {
+		return nil
+	}
+	c.rooms.mu.Lock()
+	defer c.rooms.mu.Unlock()
+	if r := c.rooms.of[actor].Value(); r != nil {
+		return r
+	}
+	if c.rooms.of == nil {
+		c.rooms.of = make(map[ids.ActorID]weak.Pointer[Room])
+	}
+	r := &Room{w: c.NewWatcher(), most: most}
+	r.w.owner = r
+	c.rooms.of[actor] = weak.Make(r)
+	runtime.AddCleanup(r, c.rooms.forget, actor)
+	return r
+}
+
+// KnownRoom gives the room of an actor whose limit another reference of this process knows; nil: none does, or it has none.
+func (c *Client) KnownRoom(actor ids.ActorID) *Room {
+	c.rooms.mu.Lock()
+	defer c.rooms.mu.Unlock()
+	return c.rooms.of[actor].Value()
+}
+
+func (s *rooms) forget(actor ids.ActorID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[actor].Value() == nil { // else another has come
+		delete(s.of, actor)
+	}
+}
+
+// EndOfCall has a call that keeps no result, or is a stream, tell of its end, and gives the handle that is resolved then.
+func (c *Client) EndOfCall(spec *wire.TaskSpec) *Handle {
+	spec.Promises = endOfCall
+	return c.Promised(ids.Derive(spec.ID, uint64(wire.EndOfCall)).Return(0))
+}
+
+var endOfCall = []uint32{wire.EndOfCall}
 
 // Enter takes the place of a call that is about to be made. Where there is none it fails with ErrPendingCallsLimit, or waits, at most until ctx ends.
 func (r *Room) Enter(ctx context.Context, actor ids.ActorID, wait bool) error {
@@ -80,7 +128,8 @@ func (r *Room) await(ctx context.Context) error {
 	return err
 }
 
-// Called says that the call was made, with these handles on its results, none if it was not: its place is free when the first is resolved.
+// Called says that the call was made, with these handles on its results, or on its end, none if it was not: its place is free when the first is
+// resolved.
 func (r *Room) Called(hs []*Handle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 func TestARoomHasItsPlaces(t *testing.T) {
 	f := newFake(t, Config{})
 	actor := ids.ActorID(ids.RootTask(1, 7))
-	r := f.c.NewRoom(2)
+	r := f.c.Room(actor, 2)
 	var calls []ids.ObjectID
 	for range 2 {
 		if err := r.Enter(t.Context(), actor, false); err != nil {

@@ -10,7 +10,8 @@ import (
 // Watcher hears when objects are resolved, of any number of them, without a goroutine each and without fetching
 // what is stored. Its methods are safe for concurrent use.
 type Watcher struct {
-	c *Client
+	c     *Client
+	owner any // lives as long as something is watched
 
 	mu    sync.Mutex
 	nodes map[int]*waitNode // guarded by mu: under way, by token

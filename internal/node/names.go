@@ -281,7 +281,7 @@ func (t *names) forget(job ids.JobID) {
 func (t *names) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
 	return gcs.ActorRecord{
 		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: t.n.cfg.Name,
-		Job: job, Detached: o.Detached, Epoch: t.n.epoch, State: st,
+		Job: job, Detached: o.Detached, Epoch: t.n.epoch, State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
 	}
 }
 

@@ -190,7 +190,7 @@ func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorR
 		return state.ActorReply{}, err
 	}
 	id, err := parseActor(rec.Actor)
-	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job)}, err
+	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job), MaxPendingCalls: rec.MaxPendingCalls}, err
 }
 
 // named gives what the control plane has under an actor's name.

@@ -132,4 +132,6 @@ type ActorReply struct {
 	Actor  []byte `json:"actor"` // its id, 16 bytes
 	Type   string `json:"type,omitempty"`
 	JobDir string `json:"job_dir,omitempty"`
+	// MaxPendingCalls is how many calls of it may be under way; 0: without bound, or the node does not say.
+	MaxPendingCalls int `json:"max_pending_calls,omitempty"`
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Iterator
 
 import cloudpickle
 
@@ -55,6 +56,10 @@ class Keeper:
 
     def stay(self, dir: str, name: str) -> str:
         return stay(dir, name)
+
+    @mobula.method(num_returns="streaming")
+    def stay_and_yield(self, dir: str, name: str) -> Iterator[str]:
+        yield stay(dir, name)
 
     def pid(self) -> int:
         return os.getpid()

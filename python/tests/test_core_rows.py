@@ -184,6 +184,59 @@ def test_c6_calls_wait_for_room(node: Any, dir: str) -> None:
     assert get([stay.remote(dir, str(n)) for n in range(50)]) == [str(n) for n in range(50)]
 
 
+def test_c6_calls_without_a_result_have_their_places(node: Any, dir: str) -> None:
+    a = Keeper.options(max_pending_calls=2).remote()
+    tell = a.stay.options(num_returns=0)
+    assert tell.remote(dir, "a") is None
+    stream = a.stay_and_yield.remote(dir, "b")
+    for call in tell, a.stay, a.stay_and_yield:
+        with pytest.raises(x.PendingCallsLimitError):
+            call.remote(dir, "x")
+    made: list[str] = []
+    waiting = tell.options(wait_for_room=True)
+    more = [threading.Thread(target=lambda n=n: made.append(n if waiting.remote(dir, n) is None else "")) for n in "cdef"]
+    for t in more:
+        t.start()
+    assert not made
+    note(dir, "go")
+    for t in more:
+        t.join(TIMEOUT)
+    assert sorted(made) == list("cdef") and [get(ref) for ref in stream] == ["b"]
+    for n in range(50):
+        waiting.remote(dir, str(n))
+    assert get(a.stay.options(wait_for_room=True).remote(dir, "last")) == "last"
+    assert noted(dir, "began") == {*"abcdef", "last", *map(str, range(50))}  # none was lost
+
+
+def test_c6_who_finds_an_actor_knows_its_limit(node: Any, dir: str) -> None:
+    limited = Keeper.options(max_pending_calls=2, name="limited", namespace="rooms")
+    made = limited.remote()
+    found = [mobula.get_actor("limited", "rooms"), limited.options(get_if_exists=True, max_pending_calls=7).remote()]
+    for a in found:
+        a.stay.options(num_returns=0).remote(dir, a._name)
+    for a in made, *found:
+        with pytest.raises(x.PendingCallsLimitError, match="limit is 2"):
+            a.stay.remote(dir, "x")  # all the handles of a process count together
+
+    other = limited.options(name="other").remote()
+
+    @mobula.remote
+    def of_another_process() -> str:
+        a = mobula.get_actor("other", "rooms")
+        for n in "yz":
+            a.stay.options(num_returns=0).remote(dir, n)
+        try:
+            a.stay.remote(dir, "x")
+        except x.PendingCallsLimitError as e:
+            return str(e)
+        return "nothing, at the call"
+
+    assert "limit is 2" in get(of_another_process.remote())
+    note(dir, "go")
+    assert get(found[0].stay.options(wait_for_room=True).remote(dir, "e")) == "e"
+    assert get(other.stay.options(wait_for_room=True).remote(dir, "e")) == "e"
+
+
 def test_c6_methods_with_several_results(node: Any) -> None:
     a = Keeper.remote()
     refs = a.three.remote()

@@ -14,6 +14,8 @@ import (
 // (adoptStrays), or the one that promised it has ended. When nobody can ask for the object any more but
 // the worker that runs who promised it, the promise is given up, and that worker is told (wire.Unneeded).
 // A parent that runs again and submits who promised it wants it once more: then that one runs once more too.
+//
+// A call of an actor promises what it never submits: so whoever has no result of it is told of its end. That is not given up before.
 
 // promise is one that is neither broken nor given up. Its object is in the tables, and marked.
 type promise struct {
@@ -21,9 +23,12 @@ type promise struct {
 	n  uint32
 }
 
-// promise makes what a new task promises; an actor's promises nothing. What is there already is kept.
+// endOfCall tells whether the promised object o is the end of a call that is still to come.
+func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objStray != 0 }
+
+// promise makes what a new task promises; an actor's creation promises nothing. What is there already is kept.
 func (c *Core) promise(t *taskRec) {
-	if len(t.spec.Promises) == 0 || t.spec.Kind != wire.TaskNormal {
+	if len(t.spec.Promises) == 0 || t.spec.Kind == wire.TaskActorCreate {
 		return
 	}
 	t.ext().promises = t.spec.Promises
@@ -71,7 +76,7 @@ func (c *Core) givePromises(cl *clientRec, t *taskRec) {
 // maybeUnneeded gives a promise up if who promised it is the last to hold the object.
 func (c *Core) maybeUnneeded(o *objRec) {
 	p, ok := c.promises[o.id]
-	if !ok || o.tasks+o.objs > 0 || o.more != nil || o.holder != nil && (p.by.lease == nil || o.holder != p.by.lease.worker) {
+	if !ok || p.endOfCall(o) || o.tasks+o.objs > 0 || o.more != nil || o.holder != nil && (p.by.lease == nil || o.holder != p.by.lease.worker) {
 		return
 	}
 	if o.waits != nil && slices.ContainsFunc(o.waits.gets, func(g getWait) bool { return g.client != o.holder }) {

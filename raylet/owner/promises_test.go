@@ -242,3 +242,45 @@ func TestABrokenPromiseStaysBroken(t *testing.T) {
 	s.from(worker2, holds(3))
 	s.wantError(id, errs.CodeCancelled)
 }
+
+// Who has no result of a call is told of its end by what the call promised: not before, whoever runs it, and whatever was let go.
+func TestTheEndOfACallThatHasNoResult(t *testing.T) {
+	for name, caller := range map[string]ids.ClientID{"of another": driver, "of who runs it": worker} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, Config{})
+			a, l := s.spawn(counter, worker)
+			end := func(spec *wire.TaskSpec) ids.ObjectID {
+				opts := *spec.Opts
+				opts.NumReturns = 0
+				spec.Opts, spec.Promises = &opts, []uint32{wire.EndOfCall}
+				return ids.Derive(spec.ID, uint64(wire.EndOfCall)).Return(0)
+			}
+			first, second := s.callSpec(a, 1), s.callSpec(a, 2)
+			id, dropped := end(first), end(second)
+			s.from(caller, &wire.Submit{Spec: first}, &wire.Get{ID: id}, &wire.Release{IDs: []ids.ObjectID{id}}, &wire.Submit{Spec: second},
+				&wire.Release{IDs: []ids.ObjectID{dropped}})
+			xs := sent[*wire.Exec](s, worker)
+			if len(xs) != 1 || len(xs[0].Tasks) != 2 {
+				t.Fatalf("pushed %+v", xs)
+			}
+			if n := len(sent[*wire.Unneeded](s, worker)); n != 0 {
+				t.Fatal("the worker is told that it need not make what it does not make")
+			}
+			s.from(caller, &wire.Submit{Spec: second}) // of an attempt that came again: it has not run twice for that
+			s.done(worker, l, xs[0].Tasks[0])
+			r := sent[*wire.Resolved](s, caller)
+			if len(r) != 1 || r[0].ID != id {
+				t.Fatalf("told %+v", r)
+			}
+			s.from(caller, &wire.Release{IDs: []ids.ObjectID{dropped}})
+			s.done(worker, l, xs[0].Tasks[1])
+			if s.c.tasks.n != 1 || len(s.c.strays)+len(s.c.promises) != 0 {
+				t.Errorf("%d tasks, %d strays and %d promises stay", s.c.tasks.n-1, len(s.c.strays), len(s.c.promises))
+			}
+			s.from(caller, &wire.Get{ID: id}) // after the end
+			if r := sent[*wire.Resolved](s, caller); len(r) != 1 {
+				t.Errorf("told %+v", r)
+			}
+		})
+	}
+}

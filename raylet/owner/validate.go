@@ -218,7 +218,7 @@ func (v *validator) object(o *objRec) error {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
-		if asked := o.flags&objPromised != 0 && o.waits != nil; o.rec == nil && o.lineage == 0 && !c.unpacking(o) && !asked {
+		if asked := o.flags&objPromised != 0 && (o.waits != nil || c.promises[o.id].endOfCall(o)); o.rec == nil && o.lineage == 0 && !c.unpacking(o) && !asked {
 			return fmt.Errorf("object %v has no reference and is still there", o.id)
 		}
 	}

@@ -14,7 +14,7 @@ from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
 from .calls import Encoder, deadline, pack, results, submit
 from .objects import get
-from .room import Room
+from .room import Room, room_of
 from .state import request
 
 _current = _runtime.current
@@ -66,16 +66,17 @@ class ActorClass:
         o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
         if o.actor_name:
             self._target.publish_methods(c.welcome.job_dir, self._methods)
-        made = create(c, o, args, kwargs, _options.timeout(self._options))
-        return ActorHandle(made, self._target.name, sha, self._methods, o.max_pending_calls)
+        made, most = create(c, o, args, kwargs, _options.timeout(self._options))
+        return ActorHandle(made, self._target.name, sha, self._methods, most)
 
     def __reduce__(self) -> Any:
         return ActorClass, (self._target, self._options)
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
-           encode: Encoder = _value.encode) -> Handle:
-    """Makes an actor, or finds the one that has its name already, and gives a handle on its creation."""
+           encode: Encoder = _value.encode) -> tuple[Handle, int]:
+    """Makes an actor, or finds the one that has its name already, and gives a handle on its creation, and how many calls of it may be
+    under way."""
     tc = _runtime.context(c)
     task = tc.next_task()
     if not o.actor_name and tc.attempt > 1:  # the actor of an attempt before may be ending, or dead
@@ -89,8 +90,17 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
             raise answer_error(res)
         del reading
         if len(res.data) == 16 and res.data != task:  # with get_if_exists it may be another actor
-            return c.bind(_ids.return_id(res.data, 0))
-    return handle
+            return c.bind(_ids.return_id(res.data, 0)), _limit(o, res.data)
+    return handle, o.max_pending_calls
+
+
+def _limit(o: m.TaskOptions, actor: bytes) -> int:
+    """How many calls of an actor that was found may be under way."""
+    try:
+        reply = _ask(o.actor_name, o.namespace)
+    except NotFoundError:  # it has died meanwhile
+        return -1
+    return reply.get("max_pending_calls", -1) if reply.get("actor") == actor else -1
 
 
 class ActorHandle:
@@ -112,7 +122,7 @@ class ActorHandle:
         d["_name"] = name
         d["_sha"] = sha
         d["_methods"] = methods
-        d["_room"] = Room(max_pending_calls) if max_pending_calls > 0 else None
+        d["_room"] = room_of(handle.client, handle.id[:16], max_pending_calls)
 
     def __getattr__(self, name: str) -> "ActorMethod":
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
@@ -132,7 +142,7 @@ class ActorHandle:
 
     def _learn(self) -> dict[str, tuple[int, str]]:
         """Asks the actor what methods it has, which its maker did not write. The answer comes in its turn among the actor's calls."""
-        ask = self._method(_functions.METHODS, 1, "")
+        ask = self._method(_functions.METHODS, 1, "").options(wait_for_room=True)
         try:
             found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
         except UnknownFunctionError:
@@ -212,14 +222,14 @@ class ActorMethod:
         if self._room is None:
             return self._call(args, kwargs)
         self._room.enter(self._ref._h.client, self._name, bool(self._options.get("wait_for_room")))
-        result = None
+        known: list[ObjectRef[Any]] = []
         try:
-            result = self._call(args, kwargs)
+            return self._call(args, kwargs, known)
         finally:
-            self._room.called(result)
-        return result
+            self._room.called(known[0] if known else None)
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: "Optional[list[ObjectRef[Any]]]" = None) -> Any:
+        """Calls it. What is resolved when the call ends, if not before, goes into known."""
         h = self._ref._h
         c = h.client
         tc = _current.get()
@@ -231,6 +241,13 @@ class ActorMethod:
         result = results(c, task, self._returns)
         until = deadline(c, self._timeout) if self._timeout is not None else 0
         traced = _trace.field(tc, task, self._sites.next())
+        end: Optional[ObjectRef[Any]] = None
+        if known is not None:
+            if self._returns <= 0:
+                end = ObjectRef(c.adopt(_ids.return_id(_ids.derive(task, m.END_OF_CALL), 0)))
+                traced += hot.promises([m.END_OF_CALL])
+            else:
+                end = result if self._returns == 1 else result[0]
         order = tc.order(actor)
         with order.lock:  # the order of the numbers is the order on the wire
             seq, out = order.seq + 1, c.out
@@ -238,6 +255,8 @@ class ActorMethod:
             # A number that is skipped, or had twice, holds up all that follow. No interrupt comes between these two: it comes at calls.
             out += (call,)
             order.seq = seq
+        if known is not None and end is not None:
+            known.append(end)
         c.maybe_flush()
         if large:
             c.dropped.extend(large)
@@ -253,18 +272,25 @@ def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
 
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
     """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
-    handle, methods = look_up(name, namespace)
-    return ActorHandle(handle, name, "0", methods)
+    handle, methods, most = look_up(name, namespace)
+    return ActorHandle(handle, name, "0", methods, most)
 
 
-def look_up(name: str, namespace: Optional[str]) -> tuple[Handle, Optional[dict[str, tuple[int, str]]]]:
-    """A handle on the creation of the actor that has a name, and its methods where its maker wrote them."""
+def look_up(name: str, namespace: Optional[str]) -> tuple[Handle, Optional[dict[str, tuple[int, str]]], int]:
+    """A handle on the creation of the actor that has a name, its methods where its maker wrote them, and how many calls of it may be under
+    way."""
     c = _runtime.client()
-    reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
-    id = reply.get("actor") or b""
-    if len(id) != 16:
+    reply = _ask(name, namespace or c.welcome.namespace)
+    methods = _functions.published_methods(reply.get("job_dir") or "", reply.get("type") or "")
+    return c.bind(_ids.return_id(reply["actor"], 0)), methods, reply.get("max_pending_calls", -1)
+
+
+def _ask(name: str, namespace: str) -> Any:
+    """What the node knows of the actor that has a name."""
+    reply = request("actor.get", {"namespace": namespace, "name": name})
+    if len(reply.get("actor") or b"") != 16:
         raise NotFoundError(f"actor {name!r}")
-    return c.bind(_ids.return_id(id, 0)), _functions.published_methods(reply.get("job_dir") or "", reply.get("type") or "")
+    return reply
 
 
 def _bind_cbor(id: bytes, tag: int) -> Any:

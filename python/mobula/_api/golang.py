@@ -108,11 +108,13 @@ class GoActorClass:
         _positional(self.name, kwargs)
         c = _runtime.client()
         o = _options.actor(self.name, self._options, c.welcome.namespace, 1)
-        return GoActorHandle(create(c, o, args, {}, _options.timeout(self._options), _plain(self.name)), self.name, o.max_pending_calls)
+        made, most = create(c, o, args, {}, _options.timeout(self._options), _plain(self.name))
+        return GoActorHandle(made, self.name, most)
 
     def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
         """Finds an actor of this type by its name; NotFoundError where there is none."""
-        return GoActorHandle(look_up(name, namespace)[0], self.name)
+        handle, _, most = look_up(name, namespace)
+        return GoActorHandle(handle, self.name, most)
 
     def bind(self, actor: ActorHandle) -> "GoActorHandle":
         """The handle of an actor of this type that came in a value, which does not say what type it is of."""
@@ -144,12 +146,13 @@ class GoActorHandle(ActorHandle):
 
     def __reduce__(self) -> Any:
         _value.found(self)
-        return _restore, (self._h.id, self._name)
+        made = self._h.id, self._name
+        return _restore, made if self._room is None else (*made, self._room.most)
 
 
-def _restore(id: bytes, name: str) -> GoActorHandle:
+def _restore(id: bytes, name: str, max_pending_calls: int = -1) -> GoActorHandle:
     """The handle found in a value."""
-    return GoActorHandle(_runtime.client().bind(id), name)
+    return GoActorHandle(_runtime.client().bind(id), name, max_pending_calls)
 
 
 class GoMethod(ActorMethod):

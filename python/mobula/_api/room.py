@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import Any
+from typing import Any, Optional
 
 from .._client import Client
 from .._refs import ObjectRef
@@ -15,10 +15,10 @@ _SOON = 0.01  # seconds until it is looked again, where others are about to call
 
 
 class Room:
-    """The calls of an actor whose results this process does not know. The node bounds those of all processes together, and tells only by
-    the result. A call of which no result is kept, or a stream, only passes through."""
+    """The calls of an actor of which this process does not know that they have ended. The node bounds those of all processes together, and
+    tells only by the result. There is one for all handles of a process on an actor."""
 
-    __slots__ = ("most", "_lock", "_inside", "_calls", "_freed")
+    __slots__ = ("most", "_lock", "_inside", "_calls", "_freed", "__weakref__")
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -48,10 +48,9 @@ class Room:
                 with self._freed:
                     self._freed.wait(_SOON)
 
-    def called(self, result: Any) -> None:
-        """The call was made, and gave this; None: it was not, or has no result."""
-        ref = result[0] if isinstance(result, list) and result else result
-        if not isinstance(ref, ObjectRef):
+    def called(self, ref: Optional[ObjectRef[Any]]) -> None:
+        """The call was made, and has ended when this is known; None: it was not made."""
+        if ref is None:
             with self._lock:
                 self._inside -= 1
                 self._freed.notify()
@@ -70,3 +69,12 @@ class Room:
             del self._calls[ref]
             self._inside -= 1
             self._freed.notify()
+
+
+def room_of(c: Client, actor: bytes, most: int) -> Optional[Room]:
+    """The room of an actor whose limit is most; where that is not known here, as another handle of this process knows it."""
+    with c.lock:
+        room: Optional[Room] = c.rooms.get(actor)
+        if room is None and most > 0:
+            room = c.rooms[actor] = Room(most)
+        return room

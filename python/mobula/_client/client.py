@@ -8,7 +8,8 @@ import os
 import threading
 import time
 from itertools import count
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
+from weakref import WeakValueDictionary
 
 from .. import _trace
 from .._segment import open_segment
@@ -82,6 +83,7 @@ class Client:
         self.objects = Objects(self)
         self.streams = Streams(self)
         self.watches = Watches(self)
+        self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # of actors with a limit: how many calls may be under way
         numbers = count(1)
         self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Pending(self, numbers)

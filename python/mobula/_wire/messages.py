@@ -24,6 +24,7 @@ MAX_FRAME = 64 << 20
 MESSAGE_VALUES = 16 << 20  # bytes of the values inside one message; what is more goes into the store, however small each is
 MAX_META = 4 << 10
 STREAMING = -1
+END_OF_CALL = (1 << 32) - 1  # what a call promises of which no result is kept, for its caller to be told of its end
 
 
 @dataclass(slots=True)
