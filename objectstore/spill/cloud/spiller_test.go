@@ -3,15 +3,18 @@ package cloud
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"gocloud.dev/blob/s3blob"
 
 	"mobula/objectstore/spill"
+	"mobula/objectstore/spill/storage"
 	"mobula/objectstore/spill/storage/storagetest"
 )
 
@@ -79,6 +82,118 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bucket.Close()
+	if o, err := bucket.List(nil).Next(ctx); !errors.Is(err, io.EOF) {
+		t.Errorf("left in the bucket: %v, %v", o, err)
+	}
+}
+
+// Two hosts that were given one prefix keep their files side by side: neither start nor end nor crash of one touches what the other has, and
+// neither takes the other's session where both have the same name.
+func TestTwoHostsUnderOnePrefix(t *testing.T) {
+	u := s3Server(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	bucket, err := new(s3blob.URLOpener).OpenBucketURL(ctx, query(u))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bucket.Close()
+	config := func(node string) spill.Config {
+		cfg := spill.Default(node)
+		cfg.URLs, cfg.MinFileBytes, cfg.Node, cfg.Restarts = []string{u.String()}, 1<<20, node, true
+		return cfg
+	}
+	open := func(cfg spill.Config) *spill.Spiller {
+		t.Helper()
+		s, err := spill.Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	objs := storagetest.Objects(400_000, 400_000, 400_000, 400_000)
+	write := func(s *spill.Spiller) []spill.Location {
+		t.Helper()
+		wrote := make(chan []spill.Location, 1)
+		s.Write(objs, func(l []spill.Location, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			wrote <- l
+		})
+		select {
+		case l := <-wrote:
+			return l
+		case <-ctx.Done():
+			t.Fatal("write: no answer")
+		}
+		return nil
+	}
+	intact := func(when string, s *spill.Spiller, locs []spill.Location) {
+		t.Helper()
+		for i, l := range locs {
+			dst := make([]byte, l.Size)
+			read := make(chan error, 1)
+			s.Read(l, dst, func(err error) { read <- err })
+			select {
+			case err := <-read:
+				if err != nil || !bytes.Equal(dst, objs[i].Data) {
+					t.Errorf("%s: object %d: %v", when, i, err)
+				}
+			case <-ctx.Done():
+				t.Fatal("read: no answer")
+			}
+		}
+	}
+	end := func(s *spill.Spiller) {
+		t.Helper()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	// elsewhere has what lies under a session be of another host, where its process number says nothing of this one's processes.
+	elsewhere := func(session string) {
+		t.Helper()
+		key := strings.Trim(u.Path, "/") + "/" + prefix + session + "/" + ownerKey
+		var o owner
+		b, err := bucket.ReadAll(ctx, key)
+		if err == nil {
+			err = json.Unmarshal(b, &o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Boot, o.Start, o.Opened = "another host's", "1", time.Now().Add(-2*keepFor)
+		if err := bucket.WriteAll(ctx, key, o.Encode(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	one := open(config("one"))
+	ones := write(one)
+	elsewhere("one")
+	two := open(config("two"))
+	twos := write(two)
+	intact("the other has started", one, ones)
+	intact("it started second", two, twos)
+	same := config("one")
+	same.Node = "two"
+	if s, err := spill.Open(same); !errors.Is(err, storage.ErrForeign) {
+		t.Errorf("the other's session is opened: %v, %v", s, err)
+	}
+	intact("the other wanted its session", one, ones)
+	end(two)
+	intact("the other has ended", one, ones)
+
+	two = open(config("two"))
+	twos = write(two)
+	elsewhere("two")
+	end(one)
+	intact("the first has ended", two, twos)
+	one = open(config("one"))
+	intact("the first has started again", two, twos)
+	end(one)
+	end(two)
 	if o, err := bucket.List(nil).Next(ctx); !errors.Is(err, io.EOF) {
 		t.Errorf("left in the bucket: %v, %v", o, err)
 	}
