@@ -214,30 +214,86 @@ func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
 // what outlives the machine's uptime, or is only shown.
 func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	may := map[string]string{
-		"internal/steady/steady.go": "the node's clock begins with it",
-		"internal/node/epoch.go":    "the count of a directory of release 0.3 goes on above its ids",
+		"internal/steady/steady.go":   "the node's clock begins with it",
+		"internal/node/epoch.go":      "the count of a directory of release 0.3 goes on above its ids",
+		"internal/node/state_logs.go": "shown: when a file was written",
+		"internal/node/graphs.go":     "shown: when a graph began",
+		"raylet/pool/proc/logs.go":    "shown: when a file was written",
+		"cmd/mobula/watch.go":         "shown: what time it is",
+		"objectstore/spill/disk/":     "what a dead node has spilled is kept for a day",
+		"objectstore/spill/cloud/":    "the same",
+		"objectstore/spill/storage/":  "the same: since when",
+		"benchmarks/":                 "measured",
+		"samples/":                    "the user's",
+		"internal/tools/":             "not in the runtime",
+	}
+	outside := func(path string) bool {
+		for place := range may {
+			if strings.HasPrefix(path, place) {
+				return true
+			}
+		}
+		return false
 	}
 	for path, f := range sources(t) {
-		if _, ok := may[path]; ok || strings.HasPrefix(path, "benchmarks/") || strings.HasPrefix(path, "samples/") {
+		if outside(path) {
 			continue
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+		eachCall(f, func(of *ast.SelectorExpr, args int) {
+			wall := strings.HasPrefix(of.Sel.Name, "Unix") && args == 0 || of.Sel.Name == "ModTime" || of.Sel.Name == "UTC" || of.Sel.Name == "Local"
+			if strip, ok := of.X.(*ast.CallExpr); ok && (of.Sel.Name == "Round" || of.Sel.Name == "Truncate" || of.Sel.Name == "Format") {
+				now, ok := strip.Fun.(*ast.SelectorExpr)
+				wall = ok && nameOf(now.X) == "time" && now.Sel.Name == "Now"
 			}
-			of, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || !strings.HasPrefix(of.Sel.Name, "Unix") || len(call.Args) > 0 {
-				return true
+			if wall {
+				t.Errorf("%s: .%s() is a time of the wall clock: ask the node's clock", path, of.Sel.Name)
 			}
-			if now, ok := of.X.(*ast.CallExpr); ok {
-				if sel, ok := now.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Now" && nameOf(sel.X) == "time" {
-					t.Errorf("%s: time.Now().%s: ask the node's clock", path, of.Sel.Name)
-				}
-			}
-			return true
 		})
 	}
+}
+
+// What decides is told the time with each step, by the node's clock: its package asks no clock but in the shells around it.
+func TestCoresAskNoClock(t *testing.T) {
+	shells := []string{"raylet/memmon/sampler.go", "objectstore/store.go", "objectstore/dead.go", "objectstore/spill/io.go", "objectstore/spill/jobs.go", "graph/run/run.go"}
+	clocks := []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
+	cores := map[string]bool{ // and whether a core was seen there
+		"raylet/owner": false, "raylet/sched": false, "raylet/pool": false, "raylet/memmon": false, "objectstore": false, "objectstore/spill": false, "gcs": false, "graph/run": false,
+	}
+	for path, f := range sources(t) {
+		dir := filepath.Dir(path)
+		if _, ok := cores[dir]; !ok {
+			continue
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			cores[dir] = cores[dir] || ok && fn.Recv != nil && strings.EqualFold(fn.Name.Name, "step")
+		}
+		if slices.Contains(shells, path) {
+			continue
+		}
+		eachCall(f, func(of *ast.SelectorExpr, _ int) {
+			if nameOf(of.X) == "time" && slices.Contains(clocks, of.Sel.Name) {
+				t.Errorf("%s: time.%s beside a core: the time comes with the step, timers go out as effects", path, of.Sel.Name)
+			}
+		})
+	}
+	for dir, seen := range cores {
+		if !seen {
+			t.Errorf("%s has no core", dir)
+		}
+	}
+}
+
+// eachCall calls f for every call of something that is selected, with the number of its arguments.
+func eachCall(f *ast.File, visit func(of *ast.SelectorExpr, args int)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if of, ok := call.Fun.(*ast.SelectorExpr); ok {
+				visit(of, len(call.Args))
+			}
+		}
+		return true
+	})
 }
 
 func nameOf(e ast.Expr) string {

@@ -97,7 +97,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, (&Node{cfg: cfg}).release())
 	}
 	n := &Node{
-		cfg: cfg, clock: steady.New(), sampleNow: make(chan struct{}, 1),
+		cfg: cfg, sampleNow: make(chan struct{}, 1),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
 		cut: make(map[ids.JobID]*errs.Error),
 	}
@@ -105,6 +105,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, n.release())
 	}
 	if n.identity, err = identityOf(n.dir, cfg.Keep); err != nil {
+		return nil, errors.Join(err, n.release())
+	}
+	if n.clock, err = clockOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
 	if n.epoch, err = nextEpoch(n.dir, cfg.Keep); err != nil {
