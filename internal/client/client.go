@@ -80,6 +80,7 @@ type Client struct {
 	life     context.Context
 	end      context.CancelFunc
 	joining  atomic.Bool    // a reconnect is under way
+	sessions atomic.Uint32  // reconnects that found the node
 	tasks    sync.WaitGroup // the client's own goroutines
 	shutdown sync.Mutex     // guards tasks.Add against Wait
 	closed   atomic.Bool    // by Close

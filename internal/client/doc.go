@@ -32,7 +32,8 @@
 // An object's own error comes as the *errs.Error it was resolved with. ErrGetTimeout: the
 // context's deadline. ErrFetchTimedOut: the bytes of a stored object did not come in
 // Config.FetchTimeout. ErrObjectFreed: the handle was released before. ErrShutdown: the
-// client was closed. ErrOwnerDied: the connection to the node is gone for good.
+// client was closed. ErrOwnerDied: the connection to the node is gone for good: its directory
+// is gone, or it was not back in the 30 s that Config.Reconnect looks for it.
 //
 // # When the node restarts
 //

@@ -270,3 +270,39 @@ func TestUnknownMessagesAreIgnored(t *testing.T) {
 		t.Error(fmt.Errorf("the client died: %w", f.c.Err()))
 	}
 }
+
+// A request of a client that has lost its node waits, however long one may take: until the node is back, or known to be gone.
+func TestARequestWaitsForALostNode(t *testing.T) {
+	for name, gone := range map[string]bool{"that is back": false, "that is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			second := bareFake(t)
+			second.mute = true
+			goOn := make(chan struct{})
+			f := newFake(t, Config{RequestTimeout: time.Millisecond, Reconnect: func(context.Context, error) (Session, error) {
+				<-goOn
+				if gone {
+					return Session{}, errors.New("nobody is there")
+				}
+				go second.serve()
+				return Session{Port: second, Memory: second, Welcome: &wire.Welcome{}}, nil
+			}})
+			second.c = f.c
+			f.c.Disconnected(f, errors.New("reset"))
+			out := make(chan error, 1)
+			go func() { _, err := f.c.Request(t.Context(), "m", nil); out <- err }()
+			select {
+			case err := <-out:
+				t.Errorf("it is given up while the node may come back: %v", err)
+			case <-time.After(30 * time.Millisecond):
+			}
+			close(goOn)
+			want := errs.ErrOwnerDied
+			if !gone {
+				want = errs.ErrGetTimeout // this one is back and mute
+			}
+			if err := <-out; !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+		})
+	}
+}

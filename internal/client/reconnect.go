@@ -58,8 +58,8 @@ func asGone(cause error) error {
 func (c *Client) rejoin(cause error) {
 	s, err := c.cfg.Reconnect(c.life, cause)
 	if err != nil {
-		c.joining.Store(false)
 		c.kill(asGone(err))
+		c.joining.Store(false)
 		return
 	}
 	if s.Memory != nil {
@@ -70,6 +70,7 @@ func (c *Client) rejoin(cause error) {
 	}
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
+	c.sessions.Add(1)
 	c.joining.Store(false)
 	if c.Err() != nil {
 		_ = s.Port.Close() // closed meanwhile

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"time"
 
+	"mobula/internal/errs"
 	"mobula/wire"
 )
 
@@ -13,15 +15,18 @@ type request struct {
 }
 
 // Request asks the node's cold service for a method and gives the reply's body. It
-// waits until ctx ends, or Config.RequestTimeout where ctx has no deadline.
+// waits until ctx ends, or Config.RequestTimeout where ctx has no deadline. Of that a client without a connection is told nothing: it waits until its
+// node is back, which then has as long again, or known to be gone (ErrOwnerDied).
 func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byte, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	session := c.sessions.Load()
+	var late <-chan time.Time
 	if _, has := ctx.Deadline(); !has {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
-		defer cancel()
+		t := time.NewTicker(c.cfg.RequestTimeout)
+		defer t.Stop()
+		late = t.C
 	}
 	q := &request{m: &wire.Request{Req: c.req.Add(1), Method: method, Body: body}, ch: make(chan *wire.Reply, 1)}
 	if tc := FromContext(ctx); tc != nil {
@@ -33,17 +38,27 @@ func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byt
 		return nil, err
 	}
 	c.waits()
-	select {
-	case r := <-q.ch:
-		if r.Err != nil {
-			return nil, r.Err
+	for {
+		select {
+		case r := <-q.ch:
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			return r.Body, nil
+		case <-late:
+			joining := c.joining.Load() // first: the others are set before it ends
+			if now := c.sessions.Load(); joining || now != session || c.Err() != nil {
+				session = now
+				continue
+			}
+			c.requests.take(q.m.Req)
+			return nil, errs.New(errs.CodeGetTimeout, "%s: the node did not answer in %v", method, c.cfg.RequestTimeout)
+		case <-ctx.Done():
+			c.requests.take(q.m.Req)
+			return nil, ctxError(ctx)
+		case <-c.dead:
+			return nil, c.cause
 		}
-		return r.Body, nil
-	case <-ctx.Done():
-		c.requests.take(q.m.Req)
-		return nil, ctxError(ctx)
-	case <-c.dead:
-		return nil, c.cause
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -105,6 +107,9 @@ func (d *Driver) rejoin(ctx context.Context, cause error) (client.Session, error
 		}
 		if final(err) {
 			return client.Session{}, err
+		}
+		if _, gone := os.Stat(filepath.Dir(d.address)); errors.Is(gone, fs.ErrNotExist) { // and what it knew of the job
+			return client.Session{}, fmt.Errorf("node at %s: its directory is gone: %w", d.address, cause)
 		}
 		select {
 		case <-time.After(pause):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/link"
+	"mobula/internal/state"
 	"mobula/wire"
 )
 
@@ -114,5 +116,28 @@ func TestLeavingANodeThatHasGone(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Errorf("leaving again gave %v", err)
+	}
+}
+
+// Who asks a node whose directory is gone is told at once that it is gone for good, and not when it is back no more.
+func TestANodeWhoseDirectoryIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n")
+	n, err := startIn(t, Config{Dir: dir, Keep: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Dial(t.Context(), filepath.Join(dir, SocketName), DialConfig{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close(context.Background()) })
+	closeNode(t, n)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), rejoinTimeout-5*time.Second)
+	defer cancel()
+	if _, err := d.Request(ctx, state.MethodPing, nil); !errors.Is(err, errs.ErrOwnerDied) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -24,7 +24,7 @@ from mobula import _api, _ids, _runtime
 from mobula import exceptions as x
 from mobula._api import actors
 from mobula._version import RELEASE
-from mobula._client import objects, outbox, rejoin
+from mobula._client import client, objects, outbox, rejoin
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
@@ -398,6 +398,28 @@ def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> Non
     with pytest.raises(x.OwnerDiedError):
         mobula.put(1)
     assert mobula.get(kept) == 5
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_request_waits_for_a_node_that_may_come_back(mini: MiniNode, monkeypatch: Any) -> None:
+    monkeypatch.setattr(client, "REQUEST_TIMEOUT", 0.01)
+    monkeypatch.setattr(rejoin, "PATIENCE", 0.5)
+    mini.server.close()
+    os.unlink(mini.path)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="not back"):
+        _api.request("echo", None)
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_node_whose_directory_is_gone_does_not_come_back(mini: MiniNode) -> None:
+    dir = os.path.dirname(mini.path)
+    mini.server.close()
+    os.rename(dir, dir + "-gone")
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="directory is gone"):
+        _api.request("echo", None, rejoin.PATIENCE - 5)
+    os.rename(dir + "-gone", dir)
     mini.listen = lambda: None  # type: ignore[method-assign]
 
 

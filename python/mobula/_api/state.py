@@ -10,8 +10,9 @@ from .. import _runtime
 from .._client import Client
 
 
-def request(method: str, body: Any, timeout: float = 30.0, client: Optional[Client] = None) -> Any:
-    """Asks the node something that is on no task's path; client: over this connection, and no other."""
+def request(method: str, body: Any, timeout: Optional[float] = None, client: Optional[Client] = None) -> Any:
+    """Asks the node something that is on no task's path; client: over this connection, and no other. timeout: 30 seconds from when
+    the node is there."""
     return cbor2.loads((client or _runtime.client()).request(method, cbor2.dumps(body), timeout))
 
 

@@ -39,6 +39,7 @@ from .watching import Watches
 log = logging.getLogger("mobula")
 
 FLUSH_EVERY = 0.001
+REQUEST_TIMEOUT = 30.0
 _SOON = 0.001  # how long a task may wait before its CPU is given back
 _COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
 
@@ -164,13 +165,17 @@ class Client:
         self.send(codec.message(m.KillActor(actor, restart)))
         self.flush()
 
-    def request(self, method: str, body: bytes, timeout: float = 30.0) -> bytes:
-        """Asks the node's cold service."""
+    def request(self, method: str, body: bytes, timeout: Optional[float] = None) -> bytes:
+        """Asks the node's cold service. Without a timeout a client that has no connection waits until its node is back, which then has
+        REQUEST_TIMEOUT to answer, or is known to be gone."""
         self.check()
         req, w = self.requests.ask(lambda req: codec.message(m.Request(req, method, body)))
         try:
-            if not self.wait(w, time.monotonic() + timeout):
-                raise GetTimeoutError(f"{method}: the node did not answer in {timeout} s")
+            conn, least = self.conn, REQUEST_TIMEOUT if timeout is None else timeout
+            while not self.wait(w, time.monotonic() + least):
+                if timeout is not None or self.conn is conn is not None:
+                    raise GetTimeoutError(f"{method}: the node did not answer in {least} s")
+                conn = self.conn
         finally:
             self.requests.withdraw(req)
         r: m.Reply = w.slot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Optional
 
@@ -59,9 +60,11 @@ def _look(c: "Client") -> Optional[_Found]:
         try:
             return dial(c.address, c.hello)
         except (NoNodeError, DisconnectedError, ShutdownError, OSError) as x:  # the last: this process has no descriptor left, say
-            if time.monotonic() > until:
+            gone = not os.path.exists(os.path.dirname(c.address) or ".")  # and what it knew of the job
+            if gone or time.monotonic() > until:
                 causes = (x.again(),) if isinstance(x, MobulaError) else ()
-                c.die(OwnerDiedError(f"node at {c.address}: not back after {PATIENCE:.0f} s: {x}", causes=causes))
+                why = "its directory is gone" if gone else f"not back after {PATIENCE:.0f} s"
+                c.die(OwnerDiedError(f"node at {c.address}: {why}: {x}", causes=causes))
                 return None
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
