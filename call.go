@@ -74,7 +74,7 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	k.waits = f.base.waitForRoom || waitsForRoom(opts)
 	k.spec, k.scratch = newSpec(n)
 	s := k.spec
-	s.ID, s.Parent = k.tc.NextTask(), k.tc.Task
+	s.ID, s.Parent = k.tc.NextTask(), k.tc.Base()
 	s.Kind, s.Opts = f.kind, o
 	if !deadline.IsZero() {
 		s.Deadline = k.tc.Client.At(deadline)

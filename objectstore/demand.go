@@ -62,6 +62,7 @@ type demand struct {
 // getter waits for a restore.
 type getter struct {
 	client ids.ClientID
+	job    ids.JobID // whose owner asked
 	id     ids.ObjectID
 	sub    uint32
 	note   uint64

@@ -57,10 +57,11 @@ type PackValue struct {
 }
 
 // PinForGet pins an object for a client (restoring it first if it is spilled) and answers
-// the client directly with wire.Resolved{Fetch: true}; a lost object answers the owner with Lost,
+// the client directly with wire.Resolved{Fetch: true}; a lost object answers the owner that asked with Lost,
 // and the owner answers the client.
 type PinForGet struct {
 	Client ids.ClientID
+	Job    ids.JobID // whose owner asks; 0: the object's
 	ID     ids.ObjectID
 	Refs   []ids.ObjectID // what the value contains; goes into Resolved.Result.Value.Refs
 }

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"slices"
 
 	"mobula/internal/ids"
@@ -281,14 +282,14 @@ func (c *Core) pinForGet(e PinForGet) {
 	case !ok:
 		m := c.missing(e.ID)
 		m.Client = e.Client
-		c.emit(ToOwner{e.ID.Job(), m})
+		c.emit(ToOwner{cmp.Or(e.Job, e.ID.Job()), m})
 	case r.o.resident:
 		c.answerGet(e.Client, e.ID, r, e.Refs)
 	default:
 		c.note++
 		c.emit(Remember{NoteKey{N: c.note}, e})
 		d := c.want(r.o, laneGet)
-		d.gets = append(d.gets, getter{e.Client, e.ID, r.sub, c.note, e.Refs})
+		d.gets = append(d.gets, getter{e.Client, cmp.Or(e.Job, e.ID.Job()), e.ID, r.sub, c.note, e.Refs})
 	}
 }
 

@@ -142,7 +142,7 @@ func (c *Core) failRestore(d *demand, err *errs.Error) {
 	for _, g := range d.gets {
 		c.emit(Forget{NoteKey{N: g.note}})
 		if errors.Is(err, errs.ErrObjectLost) {
-			c.emit(ToOwner{g.id.Job(), Lost{ID: g.id, Client: g.client, Err: err}})
+			c.emit(ToOwner{g.job, Lost{ID: g.id, Client: g.client, Err: err}})
 		} else {
 			c.toClient(g.client, &wire.Resolved{ID: g.id, Fetch: true, Result: wire.Result{Kind: wire.ResultError, Err: err}})
 		}

@@ -74,7 +74,7 @@ func submit(r *request) (*shipped, error) {
 	c := r.tc.Client
 	g := &shipped{packer: r.packer, id: r.tc.NextTask(), watch: c.NewWatcher()}
 	t := &wire.TaskSpec{
-		ID: g.id, Parent: r.tc.Task, Args: []wire.Arg{body, r.references()},
+		ID: g.id, Parent: r.tc.Base(), Args: []wire.Arg{body, r.references()},
 		Opts: &wire.TaskOptions{Func: run.Func, NumReturns: 1, Resources: []wire.Resource{}, MaxRetries: Failures, Label: "graph", MaxConcurrency: 1, MaxPendingCalls: -1},
 	}
 	r.trace(t)

@@ -82,7 +82,7 @@ func (r *processes) submit(ctx context.Context, t int32) error {
 	for _, o := range objects {
 		args = append(args, wire.Arg{Ref: r.objects[o].ID()})
 	}
-	s := &wire.TaskSpec{ID: r.tc.NextTask(), Parent: r.tc.Task, Args: args, Opts: r.options.of(r.p, t)}
+	s := &wire.TaskSpec{ID: r.tc.NextTask(), Parent: r.tc.Base(), Args: args, Opts: r.options.of(r.p, t)}
 	r.trace(s)
 	hs, err := r.watch.Submit(ctx, s, int(t))
 	if err != nil {

@@ -53,11 +53,20 @@ type callOrder struct {
 	seq uint64 // of the last call; guarded by mu
 }
 
+// Base is the task as the owner of what it makes knows it, and what ids follow from. A call that comes from another job makes what it
+// makes for the actor's job: its id says that, and it stays when the caller's job has ended.
+func (tc *TaskContext) Base() ids.TaskID {
+	if job := tc.Client.cfg.Welcome.Job; job != 0 {
+		return tc.Task.In(job)
+	}
+	return tc.Task
+}
+
 // NextTask is the id of the next task that this one submits.
-func (tc *TaskContext) NextTask() ids.TaskID { return ids.Derive(tc.Task, tc.calls.Add(1)) }
+func (tc *TaskContext) NextTask() ids.TaskID { return ids.Derive(tc.Base(), tc.calls.Add(1)) }
 
 // NextPut is the id of the next object that this task puts.
-func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Task.Put(tc.puts.Add(1)) }
+func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Base().Put(tc.puts.Add(1)) }
 
 // Forget drops the call counter of an actor that will not be called again.
 func (tc *TaskContext) Forget(actor ids.ActorID) {

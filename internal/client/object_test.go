@@ -196,10 +196,18 @@ func TestCallsAreNumberedByCallerAndActor(t *testing.T) {
 }
 
 func TestIdsFollowFromTheParent(t *testing.T) {
-	a, b := &TaskContext{Task: ids.RootTask(1, 2)}, &TaskContext{Task: ids.RootTask(1, 2)}
-	for range 10 {
-		if a.NextTask() != b.NextTask() || a.NextPut() != b.NextPut() {
-			t.Fatal("a parent that runs again names other children")
+	c := newFake(t, Config{}).c
+	job := c.Root().Task.Job()
+	for _, parent := range []ids.TaskID{ids.RootTask(job, 2), ids.RootTask(job+1, 2)} { // the second is another job's
+		a, b := &TaskContext{Client: c, Task: parent}, &TaskContext{Client: c, Task: parent}
+		for range 10 {
+			task, put := a.NextTask(), a.NextPut()
+			if task != b.NextTask() || put != b.NextPut() {
+				t.Fatal("a parent that runs again names other children")
+			}
+			if task.Job() != job || put.Job() != job {
+				t.Fatalf("what a call makes is of job %v and %v, not of its process' job", task.Job(), put.Job())
+			}
 		}
 	}
 }

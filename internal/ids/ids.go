@@ -76,6 +76,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// In is the task's namesake in a job. What it makes has its id from that where it makes it for that job.
+func (t TaskID) In(job JobID) TaskID {
+	binary.BigEndian.PutUint32(t[:4], uint32(job))
+	return t
+}
+
 // Job is the job that the task belongs to.
 func (t TaskID) Job() JobID { return JobID(binary.BigEndian.Uint32(t[:4])) }
 

@@ -31,6 +31,14 @@ func TestDeriveIsStableAndSpreads(t *testing.T) {
 	}
 }
 
+func TestATaskInAnotherJob(t *testing.T) {
+	task := Derive(RootTask(7, 42), 1)
+	in := task.In(9)
+	if in.Job() != 9 || in.In(7) != task {
+		t.Errorf("%v is %v in job 9, and %v back in 7", task, in, in.In(7))
+	}
+}
+
 func TestObjectTextRoundTrip(t *testing.T) {
 	task := Derive(RootTask(1, 2), 3)
 	for _, want := range []ObjectID{task.Return(0), task.Return(2999), task.Put(0), task.Put(77)} {

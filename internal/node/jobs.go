@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/release"
 	"mobula/objectstore"
+	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
@@ -125,6 +126,9 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.procs.EndJob(job)
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)
+	for _, other := range n.jobs.all() {
+		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.OwnerGone{}})
+	}
 	n.gcs.jobEnded(job)
 	n.mu.Lock()
 	locals := n.locals[job]

@@ -58,6 +58,7 @@ type Node struct {
 	limited   *limited
 	lender    wire.Lender // of the workers' connections, to drivers in this process
 	obs       observer
+	crossings atomic.Uint64 // of references, from job to job
 	leases    leaseMark
 	workers   workerMark
 

@@ -116,6 +116,12 @@ func (o *ownerActor) restored() owner.Restored {
 			ev.Clients = append(ev.Clients, s.joined(o.job))
 		}
 	}
+	for _, other := range o.n.jobs.all() {
+		if other.job != o.job {
+			ev.Jobs = append(ev.Jobs, other.job)
+		}
+	}
+	slices.Sort(ev.Jobs)
 	return ev
 }
 
@@ -214,6 +220,8 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		o.n.toSched(e.Msg.(sched.Event))
 	case owner.ToRegistry:
 		o.n.names.handle(o.job, e.Msg)
+	case owner.ToOwner:
+		o.n.toPeer(o.job, e.Job, e.Msg)
 	case owner.Log:
 		for i := range *e.Records {
 			o.append(&(*e.Records)[i])

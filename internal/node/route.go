@@ -103,46 +103,40 @@ func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []
 	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 }
 
-// forOwner tells whether a message is for the owner of the client's own job.
-func (n *Node) forOwner(s *session, m wire.Msg) bool {
+// ownerOf is the job whose owner a message is for; not ok: it is for no owner.
+func ownerOf(s *session, m wire.Msg) (job ids.JobID, ok bool) {
 	switch m := m.(type) {
 	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Request, *wire.Stats, *wire.Hello, *wire.Bye:
-		return false
+		return 0, false
 	case *wire.Holdings:
-		return m.Component == wire.ComponentOwner && s.asker(m) == s.job
+		return s.asker(m), m.Component == wire.ComponentOwner
 	case *wire.Done:
-		return m.Task.Job() == s.job
+		return m.Task.Job(), true
 	case *wire.StreamItem:
-		return m.Task.Job() == s.job
+		return m.Task.Job(), true
 	case *wire.Blocked:
-		return blockedJob(m) == s.job
+		return blockedJob(m), true
 	case *wire.Unblocked:
-		return m.Task.Job() == s.job
+		return m.Task.Job(), true
 	case *wire.Seal:
-		return m.ID.Job() == s.job
+		return m.ID.Job(), true
 	}
-	return true
+	return s.job, true
+}
+
+// forOwner tells whether a message is for the owner of the client's own job, and that one's concern alone.
+func (n *Node) forOwner(s *session, m wire.Msg) bool {
+	job, ok := ownerOf(s, m)
+	return ok && job == s.job && !crosses(job, m)
 }
 
 func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
+	if job, ok := ownerOf(s, m); ok {
+		return n.sendAcross(ctx, s, job, m)
+	}
 	switch m := m.(type) {
-	case *wire.Holdings:
-		if m.Component == wire.ComponentOwner {
-			return n.sendOwner(ctx, s, s.asker(m), []wire.Msg{m})
-		}
+	case *wire.Holdings, *wire.Create, *wire.Abort, *wire.Unpin:
 		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
-	case *wire.Create, *wire.Abort, *wire.Unpin:
-		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
-	case *wire.Done:
-		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
-	case *wire.StreamItem:
-		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
-	case *wire.Blocked:
-		return n.sendOwner(ctx, s, blockedJob(m), []wire.Msg{m})
-	case *wire.Unblocked:
-		return n.sendOwner(ctx, s, m.Task.Job(), []wire.Msg{m})
-	case *wire.Seal:
-		return n.sendOwner(ctx, s, m.ID.Job(), []wire.Msg{m})
 	case *wire.Request:
 		n.cold(s, m)
 	case *wire.Stats:

@@ -69,6 +69,11 @@ def is_put(obj: bytes) -> bool:
     return obj[16] >= 0x80
 
 
+def in_job(task: bytes, other: bytes) -> bytes:
+    """The task's namesake in the job of another task."""
+    return task if task[:4] == other[:4] else other[:4] + task[4:]
+
+
 def job_of(id: bytes) -> int:
     return int.from_bytes(id[:4], "big")
 
@@ -81,5 +86,5 @@ def show_object(obj: bytes) -> str:
     return f"{obj[:16].hex()}:{index}"
 
 
-__all__ = ["PUT_BIT", "derive", "deriver", "is_put", "job_of", "put_id", "return_id", "root_task",
+__all__ = ["PUT_BIT", "derive", "deriver", "in_job", "is_put", "job_of", "put_id", "return_id", "root_task",
            "show_object", "stream_id"]

@@ -38,6 +38,7 @@ func (c *Core) waitFor(t *taskRec, o *objRec) {
 		return // argsReady sees it
 	}
 	if o.state == object.Pending {
+		c.askFor(o)
 		w := c.waitsOf(o)
 		w.tasks = append(w.tasks, taskWait{t, t.gen})
 		t.deps++

@@ -38,6 +38,9 @@ func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value
 
 // add counts an inline value; the oldest are packed first.
 func (b *budget) add(o *objRec) {
+	if o.flags&objForeign != 0 {
+		return // its own owner counts it
+	}
 	n := sizeOf(o.res)
 	b.inline += n
 	if n >= packMin && len(o.res.Value.Refs) == 0 {
@@ -55,7 +58,7 @@ func (b *budget) ask(o *objRec) objectstore.PackValue {
 }
 
 // packable tells whether the store can take an inline value: what it refers to only the owner counts.
-func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 }
+func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 && o.flags&objForeign == 0 }
 
 // drop uncounts a value that is given up.
 func (b *budget) drop(o *objRec) {

@@ -12,6 +12,10 @@ import (
 
 // cancel cancels a task and, if asked, what it has submitted.
 func (c *Core) cancel(m *wire.Cancel) {
+	if job := m.Task.Job(); job != c.cfg.Job {
+		c.toOwner(job, m)
+		return
+	}
 	todo := []ids.TaskID{m.Task}
 	seen := map[ids.TaskID]bool{m.Task: true}
 	for len(todo) > 0 {

@@ -57,6 +57,8 @@ type Core struct {
 	optLast    *wire.TaskOptions
 	optLNo     uint32
 	fetches    map[uint64]*fetch
+	passing    map[uint64]passing     // references on their way to other jobs
+	silent     map[ids.JobID]struct{} // whose owners are to tell a rebuilt core what they have
 	token      uint64
 
 	// Of the step.
@@ -110,6 +112,8 @@ func New(cfg Config) *Core {
 		optCookies: make(map[uint32]*uint64),
 		putCookies: make(map[ids.ObjectID][]*uint64),
 		fetches:    make(map[uint64]*fetch),
+		passing:    make(map[uint64]passing),
+		silent:     make(map[ids.JobID]struct{}),
 	}
 }
 
@@ -163,6 +167,8 @@ func (c *Core) handle(ev Event) {
 		c.fromSched(ev.Msg)
 	case FromRegistry:
 		c.fromRegistry(ev.Msg)
+	case FromOwner:
+		c.fromOwner(ev)
 	case CancelRequested:
 		c.cancel((*wire.Cancel)(&ev))
 	case ClientJoined:

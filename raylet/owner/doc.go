@@ -17,6 +17,8 @@
 // refers to a return its value is dropped, with its hold on what it, or its error, has references
 // to (nested.go), and when nothing may need the task to run again, its record (lineage.go).
 //
+// Another job's objects (foreign.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
+//
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
 // again (recycle.go), and what concerns every record there is goes in slices, a step each
 // (sweep.go): no step is longer for what a client leaves behind.

@@ -24,6 +24,8 @@ const (
 	ToSched
 	// ToRegistry sends Msg, a message of registry.go.
 	ToRegistry
+	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, OwnerGone answers an AddRef, a Get and a Resync.
+	ToOwner
 	// Log appends Records to the owner log, in order, and writes the position each got to its
 	// *Cookie, where that is not nil. It is the first effect of a step, and the only one
 	// of its kind: what the others allow is in the log before.
@@ -46,6 +48,7 @@ const (
 type Effect struct {
 	Kind    EffectKind
 	Client  ids.ClientID
+	Job     ids.JobID
 	Wire    wire.Msg
 	Msg     any
 	N       int64
@@ -80,6 +83,12 @@ type Transition struct {
 
 func (c *Core) toClient(cl *clientRec, m wire.Msg) {
 	if cl.gone {
+		return
+	}
+	if cl.peer != 0 { // of all that clients are told, only this is for owners
+		if r, ok := m.(*wire.Resolved); ok {
+			c.toOwner(cl.peer, r)
+		}
 		return
 	}
 	c.effects = append(c.effects, Effect{Kind: ToClient, Client: cl.id, Wire: m})

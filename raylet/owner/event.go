@@ -68,6 +68,7 @@ type Fetched struct {
 type Restored struct {
 	Epoch   uint64
 	Clients []ClientJoined
+	Jobs    []ids.JobID // the others that have an owner
 }
 
 // Stopping says that the node is about to stop in order: detached actors come back with its next life.

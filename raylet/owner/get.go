@@ -12,6 +12,9 @@ import (
 // get subscribes a client to an object; one Resolved answers.
 func (c *Core) get(cl *clientRec, id ids.ObjectID, fetch bool) {
 	o := c.object(id)
+	if o == nil && c.isForeign(id) {
+		o = c.foreign(id)
+	}
 	if o == nil {
 		c.toClient(cl, c.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(c.unknown(id))}))
 		return
@@ -29,6 +32,7 @@ func (c *Core) get(cl *clientRec, id ids.ObjectID, fetch bool) {
 
 // waitGet notes a get of an object that is not resolved.
 func (c *Core) waitGet(cl *clientRec, o *objRec, fetch bool) {
+	c.askFor(o)
 	if o.holder == cl && o.flags&objGet == 0 {
 		o.flags |= objGet
 		if fetch {
@@ -64,10 +68,10 @@ func (c *Core) answer(cl *clientRec, o *objRec, fetch bool) {
 		return
 	}
 	if fetch && o.state == object.Stored {
-		c.toStore(objectstore.PinForGet{Client: cl.id, ID: o.id, Refs: o.res.Value.Refs})
+		c.toStore(objectstore.PinForGet{Client: cl.id, Job: c.cfg.Job, ID: o.id, Refs: o.res.Value.Refs})
 		return
 	}
-	if o.state == object.Inline && !c.mayAnswer(cl, o, fetch) {
+	if o.state == object.Inline && cl.peer == 0 && !c.mayAnswer(cl, o, fetch) {
 		return
 	}
 	m := c.newResolved()

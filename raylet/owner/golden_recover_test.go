@@ -19,6 +19,11 @@ import (
 // rebuild replaces the core by one made from the log and tells it of its clients.
 func (s *script) rebuild(epoch uint64) {
 	s.t.Helper()
+	s.rebuildWith(Restored{Epoch: epoch})
+}
+
+func (s *script) rebuildWith(ev Restored) {
+	s.t.Helper()
 	c, err := Rebuild(Config{Job: 1}, func(yield func(uint64, []byte) bool) {
 		for ck, b := range s.logs {
 			if !yield(ck, b) {
@@ -30,7 +35,8 @@ func (s *script) rebuild(epoch uint64) {
 		s.t.Fatal(err)
 	}
 	s.c = c
-	s.step(Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver}, {Client: worker, Role: wire.RoleWorker}, {Client: worker2, Role: wire.RoleWorker}}})
+	ev.Clients = []ClientJoined{{Client: driver, Role: wire.RoleDriver}, {Client: worker, Role: wire.RoleWorker}, {Client: worker2, Role: wire.RoleWorker}}
+	s.step(ev)
 }
 
 func holds(epoch uint64) *wire.Holdings {

@@ -75,6 +75,12 @@ func (t *taskRec) inherit(parent *taskRec) {
 	t.heir = t.heir || parent != nil && (parent.heir || parent.ofDetached())
 }
 
+// hostsHeir tells whether a client runs an actor that outlives the drivers. Who has submitted a task is not known here where that is a call
+// from another job.
+func (cl *clientRec) hostsHeir() bool {
+	return slices.ContainsFunc(cl.leases, func(l *leaseRec) bool { return l.actor != nil && l.actor.rec != nil && l.actor.outlives() })
+}
+
 func (c *Core) detachedActors() int {
 	n := 0
 	for _, a := range c.actors {

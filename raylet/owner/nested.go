@@ -74,6 +74,9 @@ func (c *Core) eachInside(f func(refs []ids.ObjectID)) {
 			}
 		})
 	}
+	for _, p := range c.passing {
+		f(p.refs)
+	}
 	for _, a := range c.actors {
 		f(a.cause.AllRefs())
 		f(a.hurt.AllRefs())

@@ -38,7 +38,7 @@ type objFlags uint16
 const (
 	objLoose     objFlags = 1 << iota // in Core.loose
 	objDead                           // out of scope and no longer counted in taskRec.live
-	objStray                          // referred to, but unknown: it was freed, or is another job's
+	objStray                          // referred to, but unknown: it was freed, or is another job's (objForeign)
 	objArgErr                         // its error came from an argument and names it already
 	objPacking                        // a Pack is under way
 	objHeld                           // an item held by its stream: counted in objs
@@ -49,6 +49,8 @@ const (
 	objGetFetch                       // and asked to fetch
 	objCold                           // was in the list of values to be packed, and may be still
 	objPromised                       // in Core.promises
+	objForeign                        // a stray: another job's
+	objAsked                          // a foreign one: its owner was asked for it
 )
 
 // held tells whether the value is needed.
@@ -194,10 +196,11 @@ type clientRec struct {
 	leases  []*leaseRec // on it
 	gone    bool
 	joined  bool
-	guest   bool // another job's worker
-	spoke   bool // it has told a rebuilt core what it has
-	mute    bool // it does not tell which streams it reads
-	drained bool // asked to be drained: what dies with it is not charged
+	guest   bool      // another job's worker
+	peer    ids.JobID // another job's owner; 0: a process
+	spoke   bool      // it has told a rebuilt core what it has
+	mute    bool      // it does not tell which streams it reads
+	drained bool      // asked to be drained: what dies with it is not charged
 	lostErr *errs.Error
 	peak    uint64
 	settle  *timer

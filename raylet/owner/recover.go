@@ -21,6 +21,7 @@ import (
 type recovery struct {
 	started bool
 	epoch   uint64
+	jobs    []ids.JobID // the others
 	waiting map[ids.ClientID]bool
 	held    []Event
 	at      int // of held, the one being stepped; -1: none
@@ -59,6 +60,8 @@ func (c *Core) restored(ev Restored) {
 		p.waiting[j.Client] = true
 		c.toClient(cl, &wire.Resync{Component: wire.ComponentOwner, Epoch: ev.Epoch})
 	}
+	p.jobs = ev.Jobs
+	c.askPeers(ev.Jobs)
 	p.timer = c.timers.add(c.now+int64(c.cfg.ResyncTimeout), timer{kind: timerResync})
 	c.maybeResume()
 }
@@ -145,6 +148,9 @@ func (c *Core) maybeResume() {
 		}
 	}
 	p.at = -1
+	for _, job := range p.jobs {
+		c.tellHeld(job)
+	}
 }
 
 // adoptAll takes over what a worker has, before anything that it sent: that speaks of it.

@@ -83,6 +83,9 @@ func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 // addRef is a borrow: the client found the reference in a value, which holds it until now.
 func (c *Core) addRef(cl *clientRec, id ids.ObjectID) {
 	o := c.object(id)
+	if o == nil && c.isForeign(id) {
+		o = c.foreign(id)
+	}
 	if o == nil {
 		return // freed before; its Get says so
 	}
@@ -160,6 +163,9 @@ func (c *Core) unholdArgs(t *taskRec) {
 
 // settleRefs drops what nothing refers to any more, and what that held in turn.
 func (c *Core) settleRefs() {
+	if len(c.silent) > 0 {
+		return // other owners may have what nothing else refers to
+	}
 	for len(c.loose) > 0 {
 		n := len(c.loose) - 1
 		o := c.loose[n]
@@ -178,6 +184,10 @@ func (c *Core) settleRefs() {
 // either, its record. A small value stays while lineage needs it: that is cheaper than to
 // keep what makes it.
 func (c *Core) drop(o *objRec) {
+	if o.flags&objForeign != 0 {
+		c.dropForeign(o)
+		return
+	}
 	if o.flags&objPromised != 0 {
 		c.maybeUnneeded(o)
 	}

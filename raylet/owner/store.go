@@ -46,7 +46,9 @@ func (c *Core) createWaits(m objectstore.CreateWaits) {
 // for it from now on; whoever had asked for it waits or gets the error.
 func (c *Core) lost(m objectstore.Lost) {
 	o := c.object(m.ID)
-	if o != nil && o.state == object.Stored && !c.sealAgain(o, m.Unsealed) {
+	if o != nil && o.state == object.Stored && o.flags&objForeign != 0 {
+		c.foreignGone(o, m)
+	} else if o != nil && o.state == object.Stored && !c.sealAgain(o, m.Unsealed) {
 		c.stats.Lost++
 		c.recoverObject(o, m.Err)
 	}

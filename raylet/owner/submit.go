@@ -42,6 +42,7 @@ func (c *Core) submit(cl *clientRec, spec *wire.TaskSpec) {
 	c.giveReturns(cl, t)
 	by := c.tasks.task(spec.Parent)
 	t.inherit(by)
+	t.heir = t.heir || by == nil && cl.hostsHeir()
 	var parent ids.ActorID
 	if spec.Opts.Escalate && spec.Kind == wire.TaskActorCreate {
 		parent = actorOf(by)
@@ -233,6 +234,9 @@ func (c *Core) adoptStray(o, s *objRec) {
 
 // stray gives the record of an object that is referred to but unknown.
 func (c *Core) stray(id ids.ObjectID) *objRec {
+	if c.isForeign(id) {
+		return c.foreign(id)
+	}
 	o := &objRec{id: id, state: object.Failed, flags: objStray}
 	o.res = &wire.Result{Kind: wire.ResultError, Err: c.unknown(id)}
 	c.strays[id] = o

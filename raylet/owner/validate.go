@@ -214,7 +214,7 @@ func (v *validator) object(o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
-	if c.pause == nil && !o.held() {
+	if c.pause == nil && len(c.silent) == 0 && !o.held() && (o.flags&objForeign == 0 || o.waits == nil) {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
@@ -288,7 +288,7 @@ func (v *validator) collections() error {
 	c := v.c
 	inline, specs, returns := int64(0), int64(0), int64(0)
 	c.eachObject(func(o *objRec) {
-		if o.state == object.Inline {
+		if o.state == object.Inline && o.flags&objForeign == 0 {
 			inline += sizeOf(o.res)
 		}
 	})

@@ -26,6 +26,7 @@ class TaskContext:
     def __init__(self, client: "Client", task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client
         self.task = task
+        self.base = task  # as the owner of what it makes knows it, and what ids follow from
         self.attempt = attempt
         self.calls = count(1)
         self.puts = count(1)
@@ -34,7 +35,7 @@ class TaskContext:
 
     @cached_property
     def parent_field(self) -> bytes:
-        return hot.spec_head(self.task)
+        return hot.spec_head(self.base)
 
     @cached_property
     def place(self) -> Optional[_trace.Place]:
@@ -54,7 +55,7 @@ class TaskContext:
 
     @cached_property
     def derive(self) -> Callable[[int], bytes]:
-        return _ids.deriver(self.task)
+        return _ids.deriver(self.base)
 
     def block(self) -> None:
         """It begins to wait."""
@@ -72,7 +73,7 @@ class TaskContext:
         return self.derive(next(self.calls))
 
     def next_put(self) -> bytes:
-        return _ids.put_id(self.task, next(self.puts))
+        return _ids.put_id(self.base, next(self.puts))
 
     def order(self, actor: bytes) -> "CallOrder":
         o = self.orders.get(actor)

@@ -39,6 +39,8 @@ class Call(TaskContext):
         super().__init__(executor.client, work.id, work.attempt, work.trace)
         self.executor = executor
         self.work = work
+        # A call that comes from another job makes what it makes for the actor's job: its id says that, and it stays when the caller's job has ended.
+        self.base = _ids.in_job(work.id, executor.client.root.task)
         self.parent = work.parent
 
     @property
