@@ -56,6 +56,7 @@ var graphs = ship.Runtime{
 		h, _, err := putEncoded(ctx, tc, e)
 		return h, err
 	},
+	Hold: failure,
 	Lookup: func(name string) (*spec.Func, bool) {
 		f, ok := graphFunctions.Load(name)
 		if !ok {

@@ -109,7 +109,7 @@ func (g *shipped) wait(ctx context.Context) error {
 		for _, x := range g.watch.Take(nil) {
 			g.open--
 			if x.Result.Kind == wire.ResultError {
-				return g.cause(failure(g.p.Tasks[g.p.Wanted[x.Token]].Key, x.Result))
+				return g.cause(g.Hold(g.tc.Client, failure(g.p.Tasks[g.p.Wanted[x.Token]].Key, x.Result)))
 			}
 		}
 	}

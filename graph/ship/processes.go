@@ -105,7 +105,7 @@ func (r *processes) Wait(ctx context.Context) ([]drive.Ended, error) {
 			delete(r.running, t)
 			e := drive.Ended{Task: t}
 			if x.Result.Kind == wire.ResultError {
-				e.Err = failure(r.p.Tasks[t].Key, x.Result)
+				e.Err = r.Hold(r.tc.Client, failure(r.p.Tasks[t].Key, x.Result))
 				r.Free(t)
 			}
 			out = append(out, e)

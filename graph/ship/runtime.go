@@ -20,6 +20,9 @@ type Runtime struct {
 	Binder func(c *client.Client) codec.Binder // of references in values
 	// Put makes an object of a value.
 	Put func(ctx context.Context, tc *client.TaskContext, e *codec.Encoded) (*client.Handle, error)
+	// Hold gives an error of a task to the program: what it has references to lives as long as the program has it. Until then something holds
+	// the object that failed.
+	Hold func(c *client.Client, err error) error
 	// Lookup finds a registered function that tasks may call.
 	Lookup func(name string) (*spec.Func, bool)
 }
@@ -36,7 +39,7 @@ func taskOf(ctx context.Context) (*client.TaskContext, error) {
 func (rt *Runtime) fetch(ctx context.Context, c *client.Client, h *client.Handle, t reflect.Type) (reflect.Value, error) {
 	d, err := c.Get1(ctx, h)
 	if err != nil {
-		return reflect.Value{}, err
+		return reflect.Value{}, rt.Hold(c, err)
 	}
 	defer d.Release()
 	out := reflect.New(t).Elem()

@@ -1,0 +1,39 @@
+package e2e
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"mobula"
+	"mobula/graph/spec"
+)
+
+// What the error of a graph's task has references to lives as long as the program has the error.
+func TestReferencesInErrorsOfGraphsLive(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)})
+	c, ctx := connect(t, ctx, p)
+	for name, x := range map[string]spec.Executor{"processes": mobula.Processes(1), "distributed": mobula.Distributed()} {
+		for _, size := range []int{100, mib} {
+			g := spec.New()
+			first := g.Task(spec.K("first"), lack, size)
+			then := g.Task(spec.K("then"), lackTaken, first)
+			_, err := spec.Get[int](ctx, x, g, then)
+			var f *spec.TaskError
+			if !errors.As(err, &f) || f.Key != spec.K("first") {
+				t.Fatalf("%s: %v", name, err)
+			}
+			stillHas(t, ctx, name, err, size)
+			_, err = spec.Get[int](ctx, x, g, first)
+			stillHas(t, ctx, name+", of what is wanted", err, size)
+		}
+	}
+	for _, pid := range workersOf(p.address) { // which collect when they like
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Error(err)
+		}
+	}
+	empty(t, ctx, c)
+}
