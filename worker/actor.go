@@ -83,7 +83,7 @@ func (e *Executor) actorMade(spec *wire.TaskSpec, instance any) error {
 	a := e.actors[ids.ActorID(spec.ID)]
 	e.mu.Unlock()
 	if a == nil || a.stopped.Load() { // stopped while it was being made
-		_ = e.closeInstance(&actor{id: ids.ActorID(spec.ID), instance: instance, name: spec.Opts.Func}) // which logs its error
+		_, _ = e.closeInstance(&actor{id: ids.ActorID(spec.ID), instance: instance, name: spec.Opts.Func}) // which logs its error
 		return errs.New(errs.CodeActorDied, "actor %v was stopped while it was created", ids.ActorID(spec.ID))
 	}
 	a.instance = instance

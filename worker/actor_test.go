@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -263,3 +264,51 @@ func TestCloseClosesActorsUnlessTheNodeIsLost(t *testing.T) {
 }
 
 func is(e *errs.Error, want error) bool { return e != nil && errors.Is(e, want) }
+
+// lacking is an error whose references are let go of as it is garbage, and an actor whose hook fails with it.
+type lacking struct {
+	freed  *atomic.Bool
+	panics bool
+}
+
+func (l *lacking) Error() string { return "lacking" }
+
+type failsToClose lacking
+
+func (f *failsToClose) Close() error {
+	err := &lacking{f.freed, f.panics}
+	runtime.AddCleanup(err, func(freed *atomic.Bool) { freed.Store(true) }, f.freed)
+	if f.panics {
+		panic(err)
+	}
+	return err
+}
+
+// What a close hook fails with is kept until the node was told.
+func TestTheErrorOfACloseHookIsKeptUntilItIsReported(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		p := newPeer(t, Config{})
+		freed, early := new(atomic.Bool), new(atomic.Bool)
+		p.mu.Lock()
+		p.sends = func(msgs []wire.Msg) {
+			if len(of[*wire.ActorStopped](msgs)) > 0 {
+				for range 20 {
+					runtime.GC()
+					runtime.Gosched()
+				}
+				early.Store(freed.Load())
+			}
+		}
+		p.mu.Unlock()
+		a := p.create(1, p.handle("fails", wire.TaskActorCreate, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
+			return out(""), &failsToClose{freed, panics}, nil
+		}))
+		p.e.Deliver([]wire.Msg{&wire.StopActor{Actor: a, Close: true}})
+		if m := p.stopped(); !is(m.Err, errs.ErrTaskFailed) {
+			t.Errorf("the node is told %+v", m)
+		}
+		if early.Load() {
+			t.Errorf("panics %v: it is garbage before it is reported", panics)
+		}
+	}
+}

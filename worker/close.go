@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"io"
+	"runtime"
 	"time"
 
 	"mobula/internal/client"
@@ -48,6 +49,7 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 	}
 	defer cancel()
 	var err *errs.Error
+	var keep any
 	for _, l := range a.lanes {
 		if !l.settle(ctx) {
 			err = errs.New(errs.CodeDeadline, "calls of it still ran %v after their context had ended: it was not closed", e.cfg.StopGrace)
@@ -57,13 +59,14 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 		return // Close does it, or nobody
 	}
 	if err == nil {
-		err = e.closeInstance(a)
+		err, keep = e.closeInstance(a)
 	}
 	e.forget(a)
 	for _, l := range a.lanes {
 		l.close()
 	}
 	e.send(&wire.ActorStopped{Actor: a.id, Err: err})
+	runtime.KeepAlive(keep)
 }
 
 // end has the actor take no more calls, and ends its timers.
@@ -146,8 +149,9 @@ func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
 }
 
 // closeInstance calls the close hook of an instance that has one, once, and gives its error: ErrTaskFailed with what it returned or
-// panicked with, or ErrDeadline where it did not return within the grace; then it is left behind.
-func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
+// panicked with, or ErrDeadline where it did not return within the grace; then it is left behind. The references in the error hold their
+// objects until it is reported, if keep is kept.
+func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 	a.once.Do(func() {
 		var hook func(context.Context) error
 		switch i := a.instance.(type) {
@@ -162,26 +166,32 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
 		ctx, cancel := context.WithTimeout(client.WithTask(context.WithoutCancel(e.cfg.Base), tc), e.cfg.StopGrace)
 		defer cancel()
 		tc.Own = ctx // calls that the hook makes and does not wait for go on
-		done := make(chan *errs.Error, 1)
+		type end struct {
+			err  *errs.Error
+			keep any
+		}
+		done := make(chan end, 1)
 		go func() {
 			defer close(done)
 			name := a.name + ".Close"
 			normal := false
 			defer func() {
 				if !normal {
-					done <- panicked(name, a.id.String(), recover())
+					p := recover()
+					done <- end{panicked(name, a.id.String(), p), p}
 				}
 			}()
 			err := hook(ctx)
 			normal = true
 			if err != nil {
-				done <- &errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err).Bare()}}
+				done <- end{&errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err).Bare()}}, err}
 			}
 		}()
 		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that looks at its context has a moment more
 		defer timer.Stop()
 		select {
-		case err = <-done:
+		case x := <-done:
+			err, keep = x.err, x.keep
 		case <-timer.C:
 			err = errs.New(errs.CodeDeadline, "it did not return within %v", e.cfg.StopGrace)
 		}
@@ -189,7 +199,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error) {
 			e.log.Error("an actor's close failed", "actor", a.id, "type", a.name, "err", err)
 		}
 	})
-	return err
+	return err, keep
 }
 
 // closeCall numbers the close hook among what an actor's creation submits.

@@ -290,7 +290,7 @@ func (e *Executor) Close(ctx context.Context) error {
 			var hooks sync.WaitGroup
 			for _, a := range actors {
 				if a.made.Load() {
-					hooks.Go(func() { _ = e.closeInstance(a) }) // which logs its error
+					hooks.Go(func() { _, _ = e.closeInstance(a) }) // which logs its error
 				}
 			}
 			hooks.Wait()
