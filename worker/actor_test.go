@@ -239,27 +239,45 @@ func (h *hangs) Close() error {
 	return nil
 }
 
+// Where the node has said that it stops, its workers close their actors, though a report could not be sent before that was read. Where it is
+// gone without a word, they do not.
 func TestCloseClosesActorsUnlessTheNodeIsLost(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		p := newPeer(t, Config{})
-		c := &counter{stopped: make(chan struct{})}
-		p.create(1, p.counter(c))
-		if lost {
-			p.e.Lost()
-		}
-		if err := p.e.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-c.stopped:
-			if lost {
-				t.Error("an actor was closed whose node is gone")
+	broken := errs.New(errs.CodeDisconnected, "broken pipe")
+	for name, last := range map[string]struct {
+		said   []wire.Msg
+		closes bool
+	}{
+		"stopping": {[]wire.Msg{&wire.Bye{Err: errs.New(errs.CodeShutdown, "stopping")}}, true},
+		"gone":     {nil, false},
+		"sent off": {[]wire.Msg{&wire.Bye{Err: errs.New(errs.CodeProtocol, "nonsense")}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeer(t, Config{})
+			c := &counter{stopped: make(chan struct{})}
+			p.create(1, p.counter(c))
+			p.e.c.Disconnected(nil, broken)
+			rest, noted := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(noted)
+				p.e.nodeGone(rest)
+			}()
+			p.e.Deliver(last.said)
+			close(rest)
+			<-noted
+			if err := p.e.Close(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-		default:
-			if !lost {
-				t.Error("an actor was not closed")
+			select {
+			case <-c.stopped:
+				if !last.closes {
+					t.Error("an actor was closed whose node is gone")
+				}
+			default:
+				if last.closes {
+					t.Error("an actor was not closed")
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"time"
@@ -205,8 +206,23 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 // closeCall numbers the close hook among what an actor's creation submits.
 const closeCall = 1 << 62
 
-// Lost says that the node is gone without a goodbye. Another instance may live already: none here is closed.
-func (e *Executor) Lost() { e.lost.Store(true) }
+// restWait bounds the wait for what a node said before it closed the connection.
+const restWait = 2 * time.Second
+
+// nodeGone takes note of the end of the connection, of which nothing more can be read when rest is closed. What the node said last may
+// not have been read yet when a report could not be sent. Where that is no goodbye, another instance may live already: none here is closed.
+func (e *Executor) nodeGone(rest <-chan struct{}) {
+	if errors.Is(e.c.Err(), errs.ErrShutdown) {
+		return
+	}
+	timer := time.NewTimer(restWait)
+	defer timer.Stop()
+	select {
+	case <-rest:
+	case <-timer.C:
+	}
+	e.lost.Store(!e.goodbye.Load())
+}
 
 // closes tells whether Close has actors to close.
 func (e *Executor) closes() bool {

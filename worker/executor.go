@@ -40,6 +40,7 @@ type Executor struct {
 	drained chan struct{} // closed when a drain is complete
 	once    sync.Once     // of drained
 	lost    atomic.Bool   // the node is gone: actors are not closed
+	goodbye atomic.Bool   // the node has said that it stops
 	quit    chan struct{} // closed by Close
 }
 
@@ -97,6 +98,9 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.tellUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
+		case *wire.Bye:
+			e.goodbye.Store(m.Err != nil && m.Err.Code == errs.CodeShutdown)
+			e.c.Dispatch(m)
 		default:
 			e.c.Dispatch(m)
 		}

@@ -78,13 +78,10 @@ func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segme
 			err = errs.New(errs.CodeDisconnected, "the node closed the connection")
 		}
 		c.Disconnected(conn, err)
-		if !errors.Is(c.Err(), errs.ErrShutdown) {
-			e.Lost()
-		}
+		e.nodeGone(e.reader.over)
 	case <-c.Done(): // the node said goodbye, or nothing can be sent any more
-		if err = c.Err(); !errors.Is(err, errs.ErrShutdown) {
-			e.Lost()
-		}
+		err = c.Err()
+		e.nodeGone(e.reader.over)
 	case <-e.Drained():
 	case <-ctx.Done():
 	}

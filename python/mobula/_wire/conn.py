@@ -109,6 +109,8 @@ class Conn:
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionError) as x:
+            if (why := self._farewell()) is not None:
+                self.fail(why)
             self._gone("write", x)
         except OSError as x:
             if x.errno in (errno.EAGAIN, errno.EWOULDBLOCK):
@@ -119,6 +121,24 @@ class Conn:
         self.fail(DisconnectedError(f"process {self.pid} closed the connection or died ({op}: {x})"))
         assert self.failed is not None
         raise self.failed.again() from None
+
+    def _farewell(self) -> Optional[MobulaError]:
+        """The goodbye in what the other side wrote before it closed its end, and nobody has read yet: a write has failed first. It looks
+        only: another thread may be about to read."""
+        try:
+            data = self._rest + self.sock.recv(_READ, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            i = 0
+            while len(data) - i >= codec.HEADER_SIZE:
+                _, size = codec.header(data, i)
+                i += codec.HEADER_SIZE
+                for kind, j, k in codec.split(data, i, min(i + size, len(data))):
+                    if kind == KIND_OF[Bye]:
+                        bye: Bye = codec.decode(Bye, data, j, k)
+                        return codec.from_wire(bye.err) if bye.err is not None else None
+                i += size
+        except (OSError, IndexError, struct.error, ProtocolError):
+            pass  # no more than a part of a message is there
+        return None
 
     def _look(self, until: float) -> bool:
         """Whether there are bytes, or come till then, by time.monotonic. It does not sleep, and lets every other thread run."""
