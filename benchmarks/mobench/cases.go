@@ -26,6 +26,7 @@ var cases = []benchCase{
 	{name: "spill", what: "4 GiB of 64 MiB arrays through a store of 1 GiB, and back", run: spill},
 	{name: "sort", what: "2 GiB of records sorted in a store of 512 MiB", run: sortCase},
 	{name: "idle", what: "memory of all processes 10 s after the first task", run: idle},
+	{name: "idle-cpu", what: "processor time of all processes in the 30 s after that, in percent of a core", run: idleCPU},
 	{name: "cold-start", what: "process start to first result", run: coldStart},
 	{name: "trace-overhead", what: "tracing 1 % against none, 20 pairs", run: traceOverhead},
 	{name: "list-overhead", what: "listing in a loop with 1,000,000 tasks waiting", run: listOverhead},

@@ -40,6 +40,35 @@ func idle(ctx context.Context, b *bench) (*report, error) {
 	return r, nil
 }
 
+// idleCPULimit is from the project's list of bounds, in percent of a core.
+const idleCPULimit = 0.2
+
+// idleCPU is the processor time of a runtime in its default configuration that has nothing to do, after its first task and a pause: of all its
+// processes, the driver's too.
+func idleCPU(ctx context.Context, b *bench) (*report, error) {
+	s, err := b.measure(ctx, func(_ context.Context, _ int) (_ float64, err error) {
+		c, err := startChild(role{Kind: "idle", Mode: b.mode, Dir: b.dir})
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, c.stop()) }()
+		if _, err := c.line(); err != nil {
+			return 0, err
+		}
+		if err := pause(ctx, b.idle); err != nil {
+			return 0, err
+		}
+		begun, used := time.Now(), processorTime(c.cmd.Process.Pid)
+		if err := pause(ctx, 3*b.idle); err != nil {
+			return 0, err
+		}
+		return 100 * float64(processorTime(c.cmd.Process.Pid)-used) / float64(time.Since(begun)), nil
+	})
+	r := &report{unit: "% of a core", samples: s}
+	r.add("limit", idleCPULimit)
+	return r, err
+}
+
 // coldStart is the time from the start of a process until it has a task's result.
 func coldStart(ctx context.Context, b *bench) (*report, error) {
 	s, err := b.measure(ctx, func(_ context.Context, _ int) (_ float64, err error) {
