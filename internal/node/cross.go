@@ -95,6 +95,6 @@ func (n *Node) toPeer(from, to ids.JobID, m any) {
 	}
 	switch m.(type) {
 	case *wire.AddRef, *wire.Get, *wire.Resync:
-		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.OwnerGone{}})
+		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
 	}
 }

@@ -127,7 +127,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.toStore(objectstore.DropJob{Job: job})
 	n.names.forget(job)
 	for _, other := range n.jobs.all() {
-		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.OwnerGone{}})
+		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.JobGone{}})
 	}
 	n.gcs.jobEnded(job)
 	n.mu.Lock()

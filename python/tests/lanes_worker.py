@@ -8,8 +8,10 @@ what it came to.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
+import traceback
 from types import SimpleNamespace
 from typing import Any, Optional
 
@@ -56,7 +58,7 @@ class Worker:
         self.lock = Lock(self)
         self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
                                            flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), extra={}, inline=1 << 20,
-                                           holdings=None, root=None, fallback=None, spans=SimpleNamespace(waiting=False))
+                                           holdings=None, root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False))
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
         self.executor.interrupts.interrupt = lambda call: None  # type: ignore[method-assign]
@@ -73,6 +75,9 @@ class Worker:
                 self.executor.run()
         except SystemExit:
             pass
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)  # the program at the other end must not wait for this thread
         self.at = "off"
         self._stopped.release()
 

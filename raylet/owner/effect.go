@@ -24,7 +24,7 @@ const (
 	ToSched
 	// ToRegistry sends Msg, a message of registry.go.
 	ToRegistry
-	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, OwnerGone answers an AddRef, a Get and a Resync.
+	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
 	ToOwner
 	// Log appends Records to the owner log, in order, and writes the position each got to its
 	// *Cookie, where that is not nil. It is the first effect of a step, and the only one

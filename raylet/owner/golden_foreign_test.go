@@ -118,7 +118,7 @@ func TestAnotherJobEnds(t *testing.T) {
 	s.fromFar(Passing{Token: 7, Refs: []ids.ObjectID{mine}})
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{mine}})
 	s.wantValue(mine, "v")
-	s.fromFar(OwnerGone{})
+	s.fromFar(JobGone{})
 	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || r[0].Result.Err.Code != errs.CodeOwnerDied {
 		t.Fatalf("the driver gets %+v", r)
 	}
@@ -203,7 +203,7 @@ func TestARebuiltCoreDoesNotWaitForAJobThatEnded(t *testing.T) {
 	s.from(driver, &wire.PutValue{ID: mine})
 	s.from(driver, &wire.Get{ID: mine})
 	s.restored()
-	s.fromFar(OwnerGone{})
+	s.fromFar(JobGone{})
 	s.wantEmpty()
 }
 

@@ -20,7 +20,7 @@ import (
 //
 // About objects of this job: *wire.AddRef, *wire.Release, *wire.Get and *wire.Holdings; *wire.Cancel of a task of this job.
 // About objects of its own: *wire.Resolved, and *wire.Resync, which asks for Holdings.
-// Passing, Arrived, Reached and OwnerGone, by value.
+// Passing, Arrived, Reached and JobGone, by value.
 type FromOwner struct {
 	Job ids.JobID
 	Msg any
@@ -40,8 +40,8 @@ type Arrived struct{ Token uint64 }
 // Reached comes behind the message with the references that a Passing is about: Arrived answers, to their owner.
 type Reached struct{ Token uint64 }
 
-// OwnerGone says that a job has ended, and all its objects with it.
-type OwnerGone struct{}
+// JobGone says that a job has ended, and all its objects with it.
+type JobGone struct{}
 
 // passing is what is held for references that are on their way.
 type passing struct {
@@ -93,8 +93,8 @@ func (c *Core) fromOwner(ev FromOwner) {
 		c.arrived(m.Token)
 	case Reached:
 		c.toOwner(ev.Job, Arrived(m))
-	case OwnerGone:
-		c.ownerGone(ev.Job)
+	case JobGone:
+		c.jobGone(ev.Job)
 	}
 }
 
@@ -126,8 +126,8 @@ func (c *Core) askPeers(jobs []ids.JobID) {
 	}
 }
 
-// ownerGone lets go of what a job had that has ended, and gives up what it owned.
-func (c *Core) ownerGone(job ids.JobID) {
+// jobGone lets go of what a job had that has ended, and gives up what it owned.
+func (c *Core) jobGone(job ids.JobID) {
 	c.spoken(job)
 	for _, token := range slices.Sorted(maps.Keys(c.passing)) {
 		if c.passing[token].to == job {
