@@ -64,7 +64,7 @@ func idleCPU(ctx context.Context, b *bench) (*report, error) {
 		}
 		return 100 * float64(processorTime(c.cmd.Process.Pid)-used) / float64(time.Since(begun)), nil
 	})
-	r := &report{unit: "% of a core", samples: s}
+	r := &report{unit: "%", samples: s}
 	r.add("limit", idleCPULimit)
 	return r, err
 }
