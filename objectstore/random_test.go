@@ -102,7 +102,7 @@ func (x *chaos) object() (ids.ObjectID, bool) {
 	if len(all) == 0 {
 		return ids.ObjectID{}, false
 	}
-	slices.SortFunc(all, compareIDs)
+	slices.SortFunc(all, ids.ObjectID.Compare)
 	return all[x.rnd.Intn(len(all))], true
 }
 
@@ -283,7 +283,7 @@ func (x *chaos) sortedPins() []getOf {
 		if a.client != b.client {
 			return int(a.client) - int(b.client)
 		}
-		return compareIDs(a.id, b.id)
+		return a.id.Compare(b.id)
 	})
 	x.rnd.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out

@@ -1,7 +1,6 @@
 package objectstore
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -281,10 +280,6 @@ func sortedObjects(m map[ids.ObjectID]ref) []ids.ObjectID {
 	for id := range m {
 		out = append(out, id)
 	}
-	slices.SortFunc(out, compareIDs)
+	slices.SortFunc(out, ids.ObjectID.Compare)
 	return out
-}
-
-func compareIDs(a, b ids.ObjectID) int {
-	return cmp.Or(slices.Compare(a.Task[:], b.Task[:]), cmp.Compare(a.Index, b.Index))
 }

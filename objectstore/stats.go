@@ -116,7 +116,7 @@ func (c *Core) all() []*object {
 			add(o)
 		}
 	}
-	slices.SortFunc(out, func(a, b *object) int { return compareIDs(a.id, b.id) })
+	slices.SortFunc(out, func(a, b *object) int { return a.id.Compare(b.id) })
 	return out
 }
 
@@ -138,7 +138,7 @@ type Info struct {
 func (c *Core) List(job ids.JobID, after ids.ObjectID, limit int) []Info {
 	var keys []ids.ObjectID
 	want := func(id ids.ObjectID) {
-		if (job == 0 || id.Job() == job) && (after.IsZero() || compareIDs(id, after) > 0) {
+		if (job == 0 || id.Job() == job) && (after.IsZero() || id.Compare(after) > 0) {
 			keys = append(keys, id)
 		}
 	}
@@ -151,7 +151,7 @@ func (c *Core) List(job ids.JobID, after ids.ObjectID, limit int) []Info {
 	for k := range c.waiting {
 		want(k.id)
 	}
-	slices.SortFunc(keys, compareIDs)
+	slices.SortFunc(keys, ids.ObjectID.Compare)
 	keys = slices.Compact(keys)
 	if limit > 0 && len(keys) > limit {
 		keys = keys[:limit]

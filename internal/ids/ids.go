@@ -1,6 +1,8 @@
 package ids
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -118,6 +120,11 @@ func (o ObjectID) IsPut() bool { return o.Index&PutBit != 0 }
 
 // Job is the job that the object belongs to.
 func (o ObjectID) Job() JobID { return o.Task.Job() }
+
+// Compare orders objects by task, then by index.
+func (o ObjectID) Compare(p ObjectID) int {
+	return cmp.Or(bytes.Compare(o.Task[:], p.Task[:]), cmp.Compare(o.Index, p.Index))
+}
 
 // String prints the task, a colon and the index; "p" marks a put.
 func (o ObjectID) String() string {

@@ -341,9 +341,7 @@ func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page
 }
 
 // byID and bySize are the orders of objects.
-func byID(a, b owner.ObjectView) int {
-	return cmp.Or(bytes.Compare(a.ID.Task[:], b.ID.Task[:]), cmp.Compare(a.ID.Index, b.ID.Index))
-}
+func byID(a, b owner.ObjectView) int { return a.ID.Compare(b.ID) }
 
 func bySize(a, b owner.ObjectView) int {
 	return cmp.Or(cmp.Compare(b.Size, a.Size), byID(a, b))

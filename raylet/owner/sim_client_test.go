@@ -238,11 +238,11 @@ func (cl *simClient) submit(s *wire.TaskSpec) {
 
 func (cl *simClient) declare(epoch uint64) {
 	h := &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
-	h.Handles = slices.SortedFunc(maps.Keys(cl.handles), cmpObject)
+	h.Handles = slices.SortedFunc(maps.Keys(cl.handles), ids.ObjectID.Compare)
 	for id := range cl.reads {
 		h.Handles = append(h.Handles, id.Stream())
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(cl.asked), cmpObject) {
+	for _, id := range slices.SortedFunc(maps.Keys(cl.asked), ids.ObjectID.Compare) {
 		h.Gets = append(h.Gets, wire.Get{ID: id, Fetch: true})
 	}
 	for k := range cl.streams {

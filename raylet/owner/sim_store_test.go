@@ -141,7 +141,7 @@ func (s *simStore) checkPinned(m *wire.Exec) {
 func (s *simStore) restart() {
 	w := s.w
 	inv := objectstore.Inventory{Job: 1}
-	for _, id := range slices.SortedFunc(maps.Keys(s.sealed), cmpObject) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.sealed), ids.ObjectID.Compare) {
 		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: s.sealed[id].attempt, Size: 8, Meta: s.sealed[id].meta})
 	}
 	w.post("store", FromStore{inv})
@@ -158,7 +158,7 @@ func (s *simStore) loseOne() {
 	if len(can) == 0 {
 		return
 	}
-	slices.SortFunc(can, cmpObject)
+	slices.SortFunc(can, ids.ObjectID.Compare)
 	id := can[s.w.rng.IntN(len(can))]
 	s.sealed[id].lost = true
 }
@@ -173,13 +173,6 @@ func (s *simStore) check() {
 	for a := range s.granted {
 		s.w.t.Fatalf("attempt %d at %v is still in the store", a.attempt, a.id)
 	}
-}
-
-func cmpObject(a, b ids.ObjectID) int {
-	if c := slices.Compare(a.Task[:], b.Task[:]); c != 0 {
-		return c
-	}
-	return int(int64(a.Index) - int64(b.Index))
 }
 
 // A value is 8 bytes and filler.

@@ -217,7 +217,7 @@ func (d *simDriver) finish() {
 	w.t.Helper()
 	w.spreadFailures()
 	for range 3 { // references found in values are got in turn
-		for _, id := range slices.SortedFunc(maps.Keys(d.handles), cmpObject) {
+		for _, id := range slices.SortedFunc(maps.Keys(d.handles), ids.ObjectID.Compare) {
 			d.get(id)
 		}
 		w.settle()
@@ -232,7 +232,7 @@ func (d *simDriver) finish() {
 	}
 	crashes := w.crash > 0
 	w.crash = 0
-	d.release(slices.SortedFunc(maps.Keys(d.handles), cmpObject)...)
+	d.release(slices.SortedFunc(maps.Keys(d.handles), ids.ObjectID.Compare)...)
 	w.settle()
 	w.check()
 	if crashes { // what was forgotten does not come back for good

@@ -78,7 +78,7 @@ func (p wildPlan) run(t *testing.T, seed uint64) {
 			}
 		case 7:
 			if len(d.asked) > 0 && p.ungets {
-				list := slices.SortedFunc(maps.Keys(d.asked), cmpObject)
+				list := slices.SortedFunc(maps.Keys(d.asked), ids.ObjectID.Compare)
 				id := list[w.rng.IntN(len(list))]
 				delete(d.asked, id)
 				d.send(&wire.Unget{ID: id})
@@ -276,7 +276,7 @@ func (p wildPlan) harm(w *simWorld, d *simActors) {
 func (d *simActors) end() {
 	w := d.w
 	for range 3 {
-		for _, id := range slices.SortedFunc(maps.Keys(d.simDriver.handles), cmpObject) {
+		for _, id := range slices.SortedFunc(maps.Keys(d.simDriver.handles), ids.ObjectID.Compare) {
 			d.get(id)
 		}
 		w.settle()
@@ -286,7 +286,7 @@ func (d *simActors) end() {
 			w.t.Fatalf("a get of %v was never answered: %v", id, w.explain(id))
 		}
 	}
-	d.release(slices.SortedFunc(maps.Keys(d.simDriver.handles), cmpObject)...)
+	d.release(slices.SortedFunc(maps.Keys(d.simDriver.handles), ids.ObjectID.Compare)...)
 	w.settle()
 	w.check()
 }
