@@ -106,41 +106,26 @@ func wantRead(t *testing.T, what string, n int, err error, want int) {
 
 // What an actor makes in a call that comes from another job lives as long as the caller has it, and the other way round.
 func TestReferencesCrossJobs(t *testing.T) {
-	for name, opts := range map[string][]mobula.StartOption{"embedded": nil, "process": {mobula.WithProcesses()}} {
-		for _, size := range []int{100, mib} {
-			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
-				ctx, cancel := limit(t)
-				defer cancel()
-				c, err := mobula.Start(ctx, append(opts, mobula.WithCPUs(2), mobula.WithDir(tempDir(t)), mobula.WithLogger(quiet()))...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() {
-					if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-						t.Error(err)
-					}
-				}()
-				home := c.Context(ctx)
-				a, err := giverType.Spawn(home, mobula.Named("e2e", "giver"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(quiet()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				away := other.Context(ctx)
-				givenAway(t, away, home, size)
-				keptFrom(t, away, home, size)
-				runtime.GC()
-				if err := other.Close(ctx); err != nil {
-					t.Error(err)
-				}
-				a.Release()
-				empty(t, home, c)
-			})
+	smallAndLarge(t, func(t *testing.T, ctx context.Context, c *mobula.Cluster, size int) {
+		home := c.Context(ctx)
+		a, err := giverType.Spawn(home, mobula.Named("e2e", "giver"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(quiet()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		away := other.Context(ctx)
+		givenAway(t, away, home, size)
+		keptFrom(t, away, home, size)
+		runtime.GC()
+		if err := other.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		a.Release()
+		empty(t, home, c)
+	})
 }
 
 // givenAway looks at what an actor of another job has made.

@@ -101,6 +101,15 @@ func empty(t *testing.T, ctx context.Context, c *mobula.Cluster) {
 
 // What an error has references to lives as long as somebody has the error, or what failed with it.
 func TestReferencesInErrorsLive(t *testing.T) {
+	smallAndLarge(t, func(t *testing.T, ctx context.Context, c *mobula.Cluster, size int) {
+		ctx = c.Context(ctx)
+		referencesInErrors(t, ctx, c, size)
+		empty(t, ctx, c)
+	})
+}
+
+// smallAndLarge runs a test with inline objects and with stored ones, each on a node embedded and on one with worker processes.
+func smallAndLarge(t *testing.T, f func(t *testing.T, ctx context.Context, c *mobula.Cluster, size int)) {
 	for name, opts := range map[string][]mobula.StartOption{"embedded": nil, "process": {mobula.WithProcesses()}} {
 		for _, size := range []int{100, mib} {
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
@@ -115,9 +124,7 @@ func TestReferencesInErrorsLive(t *testing.T) {
 						t.Error(err)
 					}
 				}()
-				ctx = c.Context(ctx)
-				referencesInErrors(t, ctx, c, size)
-				empty(t, ctx, c)
+				f(t, ctx, c, size)
 			})
 		}
 	}

@@ -29,7 +29,7 @@ def _timed(build: Build, p: Params) -> Mapping[str, float]:
     return {"time": took}
 
 
-def _imports() -> None:
+def imports() -> None:
     """What a program that uses Dask's collections imports at its top, before it starts anything."""
     import dask.array
     import dask.dataframe  # noqa: F401
@@ -37,7 +37,7 @@ def _imports() -> None:
 
 def on_mobula(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
     def run(p: Params) -> Mapping[str, float]:
-        _imports()
+        imports()
         with sessions.dask_on_mobula(p["store"], p.get("memory_limit", 0), config):
             return _timed(build, p)
 
@@ -46,7 +46,7 @@ def on_mobula(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
 
 def on_ray(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
     def run(p: Params) -> Mapping[str, float]:
-        _imports()
+        imports()
         with sessions.dask_on_ray(p["store"], config):
             return _timed(build, p)
 
@@ -55,7 +55,7 @@ def on_ray(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
 
 def on_dask(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
     def run(p: Params) -> Mapping[str, float]:
-        _imports()
+        imports()
         with sessions.dask(p.get("memory_limit", 0), config):
             return _timed(build, p)
 

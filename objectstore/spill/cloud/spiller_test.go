@@ -14,6 +14,7 @@ import (
 	"gocloud.dev/blob/s3blob"
 
 	"mobula/objectstore/spill"
+	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 	"mobula/objectstore/spill/storage/storagetest"
 )
@@ -33,38 +34,14 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 		sizes[i] = 400_000
 	}
 	objs := storagetest.Objects(sizes...)
-	type answer struct {
-		locs []spill.Location
-		err  error
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	wrote := make(chan answer, 1)
-	s.Write(objs, func(l []spill.Location, err error) { wrote <- answer{l, err} })
-	var w answer
-	select {
-	case w = <-wrote:
-	case <-ctx.Done():
-		t.Fatal("write: no answer")
-	}
-	if w.err != nil {
-		t.Fatal(w.err)
-	}
+	locs := write(t, ctx, s, objs)
 	targets := map[uint16]int{}
-	for i, l := range w.locs {
+	for _, l := range locs {
 		targets[l.Target]++
-		dst := make([]byte, l.Size)
-		read := make(chan error, 1)
-		s.Read(l, dst, func(err error) { read <- err })
-		select {
-		case err := <-read:
-			if err != nil || !bytes.Equal(dst, objs[i].Data) {
-				t.Errorf("object %d on target %d: %v", i, l.Target, err)
-			}
-		case <-ctx.Done():
-			t.Fatal("read: no answer")
-		}
 	}
+	intact(t, ctx, "as written", s, locs, objs)
 	if targets[0] != 6 || targets[1] != 6 {
 		t.Errorf("12 objects of one size are spread %v", targets)
 	}
@@ -84,6 +61,45 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 	defer bucket.Close()
 	if o, err := bucket.List(nil).Next(ctx); !errors.Is(err, io.EOF) {
 		t.Errorf("left in the bucket: %v, %v", o, err)
+	}
+}
+
+// write writes objects and gives their places.
+func write(t *testing.T, ctx context.Context, s *spill.Spiller, objs []format.Object) []spill.Location {
+	t.Helper()
+	type answer struct {
+		locs []spill.Location
+		err  error
+	}
+	wrote := make(chan answer, 1)
+	s.Write(objs, func(l []spill.Location, err error) { wrote <- answer{l, err} })
+	select {
+	case w := <-wrote:
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		return w.locs
+	case <-ctx.Done():
+		t.Fatal("write: no answer")
+	}
+	return nil
+}
+
+// intact reads objects back.
+func intact(t *testing.T, ctx context.Context, when string, s *spill.Spiller, locs []spill.Location, objs []format.Object) {
+	t.Helper()
+	for i, l := range locs {
+		dst := make([]byte, l.Size)
+		read := make(chan error, 1)
+		s.Read(l, dst, func(err error) { read <- err })
+		select {
+		case err := <-read:
+			if err != nil || !bytes.Equal(dst, objs[i].Data) {
+				t.Errorf("%s: object %d on target %d: %v", when, i, l.Target, err)
+			}
+		case <-ctx.Done():
+			t.Fatal("read: no answer")
+		}
 	}
 }
 
@@ -112,39 +128,6 @@ func TestTwoHostsUnderOnePrefix(t *testing.T) {
 		return s
 	}
 	objs := storagetest.Objects(400_000, 400_000, 400_000, 400_000)
-	write := func(s *spill.Spiller) []spill.Location {
-		t.Helper()
-		wrote := make(chan []spill.Location, 1)
-		s.Write(objs, func(l []spill.Location, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			wrote <- l
-		})
-		select {
-		case l := <-wrote:
-			return l
-		case <-ctx.Done():
-			t.Fatal("write: no answer")
-		}
-		return nil
-	}
-	intact := func(when string, s *spill.Spiller, locs []spill.Location) {
-		t.Helper()
-		for i, l := range locs {
-			dst := make([]byte, l.Size)
-			read := make(chan error, 1)
-			s.Read(l, dst, func(err error) { read <- err })
-			select {
-			case err := <-read:
-				if err != nil || !bytes.Equal(dst, objs[i].Data) {
-					t.Errorf("%s: object %d: %v", when, i, err)
-				}
-			case <-ctx.Done():
-				t.Fatal("read: no answer")
-			}
-		}
-	}
 	end := func(s *spill.Spiller) {
 		t.Helper()
 		if err := s.Close(ctx); err != nil {
@@ -170,28 +153,28 @@ func TestTwoHostsUnderOnePrefix(t *testing.T) {
 	}
 
 	one := open(config("one"))
-	ones := write(one)
+	ones := write(t, ctx, one, objs)
 	elsewhere("one")
 	two := open(config("two"))
-	twos := write(two)
-	intact("the other has started", one, ones)
-	intact("it started second", two, twos)
+	twos := write(t, ctx, two, objs)
+	intact(t, ctx, "the other has started", one, ones, objs)
+	intact(t, ctx, "it started second", two, twos, objs)
 	same := config("one")
 	same.Node = "two"
 	if s, err := spill.Open(same); !errors.Is(err, storage.ErrForeign) {
 		t.Errorf("the other's session is opened: %v, %v", s, err)
 	}
-	intact("the other wanted its session", one, ones)
+	intact(t, ctx, "the other wanted its session", one, ones, objs)
 	end(two)
-	intact("the other has ended", one, ones)
+	intact(t, ctx, "the other has ended", one, ones, objs)
 
 	two = open(config("two"))
-	twos = write(two)
+	twos = write(t, ctx, two, objs)
 	elsewhere("two")
 	end(one)
-	intact("the first has ended", two, twos)
+	intact(t, ctx, "the first has ended", two, twos, objs)
 	one = open(config("one"))
-	intact("the first has started again", two, twos)
+	intact(t, ctx, "the first has started again", two, twos, objs)
 	end(one)
 	end(two)
 	if o, err := bucket.List(nil).Next(ctx); !errors.Is(err, io.EOF) {
