@@ -277,19 +277,20 @@ func (c *Core) pinForGet(e PinForGet) {
 	if _, ok := c.clients[e.Client]; !ok {
 		return
 	}
+	e.Job = cmp.Or(e.Job, e.ID.Job())
 	r, ok := c.objs[e.ID]
 	switch {
 	case !ok:
 		m := c.missing(e.ID)
 		m.Client = e.Client
-		c.emit(ToOwner{cmp.Or(e.Job, e.ID.Job()), m})
+		c.emit(ToOwner{e.Job, m})
 	case r.o.resident:
 		c.answerGet(e.Client, e.ID, r, e.Refs)
 	default:
 		c.note++
 		c.emit(Remember{NoteKey{N: c.note}, e})
 		d := c.want(r.o, laneGet)
-		d.gets = append(d.gets, getter{e.Client, cmp.Or(e.Job, e.ID.Job()), e.ID, r.sub, c.note, e.Refs})
+		d.gets = append(d.gets, getter{e.Client, e.Job, e.ID, r.sub, c.note, e.Refs})
 	}
 }
 

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"cmp"
 	"slices"
 
 	"mobula/internal/errs"
@@ -21,6 +20,14 @@ func (c *Core) foreign(id ids.ObjectID) *objRec {
 	c.strays[id] = o
 	c.toOwner(id.Job(), &wire.AddRef{ID: id})
 	return o
+}
+
+// known finds an object, and makes the record of another job's that has none yet; nil: one of this job is unknown.
+func (c *Core) known(id ids.ObjectID) *objRec {
+	if o := c.object(id); o != nil || !c.isForeign(id) {
+		return o
+	}
+	return c.foreign(id)
 }
 
 func (c *Core) isForeign(id ids.ObjectID) bool { return id.Job() != c.cfg.Job }
@@ -81,9 +88,7 @@ func (c *Core) foreignOf(job ids.JobID) []*objRec {
 			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b *objRec) int {
-		return cmp.Or(slices.Compare(a.id.Task[:], b.id.Task[:]), cmp.Compare(a.id.Index, b.id.Index))
-	})
+	slices.SortFunc(out, func(a, b *objRec) int { return a.id.Compare(b.id) })
 	return out
 }
 

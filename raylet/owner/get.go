@@ -11,10 +11,7 @@ import (
 
 // get subscribes a client to an object; one Resolved answers.
 func (c *Core) get(cl *clientRec, id ids.ObjectID, fetch bool) {
-	o := c.object(id)
-	if o == nil && c.isForeign(id) {
-		o = c.foreign(id)
-	}
+	o := c.known(id)
 	if o == nil {
 		c.toClient(cl, c.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(c.unknown(id))}))
 		return

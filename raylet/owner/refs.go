@@ -82,10 +82,7 @@ func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 
 // addRef is a borrow: the client found the reference in a value, which holds it until now.
 func (c *Core) addRef(cl *clientRec, id ids.ObjectID) {
-	o := c.object(id)
-	if o == nil && c.isForeign(id) {
-		o = c.foreign(id)
-	}
+	o := c.known(id)
 	if o == nil {
 		return // freed before; its Get says so
 	}

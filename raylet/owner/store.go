@@ -46,11 +46,14 @@ func (c *Core) createWaits(m objectstore.CreateWaits) {
 // for it from now on; whoever had asked for it waits or gets the error.
 func (c *Core) lost(m objectstore.Lost) {
 	o := c.object(m.ID)
-	if o != nil && o.state == object.Stored && o.flags&objForeign != 0 {
-		c.foreignGone(o, m)
-	} else if o != nil && o.state == object.Stored && !c.sealAgain(o, m.Unsealed) {
-		c.stats.Lost++
-		c.recoverObject(o, m.Err)
+	if o != nil && o.state == object.Stored {
+		switch {
+		case o.flags&objForeign != 0:
+			c.foreignGone(o, m)
+		case !c.sealAgain(o, m.Unsealed):
+			c.stats.Lost++
+			c.recoverObject(o, m.Err)
+		}
 	}
 	if t := c.tasks.task(m.Task); t != nil && t.start == m.Attempt && c.ask(t) == m.Ask && (t.state == task.PendingFetch || t.state == task.PendingStore) {
 		l := t.lease
@@ -69,8 +72,8 @@ func (c *Core) lost(m objectstore.Lost) {
 	}
 }
 
-// sealAgain seals an object that this owner has logged as sealed and that the store still has as being written: the node was killed
-// in between. The client that wrote it says so too, when it is back, but who reads it may be there first.
+// sealAgain seals an object that this owner's log has as sealed and the store as being written: the node was killed in between. The
+// client that wrote it says so again when it is back, but a reader may come first. It is false where the store has no such extent.
 func (c *Core) sealAgain(o *objRec, unsealed []objectstore.Unsealed) bool {
 	for _, u := range unsealed {
 		if u.Attempt == o.attempt {
