@@ -5,7 +5,7 @@ package alloc
 // rest. What it returns has memory behind it that does not count as backed any more: the caller punches it out.
 func (a *Allocator) Withhold(n uint64) []Range {
 	n &^= Page - 1
-	if a.withheld.total == n && !a.movesUp() {
+	if a.withheld.total == n && !a.movesUp() || a.withheld.total <= n && a.free.total == 0 {
 		return nil
 	}
 	a.withheld.each(Range{0, a.limit}, a.free.add)
