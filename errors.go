@@ -32,7 +32,7 @@ var (
 	ErrObjectLost           = errs.ErrObjectLost           // no copy is left and it cannot be made again
 	ErrObjectFreed          = errs.ErrObjectFreed          // its last reference was released; is also ErrObjectLost
 	ErrReconstructionFailed = errs.ErrReconstructionFailed // is also ErrObjectLost
-	ErrOwnerDied            = errs.ErrOwnerDied            // the node is gone, or was not back 30 s after its connection broke; is also ErrObjectLost
+	ErrOwnerDied            = errs.ErrOwnerDied            // its job has ended, or the node is gone, or not back 30 s after its connection broke; is also ErrObjectLost
 	ErrFetchTimedOut        = errs.ErrFetchTimedOut        // is also ErrObjectLost
 	ErrGetTimeout           = errs.ErrGetTimeout           // the reference stays valid; is also context.DeadlineExceeded
 	ErrCancelled            = errs.ErrCancelled            // is also context.Canceled

@@ -208,8 +208,8 @@ func (c *Core) seal(e SealObject) {
 	c.settle(o)
 }
 
-// missing answers who asks for an object that the store does not have. The owner may have logged that it is sealed just before a kill, and
-// the seal did not arrive.
+// missing is the answer about an object that the store does not have. It names the extents that were granted for it: its owner may have
+// logged a seal that did not arrive before the node was killed.
 func (c *Core) missing(id ids.ObjectID) Lost {
 	m := Lost{ID: id, Err: lostError(id, "is not in the store")}
 	for k, g := range c.grants {

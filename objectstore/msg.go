@@ -151,7 +151,7 @@ type Lost struct {
 	Client  ids.ClientID
 	Err     *errs.Error
 
-	Unsealed []Unsealed // the extents of it that the store has, of which the owner may have decided already
+	Unsealed []Unsealed // extents granted for it and not sealed here, though the owner may have logged a seal
 }
 
 // Unsealed is an extent that a client was given to write an attempt's object into.

@@ -209,8 +209,9 @@ const closeCall = 1 << 62
 // restWait bounds the wait for what a node said before it closed the connection.
 const restWait = 2 * time.Second
 
-// nodeGone takes note of the end of the connection, of which nothing more can be read when rest is closed. What the node said last may
-// not have been read yet when a report could not be sent. Where that is no goodbye, another instance may live already: none here is closed.
+// nodeGone decides whether actors are closed, when the connection has ended. A report may have failed before the node's last words were read, so
+// it waits for those: rest is closed when they are. Without a goodbye the node was killed, other instances may live already, and none here is
+// closed.
 func (e *Executor) nodeGone(rest <-chan struct{}) {
 	if errors.Is(e.c.Err(), errs.ErrShutdown) {
 		return

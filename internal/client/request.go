@@ -15,8 +15,8 @@ type request struct {
 }
 
 // Request asks the node's cold service for a method and gives the reply's body. It
-// waits until ctx ends, or Config.RequestTimeout where ctx has no deadline. Of that a client without a connection is told nothing: it waits until its
-// node is back, which then has as long again, or known to be gone (ErrOwnerDied).
+// waits until ctx ends, or Config.RequestTimeout where ctx has no deadline. Time without a connection does not count: the node has the whole
+// timeout again once it is back. Where it is known to be gone the error is ErrOwnerDied.
 func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byte, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byt
 			}
 			return r.Body, nil
 		case <-late:
-			joining := c.joining.Load() // first: the others are set before it ends
+			joining := c.joining.Load() // read first: rejoin sets the other two before it clears this
 			if now := c.sessions.Load(); joining || now != session || c.Err() != nil {
 				session = now
 				continue

@@ -30,7 +30,7 @@ func CheckDir(dir string) error {
 	return l.Close()
 }
 
-// A process that a node was about to start when it was killed has the node's lock until it runs its own program.
+// A child that a killed node had just forked holds the node's lock until its exec: the next node tries again so often.
 const (
 	lockTries = 200
 	lockPause = 25 * time.Millisecond

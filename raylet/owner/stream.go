@@ -262,8 +262,8 @@ func (c *Core) failStream(t *taskRec, err *errs.Error) {
 	c.wakeReaders(t)
 }
 
-// cutStream is the end of a stream whose task was cancelled: its producer waits for no reader any more. Who reads it has the items
-// that there are and then the error, and says when it is through or leaves; of a client that does not tell, nothing more is expected.
+// cutStream ends the stream of a cancelled task: its producer waits for no reader any more. A reader still gets the items there are, then
+// the error, and the stream is closed when it has that or leaves. It is closed at once where no reader tells when it leaves.
 func (c *Core) cutStream(t *taskRec) {
 	if t.nret != wire.Streaming || t.live == 0 {
 		return
