@@ -295,7 +295,7 @@ PEAKS = 1 / 1.1
 
 def _workload(name: str, what: str, peaks: bool) -> Workload:
     metrics = tuple(Metric(s, "MiB" if peaks else "s", wants={"dask": PEAKS if peaks else WANTED}) for s in STEPS)
-    return Workload(name, what, metrics, {"mobula": _mobula, "dask": _dask}, {**FULL, "peaks": peaks}, SMALL, timeout=600)
+    return Workload(name, what, metrics, {"mobula": _mobula, "dask": _dask}, {**FULL, "peaks": peaks}, SMALL, timeout=1800)
 
 
 WORKLOADS = [_workload("session", "eight workloads in a row in one session: the time of each", False),

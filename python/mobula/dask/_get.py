@@ -9,6 +9,7 @@ from typing import Any, Optional, Sequence
 import dask
 
 from ._annotations import notes_of
+from ._delayed import culled
 from ._observe import observed, submitted, there
 from ._plan import flat_keys, nested, normal, plan
 from ._rerun import failures_here, rerunning
@@ -28,6 +29,7 @@ class Scheduler:
         priority as in annotations; without optimize_graph each runs by itself (compute keeps this argument to itself: there it is
         optimization.fuse.active, of Dask's configuration); with rerun_exceptions_locally one that fails runs again in this process. Others
         are for other schedulers."""
+        dsk = culled(dsk)
         notes = notes_of(dsk, kwargs)
         watching, result = observed(dsk, keys, kwargs, there(kwargs, notes))
         if watching:
@@ -57,6 +59,7 @@ get = Scheduler()
 def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     """A scheduler that does not wait: results are references, of literals the literals. The six hooks are called as get calls them, finish with the
     references; Dask's own five, which tell of tasks that end, are not."""
+    dsk = culled(dsk)
     graph = normal(dsk)
     wanted = flat_keys(keys)
     with taken(given(kwargs)) as ours:
