@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import dask
-from dask._expr import HLGExpr, _HLGExprSequence
 from dask.core import flatten
 from dask.delayed import optimize
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
@@ -18,16 +17,21 @@ from dask.task_spec import GraphNode
 
 def culled(dsk: Any) -> Any:
     """What compute gave its scheduler, with the delayed calls in it culled; anything else as it is."""
-    parts = list(dsk.operands) if isinstance(dsk, _HLGExprSequence) else [dsk]
-    if not any(map(_of_calls, parts)):
+    parts = [dsk] if _is_graph(dsk) else list(getattr(dsk, "operands", ()))
+    if not all(map(_is_graph, parts)) or not any(map(_of_calls, parts)):
         return dsk
     return HighLevelGraph.merge(*(_cull(p) if _of_calls(p) else _optimized(p) for p in parts))
 
 
+def _is_graph(part: Any) -> bool:
+    """Whether a part is a graph with the optimizer of its collection; else it is an expression, of a dataframe for instance."""
+    return all(hasattr(part, name) for name in ("hlg", "low_level_optimizer", "__dask_keys__"))
+
+
 def _of_calls(part: Any) -> bool:
     """Whether Dask would cull a part, and do nothing else with it."""
-    return (isinstance(part, HLGExpr) and part.low_level_optimizer is optimize and isinstance(part.hlg, HighLevelGraph)
-            and not dask.config.get("optimization.fuse.delayed") and not any(layer.has_legacy_tasks for layer in part.hlg.layers.values()))
+    return (part.low_level_optimizer is optimize and isinstance(part.hlg, HighLevelGraph) and not dask.config.get("optimization.fuse.delayed")
+            and not any(layer.has_legacy_tasks for layer in part.hlg.layers.values()))
 
 
 def _optimized(part: Any) -> Any:
