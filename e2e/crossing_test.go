@@ -238,10 +238,13 @@ func TestReferencesOutliveTheActorsDriver(t *testing.T) {
 	if err := far.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, ctx, "what the job had is gone with its last actor", func() bool {
-		_, err := unread.Put.Get(ctx)
-		return errors.Is(err, mobula.ErrOwnerDied)
+	eventually(t, ctx, "the job is gone with its last actor", func() bool {
+		page, err := c.ListJobs(ctx, mobula.Query{})
+		return err == nil && page.Total == 1
 	})
+	if _, err := unread.Put.Get(ctx); !errors.Is(err, mobula.ErrOwnerDied) { // not before: what was read once stays known
+		t.Errorf("what the job had, read after its end: %v", err)
+	}
 	for _, p := range []parts{small, large, later, unread} {
 		p.release()
 	}
