@@ -242,7 +242,7 @@ func TestReferencesOutliveTheActorsDriver(t *testing.T) {
 		page, err := c.ListJobs(ctx, mobula.Query{})
 		return err == nil && page.Total == 1
 	})
-	if _, err := unread.Put.Get(ctx); !errors.Is(err, mobula.ErrOwnerDied) { // not before: what was read once stays known
+	if _, err := unread.Put.Get(ctx); !errors.Is(err, mobula.ErrOwnerDied) { // read once the job has gone: a client keeps what it has read
 		t.Errorf("what the job had, read after its end: %v", err)
 	}
 	for _, p := range []parts{small, large, later, unread} {
