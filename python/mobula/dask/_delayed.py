@@ -18,9 +18,12 @@ from dask.task_spec import GraphNode
 def culled(dsk: Any) -> Any:
     """What compute gave its scheduler, with the delayed calls in it culled; anything else as it is."""
     parts = [dsk] if _is_graph(dsk) else list(getattr(dsk, "operands", ()))
-    if not all(map(_is_graph, parts)) or not any(map(_of_calls, parts)):
+    if not all(map(_is_graph, parts)):
         return dsk
-    return HighLevelGraph.merge(*(_cull(p) if _of_calls(p) else _optimized(p) for p in parts))
+    of_calls = [_of_calls(p) for p in parts]
+    if not any(of_calls):
+        return dsk
+    return HighLevelGraph.merge(*(_cull(p) if calls else _optimized(p) for p, calls in zip(parts, of_calls)))
 
 
 def _is_graph(part: Any) -> bool:
