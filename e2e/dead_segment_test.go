@@ -18,13 +18,21 @@ func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
 	cfg := func() nodeConfig {
 		return nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 4 << 20, StoreDir: storeDir}
 	}
-	segments := func() (out []string) {
+	segments := func() (out []string) { // each by its index, which says of a node that it has left one
 		for _, f := range filesOf(storeDir) {
-			if !strings.HasSuffix(f, ".index") {
-				out = append(out, f)
+			if path, ok := strings.CutSuffix(f, ".index"); ok {
+				out = append(out, path)
 			}
 		}
 		return out
+	}
+	filesOfJobs := func(path string) (n int) {
+		for _, f := range filesOf(storeDir) {
+			if strings.HasPrefix(f, path+".job") {
+				n++
+			}
+		}
+		return n
 	}
 	alone := func(before []string) string { // the one that came
 		for _, f := range segments() {
@@ -37,12 +45,13 @@ func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
 	}
 	idle := mustLaunch(t, cfg())
 	deadIdle := alone(nil)
+	must(t, os.WriteFile(deadIdle+".job7-0011223344556677", nil, 0o600)) // of a job that is over
 	idle.kill(t)
 
 	awaitedCfg := cfg()
 	awaited := mustLaunch(t, awaitedCfg)
-	if _, err := os.Stat(deadIdle); err == nil {
-		t.Error("a dead node's segment is left")
+	if _, err := os.Stat(deadIdle + ".index"); err == nil || filesOfJobs(deadIdle) > 0 {
+		t.Errorf("a dead node's segment is left: %v", filesOf(storeDir))
 	}
 	awaitedSegment := alone(nil)
 	_, job := connect(t, ctx, awaited)
@@ -53,15 +62,15 @@ func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
 	mustLaunch(t, cfg()) // lives
 	live := alone([]string{awaitedSegment})
 	theirs := filepath.Join(storeDir, filepath.Base(live)+"x")
-	for _, f := range []string{theirs, theirs + ".index"} {
-		b, err := os.ReadFile(strings.Replace(f, theirs, awaitedSegment, 1))
-		must(t, err)
+	b, err := os.ReadFile(awaitedSegment + ".index")
+	must(t, err)
+	for _, f := range []string{theirs + ".job1-00", theirs + ".index"} {
 		must(t, os.WriteFile(f, b, 0o600))
 		must(t, os.Chown(f, 65533, 65533))
 	}
 	mustLaunch(t, cfg())
 	for what, path := range map[string]string{"a live node's": live, "an awaited node's": awaitedSegment, "another user's": theirs} {
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(path + ".index"); err != nil {
 			t.Errorf("%s segment: %v", what, err)
 		}
 	}

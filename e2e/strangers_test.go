@@ -79,9 +79,9 @@ func TestANodeStartsSafelyAmongStrangers(t *testing.T) {
 			}
 			return filepath.Join(dir, "node.lock")
 		},
-		"the segment is another's": func(t *testing.T, tmp, dir, _ string) string {
+		"the index is another's": func(t *testing.T, tmp, dir, _ string) string {
 			identified(t, dir, identity)
-			path := filepath.Join(tmp, fmt.Sprintf("mobula-%d-", user)+identity)
+			path := filepath.Join(tmp, fmt.Sprintf("mobula-%d-", user)+identity+".index")
 			must(t, os.WriteFile(path, nil, 0o666))
 			must(t, os.Chmod(path, 0o666))
 			give(t, path, stranger)

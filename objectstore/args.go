@@ -12,9 +12,9 @@ import (
 // argSet is the stored arguments of one attempt: pinned all or none.
 type argSet struct {
 	req      PinArgs
-	objs     []ref
-	admitted bool // its objects are pinned, or will be when restored
-	missing  int  // arguments that are not in memory yet
+	objs     []ref // while admitted, what its worker reads
+	admitted bool  // its objects are pinned, or will be when restored
+	missing  int   // arguments that are not in memory yet
 	answered bool
 	idle     bool // admitted, and not counted: its task waits in a get
 }
@@ -103,6 +103,9 @@ func (c *Core) added(s *argSet) uint64 {
 	var n uint64
 	c.mark++
 	for _, r := range s.objs {
+		if x, ok := c.readAt(s.req.Worker, r); ok {
+			r = x
+		}
 		if r.o.argActive == 0 && r.o.mark != c.mark {
 			r.o.mark = c.mark
 			n += r.o.footprint()
@@ -119,7 +122,9 @@ func (c *Core) admit(s *argSet) {
 		}
 	}
 	s.admitted = true
-	for _, r := range s.objs {
+	for i := range s.objs {
+		r := c.reading(s.req.Worker, s.objs[i])
+		s.objs[i] = r
 		r.o.argPins++
 		if !r.o.resident {
 			s.missing++
@@ -253,9 +258,12 @@ func (c *Core) dismiss(s *argSet) {
 			c.unwanted(r.o)
 		}
 	}
-	for _, r := range s.objs {
+	for i, r := range s.objs {
 		r.o.argPins--
 		c.settle(r.o)
+		if of := r.o.of; of != nil {
+			s.objs[i].o = of
+		}
 	}
 	s.admitted, s.missing, s.idle = false, 0, false
 }
@@ -312,7 +320,7 @@ func (c *Core) noRoom(s *argSet, err *errs.Error) {
 
 // alone tells whether nobody but an admitted set, which has no room, holds any memory.
 func (c *Core) alone(s *argSet) bool {
-	if len(c.held)+len(c.old)+len(c.grants)+len(c.draining) > 0 || c.recovering {
+	if len(c.pinned)+len(c.old)+len(c.grants)+len(c.draining) > 0 || c.recovering {
 		return false
 	}
 	for _, l := range c.sets {

@@ -25,13 +25,20 @@ type Core struct {
 	packing  map[ids.ObjectID]*packing
 	sets     map[ids.TaskID][]*argSet
 	argWait  []*argSet
-	ahead    []ids.ObjectID              // to be read when nobody asks for anything else
-	idle     map[ids.TaskID]bool         // tasks that wait in a get
-	creating map[ids.TaskID]int          // tasks' waiting creates
-	clients  map[ids.ClientID]uint32     // and the slot of its record
-	held     map[*object]struct{}        // objects that clients have pinned
+	ahead    []ids.ObjectID          // to be read when nobody asks for anything else
+	idle     map[ids.TaskID]bool     // tasks that wait in a get
+	creating map[ids.TaskID]int      // tasks' waiting creates
+	clients  map[ids.ClientID]uint32 // and the slot of its record
+	jobOf    map[ids.ClientID]ids.JobID
+	pinned   map[*object]struct{}        // objects that clients have pinned
 	old      map[ids.ClientID]*oldClient // of before a restart, undeclared
 	epoch    uint64
+
+	copies  map[*object]struct{}  // for processes of other jobs
+	adrift  []*object             // copies of before a restart whose object is not there any more
+	over    map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
+	warmFor alloc.Owner           // who asked for room last, if anybody did
+	warmAny bool
 
 	queues  [lanes]fifo
 	rereads []reread
@@ -105,6 +112,7 @@ type grant struct {
 	task   ids.TaskID
 	size   uint64
 	block  alloc.Block
+	job    ids.JobID // the writer's
 	file   uint32
 	path   string
 	slot   uint32
@@ -126,7 +134,8 @@ func NewCore(cfg Config) *Core {
 		objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]*object),
 		grants: make(map[grantKey]*grant), waiting: make(map[grantKey]*demand), packing: make(map[ids.ObjectID]*packing),
 		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool), creating: make(map[ids.TaskID]int),
-		clients: make(map[ids.ClientID]uint32), held: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),
+		clients: make(map[ids.ClientID]uint32), jobOf: make(map[ids.ClientID]ids.JobID), pinned: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),
+		copies: make(map[*object]struct{}), over: make(map[ids.JobID]NoteKey),
 		jobs: make(map[uint64]any), logged: make(map[string]int64),
 	}
 }

@@ -49,7 +49,7 @@ func (c *Core) create(client ids.ClientID, m *wire.Create) {
 		refuse(errs.New(errs.CodeObjectTooLarge, "object %v: %s: give the store a larger limit or split the value", m.ID, c.figures(m.Size)))
 		return
 	}
-	d := &demand{lane: laneCreate, need: m.Size, client: client, req: m.Req, id: m.ID, attempt: m.Attempt, task: m.Task}
+	d := &demand{lane: laneCreate, need: m.Size, client: client, job: c.jobOf[client], req: m.Req, id: m.ID, attempt: m.Attempt, task: m.Task}
 	c.waiting[k] = d
 	c.enqueue(d)
 	if !m.Task.IsZero() {
@@ -79,7 +79,7 @@ func (c *Core) leaveQueue(d *demand) {
 // grantDemand gives a create its extent.
 func (c *Core) grantDemand(d *demand) {
 	c.leaveQueue(d)
-	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, block: d.block, file: d.file, path: d.path, slot: c.newSlot(), cold: d.cold && d.file == 0}
+	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, job: d.job, block: d.block, file: d.file, path: d.path, slot: c.newSlot(), cold: d.cold && d.file == 0}
 	c.grants[g.grantKey] = g
 	c.grantBytes += g.footprint()
 	c.counts.Creates++
@@ -89,12 +89,11 @@ func (c *Core) grantDemand(d *demand) {
 }
 
 // unbring gives back what a writer may have brought of a part of a cold extent. A
-// reservation under way may cover it and would then count what was punched: the memory, if there
-// is any, stays uncounted until its place is used again.
+// reservation under way that meets it would count what was punched: it counts what is there when it ends.
 func (c *Core) unbring(b alloc.Block) {
 	c.alloc.Unback(b)
-	if c.reserving == 0 {
-		c.emit(Punch{[]alloc.Range{b.Range()}})
+	if rs := c.settled(alloc.Owned{Owner: b.Owner, Range: b.Range()}); len(rs) > 0 {
+		c.emit(Punch{rs})
 	}
 }
 
@@ -106,7 +105,7 @@ func (g *grant) footprint() uint64 {
 }
 
 func (g *grant) record() index.Record {
-	return index.Record{State: index.StateGranted, ID: g.id, Attempt: g.attempt, Client: g.client, Resident: true, File: g.file,
+	return index.Record{State: index.StateGranted, ID: g.id, Attempt: g.attempt, Client: g.client, Job: g.job, Resident: true, File: g.file,
 		Block: g.block, Size: g.size, Path: g.path, Payload: []byte{}}
 }
 
@@ -186,10 +185,10 @@ func (c *Core) seal(e SealObject) {
 	}
 	delete(c.grants, k)
 	c.grantBytes -= g.footprint()
-	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, resident: true, block: g.block, file: g.file, path: g.path}
+	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
 		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
-			c.unbring(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail})
+			c.unbring(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
 		}
 		b, err := c.alloc.Shrink(g.block, e.Size)
 		if err != nil {
@@ -197,7 +196,7 @@ func (c *Core) seal(e SealObject) {
 		}
 		o.block = b
 		if g.cold {
-			c.alloc.Back(b.Range())
+			c.alloc.Back(alloc.Owned{Owner: b.Owner, Range: b.Range()})
 		}
 	} else {
 		c.fallbackBytes -= g.size - e.Size
@@ -225,8 +224,11 @@ func (c *Core) missing(id ids.ObjectID) Lost {
 func (c *Core) record(o *object) { c.recordWith(o, nil) }
 
 func (c *Core) recordWith(o *object, payload []byte) {
-	r := index.Record{State: index.StateSealed, ID: o.id, Attempt: o.attempt, Size: o.size, Spilled: o.spilled, Loc: o.loc,
-		Packed: o.values != nil, Payload: payload}
+	r := index.Record{State: index.StateSealed, ID: o.id, Attempt: o.attempt, Size: o.size, Job: o.job, Spilled: o.spilled, Loc: o.loc,
+		Packed: o.values != nil, Copy: o.of != nil, Payload: payload}
+	if r.Copy {
+		r.Payload = []byte{} // what it is of has it
+	}
 	if o.resident {
 		r.Resident, r.File, r.Block, r.Path = true, o.file, o.block, o.path
 	}
@@ -259,7 +261,8 @@ func (c *Core) dropAttempt(k grantKey) {
 	if o.restore != nil {
 		c.failRestore(o.restore, lostError(k.id, "belongs to an attempt that was dropped"))
 	}
-	if o.pinned() || o.spilling || o.restore != nil || o.filling != nil {
+	c.failCopies(o, lostError(k.id, "belongs to an attempt that was dropped"))
+	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
 		c.orphans[k.id] = append(c.orphans[k.id], o)
 	}
 	c.settle(o)

@@ -17,7 +17,7 @@ import (
 	"mobula/objectstore/index"
 )
 
-// A node has the lock of its index for as long as it lives. The segment's own descriptor is no good for it: every client has it too.
+// A node has the lock of its index for as long as it lives. A segment's own descriptor is no good for it: every client has it too.
 
 const (
 	lockTries = 40
@@ -87,7 +87,7 @@ func sweepDead(path string, awaited func(index.Owner) bool) (bool, error) {
 	if o.Boot == machine.Boot() && mapped(path, o) {
 		return false, nil
 	}
-	if err := errors.Join(removeFile(path), removeFile(path+".index")); err != nil {
+	if err := removeAll(path); err != nil {
 		return false, fmt.Errorf("segment of a dead node: %w", err)
 	}
 	return true, nil

@@ -40,8 +40,10 @@ type demand struct {
 	cold    bool // its writer will bring the memory
 	yielded bool // its task was asked for its CPU
 	short   bool // its reservation failed, and it waited for what is backed already
+	held    bool // a reservation for another job is under way where it could lie
 
 	// A create.
+	job       ids.JobID // the client's
 	client    ids.ClientID
 	req       uint64
 	id        ids.ObjectID
@@ -54,6 +56,7 @@ type demand struct {
 	gets  []getter
 	sets  []*argSet // one entry an argument
 	tries int
+	from  *object // that a copy is being made from in memory
 
 	// A pack.
 	pack *packing

@@ -1,14 +1,15 @@
-// Package objectstore keeps the bytes of a node's objects: in one shared segment within a hard
-// limit, and beyond it in spill storage.
+// Package objectstore keeps the bytes of a node's objects: in shared memory within one hard
+// limit, a file for each job, and beyond it in spill storage.
 //
 // # Who owns what
 //
 // Core owns all decisions and books: which bytes are whose, pins, seals, who waits. It is
 // pure: Step takes an event and returns effects. Store is the shell around it: an actor
-// that carries effects out. The segment, the index, the mapping and the
+// that carries effects out. The jobs' files, the index, the mappings and the
 // fallback files belong to the Store, not to the core, and outlive a panic of it: a new
 // core is rebuilt from the index, what was remembered, and what clients declare. Clients own
-// nothing in the segment; they are granted extents to write, and pins to read.
+// nothing in shared memory; they are granted extents to write in their own job's file, and pins to read. What lies in another job's
+// they read in a copy, an object that is restored from the one that it is of (copies.go).
 //
 // # Room
 //
@@ -29,7 +30,7 @@
 // # What blocks
 //
 // Nothing in Core. The Store blocks for a copy of packed values, a punch of at most 32 MiB and
-// an index write; reserving, spilling and reading are other goroutines' work.
+// an index write; reserving, spilling, reading and copying are other goroutines' work.
 //
 // # Errors
 //

@@ -35,6 +35,7 @@ type SpillWrite struct {
 type SpillItem struct {
 	ID      ids.ObjectID
 	Attempt uint32
+	Place   ids.JobID // in whose file it lies
 	Extent  wire.Extent
 }
 
@@ -42,21 +43,35 @@ type SpillItem struct {
 type SpillRead struct {
 	Job    uint64
 	Loc    spill.Location
+	Place  ids.JobID
 	Extent wire.Extent
 }
 
 // SpillRemove gives spilled copies up.
 type SpillRemove struct{ Locs []spill.Location }
 
-// Reserve puts memory behind parts of the segment; the answer is ReserveDone.
+// Reserve puts memory behind parts of a job's file; the answer is ReserveDone.
 type Reserve struct {
 	Job    uint64
+	Place  ids.JobID
 	Ranges []alloc.Range
 	Look   bool // only tell whether there is as much memory
 }
 
 // Punch gives memory back. It is done before any later effect.
-type Punch struct{ Ranges []alloc.Range }
+type Punch struct{ Ranges []alloc.Owned }
+
+// DropSegment removes the file of a job that is over; nothing lies in it.
+type DropSegment struct{ Place ids.JobID }
+
+// CopyObject copies what lies in one job's file into another's, either or both in a fallback file; the answer is RestoreDone.
+type CopyObject struct {
+	Job    uint64
+	From   ids.JobID
+	Of     wire.Extent
+	Place  ids.JobID
+	Extent wire.Extent
+}
 
 // CreateFallback makes a file to be mapped in place of segment memory; the answer is FallbackDone.
 type CreateFallback struct {
@@ -73,6 +88,7 @@ type DropFile struct {
 
 // CopyIn writes packed values into a block. It is done before any later effect.
 type CopyIn struct {
+	Place  ids.JobID
 	Extent wire.Extent
 	Parts  []Part
 }
@@ -127,7 +143,7 @@ type SpillDone struct {
 	Err  error
 }
 
-// RestoreDone answers SpillRead.
+// RestoreDone answers SpillRead and CopyObject.
 type RestoreDone struct {
 	Job uint64
 	Err error
@@ -186,6 +202,8 @@ func (SpillRemove) storeEffect()    {}
 func (Reserve) storeEffect()        {}
 func (Punch) storeEffect()          {}
 func (CreateFallback) storeEffect() {}
+func (CopyObject) storeEffect()     {}
+func (DropSegment) storeEffect()    {}
 func (DropFile) storeEffect()       {}
 func (CopyIn) storeEffect()         {}
 func (WriteRecord) storeEffect()    {}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/actors"
+	"mobula/internal/ids"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -51,16 +52,17 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 			s.removals = append(s.removals, e.Locs...)
 		}
 	case Reserve:
-		rs := toRanges(e.Ranges)
-		work := s.o.Memory.Segment.Reserve
-		if e.Look {
-			work = s.o.Memory.Segment.Look
-		}
-		s.background(self, func() Event { return ReserveDone{e.Job, work(rs)} })
+		s.reserves.Add(1)
+		s.background(self, func() Event {
+			defer s.reserves.Done()
+			return ReserveDone{e.Job, s.reserve(e)}
+		})
 	case Punch:
-		if err := s.o.Memory.Segment.Punch(toRanges(e.Ranges)); err != nil {
-			s.log.Warn("object store: memory could not be given back", "err", err)
-		}
+		s.punch(e)
+	case DropSegment:
+		s.dropSegment(e.Place)
+	case CopyObject:
+		s.copyObject(self, e)
 	case CreateFallback:
 		s.background(self, func() Event { return s.fallback(e) })
 	case DropFile:
@@ -106,7 +108,7 @@ func (spillReady) storeEffect() {}
 func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 	items := make([]spill.Item, len(e.Items))
 	for i, it := range e.Items {
-		data, err := s.mapping.Slice(it.Extent, false)
+		data, err := s.slice(it.Place, it.Extent, false)
 		if err != nil {
 			self.Deliver(SpillDone{Job: e.Job, Err: err})
 			return
@@ -121,7 +123,7 @@ func (s *Store) spillWrite(self *actors.Ref[Event], e SpillWrite) {
 }
 
 func (s *Store) spillRead(self *actors.Ref[Event], e SpillRead) {
-	dst, err := s.mapping.Slice(e.Extent, true)
+	dst, err := s.slice(e.Place, e.Extent, true)
 	if err != nil {
 		self.Deliver(RestoreDone{e.Job, err})
 		return
@@ -174,9 +176,63 @@ func emptied(f *os.File) {
 	}
 }
 
+func (s *Store) reserve(e Reserve) error {
+	seg, err := s.o.Memory.Segment(e.Place)
+	switch {
+	case err != nil:
+		return err
+	case e.Look:
+		return seg.Look(toRanges(e.Ranges))
+	}
+	return seg.Reserve(toRanges(e.Ranges))
+}
+
+func (s *Store) punch(e Punch) {
+	for _, r := range e.Ranges {
+		seg, err := s.o.Memory.Segment(ids.JobID(r.Owner))
+		if err == nil {
+			err = seg.Punch([]segment.Range{{Off: r.Off, Size: r.Size}})
+		}
+		if err != nil {
+			s.log.Warn("object store: memory could not be given back", "job", ids.JobID(r.Owner), "err", err)
+		}
+	}
+}
+
+func (s *Store) dropSegment(job ids.JobID) {
+	m := s.jobs[job]
+	delete(s.jobs, job)
+	err := s.o.Memory.drop(job)
+	if m != nil {
+		err = errors.Join(err, m.Close())
+	}
+	if err != nil {
+		s.log.Warn("object store: the file of a job that is over could not be removed", "job", job, "err", err)
+	}
+}
+
+// copyObject copies bytes between the files of two jobs, away from the actor.
+func (s *Store) copyObject(self *actors.Ref[Event], e CopyObject) {
+	src, err := s.slice(e.From, e.Of, false)
+	var dst []byte
+	if err == nil {
+		dst, err = s.slice(e.Place, e.Extent, true)
+	}
+	if err != nil {
+		self.Deliver(RestoreDone{e.Job, err})
+		return
+	}
+	s.copies.Add(1)
+	s.background(self, func() Event {
+		defer s.copies.Done()
+		segment.Copy(dst, src)
+		return RestoreDone{Job: e.Job}
+	})
+}
+
 func (s *Store) copyIn(e CopyIn) {
 	for _, p := range e.Parts {
-		dst, err := s.mapping.Slice(wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
+		dst, err := s.slice(e.Place, wire.Extent{File: e.Extent.File, Off: e.Extent.Off + p.Off, Size: uint64(len(p.Data))}, true)
 		if err != nil {
 			panic(err)
 		}

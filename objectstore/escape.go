@@ -66,7 +66,7 @@ func (c *Core) noEscape(d *demand) *errs.Error {
 // hopeless tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are hope.
 func (c *Core) hopeless(d *demand) bool {
-	if len(c.held) > 0 || len(c.old) > 0 || c.restores+len(c.rereads) > 0 || len(c.draining) > 0 {
+	if len(c.pinned) > 0 || len(c.old) > 0 || c.restores+len(c.rereads) > 0 || len(c.draining) > 0 {
 		return false
 	}
 	if c.cold.n > 0 && c.potential() >= alloc.Rounded(d.need) {
@@ -93,18 +93,21 @@ func (c *Core) taskWaits(t ids.TaskID) bool { return c.idle[t] || c.creating[t] 
 func (c *Core) reserve(d *demand, rs []alloc.Range) {
 	if !d.exact && !d.cold && c.room == 0 {
 		last := &rs[len(rs)-1]
-		*last = c.alloc.Ahead(*last, c.step())
+		if ahead := c.alloc.Ahead(*last, c.step()); !c.pending(d.block.Owner, ahead) {
+			*last = ahead
+		}
 	}
 	c.reserving++
 	if d.lane == laneCreate {
 		c.reservingCreates++
 	}
-	c.emit(Reserve{Job: c.newJob(&reservation{d, rs}), Ranges: rs, Look: d.cold})
+	c.emit(Reserve{Job: c.newJob(&reservation{d, d.block.Owner, rs}), Place: ids.JobID(d.block.Owner), Ranges: rs, Look: d.cold})
 }
 
 // reservation is memory on its way: to a demand, or ahead of any (d is nil).
 type reservation struct {
 	d      *demand
+	owner  alloc.Owner
 	ranges []alloc.Range
 }
 
@@ -120,7 +123,7 @@ func (c *Core) reserveDone(e ReserveDone) {
 	}
 	if e.Err == nil && (d == nil || !d.cold) {
 		for _, x := range r.ranges {
-			c.alloc.Back(x)
+			c.alloc.Back(alloc.Owned{Owner: r.owner, Range: x})
 		}
 		c.coldAt = 0
 	}
@@ -149,6 +152,7 @@ func (c *Core) reserveDone(e ReserveDone) {
 		c.queues[d.lane].pushFront(d)
 		c.wakeAt(c.coldAt)
 	}
+	c.punchLoose(r)
 }
 
 // short ends a demand for which no memory could be reserved, twice: a restore goes on in a

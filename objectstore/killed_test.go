@@ -66,8 +66,7 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // where the test fails before the second node is closed
-		_ = os.Remove(killedMemory(dir).Path)
-		_ = os.Remove(killedMemory(dir).Path + ".index")
+		_ = removeAll(killedMemory(dir).Path)
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "ready") {
@@ -134,10 +133,8 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 	if left := filesIn(t, dir); len(left) != 0 {
 		t.Errorf("spill files left: %v", left)
 	}
-	for _, p := range []string{path, path + ".index"} {
-		if _, err := os.Stat(p); err == nil {
-			t.Errorf("%s is left", p)
-		}
+	if left := filesAt(path); len(left) > 0 || MemoryAt(path) {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -1,87 +1,261 @@
 package objectstore
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/internal/safefs"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
 
-// Mapping is a client's access to the segment.
+// Mapping is a client's access to its job's file, and to fallback files.
 type Mapping = segment.Mapping
 
-// OpenMapping maps the segment that came with wire.Welcome, of SegmentSize bytes.
+// OpenMapping maps the file that came with wire.Welcome, of SegmentSize bytes.
 func OpenMapping(f *os.File, size uint64) (*Mapping, error) { return segment.OpenMapping(f, size) }
 
-// Memory is what a store keeps outside its core: the segment and the index beside it.
+// Memory is what a store keeps outside its core: a file for each job, and the index beside them.
 type Memory struct {
-	Segment *segment.Segment
-	Index   *index.Index
-	// Kept says why the segment has the size that it was left with, not the one that was asked for; nil: it has that.
+	Index *index.Index
+	// Kept says why the store has the size that it was left with, not the one that was asked for; nil: it has that.
 	Kept error
 	// Removed says what was wrong with what an earlier node left, where it had to go; nil: nothing had to.
 	Removed error
-	path    string
+	found   bool
+
+	mu     sync.Mutex
+	cfg    segment.Config                 // guarded by mu, of Path and Size; of a file, Path lacks the job
+	files  map[ids.JobID]*segment.Segment // guarded by mu
+	closed bool                           // guarded by mu
 }
 
-// OpenMemory makes the segment and its index, or finds those that a killed node of the same path
+// OpenMemory makes the index, or finds it and the files beside it that a killed node of the same path
 // left. What is left keeps the size that it has where it could not all be kept at the one asked for; what is
-// damaged is removed first, and what only the memory of another run of the machine held is forgotten. An empty path means memory
-// that goes with the process; whose it is does not matter then.
+// damaged is removed first, and what only the memory of another run of the machine held is forgotten. The files have the path, with the job and
+// a random number behind it. An empty path means memory that goes with the process; whose it is does not matter then.
 func OpenMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
+	if cfg.Size == 0 || cfg.Size > 1<<46 {
+		return nil, errs.New(errs.CodeInvalid, "segment of %d bytes: give the store a limit between 1 and 2^46 bytes", cfg.Size)
+	}
 	o.Segment = cfg.Size
 	if cfg.Path == "" {
 		return openMemory(cfg, o)
 	}
 	m, err := openLeft(cfg, o)
-	if err == nil && m.Segment.Found() == indexFound(m.Index) {
-		return m, nil
-	}
-	if err != nil && !errors.Is(err, errs.ErrInvalid) && !errors.Is(err, index.ErrCorrupt) {
-		return nil, err
+	if err == nil || !errors.Is(err, errs.ErrInvalid) && !errors.Is(err, index.ErrCorrupt) {
+		return m, err
 	}
 	removed := err
-	if m != nil {
-		if removed = errLone; !m.Segment.Found() {
-			removed = errNoSegment
-		}
-		err = m.Close(true)
-	} else {
-		err = errors.Join(removeFile(cfg.Path), removeFile(cfg.Path+".index"))
-	}
-	if err != nil {
+	if err := removeAll(cfg.Path); err != nil {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "remove what an earlier node left at %s: %v", cfg.Path, err)
 	}
-	if m, err = openMemory(cfg, o); err == nil && removed != errLone {
+	if m, err = openMemory(cfg, o); err == nil {
 		m.Removed = removed
 	}
 	return m, err
 }
 
-// Of a segment without a word in its index nothing can be known: its node was killed before it held anything.
-var (
-	errLone      = errors.New("a segment without an index")
-	errNoSegment = errors.New("an index without its segment")
-)
+// MemoryAt tells whether a node has left memory at a path.
+func MemoryAt(path string) bool { return safefs.Exists(path + ".index") }
 
 func openMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
-	seg, err := segment.Open(cfg)
+	m := &Memory{cfg: cfg, files: make(map[ids.JobID]*segment.Segment)}
+	var err error
+	if cfg.Path == "" {
+		m.Index, err = index.NewMemfd(cfg.Size)
+		return m, err
+	}
+	if m.Index, err = openIndex(cfg.Path+".index", o); err != nil {
+		return nil, err
+	}
+	m.found = m.Index.Windows() > 0
+	for _, p := range filesAt(cfg.Path) {
+		job, ok := jobOfFile(cfg.Path, p)
+		if !ok || m.files[job] != nil || !m.found { // no index names anything in it
+			err = errors.Join(err, removeFile(p))
+			continue
+		}
+		c := cfg
+		c.Path = p
+		s, e := segment.Open(c)
+		if e != nil {
+			return nil, errors.Join(e, m.Close(false))
+		}
+		m.files[job] = s
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close(false))
+	}
+	return m, nil
+}
+
+// Size is the store's limit, and the length of each file.
+func (m *Memory) Size() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.Size
+}
+
+// Found tells whether a node of this path was killed.
+func (m *Memory) Found() bool { return m.found }
+
+// Segment is a job's file, which is made if there is none.
+func (m *Memory) Segment(job ids.JobID) (*segment.Segment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.files[job]; s != nil {
+		return s, nil
+	}
+	if m.closed {
+		return nil, errs.New(errs.CodeShutdown, "the object store is closed")
+	}
+	cfg := m.cfg
+	if cfg.Path != "" {
+		var r [8]byte
+		_, _ = rand.Read(r[:]) // it never fails
+		cfg.Path = jobPrefix(cfg.Path) + strconv.FormatUint(uint64(job), 10) + "-" + hex.EncodeToString(r[:])
+	}
+	s, err := segment.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{Segment: seg, path: cfg.Path}
-	if cfg.Path == "" {
-		m.Index, err = index.NewMemfd(seg.Size())
-	} else {
-		m.Index, err = openIndex(cfg.Path+".index", o)
+	m.files[job] = s
+	return s, nil
+}
+
+// has tells whether a job has a file.
+func (m *Memory) has(job ids.JobID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[job] != nil
+}
+
+// keep gives back what lies outside the ranges, of every job; with drop the files of those without any go.
+func (m *Memory) keep(held map[ids.JobID][]segment.Range, drop bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var es []error
+	for job, s := range m.files {
+		es = append(es, s.PunchAllBut(held[job]))
+		if drop && len(held[job]) == 0 {
+			es = append(es, s.Close(true))
+			delete(m.files, job)
+		}
+	}
+	return errors.Join(es...)
+}
+
+// drop removes a job's file. Its memory goes at once, whoever has it mapped still.
+func (m *Memory) drop(job ids.JobID) error {
+	m.mu.Lock()
+	s := m.files[job]
+	delete(m.files, job)
+	m.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.PunchAllBut(nil), s.Close(true))
+}
+
+// resize changes the length of every file, which no other process may have mapped, and of those to come.
+func (m *Memory) resize(size uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.files {
+		if err := s.Resize(size); err != nil {
+			return err
+		}
+	}
+	m.cfg.Size = size
+	return nil
+}
+
+// Blocks is the memory that all files take now, in bytes.
+func (m *Memory) Blocks() (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var sum uint64
+	for _, s := range m.files {
+		n, err := s.Blocks()
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Close closes everything; with remove nothing stays for a next node to find.
+func (m *Memory) Close(remove bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	var es []error
+	for job, s := range m.files {
+		es = append(es, s.Close(remove))
+		delete(m.files, job)
+	}
+	if remove && m.cfg.Path != "" {
+		es = append(es, removeFile(m.cfg.Path+".index"))
+	}
+	return errors.Join(append(es, m.Index.Close())...)
+}
+
+func jobPrefix(path string) string { return path + ".job" }
+
+// filesAt lists the files of jobs at a path, and the one that a release before had for all of them.
+func filesAt(path string) []string {
+	entries, err := safefs.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil // opening the index for good says so
+	}
+	base := filepath.Base(path)
+	var found []string
+	for _, e := range entries {
+		if n := e.Name(); (n == base || strings.HasPrefix(n, jobPrefix(base))) && own(e) {
+			found = append(found, filepath.Join(filepath.Dir(path), n))
+		}
+	}
+	return found
+}
+
+// own tells whether a file is this user's: in a place that others share anybody may leave one.
+func own(e os.DirEntry) bool {
+	fi, err := e.Info()
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+func jobOfFile(path, file string) (ids.JobID, bool) {
+	rest, ok := strings.CutPrefix(file, jobPrefix(path))
+	number, _, dash := strings.Cut(rest, "-")
+	n, err := strconv.ParseUint(number, 10, 32)
+	return ids.JobID(n), ok && dash && err == nil
+}
+
+// removeAll removes what a node has left: the index last, by which others find the rest.
+func removeAll(path string) error {
+	var err error
+	for _, p := range filesAt(path) {
+		err = errors.Join(err, removeFile(p))
 	}
 	if err != nil {
-		return nil, errors.Join(err, seg.Close(!seg.Found()))
+		return err
 	}
-	return m, nil
+	return removeFile(path + ".index")
 }
 
 func openIndex(path string, o index.Owner) (*index.Index, error) {
@@ -95,21 +269,9 @@ func openIndex(path string, o index.Owner) (*index.Index, error) {
 	return index.Open(f, o)
 }
 
-// indexFound tells whether an index has ever been written to.
-func indexFound(x *index.Index) bool { return x.Windows() > 0 }
-
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-// Close closes both; with remove nothing stays for a next node to find.
-func (m *Memory) Close(remove bool) error {
-	var es []error
-	if remove && m.path != "" {
-		es = append(es, removeFile(m.path+".index"))
-	}
-	return errors.Join(append(es, m.Index.Close(), m.Segment.Close(remove))...)
 }

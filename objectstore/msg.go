@@ -21,6 +21,7 @@ type FromClient struct {
 type ClientJoined struct {
 	Client ids.ClientID
 	PID    int32
+	Job    ids.JobID // whose file it has; what lies in others it reads as copies
 }
 
 // ClientGone drops the client's pins, unsealed extents and waiting creates.

@@ -15,6 +15,9 @@ type object struct {
 	slot    uint32 // in the index
 	size    uint64 // of the data
 	meta    []byte
+	job     ids.JobID             // in whose file it lies, or would: whose process made it, or, of a copy, whose processes read it
+	of      *object               // of a copy: what it is one of
+	copies  map[ids.JobID]*object // for the processes of other jobs
 
 	resident bool
 	block    alloc.Block // resident and file 0
@@ -29,6 +32,7 @@ type object struct {
 	argActive  int   // of those, the ones whose task is not idle
 	argCharged uint64
 	quarantine bool // from before a restart; some client may still read it
+	copying    int  // copies that are being made of it
 	draining   bool // an earlier core's read may still be filling a block for it
 	gone       bool // no reference is left; goes when pins, spill and restore let it
 	spilling   bool
@@ -68,7 +72,9 @@ type ref struct {
 	sub uint32
 }
 
-func (o *object) pinned() bool { return len(o.pins) > 0 || o.argPins > 0 || o.quarantine }
+func (o *object) pinned() bool {
+	return len(o.pins) > 0 || o.argPins > 0 || o.quarantine || o.copying > 0
+}
 
 // footprint is what the object takes, or would take, in the segment.
 func (o *object) footprint() uint64 {
@@ -80,14 +86,19 @@ func (o *object) footprint() uint64 {
 
 // extent is where the bytes of r lie; r.o is resident.
 func (r ref) extent() wire.Extent {
-	o := r.o
-	e := wire.Extent{File: o.file, Off: o.block.Off, Size: o.size}
-	if o.file != 0 {
-		e.Off = 0
-	}
+	o, e := r.o, r.whole()
 	if o.values != nil {
 		v := o.values[r.sub]
 		e.Off, e.Size = e.Off+uint64(v.off), uint64(v.size)
+	}
+	return e
+}
+
+// whole is where the object, or all of the block, lies.
+func (r ref) whole() wire.Extent {
+	e := wire.Extent{File: r.o.file, Off: r.o.block.Off, Size: r.o.size}
+	if r.o.file != 0 {
+		e.Off = 0
 	}
 	return e
 }

@@ -67,7 +67,7 @@ func (c *Core) dropPack(d *demand) {
 // packInto fills the block that a packing was given.
 func (c *Core) packInto(d *demand) {
 	c.dropPack(d)
-	o := &object{slot: c.newSlot(), size: d.need, block: d.block, resident: true}
+	o := &object{slot: c.newSlot(), size: d.need, job: d.pack.job, block: d.block, resident: true}
 	var parts []Part
 	var off uint64
 	for _, v := range d.pack.values {
@@ -93,7 +93,7 @@ func (c *Core) packInto(d *demand) {
 	}
 	c.counts.Blocks++
 	c.counts.PackedValues += uint64(o.live)
-	c.emit(CopyIn{wire.Extent{Off: o.block.Off, Size: o.size}, parts})
+	c.emit(CopyIn{d.pack.job, wire.Extent{Off: o.block.Off, Size: o.size}, parts})
 	c.recordWith(o, c.directory(d.pack, o))
 	for _, v := range d.pack.values {
 		if !d.pack.dropped[v.ID] {

@@ -12,6 +12,9 @@ import (
 // settle brings an object's place in the lists and the books up to date after any change of its pins
 // or copies, and lets it go when nothing keeps it.
 func (c *Core) settle(o *object) {
+	if len(o.copies) > 0 && (o.gone || len(o.parked) > 0) {
+		c.letCopiesGo(o)
+	}
 	if o.dead {
 		return
 	}
@@ -25,9 +28,9 @@ func (c *Core) settle(o *object) {
 		}
 	}
 	var want *lru
-	if o.resident && o.file == 0 && !pinned && !o.spilling && !o.gone {
+	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
 		want = &c.cold
-		if o.spilled {
+		if o.spilled || o.of != nil {
 			want = &c.second
 		}
 	}
@@ -51,15 +54,20 @@ func (c *Core) settle(o *object) {
 	if pinned || o.spilling || o.restore != nil || o.draining || o.filling != nil {
 		return
 	}
-	if o.gone {
+	switch {
+	case o.gone && len(o.copies) == 0, o.of != nil && !o.resident:
 		c.destroy(o)
-	} else if o.resident && o.file != 0 && o.spilled {
-		c.evict(o) // a copy on disk is enough
+	case o.resident && o.file != 0 && (o.spilled || o.of != nil):
+		c.evict(o) // what is on disk, or what it is a copy of, is enough
 	}
 }
 
-// evict drops the bytes in memory of an object that has a spilled copy.
+// evict drops the bytes in memory of an object that has a spilled copy, or is a copy.
 func (c *Core) evict(o *object) {
+	if o.of != nil {
+		c.destroy(o)
+		return
+	}
 	if o.list != nil {
 		o.list.remove(o)
 	}
@@ -92,7 +100,7 @@ func (c *Core) destroy(o *object) {
 			c.orphans[o.id] = l
 		}
 	}
-	delete(c.held, o)
+	delete(c.pinned, o)
 	c.letGo()
 	c.clearSlot(o.slot)
 	if o.spilled {
@@ -103,11 +111,12 @@ func (c *Core) destroy(o *object) {
 		c.giveBack(o.block, o.file, o.size, o.path)
 	}
 	o.resident, o.spilled, o.dead = false, false, true
+	c.copyGone(o)
 }
 
 // pin takes n pins for a client on an object or value that is in memory.
 func (c *Core) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
-	for _, x := range c.orphans[id] {
+	for _, x := range c.orphansOf(client, id) {
 		for i := range x.pins {
 			if p := &x.pins[i]; p.client == client && !p.merged {
 				n += p.n // an Unpin cannot tell them apart: both stay until all are dropped
@@ -116,19 +125,23 @@ func (c *Core) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 		}
 	}
 	r.o.addPin(client, id, r.sub, n)
-	c.held[r.o] = struct{}{}
+	c.pinned[r.o] = struct{}{}
 	c.settle(r.o)
 }
 
 func (c *Core) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
-	if r, ok := c.objs[id]; ok {
+	r, ok := c.objs[id]
+	if ok {
+		r, ok = c.readAt(client, r)
+	}
+	if ok {
 		n -= r.o.dropPins(client, r.sub, n)
 		if r.o.pinsOf(client, r.sub) == 0 {
 			c.dropMerged(client, id)
 		}
 		c.unpinned(id, r)
 	}
-	for _, x := range slices.Clone(c.orphans[id]) {
+	for _, x := range c.orphansOf(client, id) {
 		n -= x.dropPins(client, 0, n)
 		c.unpinned(id, ref{o: x})
 	}
@@ -136,7 +149,7 @@ func (c *Core) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
 
 // dropMerged drops the pins on orphans that were counted with those of their successor.
 func (c *Core) dropMerged(client ids.ClientID, id ids.ObjectID) {
-	for _, x := range slices.Clone(c.orphans[id]) {
+	for _, x := range c.orphansOf(client, id) {
 		x.pins = slices.DeleteFunc(x.pins, func(p pin) bool { return p.client == client && p.merged })
 		c.unpinned(id, ref{o: x})
 	}
@@ -145,7 +158,7 @@ func (c *Core) dropMerged(client ids.ClientID, id ids.ObjectID) {
 // unpinned follows up on pins that fell.
 func (c *Core) unpinned(id ids.ObjectID, r ref) {
 	if len(r.o.pins) == 0 {
-		delete(c.held, r.o)
+		delete(c.pinned, r.o)
 	}
 	if r.o.values != nil {
 		c.settleValue(id, r)
@@ -195,7 +208,7 @@ func (c *Core) free(id ids.ObjectID) {
 
 // busy tells whether a block is needed as a whole, whatever becomes of its values.
 func (o *object) busy() bool {
-	return o.argPins > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
+	return o.argPins > 0 || len(o.copies) > 0 || o.copying > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
 }
 
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }
@@ -211,7 +224,8 @@ func (c *Core) clientJoined(e ClientJoined) {
 			slot = c.newSlot()
 		}
 		c.clients[e.Client] = slot
-		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Payload: []byte{}}})
+		c.jobOf[e.Client] = e.Job
+		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Job: e.Job, Payload: []byte{}}})
 	}
 	if o != nil { // even if it was asked: it may have been away
 		c.toClient(e.Client, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
@@ -226,7 +240,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 	} else if o := c.old[client]; o != nil {
 		c.clearSlot(o.slot)
 	}
-	for o := range c.held {
+	for o := range c.pinned {
 		for i := 0; i < len(o.pins); {
 			p := o.pins[i]
 			if p.client != client {
@@ -239,7 +253,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 		}
 		if len(o.pins) == 0 {
-			delete(c.held, o)
+			delete(c.pinned, o)
 		}
 		c.settle(o)
 	}
@@ -270,6 +284,8 @@ func (c *Core) clientGone(client ids.ClientID) {
 		}
 	}
 	c.declared(client)
+	delete(c.jobOf, client)
+	c.landAdrift()
 }
 
 // pinForGet answers the client with a pinned extent, after a restore if it must.
@@ -279,14 +295,15 @@ func (c *Core) pinForGet(e PinForGet) {
 	}
 	e.Job = cmp.Or(e.Job, e.ID.Job())
 	r, ok := c.objs[e.ID]
-	switch {
-	case !ok:
+	if !ok {
 		m := c.missing(e.ID)
 		m.Client = e.Client
 		c.emit(ToOwner{e.Job, m})
-	case r.o.resident:
+		return
+	}
+	if r = c.reading(e.Client, r); r.o.resident {
 		c.answerGet(e.Client, e.ID, r, e.Refs)
-	default:
+	} else {
 		c.note++
 		c.emit(Remember{NoteKey{N: c.note}, e})
 		d := c.want(r.o, laneGet)
@@ -304,6 +321,9 @@ func (c *Core) answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids
 
 func (c *Core) unpinForGet(e UnpinForGet) {
 	r, ok := c.objs[e.ID]
+	if ok {
+		r, ok = c.readAt(e.Client, r)
+	}
 	if !ok || r.o.restore == nil {
 		return // answered: the client will unpin
 	}
@@ -321,6 +341,12 @@ func (c *Core) unpinForGet(e UnpinForGet) {
 // dropJob frees everything of a job. Extents that are still being written stay until their
 // writer is done or gone.
 func (c *Core) dropJob(job ids.JobID) {
+	if _, known := c.over[job]; !known {
+		c.note++
+		c.over[job] = NoteKey{N: c.note}
+		c.emit(Remember{c.over[job], DropJob{job}}) // a new core lets the file go too
+	}
+	c.dropCopiesOf(job)
 	for id := range c.objs {
 		if id.Job() == job {
 			c.free(id)

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -41,6 +42,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	for _, e := range r.Entries {
 		if e.State == index.StateClient {
 			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID}
+			c.jobOf[e.Client] = e.Job
 			if r.Connected {
 				c.clients[e.Client] = e.Slot
 			}
@@ -48,16 +50,19 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		}
 	}
 	var drop []uint32
-	for _, e := range r.Entries {
-		if used[e.Slot] {
-			continue
+	blocks := make(map[ids.ObjectID]*object) // of packed values
+	for _, copies := range []bool{false, true} {
+		for _, e := range r.Entries {
+			if e.State == index.StateClient || e.Copy != copies {
+				continue
+			}
+			if copies && c.replayCopy(e, r, blocks) || !copies && c.replay(e, r, blocks) {
+				used[e.Slot] = true
+			} else {
+				drop = append(drop, e.Slot)
+			}
+			c.nextSlot = max(c.nextSlot, e.Slot+1)
 		}
-		if c.replay(e, r) {
-			used[e.Slot] = true
-		} else {
-			drop = append(drop, e.Slot)
-		}
-		c.nextSlot = max(c.nextSlot, e.Slot+1)
 	}
 	for id := range c.old {
 		c.nextSlot = max(c.nextSlot, c.old[id].slot+1)
@@ -67,11 +72,11 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 			c.freeSlots = append(c.freeSlots, s)
 		}
 	}
-	for _, ref := range c.objs {
-		ref.o.quarantine = len(c.old) > 0 && ref.o.resident
+	for _, o := range c.all() {
+		o.quarantine = len(c.old) > 0 && o.resident
 	}
-	for _, id := range sortedObjects(c.objs) {
-		c.settle(c.objs[id].o)
+	for _, o := range c.all() {
+		c.settle(o)
 	}
 	c.out = nil
 	c.recovering = r.Draining
@@ -90,7 +95,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 }
 
 // replay takes one record over; false if nothing of it is of use.
-func (c *Core) replay(e index.Entry, r Replay) bool {
+func (c *Core) replay(e index.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	switch e.State {
 	case index.StateGranted:
 		return c.replayGrant(e, r)
@@ -98,12 +103,9 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	default:
 		return false
 	}
-	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, spilled: e.Spilled, loc: e.Loc}
+	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: cmp.Or(e.Job, e.ID.Job()), spilled: e.Spilled, loc: e.Loc}
 	if e.State == index.StateRestoring {
-		if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
-			c.draining = append(c.draining, drain{o, e.Block})
-			o.draining = true
-		}
+		c.replayRead(o, e)
 	} else if e.Resident {
 		o.resident = c.takeBack(e, r)
 		o.block, o.file, o.path = e.Block, e.File, e.Path
@@ -131,6 +133,7 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 			c.objs[id] = ref{o, uint32(i)}
 		}
 		o.gone = o.live == 0
+		blocks[o.id] = o
 		return true
 	}
 	if _, dup := c.objs[e.ID]; dup {
@@ -139,6 +142,14 @@ func (c *Core) replay(e index.Entry, r Replay) bool {
 	}
 	c.objs[e.ID] = ref{o: o}
 	return true
+}
+
+// replayRead keeps the room that an earlier core's read may still fill.
+func (c *Core) replayRead(o *object, e index.Entry) {
+	if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
+		c.draining = append(c.draining, drain{o, e.Block})
+		o.draining = true
+	}
 }
 
 // takeBack marks a record's bytes as used; false if they cannot be its.
@@ -165,7 +176,7 @@ func (c *Core) replayGrant(e index.Entry, r Replay) bool {
 	if _, dup := c.grants[k]; dup || c.old[e.Client] == nil || !c.takeBack(e, r) {
 		return false // a writer that is gone has nothing to seal
 	}
-	g := &grant{grantKey: k, client: e.Client, size: e.Size, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
+	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
 	if g.cold = g.file == 0 && !g.block.Slab; g.cold { // it may have been
 		c.alloc.Unback(g.block)
 	}
@@ -193,6 +204,9 @@ func (c *Core) begin(e begin) {
 	for _, id := range sortedObjects(c.objs) {
 		r := c.objs[id]
 		byJob[id.Job()] = append(byJob[id.Job()], SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta()})
+	}
+	for _, job := range c.fileJobs() { // so that the files of jobs that are over go
+		byJob[job] = append(byJob[job], []SealedInfo{}...)
 	}
 	for _, job := range sortedKeys(byJob) {
 		c.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job]}})
@@ -225,7 +239,11 @@ func (c *Core) holdings(client ids.ClientID, m *wire.Holdings) {
 		return
 	}
 	for _, p := range m.Pins {
-		if r, ok := c.objs[p.ID]; ok && r.o.resident && p.N > 0 {
+		r, ok := c.objs[p.ID]
+		if ok {
+			r, ok = c.readAt(client, r)
+		}
+		if ok && r.o.resident && p.N > 0 {
 			c.pin(client, p.ID, r, p.N)
 		}
 	}
@@ -241,12 +259,13 @@ func (c *Core) declared(client ids.ClientID) {
 	if len(c.old) > 0 {
 		return
 	}
-	for _, id := range sortedObjects(c.objs) {
-		if r, ok := c.objs[id]; ok && r.o.quarantine {
-			r.o.quarantine = false
-			c.settle(r.o)
+	for _, o := range c.all() {
+		if o.quarantine && !slices.Contains(c.adrift, o) {
+			o.quarantine = false
+			c.settle(o)
 		}
 	}
+	c.landAdrift()
 }
 
 // OldClients are the clients of before the restart that are still waited for, and their

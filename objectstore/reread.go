@@ -41,7 +41,7 @@ func (c *Core) pumpRereads() {
 			c.rereads = append(c.rereads, r) // a read's end steps the core
 		default:
 			c.restores++
-			c.emit(r.d.readInto(r.job))
+			c.readInto(r.d, r.job)
 		}
 	}
 }

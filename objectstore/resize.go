@@ -13,7 +13,7 @@ import (
 )
 
 // A node that starts again may be told another size for its store than it left objects with: the default follows the machine's memory. The
-// segment is made larger or smaller where nothing is lost by it. Else it keeps its size, and says so.
+// files are made longer or shorter where nothing is lost by it. Else it keeps its size, and says so.
 
 // openLeft opens what an earlier node left, at the size asked for if that can be.
 func openLeft(cfg segment.Config, o index.Owner) (*Memory, error) {
@@ -35,8 +35,8 @@ func openLeft(cfg segment.Config, o index.Owner) (*Memory, error) {
 	return m, nil
 }
 
-// leftSize is the size that the index says the segment has; 0: there is none. A node that was killed while it changed
-// the size leaves a longer file, whose end nothing is in.
+// leftSize is the size that the index says the files have; 0: there is none. A node that was killed while it changed
+// the size leaves longer ones, whose end nothing is in.
 func leftSize(path string) (uint64, error) {
 	f, err := safefs.OpenFile(path+".index", os.O_RDONLY, 0)
 	if err != nil {
@@ -48,41 +48,50 @@ func leftSize(path string) (uint64, error) {
 		return 0, nil // as above
 	}
 	size := was.Segment
-	seg, err := safefs.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return size, nil
-	}
-	defer func() { _ = seg.Close() }() // nothing was written
-	if st, err := seg.Stat(); err == nil && st.Size() > int64(size) {
-		if err := seg.Truncate(int64(size)); err != nil {
-			return 0, fmt.Errorf("size %s to %d bytes: %w", path, size, err)
+	for _, p := range filesAt(path) {
+		if err := cutTo(p, size); err != nil {
+			return 0, err
 		}
 	}
 	return size, nil
 }
 
-// fit gives the segment the size asked for if everything in it can stay.
+func cutTo(path string, size uint64) error {
+	f, err := safefs.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil // opening it for good says so
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if st, err := f.Stat(); err == nil && st.Size() > int64(size) {
+		if err := f.Truncate(int64(size)); err != nil {
+			return fmt.Errorf("size %s to %d bytes: %w", path, size, err)
+		}
+	}
+	return nil
+}
+
+// fit gives the files the size asked for if everything in it can stay.
 func (m *Memory) fit(asked uint64) error {
-	was := m.Segment.Size()
+	was := m.Size()
 	if why := m.confined(asked); why != nil {
 		m.Kept = fmt.Errorf("the store has %d bytes, as when the node last ran, and not the %d asked for: %w", was, asked, why)
 		return nil
 	}
-	// The file is never shorter than its index says.
+	// No file is shorter than the index says.
 	if asked > was {
-		return errors.Join(m.Segment.Resize(asked), m.Index.Resize(asked))
+		return errors.Join(m.resize(asked), m.Index.Resize(asked))
 	}
-	return errors.Join(m.Index.Resize(asked), m.Segment.Resize(asked))
+	return errors.Join(m.Index.Resize(asked), m.resize(asked))
 }
 
-// confined tells why the segment cannot have another size.
+// confined tells why the files cannot have another size.
 func (m *Memory) confined(size uint64) error {
 	fits := alloc.New(size)
 	for _, e := range m.Index.Replay() {
 		switch {
 		case e.State == index.StateClient:
 			if !pidfd.Gone(int(e.PID)) {
-				return fmt.Errorf("process %d has it mapped still", e.PID)
+				return fmt.Errorf("process %d has them mapped still", e.PID)
 			}
 		case e.State == index.StateSealed && e.Resident && e.File == 0 && !e.Spilled:
 			if err := fits.Restore(e.Block); err != nil {

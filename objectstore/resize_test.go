@@ -28,8 +28,7 @@ func TestObjectsSurviveAnotherSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mem := segment.Config{Path: filepath.Join("/dev/shm", "mobula-test-size-"+filepath.Base(t.TempDir())+"-"+name[:3])}
 			t.Cleanup(func() {
-				_ = os.Remove(mem.Path)
-				_ = os.Remove(mem.Path + ".index")
+				_ = removeAll(mem.Path)
 			})
 			scfg := spillConfig(t.TempDir())
 			scfg.Restarts, scfg.Keep = true, true
@@ -46,7 +45,7 @@ func TestObjectsSurviveAnotherSize(t *testing.T) {
 
 			r = newRig(t, testConfig(c.asked), scfg, mem)
 			defer r.close(true)
-			if got := r.mem.Segment.Size(); got != c.want || (r.mem.Kept != nil) != (c.want != c.asked) || r.mem.Removed != nil {
+			if got := r.mem.Size(); got != c.want || (r.mem.Kept != nil) != (c.want != c.asked) || r.mem.Removed != nil {
 				t.Fatalf("a segment of %d bytes, want %d; kept: %v; removed: %v", got, c.want, r.mem.Kept, r.mem.Removed)
 			}
 			r.post(ClientGone{7})
@@ -69,7 +68,7 @@ func TestObjectsSurviveAnotherSize(t *testing.T) {
 // A node that was killed between the two steps of a change of size has left a file that is longer than its index says.
 func TestAChangeOfSizeThatWasInterrupted(t *testing.T) {
 	for name, leave := range map[string]func(m *Memory) error{
-		"before it grew":   func(m *Memory) error { return m.Segment.Resize(32 * mib) },
+		"before it grew":   func(m *Memory) error { return m.resize(32 * mib) },
 		"before it shrank": func(m *Memory) error { return m.Index.Resize(12 * mib) },
 	} {
 		mem := segment.Config{Path: filepath.Join(t.TempDir(), "segment")}
@@ -89,8 +88,8 @@ func TestAChangeOfSizeThatWasInterrupted(t *testing.T) {
 		r.close(false)
 		r = newRig(t, testConfig(16*mib), scfg, mem)
 		u = r.join(8)
-		if b, err := getOrLost(r, u, put(1)); err != nil || !bytes.Equal(b, pattern(1, mib)) || r.mem.Segment.Size() != 16*mib {
-			t.Errorf("%s: %d bytes, %v, in a segment of %d", name, len(b), err, r.mem.Segment.Size())
+		if b, err := getOrLost(r, u, put(1)); err != nil || !bytes.Equal(b, pattern(1, mib)) || r.mem.Size() != 16*mib {
+			t.Errorf("%s: %d bytes, %v, in a segment of %d", name, len(b), err, r.mem.Size())
 		}
 		r.close(true)
 	}

@@ -68,16 +68,7 @@ func (c *Core) read(d *demand) {
 	d.stage = stageReading
 	c.restores++
 	c.record(d.o) // so that a new core does not use the extent while it is written
-	c.emit(d.readInto(c.newJob(d)))
-}
-
-// readInto reads a restore's object into the room that it has.
-func (d *demand) readInto(job uint64) SpillRead {
-	e := wire.Extent{File: d.file, Off: d.block.Off, Size: d.o.size}
-	if d.file != 0 {
-		e.Off = 0
-	}
-	return SpillRead{Job: job, Loc: d.o.loc, Extent: e}
+	c.readInto(d, c.newJob(d))
 }
 
 func (c *Core) restoreDone(e RestoreDone) {
@@ -87,10 +78,13 @@ func (c *Core) restoreDone(e RestoreDone) {
 	}
 	c.restores--
 	o := d.o
+	fromMemory := c.copied(d)
 	if d.cancelled {
 		o.filling = nil
 		c.giveBack(d.block, d.file, o.size, d.path)
-		c.settle(o)
+		if c.settle(o); !o.dead { // copies for other jobs keep it
+			c.record(o)
+		}
 		return
 	}
 	if e.Err != nil {
@@ -100,20 +94,25 @@ func (c *Core) restoreDone(e RestoreDone) {
 			c.readLater(d)
 			return
 		}
-		err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, e.Err)
-		err.Cause = []*errs.Error{errs.From(e.Err)}
-		c.log("a spilled object is lost", err)
-		c.counts.Lost++
+		if o.of != nil {
+			c.copyFailed(d, fromMemory, e.Err)
+			return
+		}
 		c.giveBack(d.block, d.file, o.size, d.path)
 		d.stage = stageWaiting
-		c.failRestore(d, err)
+		c.failRestore(d, c.unreadable(o, e.Err))
 		c.forget(o)
 		return
 	}
 	d.stage = stageDone
 	o.resident, o.block, o.file, o.path = true, d.block, d.file, d.path
-	c.counts.Restores++
-	c.counts.RestoredBytes += o.size
+	if o.of != nil {
+		c.counts.CopiesMade++
+		c.counts.CopiedBytes += o.size
+	} else {
+		c.counts.Restores++
+		c.counts.RestoredBytes += o.size
+	}
 	c.record(o)
 	for _, g := range d.gets {
 		c.emit(Forget{NoteKey{N: g.note}})
@@ -126,6 +125,15 @@ func (c *Core) restoreDone(e RestoreDone) {
 	}
 	o.restore = nil // not before all who waited have their pins
 	c.settle(o)
+}
+
+// unreadable is the error of an object whose spilled copy is lost.
+func (c *Core) unreadable(o *object, cause error) *errs.Error {
+	err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, cause)
+	err.Cause = []*errs.Error{errs.From(cause)}
+	c.log("a spilled object is lost", err)
+	c.counts.Lost++
+	return err
 }
 
 // failRestore ends a restore for everyone who waits for it. If something is under way for
@@ -163,8 +171,9 @@ func (c *Core) failRestore(d *demand, err *errs.Error) {
 	}
 }
 
-// forget drops an object whose last copy is gone; nothing waits for it.
+// forget drops an object whose last copy is gone; nothing waits for it but copies for other jobs.
 func (c *Core) forget(o *object) {
+	c.failCopies(o, lostError(o.id, "has no spilled copy any more"))
 	if o.values != nil {
 		for id, r := range c.blockIDs(o) {
 			if c.objs[id] == r {

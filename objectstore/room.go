@@ -23,6 +23,9 @@ func (c *Core) pump() {
 	c.withhold()
 	c.warmth()
 	c.pumpAhead()
+	if len(c.over) > 0 {
+		c.dropFiles()
+	}
 }
 
 // senior is the head that has waited longest, with the lane's handicap; nil if none waits that
@@ -40,7 +43,7 @@ func (c *Core) senior() *demand {
 	}
 	for l := range lanes {
 		d := c.queues[l].peek(l)
-		if d == nil || (d.o != nil && !c.canRestore()) || (l == laneCreate && c.reservingCreates > 0) {
+		if d == nil || d.o != nil && !c.canRestore() || (l == laneCreate && c.reservingCreates > 0) {
 			continue
 		}
 		t := d.ticket
@@ -63,6 +66,9 @@ func (c *Core) serve() bool {
 	}
 	if c.place(d) {
 		return true
+	}
+	if d.held {
+		return false // the reservation's end steps the core
 	}
 	if d.since == 0 {
 		d.since = c.now
@@ -97,10 +103,13 @@ func (c *Core) place(d *demand) bool {
 	if c.tight(alloc.Rounded(d.need)) {
 		return false
 	}
-	b, ok := c.alloc.Alloc(d.need, c.now < c.coldAt)
-	if !ok {
+	d.held = false
+	b, ok := c.alloc.Alloc(c.owner(d), d.need, c.now < c.coldAt)
+	if !ok || c.held(d, b) {
 		return false
 	}
+	c.punchTaken()
+	c.warmFor, c.warmAny = b.Owner, true
 	c.dequeue(d)
 	c.letGo()
 	d.block, d.since, d.cold = b, 0, false
@@ -151,6 +160,9 @@ func (c *Core) makeRoom(d *demand) (placed, coming bool) {
 		c.evict(c.second.head)
 		if c.place(d) {
 			return true, false
+		}
+		if d.held {
+			return false, true
 		}
 	}
 	free := c.freeBytes()
@@ -216,7 +228,7 @@ func (c *Core) spill(bytes uint64, urgent bool) {
 			o.spilling = true
 			j.objs = append(j.objs, o)
 			j.bytes += o.block.Size
-			items = append(items, SpillItem{o.id, o.attempt, wire.Extent{Off: o.block.Off, Size: o.size}})
+			items = append(items, SpillItem{o.id, o.attempt, o.job, wire.Extent{Off: o.block.Off, Size: o.size}})
 		}
 		c.spills++
 		c.spillingBytes += j.bytes

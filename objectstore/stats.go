@@ -19,6 +19,7 @@ type Counters struct {
 	ReadAhead                     uint64 // of Restores, begun before anybody asked
 	Evictions                     uint64 // of copies: no write
 	Fallbacks, GaveUp, Collects   uint64
+	CopiesMade, CopiedBytes       uint64 // for readers of other jobs
 }
 
 // Stats is the state of the store in bytes and objects. Held is exactly what is allocated:
@@ -32,6 +33,7 @@ type Stats struct {
 	Sealed  uint64 // blocks of sealed objects
 	Granted uint64 // blocks being written by clients
 	Moving  uint64 // blocks waiting for memory, or being restored or drained
+	Foreign uint64 // of Sealed: copies for readers of other jobs
 	Slack   uint64 // unused parts of slabs
 	Pinned  uint64 // of Sealed
 	Cold    uint64 // of Sealed: can be spilled
@@ -73,6 +75,13 @@ func (c *Core) Stats() Stats {
 		}
 	})
 	for _, o := range c.all() {
+		if _, copied := c.copies[o]; copied {
+			if o.resident && o.file == 0 {
+				s.Sealed += o.block.Size
+				s.Foreign += o.block.Size
+			}
+			continue
+		}
 		s.Objects += max(1, o.live)
 		s.Data += o.size
 		if o.pinned() {
@@ -115,6 +124,9 @@ func (c *Core) all() []*object {
 		for _, o := range l {
 			add(o)
 		}
+	}
+	for o := range c.copies {
+		add(o)
 	}
 	slices.SortFunc(out, func(a, b *object) int { return a.id.Compare(b.id) })
 	return out

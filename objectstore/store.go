@@ -52,7 +52,8 @@ type Options struct {
 type Store struct {
 	o       Options
 	ref     *actors.Ref[Event]
-	mapping *Mapping // the store's own
+	mapping *Mapping               // of fallback files
+	jobs    map[ids.JobID]*Mapping // used on the actor's goroutine only
 	log     *slog.Logger
 
 	// What follows outlives the core and is used on the actor's goroutine only.
@@ -66,6 +67,8 @@ type Store struct {
 	removals  []spill.Location // until spill storage is ready
 	ready     bool             // it is
 	recovery  chan struct{}    // closed when the last Recover has returned
+	reserves  sync.WaitGroup   // of io, those that put memory behind files
+	copies    sync.WaitGroup   // of io, copies between the files of jobs
 	io        sync.WaitGroup   // work on the segment under way: reserving, spilling, reading
 }
 
@@ -74,19 +77,17 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, errs.New(errs.CodeInvalid, "%v", err)
 	}
-	if o.Config.Limit != o.Memory.Segment.Size() {
-		return nil, errs.New(errs.CodeInvalid, "store limit of %d bytes, segment of %d: they must be equal", o.Config.Limit, o.Memory.Segment.Size())
+	if o.Config.Limit != o.Memory.Size() {
+		return nil, errs.New(errs.CodeInvalid, "store limit of %d bytes, memory of %d: they must be equal", o.Config.Limit, o.Memory.Size())
 	}
-	m, err := OpenMapping(o.Memory.Segment.File(), o.Memory.Segment.Size())
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{o: o, mapping: m, log: o.Logger, recovery: make(chan struct{}), unwritten: make(unwritten)}
+	m := segment.NewMapping()
+	s := &Store{o: o, mapping: m, jobs: make(map[ids.JobID]*Mapping), log: o.Logger, recovery: make(chan struct{}), unwritten: make(unwritten)}
 	close(s.recovery)
 	s.files.open = make(map[uint32]*os.File)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	var err error
 	s.ref, err = actors.Spawn(parent, actors.Spec[Event, Effect]{
 		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy,
 	})
@@ -157,10 +158,12 @@ func (t timed) Step(now int64, ev Event) []Effect {
 // build makes the core: empty, or from the index and the notes.
 func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
 	s.epoch++
+	s.reserves.Wait() // what they bring the core before counted; this one gives it back
 	entries := s.unwritten.over(s.o.Memory.Index.Replay())
 	if n := s.o.Memory.Index.Torn(); n > 0 {
 		s.log.Warn("object store index: damaged records were passed over", "count", n)
 	}
+	entries = s.present(entries)
 	if start.Restart == 0 {
 		s.reopen(entries)
 	} else {
@@ -173,8 +176,8 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 	core, evs := Rebuild(s.o.Config, was)
 	s.core = core
 	// Memory that no record names was reserved ahead, or held what is gone.
-	if start.Restart > 0 || s.o.Memory.Segment.Found() {
-		if err := s.o.Memory.Segment.PunchAllBut(held(entries)); err != nil {
+	if start.Restart > 0 || s.o.Memory.Found() {
+		if err := s.o.Memory.keep(held(entries), start.Restart == 0); err != nil {
 			s.log.Warn("memory of an earlier object store could not be given back", "err", err)
 		}
 	}
@@ -196,6 +199,7 @@ func (s *Store) recover(self *actors.Ref[Event], live []spill.Location) {
 		defer close(done)
 		<-before
 		s.o.Spiller.Recover(live)
+		s.copies.Wait() // no new core begins one before Drained
 		self.Deliver(Drained{epoch})
 	}()
 }
@@ -221,16 +225,56 @@ func (s *Store) reopen(entries []index.Entry) {
 	}
 }
 
-// held lists the parts of the segment that records name, in order.
-func held(entries []index.Entry) []segment.Range {
-	var out []segment.Range
-	for _, e := range entries {
-		if e.File == 0 && e.Block.Size > 0 && (e.Resident || e.State == index.StateRestoring) {
-			out = append(out, segment.Range{Off: e.Block.Off, Size: e.Block.Size})
+// present takes the bytes in memory from the records of jobs whose files are not there.
+func (s *Store) present(entries []index.Entry) []index.Entry {
+	for i := range entries {
+		if e := &entries[i]; e.Block.Size > 0 && e.File == 0 && !s.o.Memory.has(e.Job) {
+			e.Resident, e.Block = false, alloc.Block{}
 		}
 	}
-	sortRanges(out)
+	return entries
+}
+
+// held lists the parts of the jobs' files that records name, in order.
+func held(entries []index.Entry) map[ids.JobID][]segment.Range {
+	out := make(map[ids.JobID][]segment.Range)
+	for _, e := range entries {
+		if e.File == 0 && e.Block.Size > 0 && (e.Resident || e.State == index.StateRestoring) {
+			out[e.Job] = append(out[e.Job], segment.Range{Off: e.Block.Off, Size: e.Block.Size})
+		}
+	}
+	for _, rs := range out {
+		sortRanges(rs)
+	}
 	return out
+}
+
+// slice gives the bytes of an extent of a job's file, or of a fallback file.
+func (s *Store) slice(job ids.JobID, e wire.Extent, write bool) ([]byte, error) {
+	if e.File != 0 {
+		return s.mapping.Slice(e, write)
+	}
+	m := s.jobs[job]
+	if m == nil {
+		seg, err := s.o.Memory.Segment(job)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = OpenMapping(seg.File(), seg.Size()); err != nil {
+			return nil, err
+		}
+		s.jobs[job] = m
+	}
+	return m.Slice(e, write)
+}
+
+// closeMappings unmaps everything.
+func (s *Store) closeMappings() error {
+	err := s.mapping.Close()
+	for _, m := range s.jobs {
+		err = errors.Join(err, m.Close())
+	}
+	return err
 }
 
 // stopWait bounds how long a stop waits for others to let go of segment memory.
@@ -250,7 +294,7 @@ func (s *Store) stop() {
 		s.log.Warn("object store: work on the segment does not end, it stays mapped", "after", stopWait)
 		return
 	}
-	if err := errors.Join(s.mapping.Close(), s.files.close()); err != nil {
+	if err := errors.Join(s.closeMappings(), s.files.close()); err != nil {
 		s.log.Warn("object store: close mappings", "err", err)
 	}
 }

@@ -77,7 +77,7 @@ func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *ri
 	if r.mem, err = OpenMemory(mem, index.Owner{Boot: "this run"}); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Limit = r.mem.Segment.Size()
+	cfg.Limit = r.mem.Size()
 	if r.spiller, err = spill.Open(scfg); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,17 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 
 func (r *rig) join(id ids.ClientID) *user {
 	r.t.Helper()
-	m, err := OpenMapping(r.mem.Segment.File(), r.mem.Segment.Size())
+	return r.joinJob(id, 1)
+}
+
+// joinJob joins a client of a job.
+func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
+	r.t.Helper()
+	seg, err := r.mem.Segment(job)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := OpenMapping(seg.File(), seg.Size())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -185,7 +195,7 @@ func (r *rig) join(id ids.ClientID) *user {
 	r.mu.Lock()
 	r.clients[id] = u
 	r.mu.Unlock()
-	r.post(ClientJoined{Client: id, PID: int32(os.Getpid())})
+	r.post(ClientJoined{Client: id, PID: int32(os.Getpid()), Job: job})
 	return u
 }
 
@@ -318,7 +328,7 @@ func TestFourTimesTheLimitThroughRealMemoryAndFiles(t *testing.T) {
 	if s.SpilledObjects < n/2 || s.Restores < n/2 || s.Held > s.Limit || s.Pinned != 0 || s.Fallbacks != 0 {
 		t.Errorf("after four times the limit: %+v", s)
 	}
-	if blocks, err := r.mem.Segment.Blocks(); err != nil || blocks > 16*mib {
+	if blocks, err := r.mem.Blocks(); err != nil || blocks > 16*mib {
 		t.Errorf("the segment takes %d bytes, %v", blocks, err)
 	}
 	r.freeAll(n)

@@ -40,16 +40,19 @@ func validate(c *Core) error {
 		}
 		if o.list != nil {
 			listed++
-			if o.pinned() || o.spilling || !o.resident || o.gone {
+			if o.pinned() || o.spilling || !o.resident || o.gone && len(o.copies) == 0 {
 				return fmt.Errorf("object %v is listed as free to go and is not", o.id)
 			}
 		} else if o.resident && o.file == 0 && !o.pinned() && !o.spilling {
 			return fmt.Errorf("object %v is kept by nothing and not listed", o.id)
 		}
-		if !o.resident && !o.spilled {
+		if o.of != nil && (o.of.copies[o.job] != o || o.of.dead || o.spilled || !o.resident && o.restore == nil) {
+			return fmt.Errorf("copy %v for job %v is of nothing", o.id, o.job)
+		}
+		if !o.resident && !o.spilled && o.of == nil && (!o.gone || len(o.copies) == 0) {
 			return fmt.Errorf("object %v is nowhere", o.id)
 		}
-		if o.gone && !o.pinned() && !o.spilling && o.restore == nil && !o.draining && o.filling == nil {
+		if o.gone && len(o.copies) == 0 && !o.pinned() && !o.spilling && o.restore == nil && !o.draining && o.filling == nil {
 			return fmt.Errorf("object %v is gone and still here", o.id)
 		}
 	}

@@ -1,6 +1,9 @@
 package objectstore
 
-import "mobula/objectstore/alloc"
+import (
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+)
 
 // recentNeed is the most that was held lately: in this span of time or in the one before. Each is half of WarmIdle.
 type recentNeed struct {
@@ -36,10 +39,10 @@ func (c *Core) warmth() {
 	if c.lastNeed == 0 && c.alloc.Backed() > 0 {
 		c.lastNeed = c.now // of an earlier core's
 	}
-	if step := c.step(); c.now < c.lastNeed+int64(c.cfg.WarmIdle) && c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < step/2 {
+	if step := c.step(); c.warmAny && c.now < c.lastNeed+int64(c.cfg.WarmIdle) && c.room == 0 && c.reserving == 0 && c.now >= c.coldAt && c.alloc.Backed() > 0 && c.alloc.Warm() < step/2 {
 		if r, ok := c.alloc.Cold(step); ok {
 			c.reserving++
-			c.emit(Reserve{Job: c.newJob(&reservation{nil, []alloc.Range{r}}), Ranges: []alloc.Range{r}})
+			c.emit(Reserve{Job: c.newJob(&reservation{nil, c.warmFor, []alloc.Range{r}}), Place: ids.JobID(c.warmFor), Ranges: []alloc.Range{r}})
 		}
 	}
 	if c.alloc.Warm() <= c.cfg.WarmBytes {

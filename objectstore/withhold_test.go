@@ -54,7 +54,7 @@ func TestManyObjectsKeepTheLimit(t *testing.T) {
 		if i%100 != 0 {
 			continue
 		}
-		seg, err := r.mem.Segment.Blocks()
+		seg, err := r.mem.Blocks()
 		if s := r.stats(); err != nil || seg+r.mem.Index.Bytes() > s.Limit {
 			t.Fatalf("%d objects: %d bytes of the segment and %d of the index, of %d, %v", i, seg, r.mem.Index.Bytes(), s.Limit, err)
 		}

@@ -3,12 +3,14 @@ package objectstore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"testing"
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
 	"mobula/objectstore/index"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -38,9 +40,11 @@ type world struct {
 	noSpill bool  // spill writes only
 	noMem   bool  // reservations
 	broken  error // of reads
+	stale   bool  // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
 	shaky   bool  // reads of a file fail up to the last try, for no lasting reason
-	failed  map[uint64]int
-	backed  map[uint64]bool
+	failed  map[readOf]int
+	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
+	job     map[ids.ClientID]ids.JobID
 	cold    []wire.Extent // granted without memory at some time
 	nextLoc uint64
 	nextF   uint32
@@ -65,9 +69,17 @@ type world struct {
 // job is work under way; stop ends it without doing it, if an earlier core's work can be.
 type job struct {
 	run, stop func()
+	reserve   bool // ended before a new core is built
+}
+
+// readOf is the reads of a file for one job: an object and its copies are read one by one.
+type readOf struct {
+	file uint64
+	job  ids.JobID
 }
 
 type place struct {
+	job  ids.JobID // of file 0
 	file uint32
 	off  uint64
 }
@@ -86,7 +98,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]bool{},
+		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -107,7 +119,32 @@ func (w *world) step(ev Event) {
 	}
 	for _, f := range effects {
 		w.do(f)
+		w.within(f)
 	}
+}
+
+// within checks the limit: pages with memory in any file.
+func (w *world) within(f Effect) {
+	w.t.Helper()
+	if sum := uint64(len(w.backed)) * 4096; sum > w.cfg.Limit {
+		w.t.Fatalf("after %T: %d bytes have memory, of a limit of %d", f, sum, w.cfg.Limit)
+	}
+}
+
+// lies is where a client finds an extent.
+func (w *world) lies(c ids.ClientID, e wire.Extent) place {
+	if e.File != 0 {
+		return place{0, e.File, e.Off}
+	}
+	return place{w.job[c], 0, e.Off}
+}
+
+// at is where the store finds one.
+func at(job ids.JobID, e wire.Extent) place {
+	if e.File != 0 {
+		job = 0
+	}
+	return place{job, e.File, e.Off}
 }
 
 func (w *world) do(f Effect) {
@@ -118,9 +155,9 @@ func (w *world) do(f Effect) {
 	case ToOwner:
 		w.toOwner(e)
 	case SpillWrite:
-		w.jobs = append(w.jobs, job{func() { w.spillWrite(e) }, func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
+		w.jobs = append(w.jobs, job{run: func() { w.spillWrite(e) }, stop: func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
 	case SpillRead:
-		w.jobs = append(w.jobs, job{func() { w.spillRead(e) }, func() { w.step(RestoreDone{e.Job, errCancelled}) }})
+		w.jobs = append(w.jobs, job{run: func() { w.spillRead(e) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
 	case SpillRemove:
 		for _, l := range e.Locs {
 			if _, ok := w.disk[l]; !ok && w.broken == nil {
@@ -133,7 +170,7 @@ func (w *world) do(f Effect) {
 			}
 		}
 	case Reserve:
-		w.jobs = append(w.jobs, job{run: func() {
+		w.jobs = append(w.jobs, job{reserve: true, run: func() {
 			if e.Look && !w.noMem {
 				w.cold = append(w.cold, wire.Extent{Off: e.Ranges[0].Off, Size: e.Ranges[0].Size})
 				w.step(ReserveDone{e.Job, nil})
@@ -144,9 +181,7 @@ func (w *world) do(f Effect) {
 				return
 			}
 			for _, r := range e.Ranges {
-				for p := r.Off / 4096; p < (r.Off+r.Size)/4096; p++ {
-					w.backed[p] = true
-				}
+				w.back(e.Place, r.Off, r.Size)
 			}
 			w.step(ReserveDone{e.Job, nil})
 		}})
@@ -154,7 +189,23 @@ func (w *world) do(f Effect) {
 		for _, r := range e.Ranges {
 			w.free(wire.Extent{Off: r.Off, Size: r.Size}, "punched out")
 			for p := r.Off / 4096; p < (r.Off+r.Size)/4096; p++ {
+				if o, ok := w.backed[p]; ok && o != r.Owner {
+					w.t.Fatalf("page %d punched in the file of %d, its memory is in that of %d", p, r.Owner, o)
+				}
 				delete(w.backed, p)
+			}
+		}
+	case CopyObject:
+		w.jobs = append(w.jobs, job{run: func() { w.copyObject(e) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
+	case DropSegment:
+		for p, o := range w.backed {
+			if ids.JobID(o) == e.Place {
+				delete(w.backed, p)
+			}
+		}
+		for k, x := range w.owned {
+			if x.File == 0 && w.job[k.client] == e.Place {
+				w.t.Fatalf("the file of job %v goes, %+v is used by %+v", e.Place, x, k)
 			}
 		}
 	case CreateFallback:
@@ -174,9 +225,9 @@ func (w *world) do(f Effect) {
 		w.free(wire.Extent{File: e.File, Size: 1 << 60}, "dropped")
 		delete(w.files, e.File)
 	case CopyIn:
-		w.touch(e.Extent)
+		w.touch(e.Place, e.Extent)
 		for _, p := range e.Parts {
-			w.mem[place{e.Extent.File, e.Extent.Off + p.Off}] = tagOf(p.Data)
+			w.mem[place{e.Place, e.Extent.File, e.Extent.Off + p.Off}] = tagOf(p.Data)
 		}
 	case WriteRecord:
 		if e.Record.Payload != nil {
@@ -213,7 +264,7 @@ func tagOf(b []byte) uint64 {
 }
 
 // touch checks that an extent has memory, as whoever writes it relies on.
-func (w *world) touch(e wire.Extent) {
+func (w *world) touch(job ids.JobID, e wire.Extent) {
 	w.t.Helper()
 	if e.File != 0 {
 		if w.files[e.File] == "" {
@@ -222,21 +273,49 @@ func (w *world) touch(e wire.Extent) {
 		return
 	}
 	for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
-		if !w.backed[p] {
-			w.t.Fatalf("extent %+v: page %d has no memory", e, p)
+		if o, ok := w.backed[p]; !ok || ids.JobID(o) != job {
+			w.t.Fatalf("extent %+v of job %v: page %d has no memory there: %v, of %d", e, job, p, ok, o)
 		}
 	}
 }
 
 // bring puts memory behind an extent that was granted without.
-func (w *world) bring(e wire.Extent) {
+func (w *world) bring(job ids.JobID, e wire.Extent) {
 	for _, x := range w.cold {
 		if x.Off == e.Off && e.File == 0 {
-			for p := e.Off / 4096; p*4096 < e.Off+e.Size; p++ {
-				w.backed[p] = true
-			}
+			w.back(job, e.Off, e.Size)
 		}
 	}
+}
+
+// back puts memory behind pages in a job's file.
+func (w *world) back(job ids.JobID, off, size uint64) {
+	w.t.Helper()
+	for p := off / 4096; p*4096 < off+size; p++ {
+		if o, ok := w.backed[p]; ok && ids.JobID(o) != job {
+			w.t.Fatalf("page %d gets memory in the file of job %v, and has it in that of %d", p, job, o)
+		}
+		w.backed[p] = alloc.Owner(job)
+	}
+}
+
+// copyObject is a copy for readers of other jobs.
+func (w *world) copyObject(e CopyObject) {
+	w.t.Helper()
+	if !w.stale {
+		w.touch(e.From, e.Of)
+		w.touch(e.Place, e.Extent)
+	}
+	w.free(e.Extent, "overwritten by a copy")
+	from, to := at(e.From, e.Of), at(e.Place, e.Extent)
+	found := make(map[place]uint64)
+	for p, t := range w.mem {
+		if p.job == from.job && p.file == from.file && p.off >= from.off && (p.off < from.off+e.Of.Size || p.off == from.off) {
+			found[place{to.job, to.file, to.off + p.off - from.off}] = t
+		}
+	}
+	maps.Copy(w.mem, found)
+	w.step(RestoreDone{e.Job, nil})
 }
 
 // free checks that nobody may touch the extent.
@@ -280,10 +359,11 @@ func (w *world) toClient(e ToClient) {
 		w.getter = append(w.getter, e.Client)
 		if m.Result.Err == nil {
 			w.own(owner{id: m.ID, client: e.Client, pin: true}, m.Extent)
-			w.check(m.ID, m.Extent)
+			w.check(e.Client, m.ID, m.Extent)
 		}
 	case *wire.MapFile:
-		w.mapped[uint64(e.Client)<<32|uint64(m.File)] = true
+		k := uint64(e.Client)<<32 | uint64(m.File)
+		w.mapped[k] = true
 		if e.File != m.File || w.files[m.File] == "" {
 			w.t.Fatalf("announced file %d, which is not there", m.File)
 		}
@@ -304,13 +384,13 @@ func (w *world) toClient(e ToClient) {
 }
 
 // check reads an object as a client would.
-func (w *world) check(id ids.ObjectID, e wire.Extent) {
+func (w *world) check(c ids.ClientID, id ids.ObjectID, e wire.Extent) {
 	w.t.Helper()
 	want, ok := w.sealed[id]
 	if !ok {
 		w.t.Fatalf("object %v is readable and was never sealed", id)
 	}
-	if got := w.mem[place{e.File, e.Off}]; e.Size > 0 && got != want {
+	if got := w.mem[w.lies(c, e)]; e.Size > 0 && got != want {
 		w.t.Fatalf("object %v at %+v holds %d, sealed was %d", id, e, got, want)
 	}
 }
@@ -322,7 +402,7 @@ func (w *world) toOwner(e ToOwner) {
 		k := NoteKey{Task: m.Task, Attempt: m.Attempt}
 		w.argsOK[k] = m
 		for _, v := range m.Values {
-			w.check(v.ID, v.Extent)
+			w.check(w.c.findSet(m.Task, m.Attempt).req.Worker, v.ID, v.Extent)
 		}
 	case Lost:
 		w.lost = append(w.lost, m)
@@ -349,10 +429,10 @@ func (w *world) spillWrite(e SpillWrite) {
 	for _, it := range e.Items {
 		w.nextLoc++
 		l := spill.Location{File: w.nextLoc, Size: it.Extent.Size}
-		w.disk[l] = w.mem[place{it.Extent.File, it.Extent.Off}]
+		w.disk[l] = w.mem[at(it.Place, it.Extent)]
 		if it.Extent.Size > 0 {
 			for p, t := range w.mem { // packed values within the extent
-				if p.file == it.Extent.File && p.off > it.Extent.Off && p.off < it.Extent.Off+it.Extent.Size {
+				if p.job == it.Place && p.file == it.Extent.File && p.off > it.Extent.Off && p.off < it.Extent.Off+it.Extent.Size {
 					w.disk[spill.Location{File: w.nextLoc, Off: p.off - it.Extent.Off, Size: 1 << 62}] = t
 				}
 			}
@@ -368,12 +448,15 @@ func (w *world) spillRead(e SpillRead) {
 		w.step(RestoreDone{e.Job, w.broken})
 		return
 	}
-	w.touch(e.Extent)
+	if !w.stale {
+		w.touch(e.Place, e.Extent)
+	}
 	w.free(e.Extent, "overwritten by a restore")
 	if w.failed == nil {
-		w.failed = map[uint64]int{}
+		w.failed = map[readOf]int{}
 	}
-	if w.failed[e.Loc.File]++; w.shaky && w.failed[e.Loc.File]%maxTries != 0 {
+	k := readOf{e.Loc.File, e.Place}
+	if w.failed[k]++; w.shaky && w.failed[k]%maxTries != 0 {
 		w.step(RestoreDone{e.Job, errCancelled})
 		return
 	}
@@ -387,10 +470,12 @@ func (w *world) spillRead(e SpillRead) {
 		w.step(RestoreDone{e.Job, fmt.Errorf("%w", spill.ErrMissing)}) // dropped since
 		return
 	}
-	w.mem[place{e.Extent.File, e.Extent.Off}] = t
+	w.mem[at(e.Place, e.Extent)] = t
 	for l, t := range w.disk {
 		if l.File == e.Loc.File && l.Size == 1<<62 {
-			w.mem[place{e.Extent.File, e.Extent.Off + l.Off}] = t
+			to := at(e.Place, e.Extent)
+			to.off += l.Off
+			w.mem[to] = t
 		}
 	}
 	w.step(RestoreDone{e.Job, nil})
@@ -436,7 +521,9 @@ func (x *chaos) recoverJobs(old []job) {
 		case j.stop == nil:
 			x.jobs = append(x.jobs, j)
 		case x.rnd.Intn(2) == 0:
+			x.stale = true
 			j.run()
+			x.stale = false
 		default:
 			j.stop()
 		}
@@ -448,8 +535,14 @@ func (x *chaos) recoverJobs(old []job) {
 
 func (w *world) join(cs ...ids.ClientID) {
 	for _, c := range cs {
-		w.step(ClientJoined{Client: c, PID: int32(c)})
+		w.joinJob(c, 1)
 	}
+}
+
+// joinJob joins a client of a job.
+func (w *world) joinJob(c ids.ClientID, job ids.JobID) {
+	w.job[c] = job
+	w.step(ClientJoined{Client: c, PID: int32(c), Job: job})
 }
 
 var reqs uint64
@@ -464,18 +557,18 @@ func (w *world) create(c ids.ClientID, id ids.ObjectID, attempt uint32, size uin
 // write takes a grant over and fills it.
 func (w *world) write(c ids.ClientID, attempt uint32, m *wire.Created) {
 	w.t.Helper()
-	w.bring(m.Extent)
-	w.touch(m.Extent)
+	w.bring(w.job[c], m.Extent)
+	w.touch(w.job[c], m.Extent)
 	w.own(owner{id: m.ID, attempt: attempt, client: c}, m.Extent)
 	w.tag++
-	w.mem[place{m.Extent.File, m.Extent.Off}] = w.tag
+	w.mem[w.lies(c, m.Extent)] = w.tag
 }
 
 func (w *world) seal(c ids.ClientID, attempt uint32, m *wire.Created, size uint64) {
 	w.t.Helper()
 	delete(w.owned, owner{id: m.ID, attempt: attempt, client: c})
 	if _, ok := w.sealed[m.ID]; !ok {
-		w.sealed[m.ID] = w.mem[place{m.Extent.File, m.Extent.Off}]
+		w.sealed[m.ID] = w.mem[w.lies(c, m.Extent)]
 	}
 	w.step(SealObject{Client: c, ID: m.ID, Attempt: attempt, Size: size, Meta: []byte{byte(attempt), 7}})
 }
@@ -510,10 +603,19 @@ func (w *world) crash(connected bool) {
 		r.Entries = append(r.Entries, index.Entry{Slot: slot, Record: rec})
 	}
 	slices.SortFunc(r.Entries, func(a, b index.Entry) int { return int(a.Slot) - int(b.Slot) })
+	for p, o := range w.backed { // what no record names is punched out
+		if !slices.ContainsFunc(r.Entries, func(e index.Entry) bool {
+			return e.File == 0 && e.Job == ids.JobID(o) && (e.Resident || e.State == index.StateRestoring) && e.Block.Off < (p+1)*4096 && p*4096 < e.Block.End()
+		}) {
+			delete(w.backed, p)
+		}
+	}
+	w.jobs = slices.DeleteFunc(w.jobs, func(j job) bool { return j.reserve })
 	if connected {
 		for _, k := range w.order {
 			r.Notes = append(r.Notes, Note{k, w.notes[k]})
 		}
+		slices.SortStableFunc(r.Notes, func(a, b Note) int { return rank(a.Event) - rank(b.Event) })
 	} else {
 		w.jobs = nil
 		w.notes, w.order = map[NoteKey]Event{}, nil

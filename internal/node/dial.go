@@ -153,7 +153,7 @@ func (d *Driver) Close(ctx context.Context) error {
 // newClient is one in this process.
 func (n *Node) newClient(cfg client.Config) *client.Client {
 	var c *client.Client
-	cfg.Memory, cfg.Log, cfg.WarnAfter = n.memory, n.cfg.Logger, n.cfg.WarnAfter
+	cfg.Memory, cfg.Log, cfg.WarnAfter = n.memoryOf(cfg.Welcome.Job), n.cfg.Logger, n.cfg.WarnAfter
 	cfg.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 		return c.Request(ctx, method, body)
 	})

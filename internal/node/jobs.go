@@ -141,8 +141,8 @@ func (n *Node) jobEnded(job ids.JobID) {
 		if err := o.ref.Stop(ctx); err != nil {
 			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", job, "err", err)
 		}
-		if err := errors.Join(o.log.Remove(), n.dropDriver(job)); err != nil {
-			n.cfg.Logger.Warn("the log of an ended job could not be removed", "job", job, "err", err)
+		if err := errors.Join(o.log.Remove(), n.dropDriver(job), n.mapped.drop(job)); err != nil {
+			n.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", job, "err", err)
 		}
 	})
 }

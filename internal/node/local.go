@@ -49,6 +49,7 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	out := &local{}
 	s.outlet = out
 	w := n.welcomeFor(s, namespace)
+	n.memoryOf(s.job).drive()
 	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger), Lender: &n.lender})
 	out.deliver = c.Deliver
 	if err := n.join(s); err != nil {
@@ -90,7 +91,7 @@ func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Funct
 		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace),
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
-	exec = worker.New(worker.Config{Client: c, Memory: n.memory, Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook, Faults: n.callFaults(lookup != nil)})
+	exec = worker.New(worker.Config{Client: c, Memory: n.memoryOf(job), Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook, Faults: n.callFaults(lookup != nil)})
 	out.deliver = exec.Deliver
 	if err := n.join(s); err != nil {
 		return 0, err

@@ -181,7 +181,7 @@ func (n *Node) join(s *session) error {
 		return err
 	}
 	n.clients.add(s)
-	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid})
+	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid, Job: s.job})
 	n.introduce(s, s.job)
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"mobula/internal/registry"
 	"mobula/internal/steady"
 	"mobula/objectstore"
-	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	"mobula/raylet"
 	"mobula/raylet/memmon"
@@ -50,7 +49,7 @@ type Node struct {
 	asked     uint64 // bytes that the store was to have; immutable once it runs
 	spiller   *spill.Spiller
 	store     *objectstore.Store
-	memory    *segment.Mapping // of the clients in this process
+	mapped    memories // of the clients in this process
 	clients   sessions
 	jobs      owners
 	names     *names

@@ -68,7 +68,7 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 		if err := n.join(s); err != nil {
 			return nil, err
 		}
-		return n.session(s, out, h), nil
+		return n.session(s, out, h)
 	}
 	return nil, errs.New(errs.CodeProtocol, "role %d is none that this node knows", h.Role)
 }
@@ -106,7 +106,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		return nil, err
 	}
 	n.announceJob(s.job, p.PID, prog.namespace)
-	return n.session(s, out, h), nil
+	return n.session(s, out, h)
 }
 
 // returning is the session of a driver that comes back to a node that restarted: under
@@ -178,7 +178,7 @@ func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	case <-t.C:
 		return nil, errs.New(errs.CodeRuntimeSetup, "the pool did not answer the registration of process %d in %v", p.PID, admitTimeout)
 	}
-	return n.session(s, out, h), nil
+	return n.session(s, out, h)
 }
 
 // admitted runs in the raylet: the worker is one we started. From now on it can be sent to;
@@ -210,10 +210,19 @@ func (n *Node) refused(e pool.Refuse) {
 }
 
 // session is the life of a connection that was let in.
-func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
+func (n *Node) session(s *session, out *socket, h *wire.Hello) (*wire.Session, error) {
+	var file *os.File
+	if s.role != wire.RoleTool { // which reads no objects
+		seg, err := n.shm.Segment(s.job)
+		if err != nil {
+			n.leave(s, errs.From(err))
+			return nil, err
+		}
+		file = seg.File()
+	}
 	w := n.welcomeFor(s, cmp.Or(h.Namespace, n.programOf(s.job).namespace, n.cfg.Namespace)) // a worker's is its job's
 	w.Token = n.token(s.job, s.id)
-	return &wire.Session{Welcome: w, Segment: n.shm.Segment.File(), Run: func(c *wire.Conn, err error) {
+	return &wire.Session{Welcome: w, Segment: file, Run: func(c *wire.Conn, err error) {
 		if err == nil {
 			out.open(c)
 			err = n.receive(s, c)
@@ -226,7 +235,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) *wire.Session {
 			n.noteCut(s, why)
 		}
 		n.hungUp(s, why, errors.Is(err, io.EOF))
-	}}
+	}}, nil
 }
 
 // noteCut says that the node, and not the client, has ended a connection: a driver that comes

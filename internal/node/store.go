@@ -23,8 +23,8 @@ import (
 	"mobula/wire"
 )
 
-// startStore adds object store and spillers to the tree. A kept node's segment is a named
-// file, which the next life finds.
+// startStore adds object store and spillers to the tree. A kept node's segments are named
+// files, which the next life finds.
 func (n *Node) startStore() error {
 	sup, err := actors.Supervisor(n.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
 	if err != nil {
@@ -62,16 +62,12 @@ func (n *Node) startStore() error {
 	if err != nil {
 		return err
 	}
-	n.memory, err = objectstore.OpenMapping(n.shm.Segment.File(), n.shm.Segment.Size())
-	if err != nil {
-		return err
-	}
 	return n.awaitOldClients()
 }
 
 // sizeLeft takes the size that the store has, if what is in it keeps it from the one asked for, and tells of what was lost.
 func (n *Node) sizeLeft() {
-	n.asked, n.cfg.StoreBytes = n.cfg.StoreBytes, n.shm.Segment.Size()
+	n.asked, n.cfg.StoreBytes = n.cfg.StoreBytes, n.shm.Size()
 	if n.shm.Kept != nil {
 		n.cfg.Logger.Warn("the object store keeps the size that it had; the next start without what is in the way takes the new one",
 			"size", n.cfg.StoreBytes, "asked", n.asked, "why", n.shm.Kept)
@@ -81,7 +77,7 @@ func (n *Node) sizeLeft() {
 			"why", n.shm.Removed)
 	}
 	if k := n.shm.Index.Forgotten(); k > 0 {
-		n.cfg.Logger.Warn("the machine was started anew since the node last ran: of its objects those with a spilled copy are read from there, others are made again where their tasks are known",
+		n.cfg.Logger.Warn("the memory of the node's last run cannot be used, since the machine was started anew or another release has made it: of the objects those with a spilled copy are read from there, others are made again where their tasks are known",
 			"without_a_copy", k)
 	}
 }
@@ -90,7 +86,7 @@ func (n *Node) sizeLeft() {
 // process is, or when they have not come back in time. Until then what they may have
 // pinned stays in place.
 func (n *Node) awaitOldClients() error {
-	if !n.shm.Segment.Found() {
+	if !n.shm.Found() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(n.life, n.cfg.StartTimeout)
@@ -121,8 +117,7 @@ func (n *Node) lasting(segment string) bool {
 	if !n.cfg.Keep || !n.cfg.Bound {
 		return n.cfg.Keep
 	}
-	_, err := os.Stat(segment)
-	return err == nil
+	return objectstore.MemoryAt(segment)
 }
 
 func (n *Node) spillConfig(parent actors.Parent, lasting bool) spill.Config {
@@ -168,8 +163,8 @@ func (n *Node) isEmpty(ctx context.Context) bool {
 // process may read it still: to pull it away would end the process.
 func (n *Node) closeStore(unmap, keep bool) error {
 	var all []error
-	if n.memory != nil && unmap {
-		all = append(all, n.memory.Close())
+	if unmap {
+		all = append(all, n.mapped.close())
 	}
 	if n.shm != nil {
 		all = append(all, n.shm.Close(!keep))

@@ -9,11 +9,15 @@ import (
 // handed out, or overlaps one that is.
 var ErrBadBlock = errors.New("not a block of this allocator")
 
-// Block is what was handed out: Size is what it takes in the segment, at least what was
-// asked. Slab tells how it was cut, which its owner must give back unchanged.
+// Owner is whose memory a block lies in: each owner's is a file of its own, with room for the whole limit.
+type Owner uint32
+
+// Block is what was handed out: Size is what it takes of the limit, at least what was
+// asked. Slab tells how it was cut; whoever has it must give it back unchanged. No two blocks overlap, whoever owns them.
 type Block struct {
 	Off, Size uint64
 	Slab      bool
+	Owner     Owner
 }
 
 // Range is the block's place.
@@ -23,20 +27,27 @@ func (b Block) Range() Range { return Range{b.Off, b.Size} }
 type Allocator struct {
 	limit  uint64
 	free   runs // in no slab and no extent
-	warm   runs // free and backed
-	backed runs // with memory behind it, free or not
+	sides  map[Owner]*side
 	slabs  map[uint64]*slab
-	room   []*slab // by class: slabs with a free block
 	used   uint64  // sum of blocks handed out
 	slack  uint64  // free bytes within slabs
+	warm   uint64  // sum over the sides
+	backed uint64  // sum over the sides
+	taken  []Owned // see Taken
 
 	withheld runs // neither free nor handed out
+}
+
+// Owned is a range of an owner's memory.
+type Owned struct {
+	Owner Owner
+	Range
 }
 
 // New makes an allocator of limit bytes, none of them backed. The limit is rounded down
 // to whole pages.
 func New(limit uint64) *Allocator {
-	a := &Allocator{limit: limit &^ (Page - 1), slabs: make(map[uint64]*slab), room: make([]*slab, len(classes))}
+	a := &Allocator{limit: limit &^ (Page - 1), slabs: make(map[uint64]*slab), sides: make(map[Owner]*side)}
 	a.free.add(Range{0, a.limit})
 	return a
 }
@@ -54,10 +65,10 @@ func (a *Allocator) Held() uint64 { return a.used + a.slack }
 func (a *Allocator) Largest() uint64 { return a.free.largest() }
 
 // Warm is the number of bytes that are free and backed.
-func (a *Allocator) Warm() uint64 { return a.warm.total }
+func (a *Allocator) Warm() uint64 { return a.warm }
 
 // Backed is the number of bytes that have memory behind them.
-func (a *Allocator) Backed() uint64 { return a.backed.total }
+func (a *Allocator) Backed() uint64 { return a.backed }
 
 // Rounded is the size of the block that would hold size bytes.
 func Rounded(size uint64) uint64 {
@@ -68,18 +79,23 @@ func Rounded(size uint64) uint64 {
 }
 
 // Alloc hands out a block of at least size bytes, or false if no free part is long enough. With
-// warmOnly it takes none that is not backed.
-func (a *Allocator) Alloc(size uint64, warmOnly bool) (Block, bool) {
+// warmOnly it takes none that is not backed. See Taken.
+func (a *Allocator) Alloc(o Owner, size uint64, warmOnly bool) (Block, bool) {
 	if size > a.limit {
 		return Block{}, false
 	}
+	s := a.side(o)
 	if size < Large {
-		if b, ok := a.allocSmall(classOf[(size+Align-1)/Align], warmOnly); ok {
+		if b, ok := a.allocSmall(s, classOf[(size+Align-1)/Align], warmOnly); ok {
 			return b, true
 		}
 	}
+	return a.allocPages(s, size, warmOnly)
+}
+
+func (a *Allocator) allocPages(s *side, size uint64, warmOnly bool) (Block, bool) {
 	size = max(Page, (size+Page-1)&^(Page-1))
-	r, ok := a.warm.best(size)
+	r, ok := s.warm.best(size)
 	if !ok && !warmOnly {
 		r, ok = a.free.best(size)
 	}
@@ -87,89 +103,60 @@ func (a *Allocator) Alloc(size uint64, warmOnly bool) (Block, bool) {
 		return Block{}, false
 	}
 	r.Size = size
-	a.take(r)
+	a.take(s, r)
 	a.used += size
+	s.used += size
 	a.check()
-	return Block{Off: r.Off, Size: size}, true
+	return Block{Off: r.Off, Size: size, Owner: s.owner}, true
 }
 
-func (a *Allocator) allocSmall(class uint8, warmOnly bool) (Block, bool) {
-	s := a.room[class]
-	for s != nil && warmOnly && !a.backed.contains(Range{s.off, slabBytes(class)}) {
-		s = s.next
+func (a *Allocator) allocSmall(s *side, class uint8, warmOnly bool) (Block, bool) {
+	l := s.room[class]
+	for l != nil && warmOnly && !s.backed.contains(Range{l.off, slabBytes(class)}) {
+		l = l.next
 	}
-	if s == nil {
+	if l == nil {
 		n := slabBytes(class)
-		r, ok := a.warm.bestAligned(n, n)
+		r, ok := s.warm.bestAligned(n, n)
 		if !ok && !warmOnly {
 			r, ok = a.free.bestAligned(n, n)
 		}
 		if !ok {
 			return Block{}, false
 		}
-		s = a.addSlab(r.Off, class)
+		l = a.addSlab(s, r.Off, class)
 	}
-	off := s.take()
-	if s.free == 0 {
-		a.unlink(s)
+	off := l.take()
+	if l.free == 0 {
+		s.unlink(l)
 	}
 	c := uint64(classes[class])
 	a.used, a.slack = a.used+c, a.slack-c
+	s.used += c
 	a.check()
-	return Block{Off: off, Size: c, Slab: true}, true
+	return Block{Off: off, Size: c, Slab: true, Owner: s.owner}, true
 }
 
-func (a *Allocator) take(r Range) {
-	a.free.carve(r)
-	a.warm.carve(r)
-}
-
-// give makes a range free again; its backed parts are warm.
-func (a *Allocator) give(r Range) {
-	a.free.add(r)
-	a.backed.each(r, a.warm.add)
-}
-
-func (a *Allocator) addSlab(off uint64, class uint8) *slab {
-	s := newSlab(off, class)
-	a.take(Range{off, slabBytes(class)})
+func (a *Allocator) addSlab(s *side, off uint64, class uint8) *slab {
+	l := newSlab(off, class)
+	l.side = s
+	a.take(s, Range{off, slabBytes(class)})
 	for g := off; g < off+slabBytes(class); g += granule {
-		a.slabs[g] = s
+		a.slabs[g] = l
 	}
 	a.slack += slabBytes(class)
-	a.link(s)
-	return s
+	s.link(l)
+	return l
 }
 
-func (a *Allocator) dropSlab(s *slab) {
-	n := slabBytes(s.class)
-	for g := s.off; g < s.off+n; g += granule {
+func (a *Allocator) dropSlab(l *slab) {
+	n := slabBytes(l.class)
+	for g := l.off; g < l.off+n; g += granule {
 		delete(a.slabs, g)
 	}
 	a.slack -= n
-	a.unlink(s)
-	a.give(Range{s.off, n})
-}
-
-func (a *Allocator) link(s *slab) {
-	s.next = a.room[s.class]
-	if s.next != nil {
-		s.next.prev = s
-	}
-	a.room[s.class] = s
-}
-
-func (a *Allocator) unlink(s *slab) {
-	switch {
-	case s.prev != nil:
-		s.prev.next = s.next
-	case a.room[s.class] == s:
-		a.room[s.class] = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	}
-	s.prev, s.next = nil, nil
+	l.side.unlink(l)
+	a.give(l.side, Range{l.off, n})
 }
 
 // Free takes a block back. An empty slab becomes free space at once.
@@ -177,11 +164,13 @@ func (a *Allocator) Free(b Block) error {
 	if b.Slab {
 		return a.freeSmall(b)
 	}
-	if b.Size == 0 || b.Size%Page != 0 || b.Off%Page != 0 || b.End() > a.limit || b.End() < b.Off || !a.free.disjoint(b.Range()) || b.Size > a.used {
+	if b.Size == 0 || b.Size%Page != 0 || b.Off%Page != 0 || b.End() > a.limit || b.End() < b.Off || !a.free.disjoint(b.Range()) || a.sides[b.Owner] == nil || b.Size > a.sides[b.Owner].used {
 		return fmt.Errorf("free of extent [%d, +%d): %w", b.Off, b.Size, ErrBadBlock)
 	}
+	s := a.sides[b.Owner]
 	a.used -= b.Size
-	a.give(b.Range())
+	s.used -= b.Size
+	a.give(s, b.Range())
 	return nil
 }
 
@@ -190,7 +179,7 @@ func (b Block) End() uint64 { return b.Off + b.Size }
 
 func (a *Allocator) freeSmall(b Block) error {
 	s := a.slabs[b.Off&^(granule-1)]
-	if s == nil || uint64(classes[s.class]) != b.Size {
+	if s == nil || uint64(classes[s.class]) != b.Size || s.side.owner != b.Owner {
 		return fmt.Errorf("free of small block [%d, +%d): %w", b.Off, b.Size, ErrBadBlock)
 	}
 	i := s.index(b.Off)
@@ -198,10 +187,11 @@ func (a *Allocator) freeSmall(b Block) error {
 		return fmt.Errorf("free of small block [%d, +%d): %w", b.Off, b.Size, ErrBadBlock)
 	}
 	if s.free == 0 {
-		a.link(s)
+		s.side.link(s)
 	}
 	s.clear(i)
 	a.used, a.slack = a.used-b.Size, a.slack+b.Size
+	s.side.used -= b.Size
 	if s.free == s.n {
 		a.dropSlab(s)
 	}
@@ -214,7 +204,7 @@ func (a *Allocator) Shrink(b Block, size uint64) (Block, error) {
 	if b.Slab || keep >= b.Size {
 		return b, nil
 	}
-	if err := a.Free(Block{Off: b.Off + keep, Size: b.Size - keep}); err != nil {
+	if err := a.Free(Block{Off: b.Off + keep, Size: b.Size - keep, Owner: b.Owner}); err != nil {
 		return b, err
 	}
 	b.Size = keep
@@ -228,9 +218,11 @@ func (a *Allocator) Restore(b Block) error {
 		if b.Size == 0 || b.Size%Page != 0 || b.Off%Page != 0 || b.End() < b.Off || !a.free.contains(b.Range()) {
 			return fmt.Errorf("restore of extent [%d, +%d): %w", b.Off, b.Size, ErrBadBlock)
 		}
-		a.Back(b.Range())
-		a.take(b.Range())
+		own := a.side(b.Owner)
+		a.take(own, b.Range())
+		a.Back(Owned{b.Owner, b.Range()})
 		a.used += b.Size
+		own.used += b.Size
 		return nil
 	}
 	if b.Size == 0 || b.Size > Large || Rounded(b.Size-1) != b.Size {
@@ -244,10 +236,10 @@ func (a *Allocator) Restore(b Block) error {
 		if !a.free.contains(r) {
 			return fmt.Errorf("restore of small block [%d, +%d): its slab is taken: %w", b.Off, b.Size, ErrBadBlock)
 		}
-		s = a.addSlab(r.Off, class)
+		s = a.addSlab(a.side(b.Owner), r.Off, class)
 	}
 	i := s.index(b.Off)
-	if s.class != class || i < 0 || s.has(i) {
+	if s.class != class || s.side.owner != b.Owner || i < 0 || s.has(i) {
 		if s.free == s.n {
 			a.dropSlab(s)
 		}
@@ -255,10 +247,11 @@ func (a *Allocator) Restore(b Block) error {
 	}
 	s.set(i)
 	if s.free == 0 {
-		a.unlink(s)
+		s.side.unlink(s)
 	}
 	a.used, a.slack = a.used+b.Size, a.slack-b.Size
-	a.Back(b.Range())
+	s.side.used += b.Size
+	a.Back(Owned{b.Owner, b.Range()})
 	return nil
 }
 

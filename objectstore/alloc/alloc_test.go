@@ -25,21 +25,21 @@ func TestClasses(t *testing.T) {
 
 func TestWarmIsReusedFirst(t *testing.T) {
 	a := New(64 << 20)
-	b, _ := a.Alloc(1<<20, false)
+	b, _ := a.Alloc(0, 1<<20, false)
 	if got := a.Unbacked(b); len(got) != 1 || got[0] != b.Range() {
 		t.Fatalf("a fresh extent is unbacked in %v", got)
 	}
-	a.Back(a.Ahead(b.Range(), 8<<20))
+	a.Back(Owned{0, a.Ahead(b.Range(), 8<<20)})
 	if a.Backed() != 8<<20 || a.Warm() != 7<<20 {
 		t.Fatalf("backed %d, warm %d after a step of 8 MiB", a.Backed(), a.Warm())
 	}
 	for range 7 {
-		c, ok := a.Alloc(1<<20, true)
+		c, ok := a.Alloc(0, 1<<20, true)
 		if !ok || len(a.Unbacked(c)) != 0 {
 			t.Fatalf("no warm extent with %d bytes warm", a.Warm())
 		}
 	}
-	if _, ok := a.Alloc(1, true); ok {
+	if _, ok := a.Alloc(0, 1, true); ok {
 		t.Fatal("warm block handed out with none left")
 	}
 	if err := a.Free(b); err != nil {
@@ -82,7 +82,7 @@ func BenchmarkSmall(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		*k, _ = a.Alloc(uint64(i*37)&16383, false)
+		*k, _ = a.Alloc(0, uint64(i*37)&16383, false)
 	}
 }
 
@@ -96,6 +96,6 @@ func BenchmarkLarge(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		*k, _ = a.Alloc(64<<10+uint64(i*40503)&(1<<20-1), false)
+		*k, _ = a.Alloc(0, 64<<10+uint64(i*40503)&(1<<20-1), false)
 	}
 }

@@ -1,21 +1,26 @@
 package alloc
 
-// Back says that a range has memory behind it now. Whole pages count; parts of pages at
-// either end are taken as backed with the page.
-func (a *Allocator) Back(r Range) {
+// Back says that a range has memory of its owner behind it now. Whole pages count; parts of pages at
+// either end are taken as backed with the page. No part of it is another owner's.
+func (a *Allocator) Back(r Owned) {
 	lo, hi := r.Off&^(Page-1), min((r.End()+Page-1)&^(Page-1), a.limit)
 	if lo >= hi {
 		return
 	}
-	r = Range{lo, hi - lo}
-	a.backed.add(r)
-	a.free.each(r, a.warm.add)
+	r.Range = Range{lo, hi - lo}
+	s := a.side(r.Owner)
+	before := s.backed.total
+	s.backed.add(r.Range)
+	a.backed += s.backed.total - before
+	before = s.warm.total
+	a.free.each(r.Range, s.warm.add)
+	a.warm += s.warm.total - before
 }
 
 // Unback says that nothing is known of the memory behind an extent that is in use.
 func (a *Allocator) Unback(b Block) {
-	if !b.Slab {
-		a.backed.carve(b.Range())
+	if s := a.sides[b.Owner]; s != nil && !b.Slab {
+		a.carveBacked(s, b.Range())
 	}
 }
 
@@ -24,49 +29,76 @@ func (a *Allocator) Unbacked(b Block) []Range {
 	lo := b.Off &^ (Page - 1)
 	hi := (b.End() + Page - 1) &^ (Page - 1)
 	var out []Range
-	a.backed.gaps(Range{lo, hi - lo}, func(r Range) { out = append(out, r) })
+	a.side(b.Owner).backed.gaps(Range{lo, hi - lo}, func(r Range) { out = append(out, r) })
+	return out
+}
+
+// Loose lists the free parts of a range that are not known to have memory of its owner's.
+func (a *Allocator) Loose(r Owned) (out []Owned) {
+	s := a.side(r.Owner)
+	a.free.each(r.Range, func(p Range) {
+		s.backed.gaps(p, func(g Range) { out = append(out, Owned{r.Owner, g}) })
+	})
 	return out
 }
 
 // Ahead extends a range that is about to be backed to a multiple of step, as far as the
-// space behind it is not backed either: memory is reserved in steps, ahead of demand.
+// space behind it is free and nobody's memory: memory is reserved in steps, ahead of demand.
 func (a *Allocator) Ahead(r Range, step uint64) Range {
 	end := min((r.End()+step-1)/step*step, a.limit)
-	if k, ok := a.backed.at(r.Off); ok && k.Off < end {
-		end = max(r.End(), k.Off)
+	k, ok := a.free.at(r.End())
+	if !ok || k.Off > r.End() {
+		return r
+	}
+	end = min(end, k.End())
+	for _, s := range a.sides {
+		if w, ok := s.warm.at(r.End()); ok && w.Off < end {
+			end = max(r.End(), w.Off)
+		}
 	}
 	return Range{r.Off, end - r.Off}
 }
 
-// Cold is the lowest stretch of at most size bytes that is neither used nor backed.
+// Cold is the lowest stretch of at most size bytes that is neither used nor anybody's memory.
 func (a *Allocator) Cold(size uint64) (Range, bool) {
-	var out Range
 	k, ok := a.free.at(0)
-	for ok && out.Size == 0 {
-		a.backed.gaps(k, func(r Range) {
-			if out.Size == 0 {
-				out = Range{r.Off, min(size, r.Size)}
+	for ok {
+		for at := k.Off; at < k.End(); {
+			next, end := k.End(), at // the nearest warm stretch, and the end of those that at lies in
+			for _, s := range a.sides {
+				if w, ok := s.warm.at(at); ok && w.Off <= at {
+					end = max(end, w.End())
+				} else if ok {
+					next = min(next, w.Off)
+				}
 			}
-		})
+			if end == at {
+				return Range{at, min(size, next-at)}, true
+			}
+			at = end
+		}
 		k, ok = a.free.at(k.End())
 	}
-	return out, out.Size > 0
+	return Range{}, false
 }
 
 // Release picks warm memory to give back, at most most bytes, largest runs first, and keeps keep
 // bytes warm. What it returns is not backed from now on: the caller punches it out.
-func (a *Allocator) Release(keep, most uint64) []Range {
-	var out []Range
-	for most >= Page && a.warm.total >= keep+Page {
-		k, ok := a.warm.bySize.floor(^uint64(0), ^uint64(0))
-		if !ok {
-			break
+func (a *Allocator) Release(keep, most uint64) []Owned {
+	var out []Owned
+	for most >= Page && a.warm >= keep+Page {
+		var s *side
+		var best key
+		for _, o := range a.sides {
+			if k, ok := o.warm.bySize.floor(^uint64(0), ^uint64(0)); ok && (s == nil || k.a > best.a || k.a == best.a && k.b > best.b) {
+				s, best = o, k
+			}
 		}
-		n := min(k.a, most, a.warm.total-keep) &^ (Page - 1)
-		r := Range{k.b + k.a - n, n} // the upper end: low offsets are reused first
-		a.warm.carve(r)
-		a.backed.carve(r)
-		out = append(out, r)
+		n := min(best.a, most, a.warm-keep) &^ (Page - 1)
+		r := Range{best.b + best.a - n, n} // the upper end: low offsets are reused first
+		a.carveWarm(s, r)
+		a.carveBacked(s, r)
+		out = append(out, Owned{s.owner, r})
 		most -= n
 	}
 	return out

@@ -1,4 +1,5 @@
-// Package alloc hands out the bytes of a segment. It is pure arithmetic on offsets: it
+// Package alloc hands out the bytes of segments that share one limit, one for each owner: no two blocks
+// overlap, whoever owns them. It is pure arithmetic on offsets: it
 // never touches the segment, and its own state lies on the Go heap, so nothing that a
 // client writes can corrupt it.
 //

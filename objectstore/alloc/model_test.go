@@ -15,13 +15,13 @@ type model struct {
 	a      *Allocator
 	lines  []uint32 // owner of each line, 0: none
 	blocks map[uint32]Block
-	backed []bool // a page
+	backed []Owner // of a page's memory; 0: it has none
 	next   uint32
 }
 
 func newModel(limit uint64) *model {
 	a := New(limit)
-	return &model{a: a, lines: make([]uint32, a.Limit()/Align), backed: make([]bool, a.Limit()/Page), blocks: map[uint32]Block{}, next: 1}
+	return &model{a: a, lines: make([]uint32, a.Limit()/Align), backed: make([]Owner, a.Limit()/Page), blocks: map[uint32]Block{}, next: 1}
 }
 
 func (m *model) paint(b Block, from, to uint32) error {
@@ -34,9 +34,14 @@ func (m *model) paint(b Block, from, to uint32) error {
 	return nil
 }
 
-func (m *model) alloc(size uint64, warmOnly bool) error {
+func (m *model) alloc(o Owner, size uint64, warmOnly bool) error {
 	largest := m.a.Largest()
-	b, ok := m.a.Alloc(size, warmOnly)
+	b, ok := m.a.Alloc(o, size, warmOnly)
+	for _, r := range m.a.Taken() {
+		if err := m.unback(r); err != nil || r.Owner == o {
+			return fmt.Errorf("taken from %d for %d: %v", r.Owner, o, err)
+		}
+	}
 	if !ok {
 		if !warmOnly && max(Page, (size+Page-1)&^(Page-1)) <= largest {
 			return fmt.Errorf("%d bytes refused with a free extent of %d", size, largest)
@@ -50,10 +55,12 @@ func (m *model) alloc(size uint64, warmOnly bool) error {
 		return fmt.Errorf("cold block %+v where a warm one was asked", b)
 	}
 	for _, r := range m.a.Unbacked(b) {
-		m.back(r)
+		if err := m.back(Owned{o, r}); err != nil {
+			return err
+		}
 	}
 	for p := b.Off / Page; p <= (b.End()-1)/Page; p++ {
-		if !m.backed[p] {
+		if m.backed[p] != o {
 			return fmt.Errorf("block %+v has no memory in page %d and Unbacked does not say so", b, p)
 		}
 	}
@@ -62,12 +69,31 @@ func (m *model) alloc(size uint64, warmOnly bool) error {
 	return m.paint(b, 0, m.next-1)
 }
 
-func (m *model) back(r Range) {
-	r = m.a.Ahead(r, 16*Page)
+func (m *model) back(r Owned) error {
+	r.Range = m.a.Ahead(r.Range, 16*Page)
 	m.a.Back(r)
 	for p := r.Off / Page; p < r.End()/Page; p++ {
-		m.backed[p] = true
+		if m.backed[p] != 0 && m.backed[p] != r.Owner {
+			return fmt.Errorf("page %d gets memory of %d and has that of %d", p, r.Owner, m.backed[p])
+		}
+		m.backed[p] = r.Owner
 	}
+	return nil
+}
+
+func (m *model) unback(r Owned) error {
+	for l := r.Off / Align; l < r.End()/Align; l++ {
+		if m.lines[l] != 0 {
+			return fmt.Errorf("%+v takes memory from block %d", r, m.lines[l])
+		}
+	}
+	for p := r.Off / Page; p < r.End()/Page; p++ {
+		if m.backed[p] != r.Owner {
+			return fmt.Errorf("page %d of %d given back, which is backed by %d", p, r.Owner, m.backed[p])
+		}
+		m.backed[p] = 0
+	}
+	return nil
 }
 
 func (m *model) pick(n uint64) (uint32, bool) {
@@ -125,16 +151,8 @@ func (m *model) release(keep, most uint64) error {
 	var sum uint64
 	for _, r := range m.a.Release(keep, most) {
 		sum += r.Size
-		for l := r.Off / Align; l < r.End()/Align; l++ {
-			if m.lines[l] != 0 {
-				return fmt.Errorf("release of %+v takes memory from block %d", r, m.lines[l])
-			}
-		}
-		for p := r.Off / Page; p < r.End()/Page; p++ {
-			if !m.backed[p] {
-				return fmt.Errorf("page %d released and not backed", p)
-			}
-			m.backed[p] = false
+		if err := m.unback(r); err != nil {
+			return fmt.Errorf("release: %w", err)
 		}
 	}
 	if sum > most {
@@ -153,10 +171,10 @@ func (m *model) withhold(n uint64) error {
 			}
 		}
 		for p := r.Off / Page; p < r.End()/Page; p++ {
-			if !m.backed[p] {
+			if m.backed[p] != r.Owner {
 				return fmt.Errorf("page %d is to be punched and not backed", p)
 			}
-			m.backed[p] = false
+			m.backed[p] = 0
 		}
 	}
 	if got := m.a.Withheld(); got != min(n, free)&^(Page-1) {
@@ -171,7 +189,7 @@ func (m *model) validate() error {
 		used += b.Size
 	}
 	for _, p := range m.backed {
-		if p {
+		if p != 0 {
 			backed += Page
 		}
 	}
@@ -199,9 +217,11 @@ func (m *model) rebuild() error {
 	}
 	m.a = a
 	for p := range m.backed {
-		m.backed[p] = false
+		m.backed[p] = 0
 		for l := p * Page / Align; l < (p+1)*Page/Align; l++ {
-			m.backed[p] = m.backed[p] || m.lines[l] != 0
+			if id := m.lines[l]; id != 0 {
+				m.backed[p] = m.blocks[id].Owner
+			}
 		}
 	}
 	return nil
@@ -218,19 +238,22 @@ func (m *model) drain() error {
 	if m.a.Used() != 0 || m.a.Held() != 0 || m.a.Largest() != left {
 		return fmt.Errorf("all freed: used %d, held %d, largest extent %d of %d", m.a.Used(), m.a.Held(), m.a.Largest(), m.a.Limit())
 	}
-	if _, ok := m.a.Alloc(left, false); !ok {
+	if _, ok := m.a.Alloc(1, left, false); !ok {
 		return fmt.Errorf("the whole segment is free and cannot be handed out")
 	}
 	return nil
 }
 
+// owner is one of three.
+func owner(n uint64) Owner { return Owner(1 + n/8%3) }
+
 func (m *model) step(op byte, x, y uint64) error {
 	var err error
 	switch op % 8 {
 	case 0, 1:
-		err = m.alloc(x%(2*Large), y%4 == 0)
+		err = m.alloc(owner(y), x%(2*Large), y%4 == 0)
 	case 2:
-		err = m.alloc(x%(m.a.Limit()+Page), false)
+		err = m.alloc(owner(y), x%(m.a.Limit()+Page), false)
 	case 3, 4, 5:
 		err = m.freeOne(x)
 	case 6:

@@ -48,7 +48,8 @@ type slab struct {
 	free  int      // blocks not handed out
 	n     int      // blocks in all
 	used  []uint64 // one bit a block
-	prev  *slab    // in the class's list of slabs with room
+	side  *side
+	prev  *slab // in the class's list of slabs with room
 	next  *slab
 }
 

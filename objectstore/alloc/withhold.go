@@ -1,16 +1,21 @@
 package alloc
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Withhold has n bytes of the space, whole pages, out of use from now on: the highest that are free, so that what is left stays in one piece
 // where nothing above is in use. Less is taken where less is free; asked again, as things are freed, it moves up and takes the
 // rest. What it returns has memory behind it that does not count as backed any more: the caller punches it out.
-func (a *Allocator) Withhold(n uint64) []Range {
+func (a *Allocator) Withhold(n uint64) []Owned {
 	n &^= Page - 1
 	if a.withheld.total == n && !a.movesUp() || a.withheld.total <= n && a.free.total == 0 {
 		return nil
 	}
 	a.withheld.each(Range{0, a.limit}, a.free.add)
 	a.withheld = runs{}
-	var out []Range
+	var out []Owned
 	for n > 0 {
 		k, ok := a.free.byOff.floor(^uint64(0), ^uint64(0))
 		if !ok {
@@ -18,12 +23,16 @@ func (a *Allocator) Withhold(n uint64) []Range {
 		}
 		size := min(k.b, n)
 		r := Range{k.a + k.b - size, size}
-		a.backed.each(r, func(b Range) { out = append(out, b) })
-		a.take(r)
-		a.backed.carve(r)
+		a.free.carve(r)
+		for _, s := range a.sides {
+			s.warm.each(r, func(p Range) { out = append(out, Owned{s.owner, p}) })
+			a.carveWarm(s, r)
+			a.carveBacked(s, r)
+		}
 		a.withheld.add(r)
 		n -= size
 	}
+	slices.SortFunc(out, func(x, y Owned) int { return cmp.Compare(x.Off, y.Off) })
 	a.check()
 	return out
 }

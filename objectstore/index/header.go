@@ -27,6 +27,8 @@ type Owner struct {
 	Boot    string `json:"boot"` // the run of the machine in which the segment was written; empty: not known
 	Node    string `json:"node"` // the identity of the node; empty: not known
 	Dir     string `json:"dir"`  // the node's directory
+
+	oneSegment bool // it was written by a release that had one segment for all jobs: nobody can find its memory again
 }
 
 // ErrForeign is wrapped when an index is another node's.
@@ -64,7 +66,8 @@ func ReadOwner(f *os.File) (Owner, error) {
 	if string(b[:8]) != magic || le.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
 		return o, fmt.Errorf("index header: %w", ErrCorrupt)
 	}
-	if v := le.Uint32(b[8:]); v != version {
+	v := le.Uint32(b[8:])
+	if v != version && v != oneSegment {
 		return o, fmt.Errorf("index of version %d, this build knows %d: %w", v, version, ErrCorrupt)
 	}
 	n := le.Uint32(b[ownerAt+4:])
@@ -73,7 +76,7 @@ func ReadOwner(f *os.File) (Owner, error) {
 			o = Owner{}
 		}
 	}
-	o.Segment = le.Uint64(b[12:])
+	o.Segment, o.oneSegment = le.Uint64(b[12:]), v == oneSegment
 	return o, nil
 }
 

@@ -23,7 +23,8 @@ const (
 	pageSize    = 4096
 	pagesPerWin = (windowSize - windowHead) / pageSize
 	magic       = "MOBULAIX"
-	version     = 1
+	version     = 2
+	oneSegment  = 1 // the version before, for all jobs' objects in one segment
 
 	kindRecords  = 1
 	kindOverflow = 2
@@ -49,7 +50,8 @@ type slotState struct {
 }
 
 // Open opens the index in f, which it owns from now on, or makes one in an empty file. A segment's size tells
-// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine.
+// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine or in the one segment of
+// an earlier release.
 func Open(f *os.File, o Owner) (*Index, error) {
 	x := &Index{file: f}
 	if err := x.open(o); err != nil {
@@ -94,7 +96,7 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.Boot != o.Boot && (was.Boot != "" || !inMemory(x.file)) {
+	if was.oneSegment || was.Boot != o.Boot && (was.Boot != "" || !inMemory(x.file)) {
 		if err := x.forget(); err != nil {
 			return err
 		}

@@ -31,9 +31,14 @@ func open(t testing.TB, path string) *Index {
 
 func randomRecord(rnd *rand.Rand) Record {
 	r := Record{State: State(1 + rnd.Intn(int(stateEnd)-1)), ID: ids.RootTask(3, rnd.Uint64()).Put(rnd.Uint32() >> 1), Attempt: rnd.Uint32(),
-		Client: ids.ClientID(rnd.Uint64()), PID: rnd.Int31(), Resident: rnd.Intn(2) == 0, File: rnd.Uint32(),
+		Client: ids.ClientID(rnd.Uint64()), Resident: rnd.Intn(2) == 0, File: rnd.Uint32(),
 		Block: alloc.Block{Off: rnd.Uint64(), Size: rnd.Uint64(), Slab: rnd.Intn(2) == 0}, Size: rnd.Uint64(), Spilled: rnd.Intn(2) == 0,
 		Loc: spill.Location{Target: uint16(rnd.Uint32()), File: rnd.Uint64(), Off: rnd.Uint64(), Size: rnd.Uint64(), CRC: rnd.Uint32()}, Packed: rnd.Intn(2) == 0}
+	if r.State == StateClient {
+		r.Attempt, r.PID = 0, rnd.Int31()
+	}
+	r.Job = ids.JobID(rnd.Uint32())
+	r.Block.Owner, r.Copy = alloc.Owner(r.Job), rnd.Intn(2) == 0
 	r.Payload = make([]byte, []int{0, 1, inlineMax, inlineMax + 1, 4096, 50000}[rnd.Intn(6)])
 	rnd.Read(r.Payload)
 	if rnd.Intn(3) == 0 {
@@ -78,7 +83,7 @@ func TestRandomUpdatesSurviveReopening(t *testing.T) {
 			delete(want, slot)
 		case 2, 3: // an update that keeps the payload
 			if r, ok := want[slot]; ok {
-				r.State, r.Resident = StateSealed, !r.Resident
+				r.State, r.Resident, r.PID = StateSealed, !r.Resident, 0
 				u := r
 				if u.Payload = nil; rnd.Intn(2) == 0 {
 					r.Path = "elsewhere"

@@ -29,6 +29,7 @@ type Record struct {
 	Attempt  uint32
 	Client   ids.ClientID // granted: the writer
 	PID      int32        // of a client
+	Job      ids.JobID    // whose process made the object: Block lies in its file; or that of a client
 	Resident bool         // Block (in File 0) or the whole of File holds the bytes
 	File     uint32
 	Block    alloc.Block
@@ -36,6 +37,7 @@ type Record struct {
 	Spilled  bool   // Loc holds a copy
 	Loc      spill.Location
 	Packed   bool // a block of packed values: the payload is their directory
+	Copy     bool // for the processes of Job, of an object that lies in another job's file
 	// Payload is the object's meta, or a block's directory. Nil in Write keeps what the slot
 	// has; Replay returns it as a slice of its own.
 	Payload []byte
@@ -52,6 +54,7 @@ const (
 	flagSpill  = 2
 	flagSlab   = 4
 	flagPacked = 8
+	flagCopy   = 16
 	payloadMax = 64 << 20
 )
 
@@ -87,6 +90,9 @@ func (h *half) encode(dst []byte) {
 	if r.Packed {
 		flags |= flagPacked
 	}
+	if r.Copy {
+		flags |= flagCopy
+	}
 	dst[9] = flags
 	le.PutUint32(dst[10:], h.payLen)
 	le.PutUint32(dst[14:], h.payHead)
@@ -96,6 +102,11 @@ func (h *half) encode(dst []byte) {
 	le.PutUint32(dst[42:], r.Attempt)
 	le.PutUint64(dst[46:], uint64(r.Client))
 	le.PutUint32(dst[54:], uint32(r.PID))
+	if r.State == StateClient { // each in a field that the other kind of record has no use for
+		le.PutUint32(dst[42:], uint32(r.Job))
+	} else {
+		le.PutUint32(dst[54:], uint32(r.Job))
+	}
 	le.PutUint32(dst[58:], r.File)
 	le.PutUint64(dst[62:], r.Block.Off)
 	le.PutUint64(dst[70:], r.Block.Size)
@@ -130,6 +141,7 @@ func decode(src []byte) (half, bool) {
 	r.Spilled = src[9]&flagSpill != 0
 	r.Block.Slab = src[9]&flagSlab != 0
 	r.Packed = src[9]&flagPacked != 0
+	r.Copy = src[9]&flagCopy != 0
 	h.payLen = le.Uint32(src[10:])
 	h.payHead = le.Uint32(src[14:])
 	h.payCRC = le.Uint32(src[18:])
@@ -148,6 +160,14 @@ func decode(src []byte) (half, bool) {
 	r.Loc.Size = le.Uint64(src[104:])
 	r.Loc.CRC = le.Uint32(src[112:])
 	h.pathLen = le.Uint16(src[116:])
+	if r.State == StateClient {
+		r.Job, r.Attempt = ids.JobID(r.Attempt), 0
+	} else {
+		r.Job, r.PID = ids.JobID(r.PID), 0
+	}
+	if r.Block.Size > 0 {
+		r.Block.Owner = alloc.Owner(r.Job)
+	}
 	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && h.payLen > inlineMax) {
 		return h, false
 	}

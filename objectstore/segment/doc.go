@@ -1,4 +1,4 @@
-// Package segment is the shared memory behind the object store: one file, sized to the
+// Package segment is the shared memory behind the object store: files, each sized to the
 // limit and backed step by step, and the mappings through which clients use it.
 //
 // The node's store owns a Segment: it alone reserves memory and punches it out. Clients

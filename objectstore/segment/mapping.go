@@ -26,10 +26,13 @@ type area struct {
 	ro, rw []byte
 }
 
+// NewMapping is one without a job's file.
+func NewMapping() *Mapping { return &Mapping{files: make(map[uint32]*area, 1)} }
+
 // OpenMapping maps a segment of size bytes. The file's descriptor is duplicated: the caller's
 // stays the caller's.
 func OpenMapping(f *os.File, size uint64) (*Mapping, error) {
-	m := &Mapping{files: make(map[uint32]*area, 1)}
+	m := NewMapping()
 	if err := m.Add(0, f, size); err != nil {
 		return nil, err
 	}

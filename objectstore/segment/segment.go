@@ -20,7 +20,7 @@ type Config struct {
 	// Path of a file on a tmpfs, which a restarted node finds again; empty: a file without a name, which
 	// goes with the process.
 	Path string
-	// Size in bytes: the store's limit.
+	// Size in bytes: the store's limit. A file has no memory where nothing is reserved.
 	Size uint64
 	// Memory tells how much may be reserved; nil: the machine's, Available.
 	Memory Memory
@@ -28,7 +28,7 @@ type Config struct {
 	Margin uint64
 }
 
-// Segment is the owner's side: the file and its backing.
+// Segment is the owner's side of one file: the file and its backing.
 type Segment struct {
 	file   *os.File
 	size   uint64

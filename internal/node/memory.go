@@ -1,0 +1,149 @@
+package node
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/objectstore/segment"
+	"mobula/wire"
+)
+
+// memories are what the clients in this process see of the store: for each job its file, and the fallback files that were announced to it.
+type memories struct {
+	mu     sync.Mutex
+	jobs   map[ids.JobID]*memory // guarded by mu
+	closed bool                  // guarded by mu
+}
+
+// memory is a job's, mapped when it is first used: most jobs use none in this process.
+type memory struct {
+	n   *Node
+	job ids.JobID
+
+	mu     sync.Mutex
+	m      *segment.Mapping // guarded by mu
+	closed bool             // guarded by mu
+	driven bool             // guarded by mu: a driver in this process may read what it has after the job's end
+}
+
+// memoryOf is the memory of a job's clients in this process.
+func (n *Node) memoryOf(job ids.JobID) *memory {
+	t := &n.mapped
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.jobs[job]
+	if m == nil {
+		m = &memory{n: n, job: job, closed: t.closed}
+		if t.jobs == nil {
+			t.jobs = make(map[ids.JobID]*memory)
+		}
+		t.jobs[job] = m
+	}
+	return m
+}
+
+// drop unmaps the memory of a job that is over and had no driver in this process.
+func (t *memories) drop(job ids.JobID) error {
+	t.mu.Lock()
+	m := t.jobs[job]
+	if m != nil && !m.ofDriver() {
+		delete(t.jobs, job)
+	}
+	t.mu.Unlock()
+	if m == nil || m.ofDriver() {
+		return nil
+	}
+	return m.close()
+}
+
+func (m *memory) ofDriver() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.driven
+}
+
+// drive notes that a driver in this process uses the memory.
+func (m *memory) drive() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.driven = true
+}
+
+// close unmaps everything.
+func (t *memories) close() error {
+	t.mu.Lock()
+	jobs := t.jobs
+	t.jobs, t.closed = nil, true
+	t.mu.Unlock()
+	var es []error
+	for _, m := range jobs {
+		es = append(es, m.close())
+	}
+	return errors.Join(es...)
+}
+
+func (m *memory) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.m == nil {
+		return nil
+	}
+	err := m.m.Close()
+	m.m = nil
+	return err
+}
+
+func (m *memory) open() (*segment.Mapping, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.m != nil {
+		return m.m, nil
+	}
+	if m.closed {
+		return nil, errs.New(errs.CodeShutdown, "job %v is over", m.job)
+	}
+	seg, err := m.n.shm.Segment(m.job)
+	if err != nil {
+		return nil, err
+	}
+	m.m, err = objectstore.OpenMapping(seg.File(), seg.Size())
+	return m.m, err
+}
+
+func (m *memory) Map(e wire.Extent, write bool) ([]byte, error) {
+	v, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	return v.Map(e, write)
+}
+
+func (m *memory) Write(e wire.Extent, src []byte) error {
+	v, err := m.open()
+	if err != nil {
+		return err
+	}
+	return v.Write(e, src)
+}
+
+func (m *memory) Add(file uint32, f *os.File, size uint64) error {
+	v, err := m.open()
+	if err != nil {
+		return err
+	}
+	return v.Add(file, f, size)
+}
+
+func (m *memory) Drop(file uint32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.m == nil {
+		return nil // nothing was mapped, or all was unmapped
+	}
+	return m.m.Drop(file)
+}
