@@ -114,6 +114,8 @@ def graph() -> Any:
 
 def everything() -> Any:
     """A driver's span around a task that calls Go, which calls an actor with spans of its own, and around a graph."""
+    import mobula.dask  # its import is not the graph's time
+
     with tracing.span("all"):
         return [mobula.get(through_go.remote("hello")), graph()]
 
