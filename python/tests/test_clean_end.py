@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +122,24 @@ def test_an_error_of_the_program_is_all_there_is(address: "list[str]") -> None:
     p = _run(UNDER_WAY + "raise ValueError('mine')", *address)
     assert p.returncode == 1 and p.stderr.startswith("Traceback") and p.stderr.endswith("ValueError: mine\n"), p.stderr
     assert p.stderr.count("Traceback") == 1
+
+
+def test_ctrl_c(address: "list[str]") -> None:
+    """A terminal signals the program and all in its group. The program hears KeyboardInterrupt; the node and its workers are in no terminal's
+    group, and end in order."""
+    script = UNDER_WAY + """
+try:
+    print("waiting", flush=True)
+    mobula.get(rs[:3])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    p = subprocess.Popen([sys.executable, "-c", script, *address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert p.stdout is not None and p.stdout.readline() == "waiting\n"
+        os.killpg(p.pid, signal.SIGINT)
+        out, err = p.communicate(timeout=120)
+    finally:
+        p.kill()
+        p.wait()
+    assert (p.returncode, out, err) == (0, "interrupted\n", "")

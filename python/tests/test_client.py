@@ -24,7 +24,7 @@ from mobula import _api, _ids, _runtime
 from mobula import exceptions as x
 from mobula._api import actors
 from mobula._version import RELEASE
-from mobula._client import client, objects, outbox, rejoin
+from mobula._client import client, objects, outbox, reader, rejoin
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
@@ -330,6 +330,25 @@ def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:
     assert mobula.get(never, timeout=5) == "there"
     refs = [mobula.put(i) for i in range(100)]
     assert mobula.get(refs) == list(range(100))
+
+
+def test_an_interrupt_just_before_a_wait_sleeps_is_raised(mini: MiniNode, monkeypatch: Any) -> None:
+    """It comes when nobody looks any more whether there is one, and wakes nobody: who waits without end looks now and then."""
+    never, conn = unknown(), _runtime.client().conn
+    assert conn is not None
+    poll, came = conn._poll.poll, threading.Event()
+
+    def late(timeout: float | None) -> Any:
+        if timeout != 0 and not came.is_set() and threading.current_thread() is threading.main_thread():
+            came.set()
+            signal.raise_signal(signal.SIGINT)
+        return poll(timeout)
+
+    monkeypatch.setattr(reader, "_LOOK", 0.05)
+    monkeypatch.setattr(conn, "_poll", SimpleNamespace(poll=late))
+    with pytest.raises(KeyboardInterrupt):
+        mobula.get(never)
+    assert came.is_set()
 
 
 def test_requests(mini: MiniNode) -> None:

@@ -82,7 +82,7 @@ class Reader:
                         if not self.later:  # which is called first
                             if c.out:
                                 c.flush()
-                            conn.pump(left, c.handle, False, spin)
+                            conn.pump(_LOOK if left is None else min(left, _LOOK), c.handle, False, spin)
                     except MobulaError as x:
                         c.broken(conn, x)
                     finally:
