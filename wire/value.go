@@ -173,5 +173,9 @@ const (
 	MaxMeta       = 4 << 10   // bytes of a value's Meta
 	InlineMax     = 100 << 10 // bytes of a value that travels inside messages, by default
 
+	// RequestsAtOnce is how many Requests a client may have without an answer. A node keeps twice as many: on a new connection it may still
+	// be at work on those of the last.
+	RequestsAtOnce = 32
+
 	MessageValues = 16 << 20 // bytes of the values inside one message; what is more goes into the store, however small each is
 )

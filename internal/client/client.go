@@ -67,7 +67,7 @@ type Client struct {
 
 	req      atomic.Uint64
 	creates  pending[*creation]
-	requests pending[*request]
+	requests requests
 	streams  streams
 	watches  actorWatches
 	follow   followed
@@ -103,7 +103,7 @@ func New(cfg Config) *Client {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), dead: make(chan struct{})}
+	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), requests: newRequests(), dead: make(chan struct{})}
 	if c.inline == 0 {
 		c.inline = wire.InlineMax
 	}

@@ -306,3 +306,64 @@ func TestARequestWaitsForALostNode(t *testing.T) {
 		})
 	}
 }
+
+// However many are asked at once, the node has a bounded number of them to keep; the others wait for their turn. Nobody's turn is lost with
+// those who wait no longer, be it that the node answers or that another one comes.
+func TestRequestsWaitForTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		second := bareFake(t)
+		f := newFake(t, Config{Reconnect: func(context.Context, error) (Session, error) {
+			go second.serve()
+			return Session{Port: second, Memory: second, Welcome: &wire.Welcome{}}, nil
+		}})
+		second.c = f.c
+		f.mute = true
+		asked := func(f *fakeNode) (n []uint64) {
+			synctest.Wait()
+			for _, m := range f.log {
+				if q, ok := m.(*wire.Request); ok {
+					n = append(n, q.Req)
+				}
+			}
+			return n
+		}
+		ask := func(ctx context.Context, n int) <-chan error {
+			out := make(chan error, n)
+			for range n {
+				go func() { _, err := f.c.Request(ctx, "m", nil); out <- err }()
+			}
+			return out
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		all := ask(ctx, 3*wire.RequestsAtOnce)
+		first := asked(f)
+		if len(first) != wire.RequestsAtOnce {
+			t.Errorf("%d are asked at once, want %d", len(first), wire.RequestsAtOnce)
+		}
+		cancel()
+		for range cap(all) {
+			if err := <-all; !errors.Is(err, context.Canceled) {
+				t.Errorf("whose context has ended: %v", err)
+			}
+		}
+		more := ask(t.Context(), 3*wire.RequestsAtOnce)
+		for _, n := range first[:len(first)/2] { // half of the turns are given on by an answer
+			f.c.Deliver([]wire.Msg{&wire.Reply{Req: n}})
+		}
+		if n := len(asked(f)); n != wire.RequestsAtOnce*3/2 {
+			t.Errorf("%d were asked, want %d: as many more as were answered", n, wire.RequestsAtOnce*3/2)
+		}
+		f.c.Disconnected(f, errors.New("reset")) // and half by a node that is not asked what nobody waits for
+		for range cap(more) {
+			if err := <-more; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(asked(second)); n != cap(more) {
+			t.Errorf("the second node was asked %d times, want %d", n, cap(more))
+		}
+		if err := errors.Join(f.Close(), second.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

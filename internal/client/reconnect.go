@@ -110,7 +110,7 @@ func (c *Client) replayLocked() {
 		}
 	}
 	c.stopAgainLocked()
-	c.requests.each(func(q *request) { _ = c.writeLocked([]wire.Msg{q.m}) })
+	c.requests.again(func(m *wire.Request) { _ = c.writeLocked([]wire.Msg{m}) })
 }
 
 // getsLocked asks again for what somebody waits for, behind the submits: an owner that has lost those could not take

@@ -17,8 +17,8 @@ import (
 
 // The bounds of cold requests: they must not disturb the tasks.
 const (
-	maxColdRunning = 4  // at once, of all clients
-	maxColdWaiting = 64 // of one client, unanswered
+	maxColdRunning = 4                       // at once, of all clients
+	maxColdWaiting = 2 * wire.RequestsAtOnce // of one client, unanswered
 	coldTimeout    = time.Minute
 )
 

@@ -447,29 +447,49 @@ func TestTimelineIsReadInParts(t *testing.T) {
 	}
 }
 
+// A client of ours has few requests at a node at once, and asks the others in turn; one that keeps to no bound has the rest refused.
 func TestAClientsRequestsAreBounded(t *testing.T) {
 	n, c := running(t, Config{}, Telemetry{})
 	for range maxColdRunning { // all that run at once are busy
 		n.obs.cold <- struct{}{}
 	}
-	replies := make(chan error, maxColdWaiting+10)
-	for range cap(replies) {
+	answers := make(chan error, 2*maxColdWaiting)
+	for range cap(answers) {
 		go func() {
 			_, err := ask[state.Pong](t, c, state.MethodPing, nil)
-			replies <- err
+			answers <- err
 		}()
 	}
+	wild := makeSession(c.ID()+1, wire.RoleTool, 0, 0)
+	defer wild.finish()
+	got := make(replies, 2*maxColdWaiting)
+	wild.outlet = got
+	for i := range maxColdWaiting + 10 {
+		n.cold(wild, &wire.Request{Req: uint64(i), Method: state.MethodPing})
+	}
 	for range 10 {
-		if err := <-replies; !errors.Is(err, errs.ErrBacklog) {
-			t.Errorf("one too many: %v", err)
+		if r := <-got; !errors.Is(r.Err, errs.ErrBacklog) {
+			t.Errorf("one too many: %v", r.Err)
 		}
 	}
 	for range maxColdRunning {
 		<-n.obs.cold
 	}
 	for range maxColdWaiting {
-		if err := <-replies; err != nil {
+		if r := <-got; r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	for range cap(answers) {
+		if err := <-answers; err != nil {
 			t.Error(err)
 		}
 	}
 }
+
+// replies is the way to a client of a test.
+type replies chan *wire.Reply
+
+func (r replies) Push(m wire.Msg) { r <- m.(*wire.Reply) }
+func (replies) Flush()            {}
+func (replies) Close()            {}

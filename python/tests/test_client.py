@@ -359,6 +359,37 @@ def test_requests(mini: MiniNode) -> None:
         _api.request("silence", None, 0.05)
 
 
+def test_requests_wait_for_their_turn(mini: MiniNode) -> None:
+    """A bounded number is at the node. Nobody's turn is lost with those who wait no longer, and a node that comes back is not asked for them."""
+    most = m.REQUESTS_AT_ONCE
+
+    def several(n: int, method: str, timeout: float) -> list[str]:
+        def ask() -> None:
+            try:
+                said.append(_api.request(method, "x", timeout))
+            except x.MobulaError as e:
+                said.append(type(e).__name__)
+
+        said: list[str] = []
+        threads = [threading.Thread(target=ask) for _ in range(n)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return said
+
+    assert several(3 * most, "echo", 20) == ["x"] * 3 * most
+    before = len(kinds(mini, m.Request))
+    assert several(3 * most, "silence", 0.3) == ["GetTimeoutError"] * 3 * most
+    assert len(kinds(mini, m.Request)) == before + most
+    assert several(2, "echo", 0.1) == ["GetTimeoutError"] * 2
+    old = mini.driver()
+    mini.drop_all()
+    mini.until(lambda: mini.peers and mini.driver() is not old)
+    assert several(3 * most, "echo", 20) == ["x"] * 3 * most
+    assert [r.method for r in kinds(mini, m.Request)] == ["echo"] * 3 * most
+
+
 def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     kept = [mobula.put(i) for i in range(50)]
     big = mobula.put(np.ones(50_000))

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import cloudpickle
+import pytest
 
 import mobula
 
@@ -26,6 +27,7 @@ def quicksort(a: list[int], cut: int) -> list[int]:
     return list(low) + [x for x in a if x == p] + list(high)
 
 
+@pytest.mark.timeout(60 + 12 * RUNS)
 def test_a_nested_quicksort_on_two_cpus(binary: str) -> None:
     """The pieces take from less than a millisecond to some tens: all of what a worker gives back, and when, comes up."""
     with mobula.init(num_cpus=2):

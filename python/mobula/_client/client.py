@@ -31,6 +31,7 @@ from .pending import Pending
 from .putting import Putter
 from .reader import Reader
 from .rejoin import ahead, rejoin
+from .requests import Requests, Turn
 from .spans import Spans
 from .streams import Streams
 from .waiter import Waiter
@@ -87,7 +88,7 @@ class Client:
         self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # of actors with a limit: how many calls may be under way
         numbers = count(1)
         self.spans = Spans(self)
-        self.creates, self.requests = Pending(self, numbers), Pending(self, numbers)
+        self.creates, self.requests = Pending(self, numbers), Requests(self, numbers)
         # The parts' operations that callers know as the client's, without a hop in between.
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins
         self.bind, self.adopt = self.objects.bind, self.objects.adopt
@@ -166,22 +167,30 @@ class Client:
         self.flush()
 
     def request(self, method: str, body: bytes, timeout: Optional[float] = None) -> bytes:
-        """Asks the node's cold service. Without a timeout a client that has no connection waits until its node is back, which then has
-        REQUEST_TIMEOUT to answer, or is known to be gone."""
+        """Asks the node's cold service, in its turn. Without a timeout a client that has no connection waits until its node is back, which then
+        has REQUEST_TIMEOUT to answer, or is known to be gone."""
         self.check()
-        req, w = self.requests.ask(lambda req: codec.message(m.Request(req, method, body)))
+        until = None if timeout is None else time.monotonic() + timeout
+        turn = Turn()
         try:
-            conn, least = self.conn, REQUEST_TIMEOUT if timeout is None else timeout
-            while not self.wait(w, time.monotonic() + least):
-                if timeout is not None or self.conn is conn is not None:
-                    raise GetTimeoutError(f"{method}: the node did not answer in {least} s")
-                conn = self.conn
+            self.requests.line_up(turn)
+            self._answered(turn, method, timeout, until)
+            w = self.requests.ask_in_turn(turn, lambda req: codec.message(m.Request(req, method, body)))
+            self._answered(w, method, timeout, until)
         finally:
-            self.requests.withdraw(req)
+            self.requests.leave(turn)
         r: m.Reply = w.slot
         if r.err is not None:
             raise codec.from_wire(r.err)
         return r.body
+
+    def _answered(self, w: Waiter, method: str, timeout: Optional[float], until: Optional[float]) -> None:
+        """Waits for the node until the time is up, or on one connection for REQUEST_TIMEOUT."""
+        conn = self.conn
+        while not self.wait(w, time.monotonic() + REQUEST_TIMEOUT if until is None else until):
+            if until is not None or self.conn is conn is not None:
+                raise GetTimeoutError(f"{method}: the node did not answer in {REQUEST_TIMEOUT if timeout is None else timeout} s")
+            conn = self.conn
 
     # ---- waiting
 

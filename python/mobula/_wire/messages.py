@@ -12,6 +12,9 @@ from typing import Any, Optional, Union
 
 # Roles.
 DRIVER, WORKER, TOOL = 1, 2, 3
+
+REQUESTS_AT_ONCE = 32  # that a client may have without an answer
+
 # Kinds of result.
 NONE, INLINE, STORED, ERROR = 0, 1, 2, 3
 # Kinds of task.
