@@ -179,3 +179,20 @@ func bytesIn(t *testing.T, dir string) int {
 	}
 	return n
 }
+
+// A driver that leaves while answers are on their way to it leaves nothing with the node, though its process goes on.
+func TestWhoLeavesWithAnswersUnreadLeavesNothing(t *testing.T) {
+	ctx, cancel := limit(t)
+	defer cancel()
+	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)}
+	p := mustLaunch(t, cfg)
+	for range 30 {
+		if err := shortJob(ctx, p.address, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, ctx, "the files of the jobs are gone", func() bool {
+		files, err := filepath.Glob(filepath.Join(cfg.StoreDir, "*.job*"))
+		return err == nil && len(files) == 0
+	})
+}

@@ -25,9 +25,10 @@ func (c *Core) reading(client ids.ClientID, r ref) ref {
 	if x, ok := c.readAt(client, r); ok {
 		return x
 	}
-	o := r.o
-	x := &object{id: o.id, attempt: o.attempt, slot: c.newSlot(), size: o.size, meta: o.meta, values: o.values, job: c.jobOf[client], of: o,
-		gone: o.gone || len(o.parked) > 0}
+	o, job := r.o, c.jobOf[client]
+	_, over := c.over[job]
+	x := &object{id: o.id, attempt: o.attempt, slot: c.newSlot(), size: o.size, meta: o.meta, values: o.values, job: job, of: o,
+		gone: o.gone || len(o.parked) > 0 || over}
 	if o.copies == nil {
 		o.copies = make(map[ids.JobID]*object)
 	}
@@ -45,11 +46,17 @@ func (c *Core) readAt(client ids.ClientID, r ref) (ref, bool) {
 	return ref{x, r.sub}, x != nil
 }
 
-// orphansOf lists what a client may have pinned of an object's dropped attempts.
-func (c *Core) orphansOf(client ids.ClientID, id ids.ObjectID) (out []*object) {
-	for _, x := range c.orphans[id] {
-		if r, ok := c.readAt(client, ref{o: x}); ok {
-			out = append(out, r.o)
+// orphan keeps what an id was before where a client's Unpin finds it.
+func (c *Core) orphan(id ids.ObjectID, r ref) {
+	c.orphans[id] = append(c.orphans[id], r)
+	r.o.orphaned = append(r.o.orphaned, id)
+}
+
+// orphansOf lists what a client may have pinned of what an id was before.
+func (c *Core) orphansOf(client ids.ClientID, id ids.ObjectID) (out []ref) {
+	for _, r := range c.orphans[id] {
+		if r, ok := c.readAt(client, r); ok {
+			out = append(out, r)
 		}
 	}
 	return out
@@ -193,6 +200,7 @@ func (c *Core) replayCopy(e index.Entry, r Replay, blocks map[ids.ObjectID]*obje
 	default:
 		x.gone, x.quarantine = true, true
 		c.adrift = append(c.adrift, x)
+		c.orphan(e.ID, ref{o: x})
 	}
 	c.copies[x] = struct{}{}
 	return true

@@ -19,7 +19,7 @@ type Core struct {
 	out   []Effect
 
 	objs     map[ids.ObjectID]ref
-	orphans  map[ids.ObjectID][]*object // dropped attempts that are still pinned
+	orphans  map[ids.ObjectID][]ref // what had the id before, and is still pinned
 	grants   map[grantKey]*grant
 	waiting  map[grantKey]*demand // creates that are not granted yet
 	packing  map[ids.ObjectID]*packing
@@ -131,7 +131,7 @@ func (g *grant) extent() wire.Extent {
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, alloc: alloc.New(cfg.Limit),
-		objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]*object),
+		objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]ref),
 		grants: make(map[grantKey]*grant), waiting: make(map[grantKey]*demand), packing: make(map[ids.ObjectID]*packing),
 		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool), creating: make(map[ids.TaskID]int),
 		clients: make(map[ids.ClientID]uint32), jobOf: make(map[ids.ClientID]ids.JobID), pinned: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),

@@ -263,7 +263,7 @@ func (c *Core) dropAttempt(k grantKey) {
 	}
 	c.failCopies(o, lostError(k.id, "belongs to an attempt that was dropped"))
 	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
-		c.orphans[k.id] = append(c.orphans[k.id], o)
+		c.orphan(k.id, r)
 	}
 	c.settle(o)
 }

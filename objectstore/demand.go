@@ -42,6 +42,9 @@ type demand struct {
 	short   bool // its reservation failed, and it waited for what is backed already
 	held    bool // a reservation for another job is under way where it could lie
 
+	exchanging bool  // warm memory was given back for its reservation
+	exchangeAt int64 // when that may be tried again
+
 	// A create.
 	job       ids.JobID // the client's
 	client    ids.ClientID

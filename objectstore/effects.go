@@ -52,6 +52,10 @@ func (s *Store) do(self *actors.Ref[Event], f Effect) {
 			s.removals = append(s.removals, e.Locs...)
 		}
 	case Reserve:
+		if err := s.mapJob(e.Place); err != nil {
+			self.Deliver(ReserveDone{e.Job, err})
+			return
+		}
 		s.reserves.Add(1)
 		s.background(self, func() Event {
 			defer s.reserves.Done()
@@ -189,11 +193,11 @@ func (s *Store) reserve(e Reserve) error {
 
 func (s *Store) punch(e Punch) {
 	for _, r := range e.Ranges {
-		seg, err := s.o.Memory.Segment(ids.JobID(r.Owner))
-		if err == nil {
-			err = seg.Punch([]segment.Range{{Off: r.Off, Size: r.Size}})
+		seg := s.o.Memory.known(ids.JobID(r.Owner))
+		if seg == nil {
+			continue // nothing has memory there
 		}
-		if err != nil {
+		if err := seg.Punch([]segment.Range{{Off: r.Off, Size: r.Size}}); err != nil {
 			s.log.Warn("object store: memory could not be given back", "job", ids.JobID(r.Owner), "err", err)
 		}
 	}

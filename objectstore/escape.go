@@ -140,13 +140,16 @@ func (c *Core) reserveDone(e ReserveDone) {
 	case !d.exact && !d.cold:
 		d.exact = true // a whole step is not there, but what is needed may be
 		c.reserve(d, c.alloc.Unbacked(d.block))
-	case d.short:
+	case d.short && !d.exchanging:
 		c.short(d, e.Err)
 	default:
 		// Only memory that the segment has already is left, for a while: back to the head of the queue.
 		d.short = true
 		c.log("no memory can be reserved for the object store", e.Err)
 		c.coldAt, c.coldErr = c.after(c.cfg.Stall), e.Err
+		if d.exchanging {
+			d.exchanging, d.exchangeAt = false, c.coldAt
+		}
 		c.freeBlock(d.block)
 		d.stage = stageWaiting
 		c.queues[d.lane].pushFront(d)

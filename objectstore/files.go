@@ -19,11 +19,35 @@ func (c *Core) owner(d *demand) alloc.Owner {
 	return alloc.Owner(d.job)
 }
 
-// punchTaken gives back what the last allocation took from other owners.
+// punchTaken gives back what the last allocation took from other owners. A part to which a reservation brings memory is backed when that ends.
 func (c *Core) punchTaken() {
-	if t := c.alloc.Taken(); len(t) > 0 {
-		c.emit(Punch{t})
+	var out []alloc.Owned
+	for _, t := range c.alloc.Taken() {
+		out = append(out, c.settled(t)...)
 	}
+	if len(out) > 0 {
+		c.emit(Punch{out})
+	}
+}
+
+// exchange serves a demand while no memory can be reserved, and none of its owner's own is free: what others have warm is given back, and as
+// much is reserved anew. Where that fails it is tried again after a while, and until then the demand waits for what others let go of.
+func (c *Core) exchange(d *demand) (alloc.Block, bool) {
+	warm, n := c.alloc.Warm(), (d.need+alloc.Page-1)&^(alloc.Page-1)
+	if warm < alloc.Page || c.now < d.exchangeAt {
+		return alloc.Block{}, false
+	}
+	b, ok := c.alloc.Alloc(c.owner(d), d.need, false)
+	if !ok || c.held(d, b) {
+		return alloc.Block{}, false
+	}
+	c.punchTaken()
+	left := c.alloc.Warm() // it is less by what the block took
+	if rs := c.alloc.Release(left-min(n, left), n); len(rs) > 0 {
+		c.emit(Punch{rs})
+	}
+	d.exact, d.exchanging = true, true
+	return b, true
 }
 
 // held tells whether memory is on its way to a part of a block just cut, in another owner's file, and then gives the block back: its
@@ -107,8 +131,12 @@ func without(rs []alloc.Owned, x alloc.Range) (out []alloc.Owned) {
 	return out
 }
 
-// dropFiles lets the files of jobs go that are over, once nothing lies in them and no process can use them any more.
+// dropFiles lets the files of jobs go that are over, once nothing lies in them and no process can use them any more, nor what an earlier core
+// began.
 func (c *Core) dropFiles() {
+	if c.recovering {
+		return
+	}
 	for _, job := range sortedKeys(c.over) {
 		if c.alloc.UsedBy(alloc.Owner(job)) > 0 || c.reserving > 0 || c.clientsOf(job) > 0 {
 			continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,8 @@ type Memory struct {
 	mu     sync.Mutex
 	cfg    segment.Config                 // guarded by mu, of Path and Size; of a file, Path lacks the job
 	files  map[ids.JobID]*segment.Segment // guarded by mu
+	over   [64]ids.JobID                  // guarded by mu: the jobs whose files were dropped last; a driver may still be on its way to one
+	overs  int                            // guarded by mu: how many there were
 	closed bool                           // guarded by mu
 }
 
@@ -60,7 +63,7 @@ func OpenMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
 		return nil, errs.New(errs.CodeSegmentUnavailable, "remove what an earlier node left at %s: %v", cfg.Path, err)
 	}
 	if m, err = openMemory(cfg, o); err == nil {
-		m.Removed = removed
+		m.Removed = errors.Join(removed, m.Removed)
 	}
 	return m, err
 }
@@ -88,10 +91,15 @@ func openMemory(cfg segment.Config, o index.Owner) (*Memory, error) {
 		c := cfg
 		c.Path = p
 		s, e := segment.Open(c)
-		if e != nil {
+		switch {
+		case errors.Is(e, errs.ErrInvalid) || errors.Is(e, errs.ErrPermission): // a process of the job's has done it; the other jobs keep theirs
+			m.Removed = errors.Join(m.Removed, e)
+			err = errors.Join(err, removeFile(p))
+		case e != nil:
 			return nil, errors.Join(e, m.Close(false))
+		default:
+			m.files[job] = s
 		}
-		m.files[job] = s
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close(false))
@@ -109,15 +117,18 @@ func (m *Memory) Size() uint64 {
 // Found tells whether a node of this path was killed.
 func (m *Memory) Found() bool { return m.found }
 
-// Segment is a job's file, which is made if there is none.
+// Segment is a job's file, which is made if there is none. A job that is over gets none: its error is ErrOwnerDied.
 func (m *Memory) Segment(job ids.JobID) (*segment.Segment, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.files[job]; s != nil {
 		return s, nil
 	}
-	if m.closed {
+	switch {
+	case m.closed:
 		return nil, errs.New(errs.CodeShutdown, "the object store is closed")
+	case slices.Contains(m.over[:], job) && job != 0:
+		return nil, errs.New(errs.CodeOwnerDied, "job %v is over", job)
 	}
 	cfg := m.cfg
 	if cfg.Path != "" {
@@ -133,11 +144,11 @@ func (m *Memory) Segment(job ids.JobID) (*segment.Segment, error) {
 	return s, nil
 }
 
-// has tells whether a job has a file.
-func (m *Memory) has(job ids.JobID) bool {
+// known is a job's file; nil: it has none.
+func (m *Memory) known(job ids.JobID) *segment.Segment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.files[job] != nil
+	return m.files[job]
 }
 
 // keep gives back what lies outside the ranges, of every job; with drop the files of those without any go.
@@ -160,6 +171,8 @@ func (m *Memory) drop(job ids.JobID) error {
 	m.mu.Lock()
 	s := m.files[job]
 	delete(m.files, job)
+	m.over[m.overs%len(m.over)] = job
+	m.overs++
 	m.mu.Unlock()
 	if s == nil {
 		return nil

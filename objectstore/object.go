@@ -48,6 +48,8 @@ type object struct {
 	values []value        // of a block
 	live   int            // values that are not freed or still pinned
 	parked []ids.ObjectID // values freed while the block as a whole was needed
+
+	orphaned []ids.ObjectID // ids that were its own, or its values', and are not any more: it is in Core.orphans
 }
 
 // pin is one client's pins on an object or on one value of a block.

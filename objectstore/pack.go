@@ -18,6 +18,7 @@ type packing struct {
 	job     ids.JobID
 	values  []PackValue
 	dropped map[ids.ObjectID]bool // freed while they waited
+	d       *demand
 }
 
 // pack moves values into blocks. Each value stays an object of its own; blocks are
@@ -31,7 +32,8 @@ func (c *Core) pack(e Pack) {
 			for _, v := range p.values {
 				c.packing[v.ID] = p
 			}
-			c.enqueue(&demand{lane: laneCreate, need: size, pack: p})
+			p.d = &demand{lane: laneCreate, need: size, pack: p}
+			c.enqueue(p.d)
 		}
 		p, size = &packing{job: e.Job}, 0
 	}

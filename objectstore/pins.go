@@ -93,11 +93,11 @@ func (c *Core) destroy(o *object) {
 			}
 		}
 	}
-	if l := c.orphans[o.id]; len(l) > 0 {
-		if l = slices.DeleteFunc(l, func(x *object) bool { return x == o }); len(l) == 0 {
-			delete(c.orphans, o.id)
+	for _, id := range o.orphaned {
+		if l := slices.DeleteFunc(c.orphans[id], func(x ref) bool { return x.o == o }); len(l) == 0 {
+			delete(c.orphans, id)
 		} else {
-			c.orphans[o.id] = l
+			c.orphans[id] = l
 		}
 	}
 	delete(c.pinned, o)
@@ -117,8 +117,8 @@ func (c *Core) destroy(o *object) {
 // pin takes n pins for a client on an object or value that is in memory.
 func (c *Core) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 	for _, x := range c.orphansOf(client, id) {
-		for i := range x.pins {
-			if p := &x.pins[i]; p.client == client && !p.merged {
+		for i := range x.o.pins {
+			if p := &x.o.pins[i]; p.client == client && p.sub == x.sub && !p.merged {
 				n += p.n // an Unpin cannot tell them apart: both stay until all are dropped
 				p.merged = true
 			}
@@ -142,16 +142,16 @@ func (c *Core) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
 		c.unpinned(id, r)
 	}
 	for _, x := range c.orphansOf(client, id) {
-		n -= x.dropPins(client, 0, n)
-		c.unpinned(id, ref{o: x})
+		n -= x.o.dropPins(client, x.sub, n)
+		c.unpinned(id, x)
 	}
 }
 
 // dropMerged drops the pins on orphans that were counted with those of their successor.
 func (c *Core) dropMerged(client ids.ClientID, id ids.ObjectID) {
 	for _, x := range c.orphansOf(client, id) {
-		x.pins = slices.DeleteFunc(x.pins, func(p pin) bool { return p.client == client && p.merged })
-		c.unpinned(id, ref{o: x})
+		x.o.pins = slices.DeleteFunc(x.o.pins, func(p pin) bool { return p.client == client && p.sub == x.sub && p.merged })
+		c.unpinned(id, x)
 	}
 }
 
@@ -190,7 +190,9 @@ func (c *Core) settleValue(id ids.ObjectID, r ref) {
 func (c *Core) free(id ids.ObjectID) {
 	if p, ok := c.packing[id]; ok {
 		delete(c.packing, id)
-		p.dropped[id] = true
+		if p.dropped[id] = true; len(p.dropped) == len(p.values) && p.d.stage == stageWaiting {
+			p.d.stage = stageDone
+		}
 	}
 	r, ok := c.objs[id]
 	if !ok {

@@ -133,7 +133,11 @@ func (c *Core) replay(e index.Entry, r Replay, blocks map[ids.ObjectID]*object) 
 			c.objs[id] = ref{o, uint32(i)}
 		}
 		o.gone = o.live == 0
-		blocks[o.id] = o
+		if _, dup := blocks[o.id]; dup {
+			blocks[o.id] = nil // which of them a copy is of, nobody knows
+		} else {
+			blocks[o.id] = o
+		}
 		return true
 	}
 	if _, dup := c.objs[e.ID]; dup {
@@ -243,8 +247,15 @@ func (c *Core) holdings(client ids.ClientID, m *wire.Holdings) {
 		if ok {
 			r, ok = c.readAt(client, r)
 		}
-		if ok && r.o.resident && p.N > 0 {
+		switch {
+		case p.N == 0:
+		case ok && r.o.resident:
 			c.pin(client, p.ID, r, p.N)
+		default:
+			for _, x := range c.orphansOf(client, p.ID) { // a copy that is adrift
+				x.o.addPin(client, p.ID, x.sub, p.N)
+				c.pinned[x.o] = struct{}{}
+			}
 		}
 	}
 	c.declared(client)

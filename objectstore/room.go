@@ -100,11 +100,14 @@ func (c *Core) serve() bool {
 
 // place gives a waiting demand a block, if there is one.
 func (c *Core) place(d *demand) bool {
+	d.held = false
 	if c.tight(alloc.Rounded(d.need)) {
 		return false
 	}
-	d.held = false
 	b, ok := c.alloc.Alloc(c.owner(d), d.need, c.now < c.coldAt)
+	if !ok && c.now < c.coldAt {
+		b, ok = c.exchange(d)
+	}
 	if !ok || c.held(d, b) {
 		return false
 	}

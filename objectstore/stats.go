@@ -121,8 +121,8 @@ func (c *Core) all() []*object {
 		add(r.o)
 	}
 	for _, l := range c.orphans {
-		for _, o := range l {
-			add(o)
+		for _, r := range l {
+			add(r.o)
 		}
 	}
 	for o := range c.copies {

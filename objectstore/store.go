@@ -164,6 +164,11 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 		s.log.Warn("object store index: damaged records were passed over", "count", n)
 	}
 	entries = s.present(entries)
+	for job := range held(entries) {
+		if err := s.mapJob(job); err != nil {
+			return nil, nil, err
+		}
+	}
 	if start.Restart == 0 {
 		s.reopen(entries)
 	} else {
@@ -228,7 +233,7 @@ func (s *Store) reopen(entries []index.Entry) {
 // present takes the bytes in memory from the records of jobs whose files are not there.
 func (s *Store) present(entries []index.Entry) []index.Entry {
 	for i := range entries {
-		if e := &entries[i]; e.Block.Size > 0 && e.File == 0 && !s.o.Memory.has(e.Job) {
+		if e := &entries[i]; e.Block.Size > 0 && e.File == 0 && s.o.Memory.known(e.Job) == nil {
 			e.Resident, e.Block = false, alloc.Block{}
 		}
 	}
@@ -256,16 +261,26 @@ func (s *Store) slice(job ids.JobID, e wire.Extent, write bool) ([]byte, error) 
 	}
 	m := s.jobs[job]
 	if m == nil {
-		seg, err := s.o.Memory.Segment(job)
-		if err != nil {
-			return nil, err
-		}
-		if m, err = OpenMapping(seg.File(), seg.Size()); err != nil {
-			return nil, err
-		}
-		s.jobs[job] = m
+		return nil, errs.New(errs.CodeSegmentUnavailable, "the file of job %v is not mapped", job)
 	}
 	return m.Slice(e, write)
+}
+
+// mapJob maps a job's file, before anything lies in it.
+func (s *Store) mapJob(job ids.JobID) error {
+	if s.jobs[job] != nil {
+		return nil
+	}
+	seg, err := s.o.Memory.Segment(job)
+	if err != nil {
+		return err
+	}
+	m, err := OpenMapping(seg.File(), seg.Size())
+	if err != nil {
+		return err
+	}
+	s.jobs[job] = m
+	return nil
 }
 
 // closeMappings unmaps everything.

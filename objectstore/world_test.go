@@ -35,13 +35,14 @@ type world struct {
 	notes   map[NoteKey]Event
 	order   []NoteKey
 	files   map[uint32]string
-	jobs    []job // answers that are due
-	failing bool  // spill writes and fallback files
-	noSpill bool  // spill writes only
-	noMem   bool  // reservations
-	broken  error // of reads
-	stale   bool  // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
-	shaky   bool  // reads of a file fail up to the last try, for no lasting reason
+	jobs    []job  // answers that are due
+	failing bool   // spill writes and fallback files
+	noSpill bool   // spill writes only
+	noMem   bool   // reservations
+	machine uint64 // bytes of memory that there are for reservations; 0: enough
+	broken  error  // of reads
+	stale   bool   // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
+	shaky   bool   // reads of a file fail up to the last try, for no lasting reason
 	failed  map[readOf]int
 	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
 	job     map[ids.ClientID]ids.JobID
@@ -180,10 +181,14 @@ func (w *world) do(f Effect) {
 				w.step(ReserveDone{e.Job, errors.New("no memory")})
 				return
 			}
+			if w.short(e) {
+				w.step(ReserveDone{e.Job, errors.New("the machine has no more memory")})
+				return
+			}
 			for _, r := range e.Ranges {
 				w.back(e.Place, r.Off, r.Size)
 			}
-			w.step(ReserveDone{e.Job, nil})
+			w.jobs = append(w.jobs, job{reserve: true, run: func() { w.step(ReserveDone{e.Job, nil}) }}) // much may happen before it is told
 		}})
 	case Punch:
 		for _, r := range e.Ranges {
@@ -297,6 +302,19 @@ func (w *world) back(job ids.JobID, off, size uint64) {
 		}
 		w.backed[p] = alloc.Owner(job)
 	}
+}
+
+// short tells whether the machine has not the memory for a reservation.
+func (w *world) short(e Reserve) bool {
+	pages := len(w.backed)
+	for _, r := range e.Ranges {
+		for p := r.Off / 4096; p*4096 < r.End(); p++ {
+			if _, ok := w.backed[p]; !ok {
+				pages++
+			}
+		}
+	}
+	return w.machine > 0 && uint64(pages)*4096 > w.machine
 }
 
 // copyObject is a copy for readers of other jobs.

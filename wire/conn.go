@@ -73,7 +73,8 @@ type Conn struct {
 
 	rx receiver
 
-	gone atomic.Bool // a write or read has found that the other side has closed
+	gone   atomic.Bool // a write or read has found that the other side has closed
+	closed sync.Once   // of sock
 
 	sentBytes, recvMsgs, recvBytes atomic.Uint64
 }
@@ -129,6 +130,7 @@ func (c *Conn) Close() error {
 	if c.fail != nil {
 		err := c.fail
 		c.mu.Unlock()
+		c.shut()
 		if errors.Is(err, errs.ErrShutdown) {
 			return nil
 		}
@@ -162,9 +164,25 @@ func (c *Conn) Close() error {
 // Fail closes the connection at once, without writing what is pending. From now on Send
 // and Recv return err. The first failure counts.
 func (c *Conn) Fail(err error) {
+	c.end(err)
+	c.rx.hot.leave() // perhaps nobody reads any more
+	c.shut()
+}
+
+// endWriting ends a connection that the other side has closed: Recv returns what that had sent before, and then err.
+func (c *Conn) endWriting(err error) {
+	c.end(err)
+	c.sock.endReading()
+}
+
+func (c *Conn) shut() {
+	c.closed.Do(func() { _ = c.sock.Close() }) // the reason of the failure is c.fail
+}
+
+func (c *Conn) end(err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.fail != nil {
-		c.mu.Unlock()
 		return
 	}
 	c.fail = err
@@ -174,9 +192,6 @@ func (c *Conn) Fail(err error) {
 	if c.idle != nil && !c.writing {
 		c.finish()
 	}
-	c.mu.Unlock()
-	c.rx.hot.leave()   // perhaps nobody reads any more
-	_ = c.sock.Close() // the reason of the failure is err
 }
 
 // EndReading ends the stream behind what the other side has sent so far: Recv returns that, then io.EOF. It is for a

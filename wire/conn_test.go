@@ -253,6 +253,31 @@ func TestFailEndsWaits(t *testing.T) {
 	}
 }
 
+// A goodbye, say, of a side that closed while we wrote to it: it is read, though the write has failed first.
+func TestWhatCameBeforeABrokenPipeIsRead(t *testing.T) {
+	a, b := connPair(t, Config{})
+	if err := errors.Join(b.Send(&Bye{}), a.Send(&Drain{})); err != nil { // which b leaves unread
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var broken error
+	for broken == nil {
+		broken = a.Send(&Drain{})
+	}
+	wantErr(t, broken, errs.ErrDisconnected)
+	if got := recvN(t, a, 1); len(got) != 1 || got[0].Kind() != KindBye {
+		t.Errorf("read %v, want the goodbye", got)
+	}
+	if _, err := a.Recv(); err != broken || !a.Gone() {
+		t.Errorf("then %v, want %v", err, broken)
+	}
+	if err := a.Close(); err != broken {
+		t.Errorf("Close: %v, want %v", err, broken)
+	}
+}
+
 func TestDeathOfTheOtherSideIsSeenByBothDirections(t *testing.T) {
 	a, b := connPair(t, Config{})
 	b.Fail(errors.New("dead"))

@@ -75,7 +75,7 @@ func (c *Conn) Recv() ([]Msg, error) {
 	for {
 		batch, err := x.parse(nil)
 		if err != nil {
-			x.fail = c.disconnected("read", err)
+			x.fail = c.over(err)
 			x.release()
 		}
 		if len(batch) > 0 {
@@ -89,7 +89,7 @@ func (c *Conn) Recv() ([]Msg, error) {
 			return nil, x.fail
 		}
 		if err := x.more(); err != nil {
-			x.fail = c.disconnected("read", err)
+			x.fail = c.over(err)
 			x.release()
 			return nil, x.fail
 		}
@@ -97,6 +97,15 @@ func (c *Conn) Recv() ([]Msg, error) {
 			return nil, nil
 		}
 	}
+}
+
+// over is the error of a connection of which nothing more is read.
+func (c *Conn) over(err error) error {
+	err = c.disconnected("read", err)
+	if c.failure() != nil {
+		c.shut() // a broken pipe has left it open
+	}
+	return err
 }
 
 // recvSoon is Recv that returns nothing when nothing came for hotWait or, of a connection that is

@@ -297,7 +297,11 @@ func (c *Conn) broken(err error) error {
 	}
 	discard(c.sending)
 	c.sending, c.parts, c.rest = nil, nil, nil
-	c.Fail(err)
+	if c.Gone() {
+		c.endWriting(err)
+	} else {
+		c.Fail(err)
+	}
 	c.take() // sees the failure: gives the role back
 	return c.failure()
 }

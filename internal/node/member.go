@@ -204,7 +204,7 @@ func (n *Node) part(s *session, m *wire.Bye) {
 	n.leave(s, why)
 }
 
-// hungUp ends a session with its connection. clean: the client closed it.
+// hungUp ends a session with its connection. clean: the client closed it, be it with messages unread.
 func (n *Node) hungUp(s *session, why *errs.Error, clean bool) {
 	n.leave(s, why)
 	if clean && s.parted.Load() && s.ref != nil {

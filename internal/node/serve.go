@@ -234,7 +234,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) (*wire.Session, e
 		if !s.parted.Load() && !c.Gone() && !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
 			n.noteCut(s, why)
 		}
-		n.hungUp(s, why, errors.Is(err, io.EOF))
+		n.hungUp(s, why, errors.Is(err, io.EOF) || c.Gone())
 	}}, nil
 }
 
