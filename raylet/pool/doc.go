@@ -31,8 +31,8 @@
 // # What blocks
 //
 // Nothing. A lease that waits for a worker is answered by WorkerReady or NoWorker: a start that neither
-// registers nor exits is ended by its timeout, and one that fails MaxStartFailures times in a row
-// fails all that wait for it.
+// registers nor exits is ended by its timeout, and one that fails MaxStartFailures times in a row, or is
+// killed MaxStartKills times, fails all that wait for it.
 //
 // # Errors
 //

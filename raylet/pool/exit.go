@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
@@ -70,8 +72,13 @@ func (c *Core) onExited(ev Exited) {
 		return
 	default:
 		c.counters.StartFailures++
-		if g.failures++; g.failures >= MaxStartFailures {
-			c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s %v before it registered; %d starts failed in a row", w, ev.Exit, g.failures))
+		if ev.Exit.Signal == unix.SIGKILL.String() {
+			g.kills++
+		} else {
+			g.failures++
+		}
+		if g.failures >= MaxStartFailures || g.kills >= MaxStartKills {
+			c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s %v before it registered; %d starts failed in a row", w, ev.Exit, g.failures+g.kills))
 			return
 		}
 	}
@@ -92,7 +99,7 @@ func (w *worker) gone(e Exit) *errs.Error {
 // failAll gives up on the leases that wait for a group. The next lease tries again.
 func (c *Core) failAll(g *group, err *errs.Error) {
 	waiting := g.waiting
-	g.waiting, g.failures = nil, 0
+	g.waiting, g.failures, g.kills = nil, 0, 0
 	for _, s := range waiting {
 		delete(c.seats, s.lease)
 		c.noWorker(s.lease, err)

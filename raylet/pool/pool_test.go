@@ -370,6 +370,22 @@ func TestCrashAtStartIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
+// A kill says nothing of the program: it is tried more often, and not for ever.
+func TestKillAtStartIsTriedAgain(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1})
+	l := w.need(1, tasks, "f")
+	for i := 1; i <= MaxStartKills; i++ {
+		if w.failed[l] != nil || w.started != i {
+			t.Fatalf("attempt %d: %d started, %v", i, w.started, w.failed[l])
+		}
+		w.exit(WorkerID(i), Exit{PID: 5, Signal: "killed"})
+	}
+	if err := w.failed[l]; !errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), "20 starts failed in a row") {
+		t.Fatalf("got %v", err)
+	}
+}
+
 func TestWhatCannotBeStartedFailsAtOnce(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})

@@ -175,7 +175,7 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 	c.setState(w, Ready)
 	w.seq++ // ends the start's timer
 	w.client, w.pid, w.idleSince = ev.Client, ev.PID, now
-	w.group.failures = 0
+	w.group.failures, w.group.kills = 0, 0
 	c.byClient[w.client] = w
 	c.emit(Admit{Client: ev.Client, Worker: w.id, Job: w.group.job.id, Slot: w.group.key.slot})
 	c.fill(w.group)
