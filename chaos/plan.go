@@ -52,7 +52,8 @@ func (p *Plan) Hold(place string) { p.p.Hold(place) }
 // Release lets those who wait at the place go on, and holds it no more.
 func (p *Plan) Release(place string) { p.p.Release(place) }
 
-// Reached waits until the place has been reached so many times since the plan was made; those who are held there count.
+// Reached waits until the place has been reached so many times since the plan was made; those who are held there count, and those
+// who are frozen there are so by then.
 func (p *Plan) Reached(ctx context.Context, place string, times int) error {
 	return p.p.Reached(ctx, place, times)
 }

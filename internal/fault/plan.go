@@ -94,16 +94,22 @@ func (p *Plan) ask(ctx context.Context, s Site, who Subject) (d Decision, killed
 		p.mu.Unlock()
 		return Decision{}, false
 	}
-	var hold chan struct{}
-	if s.Kind == Place {
-		p.reached[s.Name]++
-		close(p.news)
-		p.news = make(chan struct{})
-		hold = p.holds[s.Name]
-	}
 	ev, hit := p.core.step(s, who)
 	if hit {
 		p.events = append(p.events, ev)
+	}
+	var hold chan struct{}
+	if s.Kind == Place {
+		hold = p.holds[s.Name]
+		if hold == nil && hit && (ev.Do == Freeze || ev.Do == FreezeNode) {
+			defer func() { // who was told of it before could thaw too early
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.arrived(s.Name)
+			}()
+		} else {
+			p.arrived(s.Name)
+		}
 	}
 	p.mu.Unlock()
 	if hold != nil {
@@ -116,6 +122,13 @@ func (p *Plan) ask(ctx context.Context, s Site, who Subject) (d Decision, killed
 		return Decision{}, false
 	}
 	return p.carryOut(ev, who)
+}
+
+// arrived tells those who wait that a place is reached. Called with mu held.
+func (p *Plan) arrived(place string) {
+	p.reached[place]++
+	close(p.news)
+	p.news = make(chan struct{})
 }
 
 // carryOut does to other processes what was decided, and gives what is the asker's own.
@@ -261,7 +274,7 @@ func (p *Plan) letGo(place string) {
 	}
 }
 
-// Reached waits until the place has been reached so many times since the plan was made.
+// Reached waits until the place has been reached so many times since the plan was made. Who is frozen there is so by then.
 func (p *Plan) Reached(ctx context.Context, place string, times int) error {
 	for {
 		p.mu.Lock()

@@ -138,7 +138,8 @@ func stopped(t *testing.T, pid int) bool {
 }
 
 func TestAnotherProcessIsFrozen(t *testing.T) {
-	p := open(t, Rule{At: there, Do: Freeze}, Rule{At: there, Nth: 2, Do: Freeze, Least: time.Millisecond})
+	const more = 50
+	p := open(t, Rule{At: there, Do: Freeze}, Rule{At: there, Nth: 2, Do: Freeze, Least: time.Millisecond}, Rule{At: there, Nth: 3, Times: more, Do: Freeze})
 	a := startAsker(t, p)
 	a.goes()
 	if err := p.Reached(t.Context(), "there", 1); err != nil {
@@ -151,6 +152,14 @@ func TestAnotherProcessIsFrozen(t *testing.T) {
 	a.says("<nil>")
 	a.goes() // thawed by itself
 	a.says("<nil>")
+	for i := range more { // who is told that a process is there does not thaw it too early
+		a.goes()
+		if err := p.Reached(t.Context(), "there", 3+i); err != nil {
+			t.Fatal(err)
+		}
+		p.Thaw()
+		a.says("<nil>")
+	}
 }
 
 func TestHoldAndRelease(t *testing.T) {
