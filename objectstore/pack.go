@@ -149,10 +149,16 @@ func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value
 	return idList, values, meta, len(values) > 0
 }
 
-// blockIDs yields the values of a block that are still known. It looks through all objects:
-// only for the rare end of a block as a whole.
-func (c *Core) blockIDs(o *object) iter.Seq2[ids.ObjectID, ref] {
+// idsOf yields the ids by which an object, or the values of a block, are known. Of a block it looks through all objects:
+// only for the rare end of one as a whole.
+func (c *Core) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
 	return func(yield func(ids.ObjectID, ref) bool) {
+		if o.values == nil {
+			if r := c.objs[o.id]; r.o == o {
+				yield(o.id, r)
+			}
+			return
+		}
 		if o.live == 0 {
 			return
 		}

@@ -82,16 +82,8 @@ func (c *Core) destroy(o *object) {
 	if o.list != nil {
 		o.list.remove(o)
 	}
-	if o.values == nil {
-		if c.objs[o.id].o == o {
-			delete(c.objs, o.id)
-		}
-	} else {
-		for id, r := range c.blockIDs(o) {
-			if c.objs[id] == r {
-				delete(c.objs, id)
-			}
-		}
+	for id := range c.idsOf(o) {
+		delete(c.objs, id)
 	}
 	for _, id := range o.orphaned {
 		if l := slices.DeleteFunc(c.orphans[id], func(x ref) bool { return x.o == o }); len(l) == 0 {
@@ -191,7 +183,7 @@ func (c *Core) free(id ids.ObjectID) {
 	if p, ok := c.packing[id]; ok {
 		delete(c.packing, id)
 		if p.dropped[id] = true; len(p.dropped) == len(p.values) && p.d.stage == stageWaiting {
-			p.d.stage = stageDone
+			c.dropPack(p.d)
 		}
 	}
 	r, ok := c.objs[id]

@@ -2,10 +2,8 @@ package objectstore
 
 import (
 	"errors"
-	"maps"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -176,14 +174,7 @@ func (c *Core) failRestore(d *demand, err *errs.Error) {
 // forget drops an object that cannot be read any more; nothing waits for it but copies for other jobs. Those that are pinned stay.
 func (c *Core) forget(o *object) {
 	c.failCopies(o, lostError(o.id, "has no spilled copy any more"))
-	known := map[ids.ObjectID]ref{o.id: {o: o}}
-	if o.values != nil {
-		known = maps.Collect(c.blockIDs(o))
-	}
-	for id, r := range known {
-		if c.objs[id] != r {
-			continue
-		}
+	for id, r := range c.idsOf(o) {
 		delete(c.objs, id)
 		if len(o.copies) > 0 {
 			c.orphan(id, r)
