@@ -103,7 +103,7 @@ func New(cfg Config) *Client {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), requests: newRequests(), dead: make(chan struct{})}
+	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), requests: requests{turns: freeTurns()}, dead: make(chan struct{})}
 	if c.inline == 0 {
 		c.inline = wire.InlineMax
 	}

@@ -16,22 +16,26 @@ type request struct {
 	over atomic.Bool      // nobody waits for the answer any more
 }
 
-// requests is what the client has asked of the node's cold service. A request has its turn until it is answered, whoever still waits for it:
-// so many the node has to keep at most.
+// requests is what the client has asked of the node's cold service: at most wire.RequestsAtOnce. A request has its turn until it is answered,
+// whoever still waits for it.
 type requests struct {
 	pending[*request]
-	turns chan struct{}
+	turns chan struct{} // one element for each turn that is free
 }
 
-func newRequests() requests {
-	return requests{turns: make(chan struct{}, wire.RequestsAtOnce)}
+func freeTurns() chan struct{} {
+	turns := make(chan struct{}, wire.RequestsAtOnce)
+	for range cap(turns) {
+		turns <- struct{}{}
+	}
+	return turns
 }
 
-// answered gives a request's turn to the next; it was asked for, and is no more.
+// answered takes a request out and gives its turn to the next; false if it is not there.
 func (r *requests) answered(n uint64) (*request, bool) {
 	q, ok := r.take(n)
 	if ok {
-		<-r.turns
+		r.turns <- struct{}{}
 	}
 	return q, ok
 }
@@ -65,7 +69,7 @@ func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byt
 		w.late = t.C
 	}
 	c.waits()
-	if err := w.turn(ctx); err != nil {
+	if _, err := await(ctx, &w, c.requests.turns); err != nil {
 		return nil, err
 	}
 	q := &request{m: &wire.Request{Req: c.req.Add(1), Method: method, Body: body}, ch: make(chan *wire.Reply, 1)}
@@ -77,7 +81,7 @@ func (c *Client) Request(ctx context.Context, method string, body []byte) ([]byt
 		c.requests.answered(q.m.Req)
 		return nil, err
 	}
-	r, err := w.reply(ctx, q)
+	r, err := await(ctx, &w, q.ch)
 	if err != nil {
 		q.over.Store(true)
 		return nil, err
@@ -96,41 +100,26 @@ type asking struct {
 	late    <-chan time.Time // nil: the time is the context's
 }
 
-func (w *asking) turn(ctx context.Context) error {
+// await receives from ch.
+func await[T any](ctx context.Context, w *asking, ch <-chan T) (T, error) {
+	var none T
 	for {
 		select {
-		case w.c.requests.turns <- struct{}{}:
-			return nil
+		case v := <-ch:
+			return v, nil
 		case <-w.late:
 			if err := w.lateness(); err != nil {
-				return err
+				return none, err
 			}
 		case <-ctx.Done():
-			return ctxError(ctx)
+			return none, ctxError(ctx)
 		case <-w.c.dead:
-			return w.c.cause
+			return none, w.c.cause
 		}
 	}
 }
 
-func (w *asking) reply(ctx context.Context, q *request) (*wire.Reply, error) {
-	for {
-		select {
-		case r := <-q.ch:
-			return r, nil
-		case <-w.late:
-			if err := w.lateness(); err != nil {
-				return nil, err
-			}
-		case <-ctx.Done():
-			return nil, ctxError(ctx)
-		case <-w.c.dead:
-			return nil, w.c.cause
-		}
-	}
-}
-
-// lateness is the error where the node had the whole timeout, on one connection.
+// lateness is the error of a node that had the whole timeout on one connection.
 func (w *asking) lateness() error {
 	joining := w.c.joining.Load() // read first: rejoin sets the other two before it clears this
 	if now := w.c.sessions.Load(); joining || now != w.session || w.c.Err() != nil {

@@ -305,7 +305,7 @@ class Client:
             return [codec.message(h), *self.watches.declare()]
         if component == m.STORE:
             self.objects.declare_pins(h)
-            return [codec.message(h), *self.creates.unanswered()]
+            return [codec.message(h), *self.creates.again()]
         return []
 
     def rejoin(self) -> None:

@@ -38,7 +38,8 @@ class Pending:
         with self._client.lock:
             return self._asked.pop(req, None) is not None
 
-    def unanswered(self) -> list[bytes]:
+    def again(self) -> list[bytes]:
+        """What a node that is back is asked."""
         return [chunk for _, chunk in self._asked.values()]
 
     def abandon(self) -> None:

@@ -75,6 +75,7 @@ class Reader:
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
                     return False
+                nap = _LOOK if left is None else min(left, _LOOK)
                 conn = c.conn
                 if conn is not None and role.acquire(False):
                     self._uses += 1
@@ -82,7 +83,7 @@ class Reader:
                         if not self.later:  # which is called first
                             if c.out:
                                 c.flush()
-                            conn.pump(_LOOK if left is None else min(left, _LOOK), c.handle, False, spin)
+                            conn.pump(nap, c.handle, False, spin)
                     except MobulaError as x:
                         c.broken(conn, x)
                     finally:
@@ -91,7 +92,7 @@ class Reader:
                     if self.later:
                         self.call_later()
                     continue
-                self._sleep(w, left)
+                self._sleep(w, nap)
             return True
         finally:
             waits.ended(time.monotonic() - begun)
@@ -103,8 +104,8 @@ class Reader:
                 shield.down()
 
     @shield.sleeps
-    def _sleep(self, w: Waiter, left: Optional[float]) -> None:
-        """Sleeps while somebody else reads."""
+    def _sleep(self, w: Waiter, nap: float) -> None:
+        """Sleeps, for at most nap seconds, while somebody else reads."""
         lock = w.lock()
         w.asleep = True
         self._sleepers.append(w)
@@ -117,7 +118,7 @@ class Reader:
         if shield.late:
             shield.rouse()
         try:
-            lock.acquire(timeout=_LOOK if left is None else min(left, _LOOK))
+            lock.acquire(timeout=nap)
         finally:
             w.asleep = False
             try:

@@ -43,7 +43,7 @@ def rejoin(c: "Client") -> None:
                     c.segment = segment
                     c.segments = [*(c.segments if c.objects.viewed() else ()), segment]
                 c.ahead = ahead(welcome)
-                chunks = c.outbox.renew([*c.declare(m.OWNER, 0), *c.declare(m.STORE, 0)], c.requests.unanswered())
+                chunks = c.outbox.renew([*c.declare(m.OWNER, 0), *c.declare(m.STORE, 0)], c.requests.again())
                 c.conn = conn
             conn.write(chunks)
     except MobulaError as x:

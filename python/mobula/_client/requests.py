@@ -65,11 +65,12 @@ class Requests(Pending):
             self._having.remove(req)
             self._next()
 
-    def unanswered(self) -> list[bytes]:
+    def again(self) -> list[bytes]:
+        """Likewise. The turns of those who wait no longer are free."""
         for req in [req for req in self._having if req not in self._asked]:
             self._having.remove(req)
             self._next()
-        return super().unanswered()
+        return super().again()
 
     def abandon(self) -> None:
         super().abandon()
