@@ -169,7 +169,7 @@ func (c *Conn) Fail(err error) {
 	c.shut()
 }
 
-// endWriting ends a connection that the other side has closed: Recv returns what that had sent before, and then err.
+// endWriting ends a connection that the other side has closed: Recv returns what that side sent before, then err.
 func (c *Conn) endWriting(err error) {
 	c.end(err)
 	c.sock.endReading()

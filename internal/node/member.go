@@ -204,10 +204,10 @@ func (n *Node) part(s *session, m *wire.Bye) {
 	n.leave(s, why)
 }
 
-// hungUp ends a session with its connection. clean: the client closed it, be it with messages unread.
-func (n *Node) hungUp(s *session, why *errs.Error, clean bool) {
+// hungUp ends a session with its connection. closed: the client closed it, perhaps before it had read everything.
+func (n *Node) hungUp(s *session, why *errs.Error, closed bool) {
 	n.leave(s, why)
-	if clean && s.parted.Load() && s.ref != nil {
+	if closed && s.parted.Load() && s.ref != nil {
 		s.ref.Deliver(eventDone)
 	}
 }

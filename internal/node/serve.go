@@ -231,10 +231,11 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) (*wire.Session, e
 			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
 		}
 		why := departure(s, err)
-		if !s.parted.Load() && !c.Gone() && !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
+		closed := errors.Is(err, io.EOF) || c.Gone()
+		if !s.parted.Load() && !closed && !errors.Is(err, errs.ErrShutdown) && n.life.Err() == nil {
 			n.noteCut(s, why)
 		}
-		n.hungUp(s, why, errors.Is(err, io.EOF) || c.Gone())
+		n.hungUp(s, why, closed)
 	}}, nil
 }
 

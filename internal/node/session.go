@@ -323,7 +323,7 @@ func (o *socket) write(batch []wire.Msg) (sent int, err error) {
 }
 
 // fail ends the connection after an error of a send, unless it is closing: then what was sent
-// before is still being written. Of a client that has closed it, what that said before is still being read.
+// before is still being written. What a client said before it closed the connection is still being read.
 func (o *socket) fail(err error) {
 	if !errors.Is(err, errs.ErrShutdown) && !o.conn.Gone() {
 		o.conn.Fail(err)

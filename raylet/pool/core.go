@@ -18,7 +18,7 @@ const (
 	DefaultIdleAfter    = time.Second      // as Ray's idle_worker_killing_time_threshold_ms
 	DefaultGrace        = 5 * time.Second
 	MaxStartFailures    = 3
-	MaxStartKills       = 20 // of starts that a kill ended, which is no fault of the program's: somebody tests faults, or memory is short
+	MaxStartKills       = 20 // more than failures: a kill, by a test of faults or for want of memory, is no fault of the program's
 )
 
 // Config configures a Core.

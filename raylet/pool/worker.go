@@ -97,7 +97,7 @@ type group struct {
 	waiting  []*seat
 	workers  []*worker // queued to draining
 	failures int       // starts failed in a row
-	kills    int       // and of those that were killed, which do not count among failures
+	kills    int       // starts killed in a row; they are no failures
 }
 
 func (g *group) own() bool { return g.key.slot == sched.SlotOwn }
