@@ -23,13 +23,17 @@ import (
 
 const (
 	maxSpanQueue  = 1 << 14 // transitions, and spans, not yet worked on
+	spanBatch     = 512     // of them that are worked on at once; what the exporter's queue takes without a loss
+	spanGather    = 50 * time.Millisecond
 	spanFlushTime = 5 * time.Second
 )
 
-// spanner builds spans beside the actors and gives them to the exporter.
+// spanner builds spans beside the actors and gives them to the exporter. It lets a batch gather first: a goroutine
+// that wakes up for each transition of a task now and then costs more than its work.
 type spanner struct {
 	exp     *export.Exporter
-	wake    chan struct{}
+	wake    chan struct{} // there is something
+	batch   chan struct{} // there is a batch
 	dropped atomic.Uint64 // before the exporter had them
 
 	mu      sync.Mutex
@@ -38,7 +42,7 @@ type spanner struct {
 }
 
 func (n *Node) startSpanner(exp *export.Exporter) {
-	sp := &spanner{exp: exp, wake: make(chan struct{}, 1)}
+	sp := &spanner{exp: exp, wake: make(chan struct{}, 1), batch: make(chan struct{}, 1)}
 	n.obs.spans.Store(sp)
 	n.work.Go(func() {
 		sp.run(n.life)
@@ -63,8 +67,9 @@ func (sp *spanner) task(ch *owner.Transition) {
 	} else {
 		sp.dropped.Add(1)
 	}
+	n := len(sp.changes) + len(sp.spans)
 	sp.mu.Unlock()
-	sp.awake()
+	sp.awake(n)
 }
 
 // span queues a span of the node's own.
@@ -83,16 +88,44 @@ func (sp *spanner) queue(s telemetry.Span) bool {
 	} else {
 		sp.dropped.Add(1)
 	}
+	n := len(sp.changes) + len(sp.spans)
 	sp.mu.Unlock()
-	sp.awake()
+	sp.awake(n)
 	return room
 }
 
-func (sp *spanner) awake() {
-	select {
-	case sp.wake <- struct{}{}:
-	default:
+// awake tells run that n wait.
+func (sp *spanner) awake(n int) {
+	signal := func(c chan struct{}) {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
 	}
+	if n == 1 {
+		signal(sp.wake)
+	}
+	if n%spanBatch == 0 {
+		signal(sp.batch)
+	}
+}
+
+// gathered waits until something is there, and then for a batch of it or as long as it may take; false: ctx ended.
+func (sp *spanner) gathered(ctx context.Context) bool {
+	select {
+	case <-sp.wake:
+	case <-ctx.Done():
+		return false
+	}
+	t := time.NewTimer(spanGather)
+	defer t.Stop()
+	select {
+	case <-sp.batch:
+	case <-t.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // run works until ctx ends, and then what is left.
@@ -100,12 +133,8 @@ func (sp *spanner) run(ctx context.Context) {
 	b := phases.New(0)
 	var changes []owner.Transition
 	var spans []telemetry.Span
-	for over := false; !over; {
-		select {
-		case <-sp.wake:
-		case <-ctx.Done():
-			over = true
-		}
+	for more := true; more; {
+		more = sp.gathered(ctx)
 		before := b.Dropped()
 		sp.mu.Lock()
 		changes, sp.changes = sp.changes, changes[:0]

@@ -1,9 +1,10 @@
-"""What tracing at 1 % costs a Python driver: small tasks without tracing and with it, in alternated runs on one machine.
+"""What tracing at 1 % costs a Python driver: small tasks without tracing and with it, beside each other on one machine.
 
     MOBULA_BINARY=bin/mobula python benchmarks/tracing.py [PAIRS] [TASKS]
 
-Each run has a node of its own, which exports to a collector that takes everything. It prints the median of the pairs' ratios less one, in
-percent, and its 95 % interval, by resampling the pairs.
+A pair is two drivers, each with a node of its own: one without tracing, one that exports to a collector that takes everything. Their blocks of
+tasks alternate, so that a busy machine slows both, and a pair's ratio is that of the sums. It prints the median of the pairs' ratios less one,
+in percent, and its 95 % interval, by resampling the pairs; of every fourth pair, for the noise of the machine, also the same of two without.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import threading
 
+BLOCKS = 20
+
 RUN = """
 import sys, time, mobula
 
@@ -23,13 +26,12 @@ import sys, time, mobula
 def f(x):
     return x
 
-n = int(sys.argv[1])
 with mobula.init(num_cpus=1, object_store_memory=64 << 20):
-    mobula.get([f.remote(i) for i in range(n // 4)])
-    began = time.perf_counter()
-    for _ in range(4):
-        mobula.get([f.remote(i) for i in range(n // 4)])
-    print(time.perf_counter() - began)
+    for line in sys.stdin:
+        n = int(line)
+        began = time.perf_counter()
+        mobula.get([f.remote(i) for i in range(n)])
+        print(time.perf_counter() - began, flush=True)
 """
 
 
@@ -47,28 +49,58 @@ class Sink(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def run(tasks: int, endpoint: str) -> float:
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
-    env.update({"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.01", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
-               if endpoint else {"OTEL_TRACES_SAMPLER": "always_off"})
-    return float(subprocess.run([sys.executable, "-c", RUN, str(tasks)], env=env, check=True, capture_output=True, text=True).stdout)
+class Driver:
+    """A driver that runs blocks of tasks when told, and its node."""
+
+    def __init__(self, endpoint: str) -> None:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
+        env.update({"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.01", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+                   if endpoint else {"OTEL_TRACES_SAMPLER": "always_off"})
+        self.process = subprocess.Popen([sys.executable, "-c", RUN], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def block(self, tasks: int) -> float:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{tasks}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def end(self) -> None:
+        self.process.communicate()
+
+
+def pair(first: str, second: str, tasks: int) -> float:
+    """The time of the second endpoint's driver over the first's, less one."""
+    a, b = Driver(first), Driver(second)
+    took = {a: 0.0, b: 0.0}
+    for d in (a, b):
+        d.block(tasks // BLOCKS)
+        d.block(tasks // BLOCKS)
+    for i in range(BLOCKS):
+        for d in ((a, b), (b, a))[i % 2]:
+            took[d] += d.block(tasks // BLOCKS)
+    a.end()
+    b.end()
+    return took[b] / took[a] - 1
+
+
+def told(name: str, ratios: list[float]) -> str:
+    dice = random.Random(1)
+    medians = sorted(statistics.median(dice.choices(ratios, k=len(ratios))) for _ in range(10_000))
+    return f"{name} {100 * statistics.median(ratios):+.1f} %, 95 % interval {100 * medians[250]:+.1f} to {100 * medians[-251]:+.1f} %"
 
 
 def main() -> None:
-    pairs, tasks = (int(x) for x in (sys.argv[1:] + ["15", "20000"][len(sys.argv) - 1:]))
+    pairs, tasks = (int(x) for x in (sys.argv[1:] + ["15", "40000"][len(sys.argv) - 1:]))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     endpoint = f"http://127.0.0.1:{server.server_port}"
-    ratios = []
+    traced, plain = [], []
     for i in range(pairs):
-        order = ["", endpoint] if i % 2 == 0 else [endpoint, ""]
-        took = {e: run(tasks, e) for e in order}
-        ratios.append(took[endpoint] / took[""] - 1)
-        print(f"pair {i + 1}: without {took['']:.3f} s, with {took[endpoint]:.3f} s, {100 * ratios[-1]:+.1f} %", flush=True)
-    dice = random.Random(1)
-    medians = sorted(statistics.median(dice.choices(ratios, k=pairs)) for _ in range(10_000))
-    print(f"overhead {100 * statistics.median(ratios):+.1f} %, 95 % interval {100 * medians[250]:+.1f} to {100 * medians[-251]:+.1f} %; "
-          f"the collector got {Sink.got} bytes")
+        traced.append(pair("", endpoint, tasks) if i % 2 == 0 else 1 / (1 + pair(endpoint, "", tasks)) - 1)
+        if i % 4 == 3:
+            plain.append(pair("", "", tasks))
+        print(f"pair {i + 1}: tracing {100 * traced[-1]:+.1f} %" + (f", nothing {100 * plain[-1]:+.1f} %" if i % 4 == 3 else ""), flush=True)
+    print(told("tracing", traced) + f"; {told('nothing', plain) if plain else 'nothing was not measured'}; the collector got {Sink.got} bytes")
 
 
 if __name__ == "__main__":

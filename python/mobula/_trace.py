@@ -25,6 +25,7 @@ log = logging.getLogger("mobula")
 
 DEFAULT_RATIO = 0.01  # the share of root tasks that are traced where nothing is said
 OTEL = "opentelemetry.trace"
+_CONTEXT = "opentelemetry.context"  # which that imports
 _RUN = 8  # telemetry.PhaseRun
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -113,18 +114,12 @@ def of_task(task: bytes, attempt: int, raw: bytes) -> Optional[Place]:
     """Where a task's code runs; raw is its trace as the spec has it, empty without one."""
     if not raw:
         return None
+    if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(_SAMPLED):  # the parent's span is no matter
+        return Place(raw[2:18], run_span(task, attempt), 1)
     t: m.TraceContext = codec.decode(m.TraceContext, raw)
     if t.flags & 1:
         return Place(t.trace_id, run_span(task, attempt), t.flags)
     return Place(t.trace_id, t.span_id, t.flags)
-
-
-def sampled(raw: bytes) -> bool:
-    """Whether a trace as a spec has it is sampled."""
-    if len(raw) in (0, 18, 28):  # it has no flags
-        return False
-    t: m.TraceContext = codec.decode(m.TraceContext, raw)
-    return bool(t.flags & 1)
 
 
 def users(tc: "TaskContext") -> Optional[Place]:
@@ -195,8 +190,7 @@ class OpenTelemetry:
         if self.provide is not None:
             provide, self.provide = self.provide, None
             provide()
-        from opentelemetry import context
-
+        context = sys.modules[_CONTEXT]
         span = p.span or (int.from_bytes(p.trace[8:], "big") | 1).to_bytes(8, "big")  # one that is not sampled is nobody's
         c = otel.SpanContext(int.from_bytes(p.trace, "big"), int.from_bytes(span, "big"), True, otel.TraceFlags(p.flags))
         return context.attach(otel.set_span_in_context(otel.NonRecordingSpan(c)))
@@ -204,9 +198,7 @@ class OpenTelemetry:
     @staticmethod
     def leave(token: Any) -> None:
         if token is not None:
-            from opentelemetry import context
-
-            context.detach(token)
+            sys.modules[_CONTEXT].detach(token)
 
 
 opentelemetry = OpenTelemetry()
@@ -215,4 +207,7 @@ opentelemetry = OpenTelemetry()
 def enter(tc: "TaskContext", raw: bytes) -> Any:
     """The task's code begins; gives what opentelemetry.leave wants. To one that is not sampled it costs next to nothing: OpenTelemetry does
     not know of it, and our tracer (_otel) asks for its place."""
-    return opentelemetry.enter(tc.place) if sampled(raw) else None
+    if len(raw) in (0, 18, 28):  # it has no flags
+        return None
+    p = tc.place
+    return opentelemetry.enter(p) if p is not None and p.sampled else None
