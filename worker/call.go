@@ -73,7 +73,7 @@ func (r *runner) begin(it *item) {
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = r.lane.e.c, it.t.Spec.ID, it.t.Attempt
 	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
 	cl.tc.Blocker, cl.tc.Unneeded = cl, it.unneeded
-	cl.ctx.base, cl.ctx.tc = r.lane.e.cfg.Base, &cl.tc
+	cl.ctx.cfg, cl.ctx.tc = &r.lane.e.cfg, &cl.tc
 	cl.ctx.deadline = it.t.Spec.Deadline
 	cl.tc.Own = &cl.ctx
 	r.call, r.task = cl, it.t

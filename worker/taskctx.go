@@ -15,7 +15,7 @@ import (
 // the task is cancelled, or when it is seen that the deadline has passed; most short tasks
 // never do.
 type taskCtx struct {
-	base     context.Context
+	cfg      *Config // whose Base it is below
 	tc       *client.TaskContext
 	deadline int64 // by the node's clock; 0: none
 
@@ -43,7 +43,7 @@ func (t *taskCtx) std() *innerCtx {
 		return in
 	}
 	in := new(innerCtx)
-	in.Context, in.cancel = context.WithCancelCause(t.base)
+	in.Context, in.cancel = context.WithCancelCause(t.cfg.Base)
 	if t.deadline != 0 {
 		in.Context, in.stop = context.WithDeadlineCause(in.Context, t.tc.Client.Instant(t.deadline),
 			&errs.Error{Code: errs.CodeDeadline, Msg: "the task's deadline passed while it ran", Task: t.tc.Task.String()})
@@ -63,7 +63,7 @@ func (t *taskCtx) Deadline() (time.Time, bool) {
 	if in := t.inner.Load(); in != nil {
 		return in.Deadline()
 	}
-	at, ok := t.base.Deadline()
+	at, ok := t.cfg.Base.Deadline()
 	if t.deadline != 0 {
 		if own := t.tc.Client.Instant(t.deadline); !ok || own.Before(at) {
 			return own, true
@@ -77,7 +77,7 @@ func (t *taskCtx) Err() error {
 	if in := t.inner.Load(); in != nil {
 		return in.Err()
 	}
-	if err := t.base.Err(); err != nil || t.deadline == 0 || t.tc.Client.Now() < t.deadline {
+	if err := t.cfg.Base.Err(); err != nil || t.deadline == 0 || t.tc.Client.Now() < t.deadline {
 		return err
 	}
 	return t.std().Err()
@@ -92,7 +92,7 @@ func (t *taskCtx) Value(key any) any {
 	if in := t.inner.Load(); in != nil {
 		return in.Value(key)
 	}
-	return t.base.Value(key)
+	return t.cfg.Base.Value(key)
 }
 
 // cancel ends the context for a reason.
@@ -102,8 +102,8 @@ func (t *taskCtx) cancel(cause error) { t.std().cancel(cause) }
 func (t *taskCtx) cause() error {
 	in := t.inner.Load()
 	if in == nil {
-		if t.base.Err() != nil {
-			return context.Cause(t.base)
+		if t.cfg.Base.Err() != nil {
+			return context.Cause(t.cfg.Base)
 		}
 		return nil
 	}

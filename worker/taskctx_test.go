@@ -20,7 +20,7 @@ func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
 		at := time.Now().Add(time.Second)
 		tc := client.New(client.Config{Welcome: &wire.Welcome{}}).Root()
 		fresh := func() *taskCtx {
-			return &taskCtx{base: context.Background(), tc: tc, deadline: tc.Client.At(at)}
+			return &taskCtx{cfg: &Config{Base: context.Background()}, tc: tc, deadline: tc.Client.At(at)}
 		}
 		asked, derived, looked := fresh(), fresh(), fresh()
 		for _, c := range []*taskCtx{asked, derived, looked} {
@@ -46,7 +46,7 @@ func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
 
 		sooner, stop := context.WithDeadline(context.Background(), time.Now().Add(time.Minute))
 		defer stop()
-		c := &taskCtx{base: sooner, tc: tc, deadline: tc.Client.At(time.Now().Add(time.Hour))}
+		c := &taskCtx{cfg: &Config{Base: sooner}, tc: tc, deadline: tc.Client.At(time.Now().Add(time.Hour))}
 		if d, ok := c.Deadline(); !ok || time.Until(d) != time.Minute {
 			t.Errorf("the earlier of two deadlines is not told: %v", time.Until(d))
 		}
@@ -78,7 +78,7 @@ func TestADeadlineIsByTheNodesClock(t *testing.T) {
 		if away := time.Duration(spec - c.Now()); away != time.Minute {
 			t.Errorf("sent as %v away", away)
 		}
-		task := &taskCtx{base: context.Background(), tc: c.Root(), deadline: spec}
+		task := &taskCtx{cfg: &Config{Base: context.Background()}, tc: c.Root(), deadline: spec}
 		if got, ok := task.Deadline(); !ok || !got.Equal(at) || task.Err() != nil {
 			t.Errorf("deadline %v, want %v; %v", got, at, task.Err())
 		}

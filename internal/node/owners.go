@@ -213,7 +213,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.ToClient:
 		o.toClient(e.Client, e.Wire)
 	case owner.Receipt:
-		o.toClient(e.Client, receipt(func() { self.Deliver(owner.ClientRead{Client: e.Client, Bytes: e.N}) }))
+		o.receipt(self, owner.ClientRead{Client: e.Client, Bytes: e.N})
 	case owner.ToStore:
 		o.toStore(e.Msg.(objectstore.Event))
 	case owner.ToSched:
@@ -245,6 +245,11 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.JobEnded:
 		o.n.jobEnded(o.job)
 	}
+}
+
+// receipt tells the owner when its client has read what was sent before.
+func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRead) {
+	o.toClient(read.Client, receipt(func() { self.Deliver(read) }))
 }
 
 // append puts a record on the log. Where it cannot (disk full), the runtime goes on without:
