@@ -436,9 +436,8 @@ type Resync struct {
 	Epoch     uint64
 }
 
-// Holdings answers Resync. Of the owner: Handles, among them the streams that it reads (TaskID.Stream, from version
-// StreamHandles on), Gets, Tasks, Streams. Of the store:
-// Pins; Creates that still wait are sent again after it.
+// Holdings answers Resync. Of the owner: Handles, among them the streams that it reads (TaskID.Stream), Gets, Tasks,
+// Streams. Of the store: Pins; Creates that still wait are sent again after it.
 type Holdings struct {
 	Component Component
 	Epoch     uint64

@@ -165,13 +165,12 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 3 // of the protocol this build speaks
-	MinVersion = 2 // the oldest it still understands
+	Version    = 4 // of the protocol this build speaks
+	MinVersion = 3 // the oldest it still understands
 
-	StreamHandles = 3         // the version from which on a client's Holdings name the streams that it reads
-	MaxFrame      = 64 << 20  // bytes of one frame's payload
-	MaxMeta       = 4 << 10   // bytes of a value's Meta
-	InlineMax     = 100 << 10 // bytes of a value that travels inside messages, by default
+	MaxFrame  = 64 << 20  // bytes of one frame's payload
+	MaxMeta   = 4 << 10   // bytes of a value's Meta
+	InlineMax = 100 << 10 // bytes of a value that travels inside messages, by default
 
 	// RequestsAtOnce is how many Requests a client may have without an answer. A node keeps twice as many: on a new connection it may still
 	// be at work on those of the last.

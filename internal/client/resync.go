@@ -41,10 +41,8 @@ func (c *Client) ownerHoldings(epoch uint64) *wire.Holdings {
 	for k := range c.streams.open {
 		out.Streams = append(out.Streams, wire.StreamNext{Task: k.task, Index: k.index})
 	}
-	if c.Welcome().Version >= wire.StreamHandles {
-		for task := range c.streams.read {
-			out.Handles = append(out.Handles, task.Stream())
-		}
+	for task := range c.streams.read {
+		out.Handles = append(out.Handles, task.Stream())
 	}
 	c.streams.mu.Unlock()
 	if c.cfg.Holdings != nil {

@@ -93,7 +93,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 		return nil, err
 	}
 	out := &socket{}
-	s.outlet, s.mute = out, h.Version < wire.StreamHandles
+	s.outlet = out
 	n.setProgram(s.job, prog)
 	n.noteDriver(s, h, prog.namespace, prog.environ)
 	if err := n.join(s); err != nil {
@@ -151,7 +151,7 @@ const admitTimeout = 10 * time.Second
 func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 	s := n.newSession(wire.RoleWorker, 0, p.PID)
 	out := &socket{}
-	s.outlet, s.mute = out, h.Version < wire.StreamHandles
+	s.outlet = out
 	a := &arrival{s: s, done: make(chan error, 1)}
 	n.mu.Lock()
 	n.arrivals[s.id] = a

@@ -24,7 +24,6 @@ type session struct {
 	nth    int                      // the number of the return that began it, 0: none; immutable
 	ref    *actors.Ref[memberEvent] // its component; nil for a tool
 	system bool                     // it runs the node's own functions; immutable
-	mute   bool                     // of a version that does not tell which streams it reads; immutable
 	told   chan struct{}            // closed when everyone knows that it is gone
 	once   sync.Once                // of told
 	parted atomic.Bool              // it has said goodbye: only what it gives back is heard
@@ -47,7 +46,7 @@ func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *ses
 
 // joined is what the owner of a job is told of it.
 func (s *session) joined(job ids.JobID) owner.ClientJoined {
-	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, NoStreams: s.mute}
+	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job}
 }
 
 // asked notes that the owner of another job asks the client what it holds; the answer names the epoch alone.

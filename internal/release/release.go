@@ -6,13 +6,13 @@ import (
 )
 
 // Version is the release under development, or just released.
-const Version = "0.3.0"
+const Version = "0.4.0"
 
 // module is the path that this module is imported by.
 const module = "mobula"
 
-// Build is the version of Mobula in this binary: the module's tag, as "v0.3.0", or
-// "v0.3.0-devel" where it was built from no tag.
+// Build is the version of Mobula in this binary: the module's tag, as "v0.4.0", or
+// "v0.4.0-devel" where it was built from no tag.
 func Build() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -21,7 +21,7 @@ func Build() string {
 	return of(info)
 }
 
-// IsOfPackage tells whether a version of the Python package, "0.3.0" or "0.3.0.dev0", is of
+// IsOfPackage tells whether a version of the Python package, "0.4.0" or "0.4.0.dev0", is of
 // this release.
 func IsOfPackage(version string) bool {
 	rest, ok := strings.CutPrefix(version, Version)

@@ -56,7 +56,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 # The last message that a version's frames were recorded of, where some were added since.
-LAST = {2: KIND_OF[messages.StreamNext], 3: KIND_OF[messages.Unneeded]}
+LAST = {3: KIND_OF[messages.Unneeded]}
 RECORDED = [(v, k) for v in range(messages.MIN_VERSION, messages.VERSION + 1) for k in KINDS if k <= LAST.get(v, k)]
 
 

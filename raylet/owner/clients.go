@@ -32,7 +32,7 @@ func (c *Core) clientJoined(ev ClientJoined) {
 	if cl.joined {
 		return
 	}
-	cl.joined, cl.role, cl.mute, cl.guest = true, ev.Role, ev.NoStreams, ev.Guest
+	cl.joined, cl.role, cl.guest = true, ev.Role, ev.Guest
 	if ev.Role == wire.RoleDriver {
 		c.sweepAll() // of the last driver: what this one submits is not to be cancelled
 		c.drivers++

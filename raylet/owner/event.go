@@ -36,7 +36,6 @@ type ClientJoined struct {
 
 	Guest bool // a worker of another job, for calls of an actor there
 
-	NoStreams bool // it speaks version 2 of the protocol, in which Holdings do not tell which streams a client reads
 }
 
 // ClientGone says that a client's connection ended, after its last message; its handles

@@ -106,17 +106,6 @@ func TestAStreamsErrorHoldsUntilItsReaderHas(t *testing.T) {
 	s.wantEmpty()
 }
 
-// A reader of a version that does not tell which streams it reads does not say either that it has read one.
-func TestAStreamsErrorDoesNotWaitForAnOldReader(t *testing.T) {
-	s := newScript(t, Config{})
-	s.step(ClientJoined{Client: 9, Role: wire.RoleDriver, NoStreams: true})
-	spec := s.spec(&wire.TaskOptions{Func: "rows", NumReturns: wire.Streaming})
-	s.from(9, &wire.Submit{Spec: spec})
-	s.raises(spec, s.grant(worker))
-	s.from(9, &wire.StreamNext{Task: spec.ID})
-	s.wantEmpty()
-}
-
 // What an actor died of holds as long as the actor is known, and the calls that fail for it.
 func TestTheEndOfAnActorHoldsWhatItHasReferencesTo(t *testing.T) {
 	s := newScript(t, Config{})

@@ -364,37 +364,34 @@ func TestRebuildNamesTheRecordItCannotRead(t *testing.T) {
 }
 
 // A stream that nobody reads any more may come back with the log, or with its submission that is said again: it goes with its
-// items. One that somebody reads stays, and so does any where a client cannot tell.
+// items. One that somebody reads stays.
 func TestARebuiltCoreEndsStreamsThatNobodyReads(t *testing.T) {
-	for _, mute := range []bool{false, true} {
-		s := newScript(t, Config{})
-		var specs []*wire.TaskSpec
-		var l ids.LeaseID
-		for range 2 {
-			spec := s.submit(&wire.TaskOptions{Func: "stream", NumReturns: wire.Streaming})
-			if l == 0 {
-				l = s.grant(worker)
-			}
-			x := s.executed(worker)
-			s.from(worker, &wire.StreamItem{Task: spec.ID, Attempt: x.Attempt, Index: 0, Result: inline("a")})
-			s.from(worker, &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Items: 1})
-			specs = append(specs, spec)
+	s := newScript(t, Config{})
+	var specs []*wire.TaskSpec
+	var l ids.LeaseID
+	for range 2 {
+		spec := s.submit(&wire.TaskOptions{Func: "stream", NumReturns: wire.Streaming})
+		if l == 0 {
+			l = s.grant(worker)
 		}
-		read, left := specs[0], specs[1]
-		s.rebuild(7)
-		s.c.clients[driver].mute = mute
-		h := holds(7)
-		h.Handles = []ids.ObjectID{read.ID.Stream()}
-		s.from(driver, &wire.Submit{Spec: left}, h)
-		s.from(worker, holds(7))
-		s.from(worker2, holds(7))
-		if s.c.tasks.task(read.ID) == nil || (s.c.tasks.task(left.ID) != nil) != mute {
-			t.Errorf("mute %v: of the streams there are %v and %v", mute, s.c.tasks.task(read.ID), s.c.tasks.task(left.ID))
-		}
-		s.from(driver, &wire.StreamNext{Task: read.ID})
-		if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || string(got[0].Result.Value.Data) != "a" {
-			t.Errorf("mute %v: its reader is given %+v", mute, got)
-		}
+		x := s.executed(worker)
+		s.from(worker, &wire.StreamItem{Task: spec.ID, Attempt: x.Attempt, Index: 0, Result: inline("a")})
+		s.from(worker, &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Items: 1})
+		specs = append(specs, spec)
+	}
+	read, left := specs[0], specs[1]
+	s.rebuild(7)
+	h := holds(7)
+	h.Handles = []ids.ObjectID{read.ID.Stream()}
+	s.from(driver, &wire.Submit{Spec: left}, h)
+	s.from(worker, holds(7))
+	s.from(worker2, holds(7))
+	if s.c.tasks.task(read.ID) == nil || s.c.tasks.task(left.ID) != nil {
+		t.Errorf("of the streams there are %v and %v", s.c.tasks.task(read.ID), s.c.tasks.task(left.ID))
+	}
+	s.from(driver, &wire.StreamNext{Task: read.ID})
+	if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || string(got[0].Result.Value.Data) != "a" {
+		t.Errorf("its reader is given %+v", got)
 	}
 }
 

@@ -199,7 +199,6 @@ type clientRec struct {
 	guest   bool      // another job's worker
 	peer    ids.JobID // another job's owner; 0: a process
 	spoke   bool      // it has told a rebuilt core what it has
-	mute    bool      // it does not tell which streams it reads
 	drained bool      // asked to be drained: what dies with it is not charged
 	lostErr *errs.Error
 	peak    uint64

@@ -53,7 +53,7 @@ func (c *Core) restored(ev Restored) {
 	c.toSched(sched.OwnerRestarted{Job: c.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := c.addClient(j.Client, j.Role)
-		cl.joined, cl.mute, cl.guest = true, j.NoStreams, j.Guest
+		cl.joined, cl.guest = true, j.Guest
 		if j.Role == wire.RoleDriver {
 			c.drivers++
 		}
@@ -202,9 +202,7 @@ func (c *Core) applyHoldings(cl *clientRec, m *wire.Holdings) {
 		return // what it holds it holds of its own job's owner
 	}
 	c.dropHandles(cl)
-	if !cl.mute {
-		c.dropStreams(cl)
-	}
+	c.dropStreams(cl)
 	for _, id := range m.Handles {
 		if id != id.Task.Stream() {
 			c.addRef(cl, c.ensure(id).id)

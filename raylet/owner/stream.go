@@ -197,7 +197,7 @@ func (c *Core) answerNext(t *taskRec, w streamWait) bool {
 		}
 	case s.err != nil:
 		m.Result = *errorResult(s.err)
-		if len(s.held()) == 0 || w.client.mute {
+		if len(s.held()) == 0 {
 			c.closeStream(t)
 		} // else its reader says when it holds what is in the error
 	case s.length >= 0:
@@ -263,12 +263,12 @@ func (c *Core) failStream(t *taskRec, err *errs.Error) {
 }
 
 // cutStream ends the stream of a cancelled task: its producer waits for no reader any more. A reader still gets the items there are, then
-// the error, and the stream is closed when it has that or leaves. It is closed at once where no reader tells when it leaves.
+// the error, and the stream is closed when it has that or leaves. It is closed at once where nobody reads it.
 func (c *Core) cutStream(t *taskRec) {
 	if t.nret != wire.Streaming || t.live == 0 {
 		return
 	}
-	if slices.ContainsFunc(t.x.stream.readers, func(cl *clientRec) bool { return !cl.mute }) {
+	if len(t.x.stream.readers) > 0 {
 		c.touchStream(t)
 		return
 	}
@@ -344,11 +344,6 @@ func (c *Core) dropStreams(cl *clientRec) {
 // leaveUnread ends the streams that nobody reads, of a core that was rebuilt: that they were closed, or read to their end, may have
 // come too late for the log.
 func (c *Core) leaveUnread() {
-	for _, cl := range c.clients {
-		if cl.mute && !cl.gone {
-			return
-		}
-	}
 	var unread []*taskRec
 	c.tasks.eachTask(func(t *taskRec) {
 		if t.nret != wire.Streaming {
