@@ -73,6 +73,7 @@ class Executor:
                 if row > 1:  # many are sent at once: nobody waits for one answer to send the next
                     lull.missed()
                 row = 0
+                self._growth.idle(client.now())
                 client.reader.wait(idle, None, None, lull)
                 continue
             row += 1

@@ -1,21 +1,37 @@
-"""Whether tasks leave memory behind in their worker."""
+"""The memory that tasks leave behind in their worker: what of it goes back to the system, and whether too much stays."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import os
+import sys
 
 LIMIT = 300_000_000  # bytes, as loky's: what a worker may have more between two tasks than it had after its first
+FREE = 16 << 20  # bytes: what an idle worker may have more than when it last gave back what it could
+_EVERY = 250_000_000  # nanoseconds between two looks of an idle worker
 
 _libc = ctypes.CDLL(None)
 
 
 class Growth:
-    """Looked at now and then between tasks. What the collector and the allocator can give back is not counted."""
+    """Looked at now and then between tasks. What the collector and the allocators can give back is not counted."""
 
     def __init__(self) -> None:
         self._first = 0  # bytes of the process' own memory after its first task
+        self._least = 0  # bytes of it when the allocators last had nothing to give back
+        self._looked = 0
+
+    def idle(self, now: int) -> None:
+        """The worker has nothing to do: memory that is free in it goes back to the system."""
+        if now < self._looked + _EVERY:
+            return
+        self._looked = now
+        if self._least and _own() > self._least + FREE:
+            _give_back()
+            self._least = _own()
+        else:
+            self._least = min(self._least or sys.maxsize, _own())
 
     def too_much(self) -> bool:
         now = _own()
@@ -24,9 +40,17 @@ class Growth:
         if now - self._first <= LIMIT:
             return False
         gc.collect()
-        if hasattr(_libc, "malloc_trim"):
-            _libc.malloc_trim(0)
+        _give_back()
         return _own() - self._first > LIMIT
+
+
+def _give_back() -> None:
+    """Has the allocators, Arrow's too where it is in use, give free memory back."""
+    pool = getattr(sys.modules.get("pyarrow"), "default_memory_pool", None)
+    if pool is not None:
+        pool().release_unused()
+    if hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(0)
 
 
 def resident() -> int:
