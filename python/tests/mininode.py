@@ -151,7 +151,7 @@ class MiniNode:
         self.peers[peer.id] = peer
         if h.role == m.DRIVER and h.program is not None and h.program.args and self.template is None:
             self._start_template(h.program.args)
-        w = m.Welcome(version=2, client=peer.id, node="mini", job=1, root=_ids.root_task(1, peer.id), segment_size=SEGMENT, inline_max=self.inline,
+        w = m.Welcome(version=m.VERSION, client=peer.id, node="mini", job=1, root=_ids.root_task(1, peer.id), segment_size=SEGMENT, inline_max=self.inline,
                       token=b"back", namespace=h.namespace or "default", slots=1, job_dir=self.dir,
                       release=self.release)
         body = codec.message(w)

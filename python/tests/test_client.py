@@ -637,7 +637,7 @@ def test_large_frames_in_pieces(tmp_path: Any) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(1)
-    data = codec.frame(m.Welcome(version=2, client=1, job=1, root=bytes(16), release=RELEASE))
+    data = codec.frame(m.Welcome(version=m.VERSION, client=1, job=1, root=bytes(16), release=RELEASE))
     stream = codec.frame(m.Reply(1, bytes(600_000))) + codec.frame(m.Reply(2, b"x"), m.Reply(3, bytes(300_000))) + codec.frame(m.Reply(4, b"y"))
     done = threading.Event()
 
