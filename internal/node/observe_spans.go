@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	maxSpanQueue  = 1 << 14 // transitions, and spans, not yet worked on
-	spanBatch     = 512     // of them that are worked on at once; what the exporter's queue takes without a loss
-	spanGather    = 50 * time.Millisecond
+	maxSpanQueue  = 1 << 14               // transitions, and spans, not yet worked on
+	spanBatch     = 512                   // of these that are worked on at once: a quarter of the exporter's queue, by default
+	spanGather    = 50 * time.Millisecond // the longest that a batch may take to gather
 	spanFlushTime = 5 * time.Second
 )
 
-// spanner builds spans beside the actors and gives them to the exporter. It lets a batch gather first: a goroutine
-// that wakes up for each transition of a task now and then costs more than its work.
+// spanner builds spans beside the actors and gives them to the exporter. It lets a batch gather first: to wake up for
+// every transition of a few sampled tasks costs more than the work on them.
 type spanner struct {
 	exp     *export.Exporter
 	wake    chan struct{} // there is something
@@ -67,9 +67,8 @@ func (sp *spanner) task(ch *owner.Transition) {
 	} else {
 		sp.dropped.Add(1)
 	}
-	n := len(sp.changes) + len(sp.spans)
+	sp.awake()
 	sp.mu.Unlock()
-	sp.awake(n)
 }
 
 // span queues a span of the node's own.
@@ -88,20 +87,20 @@ func (sp *spanner) queue(s telemetry.Span) bool {
 	} else {
 		sp.dropped.Add(1)
 	}
-	n := len(sp.changes) + len(sp.spans)
+	sp.awake()
 	sp.mu.Unlock()
-	sp.awake(n)
 	return room
 }
 
-// awake tells run that n wait.
-func (sp *spanner) awake(n int) {
+// awake tells run of what waits now. The spanner's mu is held.
+func (sp *spanner) awake() {
 	signal := func(c chan struct{}) {
 		select {
 		case c <- struct{}{}:
 		default:
 		}
 	}
+	n := len(sp.changes) + len(sp.spans)
 	if n == 1 {
 		signal(sp.wake)
 	}
@@ -110,7 +109,7 @@ func (sp *spanner) awake(n int) {
 	}
 }
 
-// gathered waits until something is there, and then for a batch of it or as long as it may take; false: ctx ended.
+// gathered waits for the first of a batch, and then until the batch is full or spanGather is over. False: ctx has ended.
 func (sp *spanner) gathered(ctx context.Context) bool {
 	select {
 	case <-sp.wake:

@@ -247,7 +247,8 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	}
 }
 
-// receipt tells the owner when its client has read what was sent before.
+// receipt tells the owner when its client has read what was sent before. It is apart from do, where its closure would
+// move every effect to the heap.
 func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRead) {
 	o.toClient(read.Client, receipt(func() { self.Deliver(read) }))
 }

@@ -113,3 +113,12 @@ func TestAnInventoryWaitsForItsOwner(t *testing.T) {
 		t.Errorf("%v are named again", got)
 	}
 }
+
+// An effect is handed on by value, several for each task: none is to be moved to the heap.
+func TestAnEffectStaysOffTheHeap(t *testing.T) {
+	o := &ownerActor{n: &Node{}, job: 1}
+	e := owner.Effect{Kind: owner.LogFree, Cookies: new([]*uint64)}
+	if n := testing.AllocsPerRun(1000, func() { o.do(nil, e) }); n != 0 {
+		t.Errorf("%v allocations for an effect", n)
+	}
+}

@@ -69,24 +69,27 @@ class Driver:
 
 
 def pair(first: str, second: str, tasks: int) -> float:
-    """The time of the second endpoint's driver over the first's, less one."""
+    """The time of the second endpoint's driver over the first's."""
     a, b = Driver(first), Driver(second)
     took = {a: 0.0, b: 0.0}
-    for d in (a, b):
-        d.block(tasks // BLOCKS)
+    for d in (a, b, a, b):
         d.block(tasks // BLOCKS)
     for i in range(BLOCKS):
         for d in ((a, b), (b, a))[i % 2]:
             took[d] += d.block(tasks // BLOCKS)
     a.end()
     b.end()
-    return took[b] / took[a] - 1
+    return took[b] / took[a]
 
 
-def told(name: str, ratios: list[float]) -> str:
+def percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def summary(name: str, ratios: list[float]) -> str:
     dice = random.Random(1)
     medians = sorted(statistics.median(dice.choices(ratios, k=len(ratios))) for _ in range(10_000))
-    return f"{name} {100 * statistics.median(ratios):+.1f} %, 95 % interval {100 * medians[250]:+.1f} to {100 * medians[-251]:+.1f} %"
+    return f"{name} {percent(statistics.median(ratios))}, 95 % interval {percent(medians[250])} to {percent(medians[-251])}"
 
 
 def main() -> None:
@@ -96,11 +99,16 @@ def main() -> None:
     endpoint = f"http://127.0.0.1:{server.server_port}"
     traced, plain = [], []
     for i in range(pairs):
-        traced.append(pair("", endpoint, tasks) if i % 2 == 0 else 1 / (1 + pair(endpoint, "", tasks)) - 1)
+        traced.append(pair("", endpoint, tasks) if i % 2 == 0 else 1 / pair(endpoint, "", tasks))
+        line = f"pair {i + 1}: tracing {percent(traced[-1])}"
         if i % 4 == 3:
             plain.append(pair("", "", tasks))
-        print(f"pair {i + 1}: tracing {100 * traced[-1]:+.1f} %" + (f", nothing {100 * plain[-1]:+.1f} %" if i % 4 == 3 else ""), flush=True)
-    print(told("tracing", traced) + f"; {told('nothing', plain) if plain else 'nothing was not measured'}; the collector got {Sink.got} bytes")
+            line += f", nothing {percent(plain[-1])}"
+        print(line, flush=True)
+    print(summary("tracing", traced))
+    if plain:
+        print(summary("nothing", plain))
+    print(f"the collector got {Sink.got} bytes")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ log = logging.getLogger("mobula")
 
 DEFAULT_RATIO = 0.01  # the share of root tasks that are traced where nothing is said
 OTEL = "opentelemetry.trace"
-_CONTEXT = "opentelemetry.context"  # which that imports
+_CONTEXT = "opentelemetry.context"  # OTEL imports it
 _RUN = 8  # telemetry.PhaseRun
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -114,7 +114,7 @@ def of_task(task: bytes, attempt: int, raw: bytes) -> Optional[Place]:
     """Where a task's code runs; raw is its trace as the spec has it, empty without one."""
     if not raw:
         return None
-    if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(_SAMPLED):  # the parent's span is no matter
+    if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(_SAMPLED):  # an id, and maybe the parent's span
         return Place(raw[2:18], run_span(task, attempt), 1)
     t: m.TraceContext = codec.decode(m.TraceContext, raw)
     if t.flags & 1:

@@ -9,7 +9,7 @@ import sys
 PROGRAM = """
 import ctypes, sys
 from mobula._worker import growth
-from mobula._worker.growth import FREE, Growth
+from mobula._worker.growth import Growth
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

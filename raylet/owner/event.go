@@ -33,9 +33,7 @@ type CancelRequested wire.Cancel
 type ClientJoined struct {
 	Client ids.ClientID
 	Role   wire.Role
-
-	Guest bool // a worker of another job, for calls of an actor there
-
+	Guest  bool // a worker of another job, for calls of an actor there
 }
 
 // ClientGone says that a client's connection ended, after its last message; its handles

@@ -15,6 +15,7 @@ Reports go in batches: when the queue is empty, and at the latest with the keepe
     streaming   results one after the other
     blocking    its CPU goes back to the node while it waits
     interrupt   it was cancelled, and has to notice
+    growth      the memory that tasks leave behind
     tracing     where the program's own spans go
     user        where the user's code begins
     actor       the instance that the process hosts; its calls run in the lane, or

@@ -8,7 +8,7 @@ import os
 import sys
 
 LIMIT = 300_000_000  # bytes, as loky's: what a worker may have more between two tasks than it had after its first
-FREE = 16 << 20  # bytes: what an idle worker may have more than when it last gave back what it could
+FREE = 16 << 20  # bytes by which an idle worker may grow before its allocators are asked to give memory back
 _EVERY = 250_000_000  # nanoseconds between two looks of an idle worker
 
 _libc = ctypes.CDLL(None)
@@ -19,19 +19,22 @@ class Growth:
 
     def __init__(self) -> None:
         self._first = 0  # bytes of the process' own memory after its first task
-        self._least = 0  # bytes of it when the allocators last had nothing to give back
-        self._looked = 0
+        self._least = 0  # the least bytes of it that were seen since the allocators last gave memory back
+        self._looked = 0  # when the worker was last idle and looked, nanoseconds
 
     def idle(self, now: int) -> None:
         """The worker has nothing to do: memory that is free in it goes back to the system."""
         if now < self._looked + _EVERY:
             return
         self._looked = now
-        if self._least and _own() > self._least + FREE:
+        own = _own()
+        if not self._least:
+            self._least = own
+        elif own > self._least + FREE:
             _give_back()
             self._least = _own()
         else:
-            self._least = min(self._least or sys.maxsize, _own())
+            self._least = min(self._least, own)
 
     def too_much(self) -> bool:
         now = _own()
