@@ -48,10 +48,12 @@ func (c *Core) warmth() {
 	if c.alloc.Warm() <= c.cfg.WarmBytes {
 		return
 	}
-	keep := max(c.cfg.WarmBytes, c.need.bytes()-held)
+	// Memory is reserved in steps and used in pieces: without a step beyond the need, what is given back is reserved again at once.
+	beyond := c.cfg.WarmBytes
 	if c.now < c.lastNeed+int64(c.cfg.WarmIdle) {
-		keep = max(keep, c.step())
+		beyond = max(beyond, c.step())
 	}
+	keep := c.need.bytes() - held + beyond
 	if c.reserving == 0 && c.alloc.Warm() > keep {
 		// A piece at a time: the store does it between messages.
 		if rs := c.alloc.Release(keep, punchMost); len(rs) > 0 {

@@ -41,3 +41,33 @@ func TestWarmIsWhatWasNeededLately(t *testing.T) {
 		t.Errorf("%d bytes are backed when nothing happens", b)
 	}
 }
+
+// What is reserved ahead of a need that comes again and again is not given back between: it would be reserved anew each time.
+func TestASteadyNeedIsNotGivenBack(t *testing.T) {
+	cfg := testConfig(64 * mib)
+	cfg.WarmBytes, cfg.WarmIdle, cfg.ReserveStep = mib, time.Second, 8*mib
+	w := newWorld(t, cfg)
+	w.join(1)
+	const most, fewest = 40, 36
+	put1, freed := 0, 0
+	cycle := func(long time.Duration) {
+		for end := w.now + int64(long); w.now < end; {
+			for put1-freed < most {
+				w.put(1, put(put1), mib)
+				put1++
+			}
+			w.settle(int64(50 * time.Millisecond))
+			for put1-freed > fewest {
+				w.step(Free{[]ids.ObjectID{put(freed)}})
+				freed++
+			}
+			w.settle(int64(50 * time.Millisecond))
+		}
+	}
+	cycle(5 * time.Second)
+	before := w.punched
+	cycle(10 * time.Second)
+	if n := w.punched - before; n > 0 {
+		t.Errorf("%d bytes were given back in 10 s of a need that stayed the same", n)
+	}
+}

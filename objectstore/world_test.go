@@ -45,6 +45,7 @@ type world struct {
 	shaky   bool   // reads of a file fail up to the last try, for no lasting reason
 	failed  map[readOf]int
 	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
+	punched uint64                 // bytes, in all
 	job     map[ids.ClientID]ids.JobID
 	cold    []wire.Extent // granted without memory at some time
 	nextLoc uint64
@@ -192,6 +193,7 @@ func (w *world) do(f Effect) {
 		}})
 	case Punch:
 		for _, r := range e.Ranges {
+			w.punched += r.Size
 			w.free(wire.Extent{Off: r.Off, Size: r.Size}, "punched out")
 			for p := r.Off / 4096; p < (r.Off+r.Size)/4096; p++ {
 				if o, ok := w.backed[p]; ok && o != r.Owner {
