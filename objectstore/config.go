@@ -40,8 +40,9 @@ type Config struct {
 	// without, after a look at available memory: its writer brings the pages, in parallel, which takes
 	// half the time (segment.Mapping does). 0: never. Default 64 MiB.
 	ColdFrom uint64
-	// WarmBytes of free, backed memory stay in any case; beyond them what was in use within WarmIdle does. Default 16 MiB, 1 s, as
-	// mimalloc 3 purges: eight workloads in a row took 1 % longer than with 10 s, and up to 200 MiB less at their peaks.
+	// WarmBytes of memory stay backed beyond what was in use within WarmIdle, at least a step of reservation while the store is
+	// used (warmth.go). Default 16 MiB, 1 s, which is mimalloc 3's purge delay. With 10 s, short workloads in a row peaked up
+	// to 200 MiB higher and were 1 % faster.
 	WarmBytes uint64
 	WarmIdle  time.Duration
 	// CollectThreshold is the share of Limit above which clients are asked to collect garbage, which may hold

@@ -25,7 +25,8 @@
 // error that names what was asked, held, pinned and free.
 //
 // The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (withhold.go). Of memory that is
-// free, what was in use within WarmIdle stays backed, to be used again without being brought anew; the rest is given back (warmth.go).
+// free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is
+// given back (warmth.go).
 //
 // # What blocks
 //

@@ -94,11 +94,8 @@ func TestAJobThatIsOverGivesItsFileBack(t *testing.T) {
 	}
 	one.unpin(jobObject(1, 3))
 	r.post(Free{[]ids.ObjectID{jobObject(1, 3)}})
-	s, left := r.stats(), filesAt(mem.Path)
-	for until := time.Now().Add(10 * time.Second); len(left) != 1 && time.Now().Before(until); left = filesAt(mem.Path) {
-		s = r.stats() // a reservation ahead of need may be under way, after which the file goes
-	}
-	if len(left) != 1 || s.Objects != 1 {
+	left := r.filesLeft(mem.Path, 1) // the file goes after a reservation that is under way
+	if s := r.stats(); len(left) != 1 || s.Objects != 1 {
 		t.Errorf("left of the job: %v, %+v", left, s)
 	}
 	if b, err := one.get(jobObject(1, 1)); err != nil || !bytes.Equal(b, pattern(1, mib)) {

@@ -226,9 +226,7 @@ func TestAJobThatIsOverGetsNoNewFile(t *testing.T) {
 	r.joinJob(1, 1).put(jobObject(1, 1), pattern(1, mib))
 	r.post(DropJob{1})
 	r.post(ClientGone{1})
-	for end := time.Now().Add(20 * time.Second); len(filesAt(mem.Path)) > 0 && time.Now().Before(end); { // spill storage may not be ready yet
-		r.stats()
-	}
+	r.filesLeft(mem.Path, 0) // spill storage may not be ready yet
 	if _, err := r.mem.Segment(1); !errors.Is(err, errs.ErrOwnerDied) || len(filesAt(mem.Path)) != 0 {
 		t.Errorf("%v, %v", filesAt(mem.Path), err)
 	}

@@ -282,6 +282,16 @@ func (r *rig) stats() Stats {
 	return s
 }
 
+// filesLeft waits until at most n files of jobs are left at a path, for 20 s, and gives those that are.
+func (r *rig) filesLeft(path string, n int) []string {
+	r.t.Helper()
+	left := filesAt(path)
+	for end := time.Now().Add(20 * time.Second); len(left) > n && time.Now().Before(end); left = filesAt(path) {
+		r.stats() // once the store has done what was posted
+	}
+	return left
+}
+
 // fill puts n objects and reads all back, from several clients at once.
 func (r *rig) fill(users []*user, n, size int) {
 	r.t.Helper()

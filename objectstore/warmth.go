@@ -31,8 +31,8 @@ func (c *Core) step() uint64 {
 	return max(alloc.Page, min(max(c.cfg.ReserveStep/8, c.alloc.Backed()/16), c.cfg.ReserveStep)&^(alloc.Page-1))
 }
 
-// warmth keeps some memory reserved ahead of demand while the store is used, and gives back what is more than the recent need: used again,
-// memory is several times faster than new, but what one piece of work has needed is not kept through all that come after it.
+// warmth keeps some memory reserved ahead of demand while the store is used, and gives back what is more than the recent need and a
+// step: used again, memory is several times faster than new, but what one piece of work has needed is not kept through all that come after it.
 func (c *Core) warmth() {
 	held := c.alloc.Held()
 	c.need.note(c.now, held, int64(c.cfg.WarmIdle)/2)
@@ -48,7 +48,7 @@ func (c *Core) warmth() {
 	if c.alloc.Warm() <= c.cfg.WarmBytes {
 		return
 	}
-	// Memory is reserved in steps and used in pieces: without a step beyond the need, what is given back is reserved again at once.
+	// Memory is reserved in steps and used in pieces. Were no step kept beyond the need, it would be given back and reserved anew each time.
 	beyond := c.cfg.WarmBytes
 	if c.now < c.lastNeed+int64(c.cfg.WarmIdle) {
 		beyond = max(beyond, c.step())

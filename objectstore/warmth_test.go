@@ -49,15 +49,15 @@ func TestASteadyNeedIsNotGivenBack(t *testing.T) {
 	w := newWorld(t, cfg)
 	w.join(1)
 	const most, fewest = 40, 36
-	put1, freed := 0, 0
+	made, freed := 0, 0
 	cycle := func(long time.Duration) {
 		for end := w.now + int64(long); w.now < end; {
-			for put1-freed < most {
-				w.put(1, put(put1), mib)
-				put1++
+			for made-freed < most {
+				w.put(1, put(made), mib)
+				made++
 			}
 			w.settle(int64(50 * time.Millisecond))
-			for put1-freed > fewest {
+			for made-freed > fewest {
 				w.step(Free{[]ids.ObjectID{put(freed)}})
 				freed++
 			}
