@@ -204,10 +204,11 @@ class OpenTelemetry:
 opentelemetry = OpenTelemetry()
 
 
-def enter(tc: "TaskContext", raw: bytes) -> Any:
-    """The task's code begins; gives what opentelemetry.leave wants. To one that is not sampled it costs next to nothing: OpenTelemetry does
-    not know of it, and our tracer (_otel) asks for its place."""
-    if len(raw) in (0, 18, 28):  # it has no flags
-        return None
+UNSAMPLED = (0, 18, 28)  # bytes of a trace without flags: of it enter has nothing to do
+
+
+def enter(tc: "TaskContext") -> Any:
+    """The task's code begins; gives what opentelemetry.leave wants. OpenTelemetry does not know of one that is not sampled, and our tracer
+    (_otel) asks for its place."""
     p = tc.place
     return opentelemetry.enter(p) if p is not None and p.sampled else None

@@ -170,7 +170,9 @@ def obey(workers: dict[int, Worker], o: dict[str, Any]) -> Optional[dict[str, An
     elif op == "hear":
         body = bytes.fromhex(o.get("body", ""))
         handler = w.client.extra.get(o["kind"])
-        if handler is not None:
+        if o["kind"] == m.KIND_OF[m.Exec]:
+            w.client.take_tasks(body, 0, len(body))
+        elif handler is not None:
             with w.lock:
                 handler(body, 0, len(body))
     elif op == "tick":

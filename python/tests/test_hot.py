@@ -79,3 +79,17 @@ def test_exec() -> None:
     assert first.args[2].extent == args[1].extent
     assert first.args[1].answer == (1, b"meta", b"d" * 300, tuple(O), 300, None)
     assert second.id == P and second.options is first.options and second.args == []
+
+
+def test_tasks_with_one_head_and_with_another() -> None:
+    """What two specs have in common is decoded once; where they differ, even late, it is not taken for the same."""
+    one, two = m.TaskOptions("py:f:00"), m.TaskOptions("py:f:01")
+    looks = b"\x0a\x10" + T + codec.encode(m.TaskSpec(b"", P, 0, one))
+    specs = [m.TaskSpec(T, P, 0, one), m.TaskSpec(P, P, 0, one), m.TaskSpec(A, P, 0, one, [m.Arg(b"", m.Value(b"meta", looks))]), m.TaskSpec(T, P, 2, one, [], A, 7),
+             m.TaskSpec(P, P, 2, one, [], A, 8), m.TaskSpec(T, A, 2, one, [], A, 9), m.TaskSpec(T, A, 2, two, [], A, 10, 5, m.TraceContext(T)), m.TaskSpec(P, A, 2, two),
+             m.TaskSpec(b"", A, 2, two), m.TaskSpec(T, b"", 0, one), m.TaskSpec(P, b"", 0, None), m.TaskSpec(T, P, 0, one)]
+    b = codec.message(m.Exec(3, [m.ExecTask(s, 0) for s in specs]))
+    for got, want in zip(hot.exec_tasks(b, *body(b), received=1), specs, strict=True):
+        assert (got.id, got.parent, got.kind, got.options, got.actor, got.seq, got.deadline) == (
+            want.id, want.parent, want.kind, want.opts or m.TaskOptions(), want.actor, want.seq, want.deadline)
+        assert got.trace == (codec.encode(want.trace) if want.trace else b"") and [a.answer.data for a in got.args] == [a.value.data for a in want.args if a.value]

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from mobula import exceptions as x
-from mobula._wire import codec
+from mobula._client import Client
+from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._worker.call import Call
 from mobula._worker.executor import Executor
@@ -32,7 +33,10 @@ class Worker:
 
     def hear(self, message: Any) -> None:
         body = codec.encode(message)
-        self.client.extra[m.KIND_OF[type(message)]](body, 0, len(body))
+        if isinstance(message, m.Exec):
+            self.client.take_tasks(body, 0, len(body))
+        else:
+            self.client.extra[m.KIND_OF[type(message)]](body, 0, len(body))
 
     def begin(self) -> None:
         """Begins the next task, up to its function's call."""
@@ -110,3 +114,15 @@ def test_what_comes_after_a_report_does_not_go_back_as_behind_the_task_that_has_
     w.client.out = SimpleNamespace(append=next_lease)
     w.executor.report(call, b"", None, [])
     assert [q.lease for q in w.executor.lane.queue] == [2]
+
+
+def test_tasks_are_decoded_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that report a call need it, and many tasks come at once."""
+    w, owned = Worker(), []
+    decode = hot.exec_tasks
+    monkeypatch.setattr(hot, "exec_tasks", lambda *a: owned.append(w.client.lock._is_owned()) or decode(*a))
+    c = Client.__new__(Client)
+    c.lock, c.take_tasks = w.client.lock, w.client.take_tasks
+    body = codec.encode(run(0))
+    c.handle(m.KIND_OF[m.Exec], body, 0, len(body), None)
+    assert owned == [False] and [x.id for x in w.executor.lane.queue] == [TASK]

@@ -47,7 +47,7 @@ _COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
 _K = m.KIND_OF
 _RESOLVED, _STREAM_ITEM, _CREATED, _REPLY = _K[m.Resolved], _K[m.StreamItem], _K[m.Created], _K[m.Reply]
 _CREDIT, _RESYNC, _COLLECT, _MAP_FILE, _BYE, _NEWS = _K[m.Credit], _K[m.Resync], _K[m.Collect], _K[m.MapFile], _K[m.Bye], _K[m.ActorNews]
-_UNMAP_FILE = _K[m.UnmapFile]
+_UNMAP_FILE, _EXEC = _K[m.UnmapFile], _K[m.Exec]
 
 
 class Client:
@@ -76,6 +76,7 @@ class Client:
         self._early = early
         # What an executor adds.
         self.extra: dict[int, Callable[[bytes, int, int], None]] = {}
+        self.take_tasks: Optional[Callable[[bytes, int, int], None]] = None
         self.holdings: Optional[Callable[[m.Holdings], None]] = None
 
         self.lock = threading.RLock()
@@ -232,6 +233,9 @@ class Client:
 
     def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
         """Handles a message, in the thread that reads."""
+        if kind == _EXEC and self.take_tasks is not None:
+            self.take_tasks(b, i, j)  # it takes the lock itself: threads that report need it while many are decoded
+            return
         with self.lock:
             if kind == _RESOLVED:
                 self.objects.resolved(b, i, j)

@@ -5,13 +5,29 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
 
 from .. import _ids, _trace
 from .._wire import hot
 
 if TYPE_CHECKING:
     from .client import Client
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """An attribute that is made when it is first asked for; threads that ask at the same time get the same one."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, of: Any, owner: Any = None) -> T:
+        made: T = of.__dict__.setdefault(self._name, self._make())
+        return made
 
 
 class TaskContext:
@@ -23,15 +39,20 @@ class TaskContext:
     parent = b""  # the task that has submitted it; a driver's own has none
     waits = False  # it is told when it begins to wait, and when it goes on: a worker's, outside of a loop
 
+    calls = Once(lambda: count(1))
+    puts = Once(lambda: count(1))
+    orders: "Once[dict[bytes, CallOrder]]" = Once(dict)
+
     def __init__(self, client: "Client", task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client
         self.task = task
-        self.base = task  # as the owner of what it makes knows it, and what ids follow from
         self.attempt = attempt
-        self.calls = count(1)
-        self.puts = count(1)
-        self.orders: dict[bytes, CallOrder] = {}
-        self._trace = trace
+        self.raw_trace = trace
+
+    @cached_property
+    def base(self) -> bytes:
+        """The task as the owner of what it makes knows it, and what ids follow from."""
+        return self.task
 
     @cached_property
     def parent_field(self) -> bytes:
@@ -40,7 +61,7 @@ class TaskContext:
     @cached_property
     def place(self) -> Optional[_trace.Place]:
         """The span that it runs in; None: it is in no trace."""
-        return _trace.of_task(self.task, self.attempt, self._trace)
+        return _trace.of_task(self.task, self.attempt, self.raw_trace)
 
     @cached_property
     def sampled(self) -> bool:

@@ -12,6 +12,7 @@ from .codec import decode, read_two, read_varint, varint
 from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
 
 _TIMES = struct.Struct("<BBBqBqBq")
+_TASK_ID = b"\x0a\x10"  # begins a spec: the id's field
 _DEADLINE = struct.Struct("<Bq")
 
 
@@ -275,10 +276,11 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     """Reads an Exec."""
     lease = 0
     out: list[Work] = []
+    head = _Head()
     while i < end:
         tag, n, i = read_two(b, i)
         if tag == 0x12:
-            out.append(_task(b, i, i + n, lease, received))
+            out.append(_task(b, i, i + n, lease, received, head))
             i += n
         elif tag == 0x08:
             lease = n
@@ -287,7 +289,19 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     return out
 
 
-def _task(b: bytes, i: int, end: int, lease: int, received: int) -> Work:
+class _Head:
+    """What a spec has behind its id, up to its options: the same for all tasks that a task calls with one handle."""
+
+    __slots__ = ("encoded", "parent", "kind", "options")
+
+    def __init__(self) -> None:
+        self.encoded = b""
+        self.parent = b""
+        self.kind = 0
+        self.options: Optional[TaskOptions] = None
+
+
+def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) -> Work:
     attempt = 0
     task = parent = actor = trace = b""
     kind = seq = deadline = 0
@@ -305,6 +319,10 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int) -> Work:
             n, i = read_varint(b, i - 1)
         j = i + n
         if tag == 0x0A:
+            start = i + 18
+            if head.encoded and b.startswith(head.encoded, start) and b.startswith(_TASK_ID, i):
+                task, parent, kind, options = b[i + 2:start], head.parent, head.kind, head.options
+                i = min(start + len(head.encoded), j)
             while i < j:
                 t = b[i]
                 i += 1
@@ -322,6 +340,8 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int) -> Work:
                         parent = b[i:i + n]
                     elif t == 0x22:
                         options = options_of(b[i:i + n])
+                        if task and not (args or actor or trace or seq or deadline) and b.startswith(_TASK_ID, start - 18):
+                            head.encoded, head.parent, head.kind, head.options = b[start:i + n], parent, kind, options
                     elif t == 0x32:
                         actor = b[i:i + n]
                     elif t == 0x4A:

@@ -30,6 +30,8 @@ Holds = list[tuple[Argument, Hold]]
 def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[Any], dict[str, Any]]:
     """The values of a task's arguments, by place and by name. Without holds they are copies: nothing of them is the store's memory."""
     args = work.args
+    if not args:
+        return [], {}
     names: list[str] = []
     if args and args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
         names = args[-1].answer.data.decode().split("\0")[:-1]

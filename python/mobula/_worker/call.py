@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from .. import _ids
@@ -36,12 +37,18 @@ class Call(TaskContext):
     keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
 
     def __init__(self, executor: "Executor", work: Work) -> None:
-        super().__init__(executor.client, work.id, work.attempt, work.trace)
+        # As the base class does, without a call of it: one is made for each task.
+        self.client = executor.client
+        self.task, self.attempt, self.raw_trace = work.id, work.attempt, work.trace
+        self.parent = work.parent
         self.executor = executor
         self.work = work
-        # A call that comes from another job makes what it makes for the actor's job: its id says that, and it stays when the caller's job has ended.
-        self.base = _ids.in_job(work.id, executor.client.root.task)
-        self.parent = work.parent
+
+    @cached_property
+    def base(self) -> bytes:
+        """A call that comes from another job makes what it makes for the actor's job: its id says that, and it stays when the caller's job
+        has ended."""
+        return _ids.in_job(self.work.id, self.client.root.task)
 
     @property
     def actor(self) -> bytes:

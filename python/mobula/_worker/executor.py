@@ -83,9 +83,15 @@ class Executor:
 
     def _next(self) -> Optional[Call]:
         """Begins the lane's next task."""
-        with self.client.lock:
-            work = self.lane.begin(self.client.now())
-            return None if work is None else self.begun(work)
+        client = self.client
+        now = client.now()
+        with client.lock:
+            work = self.lane.begin(now)
+            if work is None:
+                return None
+            call = self.begun(work)
+        call.started = now
+        return call
 
     def begun(self, work: Work) -> Call:
         """Lists a task as under way, in the step that takes it out of where it waited: at no moment is it in neither. The client's lock is
@@ -102,8 +108,7 @@ class Executor:
                 client.flush()
             self.main = client.fallback = call
         token = _current.set(call)
-        inside = _trace.enter(call, work.trace)
-        call.started = client.now()
+        inside = None if len(work.trace) in _trace.UNSAMPLED else _trace.enter(call)
         holds: Holds = []
         done, err = b"", None
         try:
@@ -117,18 +122,19 @@ class Executor:
         call.in_user = False
         if inside is not None:
             _trace.opentelemetry.leave(inside)
-        self.report(call, done, err, holds)
-        self.blocking.ended(call)
+        now = self.report(call, done, err, holds)
+        if self.blocking.resuming:
+            self.blocking.ended(call)
         if main:
             self.main = None
             client.fallback = client.root
         _current.reset(token)
-        if client.now() - self._between > _STATS_EVERY:
-            self._between = client.now()
+        if now - self._between > _STATS_EVERY:
+            self._between = now
             del done, holds
             client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
-        if self.ends():
+        if self.drain or self.closing:
             self.idle.done()
 
     def ends(self) -> bool:
@@ -225,27 +231,29 @@ class Executor:
 
     # ---- reports
 
-    def report(self, call: Call, done: bytes, err: Optional[m.Error], holds: Holds) -> None:
-        """Queues the report of a call that has ended; done are its encoded results."""
-        work = call.work
+    def report(self, call: Call, done: bytes, err: Optional[m.Error], holds: Holds) -> int:
+        """Queues the report of a call that has ended, and gives the time of its end; done are its encoded results."""
+        client, work = self.client, call.work
         if holds:
-            keep(self.client, holds)
-        if self.client.spans.waiting:
-            self.client.spans.push()  # before the report: who has that may end this process
-        message = b""
+            keep(client, holds)
+        if client.spans.waiting:
+            client.spans.push()  # before the report: who has that may end this process
+        message, now = b"", client.now()
         if not call.abandoned:
-            now = self.client.now()
             error = codec.encode(err) if err is not None else b""
             if err is not None and work.kind == m.ACTOR_CALL and work.options.num_returns == 0:
                 print(f"mobula: a call that nobody waits for failed: {err.msg}", file=sys.stderr, flush=True)
             message = hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items, error, call.final)
-        with self.client.lock:
+        with client.lock:
             self.lane.end(work)  # first: once the report is on its way the node may have the worker on another lease
             if message and not call.abandoned:
-                self.client.out.append(message)
+                client.out.append(message)
             self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
             self.pending -= 1
-        call.keep, call.held = None, ()
+        call.keep = None
+        if call.held:
+            call.held = ()
+        return now
 
     def abandon(self, call: Call, why: MobulaError) -> None:
         """Reports a call that is left to itself; it still counts as pending until it ends."""

@@ -26,9 +26,12 @@ class Lane:
         self._began = 0
 
     def push(self, works: Iterable[Work]) -> Back:
-        """Queues tasks. What was on its way when the CPU was given back goes back too: it may be what is waited for."""
+        """Queues the tasks among works; an actor's calls are queued where they run. What was on its way when the CPU was given back goes back
+        too: it may be what is waited for."""
         back: Back = {}
         for w in works:
+            if w.kind == m.ACTOR_CALL:
+                continue
             if self.blocked and w.kind == m.TASK:
                 back.setdefault(w.lease, []).append(w.id)
             else:

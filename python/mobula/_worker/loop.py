@@ -69,7 +69,8 @@ class Loop:
             async with limit:
                 call.started = self._executor.client.now()
                 _runtime.current.set(call)
-                _trace.enter(call, call.work.trace)  # until its context ends, which is its own
+                if len(call.work.trace) not in _trace.UNSAMPLED:
+                    _trace.enter(call)  # until its context ends, which is its own
                 done = await self._perform(call, holds)
         except BaseException as x:
             err = results.failure(call, x)

@@ -1,4 +1,5 @@
-"""What the node says to a worker. It is handled in the thread that reads, with the client's lock held."""
+"""What the node says to a worker. It is handled in the thread that reads, with the client's lock held, but for tasks, which are decoded
+without."""
 
 from __future__ import annotations
 
@@ -19,28 +20,29 @@ class Orders:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._client = executor.client
-        self._client.extra = {_K[m.Exec]: self._exec, _K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop,
-                              _K[m.Drain]: self._drain, _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
+        self._client.take_tasks = self._exec
+        self._client.extra = {_K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
+                              _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
         self._client.holdings = self._holdings
 
     def _exec(self, b: bytes, i: int, j: int) -> None:
         """Takes tasks and calls."""
         e = self._executor
         works = hot.exec_tasks(b, i, j, self._client.now())
-        n = len(works)
-        e.pending += n
-        if e.cancels:  # those of tasks that run again were for runs that have ended
-            e.cancels.difference_update(w.id for w in works)
-        for w in works:
-            if w.kind == m.ACTOR_CALL:
-                self._dispatch(w)
-            else:
-                if w.kind == m.ACTOR_CREATE:
+        with self._client.lock:
+            e.pending += len(works)
+            if e.cancels:  # those of tasks that run again were for runs that have ended
+                e.cancels.difference_update(w.id for w in works)
+            for w in works:
+                if w.kind == m.ACTOR_CALL:
+                    self._dispatch(w)
+                elif w.kind == m.ACTOR_CREATE:
                     e.actor = Actor(e, w)
-                e.send_back(e.lane.push((w,)))
-        if e.lane.running is not None and self._client.reader.quiet:
-            self._client.reader.arm()  # somebody has to see if it takes long
-        e.idle.done()
+            if back := e.lane.push(works):
+                e.send_back(back)
+            if e.lane.running is not None and self._client.reader.quiet:
+                self._client.reader.arm()  # somebody has to see if it takes long
+            e.idle.done()
 
     def _dispatch(self, w: Work) -> None:
         a = self._executor.actor
