@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Optional
 
 from .._wire.hot import Work
+from ..exceptions import RuntimeSetupError
 
 if TYPE_CHECKING:
     from .call import Call
@@ -50,11 +51,20 @@ class Pool:
         """Runs a call as soon as there is a thread. The client's lock is held."""
         if self._waiting:
             self._waiting.pop().give(self._executor.begun(work))
-        elif self._threads < self._size:
+            return
+        self.queue.append(work)
+        if self._threads < self._size:
+            self._start(work)
+
+    def _start(self, work: Work) -> None:
+        """Starts a thread. Without one the call waits for those that there are, or is refused."""
+        try:
+            threading.Thread(target=self._run, name="mobula-call", daemon=True).start()
             self._threads += 1
-            threading.Thread(target=self._run, args=(self._executor.begun(work),), name="mobula-call", daemon=True).start()
-        else:
-            self.queue.append(work)
+        except RuntimeError as x:
+            if self._threads == 0:
+                self.queue.remove(work)
+                self._executor.refuse(work, RuntimeSetupError(f"no thread could be started for the actor's call: {x}"))
 
     def close(self) -> None:
         """Lets the threads end when their calls have."""
@@ -63,9 +73,9 @@ class Pool:
             while self._waiting:
                 self._waiting.pop().give(None)
 
-    def _run(self, first: "Call") -> None:
-        call: "Optional[Call]" = first
+    def _run(self) -> None:
         seat = _Seat()
+        call = self._next(seat)
         while call is not None:
             call.started = self._executor.client.now()
             self._executor.execute(call)
