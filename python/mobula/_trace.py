@@ -204,11 +204,13 @@ class OpenTelemetry:
 opentelemetry = OpenTelemetry()
 
 
-UNSAMPLED = (0, 18, 28)  # bytes of a trace without flags: of it enter has nothing to do
+UNSAMPLED = (0, 18, 28)  # bytes of a trace without flags
 
 
 def enter(tc: "TaskContext") -> Any:
-    """The task's code begins; gives what opentelemetry.leave wants. OpenTelemetry does not know of one that is not sampled, and our tracer
-    (_otel) asks for its place."""
+    """The task's code begins; gives what opentelemetry.leave wants. To one that is not sampled it costs next to nothing: OpenTelemetry does
+    not know of it, and our tracer (_otel) asks for its place."""
+    if len(tc.raw_trace) in UNSAMPLED:
+        return None
     p = tc.place
     return opentelemetry.enter(p) if p is not None and p.sampled else None

@@ -234,7 +234,7 @@ class Client:
     def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
         """Handles a message, in the thread that reads."""
         if kind == _EXEC and self.take_tasks is not None:
-            self.take_tasks(b, i, j)  # it takes the lock itself: threads that report need it while many are decoded
+            self.take_tasks(b, i, j)  # it takes the lock when they are decoded: threads that report calls need it meanwhile
             return
         with self.lock:
             if kind == _RESOLVED:

@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """An attribute that is made when it is first asked for; threads that ask at the same time get the same one."""
+    """An attribute that is made when it is first asked for; threads that ask at the same time get the same one,
+    which cached_property does not promise."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -33,7 +33,7 @@ def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[
     if not args:
         return [], {}
     names: list[str] = []
-    if args and args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
+    if args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
         names = args[-1].answer.data.decode().split("\0")[:-1]
         args = args[:-1]
     values = [_argument(client, a, holds) for a in args]

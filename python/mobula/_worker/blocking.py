@@ -18,13 +18,13 @@ class Blocking:
         self._executor = executor
         self._client = executor.client
         self._lane = executor.lane
-        self.resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # who asked for the CPU: the call, and its threads that go on then
+        self._resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # who asked for the CPU: the call, and its threads that go on then
 
     def block(self, call: Call) -> None:
         """The task begins to wait."""
         with self._client.lock:
             call.waiting += 1
-            if call.waiting > 1 or call.work.id in self.resuming or self._is_over(call):
+            if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
                 return  # another thread of it waits already, or for the CPU; or it has left this one behind
             self._release(call)
         self._client.flush()
@@ -34,7 +34,7 @@ class Blocking:
         if not call.actor:
             return
         with self._client.lock:
-            if call.waiting > 1 or call.work.id in self.resuming or self._is_over(call):
+            if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
                 return  # what another thread of it does may end the wait
             self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, [], ids)))
         self._client.flush()
@@ -50,11 +50,11 @@ class Blocking:
             call.waiting -= 1
             if call.waiting > 0 or self._is_over(call):
                 return
-            asked = self.resuming.get(call.work.id)
+            asked = self._resuming.get(call.work.id)
             if asked is not None:
                 asked[1].append(w)  # another thread of it has asked
             else:
-                self.resuming[call.work.id] = call, [w]
+                self._resuming[call.work.id] = call, [w]
                 self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
         try:
             self._client.flush()
@@ -69,15 +69,16 @@ class Blocking:
 
     def ended(self, call: Call) -> None:
         """The call is over and no longer listed; a thread that it left behind may wait still, and holds nothing up."""
-        with self._client.lock:
-            self.resumed(call.work.id)
+        if self._resuming:
+            with self._client.lock:
+                self.resumed(call.work.id)
 
     def _is_over(self, call: Call) -> bool:
         return self._executor.calls.get(call.work.id) is not call
 
     def resumed(self, task: bytes) -> None:
         """The node has a CPU. The client's lock is held."""
-        asked = self.resuming.pop(task, None)
+        asked = self._resuming.pop(task, None)
         if asked is None:
             return
         call, waiters = asked

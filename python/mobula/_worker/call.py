@@ -37,12 +37,10 @@ class Call(TaskContext):
     keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
 
     def __init__(self, executor: "Executor", work: Work) -> None:
-        # As the base class does, without a call of it: one is made for each task.
-        self.client = executor.client
-        self.task, self.attempt, self.raw_trace = work.id, work.attempt, work.trace
-        self.parent = work.parent
+        super().__init__(executor.client, work.id, work.attempt, work.trace)
         self.executor = executor
         self.work = work
+        self.parent = work.parent
 
     @cached_property
     def base(self) -> bytes:

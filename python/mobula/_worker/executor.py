@@ -108,7 +108,7 @@ class Executor:
                 client.flush()
             self.main = client.fallback = call
         token = _current.set(call)
-        inside = None if len(work.trace) in _trace.UNSAMPLED else _trace.enter(call)
+        inside = _trace.enter(call)
         holds: Holds = []
         done, err = b"", None
         try:
@@ -123,8 +123,7 @@ class Executor:
         if inside is not None:
             _trace.opentelemetry.leave(inside)
         now = self.report(call, done, err, holds)
-        if self.blocking.resuming:
-            self.blocking.ended(call)
+        self.blocking.ended(call)
         if main:
             self.main = None
             client.fallback = client.root
@@ -134,7 +133,7 @@ class Executor:
             del done, holds
             client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
         client.maybe_flush()
-        if self.drain or self.closing:
+        if self.ends():
             self.idle.done()
 
     def ends(self) -> bool:

@@ -69,8 +69,7 @@ class Loop:
             async with limit:
                 call.started = self._executor.client.now()
                 _runtime.current.set(call)
-                if len(call.work.trace) not in _trace.UNSAMPLED:
-                    _trace.enter(call)  # until its context ends, which is its own
+                _trace.enter(call)  # until its context ends, which is its own
                 done = await self._perform(call, holds)
         except BaseException as x:
             err = results.failure(call, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Optional
 
 from .._wire.hot import Work
@@ -12,26 +13,6 @@ from ..exceptions import RuntimeSetupError
 if TYPE_CHECKING:
     from .call import Call
     from .executor import Executor
-
-
-class _Seat:
-    """Where a thread waits for its next call."""
-
-    __slots__ = ("call", "_given")
-
-    def __init__(self) -> None:
-        self.call: "Optional[Call]" = None
-        self._given = threading.Lock()
-        self._given.acquire()
-
-    def give(self, call: "Optional[Call]") -> None:
-        self.call = call
-        self._given.release()
-
-    def take(self) -> "Optional[Call]":
-        self._given.acquire()
-        call, self.call = self.call, None
-        return call
 
 
 class Pool:
@@ -44,13 +25,13 @@ class Pool:
         self._lock = executor.client.lock
         self._size = size
         self._threads = 0
-        self._waiting: list[_Seat] = []
+        self._waiting: list[SimpleQueue[Optional[Call]]] = []  # where threads without a call get their next one; None: there is none
         self._closed = False
 
     def put(self, work: Work) -> None:
         """Runs a call as soon as there is a thread. The client's lock is held."""
         if self._waiting:
-            self._waiting.pop().give(self._executor.begun(work))
+            self._waiting.pop().put(self._executor.begun(work))
             return
         self.queue.append(work)
         if self._threads < self._size:
@@ -71,25 +52,25 @@ class Pool:
         with self._lock:
             self._closed = True
             while self._waiting:
-                self._waiting.pop().give(None)
+                self._waiting.pop().put(None)
 
     def _run(self) -> None:
-        seat = _Seat()
-        call = self._next(seat)
+        own: SimpleQueue[Optional[Call]] = SimpleQueue()
+        call = self._next(own)
         while call is not None:
             call.started = self._executor.client.now()
             self._executor.execute(call)
             call = self._next()
             if call is None:
                 self._executor.client.flush()
-                call = self._next(seat)
+                call = self._next(own)
 
-    def _next(self, seat: Optional[_Seat] = None) -> "Optional[Call]":
-        """The next call; with a seat it is waited for, until the pool is closed."""
+    def _next(self, own: "Optional[SimpleQueue[Optional[Call]]]" = None) -> "Optional[Call]":
+        """The next call; with a queue of the thread's own it is waited for, until the pool is closed."""
         with self._lock:
             if self.queue:
                 return self._executor.begun(self.queue.popleft())
-            if seat is None or self._closed:
+            if own is None or self._closed:
                 return None
-            self._waiting.append(seat)
-        return seat.take()
+            self._waiting.append(own)
+        return own.get()
