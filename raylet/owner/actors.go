@@ -255,8 +255,14 @@ func (c *Core) stopInstance(a *actorRec, restarts bool) []*taskRec {
 	if l == nil {
 		return nil
 	}
-	a.lease = nil
 	c.toClient(l.worker, &wire.StopActor{Actor: a.id, Restarts: restarts})
+	return c.leaveInstance(a)
+}
+
+// leaveInstance gives an actor's lease back, and the calls that were there.
+func (c *Core) leaveInstance(a *actorRec) []*taskRec {
+	l := a.lease
+	a.lease = nil
 	c.giveBackFetching(l)
 	calls := l.lane.drain()
 	l.out = nil

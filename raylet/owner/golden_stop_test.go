@@ -176,3 +176,25 @@ func TestAnActorThatEndsAsItIsGivenToAWorker(t *testing.T) {
 		t.Errorf("the worker is told %q", told)
 	}
 }
+
+// A call that has passed its deadline is over for its caller while its attempt still runs. It keeps neither the actor from its end nor
+// anything of the lease that is given back then.
+func TestAnActorIsClosedOverACallThatIsPastItsDeadline(t *testing.T) {
+	s := newScript(t, Config{})
+	a, _ := s.spawn(counter, worker)
+	call := s.callSpec(a, 1)
+	call.Deadline = s.now + int64(time.Second)
+	s.from(driver, &wire.Submit{Spec: call})
+	s.pass(time.Second)
+	s.wantError(call.ID.Return(0), errs.CodeDeadline)
+	s.from(driver, &wire.KillActor{Actor: ids.ActorID(a.ID), Stop: true})
+	s.closed(worker, a)
+	if len(told[sched.Return](s)) != 1 {
+		t.Errorf("its lease is given back %d times", len(told[sched.Return](s)))
+	}
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{call.ID.Return(0)}})
+	if x := s.c.tasks.task(call.ID); x != nil {
+		t.Errorf("nobody needs the call, and it is kept: %+v", x)
+	}
+	s.pass(time.Minute) // the grace of the call
+}

@@ -72,10 +72,10 @@ func (c *Core) actorStopped(cl *clientRec, m *wire.ActorStopped) {
 	if a == nil || a.state != actor.Stopping || a.lease == nil || a.lease.worker != cl {
 		return
 	}
-	l := a.lease
-	a.lease = nil
-	c.returnLease(l)
-	c.die(a, a.closedWith(m.Err))
+	why := a.closedWith(m.Err)
+	calls := c.leaveInstance(a) // those left have ended here, and their attempts had not
+	c.die(a, why)
+	c.returnCalls(a, calls, why)
 }
 
 // closedWith is the reason of a graceful end, with what the close hook said.
