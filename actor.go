@@ -162,13 +162,10 @@ func spawn[T any](k *call) (ActorRef[T], error) {
 	return a, nil
 }
 
-// actorID reads the id that a creation resolved to: 16 bytes, or nothing for the actor's own.
-func actorID(v wire.Value) (id ids.ActorID, ok bool) {
-	if len(v.Data) != len(id) {
-		return id, false
-	}
-	copy(id[:], v.Data)
-	return id, true
+// actorID reads the id that a creation resolved to; not ok: nothing, for the actor's own.
+func actorID(v wire.Value) (ids.ActorID, bool) {
+	id, ok := ids.TaskOf(v.Data)
+	return ids.ActorID(id), ok
 }
 
 func bindActor[T any](c *client.Client, id ids.ActorID, room *client.Room) ActorRef[T] {

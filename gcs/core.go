@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
+	"mobula/internal/home/register"
 )
 
 // Event is what the core steps on.
@@ -36,6 +37,9 @@ type Claim struct{ Actor ActorRecord }
 // Update replaces the record of a named actor whose claim this actor holds; a claim that
 // has passed to another is ErrNameTaken, one that is gone ErrNotFound.
 type Update struct{ Actor ActorRecord }
+
+// Begin begins a life of a home, by the rules of package register. The reply has the home's record.
+type Begin struct{ Claim register.Claim }
 
 // Free gives a name up, if this actor holds it.
 type Free struct {
@@ -78,6 +82,7 @@ func (Put) op()    {}
 func (Remove) op() {}
 func (Claim) op()  {}
 func (Update) op() {}
+func (Begin) op()  {}
 func (Free) op()   {}
 func (Lookup) op() {}
 func (List) op()   {}
@@ -133,8 +138,9 @@ type Core struct {
 // the revision read, and reads again after a conflict.
 type pending struct {
 	op      Op
-	writing bool  // a Write or a Delete is to be answered, else a Read
-	failed  error // of a claim that is being given up: its answer
+	writing bool       // a Write or a Delete is to be answered, else a Read
+	failed  error      // of a claim that is being given up: its answer
+	home    HomeRecord // of a Begin: what it tries to write
 }
 
 // NewCore makes an empty core; watches fill its view.
@@ -165,9 +171,7 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 }
 
 func (c *Core) request(r Request) {
-	p := &pending{op: r.Op}
-	switch op := r.Op.(type) {
-	case List:
+	if op, ok := r.Op.(List); ok {
 		rows := c.view[op.Bucket]
 		out := make([]Record, 0, len(rows))
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
@@ -175,6 +179,10 @@ func (c *Core) request(r Request) {
 		}
 		c.emit(Reply{ID: r.ID, Records: out})
 		return
+	}
+	p := &pending{op: r.Op}
+	c.pending[r.ID] = p
+	switch op := r.Op.(type) {
 	case Put:
 		p.writing = true
 		c.emit(Write{ID: r.ID, Record: op.Record, Revision: -1})
@@ -189,10 +197,11 @@ func (c *Core) request(r Request) {
 		c.emit(Write{ID: r.ID, Record: op.Actor, Revision: 0})
 	case Update:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: op.Actor.Key()})
+	case Begin:
+		c.beginLife(r.ID, p, op.Claim)
 	case Free:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
 	}
-	c.pending[r.ID] = p
 }
 
 func (c *Core) answered(a Answered) {
@@ -222,6 +231,8 @@ func (c *Core) answered(a Answered) {
 		c.claim(a, p, op)
 	case Update:
 		c.update(a, p, op)
+	case Begin:
+		c.begun(a, p, op.Claim)
 	case Free:
 		c.free(a, p, op)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
 
@@ -14,14 +15,14 @@ type Bucket string
 
 // The tables.
 const (
-	Nodes     Bucket = "nodes"     // key: node name
-	Jobs      Bucket = "jobs"      // key: job number
-	Functions Bucket = "functions" // key: hash of the list
-	Actors    Bucket = "actors"    // key: namespace and name, encoded
+	Nodes  Bucket = "nodes"  // key: node name
+	Jobs   Bucket = "jobs"   // key: job number
+	Homes  Bucket = "homes"  // key: home
+	Actors Bucket = "actors" // key: namespace and name, encoded
 )
 
 // Buckets is every table.
-var Buckets = []Bucket{Nodes, Jobs, Functions, Actors}
+var Buckets = []Bucket{Nodes, Jobs, Homes, Actors}
 
 // Record is a row of a table. Rows are kept as JSON, so that an operator can read them
 // with any NATS client.
@@ -47,21 +48,14 @@ type JobRecord struct {
 	Node      string    `json:"node"`
 	Driver    int32     `json:"driver_pid"`
 	Namespace string    `json:"namespace"`
-	Functions string    `json:"functions"` // key of its FunctionsRecord
 	Started   int64     `json:"started"`
 	Ended     int64     `json:"ended,omitempty"`
 }
 
-// FunctionsRecord is what an executable registers. Jobs of the same executable share it.
-type FunctionsRecord struct {
-	Hash      string     `json:"hash"`
-	Functions []Function `json:"functions"`
-}
-
-// Function is a registered function, actor type or method.
-type Function struct {
-	Name      string `json:"name"`
-	Signature uint64 `json:"signature"`
+// HomeRecord is a home and who has it.
+type HomeRecord struct {
+	register.Row
+	Node string `json:"node,omitempty"` // the name of the node that answers for it; empty: as its identity says
 }
 
 // ActorState is a named actor's state.
@@ -94,8 +88,8 @@ func (NodeRecord) Bucket() Bucket { return Nodes }
 // Bucket is Jobs.
 func (JobRecord) Bucket() Bucket { return Jobs }
 
-// Bucket is Functions.
-func (FunctionsRecord) Bucket() Bucket { return Functions }
+// Bucket is Homes.
+func (HomeRecord) Bucket() Bucket { return Homes }
 
 // Bucket is Actors.
 func (ActorRecord) Bucket() Bucket { return Actors }
@@ -106,8 +100,8 @@ func (r NodeRecord) Key() string { return encode(r.Name) }
 // Key is the job's number.
 func (r JobRecord) Key() string { return r.Job.String() }
 
-// Key is the list's hash.
-func (r FunctionsRecord) Key() string { return r.Hash }
+// Key is the home's number.
+func (r HomeRecord) Key() string { return r.Home.String() }
 
 // Key is the namespace and name, encoded.
 func (r ActorRecord) Key() string { return ActorKey(r.Namespace, r.Name) }
@@ -138,13 +132,17 @@ func parse(b Bucket, data []byte) (Record, error) {
 		var r JobRecord
 		err = json.Unmarshal(data, &r)
 		return r, err
-	case Functions:
-		var r FunctionsRecord
+	case Homes:
+		var r HomeRecord
 		err = json.Unmarshal(data, &r)
 		return r, err
 	case Actors:
 		var r ActorRecord
-		err = json.Unmarshal(data, &r)
+		if err = json.Unmarshal(data, &r); err == nil {
+			if id, err := ids.ParseTask(r.Actor); err == nil {
+				r.Actor = id.String() // releases before 0.5 wrote it shorter
+			}
+		}
 		return r, err
 	}
 	return nil, fmt.Errorf("no table %q", b)

@@ -34,7 +34,7 @@ func lockIndex(f *os.File, path string) error {
 	}
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return errs.New(errs.CodeNodeRunning, "%s belongs to a node that runs: was its directory copied? Remove the file %q in the copy", path, "identity")
+		return errs.New(errs.CodeNodeRunning, "%s belongs to a node that runs: was its directory copied? Remove the files %q and %q in the copy", path, "identity", "home")
 	case err != nil:
 		return errs.New(errs.CodeSegmentUnavailable, "lock %s: %v", path, err)
 	case !safefs.IsAt(f, path):

@@ -2,9 +2,7 @@ package objectstore
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -100,76 +98,6 @@ func TestAJobThatIsOverGivesItsFileBack(t *testing.T) {
 	}
 	if b, err := one.get(jobObject(1, 1)); err != nil || !bytes.Equal(b, pattern(1, mib)) {
 		t.Errorf("the other job's: %d bytes, %v", len(b), err)
-	}
-}
-
-// The release before had one segment for all jobs. What it had spilled is there after an upgrade; what lay in the segment alone is lost and
-// said so, and the segment goes.
-func TestTheOneSegmentOfTheReleaseBefore(t *testing.T) {
-	mem := named(t)
-	scfg := spillConfig(t.TempDir())
-	scfg.Restarts, scfg.Keep = true, true
-	cfg := testConfig(8 * mib)
-	r := newRig(t, cfg, scfg, mem)
-	u := r.join(7)
-	const n = 12
-	for i := range n {
-		u.put(put(i), pattern(i, mib))
-	}
-	r.post(ClientGone{7})
-	spilled := r.stats().ObjectsSpilled
-	r.close(false)
-	if spilled == 0 || spilled >= n {
-		t.Fatalf("%d of %d objects are spilled", spilled, n)
-	}
-	for _, f := range filesAt(mem.Path) { // as it was left by that release
-		if err := os.Rename(f, mem.Path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	asVersion(t, mem.Path+".index", 1)
-
-	r = newRig(t, cfg, scfg, mem)
-	defer r.close(true)
-	if _, err := os.Stat(mem.Path); err == nil {
-		t.Error("the old segment is left")
-	}
-	if got := r.mem.Index.Forgotten(); got < n-spilled || r.mem.Removed != nil {
-		t.Errorf("forgotten %d of %d, %v", got, n-spilled, r.mem.Removed)
-	}
-	u = r.join(8)
-	found := 0
-	for i := range n {
-		if b, err := getOrLost(r, u, put(i)); err == nil {
-			if found++; !bytes.Equal(b, pattern(i, mib)) {
-				t.Errorf("object %d has other bytes", i)
-			}
-			u.unpin(put(i))
-		}
-	}
-	if found != spilled {
-		t.Errorf("%d objects are there, %d had a spilled copy", found, spilled)
-	}
-}
-
-// asVersion has an index say that it is of another version.
-func asVersion(t *testing.T, path string, v uint32) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := make([]byte, 24)
-	if _, err := f.ReadAt(b, 0); err != nil {
-		t.Fatal(err)
-	}
-	binary.LittleEndian.PutUint32(b[8:], v)
-	binary.LittleEndian.PutUint32(b[20:], crc32.Checksum(b[:20], crc32.MakeTable(crc32.Castagnoli)))
-	if _, err := f.WriteAt(b, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 

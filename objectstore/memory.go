@@ -255,7 +255,7 @@ func own(e os.DirEntry) bool {
 func jobOfFile(path, file string) (ids.JobID, bool) {
 	rest, ok := strings.CutPrefix(file, jobPrefix(path))
 	number, _, dash := strings.Cut(rest, "-")
-	n, err := strconv.ParseUint(number, 10, 32)
+	n, err := strconv.ParseUint(number, 10, 64)
 	return ids.JobID(n), ok && dash && err == nil
 }
 

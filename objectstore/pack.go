@@ -105,19 +105,23 @@ func (c *Core) packInto(d *demand) {
 	c.settle(o)
 }
 
-// A directory entry is id 20, offset 4, size 4, length of meta 2, meta.
-const entryHead = 30
+// A directory is longIDs and its entries: id 24, offset 4, size 4, length of meta 2, meta. Those of release 0.4 have entries with ids of 20 bytes
+// alone: none begins with longIDs, which would be a job of many lives.
+const (
+	longIDs    = 0xff
+	afterID    = 4 + 4 + 2 // bytes of an entry between id and meta
+	shortIDLen = 20
+)
 
 func (c *Core) directory(p *packing, o *object) []byte {
-	out := make([]byte, 0, len(o.values)*entryHead+len(o.meta))
+	out := append(make([]byte, 0, 1+len(o.values)*(ids.ObjectSize+afterID)+len(o.meta)), longIDs)
 	i := 0
 	for _, v := range p.values {
 		if p.dropped[v.ID] {
 			continue
 		}
 		e := o.values[i]
-		out = append(out, v.ID.Task[:]...)
-		out = binary.LittleEndian.AppendUint32(out, v.ID.Index)
+		out = v.ID.Append(out)
 		out = binary.LittleEndian.AppendUint32(out, e.off)
 		out = binary.LittleEndian.AppendUint32(out, e.size)
 		out = binary.LittleEndian.AppendUint16(out, uint16(e.mLen))
@@ -130,20 +134,27 @@ func (c *Core) directory(p *packing, o *object) []byte {
 // readDirectory is the reverse of directory; false if the bytes are not one of a block of
 // size bytes.
 func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value, meta []byte, ok bool) {
+	idLen := shortIDLen
+	if len(b) > 0 && b[0] == longIDs {
+		idLen, b = ids.ObjectSize, b[1:]
+	}
 	for len(b) > 0 {
-		if len(b) < entryHead {
+		if len(b) < idLen+afterID {
 			return nil, nil, nil, false
 		}
-		var id ids.ObjectID
-		copy(id.Task[:], b)
-		id.Index = binary.LittleEndian.Uint32(b[16:])
-		v := value{off: binary.LittleEndian.Uint32(b[20:]), size: binary.LittleEndian.Uint32(b[24:]), metaOff: uint32(len(meta))}
-		v.mLen = uint32(binary.LittleEndian.Uint16(b[28:]))
-		if uint64(v.off)+uint64(v.size) > size || len(b) < entryHead+int(v.mLen) {
+		id, _ := ids.ObjectOf(b[:idLen])
+		if idLen == shortIDLen {
+			id.Index = binary.LittleEndian.Uint32(b[idLen-4:]) // release 0.4 wrote it so
+		}
+		b = b[idLen:]
+		v := value{off: binary.LittleEndian.Uint32(b), size: binary.LittleEndian.Uint32(b[4:]), metaOff: uint32(len(meta))}
+		v.mLen = uint32(binary.LittleEndian.Uint16(b[8:]))
+		b = b[afterID:]
+		if uint64(v.off)+uint64(v.size) > size || len(b) < int(v.mLen) {
 			return nil, nil, nil, false
 		}
-		meta = append(meta, b[entryHead:entryHead+v.mLen]...)
-		b = b[entryHead+v.mLen:]
+		meta = append(meta, b[:v.mLen]...)
+		b = b[v.mLen:]
 		idList, values = append(idList, id), append(values, v)
 	}
 	return idList, values, meta, len(values) > 0

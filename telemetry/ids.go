@@ -44,9 +44,9 @@ func (p Phase) String() string {
 // SpanOf is the id of a span of a task. It follows from the task's id, so that every process
 // knows it without being told. n counts: the attempt, or the how manieth of its kind.
 func SpanOf(task ids.TaskID, n uint32, p Phase) [8]byte {
-	x := binary.LittleEndian.Uint64(task[8:])
+	x := binary.LittleEndian.Uint64(task[12:])
 	if n != 0 || p != PhaseTask {
-		x ^= binary.LittleEndian.Uint64(task[:8])
+		x ^= binary.LittleEndian.Uint64(task[4:])
 		x += (uint64(n)<<8 | uint64(p)) * 0x9e3779b97f4a7c15
 		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // SplitMix64's finaliser
 		x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -65,8 +65,8 @@ func SamplerFromEnv(getenv func(string) string, ratio float64) (Sampler, error) 
 // made in, or that of the task that makes it; zero if there is none.
 func (s Sampler) Decide(parent wire.TraceContext, task ids.TaskID) wire.TraceContext {
 	if parent.TraceID == ([16]byte{}) {
-		// The hash in a task's id is as good as random.
-		return wire.TraceContext{TraceID: task, Flags: s.flag(task[8:])}
+		trace := task.Trace()
+		return wire.TraceContext{TraceID: trace, Flags: s.flag(trace[8:])}
 	}
 	if s.alone {
 		parent.Flags = parent.Flags&^1 | s.flag(parent.TraceID[8:])

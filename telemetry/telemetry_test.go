@@ -46,8 +46,8 @@ func TestSamplerFromEnv(t *testing.T) {
 		if (c.wrong != "") != errors.Is(err, errs.ErrInvalid) || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s %s: error %v", c.name, c.arg, err)
 		}
-		high := ids.TaskID{8: 0xff, 15: 7}
-		if got := s.Decide(wire.TraceContext{}, high); got.Sampled() != c.root || got.TraceID != [16]byte(high) || got.SpanID != [8]byte{} {
+		high := ids.TaskID{12: 0xff, 19: 7}
+		if got := s.Decide(wire.TraceContext{}, high); got.Sampled() != c.root || got.TraceID != high.Trace() || got.SpanID != [8]byte{} {
 			t.Errorf("%s %s: a root gets %+v, want sampled %v", c.name, c.arg, got, c.root)
 		}
 		if got := s.Decide(sampled, high); got.Sampled() != c.parent || got.TraceID != sampled.TraceID || got.SpanID != sampled.SpanID {
@@ -86,7 +86,7 @@ func TestDecisionsAreTheSDKs(t *testing.T) {
 		var id ids.TaskID
 		binary.BigEndian.PutUint64(id[:], rapid.Uint64Min(1).Draw(t, "high"))
 		binary.BigEndian.PutUint64(id[8:], rapid.Uint64().Draw(t, "low"))
-		sdk := sdktrace.TraceIDRatioBased(ratio).ShouldSample(sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: trace.TraceID(id)})
+		sdk := sdktrace.TraceIDRatioBased(ratio).ShouldSample(sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: trace.TraceID(id.Trace())})
 		ours := NewSampler(ratio).Decide(wire.TraceContext{}, id).Sampled()
 		if want := sdk.Decision == sdktrace.RecordAndSample; ours != want {
 			t.Fatalf("ratio %v, id %v: %v, the SDK says %v", ratio, id, ours, want)
@@ -134,7 +134,7 @@ func TestTheHookNestsSampledTasksOnly(t *testing.T) {
 	spec.Trace = NewSampler(1).Decide(wire.TraceContext{}, spec.ID)
 	ctx, after := Hook(context.Background(), spec, 2)
 	got := FromContext(ctx)
-	if after != nil || got != Run(spec, 2) || got.TraceID != [16]byte(spec.ID) || got.SpanID != SpanOf(spec.ID, 2, PhaseRun) || !got.Sampled() {
+	if after != nil || got != Run(spec, 2) || got.TraceID != spec.ID.Trace() || got.SpanID != SpanOf(spec.ID, 2, PhaseRun) || !got.Sampled() {
 		t.Errorf("the task runs in %+v", got)
 	}
 	// What it submits goes on in the trace, below the run.
@@ -150,7 +150,7 @@ func TestTheHookNestsSampledTasksOnly(t *testing.T) {
 
 func TestAnUnsampledTaskAllocatesNothing(t *testing.T) {
 	s := NewSampler(DefaultRatio)
-	spec := &wire.TaskSpec{ID: ids.TaskID{8: 0xff}}
+	spec := &wire.TaskSpec{ID: ids.TaskID{12: 0xff}}
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(1000, func() {
 		spec.Trace = s.Decide(wire.TraceContext{}, spec.ID)
@@ -162,7 +162,7 @@ func TestAnUnsampledTaskAllocatesNothing(t *testing.T) {
 
 func BenchmarkUnsampled(b *testing.B) {
 	s := NewSampler(DefaultRatio)
-	spec := &wire.TaskSpec{ID: ids.TaskID{8: 0xff}}
+	spec := &wire.TaskSpec{ID: ids.TaskID{12: 0xff}}
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -174,8 +174,8 @@ func BenchmarkUnsampled(b *testing.B) {
 // Python's workers compute the same ids (python/tests/test_trace.py has the same).
 func TestRunSpansAsPythonKnowsThem(t *testing.T) {
 	var task ids.TaskID
-	for i := range task {
-		task[i] = byte(i)
+	for i := range task[4:] {
+		task[4+i] = byte(i)
 	}
 	for attempt, want := range map[uint32]string{1: "a3cbc4c4e89b5c1a", 70_000: "c54ba4228f7e0eb0"} {
 		if got := fmt.Sprintf("%x", SpanOf(task, attempt, PhaseRun)); got != want {

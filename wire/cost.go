@@ -1,5 +1,7 @@
 package wire
 
+import "mobula/internal/ids"
+
 // Cost is the number of bytes that a message counts against a client's Credit: an estimate
 // of what the owner keeps for it. Client and owner must agree on it.
 func Cost(m Msg) int64 {
@@ -25,5 +27,5 @@ func CostOfSpec(s *TaskSpec) int64 {
 
 // CostOfValue is the cost of a PutValue.
 func CostOfValue(v *Value) int64 {
-	return 64 + int64(len(v.Meta)+len(v.Data)) + 20*int64(len(v.Refs))
+	return 64 + int64(len(v.Meta)+len(v.Data)) + int64(ids.ObjectSize*len(v.Refs))
 }

@@ -200,18 +200,25 @@ func (c *cursor) enum(most uint8) uint8 {
 // task and object write where the id belongs: an array returned by value is copied
 // through the stack, in pieces that stall on one another.
 func (c *cursor) task(t *ids.TaskID) {
-	if raw := c.bytes(); len(raw) == idSize {
+	switch raw := c.bytes(); len(raw) {
+	case idSize:
 		*t = ids.TaskID(raw)
-	} else {
+	case shortIDSize:
+		*t = ids.Widen([shortIDSize]byte(raw))
+	default:
 		c.badID(raw, idSize)
 	}
 }
 
 func (c *cursor) object(o *ids.ObjectID) {
-	if raw := c.bytes(); len(raw) == objectSize {
+	switch raw := c.bytes(); len(raw) {
+	case objectSize:
 		o.Task = ids.TaskID(raw[:idSize])
 		o.Index = binary.BigEndian.Uint32(raw[idSize:])
-	} else {
+	case shortObjectSize:
+		o.Task = ids.Widen([shortIDSize]byte(raw[:shortIDSize]))
+		o.Index = binary.BigEndian.Uint32(raw[shortIDSize:])
+	default:
 		c.badID(raw, objectSize)
 	}
 }

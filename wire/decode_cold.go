@@ -287,7 +287,7 @@ func (d *Decoder) hello(b []byte) Msg {
 		case 4<<3 | wtVarint:
 			m.PID = c.sint32()
 		case 5<<3 | wtVarint:
-			m.Job = ids.JobID(c.uint32())
+			m.Job = ids.JobID(c.varint())
 		case 6<<3 | wtBytes:
 			m.Token = c.kept()
 		case 7<<3 | wtBytes:
@@ -353,7 +353,7 @@ func (d *Decoder) welcome(b []byte) Msg {
 		case 3<<3 | wtBytes:
 			m.Node = c.string()
 		case 4<<3 | wtVarint:
-			m.Job = ids.JobID(c.uint32())
+			m.Job = ids.JobID(c.varint())
 		case 5<<3 | wtBytes:
 			c.task(&m.Root)
 		case 6<<3 | wtVarint:

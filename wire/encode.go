@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -27,6 +28,7 @@ type encoder struct {
 	alias  int           // 0: copy everything
 	opts   *optionsCache // nil: none
 	bad    error         // the message must not be sent: the other side would refuse it
+	short  bool          // the other side speaks a version before longIDs
 }
 
 // external is a byte string that belongs at offset at of the encoder's b.
@@ -131,8 +133,27 @@ func (e *encoder) text(num uint64, v string) {
 
 func (e *encoder) task(num uint64, v ids.TaskID) {
 	if v != (ids.TaskID{}) {
-		e.b = append(append(appendVarint(e.b, num<<3|wtBytes), idSize), v[:]...)
+		e.taskID(num, &v)
 	}
+}
+
+// taskID writes a task's id even if it is zero, as an element of a list must be.
+func (e *encoder) taskID(num uint64, v *ids.TaskID) {
+	e.b = appendVarint(e.b, num<<3|wtBytes)
+	if e.short {
+		e.b = append(e.b, shortIDSize)
+		e.shorten(v)
+		return
+	}
+	e.b = append(append(e.b, idSize), v[:]...)
+}
+
+// shorten writes an id as versions before longIDs have it. Of another home than a cluster's first they know nothing.
+func (e *encoder) shorten(v *ids.TaskID) {
+	if _, ok := v.Short(); !ok {
+		e.bad = errs.New(errs.CodeVersion, "task %s is of home %s, which protocol versions before %d cannot name: use the release of the node", v.String(), v.Job().Home().String(), longIDs)
+	}
+	e.b = append(e.b, v[idSize-shortIDSize:]...)
 }
 
 func (e *encoder) object(num uint64, v ids.ObjectID) {
@@ -143,7 +164,13 @@ func (e *encoder) object(num uint64, v ids.ObjectID) {
 
 // id writes an object id even if it is zero, as an element of a list must be.
 func (e *encoder) id(num uint64, v *ids.ObjectID) {
-	e.b = append(append(appendVarint(e.b, num<<3|wtBytes), objectSize), v.Task[:]...)
+	e.b = appendVarint(e.b, num<<3|wtBytes)
+	if e.short {
+		e.b = append(e.b, shortObjectSize)
+		e.shorten(&v.Task)
+	} else {
+		e.b = append(append(e.b, objectSize), v.Task[:]...)
+	}
 	e.b = append(e.b, byte(v.Index>>24), byte(v.Index>>16), byte(v.Index>>8), byte(v.Index))
 }
 
@@ -157,8 +184,12 @@ func (e *encoder) objects(num uint64, vs []ids.ObjectID) {
 }
 
 const (
-	idSize     = 16 // of a task or actor id
-	objectSize = 20 // of an object id
+	idSize     = 20 // of a task or actor id
+	objectSize = 24 // of an object id
+
+	longIDs         = 5 // the version that made ids longer
+	shortIDSize     = 16
+	shortObjectSize = 20
 )
 
 // appendVarint is protowire.AppendVarint with the one-byte case inlined.

@@ -120,8 +120,7 @@ func (e *encoder) messageStore(m Msg) bool {
 		e.task(1, m.Task)
 		e.uint(2, uint64(m.Lease))
 		for i := range m.Returned {
-			e.tag(3, wtBytes)
-			e.b = append(append(e.b, idSize), m.Returned[i][:]...)
+			e.taskID(3, &m.Returned[i])
 		}
 		e.objects(4, m.WaitsFor)
 	case *Unblocked:
@@ -268,8 +267,7 @@ func (e *encoder) holdings(m *Holdings) {
 		e.close(at, ext)
 	}
 	for i := range m.Actors {
-		e.tag(7, wtBytes)
-		e.b = append(append(e.b, idSize), m.Actors[i][:]...)
+		e.taskID(7, (*ids.TaskID)(&m.Actors[i]))
 	}
 	for i := range m.Pins {
 		at, ext := e.open(8)

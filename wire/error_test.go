@@ -138,7 +138,7 @@ func TestReferencesOfErrors(t *testing.T) {
 	}
 	small := &errs.Error{Code: errs.CodeTaskFailed, Cause: []*errs.Error{{Code: errs.CodePython, Refs: refs[:2]}}, Refs: refs[:1]}
 	one := func(id ids.ObjectID) []byte {
-		return append(append([]byte{0x42, 0x14}, id.Task[:]...), 0, 0, byte(id.Index>>8), byte(id.Index))
+		return append(append([]byte{0x42, 0x18}, id.Task[:]...), 0, 0, byte(id.Index>>8), byte(id.Index))
 	}
 	inner := slices.Concat([]byte{0x08, 0x29}, one(refs[0]), one(refs[1]))
 	if raw := AppendError(nil, small); !bytes.Equal(raw, slices.Concat([]byte{0x08, 0x01, 0x32, byte(len(inner))}, inner, one(refs[0]))) { // as Python's codec.encode

@@ -109,9 +109,12 @@ func putValue(size int, fill byte) *PutValue {
 }
 
 // rawFrame is a frame of these messages.
-func rawFrame(t testing.TB, msgs ...Msg) []byte {
+func rawFrame(t testing.TB, msgs ...Msg) []byte { return rawFrameFor(t, Version, msgs...) }
+
+// rawFrameFor is a frame for a peer of a version.
+func rawFrameFor(t testing.TB, version uint32, msgs ...Msg) []byte {
 	t.Helper()
-	var o outgoing
+	o := outgoing{enc: encoder{short: version < longIDs}}
 	for _, m := range msgs {
 		if err := o.add(m, nil); err != nil {
 			t.Fatal(err)

@@ -82,6 +82,7 @@ func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []Msg) er
 		c.out = outgoings.Get().(*outgoing)
 		c.out.enc.opts = &c.opts
 	}
+	c.out.enc.short = c.version < longIDs
 	before := c.out.size()
 	var err error
 	for _, m := range msgs {

@@ -165,8 +165,8 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 4 // of the protocol this build speaks
-	MinVersion = 3 // the oldest it still understands
+	Version    = 5 // of the protocol this build speaks
+	MinVersion = 4 // the oldest it still understands
 
 	MaxFrame  = 64 << 20  // bytes of one frame's payload
 	MaxMeta   = 4 << 10   // bytes of a value's Meta

@@ -12,7 +12,7 @@ import (
 // while there is at least one.
 type blocking struct {
 	mu      sync.Mutex
-	count   int           // guarded by mu
+	count   int32         // guarded by mu
 	state   blockState    // guarded by mu
 	resumed chan struct{} // guarded by mu; closed by Resume; not nil while resuming
 }

@@ -43,11 +43,9 @@ func FromEnv(getenv func(string) string) (Env, bool, error) {
 	if e.Token, err = hex.DecodeString(getenv(envToken)); err != nil {
 		return Env{}, true, errs.New(errs.CodeInvalid, "%s is not hexadecimal: %v", envToken, err)
 	}
-	job, err := strconv.ParseUint(getenv(envJob), 10, 32)
-	if err != nil {
-		return Env{}, true, errs.New(errs.CodeInvalid, "%s=%q is no job number: %v", envJob, getenv(envJob), err)
+	if e.Job, err = ids.ParseNumber[ids.JobID](getenv(envJob)); err != nil {
+		return Env{}, true, errs.New(errs.CodeInvalid, "%s=%q is no job: %v", envJob, getenv(envJob), err)
 	}
-	e.Job = ids.JobID(job)
 	if s := getenv(envMemory); s != "" {
 		if e.Memory, err = strconv.ParseInt(s, 10, 64); err != nil || e.Memory <= 0 {
 			return Env{}, true, errs.New(errs.CodeInvalid, "%s=%q is no number of bytes", envMemory, s)

@@ -18,7 +18,7 @@ import (
 )
 
 // detach starts this command again, in a session of its own, and returns when the node is up.
-func (a *app) detach(cfg *config.Config) error {
+func (a *app) detach(cfg *config.Config, f startFlags) error {
 	// Said here, the reason is on the terminal and not in a log.
 	if err := node.CheckDir(cfg.Dir); err != nil {
 		return err
@@ -34,6 +34,9 @@ func (a *app) detach(cfg *config.Config) error {
 		if v.Value != "" {
 			args = append(args, "--"+v.Flag+"="+v.Value)
 		}
+	}
+	if f.moved {
+		args = append(args, "--moved")
 	}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = settingsFree(a.environ)

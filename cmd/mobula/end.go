@@ -15,10 +15,10 @@ func (a *app) cancel() *cobra.Command {
 		Use: "cancel TASK|OBJECT", Short: "Cancel a task", Args: cobra.ExactArgs(1),
 		Long: `Cancel cancels a task, or the one that makes an object, as its program can: what waits never
 starts, and what runs is told, and fails with ErrCancelled when it ends. With --force what runs is
-given up at once, and its worker process is ended. A task is 32 hexadecimal digits, an object
+given up at once, and its worker process is ended. A task is 40 hexadecimal digits, an object
 TASK:INDEX, as lists show them. A task that has ended already is left as it is.`,
-		Example: `  mobula cancel 0000000107e4d77f385327457f149543
-  mobula cancel 0000000107e4d77f385327457f149543 --force --recursive
+		Example: `  mobula cancel 000000000000000107e4d77f385327457f149543
+  mobula cancel 000000000000000107e4d77f385327457f149543 --force --recursive
   mobula list tasks --filter state=RUNNING --filter func=app/slow --json | jq -r .rows[].id | xargs -n1 mobula cancel`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			r.ID = args[0]
@@ -52,9 +52,9 @@ func (a *app) kill() *cobra.Command {
 		Use: "kill ACTOR|NAME", Short: "End an actor at once", Args: cobra.ExactArgs(1),
 		Long: `Kill ends an actor at once, as its program can: its calls fail with ErrActorDied and its close
 hook is not called. It does not come back, unless --no-restart=false asks for what a crash does: a
-restart, within its MaxRestarts. The actor is named by its id, 32 hexadecimal digits, or by its
+restart, within its MaxRestarts. The actor is named by its id, 40 hexadecimal digits, or by its
 name, as mobula list actors shows them.`,
-		Example: `  mobula kill 0000000107e4d77f385327457f149543
+		Example: `  mobula kill 000000000000000107e4d77f385327457f149543
   mobula kill hits --namespace prod
   mobula kill hits --no-restart=false`,
 		RunE: func(_ *cobra.Command, args []string) error {

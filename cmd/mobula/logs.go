@@ -22,7 +22,7 @@ Without an argument it lists the logs there are. They outlive their worker; the 
 removed beyond 1 GiB.`,
 		Example: `  mobula logs
   mobula logs worker/3 --bytes 1048576
-  mobula logs 0000000107e4d77f385327457f149543`,
+  mobula logs 000000000000000107e4d77f385327457f149543`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if r.Bytes <= 0 || r.Bytes > state.MaxLogBytes {
 				return errs.New(errs.CodeInvalid, "--bytes %d: want 1 to %d", r.Bytes, state.MaxLogBytes)

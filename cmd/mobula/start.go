@@ -26,6 +26,7 @@ type startFlags struct {
 	detach bool
 	bound  bool // to the process that started it
 	output bool // of workers is printed
+	moved  bool // the directory was copied, and is the only one
 	config string
 }
 
@@ -77,18 +78,19 @@ in this order of precedence; mobula config lists them all.`,
 				return errs.New(errs.CodeInvalid, "--detach and --worker-output exclude each other: mobula logs shows what workers write")
 			}
 			if f.detach {
-				return a.detach(cfg)
+				return a.detach(cfg, f)
 			}
 			var left <-chan struct{}
 			if f.bound {
 				left = parentLeft(os.Stdin)
 			}
-			return a.serve(cfg, left, f.output)
+			return a.serve(cfg, left, f)
 		},
 	}
 	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "run in the background")
 	c.Flags().BoolVar(&f.bound, "until-stdin-closes", false, "run until standard input ends or the process that started it is gone: for a program that has a node of its own")
 	c.Flags().BoolVar(&f.output, "worker-output", false, "print what workers write, each line with its worker before it; lines that are not read in time are left out, and are in the logs as all of them")
+	c.Flags().BoolVar(&f.moved, "moved", false, "take a directory that was copied here for the only one, where the node that it was copied from is gone for good")
 	c.Flags().StringVar(&f.config, "config", "", "configuration file (default: MOBULA_CONFIG, else mobula/config.yaml in the user's configuration directory)")
 	c.Flags().SortFlags = false
 	config.AddFlags(c.Flags())
@@ -131,20 +133,20 @@ const (
 	smallGC    = 50 // percent
 )
 
-// serve runs the node until it is to end, at the latest when left is closed. With output, what workers write is printed.
-func (a *app) serve(cfg *config.Config, left <-chan struct{}, output bool) (err error) {
+// serve runs the node until it is to end, at the latest when left is closed.
+func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err error) {
 	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
 	ncfg := node.ConfigFrom(cfg, log)
-	ncfg.Keep, ncfg.Bound, ncfg.Processes = true, left != nil, true
+	ncfg.Keep, ncfg.Bound, ncfg.Processes, ncfg.Moved = true, left != nil, true, f.moved
 	if ncfg.StoreBytes < smallStore && os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(smallGC))
 	}
 	var said *relay
-	if output {
+	if f.output {
 		said = newRelay()
 		ncfg.WorkerOutput = said
 	}

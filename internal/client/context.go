@@ -36,13 +36,13 @@ type TaskContext struct {
 	Unneeded *inbox.Inbox[uint32] // numbers of the results that it promised (wire.TaskSpec.Promises) and that nobody can ask for any more; nil: it promised none
 
 	calls atomic.Uint64
-	puts  atomic.Uint32
 
 	actors struct {
 		mu    sync.Mutex
 		seq   map[ids.ActorID]*callOrder // guarded by mu
-		last  ids.ActorID                // guarded by mu
 		order *callOrder                 // of last; guarded by mu
+		last  ids.ActorID                // guarded by mu
+		puts  atomic.Uint32              // of the task; here it fits in the padding
 	}
 }
 
@@ -66,7 +66,7 @@ func (tc *TaskContext) Base() ids.TaskID {
 func (tc *TaskContext) NextTask() ids.TaskID { return ids.Derive(tc.Base(), tc.calls.Add(1)) }
 
 // NextPut is the id of the next object that this task puts.
-func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Base().Put(tc.puts.Add(1)) }
+func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Base().Put(tc.actors.puts.Add(1)) }
 
 // Forget drops the call counter of an actor that will not be called again.
 func (tc *TaskContext) Forget(actor ids.ActorID) {

@@ -36,7 +36,7 @@ type shard struct {
 }
 
 func hashOf(id ids.ObjectID) uint64 {
-	return binary.LittleEndian.Uint64(id.Task[8:]) ^ uint64(id.Index)*0x9e3779b97f4a7c15
+	return binary.LittleEndian.Uint64(id.Task[12:]) ^ uint64(id.Index)*0x9e3779b97f4a7c15
 }
 
 func (t *table) shard(id ids.ObjectID) *shard {

@@ -8,14 +8,14 @@ import (
 	"mobula/internal/ids"
 )
 
-// The CBOR tags of references: each wraps a byte string of 20 bytes, the task id and the
-// index, big endian.
+// The CBOR tags of references: each wraps a byte string, the object's id. Releases before 0.5 wrote shorter ones.
 const (
 	TagRef   uint64 = 28015 // an object
 	TagActor uint64 = 28016 // an actor: the object of its creation
 )
 
-const refLen = 20
+// byteString begins a CBOR byte string whose length is in the next byte; of shorter ones it is in this one.
+const byteString = 0x58
 
 // refBytes and actorBytes are references as the CBOR decoder leaves them where the type is an
 // interface: the encoded tag, until the walk that follows replaces them. They are two types
@@ -46,22 +46,26 @@ func keepRef(dst *[]byte, b []byte) error {
 
 // AppendRef writes a reference as CBOR.
 func AppendRef(dst []byte, id ids.ObjectID, tag uint64) []byte {
-	dst = append(dst, 0xd9, byte(tag>>8), byte(tag), 0x40|refLen)
-	dst = append(dst, id.Task[:]...)
-	return binary.BigEndian.AppendUint32(dst, id.Index)
+	return id.Append(append(dst, 0xd9, byte(tag>>8), byte(tag), byteString, byte(ids.ObjectSize)))
 }
 
 // ParseRef reads what AppendRef wrote.
 func ParseRef(b []byte) (ids.ObjectID, uint64, error) {
-	var id ids.ObjectID
-	if len(b) != 4+refLen || b[0] != 0xd9 || b[3] != 0x40|refLen {
-		return id, 0, errs.New(errs.CodeNotDecodable, "a reference of %d bytes, want a tag and %d bytes", len(b), refLen)
+	id, ok := ids.ObjectID{}, false
+	if len(b) > 5 && b[0] == 0xd9 {
+		raw := b[4:]
+		if b[3] == byteString {
+			raw = b[5:]
+		}
+		id, ok = ids.ObjectOf(raw)
+		ok = ok && (b[3] == byteString && int(b[4]) == len(raw) || int(b[3]) == 0x40|len(raw))
+	}
+	if !ok {
+		return ids.ObjectID{}, 0, errs.New(errs.CodeNotDecodable, "a reference of %d bytes, want a tag and %d bytes", len(b), ids.ObjectSize)
 	}
 	tag := uint64(binary.BigEndian.Uint16(b[1:]))
 	if tag != TagRef && tag != TagActor {
 		return id, 0, errs.New(errs.CodeNotDecodable, "CBOR tag %d is no reference, want %d or %d", tag, TagRef, TagActor)
 	}
-	copy(id.Task[:], b[4:])
-	id.Index = binary.BigEndian.Uint32(b[4+len(id.Task):])
 	return id, tag, nil
 }

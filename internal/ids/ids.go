@@ -15,25 +15,63 @@ import (
 // ErrBadID is wrapped by every parser of this package.
 var ErrBadID = errors.New("malformed id")
 
-// JobID numbers a driver's job within a node's lifetime on disk; 0 is no job.
-type JobID uint32
+// TaskID is 20 bytes: the job (8, big endian) and a 96-bit hash of the parent
+// and its call counter. The hash tells the tasks of one job apart: of 2^32 of them two
+// share one with a probability of 10^-10.
+type TaskID [20]byte
 
-// String prints the job as decimal.
-func (j JobID) String() string { return strconv.FormatUint(uint64(j), 10) }
+// jobSize is the length in bytes of the job that begins an id.
+const jobSize = 8
 
-// ClientID names one connection of a driver or worker process to a node. It is
-// never reused within a node, restarts included; 0 is no client.
-type ClientID uint64
+// shortPrefix is by how many bytes ids were shorter before release 0.5: their job was a number of 32 bits, on the only node
+// that there was.
+const shortPrefix = 4
 
-// String prints the client as decimal.
-func (c ClientID) String() string { return strconv.FormatUint(uint64(c), 10) }
+// TaskSize and ObjectSize are the lengths in bytes of ids in messages, logs and values.
+const (
+	TaskSize   = len(TaskID{})
+	ObjectSize = TaskSize + 4
+)
 
-// LeaseID names one lease of a worker slot; never reused within a node.
-type LeaseID uint64
+// TaskOf is the task whose id is b; not ok: b is no id. It takes those of releases before 0.5 too.
+func TaskOf(b []byte) (t TaskID, ok bool) {
+	switch len(b) {
+	case TaskSize:
+		return TaskID(b), true
+	case TaskSize - shortPrefix:
+		return Widen([TaskSize - shortPrefix]byte(b)), true
+	}
+	return t, false
+}
 
-// TaskID is 16 bytes: the job (4, big endian) and a 96-bit hash of the parent
-// and its call counter.
-type TaskID [16]byte
+// ObjectOf is the object whose id is b, as Append wrote it; not ok: b is no id. It takes those of releases before 0.5 too.
+func ObjectOf(b []byte) (o ObjectID, ok bool) {
+	n := len(b) - 4
+	if n < 0 {
+		return o, false
+	}
+	o.Index = binary.BigEndian.Uint32(b[n:])
+	o.Task, ok = TaskOf(b[:n])
+	return o, ok
+}
+
+// Append writes the id in ObjectSize bytes.
+func (o ObjectID) Append(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(append(b, o.Task[:]...), o.Index)
+}
+
+// Widen is the id that a release before 0.5 wrote in 16 bytes. Its node is the first home of a
+// cluster, and it derives the same children.
+func Widen(short [16]byte) (t TaskID) {
+	copy(t[shortPrefix:], short[:])
+	return t
+}
+
+// Short is what a release before 0.5 knows the task by; not ok: it cannot name it.
+func (t TaskID) Short() (short [16]byte, ok bool) {
+	copy(short[:], t[shortPrefix:])
+	return short, [shortPrefix]byte(t[:shortPrefix]) == [shortPrefix]byte{}
+}
 
 // ActorID is the id of the task that creates the actor.
 type ActorID TaskID
@@ -52,22 +90,23 @@ const PutBit uint32 = 1 << 31
 // drivers of one job.
 func RootTask(job JobID, nonce uint64) TaskID {
 	var t TaskID
-	binary.BigEndian.PutUint32(t[:4], uint32(job))
+	binary.BigEndian.PutUint64(t[:jobSize], uint64(job))
 	return Derive(t, nonce)
 }
 
-// Derive is the id of the n-th call made by parent. It costs some 20 ns.
+// Derive is the id of the n-th call made by parent. It costs some 20 ns. The upper half of
+// the job takes no part in the hash.
 func Derive(parent TaskID, n uint64) TaskID {
 	const k0, k1, k2 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93, 0xa0761d6478bd642f
-	a := binary.LittleEndian.Uint64(parent[:8])
-	b := binary.LittleEndian.Uint64(parent[8:])
+	a := binary.LittleEndian.Uint64(parent[shortPrefix:])
+	b := binary.LittleEndian.Uint64(parent[shortPrefix+8:])
 	h1, l1 := bits.Mul64(a^k0^n, b^k1)
 	h2, l2 := bits.Mul64(b^k2^bits.RotateLeft64(n, 32), a^k0+n)
 	x, y := mix(h1^l2^n), mix(l1^h2^b)
 	var t TaskID
-	copy(t[:4], parent[:4])
-	binary.LittleEndian.PutUint32(t[4:8], uint32(x))
-	binary.LittleEndian.PutUint64(t[8:], y^bits.RotateLeft64(x, 29))
+	copy(t[:jobSize], parent[:jobSize])
+	binary.LittleEndian.PutUint32(t[jobSize:], uint32(x))
+	binary.LittleEndian.PutUint64(t[jobSize+4:], y^bits.RotateLeft64(x, 29))
 	return t
 }
 
@@ -78,14 +117,25 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// Bytes is the id as values and answers have it: one of the first home in the 16 bytes that release 0.4 reads too. TaskOf reads it.
+func (t TaskID) Bytes() []byte {
+	if short, ok := t.Short(); ok {
+		return short[:]
+	}
+	return t[:]
+}
+
+// Trace is the id of the trace that the task begins, if its caller has none: all of the id but its home. The hash is as good as random.
+func (t TaskID) Trace() [16]byte { return [16]byte(t[shortPrefix:]) }
+
 // In is the task's namesake in a job. What it makes has its id from that where it makes it for that job.
 func (t TaskID) In(job JobID) TaskID {
-	binary.BigEndian.PutUint32(t[:4], uint32(job))
+	binary.BigEndian.PutUint64(t[:jobSize], uint64(job))
 	return t
 }
 
 // Job is the job that the task belongs to.
-func (t TaskID) Job() JobID { return JobID(binary.BigEndian.Uint32(t[:4])) }
+func (t TaskID) Job() JobID { return JobID(binary.BigEndian.Uint64(t[:jobSize])) }
 
 // IsZero tells whether t names no task.
 func (t TaskID) IsZero() bool { return t == TaskID{} }
@@ -100,7 +150,7 @@ func (t TaskID) Stream() ObjectID { return ObjectID{Task: t, Index: PutBit - 1} 
 // Put is the id of the n-th object that the task puts.
 func (t TaskID) Put(n uint32) ObjectID { return ObjectID{Task: t, Index: PutBit | n} }
 
-// String prints 32 hexadecimal digits.
+// String prints 40 hexadecimal digits.
 func (t TaskID) String() string { return hex.EncodeToString(t[:]) }
 
 // String prints the creating task's id.
@@ -134,14 +184,16 @@ func (o ObjectID) String() string {
 	return o.Task.String() + ":" + strconv.FormatUint(uint64(o.Index), 10)
 }
 
-// ParseTask reads what TaskID.String printed.
+// ParseTask reads what TaskID.String printed, of releases before 0.5 too.
 func ParseTask(s string) (TaskID, error) {
 	var t TaskID
-	if len(s) != 2*len(t) {
-		return t, fmt.Errorf("task %q: want %d hexadecimal digits: %w", s, 2*len(t), ErrBadID)
+	raw, err := hex.DecodeString(s)
+	if err != nil {
+		return t, fmt.Errorf("task %q: %v: %w", s, err, ErrBadID)
 	}
-	if _, err := hex.Decode(t[:], []byte(s)); err != nil {
-		return TaskID{}, fmt.Errorf("task %q: %v: %w", s, err, ErrBadID)
+	t, ok := TaskOf(raw)
+	if !ok {
+		return t, fmt.Errorf("task %q: want %d hexadecimal digits: %w", s, 2*TaskSize, ErrBadID)
 	}
 	return t, nil
 }

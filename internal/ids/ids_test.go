@@ -1,6 +1,8 @@
 package ids
 
 import (
+	"bytes"
+	"encoding/hex"
 	"errors"
 	"testing"
 )
@@ -60,4 +62,50 @@ func BenchmarkDerive(b *testing.B) {
 		t = Derive(t, n)
 	}
 	_ = t
+}
+
+// What release 0.4 named in 16 bytes is the same task, derives the same children, and is named the same to its clients.
+func TestShortIDsAreThoseOfTheFirstHome(t *testing.T) {
+	// Of release 0.4: RootTask(7, 42), and Derive of it and 3.
+	root, _ := hex.DecodeString("000000072d6d6e9ffad9323801d3947d")
+	child, _ := hex.DecodeString("000000072b4fe3ec4d811c635766675c")
+	r, ok := TaskOf(root)
+	if !ok || r != RootTask(7, 42) || r.Job() != 7 || r.Job().Home() != 0 {
+		t.Fatalf("%x reads as %v, %v", root, r, ok)
+	}
+	c := Derive(r, 3)
+	if short, ok := c.Short(); !ok || !bytes.Equal(short[:], child) {
+		t.Errorf("its child is %v; release 0.4 made %x", c, child)
+	}
+	if o, ok := ObjectOf(append(root, 0x80, 0, 0, 9)); !ok || o != r.Put(9) {
+		t.Errorf("an object reads as %v, %v", o, ok)
+	}
+	other := RootTask(JobID(Home(3).ID(7)), 42)
+	if _, ok := other.Short(); ok || other.Job().Home() != 3 || other.Job().String() != "3-7" {
+		t.Errorf("%v is of job %v", other, other.Job())
+	}
+	if o, ok := ObjectOf(other.Put(1).Append(nil)); !ok || o != other.Put(1) {
+		t.Errorf("it reads back as %v, %v", o, ok)
+	}
+	for _, n := range []int{0, 3, 4, 15, 17, 19, 21, 24} {
+		if _, ok := TaskOf(make([]byte, n)); ok {
+			t.Errorf("%d bytes are a task", n)
+		}
+	}
+}
+
+func TestNumbersAreReadAsTheyArePrinted(t *testing.T) {
+	for _, j := range []JobID{1, 7, JobID(MaxNumber), JobID(Home(1).ID(1)), JobID(MaxHome.ID(MaxNumber))} {
+		if got, err := ParseNumber[JobID](j.String()); err != nil || got != j {
+			t.Errorf("%v reads as %v, %v", j, got, err)
+		}
+	}
+	if MaxHome.ID(MaxNumber)>>63 != 0 {
+		t.Error("the upper bit is not free")
+	}
+	for _, bad := range []string{"", "-", "1-", "-1", "x", "1-2-3", "68719476736", "134217728-1", "+1"} {
+		if got, err := ParseNumber[JobID](bad); !errors.Is(err, ErrBadID) {
+			t.Errorf("%q: %v, %v", bad, got, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/machine"
+	"mobula/internal/safefs"
 	"mobula/internal/steady"
 )
 
@@ -28,7 +29,7 @@ func clockOf(dir string, keep bool) (steady.Clock, error) {
 		}
 	}
 	c := steady.New()
-	if err := writeDurably(path, fmt.Sprintln(boot, c.Offset())); err != nil {
+	if err := safefs.Replace(path, fmt.Appendln(nil, boot, c.Offset())); err != nil {
 		return c, errs.New(errs.CodeInvalid, "node directory: %v", err)
 	}
 	return c, nil

@@ -26,6 +26,8 @@ type Config struct {
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
 
+	Moved bool // the directory was copied here, and nobody uses the one that it was copied from
+
 	Bound bool // to the program that started it, nobody restarts it: its segment goes with the process, kept or not
 
 	CPUs   float64 // default: the machine's

@@ -27,12 +27,11 @@ func (n *Node) systemFunction(name string) (*registry.Function, bool) {
 
 // secede takes what a task says of its place in a graph. A task that is in none needs nothing said.
 func (n *Node) secede(_ context.Context, r state.SecedeRequest) (empty, error) {
-	var task, parent ids.TaskID
-	if len(r.Task) != len(task) || len(r.Parent) != len(parent) {
-		return empty{}, errs.New(errs.CodeInvalid, "task and parent have %d and %d bytes, want %d", len(r.Task), len(r.Parent), len(task))
+	task, ok := ids.TaskOf(r.Task)
+	parent, also := ids.TaskOf(r.Parent)
+	if !ok || !also {
+		return empty{}, errs.New(errs.CodeInvalid, "task and parent have %d and %d bytes, want %d", len(r.Task), len(r.Parent), ids.TaskSize)
 	}
-	copy(task[:], r.Task)
-	copy(parent[:], r.Parent)
 	n.graphs.Secede(parent, task, r.Back)
 	return empty{}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,7 +28,7 @@ func identityOf(dir string, keep bool) (string, error) {
 		case err == nil && isIdentity(id):
 			return id, nil
 		case err == nil:
-			return "", errs.New(errs.CodeInvalid, "%s holds %q where the node's identity should be, %d hexadecimal digits: put back what it was, or remove the file and lose what the node has spilled", path, id, identityLen)
+			return "", errs.New(errs.CodeInvalid, "%s holds %q where the node's identity should be, %d hexadecimal digits: put back what it was, or remove it and the file home, and lose what the node has spilled", path, id, identityLen)
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", dirError(dir, err)
 		}
@@ -40,7 +39,7 @@ func identityOf(dir string, keep bool) (string, error) {
 	}
 	id := hex.EncodeToString(b)
 	if keep {
-		if err := writeDurably(path, id+"\n"); err != nil {
+		if err := safefs.Replace(path, []byte(id+"\n")); err != nil {
 			return "", dirError(dir, err)
 		}
 	}
@@ -50,13 +49,4 @@ func identityOf(dir string, keep bool) (string, error) {
 func isIdentity(s string) bool {
 	b, err := hex.DecodeString(s)
 	return err == nil && len(b) == identityLen/2
-}
-
-// adoptSegment gives the segment that release 0.3 named after the directory's path the node's own name.
-func (n *Node) adoptSegment(to string) error {
-	from := filepath.Join(filepath.Dir(to), segmentPrefix()+fingerprint(n.dir))
-	if safefs.Exists(to) || !safefs.Exists(from) || !safefs.Exists(from+".index") || !safefs.Exists(filepath.Join(n.dir, epochName)) {
-		return nil
-	}
-	return errors.Join(os.Rename(from, to), os.Rename(from+".index", to+".index"))
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"mobula/internal/ids"
@@ -82,11 +81,11 @@ func (n *Node) sweepJobDirs() {
 		return // there is none
 	}
 	for _, e := range entries {
-		job, err := strconv.ParseUint(e.Name(), 10, 32)
-		if err != nil || !e.IsDir() || n.jobs.get(ids.JobID(job)) != nil {
+		job, err := ids.ParseNumber[ids.JobID](e.Name())
+		if err != nil || !e.IsDir() || n.jobs.get(job) != nil {
 			continue
 		}
-		if err := os.RemoveAll(n.jobDir(ids.JobID(job))); err != nil {
+		if err := os.RemoveAll(n.jobDir(job)); err != nil {
 			n.limited.warn("what a dead job's processes shared could not be removed", "job", job, "err", err)
 		}
 	}

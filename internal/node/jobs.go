@@ -9,6 +9,7 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/errs"
+	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/release"
 	"mobula/objectstore"
@@ -19,10 +20,11 @@ import (
 
 // newJob starts the owner of a new job.
 func (n *Node) newJob() (ids.JobID, error) {
-	n.mu.Lock()
-	n.lastJob++
-	job := n.lastJob
-	n.mu.Unlock()
+	number, err := n.home.Next(home.Jobs)
+	if err != nil {
+		return 0, err
+	}
+	job := ids.JobID(number)
 	o, err := n.startOwner(job)
 	if err != nil {
 		return 0, err
@@ -147,11 +149,14 @@ func (n *Node) jobEnded(job ids.JobID) {
 	})
 }
 
-func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) *session {
-	id := n.clients.next()
-	s := makeSession(id, role, job, pid)
+func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) (*session, error) {
+	id, err := n.home.Next(home.Clients)
+	if err != nil {
+		return nil, err
+	}
+	s := makeSession(ids.ClientID(id), role, job, pid)
 	s.faults = n.faultsOf(s)
-	return s
+	return s, nil
 }
 
 func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
@@ -169,8 +174,9 @@ func (n *Node) announce(g *gcs.GCS) {
 		total[r.Name] = float64(r.Amount) / 1000
 	}
 	g.Ask(gcs.Put{Record: gcs.NodeRecord{
-		Name: n.cfg.Name, Epoch: n.epoch, Address: n.Address(), PID: os.Getpid(), Started: n.clock.Now(), Resources: total, Version: release.Build(),
+		Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.clock.Now(), Resources: total, Version: release.Build(),
 	}}, func(gcs.Reply) {})
+	g.Ask(gcs.Put{Record: gcs.HomeRecord{Row: n.home.Row(), Node: n.cfg.Name}}, func(gcs.Reply) {}) // it is its own control plane: the row is its word
 }
 
 func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {

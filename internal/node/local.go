@@ -45,7 +45,10 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 		return nil, err
 	}
 	n.setProgram(job, program{functions: registry.List(), others: others, local: true})
-	s := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
+	s, err := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
 	out := &local{}
 	s.outlet = out
 	w := n.welcomeFor(s, namespace)
@@ -82,7 +85,10 @@ func (n *Node) startSlots(job ids.JobID) error {
 // startExecutor runs an executor in this process and gives its client id; lookup finds its functions, nil: the
 // program's.
 func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Function, bool)) (ids.ClientID, error) {
-	s := n.newSession(wire.RoleWorker, job, int32(os.Getpid()))
+	s, err := n.newSession(wire.RoleWorker, job, int32(os.Getpid()))
+	if err != nil {
+		return 0, err
+	}
 	s.system = lookup != nil
 	out := &local{}
 	s.outlet = out

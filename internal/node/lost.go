@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -96,8 +95,8 @@ func numbered(dir string) []ids.JobID {
 	}
 	var jobs []ids.JobID
 	for _, e := range entries {
-		if job, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && e.IsDir() {
-			jobs = append(jobs, ids.JobID(job))
+		if job, err := ids.ParseNumber[ids.JobID](e.Name()); err == nil && e.IsDir() {
+			jobs = append(jobs, job)
 		}
 	}
 	slices.Sort(jobs)

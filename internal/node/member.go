@@ -93,7 +93,7 @@ func (n *Node) startMember(s *session) error {
 	if s.role == wire.RoleWorker {
 		parent, kind = n.rayletSup, "worker"
 	}
-	name := fmt.Sprintf("%s/%d", kind, uint64(s.id)-n.epoch)
+	name := kind + "/" + s.id.String()
 	if s.nth > 0 {
 		name += fmt.Sprintf(".%d", s.nth) // the one before may still wait for the process
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"sync"
 	"time"
@@ -281,7 +280,7 @@ func (t *names) forget(job ids.JobID) {
 func (t *names) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
 	return gcs.ActorRecord{
 		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: t.n.cfg.Name,
-		Job: job, Detached: o.Detached, Epoch: t.n.epoch, State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
+		Job: job, Detached: o.Detached, Epoch: t.n.home.Epoch(), State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
 	}
 }
 
@@ -294,10 +293,6 @@ func firstActor(rs []gcs.Record) (gcs.ActorRecord, bool) {
 }
 
 func parseActor(s string) (ids.ActorID, error) {
-	var id ids.ActorID
-	if len(s) != 2*len(id) {
-		return id, errs.New(errs.CodeInvalid, "actor id %q: want %d hexadecimal digits", s, 2*len(id))
-	}
-	_, err := hex.Decode(id[:], []byte(s))
-	return id, err
+	id, err := ids.ParseTask(s)
+	return ids.ActorID(id), err
 }

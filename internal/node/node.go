@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"mobula/actors"
 	"mobula/graph/run"
 	"mobula/internal/errs"
+	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/internal/steady"
@@ -32,8 +32,8 @@ type Node struct {
 	lock     *os.File      // by which the directory is ours
 	tidy     func() error  // removes from it what is not to stay; nil: all is
 	identity string        // of all its lives; immutable
-	epoch    uint64        // of this life; immutable
-	epochs   atomic.Uint64 // of components that were built anew in it
+	home     *home.Home    // where the node gives out ids; immutable
+	epochs   atomic.Uint64 // of components that were built anew in this life
 	clock    steady.Clock  // immutable
 	secret   []byte        // of the tokens
 
@@ -58,8 +58,6 @@ type Node struct {
 	lender    wire.Lender // of the workers' connections, to drivers in this process
 	obs       observer
 	crossings atomic.Uint64 // of references, from job to job
-	leases    leaseMark
-	workers   workerMark
 
 	life    context.Context // ends when Close has stopped the tree
 	end     context.CancelFunc
@@ -71,7 +69,6 @@ type Node struct {
 	err     error       // of Close; written in once
 
 	mu         sync.Mutex
-	lastJob    ids.JobID                     // guarded by mu
 	system     map[string]*registry.Function // the node's own functions; immutable
 	graphs     *run.Host                     // immutable
 	heaped     atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
@@ -110,11 +107,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if n.clock, err = clockOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
-	if n.epoch, err = nextEpoch(n.dir, cfg.Keep); err != nil {
+	if n.home, err = n.openHome(ctx); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
-	n.clients.last = ids.ClientID(n.epoch) // above every id of an earlier life
-	n.lastJob = firstJob(n.dir)
 	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -196,6 +191,9 @@ func (n *Node) close(ctx context.Context) error {
 	stuck := n.stuck
 	n.mu.Unlock()
 	all = append(all, stuck, n.closeStore(stuck == nil, keep))
+	if err := n.home.Close(); err != nil {
+		n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
+	}
 	return errors.Join(append(all, n.release())...)
 }
 
@@ -213,12 +211,3 @@ func (n *Node) toSched(ev sched.Event)         { n.raylet.Deliver(ev) }
 func (n *Node) toStore(ev objectstore.Event)   { n.store.Deliver(ev) }
 func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
 func (n *Node) componentEvent(ev actors.Event) { n.obs.component(ev) }
-
-// firstJob is the number of the last job of which the node's directory has a log, or what is left of one.
-func firstJob(dir string) ids.JobID {
-	var last ids.JobID
-	for _, job := range append(loggedJobs(dir), numbered(filepath.Join(dir, lostName))...) {
-		last = max(last, job)
-	}
-	return last
-}

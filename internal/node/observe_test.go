@@ -94,7 +94,7 @@ func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 	defer cancel()
 	var mine []*tracepb.Span
 	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
-		mine = slices.DeleteFunc(slices.Clone(all), func(s *tracepb.Span) bool { return string(s.TraceId) != string(spec.ID[:]) })
+		mine = slices.DeleteFunc(slices.Clone(all), func(s *tracepb.Span) bool { return [16]byte(s.TraceId) != spec.ID.Trace() })
 		i := slices.IndexFunc(mine, func(s *tracepb.Span) bool { return len(s.ParentSpanId) == 0 })
 		return i >= 0 && slices.ContainsFunc(mine, func(s *tracepb.Span) bool { // the last phase: they come in order, in one batch or several
 			return len(s.ParentSpanId) > 0 && s.EndTimeUnixNano >= mine[i].EndTimeUnixNano

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,20 +146,17 @@ func secretOf(dir string, keep bool) ([]byte, error) {
 // a MAC under the secret in the node's directory.
 func (n *Node) token(job ids.JobID, client ids.ClientID) []byte {
 	mac := hmac.New(sha256.New, n.secret)
-	var b [12]byte
-	binary.BigEndian.PutUint32(b[:4], uint32(job))
-	binary.BigEndian.PutUint64(b[4:], uint64(client))
-	mac.Write(b[:])
+	b := make([]byte, 0, 16)
+	if job <= math.MaxUint32 { // as release 0.4 wrote it, whose drivers may come back
+		b = binary.BigEndian.AppendUint32(b, uint32(job))
+	} else {
+		b = binary.BigEndian.AppendUint64(b, uint64(job))
+	}
+	mac.Write(binary.BigEndian.AppendUint64(b, uint64(client)))
 	return mac.Sum(nil)
 }
 
 func tokenMatches(want, got []byte) bool { return hmac.Equal(want, got) }
-
-// fingerprint is a short name that follows from a path.
-func fingerprint(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:6])
-}
 
 // newToken is what a worker process proves with that it is the one that was started.
 func newToken() []byte {

@@ -7,6 +7,8 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/home"
+	"mobula/internal/ids"
 	"mobula/raylet"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
@@ -63,12 +65,12 @@ func (n *Node) resources() []wire.Resource {
 
 // buildRaylet makes the core from the jobs and processes there are; the owners tell it of
 // their leases.
-func (n *Node) buildRaylet(actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
+func (n *Node) buildRaylet(start actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
 	cfg := raylet.Config{
 		Resources:  n.resources(),
-		FirstLease: n.leases.next(),
+		FirstLease: n.lastLease(start.Restart),
 		Epoch:      n.newEpoch(),
-		Pool:       pool.Config{CPUs: int(max(1, n.cfg.CPUs)), StartTime: n.cfg.StartTimeout, NewToken: newToken, FirstWorker: n.workers.next()},
+		Pool:       pool.Config{CPUs: int(max(1, n.cfg.CPUs)), StartTime: n.cfg.StartTimeout, NewToken: newToken, FirstWorker: ids.WorkerID(n.home.Last(home.Workers))},
 		Jobs:       n.startedJobs(),
 	}
 	if n.procs != nil {
@@ -82,7 +84,7 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 	switch e := e.(type) {
 	case raylet.ToOwner:
 		if g, ok := e.Msg.(sched.Granted); ok {
-			n.leases.note(g.Lease)
+			n.granted(g.Lease)
 		}
 		n.jobs.post(e.Job, owner.FromSched{Msg: e.Msg})
 	case raylet.SendDrain:
@@ -96,7 +98,7 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 	case raylet.Refuse:
 		n.refused(e)
 	case raylet.StartProcess:
-		n.workers.note(e.Worker)
+		n.startedWorker(e.Worker)
 		n.startProcess(e)
 	case raylet.KillProcess:
 		if !n.closing.Load() { // else its connection is cut while it closes its actors: Close kills what is left

@@ -62,7 +62,10 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 	case wire.RoleWorker:
 		return n.welcomeWorker(h, p)
 	case wire.RoleTool:
-		s := n.newSession(wire.RoleTool, 0, p.PID)
+		s, err := n.newSession(wire.RoleTool, 0, p.PID)
+		if err != nil {
+			return nil, err
+		}
 		out := &socket{}
 		s.outlet = out
 		if err := n.join(s); err != nil {
@@ -85,7 +88,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 	if err == nil && s == nil {
 		var job ids.JobID
 		if job, err = n.newJob(); err == nil {
-			s = n.newSession(wire.RoleDriver, job, p.PID)
+			s, err = n.newSession(wire.RoleDriver, job, p.PID)
 		}
 	}
 	if err != nil {
@@ -149,7 +152,10 @@ type arrival struct {
 const admitTimeout = 10 * time.Second
 
 func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
-	s := n.newSession(wire.RoleWorker, 0, p.PID)
+	s, err := n.newSession(wire.RoleWorker, 0, p.PID)
+	if err != nil {
+		return nil, err
+	}
 	out := &socket{}
 	s.outlet = out
 	a := &arrival{s: s, done: make(chan error, 1)}

@@ -122,7 +122,6 @@ func (s *session) takeJobs() []ids.JobID {
 type sessions struct {
 	mu   sync.RWMutex
 	byID map[ids.ClientID]*session
-	last ids.ClientID
 }
 
 func (t *sessions) add(s *session) {
@@ -132,14 +131,6 @@ func (t *sessions) add(s *session) {
 		t.byID = make(map[ids.ClientID]*session)
 	}
 	t.byID[s.id] = s
-}
-
-// next is a client id never given before. Ids of the node's earlier lives lie below first.
-func (t *sessions) next() ids.ClientID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last++
-	return t.last
 }
 
 func (t *sessions) get(id ids.ClientID) *session {

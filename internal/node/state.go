@@ -11,6 +11,7 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/wire"
 )
@@ -190,7 +191,7 @@ func (n *Node) actorGet(ctx context.Context, r state.ActorRequest) (state.ActorR
 		return state.ActorReply{}, err
 	}
 	id, err := parseActor(rec.Actor)
-	return state.ActorReply{Actor: id[:], Type: rec.Type, JobDir: n.jobDir(rec.Job), MaxPendingCalls: rec.MaxPendingCalls}, err
+	return state.ActorReply{Actor: ids.TaskID(id).Bytes(), Type: rec.Type, JobDir: n.jobDir(rec.Job), MaxPendingCalls: rec.MaxPendingCalls}, err
 }
 
 // named gives what the control plane has under an actor's name.

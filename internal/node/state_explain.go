@@ -42,12 +42,12 @@ func parseSubject(s string) (id ids.ObjectID, object bool, err error) {
 		return id, true, err
 	}
 	if id.Task, err = ids.ParseTask(s); err != nil {
-		err = errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX, or the 40 digits of its hex()", err)
+		err = errs.New(errs.CodeInvalid, "%v; an object is TASK:INDEX, or the 48 digits of its hex()", err)
 	}
 	return id, false, err
 }
 
-// parseObject reads an object's id as it is printed, or the 40 digits of Python's ref.hex(): the task, and the index in 8.
+// parseObject reads an object's id as it is printed, or the 48 digits of Python's ref.hex(): the task, and the index in 8.
 func parseObject(s string) (ids.ObjectID, error) {
 	n := 2 * len(ids.TaskID{})
 	if strings.Contains(s, ":") || len(s) != n+8 {

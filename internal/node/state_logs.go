@@ -5,19 +5,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/safefs"
 	"mobula/internal/state"
-	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
 )
 
@@ -65,25 +64,27 @@ func (n *Node) workerLogs(ctx context.Context, r state.LogsRequest) (state.Logs,
 }
 
 // logsOf gives whose logs an id means, and what of them.
-func (n *Node) logsOf(id string) (keep func(pool.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
+func (n *Node) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
 	if task, err := ids.ParseTask(id); err == nil {
 		id := []byte(task.String())
-		return func(pool.WorkerID) bool { return true }, func(l *logReader, s *logStream) (string, int64, error) { return l.lines(s, id) }, nil
+		if short, ok := task.Short(); ok { // as release 0.4 writes it: the lower digits
+			id = []byte(hex.EncodeToString(short[:]))
+		}
+		return func(ids.WorkerID) bool { return true }, func(l *logReader, s *logStream) (string, int64, error) { return l.lines(s, id) }, nil
 	}
 	number, isLog := strings.CutPrefix(id, "worker/")
-	k, err := strconv.ParseUint(number, 10, 64)
+	worker, err := ids.ParseNumber[ids.WorkerID](number)
 	if err != nil {
 		return nil, nil, errs.New(errs.CodeInvalid, "logs of %q: want a task's id, a worker's as lists show it, or worker/NUMBER", id)
 	}
-	worker := pool.WorkerID(k)
 	if !isLog {
-		w, ok := n.procs.WorkerOf(ids.ClientID(k))
+		w, ok := n.procs.WorkerOf(ids.ClientID(worker))
 		if !ok {
 			return nil, nil, errs.New(errs.CodeNotFound, "no worker process of this node is or was %s; mobula logs lists those that have written", id)
 		}
 		worker = w
 	}
-	return func(w pool.WorkerID) bool { return w == worker }, (*logReader).tail, nil
+	return func(w ids.WorkerID) bool { return w == worker }, (*logReader).tail, nil
 }
 
 // logReader reads within the bounds of one answer.
@@ -96,13 +97,13 @@ type logReader struct {
 // logStream is a worker's output and the files it lies in, the oldest first.
 type logStream struct {
 	state.LogStream
-	worker pool.WorkerID
+	worker ids.WorkerID
 	files  []proc.LogFile
 }
 
 func (l *logReader) gather(files []proc.LogFile) {
 	type key struct {
-		w pool.WorkerID
+		w ids.WorkerID
 		s string
 	}
 	at := make(map[key]*logStream)

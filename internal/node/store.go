@@ -33,9 +33,6 @@ func (n *Node) startStore() error {
 	seg := segment.Config{Size: n.cfg.StoreBytes}
 	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
 		seg.Path = path
-		if err := n.adoptSegment(path); err != nil {
-			return fmt.Errorf("object store: %w", err)
-		}
 	}
 	n.sweepSegments()
 	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {

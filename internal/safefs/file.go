@@ -75,6 +75,26 @@ func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return os.Rename(path+".new", path)
 }
 
+// Replace is WriteFile for what must outlive the machine's crash: it returns when the new file is on the disk.
+func Replace(path string, data []byte) error {
+	f, err := OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // Rewrite writes a file of this user's in place, so that a lock on it stays one.
 func Rewrite(path string, data []byte) error {
 	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -113,7 +113,7 @@ type Killed struct {
 	State string `json:"state"` // its state now
 }
 
-// SecedeRequest says that a task goes on beside those that are counted, or, with Back, that it is counted again. The ids have 16 bytes.
+// SecedeRequest says that a task goes on beside those that are counted, or, with Back, that it is counted again. The ids have 20 bytes.
 type SecedeRequest struct {
 	Task   []byte `json:"task"`
 	Parent []byte `json:"parent"`
@@ -129,7 +129,7 @@ type ActorRequest struct {
 // ActorReply answers an ActorRequest. With its type's name and its job's directory a program that has the id alone may find there
 // what the actor's maker wrote of the type, and need not ask the actor.
 type ActorReply struct {
-	Actor  []byte `json:"actor"` // its id, 16 bytes
+	Actor  []byte `json:"actor"` // its id, as TaskID.Bytes gives it
 	Type   string `json:"type,omitempty"`
 	JobDir string `json:"job_dir,omitempty"`
 	// MaxPendingCalls is how many calls of it may be under way; 0: without bound, or the node does not say.

@@ -10,7 +10,7 @@ import (
 var ErrBadBlock = errors.New("not a block of this allocator")
 
 // Owner is whose memory a block lies in: each owner's is a file of its own, with room for the whole limit.
-type Owner uint32
+type Owner uint64
 
 // Block is what was handed out: Size is what it takes of the limit, at least what was
 // asked. Slab tells how it was cut; whoever has it must give it back unchanged. No two blocks overlap, whoever owns them.

@@ -28,7 +28,7 @@ type Owner struct {
 	Node    string `json:"node"` // the identity of the node; empty: not known
 	Dir     string `json:"dir"`  // the node's directory
 
-	oneSegment bool // it was written by a release that had one segment for all jobs: nobody can find its memory again
+	narrow bool // release 0.4 wrote it
 }
 
 // ErrForeign is wrapped when an index is another node's.
@@ -67,8 +67,8 @@ func ReadOwner(f *os.File) (Owner, error) {
 		return o, fmt.Errorf("index header: %w", ErrCorrupt)
 	}
 	v := le.Uint32(b[8:])
-	if v != version && v != oneSegment {
-		return o, fmt.Errorf("index of version %d, this build knows %d: %w", v, version, ErrCorrupt)
+	if v != version && v != shortIDs {
+		return o, fmt.Errorf("index of version %d, this build knows %d and %d: %w", v, shortIDs, version, ErrCorrupt)
 	}
 	n := le.Uint32(b[ownerAt+4:])
 	if n <= ownerMax && le.Uint32(b[ownerAt:]) == crc32.Checksum(b[ownerAt+4:], castagnoli) {
@@ -76,7 +76,7 @@ func ReadOwner(f *os.File) (Owner, error) {
 			o = Owner{}
 		}
 	}
-	o.Segment, o.oneSegment = le.Uint64(b[12:]), v == oneSegment
+	o.Segment, o.narrow = le.Uint64(b[12:]), v == shortIDs
 	return o, nil
 }
 

@@ -23,8 +23,8 @@ const (
 	pageSize    = 4096
 	pagesPerWin = (windowSize - windowHead) / pageSize
 	magic       = "MOBULAIX"
-	version     = 2
-	oneSegment  = 1 // the version before, for all jobs' objects in one segment
+	version     = 3
+	shortIDs    = 2 // the version before, whose records had ids of 16 bytes
 
 	kindRecords  = 1
 	kindOverflow = 2
@@ -50,8 +50,7 @@ type slotState struct {
 }
 
 // Open opens the index in f, which it owns from now on, or makes one in an empty file. A segment's size tells
-// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine or in the one segment of
-// an earlier release.
+// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine.
 func Open(f *os.File, o Owner) (*Index, error) {
 	x := &Index{file: f}
 	if err := x.open(o); err != nil {
@@ -96,12 +95,17 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.oneSegment || was.Boot != o.Boot && (was.Boot != "" || !inMemory(x.file)) {
+	if was.narrow { // before a half is written that release 0.4 would misread
+		if err := x.writeHeader(was); err != nil {
+			return err
+		}
+	}
+	if was.Boot != o.Boot && (was.Boot != "" || !inMemory(x.file)) {
 		if err := x.forget(); err != nil {
 			return err
 		}
 	}
-	return x.writeHeader(o) // last: one that is killed before forgets again
+	return x.writeHeader(o) // last: one that is killed before forgets again. Release 0.4 does not read the index any more
 }
 
 func (x *Index) create(o Owner) error {

@@ -30,14 +30,15 @@ func open(t testing.TB, path string) *Index {
 }
 
 func randomRecord(rnd *rand.Rand) Record {
+	const most = 1<<48 - 1 // of a size or an offset
 	r := Record{State: State(1 + rnd.Intn(int(stateEnd)-1)), ID: ids.RootTask(3, rnd.Uint64()).Put(rnd.Uint32() >> 1), Attempt: rnd.Uint32(),
 		Client: ids.ClientID(rnd.Uint64()), Resident: rnd.Intn(2) == 0, File: rnd.Uint32(),
-		Block: alloc.Block{Off: rnd.Uint64(), Size: rnd.Uint64(), Slab: rnd.Intn(2) == 0}, Size: rnd.Uint64(), Spilled: rnd.Intn(2) == 0,
-		Loc: spill.Location{Target: uint16(rnd.Uint32()), File: rnd.Uint64(), Off: rnd.Uint64(), Size: rnd.Uint64(), CRC: rnd.Uint32()}, Packed: rnd.Intn(2) == 0}
+		Block: alloc.Block{Off: rnd.Uint64() & most, Size: rnd.Uint64() & most, Slab: rnd.Intn(2) == 0}, Size: rnd.Uint64() & most, Spilled: rnd.Intn(2) == 0,
+		Loc: spill.Location{Target: uint16(rnd.Uint32()), File: rnd.Uint64(), Off: rnd.Uint64() & most, Size: rnd.Uint64() & most, CRC: rnd.Uint32()}, Packed: rnd.Intn(2) == 0}
 	if r.State == StateClient {
 		r.Attempt, r.PID = 0, rnd.Int31()
 	}
-	r.Job = ids.JobID(rnd.Uint32())
+	r.Job = ids.JobID(rnd.Uint64())
 	r.Block.Owner, r.Copy = alloc.Owner(r.Job), rnd.Intn(2) == 0
 	r.Payload = make([]byte, []int{0, 1, inlineMax, inlineMax + 1, 4096, 50000}[rnd.Intn(6)])
 	rnd.Read(r.Payload)

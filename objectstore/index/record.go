@@ -48,13 +48,14 @@ type Record struct {
 const (
 	halfSize   = 192
 	slotSize   = 2 * halfSize
-	fixedSize  = 118 // of a half, before the inline payload
+	fixedSize  = 116 // of a half, before the inline payload
 	inlineMax  = halfSize - fixedSize
 	flagRes    = 1
 	flagSpill  = 2
 	flagSlab   = 4
 	flagPacked = 8
 	flagCopy   = 16
+	flagWide   = 32 // the half has the layout of version 3; else that of the versions before
 	payloadMax = 64 << 20
 )
 
@@ -77,7 +78,7 @@ func (h *half) encode(dst []byte) {
 	le := binary.LittleEndian
 	le.PutUint32(dst[4:], h.gen)
 	dst[8] = byte(r.State)
-	var flags byte
+	flags := byte(flagWide)
 	if r.Resident {
 		flags |= flagRes
 	}
@@ -97,33 +98,41 @@ func (h *half) encode(dst []byte) {
 	le.PutUint32(dst[10:], h.payLen)
 	le.PutUint32(dst[14:], h.payHead)
 	le.PutUint32(dst[18:], h.payCRC)
-	copy(dst[22:38], r.ID.Task[:])
-	le.PutUint32(dst[38:], r.ID.Index)
-	le.PutUint32(dst[42:], r.Attempt)
-	le.PutUint64(dst[46:], uint64(r.Client))
-	le.PutUint32(dst[54:], uint32(r.PID))
-	if r.State == StateClient { // each in a field that the other kind of record has no use for
-		le.PutUint32(dst[42:], uint32(r.Job))
-	} else {
-		le.PutUint32(dst[54:], uint32(r.Job))
+	le.PutUint16(dst[22:], h.pathLen)
+	copy(dst[24:44], r.ID.Task[:])
+	le.PutUint32(dst[44:], r.ID.Index)
+	le.PutUint32(dst[48:], r.Attempt)
+	if r.State == StateClient { // which has no attempt
+		le.PutUint32(dst[48:], uint32(r.PID))
 	}
-	le.PutUint32(dst[58:], r.File)
-	le.PutUint64(dst[62:], r.Block.Off)
-	le.PutUint64(dst[70:], r.Block.Size)
-	le.PutUint64(dst[78:], r.Size)
-	le.PutUint16(dst[86:], r.Loc.Target)
-	le.PutUint64(dst[88:], r.Loc.File)
-	le.PutUint64(dst[96:], r.Loc.Off)
-	le.PutUint64(dst[104:], r.Loc.Size)
+	le.PutUint64(dst[52:], uint64(r.Client))
+	le.PutUint64(dst[60:], uint64(r.Job))
+	le.PutUint32(dst[68:], r.File)
+	put48(dst[72:], r.Block.Off)
+	put48(dst[78:], r.Block.Size)
+	put48(dst[84:], r.Size)
+	le.PutUint16(dst[90:], r.Loc.Target)
+	le.PutUint64(dst[92:], r.Loc.File)
+	put48(dst[100:], r.Loc.Off)
+	put48(dst[106:], r.Loc.Size)
 	le.PutUint32(dst[112:], r.Loc.CRC)
-	le.PutUint16(dst[116:], h.pathLen)
 	n := copy(dst[fixedSize:halfSize], h.inline)
 	clear(dst[fixedSize+n : halfSize])
 	checksum(dst)
 }
 
-func checksum(half []byte) {
-	binary.LittleEndian.PutUint32(half, crc32.Checksum(half[4:halfSize], castagnoli))
+func checksum(half []byte) { binary.LittleEndian.PutUint32(half, crc(half[4:halfSize])) }
+
+func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// put48 writes a number of bytes in six: 256 TiB are more than a segment or a spill file has.
+func put48(dst []byte, v uint64) {
+	binary.LittleEndian.PutUint32(dst, uint32(v))
+	binary.LittleEndian.PutUint16(dst[4:], uint16(v>>32))
+}
+
+func get48(src []byte) uint64 {
+	return uint64(binary.LittleEndian.Uint32(src)) | uint64(binary.LittleEndian.Uint16(src[4:]))<<32
 }
 
 // decode reads a half; false if its checksum or a field is wrong. An all-zero half is a
@@ -145,34 +154,45 @@ func decode(src []byte) (half, bool) {
 	h.payLen = le.Uint32(src[10:])
 	h.payHead = le.Uint32(src[14:])
 	h.payCRC = le.Uint32(src[18:])
-	copy(r.ID.Task[:], src[22:38])
-	r.ID.Index = le.Uint32(src[38:])
-	r.Attempt = le.Uint32(src[42:])
-	r.Client = ids.ClientID(le.Uint64(src[46:]))
-	r.PID = int32(le.Uint32(src[54:]))
-	r.File = le.Uint32(src[58:])
-	r.Block.Off = le.Uint64(src[62:])
-	r.Block.Size = le.Uint64(src[70:])
-	r.Size = le.Uint64(src[78:])
-	r.Loc.Target = le.Uint16(src[86:])
-	r.Loc.File = le.Uint64(src[88:])
-	r.Loc.Off = le.Uint64(src[96:])
-	r.Loc.Size = le.Uint64(src[104:])
-	r.Loc.CRC = le.Uint32(src[112:])
-	h.pathLen = le.Uint16(src[116:])
-	if r.State == StateClient {
-		r.Job, r.Attempt = ids.JobID(r.Attempt), 0
+	fixed := fixedSize
+	if src[9]&flagWide != 0 {
+		h.wide(src)
 	} else {
-		r.Job, r.PID = ids.JobID(r.PID), 0
+		h.narrow(src)
+		fixed = narrowSize
 	}
 	if r.Block.Size > 0 {
 		r.Block.Owner = alloc.Owner(r.Job)
 	}
-	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && h.payLen > inlineMax) {
+	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && int(h.payLen) > halfSize-fixed) {
 		return h, false
 	}
 	if h.payHead == 0 {
-		h.inline = src[fixedSize : fixedSize+h.payLen]
+		h.inline = src[fixed : fixed+int(h.payLen)]
 	}
 	return h, true
+}
+
+// wide reads the fields of a half as encode writes them.
+func (h *half) wide(src []byte) {
+	le, r := binary.LittleEndian, &h.rec
+	h.pathLen = le.Uint16(src[22:])
+	copy(r.ID.Task[:], src[24:44])
+	r.ID.Index = le.Uint32(src[44:])
+	if r.State == StateClient {
+		r.PID = int32(le.Uint32(src[48:]))
+	} else {
+		r.Attempt = le.Uint32(src[48:])
+	}
+	r.Client = ids.ClientID(le.Uint64(src[52:]))
+	r.Job = ids.JobID(le.Uint64(src[60:]))
+	r.File = le.Uint32(src[68:])
+	r.Block.Off = get48(src[72:])
+	r.Block.Size = get48(src[78:])
+	r.Size = get48(src[84:])
+	r.Loc.Target = le.Uint16(src[90:])
+	r.Loc.File = le.Uint64(src[92:])
+	r.Loc.Off = get48(src[100:])
+	r.Loc.Size = get48(src[106:])
+	r.Loc.CRC = le.Uint32(src[112:])
 }

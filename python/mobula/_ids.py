@@ -1,4 +1,4 @@
-"""Ids: tasks and actors are 16 bytes, objects 20 (the task and an index, big endian).
+"""Ids: tasks and actors are 20 bytes, objects 24 (the task and an index, big endian).
 
 The bytes themselves are the ids everywhere in this package; internal/ids in the Go code says what is in them.
 """
@@ -10,6 +10,10 @@ from typing import Callable
 
 PUT_BIT = 1 << 31
 
+TASK, OBJECT = 20, 24  # bytes of an id
+_JOB = 8  # bytes of the job that begins an id; the first half takes no part in the hash
+_NUMBER_BITS = 36  # of a job's, client's or worker's number, below its home
+
 _K0, _K1, _K2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F
 _M = (1 << 64) - 1
 _TAIL = struct.Struct("<IQ")
@@ -18,9 +22,9 @@ _PAIR = struct.Struct("<QQ")
 
 def deriver(parent: bytes) -> Callable[[int], bytes]:
     """Gives the function that derives the id of the parent's n-th call."""
-    a, b = _PAIR.unpack(parent)
+    a, b = _PAIR.unpack_from(parent, 4)
     a0, b1, b2 = a ^ _K0, b ^ _K1, b ^ _K2
-    head = parent[:4]
+    head = parent[:_JOB]
     pack = _TAIL.pack
 
     def derive(n: int) -> bytes:
@@ -46,7 +50,7 @@ def derive(parent: bytes, n: int) -> bytes:
 
 def root_task(job: int, nonce: int) -> bytes:
     """The id of a driver's own, implicit task."""
-    return derive(job.to_bytes(4, "big") + bytes(12), nonce)
+    return derive(job.to_bytes(_JOB, "big") + bytes(TASK - _JOB), nonce)
 
 
 _indices = [i.to_bytes(4, "big") for i in range(256)]
@@ -66,25 +70,41 @@ def stream_id(task: bytes) -> bytes:
 
 
 def is_put(obj: bytes) -> bool:
-    return obj[16] >= 0x80
+    return obj[TASK] >= 0x80
 
 
 def in_job(task: bytes, other: bytes) -> bytes:
     """The task's namesake in the job of another task."""
-    return task if task[:4] == other[:4] else other[:4] + task[4:]
+    return task if task[:_JOB] == other[:_JOB] else other[:_JOB] + task[_JOB:]
 
 
 def job_of(id: bytes) -> int:
-    return int.from_bytes(id[:4], "big")
+    return int.from_bytes(id[:_JOB], "big")
+
+
+def widen(id: bytes, size: int = OBJECT) -> bytes:
+    """An object's id, or with size TASK a task's, that a release before 0.5 may have written 4 bytes shorter."""
+    return id if len(id) != size - 4 else bytes(4) + id
+
+
+def trace_of(task: bytes) -> bytes:
+    """The id of the trace that a task begins, if its caller has none."""
+    return task[4:]
+
+
+def parse_number(text: str) -> int:
+    """A job's, client's or worker's id as the node prints it: NUMBER, or HOME-NUMBER. ValueError if it is neither."""
+    home, _, number = text.rpartition("-")
+    return int(home or 0) << _NUMBER_BITS | int(number)
 
 
 def show_object(obj: bytes) -> str:
     """As the command line shows it: TASK:INDEX, with p before the index of a put."""
-    index = int.from_bytes(obj[16:], "big")
+    index = int.from_bytes(obj[TASK:], "big")
     if index & PUT_BIT:
-        return f"{obj[:16].hex()}:p{index & ~PUT_BIT}"
-    return f"{obj[:16].hex()}:{index}"
+        return f"{obj[:TASK].hex()}:p{index & ~PUT_BIT}"
+    return f"{obj[:TASK].hex()}:{index}"
 
 
-__all__ = ["PUT_BIT", "derive", "deriver", "in_job", "is_put", "job_of", "put_id", "return_id", "root_task",
-           "show_object", "stream_id"]
+__all__ = ["OBJECT", "PUT_BIT", "TASK", "derive", "deriver", "in_job", "is_put", "job_of", "parse_number", "put_id", "return_id", "root_task",
+           "show_object", "stream_id", "trace_of", "widen"]

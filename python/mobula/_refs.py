@@ -67,7 +67,7 @@ class ObjectRef(Generic[T]):
         return self._h.id
 
     def task_id(self) -> str:
-        return self._h.id[:16].hex()
+        return self._h.id[:_ids.TASK].hex()
 
     @property
     def _mobula_ref(self) -> tuple[bytes, int]:
@@ -172,6 +172,7 @@ def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) 
 
 def restore_ref(id: bytes) -> Any:
     """The reference found in a value, or what stands in for it just now."""
+    id = _ids.widen(id)
     known = _standing.values
     if known and id in known:
         return known[id]

@@ -15,6 +15,7 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
 
+from . import _ids
 from ._wire import codec
 from ._wire import messages as m
 
@@ -103,7 +104,7 @@ def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
 
 def run_span(task: bytes, attempt: int) -> bytes:
     """The id of the span of an attempt's run, as telemetry.SpanOf gives it."""
-    x = int.from_bytes(task[8:], "little") ^ int.from_bytes(task[:8], "little")
+    x = int.from_bytes(task[12:], "little") ^ int.from_bytes(task[4:12], "little")
     x = (x + (attempt << 8 | _RUN) * 0x9E3779B97F4A7C15) & _MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _MASK
@@ -148,9 +149,10 @@ def field(tc: "TaskContext", task: bytes, site: bytes = b"") -> bytes:
     trace = tc.trace
     if trace is not None:
         return trace + site + _submitted(tc) if tc.sampled else trace + site
-    if task[8:] < tc.client.sampler.bound:
-        return _SAMPLED_ROOT + task + _SAMPLED + site + _submitted(tc)
-    return _ROOT + task + site
+    trace = _ids.trace_of(task)
+    if trace[8:] < tc.client.sampler.bound:
+        return _SAMPLED_ROOT + trace + _SAMPLED + site + _submitted(tc)
+    return _ROOT + trace + site
 
 
 def _submitted(tc: "TaskContext") -> bytes:

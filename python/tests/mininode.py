@@ -249,12 +249,12 @@ class MiniNode:
 
     def _on_release(self, p: Peer, x: m.Release) -> None:
         for id in x.ids:
-            if id == _ids.stream_id(id[:16]):
-                self._on_cancel(p, m.Cancel(id[:16]))
+            if id == _ids.stream_id(id[:_ids.TASK]):
+                self._on_cancel(p, m.Cancel(id[:_ids.TASK]))
                 continue
             p.handles.remove(id)
-            if id[16:] == bytes(4) and id[:16] in self.actor_at and not any(id in q.handles for q in self.peers.values()):
-                self.actor_at[id[:16]].send(m.StopActor(id[:16]), m.Drain())
+            if id[_ids.TASK:] == bytes(4) and id[:_ids.TASK] in self.actor_at and not any(id in q.handles for q in self.peers.values()):
+                self.actor_at[id[:_ids.TASK]].send(m.StopActor(id[:_ids.TASK]), m.Drain())
 
     def _on_unpin(self, p: Peer, x: m.Unpin) -> None:
         p.pins[x.id] -= x.n
@@ -262,7 +262,7 @@ class MiniNode:
 
     def _on_holdings(self, p: Peer, x: m.Holdings) -> None:
         if x.component == m.OWNER:
-            p.handles = {id for id in x.handles if id != _ids.stream_id(id[:16])}
+            p.handles = {id for id in x.handles if id != _ids.stream_id(id[:_ids.TASK])}
             for g in x.gets:
                 self._on_get(p, g)
         else:

@@ -11,7 +11,7 @@ from mobula._wire import messages as m
 from mobula._worker.blocking import Blocking
 from mobula._worker.lane import Lane
 
-TASK = bytes(16)
+TASK = bytes(20)
 
 
 class Node:

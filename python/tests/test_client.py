@@ -50,7 +50,7 @@ def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
 def unknown() -> Any:
     """A reference to an object that nobody has made yet."""
     c = _runtime.client()
-    return mobula.ObjectRef(c.bind(os.urandom(16) + bytes(4)))
+    return mobula.ObjectRef(c.bind(os.urandom(20) + bytes(4)))
 
 
 def test_put_get_release(mini: MiniNode) -> None:
@@ -306,7 +306,7 @@ def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
         asyncio.run(wait())
 
     async def item() -> Any:
-        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._h.client, os.urandom(16))), 10)
+        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._h.client, os.urandom(20))), 10)
 
     with pytest.raises(x.ShutdownError):
         asyncio.run(item())
@@ -423,10 +423,10 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
 def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
     box, written = outbox.Outbox(keep=True), []
     conn: Any = SimpleNamespace(write=written.extend)
-    sent, never, meanwhile = (hot.put_value(bytes([i]) * 20, b"m", b"d") for i in range(3))
+    sent, never, meanwhile = (hot.put_value(bytes([i]) * 24, b"m", b"d") for i in range(3))
     box.queue.append(sent)
     box.write(conn)
-    box.queue += [never, hot.add_ref(bytes(20))]  # the second follows from the holdings
+    box.queue += [never, hot.add_ref(bytes(24))]  # the second follows from the holdings
     first = box.renew([b"holdings"], [b"question"])
     box.queue.append(meanwhile)
     assert written == [sent] and first == [b"holdings", sent, never, b"question"]
@@ -637,7 +637,7 @@ def test_large_frames_in_pieces(tmp_path: Any) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(1)
-    data = codec.frame(m.Welcome(version=m.VERSION, client=1, job=1, root=bytes(16), release=RELEASE))
+    data = codec.frame(m.Welcome(version=m.VERSION, client=1, job=1, root=bytes(20), release=RELEASE))
     stream = codec.frame(m.Reply(1, bytes(600_000))) + codec.frame(m.Reply(2, b"x"), m.Reply(3, bytes(300_000))) + codec.frame(m.Reply(4, b"y"))
     done = threading.Event()
 
@@ -705,7 +705,7 @@ def test_what_an_interrupt_kept_from_being_asked_is_asked_again(mini: MiniNode, 
 
 
 def test_an_interrupted_call_of_an_actor_has_no_number(mini: MiniNode, monkeypatch: Any) -> None:
-    actor = _api.ActorHandle(_runtime.client().bind(os.urandom(20)), "a", "0", {"m": (1, "")})
+    actor = _api.ActorHandle(_runtime.client().bind(os.urandom(24)), "a", "0", {"m": (1, "")})
     with monkeypatch.context() as patch:
         patch.setattr(hot, "submit", _interrupt)
         patch.setattr(actors, "results", lambda *args: None)

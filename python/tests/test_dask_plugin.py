@@ -20,7 +20,7 @@ IN_DRIVER = COMPUTES + """
 def test_in_the_driver():
     from mobula import _runtime
     from mobula.dask import _record
-    _record.Recorder(_runtime.client().welcome.job_dir).note(b"t" * 16, _record.OK)
+    _record.Recorder(_runtime.client().welcome.job_dir).note(b"t" * 20, _record.OK)
 """
 UNRECORDED = COMPUTES + """
 def test_nobody_wrote_it_down():
@@ -38,7 +38,7 @@ def test_the_node_says_nothing():
     from mobula.dask import _ship
     tally = _ship.observers[0].__self__
     for stopped in (True, False):
-        tally.graphs.append((SimpleNamespace(task=b"g" * 16, stopped=stopped, summary=lambda: None), 7))
+        tally.graphs.append((SimpleNamespace(task=b"g" * 20, stopped=stopped, summary=lambda: None), 7))
 """
 FAILS = COMPUTES + """
 def test_fails():
@@ -51,7 +51,7 @@ def test_fails():
     ("def test_nothing(): pass", 1, "no computation came"),
     (IN_DRIVER, 1, "1 tasks ran in the process of the tests"),
     (UNRECORDED, 1, "workers wrote down 0"),
-    (NO_END, 1, "mobula: graph 67676767676767676767676767676767: the scheduler says nothing of its 7 tasks"),
+    (NO_END, 1, "mobula: graph 6767676767676767676767676767676767676767: the scheduler says nothing of its 7 tasks"),
     (FAILS, 1, "2 computations, "),
 ])
 def test_sessions(binary: str, tmp_path: pathlib.Path, text: str, code: int, says: str) -> None:

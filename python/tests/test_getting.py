@@ -21,7 +21,7 @@ from waiting import until
 
 def unknown() -> Any:
     """A reference to an object that nobody has made yet."""
-    return mobula.ObjectRef(_runtime.client().bind(os.urandom(16) + bytes(4)))
+    return mobula.ObjectRef(_runtime.client().bind(os.urandom(20) + bytes(4)))
 
 
 def lost_result(why: str = "it is lost") -> m.Result:
@@ -252,7 +252,7 @@ def item(mini: MiniNode, task: bytes, i: int, value: Any) -> None:
 
 
 def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> None:
-    c, task = _runtime.client(), os.urandom(16)
+    c, task = _runtime.client(), os.urandom(20)
     mini.streams[task] = ({}, [], {})
     gen = mobula.ObjectRefGenerator(c, task)
 
@@ -301,7 +301,7 @@ def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> 
     until(lambda: arrived(3))
     gen.close()
     mini.until(lambda: not mini.driver().handles)
-    other = os.urandom(16)
+    other = os.urandom(20)
     mini.streams[other] = ({}, [], {})
     gen = mobula.ObjectRefGenerator(c, other)
     asyncio.run(left())
@@ -309,7 +309,7 @@ def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> 
         mini._end_stream(other, 0, None)
     until(lambda: arrived(0))
     assert list(gen) == []
-    gen = mobula.ObjectRefGenerator(c, os.urandom(16))
+    gen = mobula.ObjectRefGenerator(c, os.urandom(20))
     mini.streams[gen._task] = ({}, [], {})
     asyncio.run(left())
     del gen
@@ -317,7 +317,7 @@ def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> 
 
 
 def test_a_coroutine_that_waits_for_an_item_hears_of_the_clients_end(mini: MiniNode) -> None:
-    task = os.urandom(16)
+    task = os.urandom(20)
     mini.streams[task] = ({}, [], {})
     gen = mobula.ObjectRefGenerator(_runtime.client(), task)
 

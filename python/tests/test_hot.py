@@ -8,8 +8,8 @@ from mobula import _trace
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 
-T, P, A = b"t" * 16, b"p" * 16, b"a" * 16
-O = [bytes([i]) * 20 for i in range(1, 4)]
+T, P, A = b"t" * 20, b"p" * 20, b"a" * 20
+O = [bytes([i]) * 24 for i in range(1, 4)]
 
 
 def body(b: bytes) -> tuple[int, int]:

@@ -276,7 +276,7 @@ def test_what_workers_write_reaches_the_program(binary: str, forwarded: bool) ->
     assert said.stdout == "['MainThread']\n", said.stderr
     # A logger's line says which task it is of; the other ones are the program's own.
     plain = re.sub(r"(?<=logged)( (trace|span|task)_id=[0-9a-f]+)+$", "", said.stderr, flags=re.M)
-    assert not forwarded or re.search(r"logged .*task_id=[0-9a-f]{32}$", said.stderr, flags=re.M)
+    assert not forwarded or re.search(r"logged .*task_id=[0-9a-f]{40}$", said.stderr, flags=re.M)
     wrote = sorted(re.sub(r"^\(worker/\d+\) ", "<> ", line) for line in plain.splitlines())
     all_lines = ["a warning", "an actor", "an error", "logged", "printed, \u00e9", "raw"]
     assert wrote == [f"<> {line}" for line in all_lines if forwarded]

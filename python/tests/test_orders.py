@@ -44,7 +44,7 @@ class Worker:
 
 
 def run(attempt: int) -> m.Exec:
-    spec = m.TaskSpec(id=TASK, parent=bytes(16), opts=m.TaskOptions(func="f", num_returns=1))
+    spec = m.TaskSpec(id=TASK, parent=bytes(20), opts=m.TaskOptions(func="f", num_returns=1))
     return m.Exec(1, [m.ExecTask(spec, attempt)])
 
 
@@ -89,11 +89,11 @@ def test_what_goes_back_is_told_by_the_lease_that_it_came_on() -> None:
     w.hear(run(1))
     call = w.executor._next()
     assert call is not None
-    spec = m.TaskSpec(id=bytes(16), parent=bytes(16), opts=m.TaskOptions(func="f", num_returns=1))
+    spec = m.TaskSpec(id=bytes(20), parent=bytes(20), opts=m.TaskOptions(func="f", num_returns=1))
     w.hear(m.Exec(2, [m.ExecTask(spec, 1)]))
     w.executor.lane._began -= LONG
     w.executor.tick()
-    assert [(b.task, b.lease, b.returned) for b in sent] == [(b"", 2, [bytes(16)])]
+    assert [(b.task, b.lease, b.returned) for b in sent] == [(b"", 2, [bytes(20)])]
 
 
 def test_what_comes_after_a_report_does_not_go_back_as_behind_the_task_that_has_ended() -> None:
@@ -102,7 +102,7 @@ def test_what_comes_after_a_report_does_not_go_back_as_behind_the_task_that_has_
     call = w.executor._next()
     assert call is not None
     w.executor.lane._began -= LONG
-    spec = m.TaskSpec(id=bytes(16), parent=bytes(16), opts=m.TaskOptions(func="f", num_returns=1))
+    spec = m.TaskSpec(id=bytes(20), parent=bytes(20), opts=m.TaskOptions(func="f", num_returns=1))
 
     def next_lease(report: bytes) -> None:
         """The report is sent, the next lease's task comes and the keeper looks, while the main thread does nothing."""

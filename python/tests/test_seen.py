@@ -11,7 +11,7 @@ import cloudpickle
 import pytest
 
 import mobula
-from mobula import _api, _logging, _trace
+from mobula import _api, _ids, _logging, _trace
 from mobula._sites import Sites
 from mobula.exceptions import InvalidError, NotFoundError
 from mobula.util import state, tracing
@@ -67,7 +67,7 @@ def line() -> int:
 def test_lists_get_summaries_and_explanations(node: Any) -> None:
     refs = [seen.remote(i) for i in range(12)]
     get(refs)
-    ids = {r._h.id[:16].hex() for r in refs}
+    ids = {r._h.id[:_ids.TASK].hex() for r in refs}
     until(lambda: len(state.list_tasks([("name", "=", SEEN), ("state", "=", "FINISHED")])) == 12)
     rows = state.list_tasks([("name", "=", SEEN)])
     assert {t["id"] for t in rows} == ids and all(t["kind"] == "task" for t in rows)
@@ -120,7 +120,7 @@ def test_lists_show_where_calls_were_made(node: Any, dir: str) -> None:
     ref, at = waits.remote(dir + "/end"), line()
     a, made = Logger.remote(), line()
     call, called = a.same.remote(ref), line()  # of what has ended lists know less
-    for id, want in ((ref._h.id[:16].hex(), at), (a._actor_id, made), (call._h.id[:16].hex(), called)):
+    for id, want in ((ref._h.id[:_ids.TASK].hex(), at), (a._actor_id, made), (call._h.id[:_ids.TASK].hex(), called)):
         assert state.get_task(id).get("callsite") == f"test_seen.py:{want}"
     open(dir + "/end", "w").close()
     get([ref, call])
@@ -143,14 +143,14 @@ def test_log_records_say_where_they_come_from(node: Any) -> None:
     ref = logs.remote()
     said = get(ref)
     _, trace, span, _ = said["traceparent"].split("-")
-    assert said == {"traceparent": said["traceparent"], "trace_id": trace, "span_id": span, "task_id": ref._h.id[:16].hex(), "actor_id": ""}
+    assert said == {"traceparent": said["traceparent"], "trace_id": trace, "span_id": span, "task_id": ref._h.id[:_ids.TASK].hex(), "actor_id": ""}
     a = Logger.remote()
     call = a.fields.remote()
     said = get(call)
-    assert (said["task_id"], said["actor_id"], len(said["trace_id"])) == (call._h.id[:16].hex(), a._actor_id, 32)
+    assert (said["task_id"], said["actor_id"], len(said["trace_id"])) == (call._h.id[:_ids.TASK].hex(), a._actor_id, 32)
     warned = a.warn.remote()
     get(warned)
-    lines = until(lambda: written(warned._h.id[:16].hex()))
+    lines = until(lambda: written(warned._h.id[:_ids.TASK].hex()))
     assert "found by its task trace_id=" in lines and f"actor_id={a._actor_id}" in lines
 
 

@@ -177,10 +177,10 @@ def test_an_argument_that_outlives_its_task(mini: MiniNode) -> None:
     a = np.arange(100_000.0) + 1
     assert mobula.get(c.keep.remote(a), timeout=20) == a.sum()
     w = mini.workers()[0]
-    assert [n for k, n in w.pins.items() if len(k) == 20] == [1]  # it has a pin of its own
+    assert [n for k, n in w.pins.items() if len(k) == 24] == [1]  # it has a pin of its own
     assert mobula.get(c.first.remote()) == 6
     mobula.get(c.drop.remote())
-    mini.until(lambda: [n for k, n in w.pins.items() if len(k) == 20] == [0])
+    mini.until(lambda: [n for k, n in w.pins.items() if len(k) == 24] == [0])
     mini.until(lambda: not w.handles)
 
 

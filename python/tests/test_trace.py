@@ -11,7 +11,7 @@ from typing import Any, Iterator
 import cbor2
 import pytest
 
-from mobula import _runtime, _trace
+from mobula import _ids, _runtime, _trace
 from mobula._client import TaskContext
 from mobula._client.pending import Pending
 from mobula._client.spans import Spans
@@ -21,7 +21,7 @@ from mobula._worker.tracing import wanted
 from mobula.exceptions import InvalidError
 from mobula.util import tracing
 
-TASK = bytes(range(16))
+TASK = bytes(4) + bytes(range(16))
 
 
 class Node:
@@ -35,7 +35,7 @@ class Node:
 
 
 def context(ratio: float, raw: bytes = b"", alone: bool = False) -> Any:
-    return TaskContext(Node(_trace.Sampler(ratio, alone)), b"c" * 16, 3, raw)  # type: ignore[arg-type]
+    return TaskContext(Node(_trace.Sampler(ratio, alone)), b"c" * 20, 3, raw)  # type: ignore[arg-type]
 
 
 def spec(tc: Any, task: bytes = TASK, site: bytes = b"") -> Any:
@@ -54,12 +54,12 @@ def outside() -> Iterator[None]:
 
 
 def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
-    assert spec(context(0)).trace == m.TraceContext(TASK)
+    assert spec(context(0)).trace == m.TraceContext(_ids.trace_of(TASK))
     assert spec(context(0)).submitted == 0
-    assert spec(context(1)).trace == m.TraceContext(TASK, b"", 1)
+    assert spec(context(1)).trace == m.TraceContext(_ids.trace_of(TASK), b"", 1)
     assert spec(context(1)).submitted == 99
     # Of a sampled task the parent is its run, of another one what its own parent is; the ratio does not count.
-    run = _trace.run_span(b"c" * 16, 3)
+    run = _trace.run_span(b"c" * 20, 3)
     assert spec(context(0, raw(1))).trace == m.TraceContext(b"t" * 16, run, 1)
     assert spec(context(0, raw(1))).submitted == 99
     assert spec(context(1, raw(0))).trace == m.TraceContext(b"t" * 16, b"s" * 8, 0)
@@ -74,7 +74,7 @@ def test_a_span_is_the_parent_while_its_task_runs() -> None:
     tc, other = context(0), context(0)
     _trace.here.set(_trace.Place(b"u" * 16, b"v" * 8, 1, tc))
     assert spec(tc).trace == m.TraceContext(b"u" * 16, b"v" * 8, 1)
-    assert spec(other).trace == m.TraceContext(TASK), "a task that left its span open is not the parent of another's calls"
+    assert spec(other).trace == m.TraceContext(_ids.trace_of(TASK)), "a task that left its span open is not the parent of another's calls"
 
 
 def test_the_share_that_is_sampled() -> None:
@@ -116,7 +116,7 @@ def test_opentelemetrys_span_is_the_parent() -> None:
     token = _trace.enter(tc)  # as a worker does
     try:
         got = trace.get_current_span().get_span_context()
-        assert (got.trace_id.to_bytes(16, "big"), got.span_id.to_bytes(8, "big"), int(got.trace_flags)) == (b"t" * 16, _trace.run_span(b"c" * 16, 3), 1)
+        assert (got.trace_id.to_bytes(16, "big"), got.span_id.to_bytes(8, "big"), int(got.trace_flags)) == (b"t" * 16, _trace.run_span(b"c" * 20, 3), 1)
         inner = trace.SpanContext(7, 8, False, trace.TraceFlags(0))
         inside = contexts.attach(trace.set_span_in_context(trace.NonRecordingSpan(inner)))
         assert spec(tc).trace == m.TraceContext((7).to_bytes(16, "big"), (8).to_bytes(8, "big"), 0)
@@ -135,16 +135,16 @@ def test_spans_of_opentelemetry_in_a_task_that_is_not_sampled_are_not_either(mon
     from mobula._otel import Provider
 
     c = Sender()
-    c.fallback = TaskContext(c, b"c" * 16, 1, raw(0))  # type: ignore[arg-type]
+    c.fallback = TaskContext(c, b"c" * 20, 1, raw(0))  # type: ignore[arg-type]
     monkeypatch.setattr(_runtime.state, "client", c)
     with Provider().get_tracer("x").start_as_current_span("none") as s:
         assert not s.is_recording() and spec(c.fallback).trace.flags == 0
     assert c.out == []
-    c.fallback = TaskContext(c, b"c" * 16, 1, raw(1))  # type: ignore[arg-type]
+    c.fallback = TaskContext(c, b"c" * 20, 1, raw(1))  # type: ignore[arg-type]
     with pytest.raises(KeyError), Provider().get_tracer("x").start_as_current_span("one", attributes={"a": 1}):
         raise KeyError("k")
     [one] = c.bodies()[0]["spans"]
-    assert one["parent"] == _trace.run_span(b"c" * 16, 1) and one["trace"] == b"t" * 16 and one["attrs"]["a"] == 1
+    assert one["parent"] == _trace.run_span(b"c" * 20, 1) and one["trace"] == b"t" * 16 and one["attrs"]["a"] == 1
     assert "KeyError" in one["error"] and one["events"][0]["attrs"]["exception.message"] == "'k'"
 
 
@@ -159,7 +159,7 @@ class Sender:
         self.requests = Pending(self, count(1))  # type: ignore[arg-type]
         self.spans = Spans(self)  # type: ignore[arg-type]
         self.sampler = _trace.Sampler(1)
-        self.fallback = self.root = TaskContext(self, b"r" * 16)  # type: ignore[arg-type]
+        self.fallback = self.root = TaskContext(self, b"r" * 20)  # type: ignore[arg-type]
 
     def now(self) -> int:
         return 50

@@ -94,8 +94,8 @@ def test_table_follows_the_schema() -> None:
 
 
 def test_unknown_fields_are_skipped() -> None:
-    body = codec.encode(messages.Get(b"x" * 20, True)) + b"\xfa\x01\x03abc" + b"\xf8\x01\x05" + b"\xf9\x01" + bytes(8) + b"\xfd\x01" + bytes(4)
-    assert codec.decode(messages.Get, body) == messages.Get(b"x" * 20, True)
+    body = codec.encode(messages.Get(b"x" * 24, True)) + b"\xfa\x01\x03abc" + b"\xf8\x01\x05" + b"\xf9\x01" + bytes(8) + b"\xfd\x01" + bytes(4)
+    assert codec.decode(messages.Get, body) == messages.Get(b"x" * 24, True)
 
 
 def test_malformed_bytes_never_do_more_than_raise_a_protocol_error() -> None:
@@ -120,8 +120,8 @@ def test_malformed_bytes_never_do_more_than_raise_a_protocol_error() -> None:
 
 
 def test_frames_are_cut_at_the_target() -> None:
-    chunks = [codec.message(messages.PutValue(bytes([i]) * 20, messages.Value(b"m", bytes(20_000)))) for i in range(10)]
-    chunks.append(codec.message(messages.PutValue(b"z" * 20, messages.Value(b"m", bytes(100_000)))))
+    chunks = [codec.message(messages.PutValue(bytes([i]) * 24, messages.Value(b"m", bytes(20_000)))) for i in range(10)]
+    chunks.append(codec.message(messages.PutValue(b"z" * 24, messages.Value(b"m", bytes(100_000)))))
     data = b"".join(codec.frames(chunks))
     i, got, sizes = 0, [], []
     while i < len(data):
@@ -135,9 +135,9 @@ def test_frames_are_cut_at_the_target() -> None:
 def test_ids_are_those_of_the_go_code() -> None:
     # Printed by internal/ids: RootTask(7, 42), and Derive of it with 1, 2^40+3.
     root = _ids.root_task(7, 42)
-    assert root.hex() == "000000072d6d6e9ffad9323801d3947d"
-    assert _ids.derive(root, 1).hex() == "000000079a4d698d995a53fd08bf0ba5"
-    assert _ids.derive(root, (1 << 40) + 3).hex() == "000000076de66bbb20006281672dd6a2"
+    assert root.hex() == "00000000000000072d6d6e9ffad9323801d3947d"
+    assert _ids.derive(root, 1).hex() == "00000000000000079a4d698d995a53fd08bf0ba5"
+    assert _ids.derive(root, (1 << 40) + 3).hex() == "00000000000000076de66bbb20006281672dd6a2"
     assert _ids.show_object(_ids.put_id(root, 5)) == root.hex() + ":p5"
     assert _ids.show_object(_ids.return_id(root, 300)) == root.hex() + ":300"
     assert _ids.job_of(root) == 7 and _ids.is_put(_ids.put_id(root, 5)) and not _ids.is_put(_ids.stream_id(root))
@@ -159,3 +159,10 @@ def test_references_of_errors() -> None:
     inner = b"\x08\x29" + 2 * (b"\x42\x14" + id)  # as wire.AppendError writes it
     assert raw == b"\x08\x01\x32" + bytes([len(inner)]) + inner + b"\x42\x14" + id
     assert codec.decode(messages.Error, raw) == e and codec.all_refs(e) == [id, id, id]
+
+
+def test_ids_of_release_04_are_widened() -> None:
+    old = bytes.fromhex("000000072d6d6e9ffad9323801d3947d")
+    assert _ids.widen(old, _ids.TASK) == _ids.root_task(7, 42) == _ids.widen(_ids.root_task(7, 42), _ids.TASK)
+    assert _ids.widen(old + bytes(4)) == _ids.return_id(_ids.root_task(7, 42), 0)
+    assert _ids.widen(b"", _ids.TASK) == b""

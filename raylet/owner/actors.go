@@ -139,13 +139,14 @@ func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	}
 }
 
-// handleReady resolves the actor's handle: the value is the 16 bytes of the id to call.
+// handleReady resolves the actor's handle: the value is the id to call.
 func (c *Core) handleReady(t *taskRec, id ids.ActorID) {
 	c.resolve(&t.ret0, handleValue(t, id, c.cfg.Job), object.SetInline)
 }
 
 func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
-	res := &wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: id[:]}, Size: uint64(len(id))}
+	data := ids.TaskID(id).Bytes()
+	res := &wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: data}, Size: uint64(len(data))}
 	if id != t.actor.id && id.Job() == job {
 		res.Value.Refs = []ids.ObjectID{ids.TaskID(id).Return(0)} // it keeps the other actor
 	}

@@ -74,7 +74,8 @@ func TestLifeOfAnActor(t *testing.T) {
 	if got := s.pushed(worker); len(got) != 1 || got[0] != early.ID {
 		t.Fatalf("pushed %v", got)
 	}
-	if r := s.result(spec.ID.Return(0)); len(r.Result.Value.Data) != 16 || ids.ActorID(r.Result.Value.Data) != ids.ActorID(spec.ID) {
+	r := s.result(spec.ID.Return(0))
+	if id, ok := ids.TaskOf(r.Result.Value.Data); !ok || id != spec.ID {
 		t.Errorf("the handle's value is %v", r.Result.Value.Data)
 	}
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
@@ -320,7 +321,8 @@ func TestNamesAreClaimedBeforeTheCreationRuns(t *testing.T) {
 	if got := s.pushed(worker); len(got) != 1 || got[0] != early.ID {
 		t.Errorf("a call to the one that was there: %v", got)
 	}
-	if r := s.result(c.ID.Return(0)); ids.ActorID(r.Result.Value.Data) != ids.ActorID(a.ID) {
+	r := s.result(c.ID.Return(0))
+	if id, ok := ids.TaskOf(r.Result.Value.Data); !ok || id != a.ID {
 		t.Errorf("the handle's value is %v", r.Result.Value.Data)
 	}
 	s.done(worker, l, s.attempt(early), inline(""))

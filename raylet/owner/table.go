@@ -32,7 +32,7 @@ const (
 
 // hashOf spreads what ids.Derive has spread already, and the counters of puts.
 func hashOf(id *ids.ObjectID) uint64 {
-	h := binary.LittleEndian.Uint64(id.Task[8:]) ^ binary.LittleEndian.Uint64(id.Task[:8])*0x9e3779b97f4a7c15 ^ uint64(id.Index)<<17
+	h := binary.LittleEndian.Uint64(id.Task[12:]) ^ binary.LittleEndian.Uint64(id.Task[4:])*0x9e3779b97f4a7c15 ^ uint64(id.Index)<<17
 	return (h ^ h>>32) * 0xd6e8feb86659fd93
 }
 

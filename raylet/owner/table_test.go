@@ -42,8 +42,8 @@ func checkTable(t *rapid.T, tb *table, want map[ids.ObjectID]*objRec) {
 func colliding(n uint64) ids.ObjectID {
 	var id ids.ObjectID
 	a := n * 2654435761
-	binary.LittleEndian.PutUint64(id.Task[:8], a)
-	binary.LittleEndian.PutUint64(id.Task[8:], a*0x9e3779b97f4a7c15^0x3011bbb244b7ecd7)
+	binary.LittleEndian.PutUint64(id.Task[4:], a)
+	binary.LittleEndian.PutUint64(id.Task[12:], a*0x9e3779b97f4a7c15^0x3011bbb244b7ecd7)
 	return id
 }
 

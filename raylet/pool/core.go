@@ -30,7 +30,7 @@ type Config struct {
 	IdleAfter   time.Duration // 0: DefaultIdleAfter
 	Grace       time.Duration // 0: DefaultGrace
 	NewToken    func() []byte // unguessable; each call another
-	FirstWorker WorkerID      // below every worker this core starts, above every earlier one
+	FirstWorker ids.WorkerID  // below every worker this core starts, above every earlier one
 }
 
 // Counters count since the core was made.
@@ -41,9 +41,9 @@ type Counters struct {
 // Core is the pool's state. It is not safe for concurrent use.
 type Core struct {
 	cfg      Config
-	nextID   WorkerID
+	nextID   ids.WorkerID
 	jobs     map[ids.JobID]*job
-	workers  map[WorkerID]*worker
+	workers  map[ids.WorkerID]*worker
 	byClient map[ids.ClientID]*worker
 	byToken  map[string]*worker
 	seats    map[ids.LeaseID]*seat
@@ -97,7 +97,7 @@ func New(cfg Config) (*Core, error) {
 		cfg:      cfg,
 		nextID:   cfg.FirstWorker,
 		jobs:     make(map[ids.JobID]*job),
-		workers:  make(map[WorkerID]*worker),
+		workers:  make(map[ids.WorkerID]*worker),
 		byClient: make(map[ids.ClientID]*worker),
 		byToken:  make(map[string]*worker),
 		seats:    make(map[ids.LeaseID]*seat),

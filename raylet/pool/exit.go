@@ -161,7 +161,7 @@ func (c *Core) adopt(a sched.AdoptLease) {
 
 // Info describes a worker, for lists.
 type Info struct {
-	Worker   WorkerID
+	Worker   ids.WorkerID
 	Client   ids.ClientID
 	PID      int32
 	Job      ids.JobID

@@ -1,19 +1,12 @@
 package pool
 
 import (
-	"strconv"
 	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
 )
-
-// WorkerID numbers a worker process on its node; never used twice. 0 is none.
-type WorkerID uint64
-
-// String prints the number, as in the actor's name worker/N.
-func (w WorkerID) String() string { return strconv.FormatUint(uint64(w), 10) }
 
 // Event is what the core steps on.
 type Event interface{ poolEvent() }
@@ -52,13 +45,13 @@ type Registered struct {
 
 // StartFailed says that StartProcess did not start one.
 type StartFailed struct {
-	Worker WorkerID
+	Worker ids.WorkerID
 	Err    error
 }
 
 // Exited says that the process is gone and reaped.
 type Exited struct {
-	Worker WorkerID
+	Worker ids.WorkerID
 	Exit   Exit
 }
 
@@ -95,7 +88,7 @@ type Stop struct{}
 
 // expired is a timer of a worker; a later timer of the same worker makes it stale.
 type expired struct {
-	worker WorkerID
+	worker ids.WorkerID
 	seq    uint64
 }
 
@@ -122,7 +115,7 @@ type Effect interface{ poolEffect() }
 
 // StartProcess starts a worker process; answered by Registered, StartFailed or Exited.
 type StartProcess struct {
-	Worker   WorkerID
+	Worker   ids.WorkerID
 	Token    []byte // the process proves with it that it is this worker
 	Job      ids.JobID
 	Language string // which of the job's programs it runs
@@ -134,21 +127,21 @@ type StartProcess struct {
 }
 
 // KillProcess ends the process group at once (SIGKILL).
-type KillProcess struct{ Worker WorkerID }
+type KillProcess struct{ Worker ids.WorkerID }
 
 // Terminate asks the process to end (SIGTERM).
-type Terminate struct{ Worker WorkerID }
+type Terminate struct{ Worker ids.WorkerID }
 
 // SendDrain sends wire.Drain: finish what runs and exit. Who keeps the table of processes notes it, for Live.
 type SendDrain struct {
-	Worker WorkerID
+	Worker ids.WorkerID
 	Client ids.ClientID
 }
 
 // Admit accepts a registration; the worker is used from now on.
 type Admit struct {
 	Client ids.ClientID
-	Worker WorkerID
+	Worker ids.WorkerID
 	Job    ids.JobID
 	Slot   sched.Slot
 }

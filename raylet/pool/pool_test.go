@@ -360,7 +360,7 @@ func TestCrashAtStartIsTriedThreeTimes(t *testing.T) {
 		if w.failed[l] != nil || w.started != i {
 			t.Fatalf("attempt %d: %d started, %v", i, w.started, w.failed[l])
 		}
-		w.exit(WorkerID(i), Exit{PID: 5, Status: 2, Tail: "flag provided but not defined"})
+		w.exit(ids.WorkerID(i), Exit{PID: 5, Status: 2, Tail: "flag provided but not defined"})
 	}
 	if err := w.failed[l]; !errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), "exited with status 2; the end of its stderr: flag provided") {
 		t.Fatalf("got %v", err)
@@ -379,7 +379,7 @@ func TestKillAtStartIsTriedAgain(t *testing.T) {
 		if w.failed[l] != nil || w.started != i {
 			t.Fatalf("attempt %d: %d started, %v", i, w.started, w.failed[l])
 		}
-		w.exit(WorkerID(i), Exit{PID: 5, Signal: "killed"})
+		w.exit(ids.WorkerID(i), Exit{PID: 5, Signal: "killed"})
 	}
 	if err := w.failed[l]; !errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), "20 starts failed in a row") {
 		t.Fatalf("got %v", err)

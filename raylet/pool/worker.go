@@ -41,7 +41,7 @@ var transitions = [stateEnd]map[State]bool{
 
 // worker is one row of the table.
 type worker struct {
-	id      WorkerID
+	id      ids.WorkerID
 	token   []byte
 	group   *group
 	state   State

@@ -23,7 +23,7 @@ type world struct {
 	c       *Core
 	now     int64
 	timers  []timer
-	procs   map[WorkerID]*proc
+	procs   map[ids.WorkerID]*proc
 	ready   map[ids.LeaseID]ids.ClientID // leases that were answered with a worker
 	failed  map[ids.LeaseID]error
 	gone    map[ids.LeaseID]sched.WorkerGone
@@ -60,7 +60,7 @@ func newWorld(t failer, cfg Config) *world {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	return &world{t: t, c: c, procs: map[WorkerID]*proc{}, ready: map[ids.LeaseID]ids.ClientID{}, failed: map[ids.LeaseID]error{},
+	return &world{t: t, c: c, procs: map[ids.WorkerID]*proc{}, ready: map[ids.LeaseID]ids.ClientID{}, failed: map[ids.LeaseID]error{},
 		gone: map[ids.LeaseID]sched.WorkerGone{}, needs: map[ids.LeaseID]sched.NeedWorker{}, client: 1000}
 }
 
@@ -218,13 +218,13 @@ func (w *world) reap() {
 	}
 }
 
-func (w *world) exit(id WorkerID, e Exit) {
+func (w *world) exit(id ids.WorkerID, e Exit) {
 	delete(w.procs, id)
 	w.step(Exited{Worker: id, Exit: e})
 }
 
-func (w *world) ids() []WorkerID {
-	var out []WorkerID
+func (w *world) ids() []ids.WorkerID {
+	var out []ids.WorkerID
 	for id := range w.procs {
 		out = append(out, id)
 	}

@@ -73,7 +73,9 @@ func (c *Core) adopt(now int64, h Held) {
 		s = Blocked
 	}
 	c.add(l, s)
-	c.nextID = max(c.nextID, h.Lease)
+	if h.Lease.Home() == c.nextID.Home() {
+		c.nextID = max(c.nextID, h.Lease)
+	}
 	c.emit(AdoptLease{NeedWorker: c.needWorker(l), Worker: h.Worker})
 }
 

@@ -94,7 +94,7 @@ func TestAboveTheRateTasksAreLeftOut(t *testing.T) {
 			s := spec(n)
 			s.Trace.Flags = 0
 			if n%1000 == 7 {
-				s.Trace = wire.TraceContext{TraceID: s.ID, Flags: 1}
+				s.Trace = wire.TraceContext{TraceID: s.ID.Trace(), Flags: 1}
 			}
 			n++
 			var batch []owner.Transition

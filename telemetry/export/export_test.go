@@ -138,7 +138,7 @@ func checkTask(t *testing.T, spans []*tracepb.Span, s *wire.TaskSpec) {
 	byName := map[string]*tracepb.Span{}
 	for _, sp := range spans {
 		byName[sp.Name] = sp
-		if string(sp.TraceId) != string(s.ID[:]) {
+		if [16]byte(sp.TraceId) != s.ID.Trace() {
 			t.Errorf("span %s is of trace %x", sp.Name, sp.TraceId)
 		}
 	}
@@ -183,7 +183,7 @@ func TestSpansOfTheProgramFollowTheirTask(t *testing.T) {
 	tr := e.Provider().Tracer("program")
 	mk := func(sampled byte) (context.Context, *wire.TaskSpec) {
 		s := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(1, 2), uint64(sampled)), Opts: &wire.TaskOptions{Func: "f"}}
-		s.Trace = wire.TraceContext{TraceID: s.ID, Flags: sampled}
+		s.Trace = wire.TraceContext{TraceID: s.ID.Trace(), Flags: sampled}
 		ctx, _ := telemetry.Hook(context.WithValue(context.Background(), taskKey{}, s.Trace), s, 1)
 		return ctx, s
 	}
@@ -192,7 +192,7 @@ func TestSpansOfTheProgramFollowTheirTask(t *testing.T) {
 	_, inner := tr.Start(ctx, "inner")
 	inner.End()
 	outer.End()
-	if sc := outer.SpanContext(); sc.TraceID() != trace.TraceID(s.ID) || !sc.IsSampled() {
+	if sc := outer.SpanContext(); sc.TraceID() != trace.TraceID(s.ID.Trace()) || !sc.IsSampled() {
 		t.Errorf("a span in a sampled task is %+v", sc)
 	}
 	not, _ := mk(0)
@@ -200,7 +200,7 @@ func TestSpansOfTheProgramFollowTheirTask(t *testing.T) {
 	dropped.End()
 	_, own := tr.Start(context.Background(), "own")
 	own.End()
-	e.Emit(&telemetry.Span{TraceID: s.ID, ID: [8]byte{1}, Name: "failed", Start: 1, End: 2, Err: errs.ErrObjectLost})
+	e.Emit(&telemetry.Span{TraceID: s.ID.Trace(), ID: [8]byte{1}, Name: "failed", Start: 1, End: 2, Err: errs.ErrObjectLost})
 	if err := e.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

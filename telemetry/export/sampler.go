@@ -26,7 +26,7 @@ func (d decider) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 			return out
 		}
 	}
-	if d.sampler.Decide(tc, ids.TaskID(p.TraceID)).Sampled() {
+	if d.sampler.Decide(tc, ids.Widen(p.TraceID)).Sampled() {
 		out.Decision = sdktrace.RecordAndSample
 	}
 	return out

@@ -72,7 +72,7 @@ func TestARestoredArgument(t *testing.T) {
 			t.Errorf("span %d is %s %d to %d (%v), want %+v", i, g.Name, g.Start, g.End, g.Err, w)
 		}
 	}
-	if got[0].Parent != [8]byte{} || got[0].TraceID != [16]byte(s.ID) || got[6].ID != telemetry.Run(s, 1).SpanID {
+	if got[0].Parent != [8]byte{} || got[0].TraceID != s.ID.Trace() || got[6].ID != telemetry.Run(s, 1).SpanID {
 		t.Errorf("the spans do not hang together: %+v", got)
 	}
 	text := ""

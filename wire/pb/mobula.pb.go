@@ -7,8 +7,9 @@
 //     A reader skips fields and messages that it does not know, so a peer of the
 //     next version may add them. An enum value outside the lists below is refused:
 //     a sender uses a new one only with a peer whose Hello or Welcome has its version.
-//   - Ids are bytes, big endian: a task or actor is 16 (job 4, hash 12), an object 20
-//     (task 16, index 4). An absent id is the zero id. Any other length is refused.
+//   - Ids are bytes, big endian: a task or actor is 20 (job 8, hash 12), an object 24
+//     (task 20, index 4). Versions before 5 have the lower half of the job alone: 16 and
+//     20 bytes. An absent id is the zero id. Any other length is refused.
 //   - Times are nanoseconds by the node's clock (Welcome.clock), which begins with Unix time; sizes and offsets are bytes.
 //   - A connection is a sequence of frames either way. A frame is 8 bytes of header
 //     (magic "Mb", version 1, flags, payload length as uint32 little endian) and a
@@ -1710,7 +1711,7 @@ type Hello struct {
 	MinVersion    uint32                 `protobuf:"varint,2,opt,name=min_version,json=minVersion,proto3" json:"min_version,omitempty"`
 	Role          Role                   `protobuf:"varint,3,opt,name=role,proto3,enum=mobula.v1.Role" json:"role,omitempty"`
 	Pid           int32                  `protobuf:"zigzag32,4,opt,name=pid,proto3" json:"pid,omitempty"`
-	Job           uint32                 `protobuf:"varint,5,opt,name=job,proto3" json:"job,omitempty"`
+	Job           uint64                 `protobuf:"varint,5,opt,name=job,proto3" json:"job,omitempty"`
 	Token         []byte                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	Functions     []*FuncInfo            `protobuf:"bytes,7,rep,name=functions,proto3" json:"functions,omitempty"`
 	Namespace     string                 `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1780,7 +1781,7 @@ func (x *Hello) GetPid() int32 {
 	return 0
 }
 
-func (x *Hello) GetJob() uint32 {
+func (x *Hello) GetJob() uint64 {
 	if x != nil {
 		return x.Job
 	}
@@ -1917,7 +1918,7 @@ type Welcome struct {
 	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Client          uint64                 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
 	Node            string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	Job             uint32                 `protobuf:"varint,4,opt,name=job,proto3" json:"job,omitempty"`
+	Job             uint64                 `protobuf:"varint,4,opt,name=job,proto3" json:"job,omitempty"`
 	Root            []byte                 `protobuf:"bytes,5,opt,name=root,proto3" json:"root,omitempty"`
 	SegmentSize     uint64                 `protobuf:"varint,6,opt,name=segment_size,json=segmentSize,proto3" json:"segment_size,omitempty"`
 	InlineMax       uint32                 `protobuf:"varint,7,opt,name=inline_max,json=inlineMax,proto3" json:"inline_max,omitempty"`
@@ -1983,7 +1984,7 @@ func (x *Welcome) GetNode() string {
 	return ""
 }
 
-func (x *Welcome) GetJob() uint32 {
+func (x *Welcome) GetJob() uint64 {
 	if x != nil {
 		return x.Job
 	}
@@ -4583,7 +4584,7 @@ const file_mobula_proto_rawDesc = "" +
 	"minVersion\x12#\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x0f.mobula.v1.RoleR\x04role\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\x11R\x03pid\x12\x10\n" +
-	"\x03job\x18\x05 \x01(\rR\x03job\x12\x14\n" +
+	"\x03job\x18\x05 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x121\n" +
 	"\tfunctions\x18\a \x03(\v2\x13.mobula.v1.FuncInfoR\tfunctions\x12\x1c\n" +
 	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x16\n" +
@@ -4602,7 +4603,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x10\n" +
-	"\x03job\x18\x04 \x01(\rR\x03job\x12\x12\n" +
+	"\x03job\x18\x04 \x01(\x04R\x03job\x12\x12\n" +
 	"\x04root\x18\x05 \x01(\fR\x04root\x12!\n" +
 	"\fsegment_size\x18\x06 \x01(\x04R\vsegmentSize\x12\x1d\n" +
 	"\n" +

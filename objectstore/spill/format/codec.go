@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"mobula/internal/ids"
 )
 
 // ErrFormat is wrapped by every decoding error.
@@ -14,10 +16,12 @@ var ErrFormat = errors.New("not an intact spill file")
 const MaxSession = 64
 
 const (
-	version   = 1
+	version   = 2
+	shortIDs  = 1 // the version before, whose ids had 16 bytes
 	magic     = "MBSPILL\x01"
 	endMark   = "LLIPSBM\x01"
-	entrySize = 20 + 4 + 8 + 8 + 4
+	entrySize = 24 + 4 + 8 + 8 + 4
+	shortSize = entrySize - 4 // of an entry of the version before
 	indexTail = 4 + 8
 	headerLen = 8 + 4 + 2 + 2 + 8 + 8 + 8 + 4 + MaxSession + 4
 )
@@ -38,10 +42,20 @@ type Header struct {
 	Count    uint32 // objects
 	IndexOff uint64
 	Size     uint64 // of the whole file
+
+	short bool // release 0.4 wrote it
 }
 
 // IndexLen is the length of the index, without the zeros after it.
-func (h Header) IndexLen() uint64 { return uint64(h.Count)*entrySize + indexTail }
+func (h Header) IndexLen() uint64 { return uint64(h.Count)*h.entry() + indexTail }
+
+// entry is the length of an entry of the index.
+func (h Header) entry() uint64 {
+	if h.short {
+		return shortSize
+	}
+	return entrySize
+}
 
 // AppendHeader appends the encoded header, less than a page.
 func AppendHeader(b []byte, h Header) []byte {
@@ -75,8 +89,12 @@ func DecodeHeader(p []byte) (Header, error) {
 	if got, want := Checksum(p[:headerLen-4]), le.Uint32(p[headerLen-4:]); got != want {
 		return h, fmt.Errorf("header's checksum is %08x, want %08x: %w", got, want, ErrFormat)
 	}
-	if v := le.Uint32(p[8:]); v != version {
-		return h, fmt.Errorf("version is %d, this program reads %d: %w", v, version, ErrFormat)
+	switch v := le.Uint32(p[8:]); v {
+	case version:
+	case shortIDs:
+		h.short = true
+	default:
+		return h, fmt.Errorf("version is %d, this program reads %d and %d: %w", v, shortIDs, version, ErrFormat)
 	}
 	n := int(le.Uint16(p[14:]))
 	if n > MaxSession {
@@ -88,7 +106,7 @@ func DecodeHeader(p []byte) (Header, error) {
 	h.Size = le.Uint64(p[32:])
 	h.Count = le.Uint32(p[40:])
 	h.Session = string(p[44 : 44+n])
-	if h.IndexOff < headerSize || h.Size == 0 || fileSize(h.IndexOff, uint64(h.Count)) != h.Size {
+	if h.IndexOff < headerSize || h.Size == 0 || fileSize(h.IndexOff, h.IndexLen()) != h.Size {
 		return Header{}, fmt.Errorf("%d objects with their index at %d do not make %d bytes: %w", h.Count, h.IndexOff, h.Size, ErrFormat)
 	}
 	return h, nil
@@ -127,13 +145,18 @@ func DecodeIndex(p []byte, h Header) ([]Entry, error) {
 	}
 	out := make([]Entry, h.Count)
 	for i := range out {
-		q, e := body[i*entrySize:], &out[i]
-		copy(e.ID.Task[:], q)
-		e.ID.Index = le.Uint32(q[16:])
-		e.Attempt = le.Uint32(q[20:])
-		e.Off = le.Uint64(q[24:])
-		e.Size = le.Uint64(q[32:])
-		e.CRC = le.Uint32(q[40:])
+		q, e := body[uint64(i)*h.entry():], &out[i]
+		if h.short {
+			e.ID.Task = ids.Widen([16]byte(q))
+			q = q[16:]
+		} else {
+			q = q[copy(e.ID.Task[:], q):]
+		}
+		e.ID.Index = le.Uint32(q)
+		e.Attempt = le.Uint32(q[4:])
+		e.Off = le.Uint64(q[8:])
+		e.Size = le.Uint64(q[16:])
+		e.CRC = le.Uint32(q[24:])
 		if e.Off < headerSize || e.Off > h.IndexOff || e.Size > h.IndexOff-e.Off {
 			return nil, fmt.Errorf("object %v at %d+%d lies outside the %d bytes of objects: %w", e.ID, e.Off, e.Size, h.IndexOff, ErrFormat)
 		}

@@ -53,14 +53,14 @@ func Sizes(objects []Object) (indexOff, size uint64) {
 		off = Place(off, n) + n
 	}
 	indexOff = Align(off, smallAlign)
-	return indexOff, fileSize(indexOff, uint64(len(objects)))
+	return indexOff, fileSize(indexOff, Header{Count: uint32(len(objects))}.IndexLen())
 }
 
-// fileSize is the length of a file whose index of count entries starts at indexOff; 0 if
+// fileSize is the length of a file whose index of that length starts at indexOff; 0 if
 // that is no possible file.
-func fileSize(indexOff, count uint64) uint64 {
-	if indexOff > math.MaxInt64/2 || count > math.MaxUint32 {
+func fileSize(indexOff, index uint64) uint64 {
+	if indexOff > math.MaxInt64/2 {
 		return 0
 	}
-	return Align(indexOff+count*entrySize+indexTail, Page)
+	return Align(indexOff+index, Page)
 }

@@ -89,8 +89,9 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
         if res.kind == m.ERROR:
             raise answer_error(res)
         del reading
-        if len(res.data) == 16 and res.data != task:  # with get_if_exists it may be another actor
-            return c.bind(_ids.return_id(res.data, 0)), _limit(o, res.data)
+        made = _ids.widen(res.data, _ids.TASK)
+        if len(made) == _ids.TASK and made != task:  # with get_if_exists it may be another actor
+            return c.bind(_ids.return_id(made, 0)), _limit(o, made)
     return handle, o.max_pending_calls
 
 
@@ -122,7 +123,7 @@ class ActorHandle:
         d["_name"] = name
         d["_sha"] = sha
         d["_methods"] = methods
-        d["_room"] = room_of(handle.client, handle.id[:16], max_pending_calls)
+        d["_room"] = room_of(handle.client, handle.id[:_ids.TASK], max_pending_calls)
 
     def __getattr__(self, name: str) -> "ActorMethod":
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
@@ -152,7 +153,7 @@ class ActorHandle:
         return found
 
     def _id(self) -> bytes:
-        return self._h.id[:16]
+        return self._h.id[:_ids.TASK]
 
     @property
     def _actor_id(self) -> str:
@@ -185,7 +186,7 @@ class ActorHandle:
 
 def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle:
     """The handle found in a value."""
-    return ActorHandle(_runtime.client().bind(id), name, sha, methods, max_pending_calls)
+    return ActorHandle(_runtime.client().bind(_ids.widen(id)), name, sha, methods, max_pending_calls)
 
 
 class ActorMethod:
@@ -236,7 +237,7 @@ class ActorMethod:
         if tc is None or tc.client is not c:
             tc = c.fallback
         packed, large = pack(c, tc, args, kwargs, self._encode)
-        actor = h.id[:16]
+        actor = h.id[:_ids.TASK]
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
         until = deadline(c, self._timeout) if self._timeout is not None else 0
@@ -288,7 +289,8 @@ def look_up(name: str, namespace: Optional[str]) -> tuple[Handle, Optional[dict[
 def _ask(name: str, namespace: str) -> Any:
     """What the node knows of the actor that has a name."""
     reply = request("actor.get", {"namespace": namespace, "name": name})
-    if len(reply.get("actor") or b"") != 16:
+    reply["actor"] = _ids.widen(reply.get("actor") or b"", _ids.TASK)
+    if len(reply["actor"]) != _ids.TASK:
         raise NotFoundError(f"actor {name!r}")
     return reply
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
-from .. import _options, _runtime, _value
+from .. import _ids, _options, _runtime, _value
 from .._client import Handle
 from .._wire import codec, hot
 from .._wire import messages as m
@@ -152,7 +152,7 @@ class GoActorHandle(ActorHandle):
 
 def _restore(id: bytes, name: str, max_pending_calls: int = -1) -> GoActorHandle:
     """The handle found in a value."""
-    return GoActorHandle(_runtime.client().bind(id), name, max_pending_calls)
+    return GoActorHandle(_runtime.client().bind(_ids.widen(id)), name, max_pending_calls)
 
 
 class GoMethod(ActorMethod):

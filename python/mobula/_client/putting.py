@@ -34,7 +34,7 @@ class Putter:
         c = self._client
         c.check()
         if c.credit.left is not None:
-            c.credit.admit(64 + len(meta) + len(data) + 20 * len(refs))
+            c.credit.admit(64 + len(meta) + len(data) + _ids.OBJECT * len(refs))
         h = c.adopt(id, Answer(m.INLINE, meta, data, tuple(refs), len(data)))
         c.out.append(hot.put_value(id, meta, data, refs))
         c.maybe_flush()

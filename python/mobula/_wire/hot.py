@@ -12,7 +12,7 @@ from .codec import decode, read_two, read_varint, varint
 from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
 
 _TIMES = struct.Struct("<BBBqBqBq")
-_TASK_ID = b"\x0a\x10"  # begins a spec: the id's field
+_TASK_ID = b"\x0a\x14"  # begins a spec: the id's field
 _DEADLINE = struct.Struct("<Bq")
 
 
@@ -22,7 +22,7 @@ def value_fields(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
     if data:
         out += b"\x12" + varint(len(data)) + data
     for r in refs:
-        out += b"\x1a\x14" + r
+        out += b"\x1a\x18" + r
     return out
 
 
@@ -35,12 +35,12 @@ def arg_value(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
 
 def arg_ref(obj: bytes) -> bytes:
     """An argument that is a reference."""
-    return b"\x2a\x16\x0a\x14" + obj
+    return b"\x2a\x1a\x0a\x18" + obj
 
 
 def spec_head(parent: bytes) -> bytes:
     """The field of the parent, the same for all calls of one task."""
-    return b"\x12\x10" + parent
+    return b"\x12\x14" + parent
 
 
 def spec_options(kind: int, options: bytes) -> bytes:
@@ -51,14 +51,14 @@ def spec_options(kind: int, options: bytes) -> bytes:
 
 def submit(task: bytes, parent_field: bytes, options_field: bytes, args: bytes, tail: bytes = b"") -> bytes:
     """A Submit; parent_field and options_field are prepared, tail is what spec_tail gives."""
-    n = 18 + len(parent_field) + len(options_field) + len(args) + len(tail)
+    n = 22 + len(parent_field) + len(options_field) + len(args) + len(tail)
     ln = varint(n)
-    return b"".join((b"\x22", varint(n + 1 + len(ln)), b"\x0a", ln, b"\x0a\x10", task, parent_field, options_field, args, tail))
+    return b"".join((b"\x22", varint(n + 1 + len(ln)), b"\x0a", ln, b"\x0a\x14", task, parent_field, options_field, args, tail))
 
 
 def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes = b"") -> bytes:
     """The fields behind the arguments; traced is what _trace.field gives: the trace, the call's site, when it was made."""
-    out = b"\x32\x10" + actor if actor else b""
+    out = b"\x32\x14" + actor if actor else b""
     if seq:
         out += b"\x38" + varint(seq)
     if deadline:
@@ -81,30 +81,30 @@ def promises(numbers: Sequence[int]) -> bytes:
 
 
 def get(obj: bytes, fetch: bool) -> bytes:
-    return b"\x3a\x18\x0a\x14" + obj + b"\x10\x01" if fetch else b"\x3a\x16\x0a\x14" + obj
+    return b"\x3a\x1c\x0a\x18" + obj + b"\x10\x01" if fetch else b"\x3a\x1a\x0a\x18" + obj
 
 
 def unget(obj: bytes) -> bytes:
-    return b"\x42\x16\x0a\x14" + obj
+    return b"\x42\x1a\x0a\x18" + obj
 
 
 def add_ref(obj: bytes) -> bytes:
-    return b"\x4a\x16\x0a\x14" + obj
+    return b"\x4a\x1a\x0a\x18" + obj
 
 
 def release(objs: Sequence[bytes]) -> bytes:
-    return b"\x52" + varint(22 * len(objs)) + b"\x0a\x14" + b"\x0a\x14".join(objs)
+    return b"\x52" + varint(26 * len(objs)) + b"\x0a\x18" + b"\x0a\x18".join(objs)
 
 
 def put_value(obj: bytes, meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
     v = value_fields(meta, data, refs)
     n = varint(len(v))
-    return b"\x2a" + varint(23 + len(n) + len(v)) + b"\x0a\x14" + obj + b"\x12" + n + v
+    return b"\x2a" + varint(27 + len(n) + len(v)) + b"\x0a\x18" + obj + b"\x12" + n + v
 
 
 def unpin(obj: bytes, n: int) -> bytes:
     c = varint(n)
-    return b"\x8a\x01" + varint(23 + len(c)) + b"\x0a\x14" + obj + b"\x10" + c
+    return b"\x8a\x01" + varint(27 + len(c)) + b"\x0a\x18" + obj + b"\x10" + c
 
 
 def result_inline(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
@@ -126,7 +126,7 @@ def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
 def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, started: int, ended: int,
          items: int = 0, err: bytes = b"", final: bool = False) -> bytes:
     """A Done; results are the fields that result_inline and result_stored give, err an encoded Error; final: no retry for it."""
-    body = b"\x0a\x10" + task
+    body = b"\x0a\x14" + task
     if attempt:
         body += b"\x10" + varint(attempt)
     if lease:
@@ -319,7 +319,7 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) ->
             n, i = read_varint(b, i - 1)
         j = i + n
         if tag == 0x0A:
-            start = i + 18
+            start = i + 22
             if head.encoded and b.startswith(head.encoded, start) and b.startswith(_TASK_ID, i):
                 task, parent, kind, options = b[i + 2:start], head.parent, head.kind, head.options
                 i = min(start + len(head.encoded), j)
@@ -340,7 +340,7 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) ->
                         parent = b[i:i + n]
                     elif t == 0x22:
                         options = options_of(b[i:i + n])
-                        if task and not (args or actor or trace or seq or deadline) and b.startswith(_TASK_ID, start - 18):
+                        if task and not (args or actor or trace or seq or deadline) and b.startswith(_TASK_ID, start - 22):
                             head.encoded, head.parent, head.kind, head.options = b[start:i + n], parent, kind, options
                     elif t == 0x32:
                         actor = b[i:i + n]

@@ -22,7 +22,7 @@ TASK, ACTOR_CREATE, ACTOR_CALL = 0, 1, 2
 # Components.
 OWNER, STORE = 1, 2
 
-VERSION, MIN_VERSION = 4, 3
+VERSION, MIN_VERSION = 5, 5  # versions before have shorter ids
 MAX_FRAME = 64 << 20
 MESSAGE_VALUES = 16 << 20  # bytes of the values inside one message; what is more goes into the store, however small each is
 MAX_META = 4 << 10

@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import Any, Mapping, Optional
 
-from .. import _logging, _runtime, _trace
+from .. import _ids, _logging, _runtime, _trace
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
@@ -33,7 +33,7 @@ def _connect() -> Executor:
     check_version({"version": env["VERSION"]})
     try:
         token = binascii.unhexlify(env["TOKEN"])
-        job = int(env["JOB"])
+        job = _ids.parse_number(env["JOB"])
     except ValueError:
         raise InvalidError(f"this is no worker's environment: MOBULA_WORKER_JOB={env['JOB']!r}") from None
     program = m.Program("python", "%d.%d" % sys.version_info[:2])

@@ -75,7 +75,7 @@ class Streaming:
 
     def _send(self, call: Call, item: Any) -> None:
         work, i = call.work, call.items
-        body = b"\x0a\x10" + work.id
+        body = b"\x0a\x14" + work.id
         if work.attempt:
             body += b"\x10" + codec.varint(work.attempt)
         if i:

@@ -20,7 +20,7 @@ from typing import Any, Hashable, Optional, Sequence
 import cloudpickle
 from dask.task_spec import GraphNode, Task, TaskRef
 
-from .. import _functions, _refs, _runtime, _value
+from .. import _functions, _ids, _refs, _runtime, _value
 from .._graphs import Builder
 from .._refs import ObjectRef
 from .._worker.call import Call
@@ -270,9 +270,12 @@ def watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hasha
 def load(payload: bytes, values: Sequence[Any]) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
     """The nodes, by key what they take, and which items of the value are the results."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
-    at = _HEAD.size + 20 * nrefs
+    size = _ids.OBJECT
+    if payload[_HEAD.size + size * nrefs:][:1] != pickle.PROTO:  # a release before 0.5 wrote it
+        size -= 4
+    at = _HEAD.size + size * nrefs
     first = len(values) - nbuffers - nrefs
-    inner = {payload[at - 20 * (nrefs - i):at - 20 * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
+    inner = {_ids.widen(payload[at - size * (nrefs - i):at - size * (nrefs - i - 1)]): values[first + nbuffers + i] for i in range(nrefs)}
     with _refs.resolving(inner):
         nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
     if type(nodes) is tuple:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 from typing import Iterator, Optional
 
+from .. import _ids
+
 FOLDER = "executed"
-SIZE = 17  # bytes of a record: the id, and a letter
+SIZE = _ids.TASK + 1  # bytes of a record: the id, and a letter
 OK, FAILED = b"k", b"f"
 
 

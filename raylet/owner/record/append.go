@@ -65,11 +65,8 @@ func putTask(b []byte, n protowire.Number, id ids.TaskID) []byte {
 	return append(append(protowire.AppendTag(b, n, protowire.BytesType), byte(len(id))), id[:]...)
 }
 
-const objectLen = 20
-
 func putObject(b []byte, n protowire.Number, id ids.ObjectID) []byte {
-	b = append(append(protowire.AppendTag(b, n, protowire.BytesType), objectLen), id.Task[:]...)
-	return binary.BigEndian.AppendUint32(b, id.Index)
+	return id.Append(append(protowire.AppendTag(b, n, protowire.BytesType), byte(ids.ObjectSize)))
 }
 
 const nestedLen = 4 // bytes of a nested message's length

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -51,11 +50,12 @@ func (f field) int() int64 { return protowire.DecodeZigZag(f.n) }
 
 func (f field) copied() []byte { return append([]byte(nil), f.b...) }
 
-func (f field) task() (id ids.TaskID, err error) {
-	if len(f.b) != len(id) {
+func (f field) task() (ids.TaskID, error) {
+	id, ok := ids.TaskOf(f.b)
+	if !ok {
 		return id, fmt.Errorf("a task's id of %d bytes", len(f.b))
 	}
-	return ids.TaskID(f.b), nil
+	return id, nil
 }
 
 // numbers reads a packed list.
@@ -70,11 +70,12 @@ func (f field) numbers() (out []uint32, err error) {
 	return out, nil
 }
 
-func (f field) object() (id ids.ObjectID, err error) {
-	if len(f.b) != objectLen {
+func (f field) object() (ids.ObjectID, error) {
+	id, ok := ids.ObjectOf(f.b)
+	if !ok {
 		return id, fmt.Errorf("an object's id of %d bytes", len(f.b))
 	}
-	return ids.ObjectID{Task: ids.TaskID(f.b[:16]), Index: binary.BigEndian.Uint32(f.b[16:])}, nil
+	return id, nil
 }
 
 func parseOptions(b []byte) (*wire.TaskOptions, error) {

@@ -18,7 +18,7 @@ import (
 type draws struct{ *rapid.T }
 
 func (d draws) task() ids.TaskID {
-	return ids.TaskID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(d.T, "task"))
+	return ids.TaskID(rapid.SliceOfN(rapid.Byte(), ids.TaskSize, ids.TaskSize).Draw(d.T, "task"))
 }
 
 func (d draws) object() ids.ObjectID {

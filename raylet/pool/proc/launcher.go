@@ -85,10 +85,10 @@ type Launcher struct {
 	watch  sync.WaitGroup
 
 	mu        sync.Mutex
-	procs     map[pool.WorkerID]*process // guarded by mu
-	templates map[templateKey]*template  // guarded by mu
-	closed    bool                       // guarded by mu
-	names     names                      // guarded by mu
+	procs     map[ids.WorkerID]*process // guarded by mu
+	templates map[templateKey]*template // guarded by mu
+	closed    bool                      // guarded by mu
+	names     names                     // guarded by mu
 }
 
 // New makes a launcher, and its thread.
@@ -110,7 +110,7 @@ func New(cfg Config) (*Launcher, error) {
 		cfg.Env = os.Environ()
 	}
 	cfg.LogMB, cfg.Logs = cmp.Or(cfg.LogMB, DefaultLogMB), cmp.Or(cfg.Logs, DefaultLogs)
-	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[pool.WorkerID]*process), templates: make(map[templateKey]*template)}
+	l := &Launcher{cfg: cfg, jobs: make(chan *process, 64), procs: make(map[ids.WorkerID]*process), templates: make(map[templateKey]*template)}
 	l.guard = guard.New(cfg.Node, cfg.Log)
 	if cfg.Mirror != nil {
 		l.all = &mirror{out: cfg.Mirror}
@@ -127,7 +127,7 @@ func (l *Launcher) thread() {
 	starts := 0
 	for p := range l.jobs {
 		if starts++; starts%pruneEvery == 1 && l.cfg.LogDir != "" {
-			prune(l.cfg.LogDir, func(w pool.WorkerID) bool { return l.find(w) != nil }, maxDeadFiles, maxDeadBytes)
+			prune(l.cfg.LogDir, func(w ids.WorkerID) bool { return l.find(w) != nil }, maxDeadFiles, maxDeadBytes)
 		}
 		l.guard.Prepare()
 		err := l.begin(p)
@@ -193,21 +193,21 @@ func (l *Launcher) Start(s pool.StartProcess) {
 }
 
 // Kill sends SIGKILL to the worker's process group; a worker that is being started is killed then.
-func (l *Launcher) Kill(w pool.WorkerID) {
+func (l *Launcher) Kill(w ids.WorkerID) {
 	if p := l.find(w); p != nil {
 		p.kill()
 	}
 }
 
 // Terminate sends SIGTERM to the worker.
-func (l *Launcher) Terminate(w pool.WorkerID) {
+func (l *Launcher) Terminate(w ids.WorkerID) {
 	if p := l.find(w); p != nil {
 		p.terminate()
 	}
 }
 
 // Registered notes the worker's client, for Live.
-func (l *Launcher) Registered(w pool.WorkerID, c ids.ClientID) {
+func (l *Launcher) Registered(w ids.WorkerID, c ids.ClientID) {
 	if p := l.find(w); p != nil {
 		p.mu.Lock()
 		p.client = c
@@ -219,7 +219,7 @@ func (l *Launcher) Registered(w pool.WorkerID, c ids.ClientID) {
 }
 
 // Draining notes that the worker was told to exit, for Live.
-func (l *Launcher) Draining(w pool.WorkerID) {
+func (l *Launcher) Draining(w ids.WorkerID) {
 	if p := l.find(w); p != nil {
 		p.mu.Lock()
 		p.draining = true
@@ -252,7 +252,7 @@ func (l *Launcher) Templates() []int {
 	return out
 }
 
-func (l *Launcher) find(w pool.WorkerID) *process {
+func (l *Launcher) find(w ids.WorkerID) *process {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.procs[w]

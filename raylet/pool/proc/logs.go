@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"mobula/internal/ids"
-	"mobula/raylet/pool"
 )
 
 // The bounds of the logs of workers that are gone.
@@ -21,9 +20,12 @@ const (
 	maxNames     = 10_000  // workers that are remembered by their client
 )
 
+// olderPart is what a file that was rotated away has behind the worker's number.
+var olderPart = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}T.*$`)
+
 // LogFile is a file that a worker's output went to.
 type LogFile struct {
-	Worker  pool.WorkerID
+	Worker  ids.WorkerID
 	Stream  string // "out" or "err"
 	Path    string
 	Size    int64
@@ -46,8 +48,12 @@ func LogFiles(dir string) []LogFile {
 			continue
 		}
 		name = strings.TrimSuffix(name, "."+stream)
-		number, _, part := strings.Cut(name, "-")
-		w, err := strconv.ParseUint(number, 10, 64)
+		number, part := name, false
+		w, err := ids.ParseNumber[ids.WorkerID](number)
+		if err != nil { // an older part has its time behind a dash
+			number, part = olderPart.ReplaceAllString(name, ""), true
+			w, err = ids.ParseNumber[ids.WorkerID](number)
+		}
 		if err != nil {
 			continue
 		}
@@ -55,7 +61,7 @@ func LogFiles(dir string) []LogFile {
 		if err != nil {
 			continue // removed meanwhile
 		}
-		out = append(out, LogFile{Worker: pool.WorkerID(w), Stream: stream, Path: filepath.Join(dir, e.Name()), Size: info.Size(), Changed: info.ModTime(), Current: !part})
+		out = append(out, LogFile{Worker: w, Stream: stream, Path: filepath.Join(dir, e.Name()), Size: info.Size(), Changed: info.ModTime(), Current: !part})
 	}
 	slices.SortStableFunc(out, func(a, b LogFile) int {
 		return cmp.Or(a.Changed.Compare(b.Changed), cmp.Compare(a.Path, b.Path))
@@ -64,7 +70,7 @@ func LogFiles(dir string) []LogFile {
 }
 
 // prune removes the oldest logs of workers that are gone, beyond their bounds.
-func prune(dir string, alive func(pool.WorkerID) bool, files int, bytes int64) {
+func prune(dir string, alive func(ids.WorkerID) bool, files int, bytes int64) {
 	dead := slices.DeleteFunc(LogFiles(dir), func(f LogFile) bool { return alive(f.Worker) })
 	for i := len(dead) - 1; i >= 0; i-- { // the newest stay
 		files--
@@ -76,13 +82,13 @@ func prune(dir string, alive func(pool.WorkerID) bool, files int, bytes int64) {
 
 // names remembers which worker a client was, after its death too: the newest maxNames.
 type names struct {
-	of    map[ids.ClientID]pool.WorkerID
+	of    map[ids.ClientID]ids.WorkerID
 	order []ids.ClientID
 }
 
-func (n *names) note(c ids.ClientID, w pool.WorkerID) {
+func (n *names) note(c ids.ClientID, w ids.WorkerID) {
 	if n.of == nil {
-		n.of = make(map[ids.ClientID]pool.WorkerID)
+		n.of = make(map[ids.ClientID]ids.WorkerID)
 	}
 	if _, ok := n.of[c]; !ok {
 		n.order = append(n.order, c)
@@ -95,7 +101,7 @@ func (n *names) note(c ids.ClientID, w pool.WorkerID) {
 }
 
 // WorkerOf gives the worker that a client is or was.
-func (l *Launcher) WorkerOf(c ids.ClientID) (pool.WorkerID, bool) {
+func (l *Launcher) WorkerOf(c ids.ClientID) (ids.WorkerID, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w, ok := l.names.of[c]

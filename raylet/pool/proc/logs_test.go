@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mobula/internal/ids"
-	"mobula/raylet/pool"
 )
 
 // written makes log files of so many bytes, each a second younger than the one before.
@@ -58,7 +57,7 @@ func TestLogFilesAreFoundInOrder(t *testing.T) {
 
 func TestLogsOfTheDeadAreBounded(t *testing.T) {
 	files := []string{"worker-1.err", "worker-2.err", "worker-3.err", "worker-4.err", "worker-5.err", "node.log"}
-	alive := func(w pool.WorkerID) bool { return w == 1 }
+	alive := func(w ids.WorkerID) bool { return w == 1 }
 	for _, c := range []struct {
 		files int
 		bytes int64
@@ -83,14 +82,14 @@ func TestLogsOfTheDeadAreBounded(t *testing.T) {
 func TestTheNewestNamesAreRemembered(t *testing.T) {
 	var n names
 	for i := range maxNames + 10 {
-		n.note(ids.ClientID(i), pool.WorkerID(i))
-		n.note(ids.ClientID(i), pool.WorkerID(i)) // again, after a restart of the pool
+		n.note(ids.ClientID(i), ids.WorkerID(i))
+		n.note(ids.ClientID(i), ids.WorkerID(i)) // again, after a restart of the pool
 	}
 	if len(n.of) != maxNames || len(n.order) != maxNames {
 		t.Fatalf("%d names in %d places", len(n.of), len(n.order))
 	}
 	for _, i := range []int{10, maxNames + 9} {
-		if w, ok := n.of[ids.ClientID(i)]; !ok || w != pool.WorkerID(i) {
+		if w, ok := n.of[ids.ClientID(i)]; !ok || w != ids.WorkerID(i) {
 			t.Error(fmt.Sprint(i, w, ok))
 		}
 	}

@@ -85,7 +85,7 @@ func node() {
 		panic(err)
 	}
 	for i := range 3 {
-		l.Start(pool.StartProcess{Worker: pool.WorkerID(i + 1)})
+		l.Start(pool.StartProcess{Worker: ids.WorkerID(i + 1)})
 	}
 	for n := 0; n < 3; {
 		n = 0
@@ -271,7 +271,7 @@ func TestWorkersOutliveThreads(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-			l.Start(pool.StartProcess{Worker: pool.WorkerID(i + 1)})
+			l.Start(pool.StartProcess{Worker: ids.WorkerID(i + 1)})
 		})
 	}
 	wg.Wait()

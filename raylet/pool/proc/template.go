@@ -54,9 +54,9 @@ type template struct {
 	gone  chan struct{} // closed once nothing more comes from it
 
 	mu     sync.Mutex
-	forks  map[pool.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
-	ending bool                    // guarded by mu: it ends with the last of them
-	deaf   bool                    // guarded by mu: its socket is closed, so it ends
+	forks  map[ids.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
+	ending bool                   // guarded by mu: it ends with the last of them
+	deaf   bool                   // guarded by mu: its socket is closed, so it ends
 }
 
 // templateKey tells which workers a template forks.
@@ -74,17 +74,17 @@ type fork struct {
 
 type toTemplate struct {
 	Op  string            `json:"op"`
-	ID  pool.WorkerID     `json:"id"`
+	ID  ids.WorkerID      `json:"id"`
 	Env map[string]string `json:"env"`
 }
 
 type fromTemplate struct {
-	Op     string        `json:"op"`
-	ID     pool.WorkerID `json:"id"`
-	PID    int           `json:"pid"`
-	Status int           `json:"status"`
-	Signal string        `json:"signal"`
-	Error  string        `json:"error"`
+	Op     string       `json:"op"`
+	ID     ids.WorkerID `json:"id"`
+	PID    int          `json:"pid"`
+	Status int          `json:"status"`
+	Signal string       `json:"signal"`
+	Error  string       `json:"error"`
 }
 
 // template gives the template of a job's language, started if there is none that lives. It runs on the
@@ -126,7 +126,7 @@ func (l *Launcher) startTemplate(job ids.JobID, p *process) (*template, error) {
 		return nil, err
 	}
 	l.forked++
-	t := &template{job: job, name: fmt.Sprintf("template-%d", l.forked), guard: l.guard, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[pool.WorkerID]*fork)}
+	t := &template{job: job, name: fmt.Sprintf("template-%d", l.forked), guard: l.guard, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[ids.WorkerID]*fork)}
 	if l.all != nil {
 		prefix := "(template/" + job.String() + ") "
 		t.out.lines, t.err.lines = &lines{to: l.all, prefix: prefix}, &lines{to: l.all, prefix: prefix}
@@ -226,7 +226,7 @@ func (t *template) why() error {
 }
 
 // ask asks for a worker, which writes to the two files.
-func (t *template) ask(w pool.WorkerID, env []string, out, err *os.File) (*fork, error) {
+func (t *template) ask(w ids.WorkerID, env []string, out, err *os.File) (*fork, error) {
 	m := toTemplate{Op: "fork", ID: w, Env: make(map[string]string)}
 	for _, kv := range env {
 		k, v, _ := strings.Cut(kv, "=")

@@ -245,7 +245,7 @@ func TestAWorkerIsForkedThoughItsTemplateHasJustEnded(t *testing.T) {
 func TestEachLanguageOfAJobHasItsTemplate(t *testing.T) {
 	l, events, _ := forks(t, "env")
 	for i, language := range []string{"one", "another", "one"} {
-		l.Start(pool.StartProcess{Worker: pool.WorkerID(i + 1), Job: 1, Language: language})
+		l.Start(pool.StartProcess{Worker: ids.WorkerID(i + 1), Job: 1, Language: language})
 		if e := next(t, events).(pool.Exited); e.Exit.Status != 0 {
 			t.Fatalf("%+v", e)
 		}

@@ -1,0 +1,82 @@
+package gcs
+
+import (
+	"context"
+
+	"mobula/internal/errs"
+	"mobula/internal/home/register"
+	"mobula/internal/ids"
+)
+
+// Register is the control plane as the register of homes.
+type Register struct{ GCS *GCS }
+
+// Begin asks for the life's row.
+func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
+	records, err := r.GCS.Call(ctx, Begin{c})
+	if err != nil {
+		return register.Row{}, err
+	}
+	return records[0].(HomeRecord).Row, nil
+}
+
+// beginLife looks at the row of a directory that had a life before. A new one gets a home above all there are, as far as the view tells: the row is
+// created, which somebody else may have done before.
+func (c *Core) beginLife(id uint64, p *pending, claim register.Claim) {
+	if claim.Last != nil {
+		c.emit(Read{ID: id, Bucket: Homes, Key: claim.Last.Home.String()})
+		return
+	}
+	var next ids.Home
+	for _, r := range c.view[Homes] {
+		h := r.(HomeRecord)
+		if h.Life == claim.Life && h.Identity == claim.Identity { // it was granted before the core that asked was restarted
+			next = h.Home
+			break
+		}
+		next = max(next, h.Home+1)
+	}
+	c.writeHome(id, p, register.First(next, claim), 0)
+}
+
+func (c *Core) writeHome(id uint64, p *pending, row register.Row, revision int64) {
+	if row.Home > ids.MaxHome {
+		c.finish(Reply{ID: id, Err: errs.New(errs.CodeInvalid, "all homes of the cluster, up to %v, are given out", ids.MaxHome)})
+		return
+	}
+	p.writing, p.home = true, HomeRecord{Row: row}
+	c.emit(Write{ID: id, Record: p.home, Revision: revision})
+}
+
+// begun goes on with a Begin: a write that came too late reads the row again.
+func (c *Core) begun(a Answered, p *pending, claim register.Claim) {
+	if p.writing {
+		if !a.Conflict {
+			c.finish(Reply{ID: a.ID, Records: []Record{p.home}})
+			return
+		}
+		p.writing = false
+		c.emit(Read{ID: a.ID, Bucket: Homes, Key: p.home.Key()})
+		return
+	}
+	row := p.home.Row // of a new directory: what it tried to create
+	switch {
+	case a.Record != nil:
+		row = a.Record.(HomeRecord).Row
+	case claim.Last != nil: // it was its own control plane, or this one has lost the row
+		row = *claim.Last
+	}
+	if claim.Last == nil && a.Record != nil && (row.Life != claim.Life || row.Identity != claim.Identity) {
+		c.writeHome(a.ID, p, register.First(row.Home+1, claim), 0)
+		return
+	}
+	next, err := row.Next(claim)
+	switch {
+	case err != nil:
+		c.finish(Reply{ID: a.ID, Err: err})
+	case a.Record != nil && next == row:
+		c.finish(Reply{ID: a.ID, Records: []Record{a.Record}})
+	default:
+		c.writeHome(a.ID, p, next, int64(a.Revision))
+	}
+}

@@ -1,0 +1,263 @@
+package home
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"mobula/internal/errs"
+	"mobula/internal/home/register"
+	"mobula/internal/ids"
+	"mobula/internal/safefs"
+)
+
+const (
+	fileName  = "home"
+	epochName = "epoch" // the file of release 0.4, which counts lives
+)
+
+// Config says whose home it is.
+type Config struct {
+	Dir          string // of the node; empty: nothing is kept
+	Identity     string
+	IdentityFile string // of Dir, written once
+	Register     register.Register
+	LastJob      uint64                               // that is known to have been given out
+	Write        func(path string, data []byte) error // replaces a file, durably; nil: safefs.Replace
+	Moved        bool                                 // a copied directory is the only one from now on
+}
+
+// Home is a node's, in one life. Its methods may be called from several goroutines.
+type Home struct {
+	path  string
+	save  func(path string, data []byte) error
+	row   register.Row
+	place Place
+
+	disk sync.Mutex // of the file; taken before mu
+
+	mu      sync.Mutex
+	ledger  ledger // guarded by mu
+	writing bool   // guarded by mu: a block is being reserved in the background
+	closed  bool   // guarded by mu: the directory may be another node's now
+	work    sync.WaitGroup
+}
+
+// file is the form on the disk.
+type file struct {
+	register.Row
+	Place    Place             `json:"place"`
+	Reserved map[string]uint64 `json:"reserved"` // the last number that may have been given out
+}
+
+// Open begins a life.
+func Open(ctx context.Context, cfg Config) (*Home, error) {
+	h := &Home{save: cfg.Write}
+	if h.save == nil {
+		h.save = safefs.Replace
+	}
+	claim := register.Claim{Identity: cfg.Identity, Life: rand.Text()}
+	if cfg.Dir != "" {
+		h.path = filepath.Join(cfg.Dir, fileName)
+		was, err := h.read(cfg)
+		if err != nil {
+			return nil, err
+		}
+		claim.Last = was
+	}
+	var err error
+	if h.row, err = cfg.Register.Begin(ctx, claim); err != nil {
+		return nil, err
+	}
+	h.ledger.used(Jobs, cfg.LastJob)
+	if err := h.reserve(); err != nil {
+		return nil, err
+	}
+	if cfg.Dir != "" { // what release 0.4 knows would be of a life long ago
+		_ = os.Remove(filepath.Join(cfg.Dir, epochName)) // it is read no more
+	}
+	return h, nil
+}
+
+// read reads what the life before has left.
+func (h *Home) read(cfg Config) (*register.Row, error) {
+	var err error
+	if h.place, err = placeOf(cfg.IdentityFile); err != nil {
+		return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
+	}
+	b, err := safefs.ReadFile(h.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.readEpoch(cfg)
+	}
+	var f file
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err == nil {
+		h.ledger.reserved, err = unnamed(f.Reserved)
+		h.ledger.last = h.ledger.reserved
+	}
+	if err == nil && f.Home > ids.MaxHome {
+		err = fmt.Errorf("home %d is above %d", f.Home, ids.MaxHome)
+	}
+	if err != nil {
+		return nil, errs.New(errs.CodeInvalid, "%s, which tells what ids the node has given out: %v; put it back as it was, or give the node another directory", h.path, err)
+	}
+	if f.Identity != cfg.Identity {
+		return nil, errs.New(errs.CodeInvalid, "%s is of node %s, and %s says that this is node %s: put back the one that was there before", h.path, f.Identity, cfg.IdentityFile, cfg.Identity)
+	}
+	if !f.Place.same(h.place) && !cfg.Moved {
+		return nil, register.Copied("%s was copied here from another place, or put back from a copy: two nodes with the identity %s would take each other's spill files and names. "+
+			"Where the first is gone for good, start once with mobula start --moved; else give this node a directory of its own", cfg.Dir, cfg.Identity)
+	}
+	return &f.Row, nil
+}
+
+// readEpoch reads what release 0.4 left: the number of lives, which releases before began at the wall clock. Nil where there was none.
+func (h *Home) readEpoch(cfg Config) (*register.Row, error) {
+	path := filepath.Join(cfg.Dir, epochName)
+	b, err := safefs.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
+	}
+	life, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return nil, errs.New(errs.CodeInvalid, "%s holds %q where the number of the node's last start should be: put back what it was, or give the node another directory", path, b)
+	}
+	return &register.Row{Identity: cfg.Identity, Epoch: life}, nil
+}
+
+// Row is the home as a register has it.
+func (h *Home) Row() register.Row { return h.row }
+
+// ID is the home's number.
+func (h *Home) ID() ids.Home { return h.row.Home }
+
+// Epoch is the life's number: 1 for the first.
+func (h *Home) Epoch() uint64 { return h.row.Epoch }
+
+// Next gives out an id that nobody had before.
+func (h *Home) Next(k Kind) (uint64, error) {
+	h.mu.Lock()
+	n, ok := h.ledger.next(k)
+	h.mu.Unlock()
+	if !ok {
+		if err := h.more(k); err != nil {
+			return 0, err
+		}
+		return h.Next(k)
+	}
+	h.top(k)
+	return h.row.Home.ID(n), nil
+}
+
+// Last is the last id of a kind that may have been given out.
+func (h *Home) Last(k Kind) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.row.Home.ID(h.ledger.last[k])
+}
+
+// Used notes an id that somebody who counts from Last has given out. It is on the disk when Used returns without an error. An id of another home is
+// not ours to count.
+func (h *Home) Used(k Kind, id uint64) error {
+	if id>>ids.NumberBits != uint64(h.row.Home) {
+		return nil
+	}
+	h.mu.Lock()
+	ok := h.ledger.used(k, id&ids.MaxNumber)
+	h.mu.Unlock()
+	if !ok {
+		return h.more(k)
+	}
+	h.top(k)
+	return nil
+}
+
+// more reserves the next block of a kind, if there is one.
+func (h *Home) more(k Kind) error {
+	h.mu.Lock()
+	closed, left := h.closed, h.ledger.last[k] < ids.MaxNumber
+	h.mu.Unlock()
+	switch {
+	case closed:
+		return errs.New(errs.CodeShutdown, "the node is stopping")
+	case !left:
+		return errs.New(errs.CodeInvalid, "home %v has given out %d ids of %v, all there are: give the node a new directory", h.row.Home, ids.MaxNumber, k)
+	}
+	return h.reserve()
+}
+
+// top reserves the next block ahead. Where that fails what is reserved lasts for a while.
+func (h *Home) top(k Kind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.path == "" || h.closed || h.writing || !h.ledger.low(k) {
+		return
+	}
+	h.writing = true
+	h.work.Go(func() {
+		_ = h.reserve() // else the next number tries again
+		h.mu.Lock()
+		h.writing = false
+		h.mu.Unlock()
+	})
+}
+
+// reserve has a block of each kind on the disk, above what was given out.
+func (h *Home) reserve() error {
+	h.disk.Lock()
+	defer h.disk.Unlock()
+	h.mu.Lock()
+	ahead, closed := h.ledger.ahead(), h.closed
+	h.mu.Unlock()
+	if closed {
+		return errs.New(errs.CodeShutdown, "the node is stopping")
+	}
+	if err := h.write(ahead); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.ledger.reserved = ahead
+	h.mu.Unlock()
+	return nil
+}
+
+func (h *Home) write(reserved [kinds]uint64) error {
+	if h.path == "" {
+		return nil
+	}
+	b, err := json.Marshal(file{Row: h.row, Place: h.place, Reserved: named(reserved)})
+	if err == nil {
+		err = h.save(h.path, append(b, '\n'))
+	}
+	if err != nil {
+		return errs.New(errs.CodeInvalid, "node directory: %v", err)
+	}
+	return nil
+}
+
+// Close gives back what is reserved and not used. Nothing is given out or written any more.
+func (h *Home) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.work.Wait()
+	h.disk.Lock()
+	defer h.disk.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ledger.reserved = h.ledger.last
+	return h.write(h.ledger.last)
+}

@@ -1,0 +1,38 @@
+package home
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Place is where a directory is, by a file of it that is written once: the file's number and birth, which a copy does not have.
+type Place struct {
+	Inode uint64 `json:"inode"`
+	Born  int64  `json:"born,omitempty"` // Unix nanoseconds; 0: not known
+}
+
+// placeOf is a file's place; the zero value where the file system gives numbers that do not last.
+func placeOf(path string) (Place, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return Place{}, fmt.Errorf("statfs %s: %w", path, err)
+	}
+	if fs.Type == unix.FUSE_SUPER_MAGIC || fs.Type == unix.V9FS_MAGIC {
+		return Place{}, nil
+	}
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+		return Place{}, fmt.Errorf("statx %s: %w", path, err)
+	}
+	p := Place{Inode: st.Ino}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		p.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	}
+	return p, nil
+}
+
+// same tells whether two places may be one; what is not known of either does not tell them apart.
+func (p Place) same(q Place) bool {
+	return p.Inode == 0 || q.Inode == 0 || p.Inode == q.Inode && (p.Born == 0 || q.Born == 0 || p.Born == q.Born)
+}

@@ -1,0 +1,82 @@
+package ids
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Home numbers a place where ids are given out: a node's directory has one, which the control plane
+// gave it when it first joined the cluster and gives nobody else. What the home was asked to make has its number for ever;
+// which node answers for it now is in the control plane's table, and may change. The first home of a cluster is 0.
+type Home uint32
+
+// A job's, client's, lease's or worker's id is its home and a number that the home gave out once: HomeBits and
+// NumberBits below a zero bit. docs/decisions/0017 has the sums.
+const (
+	HomeBits   = 27
+	NumberBits = 36
+
+	MaxHome   Home   = 1<<HomeBits - 1
+	MaxNumber uint64 = 1<<NumberBits - 1
+)
+
+// ID is the n-th id that a home gives out.
+func (h Home) ID(n uint64) uint64 { return uint64(h)<<NumberBits | n&MaxNumber }
+
+// String prints the home as decimal.
+func (h Home) String() string { return strconv.FormatUint(uint64(h), 10) }
+
+// JobID names a driver's job, in the whole cluster and for ever; 0 is no job.
+type JobID uint64
+
+// ClientID names one connection of a driver or worker process to a node. It is never reused; 0 is no client.
+type ClientID uint64
+
+// LeaseID names one lease of a worker slot; never reused. 0 is no lease.
+type LeaseID uint64
+
+// WorkerID names a worker process; never reused. 0 is no worker.
+type WorkerID uint64
+
+// Home is where the job's owner is.
+func (j JobID) Home() Home { return homeOf(uint64(j)) }
+
+// Home is the node that gave the lease.
+func (l LeaseID) Home() Home { return homeOf(uint64(l)) }
+
+// String prints the job's number, behind its home and a dash where that is not the first.
+func (j JobID) String() string { return show(uint64(j)) }
+
+// String prints the client as JobID.String does a job.
+func (c ClientID) String() string { return show(uint64(c)) }
+
+// String prints the lease as JobID.String does a job.
+func (l LeaseID) String() string { return show(uint64(l)) }
+
+// String prints the worker as JobID.String does a job.
+func (w WorkerID) String() string { return show(uint64(w)) }
+
+// ParseNumber reads what the String of a job, client, lease or worker printed.
+func ParseNumber[T JobID | ClientID | LeaseID | WorkerID](s string) (T, error) {
+	home, number, ok := strings.Cut(s, "-")
+	if !ok {
+		home, number = "0", s
+	}
+	h, err := strconv.ParseUint(home, 10, HomeBits)
+	n, errN := strconv.ParseUint(number, 10, NumberBits)
+	if err = cmp.Or(err, errN); err != nil {
+		return 0, fmt.Errorf("%q: want NUMBER or HOME-NUMBER: %v: %w", s, err, ErrBadID)
+	}
+	return T(Home(h).ID(n)), nil
+}
+
+func homeOf(id uint64) Home { return Home(id >> NumberBits & uint64(MaxHome)) }
+
+func show(id uint64) string {
+	if h := homeOf(id); h != 0 {
+		return h.String() + "-" + strconv.FormatUint(id&MaxNumber, 10)
+	}
+	return strconv.FormatUint(id&MaxNumber, 10)
+}
