@@ -105,23 +105,24 @@ func (c *Core) packInto(d *demand) {
 	c.settle(o)
 }
 
-// A directory is longIDs and its entries: id 24, offset 4, size 4, length of meta 2, meta. Those of release 0.4 have entries with ids of 20 bytes
-// alone: none begins with longIDs, which would be a job of many lives.
+// A directory is longIDs and its entries: task 20, index 4, offset 4, size 4, length of meta 2, meta. One of release 0.4 is entries alone, with tasks
+// of 16 bytes; none begins with longIDs, since its jobs were never that many.
 const (
 	longIDs    = 0xff
-	afterID    = 4 + 4 + 2 // bytes of an entry between id and meta
-	shortIDLen = 20
+	afterTask  = 4 + 4 + 4 + 2 // bytes of an entry between the task's id and meta
+	shortIDLen = ids.TaskSize - 4
 )
 
 func (c *Core) directory(p *packing, o *object) []byte {
-	out := append(make([]byte, 0, 1+len(o.values)*(ids.ObjectSize+afterID)+len(o.meta)), longIDs)
+	out := append(make([]byte, 0, 1+len(o.values)*(ids.TaskSize+afterTask)+len(o.meta)), longIDs)
 	i := 0
 	for _, v := range p.values {
 		if p.dropped[v.ID] {
 			continue
 		}
 		e := o.values[i]
-		out = v.ID.Append(out)
+		out = append(out, v.ID.Task[:]...)
+		out = binary.LittleEndian.AppendUint32(out, v.ID.Index)
 		out = binary.LittleEndian.AppendUint32(out, e.off)
 		out = binary.LittleEndian.AppendUint32(out, e.size)
 		out = binary.LittleEndian.AppendUint16(out, uint16(e.mLen))
@@ -136,20 +137,18 @@ func (c *Core) directory(p *packing, o *object) []byte {
 func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value, meta []byte, ok bool) {
 	idLen := shortIDLen
 	if len(b) > 0 && b[0] == longIDs {
-		idLen, b = ids.ObjectSize, b[1:]
+		idLen, b = ids.TaskSize, b[1:]
 	}
 	for len(b) > 0 {
-		if len(b) < idLen+afterID {
+		if len(b) < idLen+afterTask {
 			return nil, nil, nil, false
 		}
-		id, _ := ids.ObjectOf(b[:idLen])
-		if idLen == shortIDLen {
-			id.Index = binary.LittleEndian.Uint32(b[idLen-4:]) // release 0.4 wrote it so
-		}
+		task, _ := ids.TaskOf(b[:idLen])
 		b = b[idLen:]
-		v := value{off: binary.LittleEndian.Uint32(b), size: binary.LittleEndian.Uint32(b[4:]), metaOff: uint32(len(meta))}
-		v.mLen = uint32(binary.LittleEndian.Uint16(b[8:]))
-		b = b[afterID:]
+		id := ids.ObjectID{Task: task, Index: binary.LittleEndian.Uint32(b)}
+		v := value{off: binary.LittleEndian.Uint32(b[4:]), size: binary.LittleEndian.Uint32(b[8:]), metaOff: uint32(len(meta))}
+		v.mLen = uint32(binary.LittleEndian.Uint16(b[12:]))
+		b = b[afterTask:]
 		if uint64(v.off)+uint64(v.size) > size || len(b) < int(v.mLen) {
 			return nil, nil, nil, false
 		}

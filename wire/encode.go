@@ -184,12 +184,12 @@ func (e *encoder) objects(num uint64, vs []ids.ObjectID) {
 }
 
 const (
-	idSize     = 20 // of a task or actor id
-	objectSize = 24 // of an object id
+	idSize     = ids.TaskSize // of an actor id too
+	objectSize = ids.ObjectSize
 
-	longIDs         = 5 // the version that made ids longer
-	shortIDSize     = 16
-	shortObjectSize = 20
+	longIDs         = 5 // the version that made ids longer, by 4 bytes
+	shortIDSize     = idSize - 4
+	shortObjectSize = objectSize - 4
 )
 
 // appendVarint is protowire.AppendVarint with the one-byte case inlined.

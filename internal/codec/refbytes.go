@@ -51,15 +51,15 @@ func AppendRef(dst []byte, id ids.ObjectID, tag uint64) []byte {
 
 // ParseRef reads what AppendRef wrote.
 func ParseRef(b []byte) (ids.ObjectID, uint64, error) {
-	id, ok := ids.ObjectID{}, false
-	if len(b) > 5 && b[0] == 0xd9 {
-		raw := b[4:]
-		if b[3] == byteString {
-			raw = b[5:]
-		}
-		id, ok = ids.ObjectOf(raw)
-		ok = ok && (b[3] == byteString && int(b[4]) == len(raw) || int(b[3]) == 0x40|len(raw))
+	var raw []byte
+	switch {
+	case len(b) < 5 || b[0] != 0xd9:
+	case b[3] == byteString && int(b[4]) == len(b)-5:
+		raw = b[5:]
+	case int(b[3]) == 0x40|len(b)-4:
+		raw = b[4:]
 	}
+	id, ok := ids.ObjectOf(raw)
 	if !ok {
 		return ids.ObjectID{}, 0, errs.New(errs.CodeNotDecodable, "a reference of %d bytes, want a tag and %d bytes", len(b), ids.ObjectSize)
 	}

@@ -141,9 +141,6 @@ func (h *Home) readEpoch(cfg Config) (*register.Row, error) {
 // Row is the home as a register has it.
 func (h *Home) Row() register.Row { return h.row }
 
-// ID is the home's number.
-func (h *Home) ID() ids.Home { return h.row.Home }
-
 // Epoch is the life's number: 1 for the first.
 func (h *Home) Epoch() uint64 { return h.row.Epoch }
 

@@ -48,8 +48,8 @@ func TestNumbersGoOnAfterAStop(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	for life := range uint64(3) {
 		h := open(t, cfg)
-		if h.Epoch() != life+1 || h.ID() != 0 {
-			t.Errorf("life %d: epoch %d of home %v", life, h.Epoch(), h.ID())
+		if h.Epoch() != life+1 || h.Row().Home != 0 {
+			t.Errorf("life %d: epoch %d of home %v", life, h.Epoch(), h.Row().Home)
 		}
 		for _, k := range []Kind{Jobs, Clients, Workers} {
 			if n := next(t, h, k); n != life+1 {
@@ -121,8 +121,8 @@ func TestADirectoryOfRelease04GoesOn(t *testing.T) {
 	cfg.LastJob = 41
 	must(t, os.WriteFile(filepath.Join(dir, epochName), []byte("415000000\n"), 0o600))
 	h := open(t, cfg)
-	if h.Epoch() != 415_000_001 || next(t, h, Jobs) != 42 || h.ID() != 0 {
-		t.Errorf("epoch %d, home %v", h.Epoch(), h.ID())
+	if h.Epoch() != 415_000_001 || next(t, h, Jobs) != 42 || h.Row().Home != 0 {
+		t.Errorf("epoch %d, home %v", h.Epoch(), h.Row().Home)
 	}
 	must(t, h.Close())
 	if h = open(t, cfg); h.Epoch() != 415_000_002 || next(t, h, Jobs) != 43 {

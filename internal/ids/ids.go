@@ -18,7 +18,7 @@ var ErrBadID = errors.New("malformed id")
 // TaskID is 20 bytes: the job (8, big endian) and a 96-bit hash of the parent
 // and its call counter. The hash tells the tasks of one job apart: of 2^32 of them two
 // share one with a probability of 10^-10.
-type TaskID [20]byte
+type TaskID [TaskSize]byte
 
 // jobSize is the length in bytes of the job that begins an id.
 const jobSize = 8
@@ -29,7 +29,7 @@ const shortPrefix = 4
 
 // TaskSize and ObjectSize are the lengths in bytes of ids in messages, logs and values.
 const (
-	TaskSize   = len(TaskID{})
+	TaskSize   = 20
 	ObjectSize = TaskSize + 4
 )
 

@@ -66,10 +66,7 @@ func (n *Node) workerLogs(ctx context.Context, r state.LogsRequest) (state.Logs,
 // logsOf gives whose logs an id means, and what of them.
 func (n *Node) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
 	if task, err := ids.ParseTask(id); err == nil {
-		id := []byte(task.String())
-		if short, ok := task.Short(); ok { // as release 0.4 writes it: the lower digits
-			id = []byte(hex.EncodeToString(short[:]))
-		}
+		id := []byte(hex.EncodeToString(task.Bytes())) // of the first home the digits that release 0.4 writes too
 		return func(ids.WorkerID) bool { return true }, func(l *logReader, s *logStream) (string, int64, error) { return l.lines(s, id) }, nil
 	}
 	number, isLog := strings.CutPrefix(id, "worker/")

@@ -64,28 +64,12 @@ func ReadFile(path string) ([]byte, error) {
 // WriteFile writes a file of this user's, whole or not at all: a reader finds the old one, or the new one, and none of them
 // half.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
-	f, err := OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return swap(path, data, perm, func(*os.File) error { return nil })
 }
 
 // Replace is WriteFile for what must outlive the machine's crash: it returns when the new file is on the disk.
 func Replace(path string, data []byte) error {
-	f, err := OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(path+".new", path); err != nil {
+	if err := swap(path, data, 0o600, (*os.File).Sync); err != nil {
 		return err
 	}
 	d, err := os.Open(filepath.Dir(path))
@@ -93,6 +77,19 @@ func Replace(path string, data []byte) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// swap writes a new file beside the one at path, lets flush see it, and gives it the path.
+func swap(path string, data []byte, perm os.FileMode, flush func(*os.File) error) error {
+	f, err := OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, flush(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // Rewrite writes a file of this user's in place, so that a lock on it stays one.

@@ -95,7 +95,7 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.narrow { // before a half is written that release 0.4 would misread
+	if was.narrow { // before a half is written that release 0.4 would misread: it does not read the index any more
 		if err := x.writeHeader(was); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (x *Index) open(o Owner) error {
 			return err
 		}
 	}
-	return x.writeHeader(o) // last: one that is killed before forgets again. Release 0.4 does not read the index any more
+	return x.writeHeader(o) // last: one that is killed before forgets again
 }
 
 func (x *Index) create(o Owner) error {

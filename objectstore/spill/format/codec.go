@@ -20,7 +20,8 @@ const (
 	shortIDs  = 1 // the version before, whose ids had 16 bytes
 	magic     = "MBSPILL\x01"
 	endMark   = "LLIPSBM\x01"
-	entrySize = 24 + 4 + 8 + 8 + 4
+	afterTask = 4 + 4 + 8 + 8 + 4 // bytes of an entry behind the task's id
+	entrySize = ids.TaskSize + afterTask
 	shortSize = entrySize - 4 // of an entry of the version before
 	indexTail = 4 + 8
 	headerLen = 8 + 4 + 2 + 2 + 8 + 8 + 8 + 4 + MaxSession + 4
@@ -146,12 +147,9 @@ func DecodeIndex(p []byte, h Header) ([]Entry, error) {
 	out := make([]Entry, h.Count)
 	for i := range out {
 		q, e := body[uint64(i)*h.entry():], &out[i]
-		if h.short {
-			e.ID.Task = ids.Widen([16]byte(q))
-			q = q[16:]
-		} else {
-			q = q[copy(e.ID.Task[:], q):]
-		}
+		n := h.entry() - afterTask
+		e.ID.Task, _ = ids.TaskOf(q[:n])
+		q = q[n:]
 		e.ID.Index = le.Uint32(q)
 		e.Attempt = le.Uint32(q[4:])
 		e.Off = le.Uint64(q[8:])

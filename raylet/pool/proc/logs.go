@@ -48,12 +48,8 @@ func LogFiles(dir string) []LogFile {
 			continue
 		}
 		name = strings.TrimSuffix(name, "."+stream)
-		number, part := name, false
+		number := olderPart.ReplaceAllString(name, "")
 		w, err := ids.ParseNumber[ids.WorkerID](number)
-		if err != nil { // an older part has its time behind a dash
-			number, part = olderPart.ReplaceAllString(name, ""), true
-			w, err = ids.ParseNumber[ids.WorkerID](number)
-		}
 		if err != nil {
 			continue
 		}
@@ -61,7 +57,7 @@ func LogFiles(dir string) []LogFile {
 		if err != nil {
 			continue // removed meanwhile
 		}
-		out = append(out, LogFile{Worker: w, Stream: stream, Path: filepath.Join(dir, e.Name()), Size: info.Size(), Changed: info.ModTime(), Current: !part})
+		out = append(out, LogFile{Worker: w, Stream: stream, Path: filepath.Join(dir, e.Name()), Size: info.Size(), Changed: info.ModTime(), Current: number == name})
 	}
 	slices.SortStableFunc(out, func(a, b LogFile) int {
 		return cmp.Or(a.Changed.Compare(b.Changed), cmp.Compare(a.Path, b.Path))
