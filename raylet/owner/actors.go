@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"time"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -13,6 +11,36 @@ import (
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
+
+// actors is the life of actors: named, made, restarted, stopped, watched; and where those of other jobs are.
+type actors struct {
+	*step
+	journal    *journal
+	tasks      *tasks
+	objects    *objects
+	clients    *clients
+	leases     *leases
+	calls      *calls
+	up         actorsUp
+	byID       map[ids.ActorID]*actorRec
+	movedActor []*actorRec
+	escalated  []escalation
+	bereft     bool // a detached actor has died, and there is no driver
+}
+
+func newActors(s *step, j *journal, ts *tasks, os *objects, cs *clients, ls *leases, cc *calls, up actorsUp) *actors {
+	return &actors{step: s, journal: j, tasks: ts, objects: os, clients: cs, leases: ls, calls: cc, up: up, byID: make(map[ids.ActorID]*actorRec)}
+}
+
+// actorsUp is the life of the task that creates an actor.
+type actorsUp interface {
+	await(t *taskRec)
+	requeue(t *taskRec, front bool)
+	withdraw(t *taskRec)
+	fail(t *taskRec, err *errs.Error)
+	over(t *taskRec)
+	reap(t *taskRec)
+}
 
 // actorRec is one actor: of this job, with the task that creates it, or of another job,
 // to which only calls are made from here.
@@ -59,18 +87,18 @@ func (a *actorRec) real() *actorRec {
 	return a
 }
 
-func (c *Core) moveActor(a *actorRec, ev actor.Event) {
+func (as *actors) moveActor(a *actorRec, ev actor.Event) {
 	to, ok := actor.Next(a.state, ev)
 	if !ok {
 		panic("owner: actor " + a.id.String() + " is " + a.state.String() + " and cannot " + ev.String())
 	}
 	a.state = to
 	if ev == actor.Restart {
-		c.restarting = a.rec
+		as.tasks.restarting = a.rec
 	}
 	if len(a.watchers) > 0 && !a.moved {
 		a.moved = true
-		c.movedActor = append(c.movedActor, a)
+		as.movedActor = append(as.movedActor, a)
 	}
 }
 
@@ -80,68 +108,68 @@ func newActor(t *taskRec) *actorRec {
 }
 
 // acceptActorTask takes a creation or a call. It is false when the task has ended.
-func (c *Core) acceptActorTask(t *taskRec) bool {
+func (as *actors) acceptActorTask(t *taskRec) bool {
 	if t.spec.Kind == wire.TaskActorCall {
-		return c.acceptCall(t)
+		return as.calls.acceptCall(t)
 	}
 	if t.actor == nil { // else it was built from the log, or has a parent
 		t.actor = newActor(t)
 	}
 	a := t.actor
-	c.actors[a.id] = a
-	c.stats.ActorsCreated++
-	c.holdArgs(t)
-	t.class = c.classOf(wire.TaskActorCreate, t.spec.Opts)
+	as.byID[a.id] = a
+	as.stats.ActorsCreated++
+	as.objects.holdArgs(t)
+	t.class = as.leases.classOf(wire.TaskActorCreate, t.spec.Opts)
 	if a.opts.ActorName == "" {
-		c.moveActor(a, actor.Create)
+		as.moveActor(a, actor.Create)
 		return true
 	}
-	c.moveActor(a, actor.Claim)
+	as.moveActor(a, actor.Claim)
 	t.flags |= taskWaitsName
-	if c.pause == nil { // else the log may say that it has the name already
-		c.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+	if !as.recovering { // else the log may say that it has the name already
+		as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
 	}
 	return true
 }
 
 // created ends a creation: the lease is the actor's for its life.
-func (c *Core) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
+func (as *actors) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	a := t.actor
 	if l == nil { // it ended while a restarted core did not know its lease yet
-		l = c.adoptLease(d.Lease, cl, t.class)
+		l = as.leases.adoptLease(d.Lease, cl, t.class)
 		if l == nil {
-			c.requeue(t, true)
+			as.up.requeue(t, true)
 			return
 		}
 	}
-	c.leaveClass(l)
+	as.leases.leaveClass(l)
 	l.actor = a
-	c.moveLease(l, lease.Up)
+	as.leases.moveLease(l, lease.Up)
 	a.lease = l
-	a.upAt = c.now
-	c.moveActor(a, actor.Up)
-	c.toSched(sched.ActorUp{Lease: l.id})
-	c.logActor(a)
-	c.publish(a)
+	a.upAt = as.now
+	as.moveActor(a, actor.Up)
+	as.toSched(sched.ActorUp{Lease: l.id})
+	as.journal.logActor(a)
+	as.publish(a)
 	if t.ret0.state == object.Pending {
-		c.handleReady(t, a.id)
+		as.handleReady(t, a.id)
 	}
-	c.logDone(t, nil)
-	c.move(t, task.Finish)
-	c.stats.Finished++
-	c.over(t)
+	as.journal.logDone(t, nil)
+	as.tasks.move(t, task.Finish)
+	as.stats.Finished++
+	as.up.over(t)
 	if t.flags&taskCancelled != 0 || !t.ret0.held() && !a.opts.Detached {
-		c.loosen(&t.ret0)
+		as.objects.loosen(&t.ret0)
 	}
-	c.touchActor(a)
+	as.calls.touchActor(a)
 	if a.hurt != nil {
-		c.chargeHurt(a)
+		as.chargeHurt(a)
 	}
 }
 
 // handleReady resolves the actor's handle: the value is the id to call.
-func (c *Core) handleReady(t *taskRec, id ids.ActorID) {
-	c.resolve(&t.ret0, handleValue(t, id, c.cfg.Job), object.SetInline)
+func (as *actors) handleReady(t *taskRec, id ids.ActorID) {
+	as.objects.resolve(&t.ret0, handleValue(t, id, as.cfg.Job), object.SetInline)
 }
 
 func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
@@ -154,197 +182,137 @@ func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
 }
 
 // creationFailed is the end of a creation without an actor.
-func (c *Core) creationFailed(a *actorRec, err *errs.Error) {
+func (as *actors) creationFailed(a *actorRec, err *errs.Error) {
 	switch {
 	case a.over():
 	case err.Code == errs.CodeCancelled || err.Code == errs.CodeNameTaken:
-		c.die(a, err)
+		as.die(a, err)
 	default:
-		c.fall(a, err)
-	}
-}
-
-// creationLost is a creation whose process died: that uses a restart.
-func (c *Core) creationLost(t *taskRec, err *errs.Error) {
-	a := t.actor
-	if !c.useRestart(a) {
-		t.ext().err = err
-		c.fail(t, c.actorDied(a, err))
-		return
-	}
-	c.creationAgain(t, err)
-}
-
-// creationAgain runs a creation again whose process died, after its back-off.
-func (c *Core) creationAgain(t *taskRec, err *errs.Error) {
-	a := t.actor
-	c.setCause(a, err, nil)
-	c.moveActor(a, actor.Restart)
-	c.logActor(a)
-	if wait := c.restartDelay(a); wait > 0 && t.flags&taskCancelled == 0 {
-		t.ext().err = err
-		c.later(t, wait)
-		return
-	}
-	c.requeue(t, true)
-}
-
-// useRestart takes one restart, and is false if none is left.
-func (c *Core) useRestart(a *actorRec) bool {
-	if a.opts.MaxRestarts >= 0 && a.restarts >= a.opts.MaxRestarts {
-		return false
-	}
-	a.restarts++
-	a.uncharged = false
-	c.stats.ActorRestarts++
-	return true
-}
-
-// restart runs an actor's creation again, at once or after a wait.
-func (c *Core) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait time.Duration) {
-	c.setCause(a, err, nil)
-	c.moveActor(a, actor.Restart)
-	c.logActor(a)
-	c.publish(a)
-	t := a.rec
-	if wait > 0 {
-		t.ext().err = err
-		c.later(t, wait)
-	} else {
-		c.move(t, task.Rerun)
-		c.workQ = append(c.workQ, t)
-	}
-	c.returnCalls(a, calls, err)
-	c.failUnavailable(a)
-	c.holdArgs(t)
-	if t.flags&taskCounted == 0 {
-		t.flags |= taskCounted
-		t.class = c.classAgain(t.class)
-		t.class.live++
+		as.fall(a, err)
 	}
 }
 
 // die ends an actor for good: its calls fail, its name and its handle are free.
-func (c *Core) die(a *actorRec, err *errs.Error) {
+func (as *actors) die(a *actorRec, err *errs.Error) {
 	if a.over() {
 		return
 	}
-	c.setCause(a, err, nil)
-	c.stopTimerOf(a)
-	c.moveActor(a, actor.Die)
-	c.bereft = c.bereft || c.orphan && a.rec != nil && a.opts.Detached
-	c.stats.ActorsDied++
-	c.returnCalls(a, c.stopInstance(a, false), err)
-	c.failQueued(a)
+	as.setCause(a, err, nil)
+	as.stopTimerOf(a)
+	as.moveActor(a, actor.Die)
+	as.bereft = as.bereft || as.orphan && a.rec != nil && a.opts.Detached
+	as.stats.ActorsDied++
+	as.calls.returnCalls(a, as.stopInstance(a, false), err)
+	as.calls.failQueued(a)
 	if a.rec == nil {
-		c.toRegistry(LocateActor{Actor: a.id, Done: true})
-		c.maybeForgetForeign(a)
+		as.toRegistry(LocateActor{Actor: a.id, Done: true})
+		as.maybeForgetForeign(a)
 		return
 	}
-	c.logActor(a)
+	as.journal.logActor(a)
 	if a.claimed {
 		a.claimed = false
-		c.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
+		as.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
 	}
-	c.endCreation(a.rec, err)
+	as.endCreation(a.rec, err)
 }
 
 // stopInstance ends an actor's life on its worker, if it has one, and gives the calls that
 // were there. The calls of other jobs the worker tells itself whether another instance follows.
-func (c *Core) stopInstance(a *actorRec, restarts bool) []*taskRec {
+func (as *actors) stopInstance(a *actorRec, restarts bool) []*taskRec {
 	l := a.lease
 	if l == nil {
 		return nil
 	}
-	c.toClient(l.worker, &wire.StopActor{Actor: a.id, Restarts: restarts})
-	return c.leaveInstance(a)
+	as.toClient(l.worker, &wire.StopActor{Actor: a.id, Restarts: restarts})
+	return as.leaveInstance(a)
 }
 
 // leaveInstance gives an actor's lease back, and the calls that were there.
-func (c *Core) leaveInstance(a *actorRec) []*taskRec {
+func (as *actors) leaveInstance(a *actorRec) []*taskRec {
 	l := a.lease
 	a.lease = nil
-	c.giveBackFetching(l)
+	as.leases.giveBackFetching(l)
 	calls := l.lane.drain()
 	l.out = nil
-	c.returnLease(l)
+	as.leases.returnLease(l)
 	return calls
 }
 
 // endCreation ends the creation of an actor that is dead, wherever it stands.
-func (c *Core) endCreation(t *taskRec, err *errs.Error) {
+func (as *actors) endCreation(t *taskRec, err *errs.Error) {
 	switch {
 	case t.state.Terminal():
-		c.unholdArgs(t) // it will not run again
+		as.objects.unholdArgs(t) // it will not run again
 	case t.state.OnWorker():
 		l := t.lease
-		c.toLease(l, &wire.CancelTask{Task: t.id()})
-		c.toLease(l, &wire.StopActor{Actor: t.actor.id})
-		c.closeLease(l)
-		c.fail(t, err)
+		as.leases.toLease(l, &wire.CancelTask{Task: t.id()})
+		as.leases.toLease(l, &wire.StopActor{Actor: t.actor.id})
+		as.leases.closeLease(l)
+		as.up.fail(t, err)
 	default:
-		c.withdraw(t)
-		c.fail(t, err)
+		as.up.withdraw(t)
+		as.up.fail(t, err)
 	}
-	c.reap(t)
+	as.up.reap(t)
 }
 
 // handleGone ends an actor whose last handle is gone and that no call needs.
-func (c *Core) handleGone(a *actorRec) {
-	if a.over() || a.opts.Detached || c.pause != nil {
+func (as *actors) handleGone(a *actorRec) {
+	if a.over() || a.opts.Detached || as.recovering {
 		return
 	}
 	if a.stop == nil {
 		a.stop = errs.New(errs.CodeActorDied, "actor %v (%s): its last handle was released", a.id, a.opts.Func)
-		c.setCause(a, a.stop, a.hurt)
+		as.setCause(a, a.stop, a.hurt)
 	}
-	c.maybeStop(a)
+	as.maybeStop(a)
 }
 
-func (c *Core) killActor(m *wire.KillActor) {
+func (as *actors) killActor(m *wire.KillActor) {
 	id, restart := m.Actor, m.Restart
-	a := c.actors[id]
+	a := as.byID[id]
 	if a == nil {
-		if id.Job() != c.cfg.Job { // found by its name, and never called
-			c.toRegistry(KillActor(*m))
+		if id.Job() != as.cfg.Job { // found by its name, and never called
+			as.toRegistry(KillActor(*m))
 		}
 		return
 	}
 	a = a.real()
 	if a.rec == nil {
-		c.toRegistry(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
+		as.toRegistry(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
 		return
 	}
 	if a.over() {
 		return
 	}
 	if m.Stop {
-		c.stopActor(a, errs.New(errs.CodeActorDied, "actor %v (%s) was stopped", a.id, a.opts.Func))
+		as.stopActor(a, errs.New(errs.CodeActorDied, "actor %v (%s) was stopped", a.id, a.opts.Func))
 		return
 	}
 	err := errs.New(errs.CodeActorDied, "actor %v (%s) was killed", a.id, a.opts.Func)
 	if !restart {
-		c.killActorWith(a, err)
+		as.killActorWith(a, err)
 		return
 	}
 	if a.state != actor.Alive {
 		return // it is on its way up
 	}
-	if !c.useRestart(a) {
-		c.die(a, err)
+	if !as.useRestart(a) {
+		as.die(a, err)
 		return
 	}
 	err.Code, err.Msg = errs.CodeActorUnavailable, err.Msg+", to restart"
-	c.restart(a, c.stopInstance(a, true), err, 0)
+	as.restart(a, as.stopInstance(a, true), err, 0)
 }
 
-func (c *Core) killActorWith(a *actorRec, err *errs.Error) {
+func (as *actors) killActorWith(a *actorRec, err *errs.Error) {
 	if !a.over() {
-		c.die(a, err)
+		as.die(a, err)
 	}
 }
 
-func (c *Core) actorDied(a *actorRec, err *errs.Error) *errs.Error {
+func (as *actors) actorDied(a *actorRec, err *errs.Error) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: because(err)}
 	e.Msg = "actor " + a.id.String() + " (" + a.opts.Func + ") lost its process after " + itoa(a.restarts) + " of " + itoa(a.opts.MaxRestarts) + " restarts: " + err.Error()
 	return e

@@ -10,6 +10,31 @@ import (
 	"mobula/raylet/owner/task"
 )
 
+// calls is the calls of actors: their order, one caller to one actor, and where they wait.
+type calls struct {
+	*step
+	tasks      *tasks
+	objects    *objects
+	memory     *memory
+	leases     *leases
+	up         callsUp
+	dirtyActor []*actorRec
+}
+
+// callsUp is the actors that are called, and the life of a call's task.
+type callsUp interface {
+	actorFor(id ids.ActorID) *actorRec
+	maybeForgetForeign(a *actorRec)
+	maybeStop(a *actorRec)
+	setCause(a *actorRec, cause, hurt *errs.Error)
+	charge(t *taskRec) bool
+	requeue(t *taskRec, front bool)
+	withdraw(t *taskRec)
+	end(t *taskRec, ev task.Event, err *errs.Error)
+	fail(t *taskRec, err *errs.Error)
+	reap(t *taskRec)
+}
+
 // callerRec keeps the calls of one caller to one actor in order: a call whose arguments
 // are not there yet, or whose predecessor has not come, holds up those after it.
 type callerRec struct {
@@ -49,38 +74,38 @@ func (cr *callerRec) skip(seq uint64) {
 const manyCallers = 4096 // of one actor; above it, those with nothing waiting are forgotten
 
 // acceptCall takes a call. It is false when the call has ended.
-func (c *Core) acceptCall(t *taskRec) bool {
-	a := c.actorFor(t.spec.Actor)
+func (cc *calls) acceptCall(t *taskRec) bool {
+	a := cc.up.actorFor(t.spec.Actor)
 	t.actor = a // also of a call that fails at once: messages name it
-	c.holdArgs(t)
+	cc.objects.holdArgs(t)
 	a.pending++
-	cr := c.caller(a, t)
-	err := c.refusesCalls(a)
+	cr := cc.caller(a, t)
+	err := cc.refusesCalls(a)
 	switch {
 	case err != nil:
-		c.fail(t, err)
+		cc.up.fail(t, err)
 	case a.opts != nil && a.opts.MaxPendingCalls > 0 && a.pending > int(a.opts.MaxPendingCalls):
-		c.fail(t, errs.New(errs.CodePendingCallsLimit, "actor %v (%s) has %d calls pending, its limit is %d: wait for some to end", a.id, a.opts.Func, a.pending-1, a.opts.MaxPendingCalls))
+		cc.up.fail(t, errs.New(errs.CodePendingCallsLimit, "actor %v (%s) has %d calls pending, its limit is %d: wait for some to end", a.id, a.opts.Func, a.pending-1, a.opts.MaxPendingCalls))
 	default:
-		c.lineUp(cr, t)
+		cc.lineUp(cr, t)
 		return true
 	}
 	return false
 }
 
 // refusesCalls gives the reason why an actor takes no calls now, or nil.
-func (c *Core) refusesCalls(a *actorRec) *errs.Error {
+func (cc *calls) refusesCalls(a *actorRec) *errs.Error {
 	switch {
-	case a.state == actor.Dead, a.stop != nil && c.pause == nil:
-		return c.callDied(a)
+	case a.state == actor.Dead, a.stop != nil && !cc.recovering:
+		return cc.callDied(a)
 	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
-		return c.unavailable(a)
+		return cc.unavailable(a)
 	}
 	return nil
 }
 
 // lineUp gives a call its place behind those of its caller that wait, unless its turn is now.
-func (c *Core) lineUp(cr *callerRec, t *taskRec) {
+func (cc *calls) lineUp(cr *callerRec, t *taskRec) {
 	seq := t.spec.Seq
 	if cr.wait.n == 0 && seq <= cr.next && len(t.spec.Args) == 0 {
 		cr.had(seq)
@@ -88,7 +113,7 @@ func (c *Core) lineUp(cr *callerRec, t *taskRec) {
 		return
 	}
 	cr.stand(t)
-	c.watchGap(cr)
+	cc.watchGap(cr)
 }
 
 // stand puts a call into the line of its caller, by its number.
@@ -102,8 +127,8 @@ func (cr *callerRec) stand(t *taskRec) {
 
 // lineUpAgain takes a call back that had its turn and must wait for an argument that was
 // lost; those of its caller that were to follow it wait behind it.
-func (c *Core) lineUpAgain(t *taskRec) {
-	cr := c.caller(t.actor, t)
+func (cc *calls) lineUpAgain(t *taskRec) {
+	cr := cc.caller(t.actor, t)
 	t.flags &^= taskTurn | taskFront
 	cr.stand(t)
 	for q := t.actor.queue.head; q != nil; {
@@ -115,23 +140,23 @@ func (c *Core) lineUpAgain(t *taskRec) {
 		}
 		q = next
 	}
-	c.touchActor(t.actor)
+	cc.touchActor(t.actor)
 }
 
-func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
+func (cc *calls) caller(a *actorRec, t *taskRec) *callerRec {
 	if a.last != nil && a.last.id == t.spec.Caller() {
 		return a.last
 	}
 	cr := a.callers[t.spec.Caller()]
 	if cr == nil {
 		cr = &callerRec{id: t.spec.Caller(), actor: a, next: 1}
-		if c.lenient || a.forgot {
+		if cc.lenient || a.forgot {
 			cr.next = max(t.spec.Seq, 1)
 		}
 		if a.callers == nil {
 			a.callers = make(map[ids.TaskID]*callerRec)
 		} else if len(a.callers) >= manyCallers {
-			c.forgetCallers(a)
+			cc.forgetCallers(a)
 		}
 		a.callers[cr.id] = cr
 	}
@@ -141,9 +166,9 @@ func (c *Core) caller(a *actorRec, t *taskRec) *callerRec {
 
 // forgetCallers drops the callers that have ended; the sequence of one that comes again may
 // begin anywhere.
-func (c *Core) forgetCallers(a *actorRec) {
+func (cc *calls) forgetCallers(a *actorRec) {
 	for id, cr := range a.callers {
-		if t := c.tasks.task(id); cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
+		if t := cc.tasks.task(id); cr.wait.n == 0 && (t == nil || t.state.Terminal()) {
 			delete(a.callers, id)
 			a.forgot = true
 		}
@@ -151,7 +176,7 @@ func (c *Core) forgetCallers(a *actorRec) {
 }
 
 // callReady is a call whose arguments are resolved.
-func (c *Core) callReady(t *taskRec) {
+func (cc *calls) callReady(t *taskRec) {
 	a := t.actor
 	if t.flags&taskTurn != 0 {
 		if t.flags&taskFront != 0 {
@@ -160,97 +185,108 @@ func (c *Core) callReady(t *taskRec) {
 		} else {
 			a.queue.pushBack(t)
 		}
-		c.touchActor(a)
+		cc.touchActor(a)
 		return
 	}
 	if cr := a.callers[t.spec.Caller()]; cr != nil {
-		c.takeTurns(cr)
+		cc.takeTurns(cr)
 	}
 }
 
 // takeTurns moves the calls of a caller that are next and ready into the actor's queue.
-func (c *Core) takeTurns(cr *callerRec) {
+func (cc *calls) takeTurns(cr *callerRec) {
 	for t := cr.wait.head; t != nil && t.spec.Seq <= cr.next && t.state == task.PendingActor; t = cr.wait.head {
 		t.unlist()
 		cr.had(t.spec.Seq)
 		t.flags |= taskTurn
 		cr.actor.queue.pushBack(t)
-		c.touchActor(cr.actor)
+		cc.touchActor(cr.actor)
 	}
-	c.watchGap(cr)
+	cc.watchGap(cr)
 }
 
 // watchGap bounds the wait for a call that is missing in the sequence.
-func (c *Core) watchGap(cr *callerRec) {
+func (cc *calls) watchGap(cr *callerRec) {
 	gap := cr.wait.head != nil && cr.wait.head.spec.Seq > cr.next
 	switch {
 	case gap && cr.gap == nil:
-		cr.gap = c.timers.add(c.now+int64(c.cfg.OrderGrace), timer{kind: timerOrder, caller: cr})
+		cr.gap = cc.timers.add(cc.now+int64(cc.cfg.OrderGrace), timer{kind: timerOrder, caller: cr})
 	case !gap && cr.gap != nil:
-		c.timers.remove(cr.gap)
+		cc.timers.remove(cr.gap)
 		cr.gap = nil
 	}
 }
 
 // orderOver goes on without the missing call: its caller died before it was sent.
-func (c *Core) orderOver(cr *callerRec) {
+func (cc *calls) orderOver(cr *callerRec) {
 	cr.gap = nil
 	if h := cr.wait.head; h != nil {
 		cr.next = max(cr.next, h.spec.Seq)
 		maps.DeleteFunc(cr.ended, func(seq uint64, _ struct{}) bool { return seq < cr.next })
-		c.takeTurns(cr)
+		cc.takeTurns(cr)
 	}
 }
 
-func (c *Core) touchActor(a *actorRec) {
+func (cc *calls) touchActor(a *actorRec) {
 	if !a.dirty {
 		a.dirty = true
-		c.dirtyActor = append(c.dirtyActor, a)
+		cc.dirtyActor = append(cc.dirtyActor, a)
 	}
+}
+
+// pumpAll pushes calls to every actor that changed.
+func (cc *calls) pumpAll() {
+	for i := 0; i < len(cc.dirtyActor); i++ {
+		a := cc.dirtyActor[i]
+		a.dirty = false
+		cc.pump(a)
+	}
+	clear(cc.dirtyActor)
+	cc.dirtyActor = cc.dirtyActor[:0]
 }
 
 // pump pushes an actor's calls straight to its worker, up to the window. Calls are pushed in
 // order: one whose stored arguments are being pinned holds up the rest.
-func (c *Core) pump(a *actorRec) {
+func (cc *calls) pump(a *actorRec) {
 	if a.stop != nil {
-		c.maybeStop(a)
+		cc.up.maybeStop(a)
 	}
 	if a.state != actor.Alive || a.lease == nil {
 		return
 	}
-	l, window := a.lease, c.window(a)
+	l, window := a.lease, cc.window(a)
 	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.len() < window {
 		t := a.queue.head
 		t.unlist()
 		if len(t.spec.Args) == 0 {
 			t.start++
-			c.push(l, t, nil)
+			cc.leases.push(l, t, nil)
 			continue
 		}
-		switch c.argsOf(t) {
+		switch cc.memory.argsOf(t) {
 		case argsAgain:
-			c.move(t, task.Requeue)
+			cc.tasks.move(t, task.Requeue)
 			t.flags |= taskFront
-			c.workQ = append(c.workQ, t)
+			cc.tasks.workQ = append(cc.tasks.workQ, t)
 			return // what follows waits until it is known how long this one does
 		case argsHeavy:
-			c.packArgs(t)
+			cc.memory.packArgs(t)
 			return
 		case argsStored:
 			t.start++
-			c.pinArgs(t, l)
+			cc.leases.pinArgs(t, l)
 		default:
-			args, _ := c.argValues(t, nil)
+			args, _ := cc.memory.argValues(t, nil)
 			t.start++
-			c.push(l, t, args)
+			cc.leases.push(l, t, args)
 		}
 	}
 }
 
 // window bounds the calls pushed to an actor and not done. It is no less than what the actor runs at once: calls that wait for
 // another must not keep that one out.
-func (c *Core) window(a *actorRec) int {
-	n := int64(c.cfg.ActorWindow)
+func (cc *calls) window(a *actorRec) int {
+	n := int64(cc.cfg.ActorWindow)
 	if a.opts == nil {
 		return int(n)
 	}
@@ -262,71 +298,71 @@ func (c *Core) window(a *actorRec) int {
 }
 
 // callOver is the end of a call, whatever it was.
-func (c *Core) callOver(t *taskRec) {
+func (cc *calls) callOver(t *taskRec) {
 	a := t.actor
 	a.pending--
 	if a.stop != nil {
-		c.touchActor(a)
+		cc.touchActor(a)
 	}
 	if t.flags&taskTurn == 0 && t.spec != nil {
 		if cr := a.callers[t.spec.Caller()]; cr != nil {
 			cr.skip(t.spec.Seq)
-			c.takeTurns(cr)
+			cc.takeTurns(cr)
 		}
 	}
-	c.maybeForgetForeign(a)
+	cc.up.maybeForgetForeign(a)
 }
 
 // callAgain puts a call that failed and is to be tried again at the head of its actor's queue.
-func (c *Core) callAgain(t *taskRec) {
+func (cc *calls) callAgain(t *taskRec) {
 	t.lease = nil
-	c.requeue(t, true)
+	cc.up.requeue(t, true)
 }
 
 // returnCalls deals with the calls that were on an actor's lease when it ended, in order.
-func (c *Core) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
+func (cc *calls) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
 	for i := len(calls) - 1; i >= 0; i-- { // from the last, since each goes to the head of the queue
-		c.callLost(a, calls[i], err)
+		cc.callLost(a, calls[i], err)
 	}
 }
 
 // callLost is a call whose actor ended under it.
-func (c *Core) callLost(a *actorRec, t *taskRec, err *errs.Error) {
-	c.unpinArgs(t)
+func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
+	cc.memory.unpinArgs(t)
 	t.lease = nil
 	switch {
 	case t.state.Terminal():
-		c.stopTimer(t)
-		c.reap(t)
+		cc.tasks.stopTimer(t)
+		cc.up.reap(t)
 	case t.flags&taskCancelled != 0:
-		c.end(t, task.Cancel, c.cancelled(t))
+		cc.up.end(t, task.Cancel, cc.tasks.cancelled(t))
 	case a.over(), a.state == actor.Stopping:
-		c.fail(t, c.callDied(a))
-	case c.charge(t):
+		cc.up.fail(t, cc.callDied(a))
+	case cc.up.charge(t):
 		t.ext().err = err
-		c.callAgain(t)
+		cc.callAgain(t)
 	default:
-		c.setCause(a, err, a.hurt)
-		c.fail(t, c.unavailable(a))
+		cc.up.setCause(a, err, a.hurt)
+		cc.up.fail(t, cc.unavailable(a))
 	}
 }
 
 // failUnavailable fails the calls that wait for an actor that restarts, unless they may be
 // tried again.
-func (c *Core) failUnavailable(a *actorRec) {
+func (cc *calls) failUnavailable(a *actorRec) {
 	if a.opts == nil || a.opts.MaxTaskRetries != 0 {
 		return
 	}
-	c.eachQueued(a, func(t *taskRec) { c.fail(t, c.unavailable(a)) })
+	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, cc.unavailable(a)) })
 }
 
 // failQueued fails every call that waits for a dead actor.
-func (c *Core) failQueued(a *actorRec) {
-	c.eachQueued(a, func(t *taskRec) { c.fail(t, c.callDied(a)) })
+func (cc *calls) failQueued(a *actorRec) {
+	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, cc.callDied(a)) })
 }
 
 // eachQueued calls f, which takes it out, for every call that was not pushed.
-func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
+func (cc *calls) eachQueued(a *actorRec, f func(*taskRec)) {
 	for a.queue.head != nil {
 		f(a.queue.head)
 	}
@@ -338,11 +374,11 @@ func (c *Core) eachQueued(a *actorRec, f func(*taskRec)) {
 			cr.skip(t.spec.Seq)
 			f(t)
 		}
-		c.watchGap(cr)
+		cc.watchGap(cr)
 	}
 }
 
-func (c *Core) callDied(a *actorRec) *errs.Error {
+func (cc *calls) callDied(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is " + a.gone()}
 	if a.cause != nil {
 		e.Name, e.Cause = a.cause.Name, because(a.cause)
@@ -359,10 +395,10 @@ func (a *actorRec) gone() string {
 	return "dead"
 }
 
-func (c *Core) unavailable(a *actorRec) *errs.Error {
+func (cc *calls) unavailable(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorUnavailable, Task: a.id.String(), Msg: "actor " + a.id.String() + " is restarting; the call may be made again"}
-	if a.rec != nil && a.rec.due() > c.now {
-		e.Msg += " in " + (time.Duration(a.rec.due()-c.now) + 50*time.Millisecond).Truncate(100*time.Millisecond).String()
+	if a.rec != nil && a.rec.due() > cc.now {
+		e.Msg += " in " + (time.Duration(a.rec.due()-cc.now) + 50*time.Millisecond).Truncate(100*time.Millisecond).String()
 	}
 	if a.cause != nil {
 		e.Name = a.cause.Name
@@ -386,13 +422,13 @@ func because(err *errs.Error) []*errs.Error {
 }
 
 // callerGone lets nothing wait for a call that a client would have sent, and tells it no more of actors.
-func (c *Core) callerGone(cl *clientRec) {
-	for _, a := range c.actors {
+func (as *actors) callerGone(cl *clientRec) {
+	for _, a := range as.byID {
 		a.forgetWatcher(cl)
 		for _, cr := range a.callers {
 			if cr.gap != nil {
-				c.timers.remove(cr.gap)
-				c.orderOver(cr)
+				as.timers.remove(cr.gap)
+				as.calls.orderOver(cr)
 			}
 		}
 	}

@@ -6,91 +6,33 @@ import (
 	"mobula/wire"
 )
 
-func (c *Core) client(id ids.ClientID) *clientRec {
-	if cl := c.lastClient; cl != nil && cl.id == id {
+// clients is the drivers and workers of the job, and the credit that they have for what they send.
+type clients struct {
+	*step
+	byID       map[ids.ClientID]*clientRec
+	lastClient *clientRec
+	drivers    int
+	creditors  []*clientRec
+}
+
+func newClients(s *step) *clients { return &clients{step: s, byID: make(map[ids.ClientID]*clientRec)} }
+
+func (cs *clients) client(id ids.ClientID) *clientRec {
+	if cl := cs.lastClient; cl != nil && cl.id == id {
 		return cl
 	}
-	cl := c.clients[id]
+	cl := cs.byID[id]
 	if cl != nil {
-		c.lastClient = cl
+		cs.lastClient = cl
 	}
 	return cl
 }
 
-func (c *Core) addClient(id ids.ClientID, role wire.Role) *clientRec {
+func (cs *clients) addClient(id ids.ClientID, role wire.Role) *clientRec {
 	cl := &clientRec{id: id, role: role}
-	c.clients[id] = cl
-	c.lastClient = nil
+	cs.byID[id] = cl
+	cs.lastClient = nil
 	return cl
-}
-
-func (c *Core) clientJoined(ev ClientJoined) {
-	cl := c.clients[ev.Client]
-	if cl == nil || cl.gone && len(cl.leases) == 0 { // of one that is gone, the handles are being taken
-		cl = c.addClient(ev.Client, ev.Role)
-	}
-	if cl.joined {
-		return
-	}
-	cl.joined, cl.role, cl.guest = true, ev.Role, ev.Guest
-	if ev.Role == wire.RoleDriver {
-		c.sweepAll() // of the last driver: what this one submits is not to be cancelled
-		c.drivers++
-		c.orphan = c.ended
-	}
-	if c.cfg.CreditWindow > 0 {
-		c.toClient(cl, &wire.Credit{Bytes: c.cfg.CreditWindow})
-	}
-}
-
-// clientGone drops a client's handles and, of a worker, what ran on it.
-func (c *Core) clientGone(ev ClientGone) {
-	cl := c.clients[ev.Client]
-	if cl == nil || cl.gone {
-		return
-	}
-	cl.gone = true
-	c.dropUnread(cl)
-	if cl.lostErr == nil {
-		cl.lostErr = ev.Err
-	}
-	if cl.role == wire.RoleDriver && cl.joined {
-		if c.drivers--; c.drivers == 0 && c.pause == nil {
-			c.endJob(ev.Err)
-		}
-	}
-	if !c.ended { // else what it holds goes with the job
-		c.startSweep(cl)
-	}
-	c.callerGone(cl)
-	c.foreignWorkerGone(cl)
-	if len(cl.leases) > 0 {
-		c.workerLost(cl)
-	}
-	c.maybeForget(cl)
-}
-
-// dropHandles takes every handle a client has, at once: of one that says what it holds. One that
-// is gone is swept. Either looks at every object: clients end seldom, and a set of handles for
-// each would cost every task.
-func (c *Core) dropHandles(cl *clientRec) {
-	if cl.handles > 0 {
-		c.eachObject(func(o *objRec) { c.dropHandle(cl, o) })
-	}
-}
-
-func (c *Core) dropHandle(cl *clientRec, o *objRec) {
-	o.ungetAll(cl)
-	c.takeHandle(cl, o)
-}
-
-// eachObject calls f for every object there is a record of.
-func (c *Core) eachObject(f func(*objRec)) {
-	c.tasks.eachTask(func(t *taskRec) { t.eachReturn(f) })
-	c.puts.each(f)
-	for _, o := range c.strays {
-		f(o)
-	}
 }
 
 func (t *taskRec) eachReturn(f func(*objRec)) {
@@ -104,42 +46,42 @@ func (t *taskRec) eachReturn(f func(*objRec)) {
 }
 
 // maybeForget removes a client that is gone, or of which only a lease was known, and that has no lease to settle.
-func (c *Core) maybeForget(cl *clientRec) {
+func (cs *clients) maybeForget(cl *clientRec) {
 	if (cl.gone || !cl.joined) && len(cl.leases) == 0 && cl.handles == 0 {
 		if cl.settle != nil {
-			c.timers.remove(cl.settle)
+			cs.timers.remove(cl.settle)
 			cl.settle = nil
 		}
-		if c.clients[cl.id] == cl {
-			delete(c.clients, cl.id)
+		if cs.byID[cl.id] == cl {
+			delete(cs.byID, cl.id)
 		}
-		if c.lastClient == cl {
-			c.lastClient = nil
+		if cs.lastClient == cl {
+			cs.lastClient = nil
 		}
 	}
 }
 
 // spend counts what a client's messages took of its credit, to give it back.
-func (c *Core) spend(cl *clientRec, bytes int64) {
+func (cs *clients) spend(cl *clientRec, bytes int64) {
 	if cl.used == 0 {
-		c.creditors = append(c.creditors, cl)
+		cs.creditors = append(cs.creditors, cl)
 	}
 	cl.used += bytes
 }
 
 // flushCredit gives credit back, in steps of an eighth of the window.
-func (c *Core) flushCredit() {
-	keep := c.creditors[:0]
-	for _, cl := range c.creditors {
-		if cl.used < c.cfg.CreditWindow/8 && !cl.gone {
+func (cs *clients) flushCredit() {
+	keep := cs.creditors[:0]
+	for _, cl := range cs.creditors {
+		if cl.used < cs.cfg.CreditWindow/8 && !cl.gone {
 			keep = append(keep, cl)
 			continue
 		}
-		c.toClient(cl, &wire.Credit{Bytes: cl.used})
+		cs.toClient(cl, &wire.Credit{Bytes: cl.used})
 		cl.used = 0
 	}
-	clear(c.creditors[len(keep):])
-	c.creditors = keep
+	clear(cs.creditors[len(keep):])
+	cs.creditors = keep
 }
 
 // workerName is how errors call a worker.

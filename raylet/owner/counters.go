@@ -28,9 +28,9 @@ type Gauges struct {
 // by their tasks.
 func (c *Core) Gauges() Gauges {
 	return Gauges{
-		Tasks: c.tasks.n, Objects: c.tasks.n + c.puts.n + len(c.strays), Actors: len(c.actors),
-		Clients: len(c.clients), Leases: len(c.leases), Classes: len(c.classes.byID),
-		InlineBytes: c.budget.inline, SpecBytes: c.budget.specs, LineageBytes: c.lineageBytes,
-		Recovering: c.pause != nil,
+		Tasks: c.tasks.n, Objects: c.tasks.n + c.puts.n + len(c.strays), Actors: len(c.actors.byID),
+		Clients: len(c.clients.byID), Leases: len(c.leases.byID), Classes: len(c.classes.byID),
+		InlineBytes: c.budget.inline, SpecBytes: c.budget.specs, LineageBytes: c.lineage.bytes,
+		Recovering: c.recovering,
 	}
 }

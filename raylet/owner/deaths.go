@@ -11,9 +11,22 @@ import (
 // sent, and the revoked leases with the reason. What ran on it is settled when both are in,
 // so that what it had done is not done again and the reason is the right one.
 
+// deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.
+type deaths struct {
+	*step
+	journal *journal
+	tasks   *tasks
+	clients *clients
+	memory  *memory
+	leases  *leases
+	calls   *calls
+	actors  *actors
+	life    *life
+}
+
 // revoked says that a lease is over because its worker is.
-func (c *Core) revoked(m sched.Revoked) {
-	l := c.leases[m.Lease]
+func (ds *deaths) revoked(m sched.Revoked) {
+	l := ds.leases.byID[m.Lease]
 	if l == nil {
 		return
 	}
@@ -22,59 +35,59 @@ func (c *Core) revoked(m sched.Revoked) {
 		cl.lostErr = m.Err
 	}
 	cl.peak = max(cl.peak, m.Peak)
-	c.moveLease(l, lease.Lose)
+	ds.leases.moveLease(l, lease.Lose)
 	if cl.gone {
-		c.settleWorker(cl)
+		ds.settleWorker(cl)
 		return
 	}
-	c.awaitSettle(cl)
+	ds.awaitSettle(cl)
 }
 
 // workerLost notes the end of a worker's connection.
-func (c *Core) workerLost(cl *clientRec) {
+func (ds *deaths) workerLost(cl *clientRec) {
 	revoked := false
 	for _, l := range cl.leases {
 		revoked = revoked || l.state == lease.Lost
 	}
 	if revoked {
-		c.settleWorker(cl)
+		ds.settleWorker(cl)
 		return
 	}
 	for _, l := range cl.leases {
-		c.moveLease(l, lease.Lose)
+		ds.leases.moveLease(l, lease.Lose)
 	}
-	c.awaitSettle(cl)
+	ds.awaitSettle(cl)
 }
 
-func (c *Core) awaitSettle(cl *clientRec) {
+func (ds *deaths) awaitSettle(cl *clientRec) {
 	if cl.settle == nil {
-		cl.settle = c.timers.add(c.now+int64(c.cfg.SettleGrace), timer{kind: timerSettle, client: cl})
+		cl.settle = ds.timers.add(ds.now+int64(ds.cfg.SettleGrace), timer{kind: timerSettle, client: cl})
 	}
 }
 
 // settleWorker deals with everything that was on a worker.
-func (c *Core) settleWorker(cl *clientRec) {
+func (ds *deaths) settleWorker(cl *clientRec) {
 	if cl.settle != nil {
-		c.timers.remove(cl.settle)
+		ds.timers.remove(cl.settle)
 		cl.settle = nil
 	}
-	c.stats.WorkersLost++
+	ds.stats.WorkersLost++
 	err := cl.deathCause()
 	var started []*taskRec
 	var dead []deadActor
 	for len(cl.leases) > 0 {
 		l := cl.leases[0]
-		c.giveBackFetching(l)
+		ds.leases.giveBackFetching(l)
 		l.out = nil
 		if l.actor != nil {
 			d := deadActor{a: l.actor, lease: l.id, ran: l.ranCalls(), calls: l.lane.drain()}
-			c.endLease(l)
+			ds.leases.endLease(l)
 			switch {
 			case d.a.over():
-				c.returnCalls(d.a, d.calls, err)
+				ds.calls.returnCalls(d.a, d.calls, err)
 			case d.a.rec == nil:
 				d.a.lease = nil
-				c.foreignLost(d.a, d.calls, err)
+				ds.actors.foreignLost(d.a, d.calls, err)
 			default:
 				dead = append(dead, d)
 			}
@@ -85,81 +98,57 @@ func (c *Core) settleWorker(cl *clientRec) {
 			switch t := lane[i]; {
 			case t.state.Terminal():
 				t.lease = nil
-				c.unpinArgs(t)
-				c.stopTimer(t)
-				c.reap(t)
+				ds.memory.unpinArgs(t)
+				ds.tasks.stopTimer(t)
+				ds.life.reap(t)
 			case t.state == task.Submitted:
-				c.giveBack(t)
+				ds.life.giveBack(t)
 			default:
 				started = append(started, t)
 			}
 		}
-		c.endLease(l)
+		ds.leases.endLease(l)
 	}
-	c.blame(cl, dead, started, err)
-	c.maybeForget(cl)
+	ds.blame(cl, dead, started, err)
+	ds.clients.maybeForget(cl)
 }
 
 // settleStarted decides about the tasks that were running in a process when it died. One is
 // the culprit and is charged. Of several suspects nobody knows: they run again uncharged, each in a
 // process of its own, until one brings that down and so is found.
-func (c *Core) settleStarted(cl *clientRec, started []*taskRec, several bool, err *errs.Error) {
+func (ds *deaths) settleStarted(cl *clientRec, started []*taskRec, several bool, err *errs.Error) {
 	for _, t := range started {
-		c.unpinArgs(t)
+		ds.memory.unpinArgs(t)
 		t.lease = nil
 	}
 	for _, t := range started {
 		t.ext().err = err
 		if err.Code == errs.CodeOutOfMemory {
-			c.stats.OOMKills++
+			ds.stats.OOMKills++
 		}
 		switch {
 		case t.flags&taskCancelled != 0:
-			c.end(t, task.Cancel, c.cancelled(t))
+			ds.life.end(t, task.Cancel, ds.tasks.cancelled(t))
 		case t.isCreation() && (several || cl.drained):
-			c.reset(t.actor)
-			c.creationAgain(t, err)
+			ds.actors.reset(t.actor)
+			ds.actors.creationAgain(t, err)
 		case err.Code == errs.CodeOutOfMemory && retriable(t):
-			c.outOfMemory(t, cl, len(started) == 1, err)
+			ds.life.outOfMemory(t, cl, len(started) == 1, err)
 		case cl.drained:
-			c.requeue(t, true) // the process was ended because of another task
+			ds.life.requeue(t, true) // the process was ended because of another task
 		case several && retriable(t):
-			c.isolate(t, 0)
-			c.requeue(t, true)
+			ds.life.isolate(t, 0)
+			ds.life.requeue(t, true)
 		default:
-			c.culprit(t)
-			c.crashed(t, err)
+			ds.culprit(t)
+			ds.life.crashed(t, err)
 		}
-	}
-}
-
-// isolate lets a task run in a process of its own from now on.
-func (c *Core) isolate(t *taskRec, memory uint64) { c.setApart(t, c.soloClass(t.class, memory)) }
-
-// inProcess lets an actor be made in the process of a name from now on.
-func (c *Core) inProcess(t *taskRec, process string) {
-	opts := *t.class.opts
-	opts.Process = process
-	c.setApart(t, c.classByKey(t.class.kind, &opts))
-}
-
-// setApart lets a task run in leases of another class than its own from now on.
-func (c *Core) setApart(t *taskRec, k *classRec) {
-	was := t.in
-	t.flags |= taskSolo
-	t.ext().solo = k
-	c.stats.Isolated++
-	if t.state == task.PendingNode && was != nil && was != &k.ready {
-		t.unlist()
-		c.touch(t.class)
-		t.flags |= taskFront
-		c.enqueue(t)
 	}
 }
 
 // culprit clears the others that ran when the process died that this task is now known to
 // have brought down.
-func (c *Core) culprit(t *taskRec) {
+func (ds *deaths) culprit(t *taskRec) {
 	if t.x == nil || t.x.group == nil || t.x.group.found {
 		return
 	}
@@ -174,9 +163,9 @@ func (c *Core) culprit(t *taskRec) {
 			m.flags &^= taskSolo
 			if m.state == task.PendingNode && m.in == &m.x.solo.ready {
 				m.unlist()
-				c.touch(m.x.solo)
+				ds.leases.touch(m.x.solo)
 				m.flags |= taskFront
-				c.enqueue(m)
+				ds.life.enqueue(m)
 			}
 		}
 	}

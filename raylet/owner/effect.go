@@ -81,48 +81,14 @@ type Transition struct {
 	Restart bool          // of an actor's creation: it runs again since the actor is restarted
 }
 
-func (c *Core) toClient(cl *clientRec, m wire.Msg) {
-	if cl.gone {
-		return
-	}
-	if cl.peer != 0 { // of all that clients are told, only this is for owners
-		if r, ok := m.(*wire.Resolved); ok {
-			c.toOwner(cl.peer, r)
-		}
-		return
-	}
-	c.effects = append(c.effects, Effect{Kind: ToClient, Client: cl.id, Wire: m})
-}
-
-func (c *Core) toStore(m any) {
-	c.effects = append(c.effects, Effect{Kind: ToStore, Msg: m})
-}
-
-func (c *Core) toSched(m any) {
-	c.effects = append(c.effects, Effect{Kind: ToSched, Msg: m})
-}
-
-func (c *Core) toRegistry(m any) {
-	c.effects = append(c.effects, Effect{Kind: ToRegistry, Msg: m})
-}
-
 // logged takes what was appended to the log buffer since start as a record of this step. The
 // log of a job that has ended is removed with it: nothing more is written or freed there, and a
 // core that is rebuilt from it ends the job again.
-func (c *Core) logged(start int, cookie *uint64) {
-	b := c.logbuf
-	if c.ended {
-		c.logbuf = b[:start]
+func (j *journal) logged(start int, cookie *uint64) {
+	b := j.logbuf
+	if j.ended {
+		j.logbuf = b[:start]
 		return
 	}
-	c.logs = append(c.logs, LogRecord{b[start:len(b):len(b)], cookie})
-}
-
-// emitted gives the effects of the step, its records first.
-func (c *Core) emitted() []Effect {
-	if len(c.logs) == 0 {
-		return c.effects[1:]
-	}
-	c.effects[0] = Effect{Kind: Log, Records: &c.logs}
-	return c.effects
+	j.logs = append(j.logs, LogRecord{b[start:len(b):len(b)], cookie})
 }

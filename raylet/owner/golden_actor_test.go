@@ -87,7 +87,7 @@ func TestLifeOfAnActor(t *testing.T) {
 	if len(told[sched.Return](s)) != 1 {
 		t.Error("it lives on without a handle")
 	}
-	if s.c.actors[ids.ActorID(spec.ID)] != nil {
+	if s.c.actors.byID[ids.ActorID(spec.ID)] != nil {
 		t.Error("its record stays")
 	}
 }
@@ -257,10 +257,10 @@ func TestIdleActorIsNotCharged(t *testing.T) {
 	busy, l2 := s.spawn(opts, worker)
 	s.call(busy, 1)
 	s.kill(worker, errs.CodeWorkerCrashed, 0, l1, l2)
-	if n := s.c.actors[ids.ActorID(idle.ID)].restarts; n != 0 {
+	if n := s.c.actors.byID[ids.ActorID(idle.ID)].restarts; n != 0 {
 		t.Errorf("the idle one is charged %d", n)
 	}
-	if n := s.c.actors[ids.ActorID(busy.ID)].restarts; n != 1 {
+	if n := s.c.actors.byID[ids.ActorID(busy.ID)].restarts; n != 1 {
 		t.Errorf("the busy one is charged %d", n)
 	}
 }

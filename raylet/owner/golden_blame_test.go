@@ -36,7 +36,7 @@ func plainly(int) *wire.TaskOptions {
 // charges fails unless an actor's restarts and resets, and its state, are these.
 func (s *script) charges(a *wire.TaskSpec, st actor.State, restarts, resets int) {
 	s.t.Helper()
-	v := s.c.actors[ids.ActorID(a.ID)].view()
+	v := s.c.actors.byID[ids.ActorID(a.ID)].view()
 	if v.State != st || v.Restarts != restarts || v.Resets != resets {
 		s.t.Errorf("actor %d is %v after %d restarts and %d resets, want %v after %d and %d", a.ID, v.State, v.Restarts, v.Resets, st, restarts, resets)
 	}
@@ -205,7 +205,7 @@ func TestRestartsBackOff(t *testing.T) {
 	if runs < 8 || runs > 16 {
 		t.Errorf("in a minute it is run %d times", runs)
 	}
-	if v := s.c.actors[ids.ActorID(a.ID)].view(); v.Due <= s.now || v.Restarts != runs || v.Cause == nil {
+	if v := s.c.actors.byID[ids.ActorID(a.ID)].view(); v.Due <= s.now || v.Restarts != runs || v.Cause == nil {
 		t.Errorf("it is shown as %+v", v)
 	}
 	s.pass(time.Minute)

@@ -103,7 +103,7 @@ func TestChildrenOfADetachedActorOutliveTheDriver(t *testing.T) {
 		s.step(ClientGone{Client: driver})
 		s.charges(first, actor.Alive, 0, 0)
 		s.charges(second, actor.Alive, 0, 0)
-		if st := s.c.actors[ids.ActorID(own.ID)].state; st != actor.Stopping {
+		if st := s.c.actors.byID[ids.ActorID(own.ID)].state; st != actor.Stopping {
 			t.Errorf("the driver's own actor is %v", st)
 		}
 		s.from(worker, &wire.ActorStopped{Actor: ids.ActorID(own.ID)})

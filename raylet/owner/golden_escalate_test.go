@@ -86,7 +86,7 @@ func TestAFailureEscalatesAsFarAsItMust(t *testing.T) {
 	s.failed(50, l, s.executed(50), errs.New(errs.CodeTaskFailed, "no disk"))
 	s.charges(middle, actor.Dead, 0, 0)
 	s.charges(top, actor.Restarting, 1, 0)
-	if e := s.c.actors[ids.ActorID(top.ID)].cause; !errors.Is(e, errs.ErrTaskFailed) || errors.Is(e, errs.ErrActorDied) {
+	if e := s.c.actors.byID[ids.ActorID(top.ID)].cause; !errors.Is(e, errs.ErrTaskFailed) || errors.Is(e, errs.ErrActorDied) {
 		t.Errorf("the reason is %v", e)
 	}
 }
@@ -142,7 +142,7 @@ func TestTheParentOfAChildIsInTheLog(t *testing.T) {
 	hp.Actors, hc.Actors = []ids.ActorID{ids.ActorID(p.ID)}, []ids.ActorID{ids.ActorID(child.ID)}
 	s.answered(7, map[ids.ClientID]*wire.Holdings{driver: h, worker: hp, worker2: hc})
 	s.charges(p, actor.Alive, 0, 0)
-	s.kill(worker2, errs.CodeWorkerCrashed, 0, s.c.actors[ids.ActorID(child.ID)].lease.id)
+	s.kill(worker2, errs.CodeWorkerCrashed, 0, s.c.actors.byID[ids.ActorID(child.ID)].lease.id)
 	s.charges(p, actor.Restarting, 1, 0)
 
 	// A node that is killed with both: no worker has them when it is back, and the parent is charged twice at most, not lost.
@@ -172,7 +172,7 @@ func TestAChildThatFailsInItsParentsConstructorIsInTheLog(t *testing.T) {
 		}
 		s.done(worker, lp, made, inline(""))
 		s.charges(p, actor.Restarting, 1, 0)
-		if s.c.actors[ids.ActorID(p.ID)].hurt != nil {
+		if s.c.actors.byID[ids.ActorID(p.ID)].hurt != nil {
 			t.Error("it is charged again")
 		}
 	}

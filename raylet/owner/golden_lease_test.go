@@ -40,7 +40,7 @@ func TestATaskIsGivenBackWhateverLeaseItIsToldUnder(t *testing.T) {
 		if over {
 			s.step(FromSched{sched.Reclaim{Lease: l}})
 			s.from(worker, &wire.Done{Task: first.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("1")}})
-			if s.c.leases[l] != nil {
+			if s.c.leases.byID[l] != nil {
 				t.Fatal("the first lease is not over")
 			}
 		}
@@ -49,7 +49,7 @@ func TestATaskIsGivenBackWhateverLeaseItIsToldUnder(t *testing.T) {
 			t.Errorf("with the first lease over (%v), the task that came back is not pushed again: it is %v", over, s.state(other))
 		}
 		if !over {
-			if h := s.c.leases[l].lane.head(); h == nil || h.id() != first.ID {
+			if h := s.c.leases.byID[l].lane.head(); h == nil || h.id() != first.ID {
 				t.Error("the first lease's task is gone with it")
 			}
 		}
@@ -65,7 +65,7 @@ func TestTheHeadOfALaneRunsAfterTheOneBeforeItWasGivenBack(t *testing.T) {
 	a := s.submit(simple)
 	b := s.submit(simple)
 	s.from(worker, &wire.Blocked{Lease: l, Returned: []ids.TaskID{a.ID}})
-	if h := s.c.leases[l].lane.head(); h == nil || h.id() != b.ID || h.state != task.Running {
+	if h := s.c.leases.byID[l].lane.head(); h == nil || h.id() != b.ID || h.state != task.Running {
 		t.Errorf("the head of the lane is %+v", h)
 	}
 }
@@ -78,15 +78,15 @@ func TestAWorkerThatNeverJoinsIsForgotten(t *testing.T) {
 	l := s.grant(stranger)
 	s.step(FromSched{sched.Revoked{Lease: l, Worker: stranger}})
 	s.pass(s.c.cfg.SettleGrace)
-	if len(s.c.leases) != 0 || s.c.clients[stranger] != nil {
-		t.Errorf("%d leases are left, the worker's record is %+v", len(s.c.leases), s.c.clients[stranger])
+	if len(s.c.leases.byID) != 0 || s.c.clients.byID[stranger] != nil {
+		t.Errorf("%d leases are left, the worker's record is %+v", len(s.c.leases.byID), s.c.clients.byID[stranger])
 	}
 	spec := s.submit(simple)
 	l = s.grant(stranger)
 	s.step(FromSched{sched.Reclaim{Lease: l}})
 	s.from(stranger, &wire.Blocked{Lease: l, Returned: []ids.TaskID{spec.ID}})
 	s.step(ClientJoined{Client: stranger, Role: wire.RoleWorker})
-	if cl := s.c.clients[stranger]; cl == nil || !cl.joined {
+	if cl := s.c.clients.byID[stranger]; cl == nil || !cl.joined {
 		t.Errorf("it came after all, and is %+v", cl)
 	}
 }

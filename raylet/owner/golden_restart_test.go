@@ -112,7 +112,7 @@ func TestDetachedActorsComeBackAfterAStop(t *testing.T) {
 	plain, _ := s.spawn(counter, worker)
 	own := s.submit(simple)
 	s.step(Stopping{})
-	if p := s.c.actors[ids.ActorID(plain.ID)]; p != nil && !p.over() && p.state != actor.Stopping || s.state(own) != task.Cancelled {
+	if p := s.c.actors.byID[ids.ActorID(plain.ID)]; p != nil && !p.over() && p.state != actor.Stopping || s.state(own) != task.Cancelled {
 		t.Errorf("what is not detached goes on: %+v, %v", p, s.state(own))
 	}
 	s.step(ClientGone{Client: worker2, Err: errs.New(errs.CodeWorkerCrashed, "its node stops")})
@@ -122,7 +122,7 @@ func TestDetachedActorsComeBackAfterAStop(t *testing.T) {
 	}
 	s.c = s.rebuilt()
 	s.step(Restored{Epoch: 8})
-	rec := s.c.actors[ids.ActorID(a.ID)]
+	rec := s.c.actors.byID[ids.ActorID(a.ID)]
 	if rec == nil || rec.state != actor.Restarting || rec.restarts != 0 || !rec.claimed || s.state(a) != task.PendingNode {
 		t.Fatalf("the detached actor is %+v, its creation %v", rec, s.state(a))
 	}

@@ -93,7 +93,7 @@ func TestAStopOutlivesTheOwnersCore(t *testing.T) {
 			s.done(worker, l, x, inline("1"))
 		}
 		s.closed(worker, a)
-		if st := s.c.actors[ids.ActorID(a.ID)].state; st != actor.Dead {
+		if st := s.c.actors.byID[ids.ActorID(a.ID)].state; st != actor.Dead {
 			t.Errorf("closing %v: it is %v", closing, st)
 		}
 	}
@@ -148,7 +148,7 @@ func TestAnotherJobsActorIsWatched(t *testing.T) {
 	if n := s.news(); len(n) != 1 || n[0].State != wire.ActorDead || n[0].Err.Msg != "why" {
 		t.Fatalf("told %+v", n)
 	}
-	if s.c.actors[id] != nil {
+	if s.c.actors.byID[id] != nil {
 		t.Error("its record stays")
 	}
 }

@@ -89,8 +89,8 @@ func TestASingleTaskGoesWhereTheLastOneEnded(t *testing.T) {
 		s.submit(simple)
 		s.done(worker, l1, s.executed(worker), inline("v"))
 	}
-	if len(s.c.leases) != 1 {
-		t.Errorf("%d leases are held for tasks that come one at a time", len(s.c.leases))
+	if len(s.c.leases.byID) != 1 {
+		t.Errorf("%d leases are held for tasks that come one at a time", len(s.c.leases.byID))
 	}
 }
 
@@ -330,7 +330,7 @@ func TestDeadline(t *testing.T) {
 	if len(told[sched.DrainWorker](s)) != 1 || len(told[sched.Return](s)) != 1 {
 		t.Error("its slot is not given up")
 	}
-	if s.c.leases[l] != nil {
+	if s.c.leases.byID[l] != nil {
 		t.Error("its lease stays")
 	}
 	late := s.spec(simple)

@@ -89,7 +89,7 @@ func TestAClientThatDoesNotReadIsSentAWindow(t *testing.T) {
 	if len(asked) > 0 || pinned == 0 {
 		t.Errorf("%d gets are not answered, %d by the store", len(asked), pinned)
 	}
-	if u := s.c.clients[driver].unread; len(u.later) != 0 || s.c.budget.unread != u.bytes || u.bytes != u.fresh {
+	if u := s.c.clients.byID[driver].unread; len(u.later) != 0 || s.c.budget.unread != u.bytes || u.bytes != u.fresh {
 		t.Errorf("all was read: %+v, %d", u, s.c.budget.unread)
 	}
 }
@@ -103,7 +103,7 @@ func TestAnswersGoWithTheirClient(t *testing.T) {
 	for i := range 5 {
 		s.from(worker, &wire.Get{ID: s.root.Put(uint32(i + 1))})
 	}
-	if len(s.c.clients[worker].unread.later) == 0 {
+	if len(s.c.clients.byID[worker].unread.later) == 0 {
 		t.Fatal("nothing was put off")
 	}
 	s.step(ClientGone{Client: worker, Err: errs.New(errs.CodeDisconnected, "killed")})

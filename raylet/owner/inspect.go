@@ -122,7 +122,7 @@ func (a *actorRec) view() ActorView {
 
 // Actor gives one actor of this job, or that of the name it found taken.
 func (c *Core) Actor(id ids.ActorID) (ActorView, bool) {
-	a := c.actors[id]
+	a := c.actors.byID[id]
 	if a == nil {
 		return ActorView{}, false
 	}
@@ -132,7 +132,7 @@ func (c *Core) Actor(id ids.ActorID) (ActorView, bool) {
 
 // Actors gives every actor, in no order.
 func (c *Core) Actors(yield func(ActorView) bool) {
-	for _, a := range c.actors {
+	for _, a := range c.actors.byID {
 		if !yield(a.view()) {
 			return
 		}
@@ -142,7 +142,7 @@ func (c *Core) Actors(yield func(ActorView) bool) {
 // States counts the tasks in each state, as lists show it.
 func (c *Core) States(count func(task.State, int)) {
 	by := c.byState
-	for _, a := range c.actors {
+	for _, a := range c.actors.byID {
 		if a.lease != nil && a.pending > 0 {
 			n := a.lease.started()
 			by[task.Submitted] -= n
@@ -192,7 +192,7 @@ func (s *Scan) Of(c *Core) bool { return s.core == c }
 // stepped, between two steps. keep, where it is not nil, tells which tasks to visit: views are made of those only,
 // and a million that are not wanted cost 50 ms in all.
 func (s *Scan) NextTasks(keep func(id *ids.TaskID, born int64, st task.State) bool, visit func(TaskView)) bool {
-	ts := s.part(&s.core.tasks, &s.tasks)
+	ts := s.part(&s.core.tasks.table, &s.tasks)
 	for _, o := range ts {
 		t := o.rec
 		if keep == nil || keep(&t.ret0.id.Task, t.born, t.shown()) {
@@ -204,7 +204,7 @@ func (s *Scan) NextTasks(keep func(id *ids.TaskID, born int64, st task.State) bo
 
 // NextObjects visits the next objects, and is false when there were none.
 func (s *Scan) NextObjects(visit func(ObjectView)) bool {
-	if ts := s.part(&s.core.tasks, &s.tasks); len(ts) > 0 {
+	if ts := s.part(&s.core.tasks.table, &s.tasks); len(ts) > 0 {
 		for _, o := range ts {
 			o.rec.eachReturn(func(o *objRec) {
 				if o.flags&objDead == 0 {

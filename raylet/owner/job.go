@@ -10,50 +10,69 @@ import (
 	"mobula/raylet/sched"
 )
 
+// job is the job as a whole: its drivers come and go, and what they leave behind is ended.
+type job struct {
+	*step
+	journal  *journal
+	tasks    *tasks
+	objects  *objects
+	clients  *clients
+	gets     *gets
+	leases   *leases
+	streams  *streams
+	actors   *actors
+	life     *life
+	deaths   *deaths
+	told     bool // JobEnded is out
+	sweeps   []*sweep
+	sweeping *timer // of the next slice
+	sweepBuf []*objRec
+}
+
 // endJob ends what the last driver leaves behind: its tasks and actors, all but detached
 // actors and what those have under way. When nothing is left, JobEnded says so.
-func (c *Core) endJob(err *errs.Error) {
-	if c.ended {
+func (jb *job) endJob(err *errs.Error) {
+	if jb.ended {
 		return
 	}
-	c.orphan = true
-	why := errs.New(errs.CodeActorDied, "the driver of job %v is gone", c.cfg.Job)
+	jb.orphan = true
+	why := errs.New(errs.CodeActorDied, "the driver of job %v is gone", jb.cfg.Job)
 	if err != nil {
 		why.Cause = because(err)
 	}
-	c.ended = c.detachedActors() == 0
-	c.endActors(why)
-	c.cancelPushed()
-	c.startSweep(nil)
+	jb.ended = jb.actors.detachedActors() == 0
+	jb.endActors(why)
+	jb.cancelPushed()
+	jb.startSweep(nil)
 }
 
 // endActors ends the job's actors; while it has a detached one, not those that outlive the drivers.
-func (c *Core) endActors(why *errs.Error) {
-	for _, id := range c.actorIDs() {
-		if a := c.actors[id]; a != nil && a.rec != nil && (c.ended || !a.outlives()) {
-			c.endActor(a, why)
+func (jb *job) endActors(why *errs.Error) {
+	for _, id := range jb.actors.actorIDs() {
+		if a := jb.actors.byID[id]; a != nil && a.rec != nil && (jb.ended || !a.outlives()) {
+			jb.actors.endActor(a, why)
 		}
 	}
 }
 
 // endHeirs ends what the last detached actor of a job without drivers leaves behind.
-func (c *Core) endHeirs() {
-	c.bereft = false
-	if c.detachedActors() == 0 {
-		c.ended = true
-		c.endActors(errs.New(errs.CodeActorDied, "the last detached actor of job %v has ended", c.cfg.Job))
+func (jb *job) endHeirs() {
+	jb.actors.bereft = false
+	if jb.actors.detachedActors() == 0 {
+		jb.ended = true
+		jb.endActors(errs.New(errs.CodeActorDied, "the last detached actor of job %v has ended", jb.cfg.Job))
 	}
 }
 
 // cancelPushed ends what workers have, so that they are free at once; what waits is swept.
-func (c *Core) cancelPushed() {
+func (jb *job) cancelPushed() {
 	var pushed []*taskRec
-	for _, id := range slices.Sorted(maps.Keys(c.leases)) {
-		pushed = append(append(pushed, c.leases[id].lane.all()...), c.leases[id].fetching...)
+	for _, id := range slices.Sorted(maps.Keys(jb.leases.byID)) {
+		pushed = append(append(pushed, jb.leases.byID[id].lane.all()...), jb.leases.byID[id].fetching...)
 	}
 	for _, t := range pushed {
-		if !t.state.Terminal() && (c.ended || !t.outlives()) {
-			c.cancelTask(t, true)
+		if !t.state.Terminal() && (jb.ended || !t.outlives()) {
+			jb.life.cancelTask(t, true)
 		}
 	}
 }
@@ -81,9 +100,9 @@ func (cl *clientRec) hostsHeir() bool {
 	return slices.ContainsFunc(cl.leases, func(l *leaseRec) bool { return l.actor != nil && l.actor.rec != nil && l.actor.outlives() })
 }
 
-func (c *Core) detachedActors() int {
+func (as *actors) detachedActors() int {
 	n := 0
-	for _, a := range c.actors {
+	for _, a := range as.byID {
 		if a.rec != nil && a.opts.Detached && !a.over() {
 			n++
 		}
@@ -92,22 +111,22 @@ func (c *Core) detachedActors() int {
 }
 
 // maybeEnded tells that the job is over once no lease is left to give back.
-func (c *Core) maybeEnded() {
-	if c.told || c.pause != nil || c.detachedActors() > 0 {
+func (jb *job) maybeEnded() {
+	if jb.told || jb.recovering || jb.actors.detachedActors() > 0 {
 		return
 	}
-	c.ended = true
-	c.sweeps = slices.DeleteFunc(c.sweeps, func(s *sweep) bool { return s.client != nil }) // what they hold goes with the job
-	if len(c.sweeps) > 0 {
+	jb.ended = true
+	jb.sweeps = slices.DeleteFunc(jb.sweeps, func(s *sweep) bool { return s.client != nil }) // what they hold goes with the job
+	if len(jb.sweeps) > 0 {
 		return
 	}
-	for _, l := range c.leases {
+	for _, l := range jb.leases.byID {
 		if l.state != lease.Ended && (l.load() > 0 || l.actor != nil && l.actor.rec != nil) { // an actor is being closed
 			return
 		}
 	}
-	c.told = true
-	c.toStore(objectstore.DropJob{Job: c.cfg.Job})
-	c.toSched(sched.DropJob{Job: c.cfg.Job})
-	c.effects = append(c.effects, Effect{Kind: JobEnded})
+	jb.told = true
+	jb.toStore(objectstore.DropJob{Job: jb.cfg.Job})
+	jb.toSched(sched.DropJob{Job: jb.cfg.Job})
+	jb.effects = append(jb.effects, Effect{Kind: JobEnded})
 }

@@ -9,35 +9,58 @@ import (
 	"mobula/wire"
 )
 
+// lineage keeps the specs of tasks that have ended, within a bound, and makes lost or dropped objects again by them.
+type lineage struct {
+	*step
+	tasks   *tasks
+	objects *objects
+	clients *clients
+	gets    *gets
+	memory  *memory
+	leases  *leases
+	streams *streams
+	up      lineageUp
+	kept    taskList // tasks that ended and could run again, oldest first
+	bytes   int64
+}
+
+// lineageUp charges the task that is to run again.
+type lineageUp interface {
+	charge(t *taskRec) bool
+	chargeLoss(t *taskRec) bool
+	requeue(t *taskRec, front bool)
+	foreignGone(o *objRec, m objectstore.Lost)
+}
+
 // keepLineage decides, when a task has ended, whether its spec is kept to make its results
 // again. Only what lies in the store can be lost: values inside messages are in the log.
 // The objects the spec uses are then kept by lineage only: their values may go, what makes
 // them may not.
-func (c *Core) keepLineage(t *taskRec) {
+func (ln *lineage) keepLineage(t *taskRec) {
 	if t.isCreation() && !t.actor.over() {
 		return // it runs again when the actor restarts
 	}
-	if t.spec == nil || !c.reproducible(t) {
+	if t.spec == nil || !ln.reproducible(t) {
 		if t.spec != nil && t.spec.Opts.MaxRetries == 0 { // the class's options, which stay, may be another call's
 			t.flags |= taskOnce
 		}
-		c.dropSpec(t)
+		ln.dropSpec(t)
 		return
 	}
 	t.flags |= taskLineage
-	c.eachRef(t.spec, holdLineage)
-	c.unholdArgs(t)
-	c.lineage.pushBack(t)
-	c.lineageBytes += wire.CostOfSpec(t.spec)
-	for c.lineageBytes > c.cfg.MaxLineageBytes && c.lineage.head != nil {
-		old := c.lineage.head
-		c.dropLineage(old)
+	ln.objects.eachRef(t.spec, holdLineage)
+	ln.objects.unholdArgs(t)
+	ln.kept.pushBack(t)
+	ln.bytes += wire.CostOfSpec(t.spec)
+	for ln.bytes > ln.cfg.MaxLineageBytes && ln.kept.head != nil {
+		old := ln.kept.head
+		ln.dropLineage(old)
 		old.flags |= taskEvicted
-		c.stats.LineageEvicted++
+		ln.stats.LineageEvicted++
 	}
 }
 
-func (c *Core) reproducible(t *taskRec) bool {
+func (ln *lineage) reproducible(t *taskRec) bool {
 	if t.state != task.Finished || t.isCall() || t.isCreation() || t.spec.Opts.MaxRetries == 0 || t.live == 0 {
 		return false
 	}
@@ -47,95 +70,95 @@ func (c *Core) reproducible(t *taskRec) bool {
 }
 
 // dropSpec gives up what a task would need to run again. A call keeps its spec for its name.
-func (c *Core) dropSpec(t *taskRec) {
-	c.unholdArgs(t)
+func (ln *lineage) dropSpec(t *taskRec) {
+	ln.objects.unholdArgs(t)
 	if t.spec != nil && t.class != nil {
-		c.budget.dropSpec(t.spec)
+		ln.objects.budget.dropSpec(t.spec)
 		t.spec = nil
 	}
 }
 
 // dropLineage gives up the means to make a task's results again.
-func (c *Core) dropLineage(t *taskRec) {
+func (ln *lineage) dropLineage(t *taskRec) {
 	if t.flags&taskLineage != 0 {
-		c.leaveLineage(t)
+		ln.leaveLineage(t)
 	}
 	if t.spec != nil && t.state.Terminal() {
-		c.budget.dropSpec(t.spec)
+		ln.objects.budget.dropSpec(t.spec)
 		if t.class != nil {
 			t.spec = nil
 		}
 	}
 }
 
-func (c *Core) leaveLineage(t *taskRec) {
+func (ln *lineage) leaveLineage(t *taskRec) {
 	t.flags &^= taskLineage
 	t.unlist()
-	c.lineageBytes -= wire.CostOfSpec(t.spec)
-	c.eachRef(t.spec, releaseLineage)
+	ln.bytes -= wire.CostOfSpec(t.spec)
+	ln.objects.eachRef(t.spec, releaseLineage)
 }
 
 // remake makes an object again whose value was dropped or lost, by running its task once
 // more. It is false where that cannot be; cannotRemake says why. Arguments that are gone
 // too are made again in turn, when the task looks at them.
-func (c *Core) remake(o *objRec) bool {
+func (ln *lineage) remake(o *objRec) bool {
 	t := o.rec
 	if t == nil || t.isCreation() {
 		return false
 	}
 	switch {
-	case t.nret == wire.Streaming && !c.lostItem(t, o), t.state.Terminal() && !c.rerun(t):
+	case t.nret == wire.Streaming && !ln.streams.lostItem(t, o), t.state.Terminal() && !ln.rerun(t):
 		return false
 	}
 	ev := object.Remake
 	if o.state == object.Stored {
 		ev = object.Lose
-		c.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
-		c.dropInner(inside(o.res))
+		ln.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
+		ln.objects.dropInner(inside(o.res))
 	}
-	c.moveObject(o, ev)
+	ln.objects.moveObject(o, ev)
 	o.res = nil
 	return true
 }
 
 // rerun starts a task again that had finished. That uses a retry, which bounds it.
-func (c *Core) rerun(t *taskRec) bool {
+func (ln *lineage) rerun(t *taskRec) bool {
 	if t.flags&taskLineage == 0 || t.state != task.Finished {
 		return false
 	}
-	charge := c.charge
+	charge := ln.up.charge
 	if t.nret == wire.Streaming {
-		charge = c.chargeLoss
+		charge = ln.up.chargeLoss
 	}
 	if !charge(t) {
 		return false
 	}
-	c.stats.Reconstructed++
-	c.startAgain(t)
+	ln.stats.Reconstructed++
+	ln.startAgain(t)
 	return true
 }
 
 // startAgain lets a task that had finished begin anew. It has its spec.
-func (c *Core) startAgain(t *taskRec) {
-	c.holdArgs(t)
+func (ln *lineage) startAgain(t *taskRec) {
+	ln.objects.holdArgs(t)
 	if t.flags&taskLineage != 0 {
-		c.leaveLineage(t)
+		ln.leaveLineage(t)
 	}
-	c.move(t, task.Rerun)
-	t.class = c.classAgain(t.class)
+	ln.tasks.move(t, task.Rerun)
+	t.class = ln.leases.classAgain(t.class)
 	t.class.live++
 	t.flags |= taskCounted
-	c.workQ = append(c.workQ, t)
+	ln.tasks.workQ = append(ln.tasks.workQ, t)
 }
 
 // cannotRemake is the error of an object that is gone and cannot be made again.
-func (c *Core) cannotRemake(o *objRec) *errs.Error {
+func (ln *lineage) cannotRemake(o *objRec) *errs.Error {
 	t := o.rec
 	if t == nil {
 		if o.id.IsPut() {
 			return errs.New(errs.CodeObjectLost, "object %v was put, so nothing makes it again", o.id)
 		}
-		return c.unknown(o.id)
+		return ln.objects.unknown(o.id)
 	}
 	why := "the results of actor calls are not made again"
 	switch {
@@ -147,7 +170,7 @@ func (c *Core) cannotRemake(o *objRec) *errs.Error {
 	case t.flags&taskOnce != 0:
 		why = "its task has MaxRetries 0"
 	case t.flags&taskLineage == 0 && t.state.Terminal():
-		return c.unknown(o.id)
+		return ln.objects.unknown(o.id)
 	default:
 		why = "of its task's " + itoa(t.options().MaxRetries) + " retries none is left"
 	}

@@ -7,6 +7,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner/object"
 	"mobula/wire"
 )
 
@@ -15,6 +16,17 @@ import (
 //
 // A reference that goes from one job to another is on its way as long as nobody there has told: whoever passes it on has its owner hold
 // it with Passing, and has the owner that gets it answer with Arrived once it holds it itself.
+
+// peers is the owners of other jobs: clients of this one for its objects, and the ones to ask for theirs.
+type peers struct {
+	*step
+	objects *objects
+	clients *clients
+	up      peersUp
+}
+
+// peersUp ends a client.
+type peersUp interface{ clientGone(ev ClientGone) }
 
 // FromOwner is a message of the owner of another job.
 //
@@ -52,90 +64,121 @@ type passing struct {
 // peerClient is the owner of another job as a client of this one. No session has such an id.
 func peerClient(job ids.JobID) ids.ClientID { return 1<<63 | ids.ClientID(job) }
 
-func (c *Core) toOwner(job ids.JobID, m any) {
-	c.effects = append(c.effects, Effect{Kind: ToOwner, Job: job, Msg: m})
-}
-
 // peer finds the client that another job's owner is, or makes it known.
-func (c *Core) peer(job ids.JobID) *clientRec {
-	if cl := c.client(peerClient(job)); cl != nil && !cl.gone {
+func (pe *peers) peer(job ids.JobID) *clientRec {
+	if cl := pe.clients.client(peerClient(job)); cl != nil && !cl.gone {
 		return cl
 	}
-	cl := c.addClient(peerClient(job), wire.RoleWorker)
+	cl := pe.clients.addClient(peerClient(job), wire.RoleWorker)
 	cl.joined, cl.peer = true, job
 	return cl
 }
 
-func (c *Core) fromOwner(ev FromOwner) {
-	switch m := ev.Msg.(type) {
-	case *wire.AddRef:
-		c.addRef(c.peer(ev.Job), m.ID)
-	case *wire.Release:
-		for _, id := range m.IDs {
-			c.release(c.peer(ev.Job), id)
-		}
-	case *wire.Get:
-		c.get(c.peer(ev.Job), m.ID, false)
-	case *wire.Holdings:
-		c.peerHolds(ev.Job, m)
-	case *wire.Cancel:
-		c.cancel(m)
-	case *wire.Resolved:
-		c.foreignResolved(m)
-	case *wire.Resync:
-		c.tellHeld(ev.Job)
-	case objectstore.Lost:
-		c.lost(m)
-	case Passing:
-		c.holdInner(m.Refs)
-		c.passing[m.Token] = passing{ev.Job, m.Refs}
-	case Arrived:
-		c.arrived(m.Token)
-	case Reached:
-		c.toOwner(ev.Job, Arrived(m))
-	case JobGone:
-		c.jobGone(ev.Job)
-	}
-}
-
-func (c *Core) arrived(token uint64) {
-	refs := c.passing[token].refs
-	delete(c.passing, token)
-	c.dropInner(refs)
+func (pe *peers) arrived(token uint64) {
+	refs := pe.objects.passing[token].refs
+	delete(pe.objects.passing, token)
+	pe.objects.dropInner(refs)
 }
 
 // peerHolds replaces what is known of another owner by what it says.
-func (c *Core) peerHolds(job ids.JobID, m *wire.Holdings) {
-	cl := c.peer(job)
-	c.dropHandles(cl)
+func (pe *peers) peerHolds(job ids.JobID, m *wire.Holdings) {
+	cl := pe.peer(job)
+	pe.objects.dropHandles(cl)
 	for _, id := range m.Handles {
-		c.addRef(cl, id)
+		pe.objects.addRef(cl, id)
 	}
-	c.spoken(job)
+	pe.spoken(job)
 }
 
 // spoken notes that another owner has told a rebuilt core what it has. Before all have, nothing is freed.
-func (c *Core) spoken(job ids.JobID) { delete(c.silent, job) }
+func (pe *peers) spoken(job ids.JobID) { delete(pe.objects.silent, job) }
 
 // askPeers has the other owners tell a rebuilt core what they have. Those that recover too answer when they have. It tells them
 // what it has when it goes on: what the core before had said may be lost.
-func (c *Core) askPeers(jobs []ids.JobID) {
+func (pe *peers) askPeers(jobs []ids.JobID) {
 	for _, job := range jobs {
-		c.silent[job] = struct{}{}
-		c.toOwner(job, &wire.Resync{Component: wire.ComponentOwner, Epoch: c.epoch})
+		pe.objects.silent[job] = struct{}{}
+		pe.toOwner(job, &wire.Resync{Component: wire.ComponentOwner, Epoch: pe.epoch})
 	}
 }
 
 // jobGone lets go of what a job had that has ended, and gives up what it owned.
-func (c *Core) jobGone(job ids.JobID) {
-	c.spoken(job)
-	for _, token := range slices.Sorted(maps.Keys(c.passing)) {
-		if c.passing[token].to == job {
-			c.arrived(token)
+func (pe *peers) jobGone(job ids.JobID) {
+	pe.spoken(job)
+	for _, token := range slices.Sorted(maps.Keys(pe.objects.passing)) {
+		if pe.objects.passing[token].to == job {
+			pe.arrived(token)
 		}
 	}
-	if cl := c.client(peerClient(job)); cl != nil {
-		c.clientGone(ClientGone{Client: cl.id})
+	if cl := pe.clients.client(peerClient(job)); cl != nil {
+		pe.up.clientGone(ClientGone{Client: cl.id})
 	}
-	c.loseForeign(job, errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job))
+	pe.loseForeign(job, errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job))
+}
+
+// tellHeld tells another owner which of its objects are held here, and asks again for those that are waited for.
+func (pe *peers) tellHeld(job ids.JobID) {
+	held := pe.foreignOf(job)
+	m := &wire.Holdings{Component: wire.ComponentOwner}
+	for _, o := range held {
+		m.Handles = append(m.Handles, o.id)
+	}
+	pe.toOwner(job, m)
+	for _, o := range held {
+		if o.flags&objAsked != 0 && o.state == object.Pending {
+			pe.toOwner(job, &wire.Get{ID: o.id})
+		}
+	}
+}
+
+// foreignResolved is what an object's own owner says it is.
+func (pe *peers) foreignResolved(m *wire.Resolved) {
+	o := pe.objects.strays[m.ID]
+	if o == nil || o.flags&objForeign == 0 || o.state != object.Pending {
+		return // dropped meanwhile, or told before
+	}
+	o.flags &^= objAsked
+	res := m.Result
+	switch res.Kind {
+	case wire.ResultInline:
+		pe.objects.resolve(o, &res, object.SetInline)
+	case wire.ResultStored:
+		pe.objects.resolve(o, &res, object.SetStored)
+	default:
+		pe.objects.resolve(o, errorResult(res.Err), object.SetError)
+	}
+}
+
+// foreignGone has an object's own owner find a way to a value that the store does not have any more, and asks for it anew.
+func (pe *peers) foreignGone(o *objRec, m objectstore.Lost) {
+	pe.toOwner(o.id.Job(), objectstore.Lost{ID: o.id, Attempt: m.Attempt, Err: m.Err, Unsealed: m.Unsealed})
+	pe.objects.dropInner(inside(o.res))
+	pe.objects.moveObject(o, object.Lose)
+	o.res = nil
+}
+
+// loseForeign has an error stand for the objects of a job that has ended.
+func (pe *peers) loseForeign(job ids.JobID, err *errs.Error) {
+	for _, o := range pe.foreignOf(job) {
+		switch o.state {
+		case object.Pending:
+			pe.objects.resolve(o, errorResult(err), object.SetError)
+		case object.Stored:
+			pe.objects.dropInner(inside(o.res))
+			pe.objects.moveObject(o, object.SetError)
+			o.res = errorResult(err)
+		}
+	}
+}
+
+// foreignOf gives the objects of another job that there are records of, in order.
+func (pe *peers) foreignOf(job ids.JobID) []*objRec {
+	var out []*objRec
+	for id, o := range pe.objects.strays {
+		if id.Job() == job && o.flags&objForeign != 0 {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b *objRec) int { return a.id.Compare(b.id) })
+	return out
 }

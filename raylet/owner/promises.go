@@ -17,6 +17,22 @@ import (
 //
 // A call of an actor promises what it never submits: so whoever has no result of it is told of its end. That is not given up before.
 
+// promises is the results that tasks have promised and not submitted yet.
+type promises struct {
+	*step
+	objects  *objects
+	up       promisesUp
+	open     map[ids.ObjectID]promise
+	unneeded []promise // given up, and to be told
+}
+
+func newPromises(s *step, os *objects, up promisesUp) *promises {
+	return &promises{step: s, objects: os, up: up, open: make(map[ids.ObjectID]promise)}
+}
+
+// promisesUp makes again what is promised and gone.
+type promisesUp interface{ remake(o *objRec) bool }
+
 // promise is one that is neither broken nor given up. Its object is in the tables, and marked.
 type promise struct {
 	by *taskRec
@@ -27,25 +43,25 @@ type promise struct {
 func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objStray != 0 }
 
 // promise makes what a new task promises; an actor's creation promises nothing. What is there already is kept.
-func (c *Core) promise(t *taskRec) {
+func (ps *promises) promise(t *taskRec) {
 	if len(t.spec.Promises) == 0 || t.spec.Kind == wire.TaskActorCreate {
 		return
 	}
 	t.ext().promises = t.spec.Promises
 	for _, n := range t.x.promises {
-		c.promiseOne(t, n)
+		ps.promiseOne(t, n)
 	}
 }
 
-func (c *Core) promiseOne(t *taskRec, n uint32) {
+func (ps *promises) promiseOne(t *taskRec, n uint32) {
 	id := promised(t, n)
-	o := c.object(id)
+	o := ps.objects.object(id)
 	if o == nil {
 		o = &objRec{id: id, state: object.Pending, flags: objStray}
-		c.strays[id] = o
+		ps.objects.strays[id] = o
 	}
 	o.flags |= objPromised
-	c.promises[id] = promise{t, n}
+	ps.open[id] = promise{t, n}
 }
 
 func promised(t *taskRec, n uint32) ids.ObjectID {
@@ -53,67 +69,67 @@ func promised(t *taskRec, n uint32) ids.ObjectID {
 }
 
 // givePromises gives a client its handles on what a task promises.
-func (c *Core) givePromises(cl *clientRec, t *taskRec) {
+func (ps *promises) givePromises(cl *clientRec, t *taskRec) {
 	if t.x == nil {
 		return
 	}
 	for _, n := range t.x.promises {
 		id := promised(t, n)
-		if _, ok := c.promises[id]; !ok {
-			c.promiseOne(t, n)
+		if _, ok := ps.open[id]; !ok {
+			ps.promiseOne(t, n)
 			t.x.unneeded--
 			t.x.again = t.x.again || t.state.OnWorker() // which was told that it need not make this
 		}
-		o := c.object(id)
-		c.giveHandle(cl, o)
-		c.loosen(o) // a client that is gone holds nothing
+		o := ps.objects.object(id)
+		ps.objects.giveHandle(cl, o)
+		ps.objects.loosen(o) // a client that is gone holds nothing
 		if o.state == object.Freed {
-			c.remake(o)
+			ps.up.remake(o)
 		}
 	}
 }
 
 // maybeUnneeded gives a promise up if who promised it is the last to hold the object.
-func (c *Core) maybeUnneeded(o *objRec) {
-	p, ok := c.promises[o.id]
+func (ps *promises) maybeUnneeded(o *objRec) {
+	p, ok := ps.open[o.id]
 	if !ok || p.endOfCall(o) || o.tasks+o.objs > 0 || o.more != nil || o.holder != nil && (p.by.lease == nil || o.holder != p.by.lease.worker) {
 		return
 	}
 	if o.waits != nil && slices.ContainsFunc(o.waits.gets, func(g getWait) bool { return g.client != o.holder }) {
 		return // it released its handle and still expects an answer
 	}
-	c.giveUp(o)
+	ps.giveUp(o)
 }
 
 // giveUp ends a promise that nobody needs kept.
-func (c *Core) giveUp(o *objRec) {
-	p, ok := c.promises[o.id]
+func (ps *promises) giveUp(o *objRec) {
+	p, ok := ps.open[o.id]
 	if !ok {
 		return
 	}
-	delete(c.promises, o.id)
+	delete(ps.open, o.id)
 	o.flags &^= objPromised
 	p.by.x.unneeded++
 	if p.by.state.OnWorker() {
-		c.unneeded = append(c.unneeded, p)
+		ps.unneeded = append(ps.unneeded, p)
 	}
 }
 
 // remindUnneeded tells of what was given up before this attempt.
-func (c *Core) remindUnneeded(t *taskRec) {
+func (ps *promises) remindUnneeded(t *taskRec) {
 	if t.x == nil || t.x.unneeded == 0 {
 		return
 	}
 	for _, n := range t.x.promises {
-		if _, ok := c.promises[promised(t, n)]; !ok {
-			c.unneeded = append(c.unneeded, promise{t, n})
+		if _, ok := ps.open[promised(t, n)]; !ok {
+			ps.unneeded = append(ps.unneeded, promise{t, n})
 		}
 	}
 }
 
 // flushUnneeded tells workers, one message a task, behind the attempts that were pushed in this step.
-func (c *Core) flushUnneeded() {
-	for rest := c.unneeded; len(rest) > 0; {
+func (ps *promises) flushUnneeded() {
+	for rest := ps.unneeded; len(rest) > 0; {
 		t := rest[0].by
 		var ns []uint32
 		later := rest[:0]
@@ -126,25 +142,25 @@ func (c *Core) flushUnneeded() {
 		}
 		rest = later
 		if t.state.OnWorker() && t.lease != nil {
-			c.toClient(t.lease.worker, &wire.Unneeded{Task: t.id(), Numbers: ns})
+			ps.toClient(t.lease.worker, &wire.Unneeded{Task: t.id(), Numbers: ns})
 		}
 	}
-	clear(c.unneeded)
-	c.unneeded = c.unneeded[:0]
+	clear(ps.unneeded)
+	ps.unneeded = ps.unneeded[:0]
 }
 
 // breakPromises fails what a task that has ended promised and did not submit.
-func (c *Core) breakPromises(t *taskRec, err *errs.Error) {
+func (ps *promises) breakPromises(t *taskRec, err *errs.Error) {
 	if t.x == nil {
 		return
 	}
 	for _, n := range t.x.promises {
 		id := promised(t, n)
-		if _, ok := c.promises[id]; !ok {
+		if _, ok := ps.open[id]; !ok {
 			continue
 		}
-		delete(c.promises, id)
-		o := c.object(id)
+		delete(ps.open, id)
+		o := ps.objects.object(id)
 		o.flags &^= objPromised
 		if o.flags&objStray == 0 || o.state != object.Pending {
 			continue
@@ -152,7 +168,7 @@ func (c *Core) breakPromises(t *taskRec, err *errs.Error) {
 		if err == nil {
 			err = errs.New(errs.CodeReturnMismatch, "%s ended and has not made task %d, whose result it promised", t.name(), n)
 		}
-		c.resolve(o, errorResult(err), object.SetError)
+		ps.objects.resolve(o, errorResult(err), object.SetError)
 	}
 	t.x.promises, t.x.unneeded, t.x.again = nil, 0, false
 }

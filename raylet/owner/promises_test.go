@@ -155,8 +155,8 @@ func TestWhatNobodyNeedsIsTold(t *testing.T) {
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
 	s.from(worker, &wire.Done{Task: spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("over")}})
 	s.from(worker2, &wire.Done{Task: kids[2].ID, Attempt: 1, Lease: l2, Err: errs.New(errs.CodeCancelled, "it was told")})
-	if n := len(s.c.strays) + len(s.c.promises) + s.c.tasks.n; n != 0 {
-		t.Errorf("%d strays, %d promises and %d tasks stay", len(s.c.strays), len(s.c.promises), s.c.tasks.n)
+	if n := len(s.c.strays) + len(s.c.promises.open) + s.c.tasks.n; n != 0 {
+		t.Errorf("%d strays, %d promises and %d tasks stay", len(s.c.strays), len(s.c.promises.open), s.c.tasks.n)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestTheEndOfACallThatHasNoResult(t *testing.T) {
 			}
 			s.from(caller, &wire.Release{IDs: []ids.ObjectID{dropped}})
 			s.done(worker, l, xs[0].Tasks[1])
-			if s.c.tasks.n != 1 || len(s.c.strays)+len(s.c.promises) != 0 {
-				t.Errorf("%d tasks, %d strays and %d promises stay", s.c.tasks.n-1, len(s.c.strays), len(s.c.promises))
+			if s.c.tasks.n != 1 || len(s.c.strays)+len(s.c.promises.open) != 0 {
+				t.Errorf("%d tasks, %d strays and %d promises stay", s.c.tasks.n-1, len(s.c.strays), len(s.c.promises.open))
 			}
 			s.from(caller, &wire.Get{ID: id}) // after the end
 			if r := sent[*wire.Resolved](s, caller); len(r) != 1 {

@@ -128,13 +128,13 @@ func (d *simActors) leave() {
 	}
 	w.settle()
 	if !w.ended {
-		for _, a := range w.c.actors {
+		for _, a := range w.c.actors.byID {
 			w.t.Logf("left: actor %v %v", a.id, a.state)
 		}
 		for _, t := range w.c.tasks.all() {
 			w.t.Logf("left: task %v %s %v live %d flags %b", t.id(), t.name(), t.state, t.live, t.flags)
 		}
-		w.t.Fatalf("the job does not end: %d sweeps, %d leases, orphan %v", len(w.c.sweeps), len(w.c.leases), w.c.orphan)
+		w.t.Fatalf("the job does not end: %d sweeps, %d leases, orphan %v", len(w.c.sweeps), len(w.c.leases.byID), w.c.orphan)
 	}
 	if n := w.sched.held(); n > 0 {
 		w.t.Fatalf("%d leases are still held", n)

@@ -144,8 +144,8 @@ func TestHandlesFallInSlices(t *testing.T) {
 		w.effects(FromClient{benchDriver, []wire.Msg{&wire.Release{IDs: []ids.ObjectID{last}}}})
 	}
 	w.step(Timer{})
-	if steps < 4 || w.c.clients[other] != nil {
-		t.Errorf("%d steps, the client is still known: %v", steps, w.c.clients[other] != nil)
+	if steps < 4 || w.c.clients.byID[other] != nil {
+		t.Errorf("%d steps, the client is still known: %v", steps, w.c.clients.byID[other] != nil)
 	}
 }
 

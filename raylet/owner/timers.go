@@ -1,7 +1,5 @@
 package owner
 
-import "time"
-
 // timerKind says what a timer is for.
 type timerKind uint8
 
@@ -89,73 +87,4 @@ func (h *timerHeap) down(i int) {
 		h.swap(i, j)
 		i = j
 	}
-}
-
-// setTimer gives a task its one timer; an earlier one is replaced.
-func (c *Core) setTimer(t *taskRec, at int64, kind timerKind) {
-	c.stopTimer(t)
-	t.ext().timer = c.timers.add(at, timer{kind: kind, task: t})
-}
-
-func (c *Core) stopTimer(t *taskRec) {
-	if t.x != nil && t.x.timer != nil {
-		c.timers.remove(t.x.timer)
-		t.x.timer = nil
-	}
-}
-
-// tick runs what is due.
-func (c *Core) tick() {
-	c.armed = 0
-	for len(c.timers) > 0 && c.timers[0].at <= c.now {
-		t := c.timers[0]
-		c.timers.remove(t)
-		switch t.kind {
-		case timerDeadline:
-			c.deadline(t.task)
-		case timerBackoff:
-			c.backoffOver(t.task)
-		case timerGrace:
-			c.graceOver(t.task)
-		case timerIdle:
-			c.idleOver(t.lease)
-		case timerSettle:
-			t.client.settle = nil
-			c.settleWorker(t.client)
-		case timerOrder:
-			c.orderOver(t.caller)
-		case timerPack:
-			c.packOver()
-		case timerResync:
-			c.resyncOver()
-		case timerInquest:
-			c.inquestOver(t.inquest)
-		case timerStop:
-			c.stopOver(t.actor)
-		case timerSweep:
-			c.sweeping = nil
-			c.sweepSlice()
-			return // the rest of what is due in a step of its own
-		}
-	}
-}
-
-// arm asks for the earliest timer, if it is earlier than what was asked for. While a rebuilt core waits for its clients it is for
-// the end of that: nothing else that is due would be run.
-func (c *Core) arm() {
-	if len(c.timers) == 0 {
-		return
-	}
-	at := c.timers[0].at
-	if p := c.pause; p != nil {
-		if p.timer == nil {
-			return
-		}
-		at = p.timer.at
-	}
-	if c.armed != 0 && c.armed <= at {
-		return
-	}
-	c.armed = at
-	c.effects = append(c.effects, Effect{Kind: After, N: max(at-c.now, int64(time.Microsecond))})
 }

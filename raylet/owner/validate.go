@@ -32,7 +32,7 @@ type validator struct {
 }
 
 func (v *validator) leases() error {
-	for id, l := range v.c.leases {
+	for id, l := range v.c.leases.byID {
 		if l.id != id || l.state == lease.None || l.state == lease.Ended {
 			return fmt.Errorf("lease %v is in the table as %v, %v", id, l.id, l.state)
 		}
@@ -76,7 +76,7 @@ func (v *validator) countTasks() error {
 		if n := v.live(t); n != t.live {
 			return fmt.Errorf("task %v counts %d live returns, there are %d", id, t.live, n)
 		}
-		if t.state.Terminal() && t.live == 0 && (!t.isCreation() || t.actor.over()) && c.pause == nil {
+		if t.state.Terminal() && t.live == 0 && (!t.isCreation() || t.actor.over()) && !c.recovering {
 			return fmt.Errorf("task %v has ended, nothing refers to it, and it is still there", id)
 		}
 		if t.spec == nil {
@@ -96,8 +96,8 @@ func (v *validator) countTasks() error {
 			return fmt.Errorf("task %v is %v and does not hold its arguments", id, t.state)
 		}
 	}
-	if streams != c.streams {
-		return fmt.Errorf("streams: counted %d, are %d", c.streams, streams)
+	if streams != c.streamCount {
+		return fmt.Errorf("streams: counted %d, are %d", c.streamCount, streams)
 	}
 	if byState != c.byState {
 		return fmt.Errorf("tasks by state: counted %v, are %v", c.byState, byState)
@@ -115,7 +115,7 @@ func (v *validator) place(t *taskRec) error {
 	if v.onLane[t] != want {
 		return fmt.Errorf("task %v (%v) is on %d lanes, has lease %v", t.id(), t.state, v.onLane[t], t.lease)
 	}
-	if t.lease != nil && c.leases[t.lease.id] != t.lease {
+	if t.lease != nil && c.leases.byID[t.lease.id] != t.lease {
 		return fmt.Errorf("task %v (%v) has the lease %v, which is over", t.id(), t.state, t.lease.id)
 	}
 	switch t.state {
@@ -161,7 +161,7 @@ func (v *validator) live(t *taskRec) uint32 {
 }
 
 func (v *validator) refs(spec *wire.TaskSpec, into map[ids.ObjectID]uint32) {
-	v.c.eachRef(spec, func(_ *Core, o *objRec) { into[o.id]++ })
+	v.c.eachRef(spec, func(_ *objects, o *objRec) { into[o.id]++ })
 }
 
 func (v *validator) countObjects() error {
@@ -214,11 +214,11 @@ func (v *validator) object(o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
-	if c.pause == nil && len(c.silent) == 0 && !o.held() && (o.flags&objForeign == 0 || o.waits == nil) {
+	if !c.recovering && len(c.silent) == 0 && !o.held() && (o.flags&objForeign == 0 || o.waits == nil) {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
-		if asked := o.flags&objPromised != 0 && (o.waits != nil || c.promises[o.id].endOfCall(o)); o.rec == nil && o.lineage == 0 && !c.unpacking(o) && !asked {
+		if asked := o.flags&objPromised != 0 && (o.waits != nil || c.promises.open[o.id].endOfCall(o)); o.rec == nil && o.lineage == 0 && !c.unpacking(o) && !asked {
 			return fmt.Errorf("object %v has no reference and is still there", o.id)
 		}
 	}
@@ -229,7 +229,7 @@ func (v *validator) object(o *objRec) error {
 }
 
 func (v *validator) clients() error {
-	for _, cl := range v.c.clients {
+	for _, cl := range v.c.clients.byID {
 		if cl.handles != v.handles[cl] {
 			return fmt.Errorf("client %v counts %d handles, holds %d", cl.id, cl.handles, v.handles[cl])
 		}
@@ -243,7 +243,7 @@ func (v *validator) clients() error {
 func (v *validator) promises() error {
 	c := v.c
 	kept := make(map[*taskRec]int)
-	for id, p := range c.promises {
+	for id, p := range c.promises.open {
 		kept[p.by]++
 		if o := c.object(id); o == nil || o.flags&objPromised == 0 {
 			return fmt.Errorf("object %v is promised by %v and is not there, or does not know", id, p.by.id())
@@ -263,23 +263,23 @@ func (v *validator) promises() error {
 			marked++
 		}
 	})
-	if marked != len(c.promises) {
-		return fmt.Errorf("%d objects are marked as promised, %d are", marked, len(c.promises))
+	if marked != len(c.promises.open) {
+		return fmt.Errorf("%d objects are marked as promised, %d are", marked, len(c.promises.open))
 	}
 	return nil
 }
 
 func (v *validator) lineageList() error {
 	n, bytes := 0, int64(0)
-	for t := v.c.lineage.head; t != nil; t = t.next {
+	for t := v.c.lineage.kept.head; t != nil; t = t.next {
 		n++
 		bytes += wire.CostOfSpec(t.spec)
 		if t.flags&taskLineage == 0 {
 			return fmt.Errorf("task %v is in the lineage list and not kept", t.id())
 		}
 	}
-	if n != v.c.lineage.n || bytes != v.c.lineageBytes {
-		return fmt.Errorf("lineage counts %d tasks and %d bytes, there are %d and %d", v.c.lineage.n, v.c.lineageBytes, n, bytes)
+	if n != v.c.lineage.kept.n || bytes != v.c.lineage.bytes {
+		return fmt.Errorf("lineage counts %d tasks and %d bytes, there are %d and %d", v.c.lineage.kept.n, v.c.lineage.bytes, n, bytes)
 	}
 	return nil
 }
@@ -310,7 +310,7 @@ func (v *validator) collections() error {
 		return fmt.Errorf("specs: counted %d bytes, are %d", c.budget.specs, specs)
 	}
 	sent := int64(0)
-	for id, cl := range c.clients {
+	for id, cl := range c.clients.byID {
 		u := &cl.unread
 		if sent += u.bytes; u.fresh > u.bytes || len(u.later) > 0 && u.fresh >= u.bytes {
 			return fmt.Errorf("client %v: %d answers wait, %d bytes are unread, and of %d of these no receipt was asked", id, len(u.later), u.bytes, u.fresh)
@@ -340,7 +340,7 @@ func (v *validator) collections() error {
 	if wanting != c.wanting {
 		return fmt.Errorf("%d classes wait for leases, counted are %d", wanting, c.wanting)
 	}
-	for _, a := range c.actors {
+	for _, a := range c.actors.byID {
 		pending := 0
 		for _, t := range c.tasks.all() {
 			if t.actor == a && t.isCall() && !t.state.Terminal() {

@@ -151,7 +151,7 @@ func (c *Core) adopt(a sched.AdoptLease) {
 	w := c.byClient[a.Worker]
 	if w == nil {
 		c.emit(ToSched{sched.WorkerGone{Worker: a.Worker, Leases: []ids.LeaseID{a.Lease},
-			Err: errs.New(errs.CodeWorkerCrashed, "the worker behind client %d was gone when the node's scheduler came back", a.Worker)}})
+			Err: errs.New(errs.CodeWorkerCrashed, "the worker behind client %v was gone when the node's scheduler came back", a.Worker)}})
 		return
 	}
 	s := &seat{lease: a.Lease, group: w.group}

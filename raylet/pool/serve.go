@@ -17,7 +17,7 @@ import (
 func (c *Core) need(n sched.NeedWorker) {
 	j := c.jobs[n.Job]
 	if j == nil || c.stopped {
-		c.noWorker(n.Lease, errs.New(errs.CodeShutdown, "job %d has ended", n.Job))
+		c.noWorker(n.Lease, errs.New(errs.CodeShutdown, "job %v has ended", n.Job))
 		return
 	}
 	g, err := c.groupFor(j, n)
@@ -160,7 +160,7 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 	w := c.byToken[string(ev.Token)]
 	if w == nil || w.state != Starting || len(ev.Token) == 0 {
 		c.counters.Refused++
-		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %d (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
+		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %v (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
 		return
 	}
 	if ev.Err != nil { // another one of the same program would be none the better

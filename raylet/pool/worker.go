@@ -76,7 +76,7 @@ func (w *worker) String() string {
 	case k.fn == "":
 		what = k.language
 	}
-	return fmt.Sprintf("worker %d (%s of job %d, pid %d)", w.id, what, w.group.job.id, w.pid)
+	return fmt.Sprintf("worker %v (%s of job %v, pid %d)", w.id, what, w.group.job.id, w.pid)
 }
 
 // groupKey tells which leases a worker may serve.

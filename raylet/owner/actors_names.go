@@ -1,0 +1,244 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// Names, and actors of other jobs. The registry is asked, never waited for.
+
+// sought answers another job that asks for an actor of this one which the registry does not know:
+// one that will not come.
+func (as *actors) sought(id ids.ActorID) {
+	at := ActorAt{Actor: id, State: actor.Dead}
+	switch a := as.byID[id]; {
+	case a == nil:
+	case a.over():
+		at.Err = a.cause
+	case a.claimed || a.state == actor.Claiming:
+		return // it is published when it is up
+	default:
+		at.Err = errs.New(errs.CodeInvalid, "actor %v has no name: only named actors can be called from other jobs", id)
+	}
+	as.toRegistry(PublishActor{at})
+}
+
+// nameHeld gives a name back whose actor is dead, or not known any more.
+func (as *actors) nameHeld(m NameHeld) {
+	if a := as.byID[m.Actor]; a == nil || a.over() {
+		rel := ReleaseName{Actor: m.Actor, Opts: m.Opts}
+		if a != nil {
+			rel.Err = a.cause
+		}
+		as.toRegistry(rel)
+	}
+}
+
+func (as *actors) nameClaimed(m NameClaimed) {
+	if m.Existing == m.Actor {
+		m.Existing = ids.ActorID{} // claimed before, by a core that was lost
+	}
+	a := as.byID[m.Actor]
+	if a == nil || a.state != actor.Claiming {
+		if m.Err == nil && m.Existing.IsZero() && (a == nil || a.over()) {
+			rel := ReleaseName{Actor: m.Actor} // it died before it had its name
+			if a != nil {
+				rel.Opts, rel.Err = a.opts, a.cause
+			}
+			as.toRegistry(rel)
+		}
+		return
+	}
+	t := a.rec
+	t.flags &^= taskWaitsName
+	switch {
+	case !m.Existing.IsZero() && a.opts.GetIfExists && as.actorFor(m.Existing) != a:
+		as.moveActor(a, actor.Existing)
+		a.alias = as.actorFor(m.Existing)
+		as.journal.logActor(a)
+		as.handleReady(t, m.Existing)
+		as.aliased(t, a)
+	case m.Err != nil || !m.Existing.IsZero():
+		err := m.Err
+		if err == nil {
+			err = errs.New(errs.CodeNameTaken, "actor name %q in namespace %q belongs to actor %v", a.opts.ActorName, a.opts.Namespace, m.Existing)
+		}
+		as.up.fail(t, err)
+	default:
+		a.claimed = true
+		as.moveActor(a, actor.Claimed)
+		as.journal.logActor(a)
+		as.up.await(t)
+	}
+}
+
+// aliased ends a creation that found another actor under its name; calls that came
+// meanwhile go there.
+func (as *actors) aliased(t *taskRec, a *actorRec) {
+	as.journal.logDone(t, nil)
+	as.tasks.move(t, task.Ready)
+	as.tasks.move(t, task.Push)
+	as.tasks.move(t, task.Finish)
+	as.stats.Finished++
+	to := a.real()
+	as.calls.eachQueued(a, func(q *taskRec) {
+		q.unlist()
+		a.pending--
+		to.pending++
+		q.actor = to
+		q.flags |= taskTurn
+		cr := as.calls.caller(to, q)
+		cr.had(q.spec.Seq) // those behind it name the same actor
+		as.calls.takeTurns(cr)
+		if err := as.calls.refusesCalls(to); err != nil { // it has died meanwhile
+			as.up.fail(q, err)
+		} else if q.state == task.PendingActor {
+			to.queue.pushBack(q)
+		}
+	})
+	as.moveWatchers(a, to)
+	as.up.over(t)
+	as.objects.unholdArgs(t)
+	as.calls.touchActor(to)
+}
+
+// publish tells the registry where a named actor is.
+func (as *actors) publish(a *actorRec) {
+	if !a.claimed {
+		return
+	}
+	at := ActorAt{Actor: a.id, State: a.state, Opts: a.opts, Err: a.cause, Restarts: a.restarts}
+	if a.lease != nil {
+		at.Lease, at.Worker = a.lease.id, a.lease.worker.id
+	}
+	as.toRegistry(PublishActor{at})
+}
+
+// actorFor finds the actor a call is for. One of another job is located; one of this job
+// that is unknown has died and been forgotten.
+func (as *actors) actorFor(id ids.ActorID) *actorRec {
+	if a := as.byID[id]; a != nil {
+		return a.real()
+	}
+	a := &actorRec{id: id}
+	if id.Job() == as.cfg.Job {
+		a.state = actor.Dead
+		return a
+	}
+	as.byID[id] = a
+	as.moveActor(a, actor.Locate)
+	as.toRegistry(LocateActor{Actor: id})
+	return a
+}
+
+// actorAt is where another job's actor is now.
+func (as *actors) actorAt(m ActorAt) {
+	a := as.byID[m.Actor]
+	if a == nil || a.rec != nil || a.over() {
+		return
+	}
+	if m.Opts != nil {
+		a.opts = m.Opts
+	}
+	a.restarts = m.Restarts
+	if a.opts == nil {
+		a.opts = &wire.TaskOptions{}
+	}
+	if m.State != actor.Alive || a.lease == nil || a.lease.id != m.Lease {
+		as.foreignMoved(a, m.Err)
+	}
+	if a.doubt {
+		as.settleDoubt(a, m)
+	}
+	switch m.State {
+	case actor.Alive:
+		if a.state != actor.Alive {
+			as.foreignUp(a, m)
+		}
+	case actor.Dead:
+		err := m.Err
+		if err == nil {
+			err = errs.New(errs.CodeActorDied, "actor %v is dead", a.id)
+		}
+		as.die(a, err)
+	default:
+		if a.state == actor.Alive {
+			as.moveActor(a, actor.Restart)
+			as.calls.failUnavailable(a)
+		}
+	}
+}
+
+// settleDoubt fails the calls that a lost core may have pushed and that must not run twice. A worker that has said what it has
+// would have named them.
+func (as *actors) settleDoubt(a *actorRec, m ActorAt) {
+	a.doubt = false
+	if cl := as.clients.client(m.Worker); m.State == actor.Alive && cl != nil && cl.spoke {
+		return
+	}
+	as.calls.failUnavailable(a)
+}
+
+func (as *actors) foreignUp(a *actorRec, m ActorAt) {
+	cl := as.clients.client(m.Worker)
+	if cl == nil || cl.gone {
+		return // told again when it has moved
+	}
+	l := &leaseRec{id: m.Lease, worker: cl, actor: a, state: lease.Actor}
+	as.leases.addLease(l)
+	a.lease = l
+	as.moveActor(a, actor.Up)
+	as.calls.touchActor(a)
+}
+
+// foreignMoved deals with the calls on the place where another job's actor was.
+func (as *actors) foreignMoved(a *actorRec, err *errs.Error) {
+	l := a.lease
+	if l == nil {
+		return
+	}
+	if err == nil {
+		err = errs.New(errs.CodeActorUnavailable, "actor %v has moved", a.id)
+	}
+	if l.ranCalls() { // its own job does not know of them
+		as.toRegistry(CallsLost{Actor: a.id, Lease: l.id})
+	}
+	a.lease = nil
+	calls := l.lane.drain()
+	as.leases.giveBackFetching(l)
+	l.out = nil
+	as.leases.endLease(l)
+	as.foreignLost(a, calls, err)
+}
+
+// foreignLost is another job's actor whose worker is gone; its owner says what becomes of it.
+func (as *actors) foreignLost(a *actorRec, calls []*taskRec, err *errs.Error) {
+	if a.state == actor.Alive {
+		as.moveActor(a, actor.Restart)
+	}
+	as.calls.returnCalls(a, calls, err)
+	as.calls.failUnavailable(a)
+}
+
+// foreignWorkerGone settles other jobs' actors on a worker at once: the scheduler tells only
+// the lease's own job.
+func (as *actors) foreignWorkerGone(cl *clientRec) {
+	for _, l := range append([]*leaseRec(nil), cl.leases...) {
+		if l.actor != nil && l.actor.rec == nil {
+			as.foreignMoved(l.actor, cl.deathCause())
+		}
+	}
+}
+
+// maybeForgetForeign drops an actor of another job that no call is for.
+func (as *actors) maybeForgetForeign(a *actorRec) {
+	if a.rec != nil || a.pending > 0 || len(a.watchers) > 0 || a.id.Job() == as.cfg.Job || a.state != actor.Dead {
+		return
+	}
+	as.setCause(a, nil, nil)
+	delete(as.byID, a.id)
+}

@@ -1,0 +1,136 @@
+package owner
+
+import (
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/wire"
+)
+
+// gets answers clients that ask for objects, no faster than they read.
+type gets struct {
+	*step
+	objects      *objects
+	clients      *clients
+	up           getsUp
+	resolvedFree []wire.Resolved
+}
+
+// getsUp makes again what is asked for and gone.
+type getsUp interface {
+	remake(o *objRec) bool
+	cannotRemake(o *objRec) *errs.Error
+}
+
+// get subscribes a client to an object; one Resolved answers.
+func (gs *gets) get(cl *clientRec, id ids.ObjectID, fetch bool) {
+	o := gs.objects.known(id)
+	if o == nil {
+		gs.toClient(cl, gs.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(gs.objects.unknown(id))}))
+		return
+	}
+	if o.state == object.Freed && !gs.up.remake(o) {
+		gs.toClient(cl, gs.resolvedMsg(wire.Resolved{ID: id, Fetch: fetch, Result: *errorResult(gs.up.cannotRemake(o))}))
+		return
+	}
+	if o.state == object.Pending {
+		gs.waitGet(cl, o, fetch)
+		return
+	}
+	gs.answer(cl, o, fetch)
+}
+
+// waitGet notes a get of an object that is not resolved.
+func (gs *gets) waitGet(cl *clientRec, o *objRec, fetch bool) {
+	gs.objects.askFor(o)
+	if o.holder == cl && o.flags&objGet == 0 {
+		o.flags |= objGet
+		if fetch {
+			o.flags |= objGetFetch
+		}
+		return
+	}
+	w := gs.objects.waitsOf(o)
+	w.gets = append(w.gets, getWait{cl, fetch})
+}
+
+// takeGet takes the get of the first holder back, and is false if it has none.
+func (o *objRec) takeGet() (fetch, ok bool) {
+	fetch, ok = o.flags&objGetFetch != 0, o.flags&objGet != 0
+	o.flags &^= objGet | objGetFetch
+	return fetch, ok
+}
+
+// ungetAll takes a client's gets of an object back.
+func (o *objRec) ungetAll(cl *clientRec) {
+	if o.holder == cl {
+		o.takeGet()
+	}
+	if o.waits != nil {
+		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
+	}
+}
+
+// answer tells a client of a resolved object. A stored one that is to be fetched goes by way
+// of the store, which answers when it has pinned it.
+func (gs *gets) answer(cl *clientRec, o *objRec, fetch bool) {
+	if cl.gone {
+		return
+	}
+	if fetch && o.state == object.Stored {
+		gs.toStore(objectstore.PinForGet{Client: cl.id, Job: gs.cfg.Job, ID: o.id, Refs: o.res.Value.Refs})
+		return
+	}
+	if o.state == object.Inline && cl.peer == 0 && !gs.mayAnswer(cl, o, fetch) {
+		return
+	}
+	m := gs.newResolved()
+	m.ID, m.Fetch, m.Result = o.id, fetch, *o.res
+	gs.toClient(cl, m)
+}
+
+// unget withdraws what get asked.
+func (gs *gets) unget(cl *clientRec, id ids.ObjectID) {
+	cl.unread.withdraw(id)
+	o := gs.objects.object(id)
+	if o == nil {
+		return
+	}
+	o.ungetAll(cl)
+	gs.objects.loosen(o)
+	if o.state == object.Stored {
+		gs.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
+	}
+}
+
+// newResolved gives messages out of a block, to allocate once for many.
+func (gs *gets) newResolved() *wire.Resolved {
+	if len(gs.resolvedFree) == 0 {
+		gs.resolvedFree = make([]wire.Resolved, 16)
+	}
+	m := &gs.resolvedFree[0]
+	gs.resolvedFree = gs.resolvedFree[1:]
+	return m
+}
+
+func (gs *gets) resolvedMsg(r wire.Resolved) *wire.Resolved {
+	m := gs.newResolved()
+	*m = r
+	return m
+}
+
+// fetchAgain asks the store again for what a client still waits for: the store was
+// restarted and has forgotten who asked.
+func (gs *gets) fetchAgain(cl *clientRec, m *wire.Holdings) {
+	if m.Component != wire.ComponentOwner {
+		return
+	}
+	for _, g := range m.Gets {
+		if o := gs.objects.object(g.ID); g.Fetch && o != nil && o.state == object.Stored {
+			gs.answer(cl, o, true)
+		}
+	}
+}

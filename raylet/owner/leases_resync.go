@@ -1,0 +1,56 @@
+package owner
+
+import (
+	"maps"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/sched"
+	"slices"
+)
+
+// schedResync tells a scheduler that was restarted what this owner holds and wants.
+func (ls *leases) schedResync(epoch uint64) {
+	h := sched.Holdings{Job: ls.cfg.Job, Epoch: epoch}
+	for _, id := range slices.Sorted(maps.Keys(ls.byID)) {
+		l := ls.byID[id]
+		if l.state == lease.Lost || l.actor != nil && l.actor.rec == nil {
+			continue
+		}
+		k := l.class
+		if l.actor != nil {
+			k = l.actor.rec.class
+		}
+		resumes := 0
+		if l.state == lease.Resuming {
+			resumes = 1
+		}
+		h.Held = append(h.Held, sched.Held{
+			Lease: l.id, Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Worker: l.worker.id,
+			Up: l.actor != nil, Blocked: l.state == lease.Blocked || l.state == lease.Resuming, Resumes: resumes,
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(ls.classes.byID)) {
+		k := ls.classes.byID[id]
+		if ls.setWants(k, k.ready.n); k.wants {
+			h.Wants = append(h.Wants, sched.Want{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: k.ready.n})
+		}
+	}
+	ls.toSched(h)
+	for _, id := range slices.Sorted(maps.Keys(ls.clients.byID)) {
+		if cl := ls.clients.byID[id]; cl.drained && !cl.gone { // the pool before may not have told it to exit yet: others run in it
+			ls.toSched(sched.DrainWorker{Worker: id, Err: errs.New(errs.CodeCancelled, "a task on %s was abandoned", cl.workerName())})
+		}
+	}
+}
+
+func (ls *leases) adoptLease(id ids.LeaseID, cl *clientRec, k *classRec) *leaseRec {
+	if l := ls.byID[id]; l != nil && l.actor == nil {
+		return l
+	} else if l != nil || id == 0 || cl == nil {
+		return nil
+	}
+	l := &leaseRec{id: id, worker: cl, class: k, state: lease.Active}
+	ls.addLease(l)
+	return l
+}

@@ -1,0 +1,337 @@
+package owner
+
+import (
+	"bytes"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/record"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// memory keeps the owner within its budget: it packs values into the store, pages specs out to the log, and makes up the arguments of tasks.
+type memory struct {
+	*step
+	journal *journal
+	tasks   *tasks
+	objects *objects
+	up      memoryUp
+}
+
+// memoryUp is what waits for memory.
+type memoryUp interface {
+	longestQueue() *classRec
+	touch(k *classRec)
+	lineUpAgain(t *taskRec)
+	fail(t *taskRec, err *errs.Error)
+}
+
+const (
+	packMin   = 1 << 10 // bytes; a smaller value costs more as an object of the store
+	packBatch = 4 << 20 // bytes asked for and not answered
+	packRetry = time.Second
+	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
+	pageBatch = 256  // specs read back at once
+	recBytes  = 256  // of a task's record
+)
+
+// budget counts what the core keeps in memory for values and tasks.
+type budget struct {
+	inline  int64 // bytes of inline values of objects
+	specs   int64 // bytes of specs, as wire.CostOfSpec
+	returns int64 // bytes of the records of further returns
+	unread  int64 // bytes of answers that clients have not read, as far as is known
+	cold    []*objRec
+	asked   []*objRec // Pack is out
+	packing int64     // bytes of asked
+	timer   *timer
+	looked  uint64 // queued tasks that were looked at, whether their specs can go
+}
+
+func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value.Meta)) }
+
+// add counts an inline value; the oldest are packed first.
+func (b *budget) add(o *objRec) {
+	if o.flags&objForeign != 0 {
+		return // its own owner counts it
+	}
+	n := sizeOf(o.res)
+	b.inline += n
+	if n >= packMin && len(o.res.Value.Refs) == 0 {
+		o.flags |= objCold
+		b.cold = append(b.cold, o)
+	}
+}
+
+// ask notes that the store is asked to take a value.
+func (b *budget) ask(o *objRec) objectstore.PackValue {
+	o.flags |= objPacking
+	b.packing += sizeOf(o.res)
+	b.asked = append(b.asked, o)
+	return objectstore.PackValue{ID: o.id, Value: o.res.Value}
+}
+
+// packable tells whether the store can take an inline value: what it refers to only the owner counts.
+func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 && o.flags&objForeign == 0 }
+
+// drop uncounts a value that is given up.
+func (b *budget) drop(o *objRec) {
+	if o.state != object.Inline {
+		return
+	}
+	n := sizeOf(o.res)
+	b.inline -= n
+	if o.flags&objPacking != 0 {
+		o.flags &^= objPacking
+		b.packing -= n
+	}
+}
+
+// used is all that the budget bounds.
+func (b *budget) used() int64 { return b.inline + b.specs + b.returns + b.unread }
+
+func (b *budget) addSpec(s *wire.TaskSpec)  { b.specs += wire.CostOfSpec(s) }
+func (b *budget) dropSpec(s *wire.TaskSpec) { b.specs -= wire.CostOfSpec(s) }
+
+// balance packs values and pages specs out while the budget is exceeded.
+func (ms *memory) balance() {
+	b := &ms.objects.budget
+	if len(b.cold) > 64 && b.inline < int64(len(b.cold))*packMin/2 {
+		ms.pruneCold()
+	}
+	if b.used() <= ms.cfg.InlineBudget {
+		return
+	}
+	ms.pack()
+	if b.specs > ms.cfg.InlineBudget/2 {
+		ms.pageOut()
+	}
+}
+
+// pruneCold forgets the values that are no longer there.
+func (ms *memory) pruneCold() {
+	b := &ms.objects.budget
+	keep := b.cold[:0]
+	for _, o := range b.cold {
+		if o.state == object.Inline && o.flags&objPacking == 0 {
+			keep = append(keep, o)
+		}
+	}
+	clear(b.cold[len(keep):])
+	b.cold = keep
+}
+
+// pack asks the store to take values, a batch at a time.
+func (ms *memory) pack() {
+	b := &ms.objects.budget
+	var vs []objectstore.PackValue
+	i := 0
+	for ; i < len(b.cold) && b.packing < packBatch && b.used()-b.packing > ms.cfg.InlineBudget; i++ {
+		o := b.cold[i]
+		if o.state != object.Inline || o.flags&objPacking != 0 || !o.held() && o.lineage == 0 {
+			continue
+		}
+		vs = append(vs, b.ask(o))
+	}
+	clear(b.cold[:i])
+	b.cold = b.cold[i:]
+	ms.askPack(vs)
+}
+
+func (ms *memory) askPack(vs []objectstore.PackValue) {
+	b := &ms.objects.budget
+	if len(vs) == 0 {
+		return
+	}
+	ms.toStore(objectstore.Pack{Job: ms.cfg.Job, Values: vs})
+	if b.timer == nil {
+		b.timer = ms.timers.add(ms.now+int64(packRetry), timer{kind: timerPack})
+	}
+}
+
+// packed says that the store has a value now.
+func (ms *memory) packed(m objectstore.Packed) {
+	o := ms.objects.object(m.ID)
+	if o == nil || o.state != object.Inline || len(o.res.Value.Refs) > 0 {
+		if o == nil || o.state == object.Freed {
+			ms.objects.frees = append(ms.objects.frees, m.ID) // it was dropped meanwhile
+		}
+		return
+	}
+	ms.objects.budget.drop(o)
+	at := len(ms.journal.logbuf)
+	ms.journal.logbuf = record.AppendPacked(ms.journal.logbuf, ms.journal.nextRecord(), m.ID, m.Size)
+	ms.journal.logged(at, ms.journal.objectCookie(o))
+	ms.objects.moveObject(o, object.Pack)
+	o.flags |= objPacked
+	meta := bytes.Clone(o.res.Value.Meta) // it lies beside the value, whose bytes are to go
+	o.res = &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: meta}, Size: m.Size}
+	ms.stats.Packed++
+	ms.packSettled(o)
+}
+
+// packSettled lets go on who waits for the end of a pack: it is looked anew at what they take.
+func (ms *memory) packSettled(o *objRec) {
+	if w := o.waits; w != nil {
+		o.waits = nil
+		ms.objects.wake(w)
+		if len(w.gets) > 0 {
+			w.tasks, o.waits = nil, w
+		} else {
+			ms.objects.recycle(w)
+		}
+	}
+}
+
+// packOver gives up on packs that were not answered: the store had no room. They are tried
+// again, last.
+func (ms *memory) packOver() {
+	b := &ms.objects.budget
+	b.timer = nil
+	for _, o := range b.asked {
+		if o.flags&objPacking != 0 {
+			o.flags &^= objPacking
+			b.packing -= sizeOf(o.res)
+			b.cold = append(b.cold, o)
+			ms.packSettled(o)
+		}
+	}
+	clear(b.asked)
+	b.asked = b.asked[:0]
+}
+
+// pageOut gives up the specs at the end of the longest queue; the log has them. Only specs
+// that refer to nothing go, so that no count depends on what is not there.
+func (ms *memory) pageOut() {
+	k := ms.up.longestQueue()
+	if k == nil {
+		return
+	}
+	// Those behind were looked at before, when they came: what could not go then cannot now.
+	fresh := k.ready.pushed - k.looked
+	later := uint64(0)
+	left := k.ready.n - pageKeep
+	if left <= 0 {
+		return
+	}
+	for t := k.ready.tail; t != nil && left > 0 && fresh > 0; t, left, fresh = t.prev, left-1, fresh-1 {
+		ms.objects.budget.looked++
+		switch {
+		case t.spec == nil:
+		case ms.pageable(t):
+			ms.objects.budget.dropSpec(t.spec)
+			t.spec = nil
+			ms.stats.PagedOut++
+		case t.cookie == 0:
+			later++ // it came in this step: its record is not in the log yet
+		}
+	}
+	k.looked = k.ready.pushed - later
+}
+
+func (ms *memory) pageable(t *taskRec) bool {
+	if t.cookie == 0 || t.spec.Deadline != 0 || t.nret == wire.Streaming || t.isCreation() {
+		return false
+	}
+	for i := range t.spec.Args {
+		if a := &t.spec.Args[i]; !a.Ref.IsZero() || len(a.Value.Refs) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pageIn reads the spec of the first task in a queue back, and those of the tasks behind
+// it. It is true if the first is there.
+func (ms *memory) pageIn(t *taskRec) bool {
+	for n := 0; t != nil && n < pageBatch; t, n = t.next, n+1 {
+		if t.spec == nil && t.flags&taskFetching == 0 {
+			t.flags |= taskFetching
+			ms.journal.askLog(t.cookie, &fetch{task: t})
+		}
+	}
+	return false
+}
+
+// unpack reads a value back from the log whose packed copy was lost.
+func (ms *memory) unpack(o *objRec) bool {
+	f := &fetch{obj: o, left: []*uint64{&o.cookie}}
+	if t := o.rec; t != nil {
+		f.left = append(f.left, &t.doneAt)
+		if t.x != nil {
+			f.left = append(f.left, t.x.cookies...)
+		}
+	}
+	if !ms.askNext(f) {
+		return false
+	}
+	ms.objects.moveObject(o, object.Lose)
+	o.res = nil
+	o.flags &^= objPacked
+	return true
+}
+
+// askNext asks for the next record that may have an object's value; false: there is none.
+func (ms *memory) askNext(f *fetch) bool {
+	for len(f.left) > 0 {
+		cookie := *f.left[0]
+		f.left = f.left[1:]
+		if cookie != 0 {
+			ms.journal.askLog(cookie, f)
+			return true
+		}
+	}
+	return false
+}
+
+// fetched is a record from the log.
+func (ms *memory) fetched(ev Fetched) {
+	f := ms.journal.fetches[ev.Token]
+	if f == nil {
+		return
+	}
+	delete(ms.journal.fetches, ev.Token)
+	if f.task != nil {
+		ms.specFetched(f.task, ev)
+		return
+	}
+	ms.valueFetched(f, ev)
+}
+
+func (ms *memory) specFetched(t *taskRec, ev Fetched) {
+	t.flags &^= taskFetching
+	if t.state != task.PendingNode || t.spec != nil {
+		return
+	}
+	spec, err := ms.journal.parseSpec(ev)
+	if err != nil {
+		t.unlist()
+		ms.up.fail(t, err)
+		return
+	}
+	t.spec = spec
+	ms.objects.budget.addSpec(spec)
+	ms.up.touch(t.class)
+	if t.x != nil && t.x.solo != nil {
+		ms.up.touch(t.x.solo)
+	}
+}
+
+func (ms *memory) valueFetched(f *fetch, ev Fetched) {
+	o := f.obj
+	if o.state != object.Pending {
+		return
+	}
+	res, err := findResult(ev, o.id)
+	if err != nil && ms.askNext(f) {
+		return
+	}
+	if err != nil {
+		ms.objects.resolve(o, errorResult(err), object.SetError)
+		return
+	}
+	ms.objects.resolve(o, res, object.SetInline)
+}

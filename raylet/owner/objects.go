@@ -1,0 +1,174 @@
+package owner
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/object"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// objects is what the owner knows of objects: their states, who refers to them, and what is freed when nobody does. Those of other jobs
+// that something here refers to are among them.
+type objects struct {
+	*step
+	journal   *journal
+	tasks     *tasks
+	up        objectsUp
+	puts      table                    // of Put
+	strays    map[ids.ObjectID]*objRec // referred to and unknown
+	budget    budget
+	passing   map[uint64]passing     // references on their way to other jobs
+	silent    map[ids.JobID]struct{} // whose owners are to tell a rebuilt core what they have
+	loose     []*objRec              // that lost a reference
+	frees     []ids.ObjectID
+	waitsFree []*waits
+}
+
+func newObjects(s *step, j *journal, ts *tasks, up objectsUp) *objects {
+	return &objects{step: s, journal: j, tasks: ts, up: up, strays: make(map[ids.ObjectID]*objRec), passing: make(map[uint64]passing),
+		silent: make(map[ids.JobID]struct{})}
+}
+
+// objectsUp is what follows from what happens to an object.
+type objectsUp interface {
+	answer(cl *clientRec, o *objRec, fetch bool)
+	waitGet(cl *clientRec, o *objRec, fetch bool)
+	maybeUnneeded(o *objRec)
+	taken(o *objRec)
+	handleGone(a *actorRec)
+	reap(t *taskRec)
+}
+
+// object finds an object, or nil.
+func (os *objects) object(id ids.ObjectID) *objRec {
+	if id.Index&ids.PutBit != 0 {
+		if o := os.puts.find(&id); o != nil {
+			return o
+		}
+	} else if t := os.tasks.task(id.Task); t != nil {
+		if o := t.ret(id.Index); o != nil {
+			return o
+		}
+	}
+	if len(os.strays) == 0 {
+		return nil
+	}
+	return os.strays[id]
+}
+
+func (os *objects) moveObject(o *objRec, ev object.Event) {
+	to, ok := object.Next(o.state, ev)
+	if !ok {
+		panic("owner: object " + o.id.String() + " is " + o.state.String() + " and cannot " + ev.String())
+	}
+	o.state = to
+}
+
+// resolve gives an object its outcome and tells everyone who waits for it.
+func (os *objects) resolve(o *objRec, res *wire.Result, ev object.Event) {
+	os.moveObject(o, ev)
+	o.res = res
+	os.holdInner(inside(res))
+	if ev == object.SetInline {
+		os.budget.add(o)
+	}
+	if fetch, ok := o.takeGet(); ok {
+		os.up.answer(o.holder, o, fetch)
+	}
+	if w := o.waits; w != nil {
+		o.waits = nil
+		for _, g := range w.gets {
+			os.up.answer(g.client, o, g.fetch)
+		}
+		os.wake(w)
+		os.recycle(w)
+	}
+	os.loosen(o)
+}
+
+// wake makes tasks ready that waited for this only.
+func (os *objects) wake(w *waits) {
+	for _, tw := range w.tasks {
+		if tw.t.gen == tw.gen && tw.t.state == task.PendingArgs {
+			if tw.t.deps--; tw.t.deps == 0 {
+				os.tasks.readyQ = append(os.tasks.readyQ, tw.t)
+			}
+		}
+	}
+}
+
+func (os *objects) waitsOf(o *objRec) *waits {
+	if o.waits == nil {
+		if n := len(os.waitsFree); n > 0 {
+			o.waits, os.waitsFree = os.waitsFree[n-1], os.waitsFree[:n-1]
+		} else {
+			o.waits = new(waits)
+		}
+	}
+	return o.waits
+}
+
+const keepWaits = 4096 // waits kept to be used again
+
+func (os *objects) recycle(w *waits) {
+	if len(os.waitsFree) < keepWaits && cap(w.tasks)+cap(w.gets) <= 64 {
+		clear(w.tasks)
+		clear(w.gets)
+		w.tasks, w.gets = w.tasks[:0], w.gets[:0]
+		os.waitsFree = append(os.waitsFree, w)
+	}
+}
+
+// stray gives the record of an object that is referred to but unknown.
+func (os *objects) stray(id ids.ObjectID) *objRec {
+	if os.isForeign(id) {
+		return os.foreign(id)
+	}
+	o := &objRec{id: id, state: object.Failed, flags: objStray}
+	o.res = &wire.Result{Kind: wire.ResultError, Err: os.unknown(id)}
+	os.strays[id] = o
+	return o
+}
+
+func (os *objects) unknown(id ids.ObjectID) *errs.Error {
+	if t := os.tasks.task(id.Task); t != nil && !id.IsPut() && t.ret0.state == object.Failed { // one return stands for more than it may have
+		return t.ret0.res.Err
+	}
+	return errs.New(errs.CodeObjectFreed, "object %v: its last reference was released; hold a reference for as long as it is used", id)
+}
+
+// adoptStrays lets the returns of a task that comes anew take over what was counted for
+// their names while they were unknown.
+func (os *objects) adoptStrays(t *taskRec) {
+	for i := range uint32(max(t.nret, 0)) {
+		o := t.ret(i)
+		s := os.strays[o.id]
+		if s == nil {
+			continue
+		}
+		os.adoptStray(o, s)
+	}
+}
+
+// adoptStray lets an object take over what was counted for its name.
+func (os *objects) adoptStray(o, s *objRec) {
+	delete(os.strays, o.id)
+	o.holder, o.more, o.tasks, o.objs, o.lineage = s.holder, s.more, s.tasks, s.objs, s.lineage
+	s.holder, s.more, s.tasks, s.objs, s.lineage = nil, nil, 0, 0, 0
+	if s.flags&objPromised != 0 { // somebody may wait for it already
+		o.waits, s.waits = s.waits, nil
+		o.flags |= s.flags & (objGet | objGetFetch | objPromised)
+		s.flags &^= objPromised
+		os.loosen(o) // as the stray may have been
+	}
+}
+
+// eachObject calls f for every object there is a record of.
+func (os *objects) eachObject(f func(*objRec)) {
+	os.tasks.eachTask(func(t *taskRec) { t.eachReturn(f) })
+	os.puts.each(f)
+	for _, o := range os.strays {
+		f(o)
+	}
+}

@@ -1,0 +1,414 @@
+package owner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/lease"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// recovery rebuilds a core from its log, and has its clients say the rest.
+type recovery struct {
+	*step
+	journal  *journal
+	tasks    *tasks
+	objects  *objects
+	clients  *clients
+	gets     *gets
+	promises *promises
+	values   *values
+	leases   *leases
+	streams  *streams
+	lineage  *lineage
+	calls    *calls
+	actors   *actors
+	life     *life
+	peers    *peers
+	job      *job
+	up       recoveryUp
+	pause    *resyncWait // waits for its clients
+	resuming *resyncWait // has stepped what it had kept back, in this step
+}
+
+// recoveryUp steps what was kept back.
+type recoveryUp interface {
+	drain()
+	eachInside(f func(refs []ids.ObjectID))
+	handle(ev Event)
+	message(cl *clientRec, m wire.Msg)
+}
+
+// resyncWait is a rebuilt core's wait for its clients. Who holds which handle, waits for what
+// and runs which task is not in the log: the clients say. Until each has, nothing may be
+// freed and nothing started.
+type resyncWait struct {
+	started bool
+	epoch   uint64
+	jobs    []ids.JobID // the others
+	waiting map[ids.ClientID]bool
+	held    []Event
+	at      int // of held, the one being stepped; -1: none
+	timer   *timer
+}
+
+// Held gives the events that a core which is still recovering has kept back, for the core
+// that replaces it: they are stepped right after its Restored, before the mailbox. The step that
+// goes on with them has them still, since its effects may not have run. at is the index of the
+// one that was being stepped when the core panicked, or -1.
+func (rc *recovery) Held() (events []Event, at int) {
+	if p := cmp.Or(rc.pause, rc.resuming); p != nil {
+		return p.held, p.at
+	}
+	return nil, -1
+}
+
+func newResyncWait() *resyncWait { return &resyncWait{waiting: make(map[ids.ClientID]bool), at: -1} }
+
+// restored asks every client what it holds, and the scheduler for the job's leases.
+func (rc *recovery) restored(ev Restored) {
+	p := rc.pause
+	if p == nil || p.started {
+		return
+	}
+	p.started, p.epoch = true, ev.Epoch
+	rc.epoch = ev.Epoch
+	rc.journal.cookies, rc.journal.deadLog = append(rc.journal.cookies, rc.journal.deadLog...), nil
+	rc.toSched(sched.OwnerRestarted{Job: rc.cfg.Job, Epoch: ev.Epoch})
+	for _, j := range ev.Clients {
+		cl := rc.clients.addClient(j.Client, j.Role)
+		cl.joined, cl.guest = true, j.Guest
+		if j.Role == wire.RoleDriver {
+			rc.clients.drivers++
+		}
+		p.waiting[j.Client] = true
+		rc.toClient(cl, &wire.Resync{Component: wire.ComponentOwner, Epoch: ev.Epoch})
+	}
+	p.jobs = ev.Jobs
+	rc.peers.askPeers(ev.Jobs)
+	p.timer = rc.timers.add(rc.now+int64(rc.cfg.ResyncTimeout), timer{kind: timerResync})
+	rc.maybeResume()
+}
+
+// hold keeps an event back, and looks in it for what is waited for.
+func (rc *recovery) hold(ev Event) {
+	p := rc.pause
+	switch ev := ev.(type) {
+	case Restored:
+		rc.restored(ev)
+		return
+	case Timer:
+		rc.armed = 0
+		if p.timer != nil && p.timer.at <= rc.now {
+			rc.resyncOver()
+		}
+		return
+	case FromClient:
+		if p.waiting[ev.Client] && slices.ContainsFunc(ev.Msgs, p.answers) {
+			delete(p.waiting, ev.Client)
+		}
+	case ClientGone:
+		delete(p.waiting, ev.Client)
+	}
+	p.held = append(p.held, ev)
+	rc.maybeResume()
+}
+
+func (p *resyncWait) answers(m wire.Msg) bool {
+	h, ok := m.(*wire.Holdings)
+	return ok && h.Component == wire.ComponentOwner && h.Epoch == p.epoch
+}
+
+// resyncOver gives up on the clients that say nothing: they are told to go.
+func (rc *recovery) resyncOver() {
+	p := rc.pause
+	if p == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.waiting)) {
+		rc.toClient(rc.clients.byID[id], &wire.Bye{Err: errs.New(errs.CodeProtocol, "the client did not say what it holds within %v of a restart", rc.cfg.ResyncTimeout)})
+		p.held = append(p.held, ClientGone{Client: id, Err: errs.New(errs.CodeWorkerCrashed, "it did not answer after a restart of its job's owner")})
+	}
+	clear(p.waiting)
+	rc.maybeResume()
+}
+
+// maybeResume goes on when every client has answered: first what clients sent, so that
+// everything that is held and run is known, then the rest.
+func (rc *recovery) maybeResume() {
+	p := rc.pause
+	if !p.started || len(p.waiting) > 0 {
+		return
+	}
+	if p.timer != nil {
+		rc.timers.remove(p.timer)
+		p.timer = nil
+	}
+	for i, ev := range p.held {
+		p.at = i
+		if ev, ok := ev.(FromClient); ok {
+			rc.adoptAll(ev)
+		}
+	}
+	for i, ev := range p.held {
+		p.at = i
+		switch ev := ev.(type) {
+		case FromClient:
+			rc.resumeClient(ev)
+		case ClientJoined:
+			rc.job.clientJoined(ev)
+		}
+	}
+	p.at = -1
+	rc.up.drain()
+	rc.reconcile()
+	rc.pause, rc.resuming, rc.recovering = nil, p, false
+	for i, ev := range p.held {
+		p.at = i
+		switch ev.(type) {
+		case FromClient, ClientJoined:
+		default:
+			rc.up.handle(ev)
+		}
+	}
+	p.at = -1
+	for _, job := range p.jobs {
+		rc.peers.tellHeld(job)
+	}
+}
+
+// adoptAll takes over what a worker has, before anything that it sent: that speaks of it.
+func (rc *recovery) adoptAll(ev FromClient) {
+	cl := rc.clients.client(ev.Client)
+	if cl == nil {
+		return
+	}
+	for _, m := range ev.Msgs {
+		if !rc.pause.answers(m) {
+			continue
+		}
+		h := m.(*wire.Holdings)
+		cl.spoke = true
+		for _, id := range h.Actors {
+			if id.Job() != rc.cfg.Job {
+				continue // of a guest's own job, whose owner it is that knows
+			}
+			if a := rc.actors.byID[id]; a != nil {
+				rc.adoptActor(cl, a)
+			}
+			if a := rc.actors.byID[id]; a == nil || a.over() {
+				rc.toClient(cl, &wire.StopActor{Actor: id})
+			}
+		}
+		for _, at := range h.Tasks {
+			rc.adoptAttempt(cl, at)
+		}
+	}
+}
+
+func (rc *recovery) resumeClient(ev FromClient) {
+	cl := rc.clients.client(ev.Client)
+	if cl == nil {
+		return
+	}
+	for _, m := range ev.Msgs {
+		if rc.pause.answers(m) { // what it runs was adopted
+			rc.applyHoldings(cl, m.(*wire.Holdings))
+		} else {
+			rc.up.message(cl, m)
+		}
+	}
+}
+
+// applyHoldings replaces what is known of a client by what it says.
+func (rc *recovery) applyHoldings(cl *clientRec, m *wire.Holdings) {
+	if cl.guest {
+		return // what it holds it holds of its own job's owner
+	}
+	rc.objects.dropHandles(cl)
+	rc.streams.dropStreams(cl)
+	for _, id := range m.Handles {
+		if id != id.Task.Stream() {
+			rc.objects.addRef(cl, rc.objects.ensure(id).id)
+		} else if t := rc.streams.streaming(id.Task); t != nil {
+			t.x.stream.join(cl)
+		}
+	}
+	for _, g := range m.Gets {
+		rc.gets.get(cl, g.ID, g.Fetch)
+	}
+	for _, s := range m.Streams {
+		rc.streams.streamNext(cl, s.Task, s.Index)
+	}
+}
+
+// adoptAttempt takes over a task that a worker has.
+func (rc *recovery) adoptAttempt(cl *clientRec, at wire.Attempt) {
+	t := rc.tasks.task(at.Task)
+	if t != nil {
+		t.start = max(t.start, at.Attempt) // the number is used, whatever becomes of the attempt
+	}
+	if t == nil || t.state.Terminal() || t.state.OnWorker() || t.flags&taskWaitsName != 0 {
+		rc.toClient(cl, &wire.CancelTask{Task: at.Task})
+		rc.adoptEnded(cl, t, at.Lease)
+		return
+	}
+	var l *leaseRec
+	if t.isCall() {
+		rc.adoptActor(cl, t.actor)
+		rc.adoptForeign(cl, t.actor, at.Lease)
+		l = t.actor.lease
+	} else {
+		l = rc.leases.adoptLease(at.Lease, cl, t.class)
+	}
+	if l == nil || l.worker != cl {
+		rc.toClient(cl, &wire.CancelTask{Task: at.Task})
+		return
+	}
+	rc.life.reach(t)
+	t.lease = l
+	t.flags |= taskPinned | taskAdopted // whether anything is pinned the store knows
+	if t.isCall() {
+		t.flags |= taskTurn
+	}
+	l.lane.push(t)
+	if l.lane.len() == 1 && l.actor == nil {
+		rc.tasks.setState(t, task.Running)
+	}
+	if t.x != nil && t.x.insist {
+		rc.life.giveGrace(t)
+	}
+}
+
+// adoptEnded takes over a task that has an error already and that a worker has still: it was told to end, and its lane is given up
+// if it does not.
+func (rc *recovery) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
+	if t == nil || t.state != task.Failed && t.state != task.Cancelled || t.class == nil || t.isCall() || t.isCreation() || t.lease != nil {
+		return
+	}
+	l := rc.leases.adoptLease(id, cl, rc.leases.classAgain(t.class))
+	if l == nil || l.worker != cl {
+		return
+	}
+	t.lease = l
+	t.flags |= taskPinned | taskAdopted
+	l.lane.push(t)
+	rc.life.giveGrace(t)
+}
+
+// reach brings a task that waits to where a worker has it.
+func (lf *life) reach(t *taskRec) {
+	t.unlist()
+	t.gen++ // what it waited for does not matter any more
+	lf.tasks.setState(t, task.Submitted)
+}
+
+func (rc *recovery) adoptActor(cl *clientRec, a *actorRec) {
+	if a.lease != nil || a.logged == nil || a.state != actor.Alive && a.state != actor.Stopping || a.logged.Worker != cl.id {
+		return
+	}
+	if rc.leases.byID[a.logged.Lease] != nil {
+		return // the worker says that a task runs there: it does not have the actor
+	}
+	l := &leaseRec{id: a.logged.Lease, worker: cl, actor: a, state: lease.Actor}
+	rc.leases.addLease(l)
+	a.lease = l
+}
+
+// adoptForeign takes the word of a worker that has a call for where another job's actor is; its owner says the rest.
+func (rc *recovery) adoptForeign(cl *clientRec, a *actorRec, id ids.LeaseID) {
+	if a.rec != nil || a.lease != nil || a.state != actor.Locating || rc.leases.byID[id] != nil {
+		return
+	}
+	l := &leaseRec{id: id, worker: cl, actor: a, state: lease.Actor}
+	rc.leases.addLease(l)
+	a.lease = l
+	rc.actors.moveActor(a, actor.Up)
+}
+
+// seekAgain asks where another job's actor is, of which a core that is lost knew: what it was told, and what it asked, went with it.
+func (rc *recovery) seekAgain(a *actorRec) {
+	if a.over() {
+		rc.actors.maybeForgetForeign(a)
+		return
+	}
+	a.doubt = a.queue.n > 0 || len(a.callers) > 0
+	rc.toRegistry(LocateActor{Actor: a.id})
+	rc.calls.touchActor(a)
+}
+
+// reconcile settles what no client spoke of: actors that no worker has are lost. Tasks that
+// no worker has are in their queues already.
+func (rc *recovery) reconcile() {
+	rc.streams.leaveUnread()
+	for _, id := range rc.actors.actorIDs() {
+		a := rc.actors.byID[id]
+		if a.rec == nil {
+			rc.seekAgain(a)
+			continue
+		}
+		switch {
+		case a.over() && a.claimed: // it may have died for the log and not for the registry
+			rc.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})
+			a.claimed = false
+		case a.state == actor.Alive && a.lease == nil:
+			rc.actors.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
+		case a.state == actor.Alive && a.hurt != nil: // its constructor had just returned
+			rc.actors.chargeHurt(a)
+		case a.state == actor.Stopping && a.lease == nil:
+			rc.actors.die(a, a.stop)
+		case a.state == actor.Stopping:
+			rc.actors.askClose(a, true)
+		case a.state == actor.Claiming:
+			rc.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+		}
+		if !a.over() {
+			rc.actors.publish(a)
+			rc.calls.touchActor(a)
+		}
+	}
+	rc.keepArgs()
+	rc.tasks.eachTask(func(t *taskRec) {
+		switch {
+		case t.nret == wire.Streaming && t.state.OnWorker():
+			rc.streams.touchStream(t) // its producer may not have heard how far its readers are
+		case t.state.Terminal() && t.live == 0:
+			rc.life.reap(t)
+		case t.flags&taskCancelled != 0 && !t.state.Terminal() && !t.state.OnWorker() && !t.isCreation():
+			rc.life.withdraw(t)
+			rc.life.end(t, task.Cancel, rc.tasks.cancelled(t))
+		}
+	})
+	rc.objects.eachObject(rc.objects.loosen)
+	for _, cl := range rc.clients.byID {
+		if cl.joined && rc.cfg.CreditWindow > 0 {
+			rc.toClient(cl, &wire.Credit{Bytes: 0})
+		}
+	}
+	if rc.clients.drivers == 0 {
+		rc.job.endJob(nil)
+	}
+}
+
+// keepArgs tells the store whose arguments stay pinned. The others were asked for by a core that is lost, for tasks that
+// have ended meanwhile, or wait: they will be asked for again, it may be for another worker.
+func (rc *recovery) keepArgs() {
+	m := objectstore.KeepArgs{Job: rc.cfg.Job}
+	rc.tasks.eachTask(func(t *taskRec) {
+		if t.lease != nil && t.flags&taskPinned != 0 {
+			m.Attempts = append(m.Attempts, objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
+		}
+	})
+	rc.toStore(m)
+}
+
+func (as *actors) actorIDs() []ids.ActorID {
+	return slices.SortedFunc(maps.Keys(as.byID), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) })
+}

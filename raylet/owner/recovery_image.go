@@ -1,0 +1,152 @@
+package owner
+
+import (
+	"mobula/internal/ids"
+	"mobula/raylet/owner/record"
+	"mobula/wire"
+)
+
+// image is what the log says, before it is made into records.
+type image struct {
+	opts    map[uint32]*wire.TaskOptions
+	optsAt  map[uint32]uint64
+	tombs   []uint64
+	dead    []uint64 // of what was forgotten, or replaced
+	tasks   map[ids.TaskID]*taskImage
+	order   []*taskImage // by submission
+	objects map[ids.ObjectID]*objectImage
+	objList []*objectImage
+}
+
+type taskImage struct {
+	submit  *record.Submit
+	cookie  uint64
+	done    *record.Done
+	doneAt  uint64
+	retry   *record.Retry
+	again   bool // charged after its end: it was being made again
+	actor   *record.Actor
+	further []uint64
+	objects []*objectImage // its early seals, items and packed values
+	closed  bool           // a stream that nobody reads
+	gone    bool
+	rec     *taskRec
+}
+
+type objectImage struct {
+	record.Object
+	cookie   uint64
+	packed   *record.Packed
+	packedAt uint64
+	gone     bool
+}
+
+type numbered struct {
+	r           record.Record
+	seq, cookie uint64
+}
+
+func (im *image) task(id ids.TaskID) *taskImage {
+	t := im.tasks[id]
+	if t == nil {
+		t = &taskImage{}
+		im.tasks[id] = t
+	}
+	return t
+}
+
+func (im *image) add(cookie uint64, r record.Record) {
+	switch r := r.(type) {
+	case *record.Options:
+		im.opts[r.No], im.optsAt[r.No] = r.Opts, cookie
+	case *record.Submit:
+		if t := im.tasks[r.Spec.ID]; t != nil && t.submit != nil { // its name was used before, and it was forgotten
+			im.forget(ids.ObjectID{Task: r.Spec.ID, Index: record.WholeTask})
+		}
+		t := im.task(r.Spec.ID)
+		t.submit, t.cookie = r, cookie
+		im.order = append(im.order, t)
+	case *record.Done:
+		t := im.task(r.Done.Task)
+		if t.done != nil {
+			t.further = append(t.further, t.doneAt)
+		}
+		t.done, t.doneAt, t.again = r, cookie, false
+	case *record.Retry:
+		t := im.task(r.Task)
+		t.retry, t.again = r, t.done != nil
+		t.further = append(t.further, cookie)
+	case *record.Closed:
+		t := im.task(r.Task)
+		t.closed = true
+		t.further = append(t.further, cookie)
+	case *record.Actor:
+		t := im.task(ids.TaskID(r.Actor))
+		t.actor = r
+		t.further = append(t.further, cookie)
+	case *record.Object:
+		if old := im.objects[r.ID]; old != nil { // made again
+			old.gone = true
+			im.dead = append(im.dead, old.cookie, old.packedAt)
+		}
+		im.object(&objectImage{Object: *r, cookie: cookie})
+	case *record.Packed:
+		if o := im.objects[r.ID]; o != nil {
+			o.packed, o.packedAt = r, cookie
+		} else {
+			o = &objectImage{packed: r, packedAt: cookie}
+			o.ID = r.ID
+			im.object(o)
+		}
+	case *record.Forget:
+		im.tombs = append(im.tombs, cookie)
+		for _, id := range r.IDs {
+			im.forget(id)
+		}
+	}
+}
+
+func (im *image) forget(id ids.ObjectID) {
+	if id.Index != record.WholeTask {
+		im.forgetObject(id)
+		return
+	}
+	t := im.tasks[id.Task]
+	if t == nil {
+		return
+	}
+	t.gone = true
+	im.dead = append(append(im.dead, t.cookie, t.doneAt), t.further...)
+	for _, o := range t.objects {
+		im.forgetObject(o.ID)
+	}
+	delete(im.tasks, id.Task)
+}
+
+func (im *image) forgetObject(id ids.ObjectID) {
+	if o := im.objects[id]; o != nil {
+		o.gone = true
+		im.dead = append(im.dead, o.cookie, o.packedAt)
+		delete(im.objects, id)
+	}
+}
+
+// object enters what the log says of an object; that of a task's own objects goes with the task.
+func (im *image) object(o *objectImage) {
+	im.objects[o.ID] = o
+	im.objList = append(im.objList, o)
+	if !o.ID.IsPut() {
+		t := im.task(o.ID.Task)
+		t.objects = append(t.objects, o)
+	}
+}
+
+func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
+	if t.submit == nil {
+		return false
+	}
+	if t.submit.OptsNo != 0 {
+		t.submit.Spec.Opts = opts[t.submit.OptsNo]
+	}
+	return t.submit.Spec.Opts != nil
+}

@@ -1,0 +1,245 @@
+package owner
+
+import (
+	"fmt"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+func (c *Core) handle(ev Event) {
+	switch ev := ev.(type) {
+	case FromClient:
+		c.fromClient(ev)
+	case FromStore:
+		c.fromStore(ev.Msg)
+	case FromSched:
+		c.fromSched(ev.Msg)
+	case FromRegistry:
+		c.fromRegistry(ev.Msg)
+	case FromOwner:
+		c.fromOwner(ev)
+	case CancelRequested:
+		c.cancel((*wire.Cancel)(&ev))
+	case ClientJoined:
+		c.clientJoined(ev)
+	case ClientGone:
+		c.clientGone(ev)
+	case ClientRead:
+		c.clientRead(ev)
+	case Timer:
+		c.tick()
+	case Fetched:
+		c.fetched(ev)
+	case EndJob:
+		c.endJob(ev.Err)
+	case Restored:
+		c.restored(ev)
+	default:
+		panic(fmt.Sprintf("owner: %T is not an event of the owner", ev))
+	}
+}
+
+// fromClient steps a client's messages. Those of an unknown client are dropped: it is gone.
+func (c *Core) fromClient(ev FromClient) {
+	cl := c.client(ev.Client)
+	if cl == nil {
+		return
+	}
+	for i, m := range ev.Msgs {
+		if i%warmAhead == 0 {
+			c.warmMessages(ev.Msgs[i:])
+		}
+		c.message(cl, m)
+	}
+}
+
+func (c *Core) message(cl *clientRec, m wire.Msg) {
+	switch m := m.(type) {
+	case *wire.Submit:
+		c.submit(cl, m.Spec)
+	case *wire.Done:
+		c.done(cl, m)
+	case *wire.Get:
+		c.get(cl, m.ID, m.Fetch)
+	case *wire.Release:
+		for i, id := range m.IDs {
+			if i%warmAhead == 0 {
+				c.tasks.warm(m.IDs[i:])
+			}
+			c.release(cl, id)
+		}
+	case *wire.AddRef:
+		c.addRef(cl, m.ID)
+	case *wire.PutValue:
+		c.putValue(cl, m)
+	case *wire.Seal:
+		c.seal(cl, m)
+	case *wire.StreamItem:
+		c.streamItem(cl, m)
+	case *wire.StreamNext:
+		c.streamNext(cl, m.Task, m.Index)
+	case *wire.Unget:
+		c.unget(cl, m.ID)
+	case *wire.Blocked:
+		c.blocked(cl, m)
+	case *wire.Unblocked:
+		c.unblocked(cl, m)
+	case *wire.Cancel:
+		c.cancel(m)
+	case *wire.KillActor:
+		c.killActor(m)
+	case *wire.ActorStopped:
+		c.actorStopped(cl, m)
+	case *wire.WatchActor:
+		c.watchActor(cl, m)
+	case *wire.Holdings:
+		c.fetchAgain(cl, m)
+	}
+}
+
+func (c *Core) fromStore(m any) {
+	switch m := m.(type) {
+	case objectstore.ArgsPinned:
+		c.argsPinned(m)
+	case objectstore.ArgsWait:
+		c.argsWait(m)
+	case objectstore.ArgsRefused:
+		c.argsRefused(m)
+	case objectstore.CreateWaits:
+		c.createWaits(m)
+	case objectstore.Lost:
+		c.lost(m)
+	case objectstore.Packed:
+		c.packed(m)
+	case objectstore.Inventory:
+		c.inventory(m)
+	}
+}
+
+func (c *Core) fromSched(m any) {
+	switch m := m.(type) {
+	case sched.Granted:
+		c.granted(m)
+	case sched.Reclaim:
+		if l := c.leases.byID[m.Lease]; l != nil {
+			c.closeLease(l)
+		}
+	case sched.Revoked:
+		c.revoked(m)
+	case sched.Resumed:
+		if l := c.leases.byID[m.Lease]; l != nil {
+			c.resumed(l)
+		}
+	case sched.Infeasible:
+		if k := c.classes.byID[m.Key.Class]; k != nil {
+			c.infeasible(k, m.Err)
+		}
+	case sched.Feasible:
+		if k := c.classes.byID[m.Key.Class]; k != nil {
+			k.infeasible = nil
+			c.setWants(k, 0) // the scheduler has forgotten it
+			c.touch(k)
+		}
+	case sched.Resync:
+		c.schedResync(m.Epoch)
+	}
+}
+
+func (c *Core) fromRegistry(m any) {
+	switch m := m.(type) {
+	case NameClaimed:
+		c.nameClaimed(m)
+	case ActorAt:
+		c.actorAt(m)
+	case KillRequested:
+		c.killActor((*wire.KillActor)(&m))
+	case CallsLost:
+		c.callsLost(m)
+	case LocateActor:
+		c.sought(m.Actor)
+	case NameHeld:
+		c.nameHeld(m)
+	}
+}
+
+func (c *Core) fromOwner(ev FromOwner) {
+	switch m := ev.Msg.(type) {
+	case *wire.AddRef:
+		c.addRef(c.peer(ev.Job), m.ID)
+	case *wire.Release:
+		for _, id := range m.IDs {
+			c.release(c.peer(ev.Job), id)
+		}
+	case *wire.Get:
+		c.get(c.peer(ev.Job), m.ID, false)
+	case *wire.Holdings:
+		c.peerHolds(ev.Job, m)
+	case *wire.Cancel:
+		c.cancel(m)
+	case *wire.Resolved:
+		c.foreignResolved(m)
+	case *wire.Resync:
+		c.tellHeld(ev.Job)
+	case objectstore.Lost:
+		c.lost(m)
+	case Passing:
+		c.holdInner(m.Refs)
+		c.passing[m.Token] = passing{ev.Job, m.Refs}
+	case Arrived:
+		c.arrived(m.Token)
+	case Reached:
+		c.toOwner(ev.Job, Arrived(m))
+	case JobGone:
+		c.jobGone(ev.Job)
+	}
+}
+
+func (c *Core) release(cl *clientRec, id ids.ObjectID) {
+	if id == id.Task.Stream() {
+		if t := c.streaming(id.Task); t != nil {
+			c.leaveStream(t, cl)
+		}
+		return
+	}
+	if o := c.object(id); o != nil {
+		c.takeHandle(cl, o)
+	}
+}
+
+// tick runs what is due.
+func (c *Core) tick() {
+	c.armed = 0
+	for len(c.timers) > 0 && c.timers[0].at <= c.now {
+		t := c.timers[0]
+		c.timers.remove(t)
+		switch t.kind {
+		case timerDeadline:
+			c.deadline(t.task)
+		case timerBackoff:
+			c.backoffOver(t.task)
+		case timerGrace:
+			c.graceOver(t.task)
+		case timerIdle:
+			c.idleOver(t.lease)
+		case timerSettle:
+			t.client.settle = nil
+			c.settleWorker(t.client)
+		case timerOrder:
+			c.orderOver(t.caller)
+		case timerPack:
+			c.packOver()
+		case timerResync:
+			c.resyncOver()
+		case timerInquest:
+			c.inquestOver(t.inquest)
+		case timerStop:
+			c.stopOver(t.actor)
+		case timerSweep:
+			c.sweeping = nil
+			c.sweepSlice()
+			return // the rest of what is due in a step of its own
+		}
+	}
+}

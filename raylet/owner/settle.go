@@ -1,0 +1,98 @@
+package owner
+
+import "time"
+
+// finishStep follows up on what the event set in motion and emits what was collected.
+func (c *Core) finishStep() {
+	c.drain()
+	if !c.recovering && !c.stopped {
+		c.dispatchAll()
+		c.settleRefs()
+		c.drain() // nothing of a drop makes work, but a dead actor's calls end
+		c.dispatchAll()
+		c.balance()
+	}
+	c.flushLeases()
+	c.flushNews()
+	c.flushUnneeded()
+	c.flushStreams()
+	c.flushFreed()
+	c.flushCredit()
+	c.arm()
+	if len(c.changes) > 0 {
+		c.effects = append(c.effects, Effect{Kind: Transitions, Changes: &c.changes})
+	}
+	if c.orphan {
+		c.maybeEnded()
+	}
+}
+
+// dispatchAll pushes what can run: tasks over leases, calls to actors.
+func (c *Core) dispatchAll() {
+	c.dispatchClasses()
+	c.pumpAll()
+	c.drain() // arguments found lost on the way
+}
+
+// drain works until no task's arguments are to be looked at, and no actor's failure is another's.
+func (c *Core) drain() {
+	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated) > 0 || c.bereft) && !c.recovering {
+		for i := 0; i < len(c.readyQ); i++ {
+			c.argsReady(c.readyQ[i])
+		}
+		clear(c.readyQ)
+		c.readyQ = c.readyQ[:0]
+		for i := 0; i < len(c.workQ); i++ {
+			c.await(c.workQ[i])
+		}
+		clear(c.workQ)
+		c.workQ = c.workQ[:0]
+		if len(c.escalated) > 0 && !c.recovering {
+			c.escalate()
+		}
+		if c.bereft && !c.recovering {
+			c.endHeirs()
+		}
+	}
+}
+
+// flushFreed emits what the step forgot: the log's tombstone before what it allows.
+func (c *Core) flushFreed() {
+	if len(c.forgot) > 0 {
+		c.logForget()
+		c.forgot = c.forgot[:0]
+	}
+	if len(c.cookies) > 0 && !c.ended {
+		c.effects = append(c.effects, Effect{Kind: LogFree, Cookies: &c.cookies})
+	}
+	c.flushFrees()
+}
+
+// arm asks for the earliest timer, if it is earlier than what was asked for. While a rebuilt core waits for its clients it is for
+// the end of that: nothing else that is due would be run.
+func (c *Core) arm() {
+	if len(c.timers) == 0 {
+		return
+	}
+	at := c.timers[0].at
+	if p := c.pause; p != nil {
+		if p.timer == nil {
+			return
+		}
+		at = p.timer.at
+	}
+	if c.armed != 0 && c.armed <= at {
+		return
+	}
+	c.armed = at
+	c.effects = append(c.effects, Effect{Kind: After, N: max(at-c.now, int64(time.Microsecond))})
+}
+
+// emitted gives the effects of the step, its records first.
+func (c *Core) emitted() []Effect {
+	if len(c.logs) == 0 {
+		return c.effects[1:]
+	}
+	c.effects[0] = Effect{Kind: Log, Records: &c.logs}
+	return c.effects
+}

@@ -1,0 +1,412 @@
+package owner
+
+import (
+	"math"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/object"
+	"mobula/wire"
+)
+
+// streams is the items of streaming tasks: who reads them, how far, and what is lost.
+type streams struct {
+	*step
+	journal     *journal
+	tasks       *tasks
+	objects     *objects
+	values      *values
+	leases      *leases
+	up          streamsUp
+	dirtyStream []*taskRec
+}
+
+// streamsUp is what a stream has done to its task.
+type streamsUp interface {
+	cancelTask(t *taskRec, force bool)
+	chargeLoss(t *taskRec) bool
+	tellToEnd(t *taskRec)
+	fail(t *taskRec, err *errs.Error)
+	reap(t *taskRec)
+}
+
+// streamRec is a task's stream. The stream holds its items until a client has taken a
+// handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
+type streamRec struct {
+	items    []*objRec // by index; nil: not made yet
+	produced uint32    // items announced
+	consumed uint32    // the highest item handed out, plus one
+	length   int64     // of a run that finished; -1: none has
+	err      *errs.Error
+	readers  []*clientRec // who submitted it, and who has asked for an item
+	anyone   bool         // after a restart, among clients that do not tell: who reads it is not known
+	closed   bool
+	dirty    bool
+	attempt  uint32 // that announced the last item
+	sent     uint32 // items that it has announced
+	holes    bool   // an item may be missing that was there
+	owed     bool   // a run, without charge: see chargeLoss
+	waits    []streamWait
+}
+
+type streamWait struct {
+	client *clientRec
+	index  uint32
+}
+
+func newStream() *streamRec { return &streamRec{length: -1} }
+
+func (s *streamRec) item(i uint32) *objRec {
+	if int64(i) >= int64(len(s.items)) {
+		return nil
+	}
+	return s.items[i]
+}
+
+// missing gives the first item that is not there, though all were made: it was lost after
+// this attempt had passed it; -1: none.
+func (s *streamRec) missing() int {
+	for i, o := range s.items {
+		if o != nil && o.state == object.Pending {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *streamRec) eachItem(f func(*objRec)) {
+	for _, o := range s.items {
+		if o != nil {
+			f(o)
+		}
+	}
+}
+
+func (s *streamRec) join(cl *clientRec) {
+	if !slices.Contains(s.readers, cl) {
+		s.readers = append(s.readers, cl)
+	}
+}
+
+func (s *streamRec) part(cl *clientRec) {
+	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
+}
+
+// streaming gives a task that is a stream; nil: it is none, or not known.
+func (ss *streams) streaming(id ids.TaskID) *taskRec {
+	if t := ss.tasks.task(id); t != nil && t.nret == wire.Streaming {
+		return t
+	}
+	return nil
+}
+
+// newItem makes the record of an item; nil where the index is out of reach.
+func (ss *streams) newItem(t *taskRec, i uint32) *objRec {
+	s := t.x.stream
+	if i >= maxReturns {
+		return nil
+	}
+	for uint32(len(s.items)) <= i {
+		s.items = append(s.items, nil)
+	}
+	o := &objRec{id: t.id().Return(int(i)), rec: t}
+	s.items[i] = o
+	t.live++
+	if st := ss.objects.strays[o.id]; st != nil {
+		ss.objects.adoptStray(o, st)
+	}
+	if !s.closed {
+		o.flags |= objHeld
+		o.objs++
+	}
+	return o
+}
+
+// streamItem takes one item from its producer. An item that a former attempt made stays.
+func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
+	t := ss.streaming(m.Task)
+	id := m.Task.Return(int(m.Index))
+	if t == nil || !ss.values.runs(cl, t, m.Attempt) {
+		ss.dropItem(id, m)
+		ss.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
+		return
+	}
+	s := t.x.stream
+	o := s.item(m.Index)
+	if o == nil {
+		o = ss.newItem(t, m.Index)
+	}
+	if o == nil {
+		ss.up.tellToEnd(t)
+		ss.up.fail(t, errs.New(errs.CodeInvalid, "%s streams more than %d items", t.name(), maxReturns))
+		return
+	}
+	if o.state != object.Pending {
+		if o.state != object.Stored || o.attempt != m.Attempt {
+			ss.dropItem(id, m)
+		}
+	} else {
+		ss.setItem(o, m)
+	}
+	s.produced = max(s.produced, m.Index+1)
+	s.attempt, s.sent = m.Attempt, m.Index+1
+	if m.Index < t.told() || s.closed {
+		ss.touchStream(t) // a further attempt, which does not know how far its readers are
+	}
+	ss.wakeReaders(t)
+	ss.lookForHoles(t)
+}
+
+func (ss *streams) setItem(o *objRec, m *wire.StreamItem) {
+	switch m.Result.Kind {
+	case wire.ResultInline:
+		res := m.Result
+		ss.journal.logObject(o, &res, m.Attempt)
+		ss.objects.resolve(o, &res, object.SetInline)
+	case wire.ResultStored: // its seal was lost on the way: missed at the end, and made again
+		ss.dropItem(o.id, m)
+		o.rec.x.stream.holes = true
+	default:
+		res := errorResult(m.Result.Err)
+		ss.journal.logObject(o, res, m.Attempt)
+		ss.objects.resolve(o, res, object.SetError)
+	}
+}
+
+func (ss *streams) dropItem(id ids.ObjectID, m *wire.StreamItem) {
+	if m.Result.Kind == wire.ResultStored {
+		ss.toStore(objectstore.DropAttempt{ID: id, Attempt: m.Attempt})
+	}
+}
+
+// streamNext asks for an item, or the end.
+func (ss *streams) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
+	t := ss.streaming(id)
+	if t == nil {
+		ss.toClient(cl, &wire.StreamItem{Task: id, Index: i, Result: *errorResult(ss.objects.unknown(id.Return(int(i))))})
+		return
+	}
+	s := t.x.stream
+	s.join(cl)
+	if i > s.consumed && i <= maxReturns {
+		s.consumed = i // who asks for an item has those before it
+		ss.touchStream(t)
+	}
+	if !ss.answerNext(t, streamWait{cl, i}) {
+		s.waits = append(s.waits, streamWait{cl, i})
+	}
+}
+
+// answerNext answers if the item, or the end, is there.
+func (ss *streams) answerNext(t *taskRec, w streamWait) bool {
+	s := t.x.stream
+	m := &wire.StreamItem{Task: t.id(), Attempt: t.start, Index: w.index}
+	o := s.item(w.index)
+	switch {
+	case w.index < s.produced && (o == nil || o.state == object.Pending):
+		return false // lost, and being made again
+	case w.index < s.produced && o.state == object.Freed:
+		m.Result = *errorResult(ss.streamGone(t, o.id))
+	case w.index < s.produced:
+		m.Result = *o.res
+		o.flags |= objHandedOut
+		if w.index >= s.consumed {
+			s.consumed = w.index + 1
+			ss.touchStream(t)
+		}
+	case s.err != nil:
+		m.Result = *errorResult(s.err)
+		if len(s.held()) == 0 {
+			ss.closeStream(t)
+		} // else its reader says when it holds what is in the error
+	case s.length >= 0:
+		ss.closeStream(t)
+	case s.closed && t.state.Terminal():
+		m.Result = *errorResult(ss.streamGone(t, t.id().Return(int(w.index))))
+	default:
+		return false
+	}
+	ss.toClient(w.client, m)
+	return true
+}
+
+func (ss *streams) streamGone(t *taskRec, id ids.ObjectID) *errs.Error {
+	if err := t.x.stream.err; err != nil {
+		return err
+	}
+	return ss.objects.unknown(id)
+}
+
+func (ss *streams) wakeReaders(t *taskRec) {
+	s := t.x.stream
+	if len(s.waits) == 0 {
+		return
+	}
+	waits := s.waits
+	s.waits = nil
+	for _, w := range waits {
+		if !ss.answerNext(t, w) {
+			s.waits = append(s.waits, w)
+		}
+	}
+}
+
+// endStream is the producer's end after n items. A run that differs from what was seen
+// before in length is an error.
+func (ss *streams) endStream(t *taskRec, n uint32) *errs.Error {
+	s := t.x.stream
+	switch {
+	case s.length >= 0 && int64(n) != s.length:
+		return errs.New(errs.CodeReturnMismatch, "%s streamed %d items when it ran again, %d before: it must depend on its arguments only", t.name(), n, s.length)
+	case n < s.produced:
+		return errs.New(errs.CodeReturnMismatch, "%s streamed %d items when it was tried again, at least %d before: it must depend on its arguments only", t.name(), n, s.produced)
+	case n > s.produced:
+		return errs.New(errs.CodeReturnMismatch, "%s reported %d items and sent %d", t.name(), n, s.produced)
+	}
+	s.length = int64(n)
+	ss.wakeReaders(t)
+	return nil
+}
+
+// failStream ends a stream with an error after the items that are there.
+func (ss *streams) failStream(t *taskRec, err *errs.Error) {
+	s := t.x.stream
+	ss.setError(s, err)
+	res := errorResult(err)
+	s.eachItem(func(o *objRec) {
+		if o.state == object.Pending {
+			ss.objects.resolve(o, res, object.SetError)
+		}
+	})
+	ss.wakeReaders(t)
+}
+
+// cutStream ends the stream of a cancelled task: its producer waits for no reader any more. A reader still gets the items there are, then
+// the error, and the stream is closed when it has that or leaves. It is closed at once where nobody reads it.
+func (ss *streams) cutStream(t *taskRec) {
+	if t.nret != wire.Streaming || t.live == 0 {
+		return
+	}
+	if len(t.x.stream.readers) > 0 {
+		ss.touchStream(t)
+		return
+	}
+	ss.closeStream(t)
+}
+
+// closeStream lets go of the items that nobody took. Those handed out stay until their
+// reader has said that it holds them.
+func (ss *streams) closeStream(t *taskRec) {
+	s := t.x.stream
+	if s.closed {
+		return
+	}
+	ss.objects.dropInner(s.held())
+	s.closed = true
+	t.live--
+	ss.journal.logClosed(t)
+	s.eachItem(func(o *objRec) {
+		if o.flags&objHandedOut == 0 {
+			ss.unholdItem(o)
+		}
+	})
+	ss.touchStream(t)
+	if t.live == 0 {
+		ss.up.reap(t)
+	}
+}
+
+// taken lets go of an item on which a client has a handle now.
+func (ss *streams) taken(o *objRec) {
+	if s := o.rec.x.stream; o.id.Index >= s.consumed {
+		s.consumed = o.id.Index + 1
+		ss.touchStream(o.rec)
+	}
+	ss.unholdItem(o)
+}
+
+func (ss *streams) unholdItem(o *objRec) {
+	if o.flags&objHeld != 0 {
+		o.flags &^= objHeld
+		o.objs--
+		ss.objects.loosen(o)
+	}
+}
+
+// leaveStream is a reader that reads no more. Without readers a stream ends.
+func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
+	s := t.x.stream
+	s.part(cl)
+	s.waits = slices.DeleteFunc(s.waits, func(w streamWait) bool { return w.client == cl })
+	if len(s.readers) > 0 || s.anyone && cl.gone {
+		return
+	}
+	if !t.state.Terminal() {
+		ss.up.cancelTask(t, false)
+	}
+	ss.closeStream(t)
+	s.eachItem(ss.unholdItem)
+}
+
+// dropStreams forgets what a client reads: it says.
+func (ss *streams) dropStreams(cl *clientRec) {
+	if ss.tasks.streamCount == 0 {
+		return
+	}
+	ss.tasks.eachTask(func(t *taskRec) {
+		if t.nret == wire.Streaming {
+			t.x.stream.part(cl)
+		}
+	})
+}
+
+// leaveUnread ends the streams that nobody reads, of a core that was rebuilt: that they were closed, or read to their end, may have
+// come too late for the log.
+func (ss *streams) leaveUnread() {
+	var unread []*taskRec
+	ss.tasks.eachTask(func(t *taskRec) {
+		if t.nret != wire.Streaming {
+			return
+		}
+		s := t.x.stream
+		if s.anyone = false; len(s.readers) == 0 && !s.closed {
+			unread = append(unread, t)
+		}
+	})
+	for _, t := range unread {
+		ss.leaveStream(t, nil)
+	}
+}
+
+// reads tells whether a client is among a stream's readers.
+func (s *streamRec) reads(cl *clientRec) bool { return slices.Contains(s.readers, cl) }
+
+func (ss *streams) touchStream(t *taskRec) {
+	s := t.x.stream
+	if !s.dirty && (t.spec == nil || t.spec.Opts.Backpressure > 0) {
+		s.dirty = true
+		ss.dirtyStream = append(ss.dirtyStream, t)
+	}
+}
+
+// flushStreams tells producers how far their readers are.
+func (ss *streams) flushStreams() {
+	for _, t := range ss.dirtyStream {
+		s := t.x.stream
+		s.dirty = false
+		if !t.state.OnWorker() || t.lease == nil {
+			continue
+		}
+		n := t.told()
+		if s.closed || t.flags&taskCancelled != 0 {
+			n = math.MaxUint32 // nobody is waited for
+		}
+		if n > 0 {
+			ss.toClient(t.lease.worker, &wire.StreamAck{Task: t.id(), Consumed: n})
+		}
+	}
+	clear(ss.dirtyStream)
+	ss.dirtyStream = ss.dirtyStream[:0]
+}
