@@ -10,26 +10,33 @@
 // refers to it. The states of tasks, objects, actors and leases move along the tables of
 // the packages task, object, actor and lease.
 //
-// A task's way: Submit (submit.go) counts the objects it uses (refs.go) and waits for those
-// that are not resolved (args.go); ready, it queues in its class (class.go) until a lease has
-// room (dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
-// (done.go) resolves its returns, which answers gets and wakes dependents; when nothing
-// refers to a return its value is dropped, with its hold on what it, or its error, has references
-// to (nested.go), and when nothing may need the task to run again, its record (lineage.go).
+// The core is composed of parts, a type each with state and methods of its own; files begin with the name of their part. From the lowest to the
+// highest: step (what every part has in common), journal (what goes into the log), tasks (the table), objects (references and values), clients,
+// gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), streams, lineage, calls, actors, life (of a task),
+// deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
 //
-// Another job's objects (foreign.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
+// A task's way: Submit (life_submit.go) counts the objects it uses (objects_refs.go) and waits for those
+// that are not resolved (life_args.go); ready, it queues in its class (leases_class.go) until a lease has
+// room (leases_dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
+// (life_done.go) resolves its returns, which answers gets and wakes dependents; when nothing
+// refers to a return its value is dropped, with its hold on what it, or its error, has references
+// to (objects_nested.go), and when nothing may need the task to run again, its record (lineage.go).
+//
+// testdata/transcripts tells it as scripts: what the owner is told, and all that it then asks for.
+//
+// Another job's objects (objects_foreign.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
-// again (recycle.go), and what concerns every record there is goes in slices, a step each
-// (sweep.go): no step is longer for what a client leaves behind.
+// again (tasks_recycle.go), and what concerns every record there is goes in slices, a step each
+// (job_sweep.go): no step is longer for what a client leaves behind.
 //
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
 // of several, none is charged and each runs again isolated (deaths.go), as are actors whose calls ran; idle ones restart
-// uncharged (blame.go), and whatever dies again and again ever later (backoff.go). A lost stored
-// object is made again by its task (lineage.go, store.go), at once by a stream's that
-// waits for its readers (stream_again.go). The core itself may be thrown
+// uncharged (deaths_blame.go), and whatever dies again and again ever later (life_backoff.go). A lost stored
+// object is made again by its task (lineage.go, lineage_lost.go), at once by a stream's that
+// waits for its readers (streams_again.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
-// reads them, and clients tell the rest (recover.go).
+// reads them, and clients tell the rest (recovery.go).
 //
 // Errors are *errs.Error values given to whoever gets the object. Step panics only when the
 // core finds itself inconsistent; the actor around it then rebuilds it.

@@ -27,7 +27,10 @@ func TestTranscripts(t *testing.T) {
 			t.Helper()
 			r.t, r.d, r.shown = t, d, nil
 			r.run()
-			return strings.Join(r.shown, "\n") + "\n"
+			if len(r.shown) == 0 {
+				return "nothing\n"
+			}
+			return r.withNames(strings.Join(r.shown, "\n")) + "\n"
 		})
 	})
 }
@@ -225,6 +228,9 @@ func (r *transcript) line(e *Effect) string {
 	case Transitions:
 		var lines []string
 		for _, ch := range *e.Changes {
+			if ch.Times != nil {
+				continue // telemetry's copy of the worker's times
+			}
 			line := r.task(ch.Spec.ID) + " is " + ch.State.String()
 			if ch.Reason != nil {
 				line += ": " + ch.Reason.Error()
@@ -303,6 +309,14 @@ func (r *transcript) message(m any) string {
 	}
 	s := fmt.Sprintf("%T", m)
 	return s[strings.LastIndexByte(s, '.')+1:]
+}
+
+// withNames puts names in the place of ids in a text.
+func (r *transcript) withNames(s string) string {
+	for id, name := range r.names {
+		s = strings.ReplaceAll(s, id.String(), name)
+	}
+	return s
 }
 
 func (r *transcript) result(res wire.Result) string {

@@ -6,9 +6,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// recycled checks that nothing points at the records that are to be used again.
-func (v *validator) recycled() error {
-	c := v.c
+// validateRecycled checks that nothing points at the records that are to be used again.
+func (c *Core) validateRecycled(v *recount) error {
 	free := make(map[*taskRec]bool, len(c.tasksFree))
 	for _, t := range c.tasksFree {
 		if free[t] {
