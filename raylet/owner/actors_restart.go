@@ -1,10 +1,11 @@
 package owner
 
 import (
+	"time"
+
 	"mobula/internal/errs"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
-	"time"
 )
 
 // restartDelay is the wait of an actor whose process died before it is made again. One that lived a while, and longer than it

@@ -1,9 +1,10 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/objectstore"
 	"mobula/raylet/owner/task"
-	"slices"
 )
 
 // pinArgs asks the store to pin the stored arguments of an attempt for its worker.

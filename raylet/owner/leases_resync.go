@@ -2,11 +2,12 @@ package owner
 
 import (
 	"maps"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/sched"
-	"slices"
 )
 
 // schedResync tells a scheduler that was restarted what this owner holds and wants.

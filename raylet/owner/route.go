@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/sched"

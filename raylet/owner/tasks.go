@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"time"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
-	"time"
 )
 
 // tasks is the table of tasks: their records, states and timers, and what is to be looked at in this step. It knows no other part but the step.
