@@ -19,10 +19,10 @@ type ToClient struct {
 	File   uint32
 }
 
-// ToOwner answers a job's owner: ArgsPinned, ArgsWait, Lost, Packed or Inventory.
+// ToOwner is a message to a job's owner.
 type ToOwner struct {
 	Job ids.JobID
-	Msg any
+	Msg OwnerMsg
 }
 
 // SpillWrite writes sealed objects to spill storage; the answer is SpillDone.

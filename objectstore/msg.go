@@ -190,6 +190,17 @@ type SealedInfo struct {
 	Meta    []byte
 }
 
+// OwnerMsg is a message to a job's owner, by value. Nothing but the messages of this file implements it.
+type OwnerMsg interface{ ownerMsg() }
+
+func (ArgsPinned) ownerMsg()  {}
+func (ArgsWait) ownerMsg()    {}
+func (ArgsRefused) ownerMsg() {}
+func (CreateWaits) ownerMsg() {}
+func (Lost) ownerMsg()        {}
+func (Packed) ownerMsg()      {}
+func (Inventory) ownerMsg()   {}
+
 func (FromClient) storeEvent()   {}
 func (ClientJoined) storeEvent() {}
 func (ClientGone) storeEvent()   {}

@@ -41,9 +41,8 @@ type Options struct {
 	// ToClient sends a message to a client, in order. f is not nil with wire.MapFile: the
 	// descriptor to send along, which stays the store's. It must not block.
 	ToClient func(c ids.ClientID, m wire.Msg, f *os.File)
-	// ToOwner sends ArgsPinned, ArgsWait, CreateWaits, Lost, Packed or Inventory to a job's owner, in order.
-	// It must not block.
-	ToOwner func(job ids.JobID, m any)
+	// ToOwner sends a message to a job's owner, in order. It must not block.
+	ToOwner func(job ids.JobID, m OwnerMsg)
 	Logger  *slog.Logger  // nil: silent
 	Policy  actors.Policy // of restarts
 }

@@ -109,7 +109,7 @@ func (r *rig) post(ev Event) {
 	}
 }
 
-func (r *rig) toOwner(_ ids.JobID, m any) {
+func (r *rig) toOwner(_ ids.JobID, m OwnerMsg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch m := m.(type) {

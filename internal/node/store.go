@@ -52,7 +52,7 @@ func (n *Node) startStore() error {
 	n.store, err = objectstore.Open(sup, objectstore.Options{
 		Config: cfg, Memory: n.shm, Spiller: n.seen(n.failing(n.spiller)),
 		ToClient: n.fromStore,
-		ToOwner:  func(job ids.JobID, m any) { n.jobs.post(job, owner.FromStore{Msg: m}) },
+		ToOwner:  func(job ids.JobID, m objectstore.OwnerMsg) { n.jobs.post(job, owner.FromStore{Msg: m}) },
 		Logger:   n.cfg.Logger,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})

@@ -3,6 +3,8 @@ package owner
 import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -15,13 +17,11 @@ type FromClient struct {
 	Msgs   []wire.Msg
 }
 
-// FromStore is a message of the object store: objectstore.ArgsPinned, ArgsWait, ArgsRefused, Lost,
-// Packed or Inventory, by value.
-type FromStore struct{ Msg any }
+// FromStore is a message of the object store.
+type FromStore struct{ Msg objectstore.OwnerMsg }
 
-// FromSched is a message of the scheduler: sched.Granted, Reclaim, Revoked, Resumed,
-// Infeasible, Feasible or Resync, by value.
-type FromSched struct{ Msg any }
+// FromSched is a message of the scheduler.
+type FromSched struct{ Msg sched.OwnerMsg }
 
 // FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested or LocateActor, by value.
 type FromRegistry struct{ Msg any }

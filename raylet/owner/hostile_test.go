@@ -295,7 +295,7 @@ func (h *hostile) event() Event {
 	return ev
 }
 
-func (h *hostile) sched() any {
+func (h *hostile) sched() sched.OwnerMsg {
 	switch h.n(7, "sched") {
 	case 0:
 		return sched.Reclaim{Lease: h.lease()}
@@ -316,7 +316,7 @@ func (h *hostile) sched() any {
 	return sched.Granted{Key: h.keys[h.n(len(h.keys), "key")], Lease: h.leases, Worker: ids.ClientID(2 + h.n(2, "worker"))}
 }
 
-func (h *hostile) store() any {
+func (h *hostile) store() objectstore.OwnerMsg {
 	switch h.n(6, "store") {
 	case 0:
 		return objectstore.Lost{ID: h.object(), Task: h.task(), Attempt: h.attempt(), Ask: uint64(h.n(4, "ask")), Client: ids.ClientID(h.n(4, "client"))}

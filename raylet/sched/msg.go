@@ -147,7 +147,7 @@ func (KillWorker) schedEvent()     {}
 func (OwnerRestarted) schedEvent() {}
 func (Holdings) schedEvent()       {}
 
-// OwnerMsg is a message to an owner, by value.
+// OwnerMsg is a message to an owner, by value. Nothing but the messages of this file implements it.
 type OwnerMsg interface{ ownerMsg() }
 
 func (Granted) ownerMsg()    {}
