@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"mobula/graph/internal/heap"
+	"mobula/internal/heap"
 )
 
 // The two policies of Dask, to compare with.

@@ -40,7 +40,7 @@ type Core struct {
 	warmFor alloc.Owner           // who asked for room last, if anybody did
 	warmAny bool
 
-	queues  [lanes]fifo
+	queues  [lanes]laneQueue
 	rereads []reread
 	ticket  uint64
 	jobs    map[uint64]any // *demand, *spillJob, alloc.Range (reserved ahead)

@@ -62,7 +62,7 @@ func (c *Core) enqueue(d *demand) {
 	c.ticket++
 	d.ticket, d.stage = c.ticket, stageWaiting
 	c.lastNeed = c.now
-	c.queues[d.lane].push(d)
+	c.queues[d.lane].Push(d)
 }
 
 // leaveQueue ends a create's wait, however it ends.

@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/objectstore/alloc"
 )
 
@@ -75,58 +76,27 @@ type getter struct {
 	refs   []ids.ObjectID
 }
 
-// fifo is one lane. Demands that were withdrawn or moved stay in it until they reach
-// the head.
-type fifo struct {
-	q    []*demand
-	head int
-}
-
-func (f *fifo) push(d *demand) { f.q = append(f.q, d) }
+// laneQueue is one lane. Demands that were withdrawn or moved stay in it until they reach the head.
+type laneQueue struct{ queue.Queue[*demand] }
 
 // peek is the first demand that still waits in this lane.
-func (f *fifo) peek(l lane) *demand {
-	for f.head < len(f.q) {
-		if d := f.q[f.head]; d.stage == stageWaiting && d.lane == l {
+func (q *laneQueue) peek(l lane) *demand {
+	for q.Len() > 0 {
+		if d := q.Front(); d.waitsIn(l) {
 			return d
 		}
-		f.q[f.head] = nil
-		f.head++
+		q.Pop()
 	}
-	f.q, f.head = f.q[:0], 0
 	return nil
 }
 
 // each visits those that still wait.
-func (f *fifo) each(l lane, visit func(*demand)) {
-	for _, d := range f.q[f.head:] {
-		if d.stage == stageWaiting && d.lane == l {
+func (q *laneQueue) each(l lane, visit func(*demand)) {
+	for _, d := range q.All() {
+		if d.waitsIn(l) {
 			visit(d)
 		}
 	}
 }
 
-// pop takes the head off; peek gave it.
-func (f *fifo) pop() {
-	f.q[f.head] = nil
-	f.head++
-	if f.head == len(f.q) {
-		f.q, f.head = f.q[:0], 0
-	} else if f.head > 1024 && f.head*2 > len(f.q) {
-		n := copy(f.q, f.q[f.head:])
-		clear(f.q[n:])
-		f.q, f.head = f.q[:n], 0
-	}
-}
-
-// pushFront puts a demand back at the head.
-func (f *fifo) pushFront(d *demand) {
-	if f.head > 0 {
-		f.head--
-		f.q[f.head] = d
-		return
-	}
-	f.q = append(f.q, nil)
-	copy(f.q[1:], f.q)
-	f.q[0] = d
-}
+func (d *demand) waitsIn(l lane) bool { return d.stage == stageWaiting && d.lane == l }

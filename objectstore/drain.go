@@ -55,8 +55,7 @@ func (c *Core) holdsArgs(t ids.TaskID) bool {
 // nextHolder is the first create of a task that holds arguments.
 func (c *Core) nextHolder() (found *demand) {
 	n := 0
-	q := &c.queues[laneCreate]
-	for _, d := range q.q[q.head:] {
+	for _, d := range c.queues[laneCreate].All() {
 		if d.stage == stageWaiting && c.drains(d) {
 			return d
 		}
@@ -115,8 +114,7 @@ func (c *Core) yieldCPU() {
 		c.wakeAt(due)
 		return
 	}
-	q := &c.queues[laneCreate]
-	for _, d := range q.q[q.head:] {
+	for _, d := range c.queues[laneCreate].All() {
 		if d.stage == stageWaiting && !d.yielded && !d.task.IsZero() {
 			d.yielded, c.drain.yielded = true, c.now
 			c.emit(ToOwner{d.id.Job(), CreateWaits{Task: d.task}})
@@ -132,7 +130,7 @@ func (c *Core) noFile(d *demand, err error) {
 	c.drain.fileErr, c.drain.fileAt = err, c.after(c.cfg.RetrySpill)
 	if c.patient(d) {
 		d.stage = stageWaiting
-		c.queues[d.lane].pushFront(d)
+		c.queues[d.lane].PushFront(d)
 		c.wakeAt(c.drain.fileAt)
 		return
 	}

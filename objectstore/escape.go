@@ -32,16 +32,16 @@ func (c *Core) escape(d *demand) bool {
 		if c.patient(d) || c.hope(d, err) {
 			return false
 		}
-		c.queues[d.lane].pop()
+		c.queues[d.lane].Pop()
 		c.giveUp(d, err)
 		return true
 	}
 	if d.pack != nil {
-		c.queues[d.lane].pop()
+		c.queues[d.lane].Pop()
 		c.giveUp(d, nil)
 		return true
 	}
-	c.queues[d.lane].pop()
+	c.queues[d.lane].Pop()
 	c.fallback(d)
 	return true
 }
@@ -152,7 +152,7 @@ func (c *Core) reserveDone(e ReserveDone) {
 		}
 		c.freeBlock(d.block)
 		d.stage = stageWaiting
-		c.queues[d.lane].pushFront(d)
+		c.queues[d.lane].PushFront(d)
 		c.wakeAt(c.coldAt)
 	}
 	c.punchLoose(r)

@@ -19,7 +19,7 @@ func (c *Core) want(o *object, l lane) *demand {
 	} else if l == laneGet && d.lane == laneArgs {
 		d.lane = laneGet
 		if d.stage == stageWaiting {
-			c.queues[laneGet].push(d)
+			c.queues[laneGet].Push(d)
 		}
 	}
 	return d

@@ -130,7 +130,7 @@ func (c *Core) place(d *demand) bool {
 // dequeue takes a demand off its queue; one that is not the head stays there until it is, and is passed over.
 func (c *Core) dequeue(d *demand) {
 	if c.queues[d.lane].peek(d.lane) == d {
-		c.queues[d.lane].pop()
+		c.queues[d.lane].Pop()
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"mobula/graph"
-	"mobula/graph/internal/heap"
 	"mobula/internal/client"
 	"mobula/internal/errs"
+	"mobula/internal/heap"
 	"mobula/wire"
 )
 

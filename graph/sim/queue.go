@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mobula/graph"
-	"mobula/graph/internal/heap"
+	"mobula/internal/heap"
 )
 
 // kind is what an event of the simulation is.

@@ -1,24 +1,26 @@
 package state
 
 import (
-	"container/heap"
 	"slices"
 	"strings"
+
+	"mobula/internal/heap"
 )
 
 // Pager picks a page out of rows that come in any order, and counts them. It keeps at
 // most limit+1 of them. R is what a row is made of: rows are made for the page only.
 type Pager[R any] struct {
 	compare func(a, b R) int
+	behind  func(a, b *R) bool
 	after   *R // the page begins behind it; nil: at the first
 	limit   int
-	kept    picked[R]
+	kept    []R // a heap with the last of them in front
 	total   int
 }
 
 // NewPager picks the limit smallest rows behind after, which may be nil.
 func NewPager[R any](limit int, after *R, compare func(a, b R) int) *Pager[R] {
-	return &Pager[R]{compare: compare, after: after, limit: limit, kept: picked[R]{compare: compare}}
+	return &Pager[R]{compare: compare, behind: func(a, b *R) bool { return compare(*a, *b) > 0 }, after: after, limit: limit}
 }
 
 // Add offers a row that passed the filters.
@@ -26,20 +28,19 @@ func (p *Pager[R]) Add(r R) {
 	p.total++
 	switch {
 	case p.after != nil && p.compare(r, *p.after) <= 0:
-	case len(p.kept.rows) <= p.limit:
-		heap.Push(&p.kept, r)
-	case p.compare(r, p.kept.rows[0]) < 0:
-		p.kept.rows[0] = r
-		heap.Fix(&p.kept, 0)
+	case len(p.kept) <= p.limit:
+		heap.Push(&p.kept, r, p.behind)
+	case p.compare(r, p.kept[0]) < 0:
+		heap.Replace(p.kept, r, p.behind)
 	}
 }
 
 // Bound is the row that others must be before to come on the page, or nil while any may.
 func (p *Pager[R]) Bound() *R {
-	if len(p.kept.rows) <= p.limit {
+	if len(p.kept) <= p.limit {
 		return nil
 	}
-	b := p.kept.rows[0]
+	b := p.kept[0]
 	return &b
 }
 
@@ -49,29 +50,12 @@ func (p *Pager[R]) Skip(n int) { p.total += n }
 // Rows gives the page in order, how many rows were offered in all, and whether there
 // are more behind the page.
 func (p *Pager[R]) Rows() (rows []R, total int, more bool) {
-	rows = slices.Clone(p.kept.rows)
+	rows = slices.Clone(p.kept)
 	slices.SortFunc(rows, p.compare)
 	if more = len(rows) > p.limit; more {
 		rows = rows[:p.limit]
 	}
 	return rows, p.total, more
-}
-
-// picked is a heap with the largest row on top.
-type picked[R any] struct {
-	rows    []R
-	compare func(a, b R) int
-}
-
-func (h *picked[R]) Len() int           { return len(h.rows) }
-func (h *picked[R]) Less(i, j int) bool { return h.compare(h.rows[i], h.rows[j]) > 0 }
-func (h *picked[R]) Swap(i, j int)      { h.rows[i], h.rows[j] = h.rows[j], h.rows[i] }
-func (h *picked[R]) Push(x any)         { h.rows = append(h.rows, x.(R)) }
-func (h *picked[R]) Pop() any {
-	last := len(h.rows) - 1
-	r := h.rows[last]
-	h.rows = h.rows[:last]
-	return r
 }
 
 // Select makes a page of rows that are all at hand. key is a row's place in the order and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mobula/internal/queue"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -19,7 +20,7 @@ const maxDeletes = 4
 // the spiller holds for the target and learns its health again.
 type core struct {
 	cfg     Config
-	queue   [kinds]fifo
+	queue   [kinds]queue.Queue[request]
 	running [kinds]map[uint64]request
 	known   map[uint64]struct{} // queued or running
 	overdue map[uint64]struct{} // running, and given up
@@ -61,7 +62,7 @@ func (c *core) Step(now int64, ev event) []effect {
 	case submit:
 		if c.learn(ev.req) {
 			ev.req.at = now
-			c.queue[ev.req.kind].push(ev.req)
+			c.queue[ev.req.kind].Push(ev.req)
 		}
 	case adopt:
 		if c.learn(ev.req) {
@@ -81,9 +82,7 @@ func (c *core) Step(now int64, ev event) []effect {
 		c.tick(now)
 	case cancel:
 		for _, k := range []kind{write, read} {
-			for r, ok := c.queue[k].pop(); ok; r, ok = c.queue[k].pop() {
-				c.refuse(r.id, nil)
-			}
+			c.refuseAll(k, nil)
 		}
 	}
 	c.pump(now)
@@ -96,7 +95,7 @@ func (c *core) tick(now int64) {
 		c.armed = 0
 	}
 	for _, r := range c.later {
-		c.queue[remove].push(r)
+		c.queue[remove].Push(r)
 	}
 	c.later = c.later[:0]
 	if c.health != Healthy && !c.probing {
@@ -207,13 +206,13 @@ func (c *core) pump(now int64) {
 	for more := true; more && len(c.running[read]) < c.cfg.Readers; {
 		more = c.startNext(now, read)
 	}
-	for c.queue[write].len() > 0 {
+	for c.queue[write].Len() > 0 {
 		if c.health == Failed {
-			c.refuseAll(c.why)
+			c.refuseAll(write, c.why)
 			return
 		}
 		if len(c.overdue) >= c.cfg.Writers {
-			c.refuseAll(errStuck) // no place will come free
+			c.refuseAll(write, errStuck) // no place will come free
 			return
 		}
 		if c.probing || len(c.running[write]) >= c.cfg.Writers {
@@ -221,7 +220,7 @@ func (c *core) pump(now int64) {
 		}
 		if now < c.nothing {
 			if !c.deleting() {
-				c.refuseAll(c.why)
+				c.refuseAll(write, c.why)
 			}
 			return
 		}
@@ -229,14 +228,14 @@ func (c *core) pump(now int64) {
 			c.ask(now, false)
 			return
 		}
-		head := c.queue[write].peek()
+		head := c.queue[write].Front()
 		c.largest = max(c.largest, head.largest)
 		if !c.fits(head.size) {
 			if c.deleting() {
 				return // room is being made
 			}
 			why := c.fullError(head.size)
-			c.queue[write].pop()
+			c.queue[write].Pop()
 			c.refuse(head.id, why)
 			c.full(now, why)
 			continue
@@ -246,19 +245,20 @@ func (c *core) pump(now int64) {
 	}
 }
 
-func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].len() > 0 }
+func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].Len() > 0 }
 
 func (c *core) startNext(now int64, k kind) bool {
-	r, ok := c.queue[k].pop()
-	if ok {
-		var with []uint64
-		if k == read {
-			with = c.join(r)
-		}
-		c.run(now, r, with)
-		c.out = append(c.out, start{r.id, with})
+	if c.queue[k].Len() == 0 {
+		return false
 	}
-	return ok
+	r := c.queue[k].Pop()
+	var with []uint64
+	if k == read {
+		with = c.join(r)
+	}
+	c.run(now, r, with)
+	c.out = append(c.out, start{r.id, with})
+	return true
 }
 
 func (c *core) run(now int64, r request, with []uint64) {
@@ -269,9 +269,9 @@ func (c *core) run(now int64, r request, with []uint64) {
 	}
 }
 
-func (c *core) refuseAll(why error) {
-	for r, ok := c.queue[write].pop(); ok; r, ok = c.queue[write].pop() {
-		c.refuse(r.id, why)
+func (c *core) refuseAll(k kind, why error) {
+	for c.queue[k].Len() > 0 {
+		c.refuse(c.queue[k].Pop().id, why)
 	}
 }
 

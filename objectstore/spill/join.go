@@ -12,12 +12,12 @@ const maxJoin = 1 << 20
 // join takes the reads queued behind r that go on where it ends.
 func (c *core) join(r request) (with []uint64) {
 	end := r.off + r.size
-	for c.queue[read].len() > 0 && len(with)+1 < storage.MaxParts {
-		n := c.queue[read].peek()
+	for c.queue[read].Len() > 0 && len(with)+1 < storage.MaxParts {
+		n := c.queue[read].Front()
 		if n.file != r.file || n.off < end || n.off-end >= 2*format.Page || n.off+n.size-r.off > maxJoin {
 			break
 		}
-		c.queue[read].pop()
+		c.queue[read].Pop()
 		with = append(with, n.id)
 		end = n.off + n.size
 	}

@@ -45,9 +45,8 @@ func (c *core) giveUp(now int64) {
 			return
 		}
 	}
-	for c.queue[read].len() > 0 && c.queue[read].peek().at <= late {
-		r, _ := c.queue[read].pop()
-		c.refuse(r.id, errStuck)
+	for c.queue[read].Len() > 0 && c.queue[read].Front().at <= late {
+		c.refuse(c.queue[read].Pop().id, errStuck)
 	}
 }
 

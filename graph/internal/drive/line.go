@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"mobula/graph/internal/amount"
-	"mobula/graph/internal/heap"
 	"mobula/internal/errs"
+	"mobula/internal/heap"
 )
 
 // Limits bound what runs at once.

@@ -20,18 +20,29 @@ func Pop[T any](h *[]T, before func(a, b *T) bool) T {
 	top, n := s[0], len(s)-1
 	s[0] = s[n]
 	clear(s[n:]) // what it refers to is not kept
-	s = s[:n]
-	*h = s
+	*h = s[:n]
+	sink(s[:n], before)
+	return top
+}
+
+// Replace puts x in the place of the first of a heap that is not empty.
+func Replace[T any](h []T, x T, before func(a, b *T) bool) {
+	h[0] = x
+	sink(h, before)
+}
+
+// sink moves the first down to where it belongs.
+func sink[T any](s []T, before func(a, b *T) bool) {
 	for i := 0; ; {
 		l := 2*i + 1
-		if l >= n {
-			return top
+		if l >= len(s) {
+			return
 		}
-		if l+1 < n && before(&s[l+1], &s[l]) {
+		if l+1 < len(s) && before(&s[l+1], &s[l]) {
 			l++
 		}
 		if !before(&s[l], &s[i]) {
-			return top
+			return
 		}
 		s[i], s[l] = s[l], s[i]
 		i = l

@@ -11,8 +11,14 @@ func TestOrder(t *testing.T) {
 	before := func(a, b *int) bool { return *a < *b }
 	rapid.Check(t, func(rt *rapid.T) {
 		var h, model []int
-		for _, x := range rapid.SliceOf(rapid.IntRange(-1, 20)).Draw(rt, "pushed; -1 pops") {
-			if x >= 0 {
+		for _, x := range rapid.SliceOf(rapid.IntRange(-1, 40)).Draw(rt, "pushed; -1 pops, from 21 on the first is replaced") {
+			if x > 20 {
+				if len(model) > 0 {
+					Replace(h, x-21, before)
+					model[0] = x - 21
+					slices.Sort(model)
+				}
+			} else if x >= 0 {
 				Push(&h, x, before)
 				model = append(model, x)
 				slices.Sort(model)

@@ -1,0 +1,49 @@
+package queue
+
+// Queue is a first-in-first-out queue. Its zero value is empty.
+type Queue[T any] struct {
+	items []T
+	head  int // of items, the index of the first
+}
+
+// Len is how many there are.
+func (q *Queue[T]) Len() int { return len(q.items) - q.head }
+
+// Push adds x behind the last.
+func (q *Queue[T]) Push(x T) {
+	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 { // rather than a larger slice
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, x)
+}
+
+// PushFront adds x before the first.
+func (q *Queue[T]) PushFront(x T) {
+	if q.head > 0 {
+		q.head--
+		q.items[q.head] = x
+		return
+	}
+	q.items = append(q.items, x)
+	copy(q.items[1:], q.items)
+	q.items[0] = x
+}
+
+// Front is the first of a queue that is not empty.
+func (q *Queue[T]) Front() T { return q.items[q.head] }
+
+// Pop takes the first off a queue that is not empty.
+func (q *Queue[T]) Pop() T {
+	var none T
+	x := q.items[q.head]
+	q.items[q.head] = none // what it refers to is not kept
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	return x
+}
+
+// All gives what is in the queue, first to last. It is valid until the queue changes.
+func (q *Queue[T]) All() []T { return q.items[q.head:] }

@@ -1,0 +1,56 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var q Queue[int]
+		var model []int
+		for _, op := range rapid.SliceOf(rapid.IntRange(0, 5)).Draw(rt, "0 and 1 pop, 2 pushes in front, others push") {
+			switch x := len(model); {
+			case op > 2:
+				q.Push(x)
+				model = append(model, x)
+			case op == 2:
+				q.PushFront(x)
+				model = slices.Insert(model, 0, x)
+			case len(model) > 0:
+				if front, got := q.Front(), q.Pop(); front != model[0] || got != model[0] {
+					rt.Fatalf("%d is in front, popped %d, want %d", front, got, model[0])
+				}
+				model = model[1:]
+			}
+			if q.Len() != len(model) || !slices.Equal(q.All(), model) {
+				rt.Fatalf("the queue has %d: %v, want %v", q.Len(), q.All(), model)
+			}
+		}
+	})
+}
+
+// A queue that never runs empty takes no more room than what is in it needs, and keeps nothing that was taken off.
+func TestRoomIsUsedAgain(t *testing.T) {
+	var q Queue[*int]
+	for range 10 {
+		q.Push(new(int))
+	}
+	for range 100_000 {
+		q.Push(new(int))
+		q.Pop()
+	}
+	if n := cap(q.items); n > 64 {
+		t.Errorf("a queue of 10 has room for %d", n)
+	}
+	for i, x := range q.items[:cap(q.items)] {
+		if live := i >= q.head && i < len(q.items); (x != nil) != live {
+			t.Errorf("place %d of %d: kept %v, in the queue %v", i, cap(q.items), x != nil, live)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { q.Push(nil); q.Pop() }); n != 0 {
+		t.Errorf("a push and a pop allocate %v times", n)
+	}
+}
