@@ -12,15 +12,15 @@ import (
 
 	"mobula"
 	"mobula/graph/spec"
+	"mobula/internal/memstat"
 	"mobula/internal/node"
-	"mobula/raylet/memmon"
 )
 
 // ownHeap is what this process takes, as the memory monitor counts it.
 func ownHeap(t *testing.T) uint64 {
 	t.Helper()
 	debug.FreeOSMemory()
-	own, err := (&memmon.Sampler{FS: os.DirFS("/")}).Process(os.Getpid())
+	own, err := (&memstat.Sampler{FS: os.DirFS("/")}).Process(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
+	"mobula/internal/memstat"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
-	"mobula/raylet/memmon"
 	"mobula/telemetry"
 	"mobula/wire"
 )
@@ -171,7 +171,7 @@ func cleanDead(root string) {
 
 // machineMemory is the machine's memory in bytes, or the cgroup's limit where that is less.
 func machineMemory() uint64 {
-	total, err := (&memmon.Sampler{FS: os.DirFS("/")}).Total()
+	total, err := (&memstat.Sampler{FS: os.DirFS("/")}).Total()
 	if err != nil {
 		return 4 << 30 // where /proc cannot be read: assume little
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/internal/memstat"
 	"mobula/objectstore"
 	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
@@ -36,7 +37,7 @@ func (n *Node) startMonitor() error {
 
 // sample posts the node's memory, until the node stops.
 func (n *Node) sample() {
-	s := &memmon.Sampler{FS: os.DirFS("/")}
+	s := &memstat.Sampler{FS: os.DirFS("/")}
 	tick := time.NewTimer(memmon.Interval)
 	defer tick.Stop()
 	var heaps <-chan time.Time
@@ -99,7 +100,7 @@ func (n *Node) startProcess(e pool.StartProcess) {
 }
 
 // heaps is what all processes take besides the store: the node itself, its clients, and what workers are forked from.
-func (n *Node) heaps(s *memmon.Sampler) (sum uint64) {
+func (n *Node) heaps(s *memstat.Sampler) (sum uint64) {
 	pids := append(n.procs.Templates(), os.Getpid())
 	for _, c := range n.clients.all() {
 		pids = append(pids, int(c.pid))

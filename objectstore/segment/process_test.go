@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,6 +83,17 @@ func reader() error {
 	fmt.Println("done")
 	_, _ = os.Stdin.Read(make([]byte, 1)) // stay until the others have counted too
 	return nil
+}
+
+// field is the number that follows a name at the start of a line.
+func field(text []byte, name string) (uint64, bool) {
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name {
+			n, err := strconv.ParseUint(f[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
 }
 
 func viewWriter() error {

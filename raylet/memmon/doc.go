@@ -1,8 +1,8 @@
 // Package memmon watches the memory of a node and, before the kernel's own killer does, ends the
 // work that is cheapest to do again.
 //
-// Core is a pure state machine over samples (one each 250 ms to 2 s, as much as memory is short); Sampler is the thin I/O that takes them
-// from /proc and the cgroup. The verdict goes to the raylet as sched.KillWorker.
+// Core is a pure state machine over samples, one each 250 ms to 2 s, as much as memory is short. The node's shell takes them by package
+// internal/memstat. The verdict goes to the raylet as sched.KillWorker.
 //
 // # Who owns which state
 //
@@ -31,6 +31,6 @@
 // # What blocks, and errors
 //
 // The core: nothing. A question for tasks that is not answered by the next sample is
-// decided without. The sampler reads files under /proc. Errors seen by owners carry
+// decided without. Errors seen by owners carry
 // CodeOutOfMemory and say who was ended, why, and what else used memory.
 package memmon

@@ -2,7 +2,6 @@ package memmon
 
 import (
 	"testing"
-	"testing/fstest"
 	"time"
 )
 
@@ -41,28 +40,5 @@ func TestMemoryIsSampledBeforeItIsFull(t *testing.T) {
 	}
 	if samples < 4 {
 		t.Errorf("%d samples on the way", samples)
-	}
-}
-
-func TestRoomIsTheLeast(t *testing.T) {
-	fs := fstest.MapFS{
-		"proc/meminfo":                     file(meminfo),
-		"proc/self/cgroup":                 file("0::/a/b\n"),
-		"sys/fs/cgroup/a/b/memory.max":     file("8000\n"), // used most by its share, and has more room
-		"sys/fs/cgroup/a/b/memory.current": file("4000\n"),
-		"sys/fs/cgroup/a/memory.max":       file("3000\n"),
-		"sys/fs/cgroup/a/memory.current":   file("1000\n"),
-	}
-	s := &Sampler{FS: fs}
-	for range 2 { // the second time anew
-		if _, _, source, err := s.Node(); err != nil || source != "cgroup" {
-			t.Fatalf("%s, %v", source, err)
-		}
-	}
-	if got := s.Room(0.5); got != 0 {
-		t.Errorf("below half: %d", got)
-	}
-	if got := s.Room(0.75); got != 1250 {
-		t.Errorf("below three quarters: %d, want 1250", got)
 	}
 }

@@ -1,4 +1,4 @@
-package memmon
+package memstat
 
 import (
 	"errors"
@@ -88,6 +88,29 @@ func TestNodeMemoryIsTheNarrowest(t *testing.T) {
 	}
 }
 
+func TestRoomIsTheLeast(t *testing.T) {
+	fs := fstest.MapFS{
+		"proc/meminfo":                     file(meminfo),
+		"proc/self/cgroup":                 file("0::/a/b\n"),
+		"sys/fs/cgroup/a/b/memory.max":     file("8000\n"), // used most by its share, and has more room
+		"sys/fs/cgroup/a/b/memory.current": file("4000\n"),
+		"sys/fs/cgroup/a/memory.max":       file("3000\n"),
+		"sys/fs/cgroup/a/memory.current":   file("1000\n"),
+	}
+	s := &Sampler{FS: fs}
+	for range 2 { // the second time anew
+		if _, _, source, err := s.Node(); err != nil || source != "cgroup" {
+			t.Fatalf("%s, %v", source, err)
+		}
+	}
+	if got := s.Room(0.5); got != 0 {
+		t.Errorf("below half: %d", got)
+	}
+	if got := s.Room(0.75); got != 1250 {
+		t.Errorf("below three quarters: %d, want 1250", got)
+	}
+}
+
 func TestProcessMemoryIsWithoutTheSegment(t *testing.T) {
 	s := &Sampler{FS: fstest.MapFS{
 		"proc/7/status":       file("Name:\tx\nRssAnon:\t   1800 kB\n"),
@@ -122,6 +145,9 @@ func (f *slowFS) ReadFile(name string) ([]byte, error) {
 	return f.MapFS.ReadFile(name)
 }
 
+// interval is what is between two samples.
+const interval = 250 * time.Millisecond
+
 func TestSmapsIsReadTheLessOftenTheLongerItTakes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	files := &slowFS{MapFS: fstest.MapFS{"proc/meminfo": file(meminfo)}, now: &now, takes: 40 * time.Millisecond}
@@ -138,7 +164,7 @@ func TestSmapsIsReadTheLessOftenTheLongerItTakes(t *testing.T) {
 		if n, err := s.Process(7); err != nil || n != want<<10 {
 			t.Errorf("%d KiB, %v, want %d", n>>10, err, want)
 		}
-		now = now.Add(Interval)
+		now = now.Add(interval)
 	}
 	set(4000, 2000)
 	sample(1500)
@@ -146,7 +172,7 @@ func TestSmapsIsReadTheLessOftenTheLongerItTakes(t *testing.T) {
 	sample(2200)
 	set(9999, 100) // less than was shared
 	sample(0)
-	for range 100 * time.Second / Interval {
+	for range 100 * time.Second / interval {
 		set(4100, 2100)
 		sample(1600)
 	}
@@ -172,9 +198,36 @@ func TestProcessesThatAreNotAskedForAreForgotten(t *testing.T) {
 			}
 		}
 	}
-	if files.reads != 2 || len(s.shares) != 0 {
-		t.Errorf("smaps was read %d times, want 2; %d processes are known", files.reads, len(s.shares))
+	if files.reads != 2 || len(s.processes) != 0 {
+		t.Errorf("smaps was read %d times, want 2; %d processes are known", files.reads, len(s.processes))
 	}
+}
+
+func TestAvailableIsTheLeastBound(t *testing.T) {
+	files := fstest.MapFS{}
+	check := func(want uint64, bound string) {
+		t.Helper()
+		if n, what := Available(files); n != want || !strings.Contains(what, bound) {
+			t.Fatalf("available %d in %s, want %d in %s", n, what, want, bound)
+		}
+	}
+	check(^uint64(0), "no known")
+	files["proc/meminfo"] = file("MemTotal: 999 kB\nMemAvailable:    5000 kB\n")
+	check(5000<<10, "meminfo")
+	files["proc/self/cgroup"] = file("0::/a/b\n")
+	files["sys/fs/cgroup/a/b/memory.max"] = file("max\n")
+	files["sys/fs/cgroup/a/b/memory.current"] = file("1000\n")
+	check(5000<<10, "meminfo")
+	files["sys/fs/cgroup/a/memory.max"] = file("4000000\n") // a parent's limit
+	files["sys/fs/cgroup/a/memory.current"] = file("1000000\n")
+	check(3000000, "cgroup")
+	files["sys/fs/cgroup/a/memory.stat"] = file("active_file 7\ninactive_file_x 900000\ninactive_file 500000\n")
+	check(3500000, "cgroup")
+	files["proc/self/cgroup"] = file("5:cpu:/x\n4:memory,hugetlb:/job\n")
+	files["sys/fs/cgroup/memory/job/memory.limit_in_bytes"] = file("2000000")
+	files["sys/fs/cgroup/memory/job/memory.usage_in_bytes"] = file("2500000")
+	files["sys/fs/cgroup/memory/job/memory.stat"] = file("inactive_file 1\ntotal_inactive_file 600000\n")
+	check(100000, "cgroup")
 }
 
 // The real thing: this process and this machine.
