@@ -15,10 +15,11 @@ import (
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
+	spillshell "mobula/objectstore/spill/shell"
 	"mobula/wire"
 )
 
-// Spiller is spill storage as the store uses it; spill.Spiller is one. Each done is called once, from
+// Spiller is spill storage as the store uses it; that of package spill/shell is one. Each done is called once, from
 // any goroutine; memory handed over belongs to the spiller until then. Recover is called when
 // the store was (re)built and before anything else: it ends earlier I/O and drops what live does not name.
 type Spiller interface {
@@ -31,7 +32,7 @@ type Spiller interface {
 	Recover(live []spill.Location)
 }
 
-var _ Spiller = (*spill.Spiller)(nil)
+var _ Spiller = (*spillshell.Spiller)(nil)
 
 // Options are what a Store is made of. All but Logger and Policy must be set.
 type Options struct {

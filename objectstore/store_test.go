@@ -20,7 +20,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
-	"mobula/objectstore/spill"
+	spillshell "mobula/objectstore/spill/shell"
 	"mobula/wire"
 )
 
@@ -37,7 +37,7 @@ type rig struct {
 	t       testing.TB
 	sys     *actors.System
 	mem     *Memory
-	spiller *spill.Spiller
+	spiller *spillshell.Spiller
 	store   *Store
 
 	mu      sync.Mutex
@@ -62,14 +62,14 @@ type user struct {
 	next     uint64
 }
 
-func spillConfig(dir string) spill.Config {
-	cfg := spill.Default("test")
+func spillConfig(dir string) spillshell.Config {
+	cfg := spillshell.Default("test")
 	cfg.Dir = dir
 	cfg.CapacityThreshold = 1
 	return cfg
 }
 
-func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *rig {
+func newRig(t testing.TB, cfg Config, scfg spillshell.Config, mem segment.Config) *rig {
 	t.Helper()
 	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan ArgsPinned, 100)}
 	var err error
@@ -78,7 +78,7 @@ func newRig(t testing.TB, cfg Config, scfg spill.Config, mem segment.Config) *ri
 		t.Fatal(err)
 	}
 	cfg.Limit = r.mem.Size()
-	if r.spiller, err = spill.Open(scfg); err != nil {
+	if r.spiller, err = spillshell.Open(scfg); err != nil {
 		t.Fatal(err)
 	}
 	r.store, err = Open(r.sys, Options{Config: cfg, Memory: r.mem, Spiller: r.spiller, ToClient: r.toClient, ToOwner: r.toOwner,

@@ -16,7 +16,7 @@ import (
 	"mobula/internal/registry"
 	"mobula/internal/steady"
 	"mobula/objectstore"
-	"mobula/objectstore/spill"
+	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet"
 	"mobula/raylet/memmon"
 	"mobula/raylet/pool"
@@ -47,7 +47,7 @@ type Node struct {
 	procs     *proc.Launcher
 	shm       *objectstore.Memory
 	asked     uint64 // bytes that the store was to have; immutable once it runs
-	spiller   *spill.Spiller
+	spiller   *spillshell.Spiller
 	store     *objectstore.Store
 	mapped    memories // of the clients in this process
 	clients   sessions

@@ -17,8 +17,8 @@ import (
 	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
-	"mobula/objectstore/spill"
 	_ "mobula/objectstore/spill/cloud" // s3:// and mem:// targets
+	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet/owner"
 	"mobula/wire"
 )
@@ -43,7 +43,7 @@ func (n *Node) startStore() error {
 		return err
 	}
 	n.sizeLeft()
-	if n.spiller, err = spill.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
+	if n.spiller, err = spillshell.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
 		return fmt.Errorf("%w; give another (WithSpill, store.spill, --store-spill, MOBULA_STORE_SPILL)", err)
 	}
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
@@ -117,8 +117,8 @@ func (n *Node) lasting(segment string) bool {
 	return objectstore.MemoryAt(segment)
 }
 
-func (n *Node) spillConfig(parent actors.Parent, lasting bool) spill.Config {
-	cfg := spill.Default(n.segmentName())
+func (n *Node) spillConfig(parent actors.Parent, lasting bool) spillshell.Config {
+	cfg := spillshell.Default(n.segmentName())
 	cfg.URLs, cfg.Dir = n.cfg.SpillURLs, filepath.Join(n.dir, "spill")
 	cfg.Node = n.identity
 	cfg.Restarts, cfg.Keep = lasting, lasting

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"mobula/internal/queue"
-	"mobula/objectstore/spill/storage"
 )
 
 // maxDoublings bounds how much longer a target that keeps failing is left alone.
@@ -15,18 +14,18 @@ const maxDoublings = 5
 // maxDeletes is how often a file's deletion is tried; what is left then goes with the session.
 const maxDeletes = 4
 
-// core decides for one target what runs when: which requests start, which are refused, and when the
+// Core decides for one target what runs when: which requests start, which are refused, and when the
 // medium is asked whether it is well. It does not outlive a panic: a new one is given the requests that
 // the spiller holds for the target and learns its health again.
-type core struct {
+type Core struct {
 	cfg     Config
-	queue   [kinds]queue.Queue[request]
-	running [kinds]map[uint64]request
+	queue   [kinds]queue.Queue[Request]
+	running [kinds]map[uint64]Request
 	known   map[uint64]struct{} // queued or running
 	overdue map[uint64]struct{} // running, and given up
 	joined  map[uint64][]uint64 // by a running read: those that share its place
 	deletes map[uint64]int      // failed tries
-	later   []request           // deletes to try again on a tick
+	later   []Request           // deletes to try again on a tick
 
 	health   Health
 	why      error
@@ -36,7 +35,7 @@ type core struct {
 
 	probing  bool
 	askedAt  int64
-	capacity storage.Capacity
+	capacity Capacity
 	capAt    int64  // when it was asked
 	capOK    bool   // and nothing was deleted since
 	since    uint64 // bytes of writes that it may not have seen
@@ -44,44 +43,45 @@ type core struct {
 	largest  uint64 // object that was to be written
 	nothing  int64  // until then nothing fits: the medium said so, whatever its capacity
 
-	out []effect
+	out []Effect
 }
 
-func newCore(cfg Config) *core {
-	c := &core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), joined: make(map[uint64][]uint64), deletes: make(map[uint64]int)}
+// NewCore makes the core of a target of which nothing is known. The configuration must be valid.
+func NewCore(cfg Config) *Core {
+	c := &Core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), joined: make(map[uint64][]uint64), deletes: make(map[uint64]int)}
 	for k := range c.running {
-		c.running[k] = make(map[uint64]request)
+		c.running[k] = make(map[uint64]Request)
 	}
 	return c
 }
 
-// Step takes one event.
-func (c *core) Step(now int64, ev event) []effect {
+// Step takes one event. The slice is valid until the next Step.
+func (c *Core) Step(now int64, ev Event) []Effect {
 	c.out = c.out[:0]
 	switch ev := ev.(type) {
-	case submit:
-		if c.learn(ev.req) {
-			ev.req.at = now
-			c.queue[ev.req.kind].Push(ev.req)
+	case Submit:
+		if c.learn(ev.Req) {
+			ev.Req.at = now
+			c.queue[ev.Req.Kind].Push(ev.Req)
 		}
-	case adopt:
-		if c.learn(ev.req) {
-			c.run(now, ev.req, ev.with)
-			for _, id := range ev.with {
+	case Adopt:
+		if c.learn(ev.Req) {
+			c.run(now, ev.Req, ev.With)
+			for _, id := range ev.With {
 				c.known[id] = struct{}{}
 			}
 		}
-	case finished:
+	case Finished:
 		c.finished(now, ev)
-	case probed:
+	case Probed:
 		c.probed(now, ev)
-	case taken:
-		c.since += ev.size
-		c.unseen += ev.size
-	case tick:
+	case Taken:
+		c.since += ev.Size
+		c.unseen += ev.Size
+	case Tick:
 		c.tick(now)
-	case cancel:
-		for _, k := range []kind{write, read} {
+	case Cancel:
+		for _, k := range []Kind{Write, Read} {
 			c.refuseAll(k, nil)
 		}
 	}
@@ -90,12 +90,12 @@ func (c *core) Step(now int64, ev event) []effect {
 	return c.out
 }
 
-func (c *core) tick(now int64) {
+func (c *Core) tick(now int64) {
 	if now >= c.armed {
 		c.armed = 0
 	}
 	for _, r := range c.later {
-		c.queue[remove].Push(r)
+		c.queue[Remove].Push(r)
 	}
 	c.later = c.later[:0]
 	if c.health != Healthy && !c.probing {
@@ -108,69 +108,69 @@ func (c *core) tick(now int64) {
 	c.giveUp(now)
 }
 
-func (c *core) learn(r request) bool {
-	if _, dup := c.known[r.id]; dup {
+func (c *Core) learn(r Request) bool {
+	if _, dup := c.known[r.ID]; dup {
 		return false // redelivered after a panic
 	}
-	c.known[r.id] = struct{}{}
+	c.known[r.ID] = struct{}{}
 	return true
 }
 
-func (c *core) finished(now int64, ev finished) {
+func (c *Core) finished(now int64, ev Finished) {
 	for k := range c.running {
-		r, ok := c.running[k][ev.id]
+		r, ok := c.running[k][ev.ID]
 		if !ok {
 			continue
 		}
-		delete(c.running[k], ev.id)
-		if _, ok := c.overdue[ev.id]; ok {
-			delete(c.overdue, ev.id) // it was refused long ago
+		delete(c.running[k], ev.ID)
+		if _, ok := c.overdue[ev.ID]; ok {
+			delete(c.overdue, ev.ID) // it was refused long ago
 			return
 		}
 		switch {
-		case r.kind == remove:
-			c.deleted(now, r, ev.err)
-		case r.kind == read || ev.err == nil:
-			delete(c.known, r.id)
-			for _, id := range c.joined[r.id] {
+		case r.Kind == Remove:
+			c.deleted(now, r, ev.Err)
+		case r.Kind == Read || ev.Err == nil:
+			delete(c.known, r.ID)
+			for _, id := range c.joined[r.ID] {
 				delete(c.known, id)
 			}
-			delete(c.joined, r.id)
-			if r.kind == write {
+			delete(c.joined, r.ID)
+			if r.Kind == Write {
 				c.failures = 0
 				c.become(Healthy, nil)
 			}
-		case errors.Is(ev.err, context.Canceled):
-			c.refuse(r.id, nil)
+		case errors.Is(ev.Err, context.Canceled):
+			c.refuse(r.ID, nil)
 		default:
-			c.refuse(r.id, ev.err)
-			c.failed(now, ev.err)
+			c.refuse(r.ID, ev.Err)
+			c.failed(now, ev.Err)
 		}
 		return
 	}
 }
 
-func (c *core) deleted(now int64, r request, err error) {
+func (c *Core) deleted(now int64, r Request, err error) {
 	if err == nil {
 		c.capOK, c.nothing = false, 0 // there is room again, perhaps
-	} else if c.deletes[r.id]++; c.deletes[r.id] < maxDeletes {
+	} else if c.deletes[r.ID]++; c.deletes[r.ID] < maxDeletes {
 		c.later = append(c.later, r)
 		c.wake(now, now+int64(c.cfg.ProbeAfter))
 		return
 	} else {
-		c.refuse(r.id, err)
+		c.refuse(r.ID, err)
 	}
-	delete(c.known, r.id)
-	delete(c.deletes, r.id)
+	delete(c.known, r.ID)
+	delete(c.deletes, r.ID)
 }
 
-func (c *core) probed(now int64, ev probed) {
+func (c *Core) probed(now int64, ev Probed) {
 	c.probing = false
-	if ev.err != nil {
-		c.failed(now, ev.err)
+	if ev.Err != nil {
+		c.failed(now, ev.Err)
 		return
 	}
-	c.capacity, c.capAt, c.capOK, c.since = ev.capacity, now, true, c.unseen
+	c.capacity, c.capAt, c.capOK, c.since = ev.Capacity, now, true, c.unseen
 	if c.fits(0) {
 		c.become(Healthy, nil)
 	} else {
@@ -179,8 +179,8 @@ func (c *core) probed(now int64, ev probed) {
 }
 
 // failed judges the target by the error of a write or a probe.
-func (c *core) failed(now int64, err error) {
-	if errors.Is(err, storage.ErrFull) {
+func (c *Core) failed(now int64, err error) {
+	if errors.Is(err, ErrFull) {
 		c.capOK, c.nothing = false, now+int64(c.cfg.CapacityInterval)
 		c.full(now, err)
 		return
@@ -191,7 +191,7 @@ func (c *core) failed(now int64, err error) {
 	c.wake(now, c.retryAt)
 }
 
-func (c *core) full(now int64, why error) {
+func (c *Core) full(now int64, why error) {
 	c.become(Full, why)
 	c.retryAt = now + int64(c.cfg.ProbeAfter)
 	c.wake(now, c.retryAt)
@@ -199,28 +199,28 @@ func (c *core) full(now int64, why error) {
 
 // pump starts what can start. Reads and deletes wait for nothing but a place: a write that
 // waits for room never holds up the read or the delete that would give it.
-func (c *core) pump(now int64) {
-	for more := true; more && len(c.running[remove]) < 1; {
-		more = c.startNext(now, remove)
+func (c *Core) pump(now int64) {
+	for more := true; more && len(c.running[Remove]) < 1; {
+		more = c.startNext(now, Remove)
 	}
-	for more := true; more && len(c.running[read]) < c.cfg.Readers; {
-		more = c.startNext(now, read)
+	for more := true; more && len(c.running[Read]) < c.cfg.Readers; {
+		more = c.startNext(now, Read)
 	}
-	for c.queue[write].Len() > 0 {
+	for c.queue[Write].Len() > 0 {
 		if c.health == Failed {
-			c.refuseAll(write, c.why)
+			c.refuseAll(Write, c.why)
 			return
 		}
 		if len(c.overdue) >= c.cfg.Writers {
-			c.refuseAll(write, errStuck) // no place will come free
+			c.refuseAll(Write, errStuck) // no place will come free
 			return
 		}
-		if c.probing || len(c.running[write]) >= c.cfg.Writers {
+		if c.probing || len(c.running[Write]) >= c.cfg.Writers {
 			return
 		}
 		if now < c.nothing {
 			if !c.deleting() {
-				c.refuseAll(write, c.why)
+				c.refuseAll(Write, c.why)
 			}
 			return
 		}
@@ -228,86 +228,86 @@ func (c *core) pump(now int64) {
 			c.ask(now, false)
 			return
 		}
-		head := c.queue[write].Front()
-		c.largest = max(c.largest, head.largest)
-		if !c.fits(head.size) {
+		head := c.queue[Write].Front()
+		c.largest = max(c.largest, head.Largest)
+		if !c.fits(head.Size) {
 			if c.deleting() {
 				return // room is being made
 			}
-			why := c.fullError(head.size)
-			c.queue[write].Pop()
-			c.refuse(head.id, why)
+			why := c.fullError(head.Size)
+			c.queue[Write].Pop()
+			c.refuse(head.ID, why)
 			c.full(now, why)
 			continue
 		}
-		c.since += head.size
-		c.startNext(now, write)
+		c.since += head.Size
+		c.startNext(now, Write)
 	}
 }
 
-func (c *core) deleting() bool { return len(c.running[remove])+c.queue[remove].Len() > 0 }
+func (c *Core) deleting() bool { return len(c.running[Remove])+c.queue[Remove].Len() > 0 }
 
-func (c *core) startNext(now int64, k kind) bool {
+func (c *Core) startNext(now int64, k Kind) bool {
 	if c.queue[k].Len() == 0 {
 		return false
 	}
 	r := c.queue[k].Pop()
 	var with []uint64
-	if k == read {
+	if k == Read {
 		with = c.join(r)
 	}
 	c.run(now, r, with)
-	c.out = append(c.out, start{r.id, with})
+	c.out = append(c.out, Start{r.ID, with})
 	return true
 }
 
-func (c *core) run(now int64, r request, with []uint64) {
+func (c *Core) run(now int64, r Request, with []uint64) {
 	r.at = now
-	c.running[r.kind][r.id] = r
+	c.running[r.Kind][r.ID] = r
 	if len(with) > 0 {
-		c.joined[r.id] = with
+		c.joined[r.ID] = with
 	}
 }
 
-func (c *core) refuseAll(k kind, why error) {
+func (c *Core) refuseAll(k Kind, why error) {
 	for c.queue[k].Len() > 0 {
-		c.refuse(c.queue[k].Pop().id, why)
+		c.refuse(c.queue[k].Pop().ID, why)
 	}
 }
 
-func (c *core) refuse(id uint64, why error) {
+func (c *Core) refuse(id uint64, why error) {
 	delete(c.known, id)
-	c.out = append(c.out, refuse{id: id, why: why})
+	c.out = append(c.out, Refuse{ID: id, Why: why})
 }
 
-func (c *core) ask(now int64, tryWrite bool) {
+func (c *Core) ask(now int64, tryWrite bool) {
 	c.probing, c.askedAt, c.unseen = true, now, 0
-	for _, r := range c.running[write] {
-		c.unseen += r.size
+	for _, r := range c.running[Write] {
+		c.unseen += r.Size
 	}
-	c.out = append(c.out, probe{tryWrite})
+	c.out = append(c.out, Probe{tryWrite})
 }
 
 // limit is how much of the medium spilling uses: what is spilled can be read back into mapped files only while a disk has room for
 // two of the largest objects.
-func (c *core) limit() uint64 {
+func (c *Core) limit() uint64 {
 	total := c.capacity.Total
 	return min(uint64(c.cfg.CapacityThreshold*float64(total)), total-min(2*c.largest, total/4))
 }
 
-func (c *core) fits(size uint64) bool {
+func (c *Core) fits(size uint64) bool {
 	return c.capacity.Total == 0 || c.capacity.Used+c.since+size <= c.limit()
 }
 
-func (c *core) fullError(size uint64) error {
+func (c *Core) fullError(size uint64) error {
 	return fmt.Errorf("%w: %d of %d bytes are used, %d are being written and %d more would pass the threshold of %g",
-		storage.ErrFull, c.capacity.Used, c.capacity.Total, c.since, size, c.cfg.CapacityThreshold)
+		ErrFull, c.capacity.Used, c.capacity.Total, c.since, size, c.cfg.CapacityThreshold)
 }
 
-func (c *core) become(h Health, why error) {
+func (c *Core) become(h Health, why error) {
 	c.why = why
 	if c.health != h {
 		c.health = h
-		c.out = append(c.out, turn{h, why})
+		c.out = append(c.out, Turn{h, why})
 	}
 }

@@ -8,122 +8,126 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+)
 
-	"mobula/objectstore/spill/storage"
+// What a storage may say that this package does not look at.
+var (
+	errReadOnly = errors.New("read-only")
+	errGone     = errors.New("gone")
 )
 
 // rig steps a core with a clock of its own and notes what it does.
 type rig struct {
 	t       interface{ Fatalf(string, ...any) }
 	cfg     Config
-	core    *core
+	core    *Core
 	now     int64
 	last    uint64
-	started map[uint64]request
-	reqs    map[uint64]request
+	started map[uint64]Request
+	reqs    map[uint64]Request
 	refused map[uint64]error
 	gaveUp  map[uint64]bool
-	probes  []probe
+	probes  []Probe
 	health  Health
 	wakeAt  int64
 	joined  int
 }
 
 func newRig(t interface{ Fatalf(string, ...any) }, change func(*Config)) *rig {
-	cfg := Default("test")
+	cfg := Default()
 	if change != nil {
 		change(&cfg)
 	}
 	return &rig{
-		t: t, cfg: cfg, core: newCore(cfg), now: 1e18,
-		started: map[uint64]request{}, reqs: map[uint64]request{}, refused: map[uint64]error{}, gaveUp: map[uint64]bool{},
+		t: t, cfg: cfg, core: NewCore(cfg), now: 1e18,
+		started: map[uint64]Request{}, reqs: map[uint64]Request{}, refused: map[uint64]error{}, gaveUp: map[uint64]bool{},
 	}
 }
 
-func (r *rig) step(ev event) {
+func (r *rig) step(ev Event) {
 	for _, f := range r.core.Step(r.now, ev) {
 		switch f := f.(type) {
-		case start:
-			req, ok := r.reqs[f.id]
-			if _, twice := r.started[f.id]; !ok || twice {
-				r.t.Fatalf("request %d started: submitted %v, before %v", f.id, ok, twice)
+		case Start:
+			req, ok := r.reqs[f.ID]
+			if _, twice := r.started[f.ID]; !ok || twice {
+				r.t.Fatalf("request %d started: submitted %v, before %v", f.ID, ok, twice)
 			}
-			r.started[f.id] = req
-			delete(r.reqs, f.id)
-			for _, id := range f.with {
-				if r.reqs[id].kind != read || r.reqs[id].id == 0 {
+			r.started[f.ID] = req
+			delete(r.reqs, f.ID)
+			for _, id := range f.With {
+				if r.reqs[id].Kind != Read || r.reqs[id].ID == 0 {
 					r.t.Fatalf("request %d joined: %+v", id, r.reqs[id])
 				}
 				delete(r.reqs, id)
 			}
-			r.joined += len(f.with)
-		case refuse:
-			if _, ok := r.started[f.id]; f.overdue && !ok {
-				r.t.Fatalf("request %d refused as overdue, but not started", f.id)
+			r.joined += len(f.With)
+		case Refuse:
+			if _, ok := r.started[f.ID]; f.Overdue && !ok {
+				r.t.Fatalf("request %d refused as overdue, but not started", f.ID)
 			}
-			if f.overdue {
-				r.gaveUp[f.id] = true
+			if f.Overdue {
+				r.gaveUp[f.ID] = true
 			} else {
-				delete(r.reqs, f.id)
-				delete(r.started, f.id)
+				delete(r.reqs, f.ID)
+				delete(r.started, f.ID)
 			}
-			r.refused[f.id] = f.why
-		case probe:
+			r.refused[f.ID] = f.Why
+		case Probe:
 			r.probes = append(r.probes, f)
-		case turn:
-			r.health = f.to
-		case wake:
-			if f.after < 0 {
-				r.t.Fatalf("timer in the past: %v", f.after)
+		case Turn:
+			r.health = f.To
+		case Wake:
+			if f.After < 0 {
+				r.t.Fatalf("timer in the past: %v", f.After)
 			}
-			if at := r.now + int64(f.after); r.wakeAt == 0 || at < r.wakeAt {
+			if at := r.now + int64(f.After); r.wakeAt == 0 || at < r.wakeAt {
 				r.wakeAt = at
 			}
 		}
 	}
 	n := [kinds]int{}
 	for _, q := range r.started {
-		n[q.kind]++
+		n[q.Kind]++
 	}
-	if n[write] > r.cfg.Writers || n[read] > r.cfg.Readers || n[remove] > 1 {
-		r.t.Fatalf("%d writes, %d reads, %d deletes run", n[write], n[read], n[remove])
+	if n[Write] > r.cfg.Writers || n[Read] > r.cfg.Readers || n[Remove] > 1 {
+		r.t.Fatalf("%d writes, %d reads, %d deletes run", n[Write], n[Read], n[Remove])
 	}
 }
 
-func (r *rig) submit(k kind, size uint64) uint64 {
+func (r *rig) submit(k Kind, size uint64) uint64 {
 	r.last++
-	req := request{id: r.last, kind: k, size: size, off: 4096 * r.last, file: r.last / 8}
-	r.reqs[req.id] = req
-	r.step(submit{req})
-	return req.id
+	req := Request{ID: r.last, Kind: k, Size: size, Off: 4096 * r.last, File: r.last / 8}
+	r.reqs[req.ID] = req
+	r.step(Submit{req})
+	return req.ID
 }
 
 func (r *rig) finish(id uint64, err error) {
 	req := r.started[id]
-	if req.kind != remove || err == nil {
+	if req.Kind != Remove || err == nil {
 		delete(r.started, id)
 	} else {
 		delete(r.started, id)
 		r.reqs[id] = req // it may be started again
 	}
-	r.step(finished{id, err})
+	r.step(Finished{id, err})
 }
 
 func (r *rig) pass(d time.Duration) {
 	r.now += int64(d)
 	if r.wakeAt != 0 && r.now >= r.wakeAt {
 		r.wakeAt = 0
-		r.step(tick{})
+		r.step(Tick{})
 	}
 }
 
 // answer answers the probe that is asked.
-func (r *rig) answer(c storage.Capacity, err error) {
+func (r *rig) answer(c Capacity, err error) {
 	if len(r.probes) == 0 {
 		r.t.Fatalf("nothing was asked")
 	}
 	r.probes = r.probes[1:]
-	r.step(probed{c, err})
+	r.step(Probed{c, err})
 }
 
 func (r *rig) wantStarted(id uint64, want bool) {
@@ -138,13 +142,13 @@ func (r *rig) wantRefused(id uint64, want error) {
 	}
 }
 
-var roomy = storage.Capacity{Used: 0, Total: 1 << 40}
+var roomy = Capacity{Used: 0, Total: 1 << 40}
 
 func TestPoolsAreApart(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
-	w1, w2 := r.submit(write, 10), r.submit(write, 10)
+	w1, w2 := r.submit(Write, 10), r.submit(Write, 10)
 	r.answer(roomy, nil)
-	r1, r2, d1 := r.submit(read, 10), r.submit(read, 10), r.submit(remove, 0)
+	r1, r2, d1 := r.submit(Read, 10), r.submit(Read, 10), r.submit(Remove, 0)
 	for _, id := range []uint64{w1, r1, d1} {
 		r.wantStarted(id, true)
 	}
@@ -160,7 +164,7 @@ func TestPoolsAreApart(t *testing.T) {
 func TestCapacityIsAskedAtMostEveryInterval(t *testing.T) {
 	r := newRig(t, nil)
 	for range 100 {
-		id := r.submit(write, 1)
+		id := r.submit(Write, 1)
 		if len(r.probes) > 0 {
 			r.answer(roomy, nil)
 		}
@@ -171,7 +175,7 @@ func TestCapacityIsAskedAtMostEveryInterval(t *testing.T) {
 	asked := 0
 	for range 1000 {
 		r.pass(time.Millisecond)
-		id := r.submit(write, 1)
+		id := r.submit(Write, 1)
 		if len(r.probes) > 0 {
 			asked++
 			r.answer(roomy, nil)
@@ -186,12 +190,12 @@ func TestCapacityIsAskedAtMostEveryInterval(t *testing.T) {
 
 func TestThresholdIsNotPassed(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.submit(write, 60)
-	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
-	b, c := r.submit(write, 90), r.submit(write, 60)
+	a := r.submit(Write, 60)
+	r.answer(Capacity{Used: 800, Total: 1000}, nil)
+	b, c := r.submit(Write, 90), r.submit(Write, 60)
 	r.wantStarted(a, true)
 	r.wantStarted(b, true)
-	r.wantRefused(c, storage.ErrFull) // 800+60+90+60 > 950, though nothing of it is written yet
+	r.wantRefused(c, ErrFull) // 800+60+90+60 > 950, though nothing of it is written yet
 	if r.health != Full {
 		t.Errorf("health is %v", r.health)
 	}
@@ -200,57 +204,57 @@ func TestThresholdIsNotPassed(t *testing.T) {
 // What runs while free space is asked may be on the disk in part, or not at all: it counts until the next time.
 func TestWritesUnderWayCountWhenFreeSpaceIsAskedAgain(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.submit(write, 60)
-	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
+	a := r.submit(Write, 60)
+	r.answer(Capacity{Used: 800, Total: 1000}, nil)
 	r.wantStarted(a, true)
 	r.pass(r.cfg.CapacityInterval)
-	b := r.submit(write, 100)
-	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil) // nothing of the first yet
-	r.wantRefused(b, storage.ErrFull)
+	b := r.submit(Write, 100)
+	r.answer(Capacity{Used: 800, Total: 1000}, nil) // nothing of the first yet
+	r.wantRefused(b, ErrFull)
 	r.finish(a, nil)
 	r.pass(r.cfg.CapacityInterval)
-	c := r.submit(write, 80)
-	r.answer(storage.Capacity{Used: 860, Total: 1000}, nil)
+	c := r.submit(Write, 80)
+	r.answer(Capacity{Used: 860, Total: 1000}, nil)
 	r.wantStarted(c, true) // it counts once
 }
 
 func TestMappedFilesCountBeforeFreeSpaceIsAskedAgain(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.submit(write, 60)
-	r.answer(storage.Capacity{Used: 800, Total: 1000}, nil)
-	r.step(taken{60})
-	b := r.submit(write, 60)
+	a := r.submit(Write, 60)
+	r.answer(Capacity{Used: 800, Total: 1000}, nil)
+	r.step(Taken{60})
+	b := r.submit(Write, 60)
 	r.wantStarted(a, true)
-	r.wantRefused(b, storage.ErrFull)
+	r.wantRefused(b, ErrFull)
 }
 
 func TestAWriteWaitsForDeletesThatMakeRoom(t *testing.T) {
 	r := newRig(t, nil)
-	d := r.submit(remove, 0)
-	w := r.submit(write, 100)
-	r.answer(storage.Capacity{Used: 900, Total: 1000}, nil)
+	d := r.submit(Remove, 0)
+	w := r.submit(Write, 100)
+	r.answer(Capacity{Used: 900, Total: 1000}, nil)
 	r.wantStarted(w, false)
 	if len(r.refused) != 0 {
 		t.Fatalf("refused while room was made: %v", r.refused)
 	}
 	r.finish(d, nil)
-	r.answer(storage.Capacity{Used: 500, Total: 1000}, nil)
+	r.answer(Capacity{Used: 500, Total: 1000}, nil)
 	r.wantStarted(w, true)
 }
 
 func TestAFullDiskRefusesAtOnceAndComesBack(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.submit(write, 10)
+	a := r.submit(Write, 10)
 	r.answer(roomy, nil)
-	r.finish(a, fmt.Errorf("quota: %w", storage.ErrFull)) // full, though statfs does not know
-	r.wantRefused(a, storage.ErrFull)
-	b := r.submit(write, 10)
-	r.wantRefused(b, storage.ErrFull)
+	r.finish(a, fmt.Errorf("quota: %w", ErrFull)) // full, though statfs does not know
+	r.wantRefused(a, ErrFull)
+	b := r.submit(Write, 10)
+	r.wantRefused(b, ErrFull)
 	if len(r.probes) != 0 {
 		t.Errorf("free space was asked within the interval")
 	}
 	r.pass(r.cfg.CapacityInterval)
-	c := r.submit(write, 10)
+	c := r.submit(Write, 10)
 	r.answer(roomy, nil)
 	r.wantStarted(c, true)
 	r.finish(c, nil)
@@ -261,37 +265,37 @@ func TestAFullDiskRefusesAtOnceAndComesBack(t *testing.T) {
 
 func TestAFailedTargetIsLeftAloneLongerEachTime(t *testing.T) {
 	r := newRig(t, nil)
-	a, b := r.submit(write, 10), r.submit(write, 10)
+	a, b := r.submit(Write, 10), r.submit(Write, 10)
 	r.answer(roomy, nil)
-	r.finish(a, storage.ErrReadOnly)
-	r.wantRefused(a, storage.ErrReadOnly)
-	r.finish(b, storage.ErrReadOnly)
+	r.finish(a, errReadOnly)
+	r.wantRefused(a, errReadOnly)
+	r.finish(b, errReadOnly)
 	wait := 2 * r.cfg.ProbeAfter // two failures in a row
 	for range 8 {
-		c := r.submit(write, 10)
-		r.wantRefused(c, storage.ErrReadOnly)
+		c := r.submit(Write, 10)
+		r.wantRefused(c, errReadOnly)
 		r.pass(wait - time.Millisecond)
 		if len(r.probes) != 0 {
 			t.Fatalf("probed before %v had passed", wait)
 		}
 		r.pass(time.Millisecond)
-		if len(r.probes) != 1 || !r.probes[0].write {
+		if len(r.probes) != 1 || !r.probes[0].Write {
 			t.Fatalf("after %v: probes %v, want one that writes", wait, r.probes)
 		}
-		r.answer(storage.Capacity{}, storage.ErrReadOnly)
+		r.answer(Capacity{}, errReadOnly)
 		wait = min(2*wait, r.cfg.ProbeAfter<<maxDoublings)
 	}
-	read1 := r.submit(read, 10)
+	read1 := r.submit(Read, 10)
 	r.wantStarted(read1, true) // what can be read is read
 	r.pass(wait)
 	r.answer(roomy, nil)
-	d := r.submit(write, 10)
+	d := r.submit(Write, 10)
 	r.wantStarted(d, true)
 }
 
 func TestADeleteIsTriedAgainThenLeft(t *testing.T) {
 	r := newRig(t, nil)
-	d := r.submit(remove, 0)
+	d := r.submit(Remove, 0)
 	busy := errors.New("busy")
 	for i := range maxDeletes {
 		r.wantStarted(d, true)
@@ -308,9 +312,9 @@ func TestReadsOfNeighboursAreJoined(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Readers = 1 })
 	read1 := func(file, off, size uint64) {
 		r.last++
-		req := request{id: r.last, kind: read, file: file, off: off, size: size}
-		r.reqs[req.id] = req
-		r.step(submit{req})
+		req := Request{ID: r.last, Kind: Read, File: file, Off: off, Size: size}
+		r.reqs[req.ID] = req
+		r.step(Submit{req})
 	}
 	read1(9, 0, 10) // runs; the others queue
 	for i := range uint64(10) {
@@ -336,10 +340,10 @@ func TestReadsOfNeighboursAreJoined(t *testing.T) {
 
 func TestCancelLeavesWhatRuns(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
-	w1, w2 := r.submit(write, 10), r.submit(write, 10)
+	w1, w2 := r.submit(Write, 10), r.submit(Write, 10)
 	r.answer(roomy, nil)
-	r1, r2 := r.submit(read, 10), r.submit(read, 10)
-	r.step(cancel{})
+	r1, r2 := r.submit(Read, 10), r.submit(Read, 10)
+	r.step(Cancel{})
 	r.wantStarted(w1, true)
 	r.wantStarted(r1, true)
 	r.wantRefused(w2, nil)
@@ -352,11 +356,11 @@ func TestCancelLeavesWhatRuns(t *testing.T) {
 
 func TestWhatHangsIsGivenUp(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Writers, c.Readers = 1, 1 })
-	w1 := r.submit(write, 10)
+	w1 := r.submit(Write, 10)
 	r.answer(roomy, nil)
-	w2 := r.submit(write, 10)
-	r1 := r.submit(read, 10)
-	r2 := r.submit(read, 10)
+	w2 := r.submit(Write, 10)
+	r1 := r.submit(Read, 10)
+	r2 := r.submit(Read, 10)
 	r.pass(r.cfg.IOTimeout)
 	if len(r.refused) != 0 {
 		t.Fatalf("given up within IOTimeout: %v", r.refused)
@@ -370,11 +374,11 @@ func TestWhatHangsIsGivenUp(t *testing.T) {
 	}
 	r.pass(r.cfg.ProbeAfter)
 	r.answer(roomy, nil) // the target answers again, but the place is not free
-	w3 := r.submit(write, 10)
+	w3 := r.submit(Write, 10)
 	r.wantRefused(w3, errStuck)
 	delete(r.started, w1)
-	r.step(finished{w1, nil})
-	w4 := r.submit(write, 10)
+	r.step(Finished{w1, nil})
+	w4 := r.submit(Write, 10)
 	for len(r.probes) > 0 {
 		r.answer(roomy, nil)
 	}
@@ -383,7 +387,7 @@ func TestWhatHangsIsGivenUp(t *testing.T) {
 
 func TestAProbeThatHangsIsGivenUp(t *testing.T) {
 	r := newRig(t, nil)
-	w := r.submit(write, 10)
+	w := r.submit(Write, 10)
 	r.pass(2 * r.cfg.IOTimeout)
 	r.wantRefused(w, errStuck)
 	if r.health != Failed {
@@ -393,17 +397,17 @@ func TestAProbeThatHangsIsGivenUp(t *testing.T) {
 
 func TestRedeliveryStartsNothingTwice(t *testing.T) {
 	r := newRig(t, nil)
-	req := request{id: 1, kind: read}
+	req := Request{ID: 1, Kind: Read}
 	r.reqs[1] = req
-	r.step(submit{req})
-	r.step(submit{req}) // rig fails on a second start
-	running := request{id: 2, kind: read}
+	r.step(Submit{req})
+	r.step(Submit{req}) // rig fails on a second start
+	running := Request{ID: 2, Kind: Read}
 	r.started[2] = running
-	r.step(adopt{req: running})
-	r.step(submit{running})
+	r.step(Adopt{Req: running})
+	r.step(Submit{running})
 	r.finish(2, nil)
-	r.step(finished{2, nil})
-	r.step(finished{99, storage.ErrGone})
+	r.step(Finished{2, nil})
+	r.step(Finished{99, errGone})
 	if r.health != Healthy {
 		t.Errorf("a message about an unknown request made the target %v", r.health)
 	}
@@ -424,11 +428,11 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			}
 			return 0, false
 		}
-		errorsOf := []error{nil, nil, storage.ErrFull, storage.ErrGone, storage.ErrReadOnly, errors.New("io"), context.Canceled}
+		errorsOf := []error{nil, nil, ErrFull, errGone, errReadOnly, errors.New("io"), context.Canceled}
 		for range rapid.IntRange(0, 80).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1:
-				r.submit(kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), rapid.Uint64Range(0, 400).Draw(t, "size"))
+				r.submit(Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), rapid.Uint64Range(0, 400).Draw(t, "size"))
 			case 2, 3:
 				if id, ok := pick("finish"); ok {
 					r.finish(id, rapid.SampledFrom(errorsOf).Draw(t, "err"))
@@ -437,7 +441,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 				r.pass(rapid.SampledFrom([]time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute}).Draw(t, "time"))
 			case 5:
 				if len(r.probes) > 0 {
-					r.answer(storage.Capacity{Used: rapid.Uint64Range(0, 1000).Draw(t, "used"), Total: 1000}, rapid.SampledFrom(errorsOf[:5]).Draw(t, "err"))
+					r.answer(Capacity{Used: rapid.Uint64Range(0, 1000).Draw(t, "used"), Total: 1000}, rapid.SampledFrom(errorsOf[:5]).Draw(t, "err"))
 				}
 			}
 		}
@@ -448,7 +452,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			for id := range r.started {
 				if r.gaveUp[id] {
 					delete(r.started, id)
-					r.step(finished{id, nil})
+					r.step(Finished{id, nil})
 				} else {
 					r.finish(id, nil)
 				}

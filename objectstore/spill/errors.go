@@ -1,35 +1,15 @@
 package spill
 
-import (
-	"errors"
-	"time"
+import "errors"
 
-	"mobula/objectstore/spill/storage"
-)
-
-// Errors of Read; match them with errors.Is.
+// What a target may say of bytes and of itself, as far as it decides anything here.
 var (
 	// ErrCorrupt: the bytes differ from what was written, or the file ends before them.
-	ErrCorrupt = storage.ErrCorrupt
+	ErrCorrupt = errors.New("spilled bytes are corrupt")
 	// ErrMissing: the file is gone.
-	ErrMissing = storage.ErrMissing
+	ErrMissing = errors.New("spill file is missing")
 	// ErrNoTarget: the location names a target that is not configured. It is ErrMissing too.
 	ErrNoTarget = errors.New("no such spill target")
+	// ErrFull: the target has no room.
+	ErrFull = errors.New("spill target is full")
 )
-
-// limiter lets one log line through in a time, and counts the others.
-type limiter struct {
-	every   time.Duration
-	last    time.Time
-	skipped int
-}
-
-// allow tells whether to log now, and how many lines were left out before.
-func (l *limiter) allow(now time.Time) (skipped int, ok bool) {
-	if !l.last.IsZero() && now.Sub(l.last) < l.every {
-		l.skipped++
-		return 0, false
-	}
-	skipped, l.skipped, l.last = l.skipped, 0, now
-	return skipped, true
-}

@@ -1,29 +1,26 @@
 package spill
 
-import (
-	"time"
+import "time"
 
-	"mobula/objectstore/spill/storage"
-)
+// Kind is what a request does.
+type Kind uint8
 
-// kind is what a request does.
-type kind uint8
-
+// The kinds of request.
 const (
-	write  kind = iota // a file
-	read               // an object
-	remove             // a file
+	Write  Kind = iota // a file
+	Read               // an object
+	Remove             // a file
 	kinds
 )
 
-// request is a job as the core sees it: numbers only.
-type request struct {
-	id      uint64
-	kind    kind
-	size    uint64 // bytes of the file, for a write; of the object, for a read
-	largest uint64 // for a write: bytes of the largest object
-	file    uint64 // for a read: where the object lies
-	off     uint64
+// Request is a job as the core sees it: numbers only.
+type Request struct {
+	ID      uint64
+	Kind    Kind
+	Size    uint64 // bytes of the file, for a write; of the object, for a read
+	Largest uint64 // for a write: bytes of the largest object
+	File    uint64 // for a read: where the object lies
+	Off     uint64
 	at      int64 // the core's own: when it was queued, then when it was started
 }
 
@@ -50,59 +47,77 @@ func (h Health) String() string {
 	return "unknown"
 }
 
-// event is what a target's core steps on.
-type event interface{ targetEvent() }
+// Event is what a target's core steps on.
+type Event interface{ targetEvent() }
 
-type (
-	submit struct{ req request }
-	adopt  struct {
-		req  request // it runs already: the core before this one started it
-		with []uint64
-	}
-	finished struct {
-		id  uint64
-		err error // of storage; nil: done
-	}
-	probed struct {
-		capacity storage.Capacity
-		err      error
-	}
-	taken  struct{ size uint64 } // a mapped file was made, which the capacity may not show yet
-	tick   struct{}
-	cancel struct{} // give up what is queued, deletes excepted
-)
+// Submit queues a request.
+type Submit struct{ Req Request }
 
-// effect is what the shell does for a target's core.
-type effect interface{ targetEffect() }
+// Adopt says that a request runs already: the core before this one started it, and with it those of With.
+type Adopt struct {
+	Req  Request
+	With []uint64
+}
 
-type (
-	start struct {
-		id   uint64
-		with []uint64 // reads of what lies behind it in the file: they share its place, and are finished with it
-	}
-	refuse struct { // the target does not do it
-		id      uint64
-		why     error // nil: cancelled
-		overdue bool  // its I/O was started and has not returned
-	}
-	probe struct{ write bool }
-	wake  struct{ after time.Duration }
-	turn  struct { // the target's health changed
-		to  Health
-		why error
-	}
-)
+// Finished says that what was started has ended. Err is the storage's; nil: it is done.
+type Finished struct {
+	ID  uint64
+	Err error
+}
 
-func (submit) targetEvent()   {}
-func (adopt) targetEvent()    {}
-func (finished) targetEvent() {}
-func (probed) targetEvent()   {}
-func (taken) targetEvent()    {}
-func (tick) targetEvent()     {}
-func (cancel) targetEvent()   {}
+// Probed answers Probe.
+type Probed struct {
+	Capacity Capacity
+	Err      error
+}
 
-func (start) targetEffect()  {}
-func (refuse) targetEffect() {}
-func (probe) targetEffect()  {}
-func (wake) targetEffect()   {}
-func (turn) targetEffect()   {}
+// Taken says that a mapped file was made, which the capacity may not show yet.
+type Taken struct{ Size uint64 }
+
+// Tick says that the time of Wake has come.
+type Tick struct{}
+
+// Cancel gives up what is queued, deletes excepted.
+type Cancel struct{}
+
+func (Submit) targetEvent()   {}
+func (Adopt) targetEvent()    {}
+func (Finished) targetEvent() {}
+func (Probed) targetEvent()   {}
+func (Taken) targetEvent()    {}
+func (Tick) targetEvent()     {}
+func (Cancel) targetEvent()   {}
+
+// Effect is what the shell does for a target's core.
+type Effect interface{ targetEffect() }
+
+// Start has a request's I/O done. With are reads of what lies behind it in the file: they share its place, and are finished with it.
+type Start struct {
+	ID   uint64
+	With []uint64
+}
+
+// Refuse says that the target does not do a request.
+type Refuse struct {
+	ID      uint64
+	Why     error // nil: cancelled
+	Overdue bool  // its I/O was started and has not returned
+}
+
+// Probe asks for the target's capacity, and with Write whether a small file can be made.
+type Probe struct{ Write bool }
+
+// Wake asks for a Tick.
+type Wake struct{ After time.Duration }
+
+// Turn says that the target's health has changed.
+type Turn struct {
+	To  Health
+	Why error
+}
+
+func (Start) targetEffect()  {}
+func (Refuse) targetEffect() {}
+func (Probe) targetEffect()  {}
+func (Wake) targetEffect()   {}
+func (Turn) targetEffect()   {}

@@ -14,3 +14,6 @@ type Location struct {
 	Size   uint64 // bytes
 	CRC    uint32 // CRC-32C of the bytes
 }
+
+// Capacity is a target's size in bytes; Total is 0 where it has no end.
+type Capacity struct{ Used, Total uint64 }

@@ -9,11 +9,11 @@ import (
 var errStuck = errors.New("the spill target does not answer")
 
 // patience is how long I/O may take before it is given up. What can be interrupted was interrupted at IOTimeout.
-func (c *core) patience() int64 { return int64(c.cfg.IOTimeout) + int64(c.cfg.IOTimeout)/4 }
+func (c *Core) patience() int64 { return int64(c.cfg.IOTimeout) + int64(c.cfg.IOTimeout)/4 }
 
 // watch arms a timer for what may get stuck.
-func (c *core) watch(now int64) {
-	if len(c.running[write]) > len(c.overdue) || len(c.running[read]) > 0 || c.probing {
+func (c *Core) watch(now int64) {
+	if len(c.running[Write]) > len(c.overdue) || len(c.running[Read]) > 0 || c.probing {
 		if c.armed == 0 {
 			c.wake(now, now+c.patience())
 		}
@@ -23,36 +23,36 @@ func (c *core) watch(now int64) {
 // giveUp refuses what hangs. A write goes to another target: its bytes are only read, so the I/O that
 // hangs does no harm, and keeps its place in the pool until it returns. A read that hangs cannot be given
 // up, as it may still write into the segment; those queued behind it are.
-func (c *core) giveUp(now int64) {
+func (c *Core) giveUp(now int64) {
 	late := now - c.patience()
 	stuck := c.probing && c.askedAt <= late
-	for id, r := range c.running[write] {
+	for id, r := range c.running[Write] {
 		if _, done := c.overdue[id]; !done && r.at <= late {
 			stuck = true
 			c.overdue[id] = struct{}{}
 			delete(c.known, id)
-			c.out = append(c.out, refuse{id: id, why: errStuck, overdue: true})
+			c.out = append(c.out, Refuse{ID: id, Why: errStuck, Overdue: true})
 		}
 	}
 	if stuck {
 		c.failed(now, errStuck)
 	}
-	if len(c.running[read]) < c.cfg.Readers {
+	if len(c.running[Read]) < c.cfg.Readers {
 		return
 	}
-	for _, r := range c.running[read] {
+	for _, r := range c.running[Read] {
 		if r.at > late {
 			return
 		}
 	}
-	for c.queue[read].Len() > 0 && c.queue[read].Front().at <= late {
-		c.refuse(c.queue[read].Pop().id, errStuck)
+	for c.queue[Read].Len() > 0 && c.queue[Read].Front().at <= late {
+		c.refuse(c.queue[Read].Pop().ID, errStuck)
 	}
 }
 
-func (c *core) wake(now, at int64) {
+func (c *Core) wake(now, at int64) {
 	if c.armed == 0 || at < c.armed {
 		c.armed = at
-		c.out = append(c.out, wake{time.Duration(at - now)})
+		c.out = append(c.out, Wake{time.Duration(at - now)})
 	}
 }

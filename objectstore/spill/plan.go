@@ -2,9 +2,9 @@ package spill
 
 import "mobula/objectstore/spill/format"
 
-// fuse cuts items, in order, into files of at least least bytes, and at most most objects. A
+// Fuse cuts items, in order, into files of at least least bytes, and at most most objects. A
 // short rest joins the file before it if that has room.
-func fuse(items []Item, least uint64, most int) [][]Item {
+func Fuse(items []Item, least uint64, most int) [][]Item {
 	var out [][]Item
 	from, bytes := 0, uint64(0)
 	for i := range items {
@@ -36,19 +36,20 @@ type share struct {
 // shortest, before the balance of bytes is given up for speed.
 const lagFiles = 4
 
-// router chooses the target of each file: the healthy one with the fewest bytes, so that equal disks fill
+// Router chooses the target of each file: the healthy one with the fewest bytes, so that equal disks fill
 // equally, unless it is far behind the others with its work.
-type router struct {
+type Router struct {
 	targets []share
 	lag     uint64
 }
 
-func newRouter(targets int, least uint64) *router {
-	return &router{targets: make([]share, targets), lag: lagFiles * least}
+// NewRouter makes the router of so many targets, all healthy, whose files have at least so many bytes.
+func NewRouter(targets int, least uint64) *Router {
+	return &Router{targets: make([]share, targets), lag: lagFiles * least}
 }
 
-// pick assigns size bytes to a target that is not in tried; ok is false if there is none.
-func (r *router) pick(size uint64, tried map[uint16]error) (target uint16, ok bool) {
+// Pick assigns size bytes to a target that is not in tried; ok is false if there is none.
+func (r *Router) Pick(size uint64, tried map[uint16]error) (target uint16, ok bool) {
 	shortest := ^uint64(0)
 	for i := range r.targets {
 		if t := &r.targets[i]; t.health == Healthy {
@@ -73,7 +74,7 @@ func (r *router) pick(size uint64, tried map[uint16]error) (target uint16, ok bo
 }
 
 // before orders targets: the healthy first, then those that keep up, then by bytes.
-func (r *router) before(i, j int, shortest uint64) bool {
+func (r *Router) before(i, j int, shortest uint64) bool {
 	a, b := &r.targets[i], &r.targets[j]
 	if a.health != b.health {
 		return a.health < b.health
@@ -87,8 +88,8 @@ func (r *router) before(i, j int, shortest uint64) bool {
 	return a.assigned < b.assigned
 }
 
-// settled ends an assignment; one that was refused does not count.
-func (r *router) settled(target uint16, size uint64, written bool) {
+// Settled ends an assignment; one that was refused does not count.
+func (r *Router) Settled(target uint16, size uint64, written bool) {
 	t := &r.targets[target]
 	t.waiting -= size
 	if !written {
@@ -96,9 +97,9 @@ func (r *router) settled(target uint16, size uint64, written bool) {
 	}
 }
 
-// turned notes a target's health. One that comes back starts level with the others: it is not
+// Turned notes a target's health. One that comes back starts level with the others: it is not
 // to take every write until it has caught up.
-func (r *router) turned(target uint16, to Health) {
+func (r *Router) Turned(target uint16, to Health) {
 	t := &r.targets[target]
 	if t.health != Healthy && to == Healthy {
 		most := t.assigned
@@ -112,7 +113,13 @@ func (r *router) turned(target uint16, to Health) {
 	t.health = to
 }
 
-func fileBytes(items []Item) uint64 {
+// Target is a target's health and how many bytes of files were given to it, less those it refused.
+func (r *Router) Target(n int) (h Health, assigned uint64) {
+	return r.targets[n].health, r.targets[n].assigned
+}
+
+// FileBytes is the length of a file of these items.
+func FileBytes(items []Item) uint64 {
 	_, n := format.Sizes(items)
 	return n
 }

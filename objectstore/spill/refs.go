@@ -1,10 +1,13 @@
 package spill
 
-// fileKey names a file of any target.
-type fileKey struct {
-	target uint16
-	file   uint64
+// FileKey names a file of any target.
+type FileKey struct {
+	Target uint16
+	File   uint64
 }
+
+// Key is the file that a location lies in.
+func (l Location) Key() FileKey { return FileKey{l.Target, l.File} }
 
 // fileRefs is what one file is kept for.
 type fileRefs struct {
@@ -14,19 +17,18 @@ type fileRefs struct {
 	bytes   uint64
 }
 
-// refs counts, for each fused file, the objects that the store still has there. It holds facts
+// Refs counts, for each fused file, the objects that the store still has there. It holds facts
 // only: what was written, what was given up; Recover makes it anew from the store's index.
-type refs struct {
-	files map[fileKey]*fileRefs
+type Refs struct {
+	files map[FileKey]*fileRefs
 	bytes uint64 // of live objects
 	count int
 }
 
-func newRefs() *refs { return &refs{files: make(map[fileKey]*fileRefs)} }
+// NewRefs makes one that counts nothing yet.
+func NewRefs() *Refs { return &Refs{files: make(map[FileKey]*fileRefs)} }
 
-func key(l Location) fileKey { return fileKey{l.Target, l.File} }
-
-func (r *refs) file(k fileKey) *fileRefs {
+func (r *Refs) file(k FileKey) *fileRefs {
 	f := r.files[k]
 	if f == nil {
 		f = &fileRefs{objects: make(map[uint64]int)}
@@ -35,9 +37,9 @@ func (r *refs) file(k fileKey) *fileRefs {
 	return f
 }
 
-// add counts an object.
-func (r *refs) add(l Location) {
-	f := r.file(key(l))
+// Add counts an object.
+func (r *Refs) Add(l Location) {
+	f := r.file(l.Key())
 	f.objects[l.Off]++
 	f.count++
 	f.bytes += l.Size
@@ -45,10 +47,10 @@ func (r *refs) add(l Location) {
 	r.count++
 }
 
-// drop gives an object up. It tells whether the file has to be deleted now, and whether the object
+// Drop gives an object up. It tells whether the file has to be deleted now, and whether the object
 // was counted at all.
-func (r *refs) drop(l Location) (last, known bool) {
-	f := r.files[key(l)]
+func (r *Refs) Drop(l Location) (last, known bool) {
+	f := r.files[l.Key()]
 	if f == nil || f.objects[l.Off] == 0 {
 		return false, false
 	}
@@ -59,12 +61,12 @@ func (r *refs) drop(l Location) (last, known bool) {
 	f.bytes -= l.Size
 	r.bytes -= l.Size
 	r.count--
-	return r.settle(key(l), f), true
+	return r.settle(l.Key(), f), true
 }
 
-// hold keeps the file while an object of it is read. A file without objects is not held:
+// Hold keeps the file while an object of it is read. A file without objects is not held:
 // nothing deletes it.
-func (r *refs) hold(k fileKey) bool {
+func (r *Refs) Hold(k FileKey) bool {
 	f := r.files[k]
 	if f != nil {
 		f.holds++
@@ -72,8 +74,8 @@ func (r *refs) hold(k fileKey) bool {
 	return f != nil
 }
 
-// release ends a hold; it tells whether the file has to be deleted now.
-func (r *refs) release(k fileKey) bool {
+// Release ends a hold; it tells whether the file has to be deleted now.
+func (r *Refs) Release(k FileKey) bool {
 	f := r.files[k]
 	if f == nil || f.holds == 0 {
 		return false // counted anew since
@@ -82,13 +84,16 @@ func (r *refs) release(k fileKey) bool {
 	return r.settle(k, f)
 }
 
-// has tells whether the file holds a live object.
-func (r *refs) has(k fileKey) bool { f := r.files[k]; return f != nil && f.count > 0 }
+// Has tells whether the file holds a live object.
+func (r *Refs) Has(k FileKey) bool { f := r.files[k]; return f != nil && f.count > 0 }
 
-func (r *refs) settle(k fileKey, f *fileRefs) bool {
+func (r *Refs) settle(k FileKey, f *fileRefs) bool {
 	if f.count > 0 || f.holds > 0 {
 		return false
 	}
 	delete(r.files, k)
 	return true
 }
+
+// Count is how many files hold live objects or are read, how many live objects there are, and their bytes.
+func (r *Refs) Count() (files, objects int, bytes uint64) { return len(r.files), r.count, r.bytes }

@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/ids"
 )
 
 // A file is deleted exactly when its last object is gone and nobody reads it.
 func TestRefsDeleteAFileWithItsLastObject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRefs()
+		r := NewRefs()
 		live := map[Location]int{} // the model; empty objects may share a place
-		holds := map[fileKey]int{}
-		deleted := map[fileKey]bool{}
-		of := func(k fileKey) (n int) {
+		holds := map[FileKey]int{}
+		deleted := map[FileKey]bool{}
+		of := func(k FileKey) (n int) {
 			for l, c := range live {
-				if key(l) == k {
+				if l.Key() == k {
 					n += c
 				}
 			}
@@ -29,17 +31,17 @@ func TestRefsDeleteAFileWithItsLastObject(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 100).Draw(t, "steps") {
 			l := draw()
-			k := key(l)
+			k := l.Key()
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				if l.Size > 0 && live[l] > 0 {
 					continue // only empty objects share a place
 				}
-				r.add(l)
+				r.Add(l)
 				live[l]++
 				delete(deleted, k)
 			case 1:
-				last, known := r.drop(l)
+				last, known := r.Drop(l)
 				if known != (live[l] > 0) {
 					t.Fatalf("drop %+v: known %v, model has %d", l, known, live[l])
 				}
@@ -51,30 +53,30 @@ func TestRefsDeleteAFileWithItsLastObject(t *testing.T) {
 				}
 				deleted[k] = deleted[k] || last
 			case 2:
-				if held := r.hold(k); held != (of(k) > 0 || holds[k] > 0) {
+				if held := r.Hold(k); held != (of(k) > 0 || holds[k] > 0) {
 					t.Fatalf("hold %+v: %v", k, held)
 				} else if held {
 					holds[k]++
 				}
 			case 3:
 				if holds[k] == 0 {
-					if r.release(k) {
+					if r.Release(k) {
 						t.Fatalf("a release without a hold deletes %+v", k)
 					}
 					continue
 				}
 				holds[k]--
-				if last, want := r.release(k), of(k) == 0 && holds[k] == 0; last != want {
+				if last, want := r.Release(k), of(k) == 0 && holds[k] == 0; last != want {
 					t.Fatalf("release %+v: delete %v, want %v", k, last, want)
 				}
 			}
 			var count int
 			var bytes uint64
-			files := map[fileKey]bool{}
+			files := map[FileKey]bool{}
 			for l, c := range live {
 				count += c
 				bytes += uint64(c) * l.Size
-				files[key(l)] = true
+				files[l.Key()] = true
 			}
 			for k, n := range holds {
 				if n > 0 {
@@ -95,10 +97,10 @@ func TestFuse(t *testing.T) {
 		most := rapid.IntRange(1, 20).Draw(t, "most")
 		all := make([]Item, len(sizes))
 		for i, n := range sizes {
-			all[i] = Item{ID: object(uint64(i)), Data: make([]byte, n)}
+			all[i] = Item{ID: ids.ObjectID{Index: uint32(i)}, Data: make([]byte, n)}
 		}
 		var joined []Item
-		files := fuse(all, least, most)
+		files := Fuse(all, least, most)
 		for i, f := range files {
 			bytes := uint64(0)
 			for _, it := range f {
@@ -119,14 +121,14 @@ func TestFuse(t *testing.T) {
 }
 
 func TestRouterPrefersHealthyThenEven(t *testing.T) {
-	r := newRouter(3, 100)
+	r := NewRouter(3, 100)
 	count := map[uint16]int{}
 	for range 30 {
-		n, ok := r.pick(100, nil)
+		n, ok := r.Pick(100, nil)
 		if !ok {
 			t.Fatal("no target")
 		}
-		r.settled(n, 100, true)
+		r.Settled(n, 100, true)
 		count[n]++
 	}
 	for n := range uint16(3) {
@@ -134,33 +136,33 @@ func TestRouterPrefersHealthyThenEven(t *testing.T) {
 			t.Errorf("target %d got %d of 30 files", n, count[n])
 		}
 	}
-	r.turned(1, Failed)
+	r.Turned(1, Failed)
 	for range 6 {
-		if n, _ := r.pick(100, nil); n == 1 {
+		if n, _ := r.Pick(100, nil); n == 1 {
 			t.Error("a failed target was preferred")
 		} else {
-			r.settled(n, 100, true)
+			r.Settled(n, 100, true)
 		}
 	}
-	r.turned(1, Healthy)
-	first, _ := r.pick(100, nil)
-	second, _ := r.pick(100, nil)
+	r.Turned(1, Healthy)
+	first, _ := r.Pick(100, nil)
+	second, _ := r.Pick(100, nil)
 	if first == 1 && second == 1 {
 		t.Error("a target that came back gets everything")
 	}
-	if n, ok := r.pick(1, map[uint16]error{0: nil, 2: nil}); !ok || n != 1 {
+	if n, ok := r.Pick(1, map[uint16]error{0: nil, 2: nil}); !ok || n != 1 {
 		t.Errorf("the only one not tried is 1, got %d, %v", n, ok)
 	}
-	if _, ok := r.pick(1, map[uint16]error{0: nil, 1: nil, 2: nil}); ok {
+	if _, ok := r.Pick(1, map[uint16]error{0: nil, 1: nil, 2: nil}); ok {
 		t.Error("all were tried, and one was picked")
 	}
 }
 
 func TestRouterAvoidsATargetThatLagsBehind(t *testing.T) {
-	r := newRouter(2, 100)
+	r := NewRouter(2, 100)
 	for range 40 { // target 0 never finishes, target 1 at once
-		if n, _ := r.pick(100, nil); n == 1 {
-			r.settled(1, 100, true)
+		if n, _ := r.Pick(100, nil); n == 1 {
+			r.Settled(1, 100, true)
 		}
 	}
 	if w := r.targets[0].waiting; w > r.lag+200 {
@@ -172,9 +174,9 @@ func TestRouterAvoidsATargetThatLagsBehind(t *testing.T) {
 }
 
 func TestRefusedBytesAreNotCounted(t *testing.T) {
-	r := newRouter(1, 100)
-	n, _ := r.pick(70, nil)
-	r.settled(n, 70, false)
+	r := NewRouter(1, 100)
+	n, _ := r.Pick(70, nil)
+	r.Settled(n, 70, false)
 	if r.targets[0] != (share{}) {
 		t.Errorf("after a refusal: %+v", r.targets[0])
 	}

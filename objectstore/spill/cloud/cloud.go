@@ -16,6 +16,7 @@ import (
 	"gocloud.dev/blob/s3blob"
 	"gocloud.dev/gcerrors"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -170,14 +171,14 @@ func (s *Store) readRange(ctx context.Context, file uint64, off uint64, dst []by
 	what := fmt.Sprintf("read %d bytes at %d of spill file %s", len(dst), off, s.key(file))
 	r, err := s.bucket.NewRangeReader(ctx, s.key(file), int64(off), int64(len(dst)), nil)
 	if err != nil {
-		return typed(err, what, storage.ErrMissing)
+		return typed(err, what, spill.ErrMissing)
 	}
 	_, err = io.ReadFull(r, dst)
 	err = errors.Join(err, r.Close())
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: the file ends before them: %w", what, storage.ErrCorrupt)
+		return fmt.Errorf("%s: the file ends before them: %w", what, spill.ErrCorrupt)
 	}
-	return typed(err, what, storage.ErrMissing)
+	return typed(err, what, spill.ErrMissing)
 }
 
 // ReadMany implements storage.Storage with one request.
@@ -225,15 +226,15 @@ func (s *Store) List(ctx context.Context) ([]storage.File, error) {
 }
 
 // Probe implements storage.Storage. A bucket has no end.
-func (s *Store) Probe(ctx context.Context, write bool) (storage.Capacity, error) {
+func (s *Store) Probe(ctx context.Context, write bool) (spill.Capacity, error) {
 	if !write {
-		return storage.Capacity{}, nil
+		return spill.Capacity{}, nil
 	}
 	name := s.prefix + "probe"
 	if err := s.bucket.WriteAll(ctx, name, []byte(name), nil); err != nil {
-		return storage.Capacity{}, typed(err, "probe", storage.ErrGone)
+		return spill.Capacity{}, typed(err, "probe", storage.ErrGone)
 	}
-	return storage.Capacity{}, typed(s.bucket.Delete(ctx, name), "probe", storage.ErrGone)
+	return spill.Capacity{}, typed(s.bucket.Delete(ctx, name), "probe", storage.ErrGone)
 }
 
 // typed adds the sentinel for what the service said; notFound is the one for what is not there.
@@ -251,9 +252,9 @@ func typed(err error, what string, notFound error) error {
 	case code == "NoSuchBucket":
 		kind = storage.ErrGone
 	case code == "InvalidRange":
-		kind = storage.ErrCorrupt
+		kind = spill.ErrCorrupt
 	case strings.Contains(code, "Quota"), strings.Contains(code, "StorageFull"), c == gcerrors.ResourceExhausted:
-		kind = storage.ErrFull
+		kind = spill.ErrFull
 	case c == gcerrors.NotFound:
 		kind = notFound
 	case c == gcerrors.PermissionDenied, code == "AccessDenied":

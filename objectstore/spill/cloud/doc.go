@@ -1,5 +1,5 @@
 // Package cloud spills to object stores: URL schemes s3 and mem, over gocloud.dev/blob. A program imports it
-// for its effect of registering them; package spill does without, as linking the AWS SDK costs a process 1.5 ms of
+// for its effect of registering them; the store does without, as linking the AWS SDK costs a process 1.5 ms of
 // start, 0.8 MiB of memory of its own (8 MiB resident) and 22 MiB of binary. Workers and drivers need not pay that.
 //
 //	s3://BUCKET/PREFIX?region=eu-central-1

@@ -15,6 +15,7 @@ import (
 
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
+	"mobula/objectstore/spill/shell"
 	"mobula/objectstore/spill/storage"
 	"mobula/objectstore/spill/storage/storagetest"
 )
@@ -23,9 +24,9 @@ import (
 func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 	u := s3Server(t)
 	dir := t.TempDir()
-	cfg := spill.Default("node")
+	cfg := shell.Default("node")
 	cfg.URLs, cfg.MinFileBytes = []string{dir, u.String()}, 1<<20
-	s, err := spill.Open(cfg)
+	s, err := shell.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 }
 
 // write writes objects and gives their places.
-func write(t *testing.T, ctx context.Context, s *spill.Spiller, objs []format.Object) []spill.Location {
+func write(t *testing.T, ctx context.Context, s *shell.Spiller, objs []format.Object) []spill.Location {
 	t.Helper()
 	type answer struct {
 		locs []spill.Location
@@ -86,7 +87,7 @@ func write(t *testing.T, ctx context.Context, s *spill.Spiller, objs []format.Ob
 }
 
 // intact reads objects back.
-func intact(t *testing.T, ctx context.Context, when string, s *spill.Spiller, locs []spill.Location, objs []format.Object) {
+func intact(t *testing.T, ctx context.Context, when string, s *shell.Spiller, locs []spill.Location, objs []format.Object) {
 	t.Helper()
 	for i, l := range locs {
 		dst := make([]byte, l.Size)
@@ -114,21 +115,21 @@ func TestTwoHostsUnderOnePrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bucket.Close()
-	config := func(node string) spill.Config {
-		cfg := spill.Default(node)
+	config := func(node string) shell.Config {
+		cfg := shell.Default(node)
 		cfg.URLs, cfg.MinFileBytes, cfg.Node, cfg.Restarts = []string{u.String()}, 1<<20, node, true
 		return cfg
 	}
-	open := func(cfg spill.Config) *spill.Spiller {
+	open := func(cfg shell.Config) *shell.Spiller {
 		t.Helper()
-		s, err := spill.Open(cfg)
+		s, err := shell.Open(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	objs := storagetest.Objects(400_000, 400_000, 400_000, 400_000)
-	end := func(s *spill.Spiller) {
+	end := func(s *shell.Spiller) {
 		t.Helper()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -161,7 +162,7 @@ func TestTwoHostsUnderOnePrefix(t *testing.T) {
 	intact(t, ctx, "it started second", two, twos, objs)
 	same := config("one")
 	same.Node = "two"
-	if s, err := spill.Open(same); !errors.Is(err, storage.ErrForeign) {
+	if s, err := shell.Open(same); !errors.Is(err, storage.ErrForeign) {
 		t.Errorf("the other's session is opened: %v, %v", s, err)
 	}
 	intact(t, ctx, "the other wanted its session", one, ones, objs)

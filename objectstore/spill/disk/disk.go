@@ -17,6 +17,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/safefs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -124,8 +125,8 @@ func (s *Store) List(context.Context) ([]storage.File, error) {
 }
 
 // Probe implements storage.Storage.
-func (s *Store) Probe(_ context.Context, write bool) (storage.Capacity, error) {
-	var c storage.Capacity
+func (s *Store) Probe(_ context.Context, write bool) (spill.Capacity, error) {
+	var c spill.Capacity
 	if write {
 		if err := s.tryWrite(); err != nil {
 			return c, err
@@ -173,11 +174,11 @@ func typed(err error, what string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
-		kind = storage.ErrFull
+		kind = spill.ErrFull
 	case errors.Is(err, unix.EROFS), errors.Is(err, os.ErrPermission), errors.Is(err, errs.ErrPermission):
 		kind = storage.ErrReadOnly
 	case errors.Is(err, os.ErrNotExist):
-		kind = storage.ErrMissing
+		kind = spill.ErrMissing
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 	"mobula/objectstore/spill/storage/storagetest"
@@ -58,12 +59,12 @@ func faults(open func(dir, session string) (*Store, error), bufs *storage.Buffer
 	}
 
 	expect("a file that fits", write(1, 2<<20), nil)
-	expect("a file larger than the disk", write(2, 9<<20), storage.ErrFull)
+	expect("a file larger than the disk", write(2, 9<<20), spill.ErrFull)
 	if files, err := s.List(ctx); err != nil || len(files) != 1 {
 		wrong = append(wrong, fmt.Errorf("a write that failed left %v, %v", files, err))
 	}
 	_, err = s.Allocate(9 << 20)
-	expect("a mapped file larger than the disk", err, storage.ErrFull)
+	expect("a mapped file larger than the disk", err, spill.ErrFull)
 	if left, err := s.Allocated(); err != nil || len(left) != 0 {
 		wrong = append(wrong, fmt.Errorf("a reservation that failed left %v, %v", left, err))
 	}
@@ -95,7 +96,7 @@ func faults(open func(dir, session string) (*Store, error), bufs *storage.Buffer
 	}
 	expect("a write to a directory that is gone", write(4, 100), storage.ErrGone)
 	_, err = s.Read(ctx, 1, 0, make([]byte, 100))
-	expect("a read from a directory that is gone", err, storage.ErrMissing)
+	expect("a read from a directory that is gone", err, spill.ErrMissing)
 	_, err = s.Probe(ctx, false)
 	expect("a look at a directory that is gone", err, storage.ErrGone)
 	_, err = s.Probe(ctx, true)

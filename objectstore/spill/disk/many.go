@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -40,7 +41,7 @@ func (s *Store) readMany(file uint64, parts []storage.Part) error {
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("read %d objects up to %d of %s: the file ends before them: %w", len(parts), v.at, path, storage.ErrCorrupt)
+		return fmt.Errorf("read %d objects up to %d of %s: the file ends before them: %w", len(parts), v.at, path, spill.ErrCorrupt)
 	case err != nil:
 		return typed(&os.PathError{Op: "read", Path: path, Err: err}, fmt.Sprintf("read %d objects", len(parts)))
 	}

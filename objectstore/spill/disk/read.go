@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -37,7 +38,7 @@ func (s *Store) read(ctx context.Context, file uint64, off uint64, dst []byte) (
 	crc, err := r.all(ctx, off, dst)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, fmt.Errorf("read %d bytes at %d of %s: the file ends before them: %w", len(dst), off, path, storage.ErrCorrupt)
+		return 0, fmt.Errorf("read %d bytes at %d of %s: the file ends before them: %w", len(dst), off, path, spill.ErrCorrupt)
 	case err != nil:
 		return 0, typed(&os.PathError{Op: "read", Path: path, Err: err}, fmt.Sprintf("read %d bytes at %d", len(dst), off))
 	}

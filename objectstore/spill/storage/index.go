@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
 
 // maxIndex bounds the memory that a file's header can ask for.
 const maxIndex = 1 << 30
 
-// Index reads which objects a file holds. A file that is not intact is ErrCorrupt.
+// Index reads which objects a file holds. A file that is not intact is spill.ErrCorrupt.
 func Index(ctx context.Context, s Storage, file uint64) (format.Header, []format.Entry, error) {
 	page := make([]byte, format.Page)
 	if _, err := s.Read(ctx, file, 0, page); err != nil {
@@ -21,7 +22,7 @@ func Index(ctx context.Context, s Storage, file uint64) (format.Header, []format
 		err = fmt.Errorf("index of %d bytes: %w", h.IndexLen(), format.ErrFormat)
 	}
 	if err != nil {
-		return h, nil, fmt.Errorf("spill file %d: %w: %w", file, ErrCorrupt, err)
+		return h, nil, fmt.Errorf("spill file %d: %w: %w", file, spill.ErrCorrupt, err)
 	}
 	index := make([]byte, h.IndexLen())
 	if _, err := s.Read(ctx, file, h.IndexOff, index); err != nil {
@@ -29,7 +30,7 @@ func Index(ctx context.Context, s Storage, file uint64) (format.Header, []format
 	}
 	entries, err := format.DecodeIndex(index, h)
 	if err != nil {
-		return h, nil, fmt.Errorf("spill file %d: %w: %w", file, ErrCorrupt, err)
+		return h, nil, fmt.Errorf("spill file %d: %w: %w", file, spill.ErrCorrupt, err)
 	}
 	return h, entries, nil
 }

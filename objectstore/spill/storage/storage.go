@@ -5,14 +5,12 @@ import (
 	"errors"
 	"os"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
 
-// Sentinels that every implementation uses.
+// Sentinels that every implementation uses, beside those of package spill.
 var (
-	ErrMissing  = errors.New("spill file is missing")
-	ErrCorrupt  = errors.New("spilled bytes are corrupt")
-	ErrFull     = errors.New("spill target is full")
 	ErrReadOnly = errors.New("spill target is read-only")
 	ErrGone     = errors.New("spill target is gone") // the directory or bucket itself
 	ErrForeign  = errors.New("spill session belongs to another node")
@@ -32,11 +30,8 @@ type Part struct {
 	CRC uint32 // CRC-32C of what was read
 }
 
-// What ReadMany takes at once: what fits one buffer, whatever the offsets.
-const (
-	MaxRun   = format.BatchBytes - 2*format.Page
-	MaxParts = 400
-)
+// MaxRun is how many bytes ReadMany takes at once, whatever the offsets: what fits one buffer. It takes spill.MaxParts parts.
+const MaxRun = format.BatchBytes - 2*format.Page
 
 // Span is from where to where parts reach.
 func Span(parts []Part) (off, size uint64) {
@@ -44,15 +39,12 @@ func Span(parts []Part) (off, size uint64) {
 	return parts[0].Off, last.Off + uint64(len(last.Dst)) - parts[0].Off
 }
 
-// Capacity is a medium's size in bytes; Total is 0 where it has no end.
-type Capacity struct{ Used, Total uint64 }
-
 // Storage is one session's part of one target.
 type Storage interface {
 	// Put stores the stream as a file. After an error nothing of it counts: the file may be deleted or
 	// put again, with the stream rewound.
 	Put(ctx context.Context, file uint64, s *format.Stream) error
-	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is ErrCorrupt.
+	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is spill.ErrCorrupt.
 	Read(ctx context.Context, file uint64, off uint64, dst []byte) (crc uint32, err error)
 	// ReadMany fills parts that lie one behind the other, in ascending order, from the first one's start to the last
 	// one's end at most MaxRun bytes, with as few requests as it can. It sets each part's CRC. After an error
@@ -63,7 +55,7 @@ type Storage interface {
 	// List gives every file of the session, in any order.
 	List(ctx context.Context) ([]File, error)
 	// Probe asks for the capacity and, if write is set, proves that a small file can be made.
-	Probe(ctx context.Context, write bool) (Capacity, error)
+	Probe(ctx context.Context, write bool) (spill.Capacity, error)
 	// Close gives the session up; remove deletes its files too.
 	Close(remove bool) error
 }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"mobula/internal/ids"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -145,18 +146,18 @@ func readMany(t *testing.T, sub Subject, s storage.Storage, bufs *storage.Buffer
 		}
 	}
 	one := []storage.Part{{Off: 0, Dst: make([]byte, 10)}}
-	if err := s.ReadMany(context.Background(), 42, one); !errors.Is(err, storage.ErrMissing) {
+	if err := s.ReadMany(context.Background(), 42, one); !errors.Is(err, spill.ErrMissing) {
 		t.Errorf("a file that never was: got %v, want ErrMissing", err)
 	}
 	sub.Damage(t, s, 2, func(p []byte) []byte { return p[:entries[8].Off+5000] })
 	both := []storage.Part{{Off: entries[7].Off, Dst: make([]byte, sizes[7])}, {Off: entries[8].Off, Dst: make([]byte, sizes[8])}}
-	if err := s.ReadMany(context.Background(), 2, both); !errors.Is(err, storage.ErrCorrupt) {
+	if err := s.ReadMany(context.Background(), 2, both); !errors.Is(err, spill.ErrCorrupt) {
 		t.Errorf("over the end of a truncated file: got %v, want ErrCorrupt", err)
 	}
 }
 
 func missing(t *testing.T, _ Subject, s storage.Storage, _ *storage.Buffers) {
-	if _, err := s.Read(context.Background(), 42, 0, make([]byte, 10)); !errors.Is(err, storage.ErrMissing) {
+	if _, err := s.Read(context.Background(), 42, 0, make([]byte, 10)); !errors.Is(err, spill.ErrMissing) {
 		t.Errorf("read of a file that never was: got %v, want ErrMissing", err)
 	}
 }
@@ -171,14 +172,14 @@ func damage(t *testing.T, sub Subject, s storage.Storage, bufs *storage.Buffers)
 	}
 	read(t, s, 3, entries[1], objs[1].Data, make([]byte, 5000)) // its neighbour is intact
 	sub.Damage(t, s, 3, func(p []byte) []byte { return p[:entries[2].Off+(1<<20)+5] })
-	if _, err := s.Read(context.Background(), 3, entries[2].Off, Pages(5<<20)); !errors.Is(err, storage.ErrCorrupt) {
+	if _, err := s.Read(context.Background(), 3, entries[2].Off, Pages(5<<20)); !errors.Is(err, spill.ErrCorrupt) {
 		t.Errorf("read over the end of a truncated file: got %v, want ErrCorrupt", err)
 	}
-	if _, _, err := storage.Index(context.Background(), s, 3); !errors.Is(err, storage.ErrCorrupt) {
+	if _, _, err := storage.Index(context.Background(), s, 3); !errors.Is(err, spill.ErrCorrupt) {
 		t.Errorf("index of a truncated file: got %v, want ErrCorrupt", err)
 	}
 	sub.Damage(t, s, 3, func([]byte) []byte { return nil })
-	if _, err := s.Read(context.Background(), 3, 0, make([]byte, 8)); !errors.Is(err, storage.ErrCorrupt) {
+	if _, err := s.Read(context.Background(), 3, 0, make([]byte, 8)); !errors.Is(err, spill.ErrCorrupt) {
 		t.Errorf("read of an empty file: got %v, want ErrCorrupt", err)
 	}
 }

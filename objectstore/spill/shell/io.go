@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -17,11 +18,11 @@ func (s *Spiller) run(t *target, j *job) {
 	defer cancel()
 	var err error
 	switch j.kind {
-	case write:
+	case spill.Write:
 		err = s.runWrite(ctx, t, j)
-	case read:
+	case spill.Read:
 		err = s.runRead(ctx, t, j)
-	case remove:
+	case spill.Remove:
 		err = guard(func() error { return t.storage.Delete(ctx, j.file) })
 		s.mu.Lock()
 		j.running = false
@@ -31,7 +32,7 @@ func (s *Spiller) run(t *target, j *job) {
 		}
 		s.mu.Unlock()
 	}
-	t.ref.Deliver(finished{id, err})
+	t.ref.Deliver(spill.Finished{ID: id, Err: err})
 }
 
 func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
@@ -43,7 +44,7 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 	s.stats.WriteTime += time.Since(begun)
 	if j.abandoned {
 		if err == nil && !s.closed {
-			s.deleteFile(fileKey{t.n, file})
+			s.deleteFile(spill.FileKey{Target: t.n, File: file})
 		}
 		return err
 	}
@@ -52,14 +53,14 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 		return err
 	}
 	for i, e := range st.Entries() {
-		j.group.locs[j.first+i] = Location{Target: j.target, File: j.file, Off: e.Off, Size: e.Size, CRC: e.CRC}
+		j.group.locs[j.first+i] = spill.Location{Target: j.target, File: j.file, Off: e.Off, Size: e.Size, CRC: e.CRC}
 		s.stats.BytesWritten += e.Size
 	}
 	s.stats.ObjectsWritten += uint64(len(j.items))
 	s.stats.FilesWritten++
 	delete(s.jobs, j.id)
-	s.router.settled(j.target, j.size, true)
-	j.group.files = append(j.group.files, fileKey{j.target, j.file})
+	s.router.Settled(j.target, j.size, true)
+	j.group.files = append(j.group.files, spill.FileKey{Target: j.target, File: j.file})
 	s.step(j.group)
 	s.moved()
 	return nil
@@ -107,7 +108,7 @@ func (s *Spiller) runReads(ctx context.Context, t *target, j *job) bool {
 func (s *Spiller) answer(t *target, j *job, crc uint32, err error) {
 	if err == nil && crc != j.loc.CRC {
 		err = fmt.Errorf("%d bytes at %d of file %d on %s: checksum %08x, want %08x: %w",
-			j.loc.Size, j.loc.Off, j.loc.File, t.url.Redacted(), crc, j.loc.CRC, ErrCorrupt)
+			j.loc.Size, j.loc.Off, j.loc.File, t.url.Redacted(), crc, j.loc.CRC, spill.ErrCorrupt)
 	}
 	s.mu.Lock()
 	delete(s.jobs, j.id)

@@ -1,9 +1,11 @@
-package spill
+package shell
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"mobula/objectstore/spill"
 )
 
 // Recover is called once the store was rebuilt, with every location that its index names. What is queued, and what
@@ -12,14 +14,14 @@ import (
 // without one are deleted. It blocks for as long as the I/O in flight.
 //
 // The answer to a Write from before may still be on its way; its files are gone, unless live has them.
-func (s *Spiller) Recover(live []Location) {
+func (s *Spiller) Recover(live []spill.Location) {
 	defer s.resume()
 	_ = s.quiesce(context.Background(), true) // no deadline, no error
 	s.mu.Lock()
-	s.refs = newRefs()
+	s.refs = spill.NewRefs()
 	for _, l := range live {
 		if l, known := s.inward(l); known {
-			s.refs.add(l)
+			s.refs.Add(l)
 		}
 	}
 	closed := s.closed
@@ -49,7 +51,7 @@ func (s *Spiller) dropOrphans(t *target) error {
 	defer s.mu.Unlock()
 	for _, f := range files {
 		t.nextFile = max(t.nextFile, f.Number+1)
-		if k := (fileKey{t.n, f.Number}); !s.refs.has(k) {
+		if k := (spill.FileKey{Target: t.n, File: f.Number}); !s.refs.Has(k) {
 			s.stats.Orphans++
 			s.deleteFile(k)
 		}
@@ -66,7 +68,7 @@ func (s *Spiller) quiesce(ctx context.Context, supersede bool) error {
 	}
 	for _, t := range s.targets {
 		if t.ref != nil {
-			t.ref.Deliver(cancel{}) // or it has stopped, and down has answered for it
+			t.ref.Deliver(spill.Cancel{}) // or it has stopped, and down has answered for it
 		}
 	}
 	var idle chan struct{}

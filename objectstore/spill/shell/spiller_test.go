@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
 
@@ -97,7 +98,7 @@ func TestPoolOfOneReadsWhileItWrites(t *testing.T) {
 	}
 }
 
-func mustWriteAfter(t *testing.T, g *gate, w <-chan written) []Location {
+func mustWriteAfter(t *testing.T, g *gate, w <-chan written) []spill.Location {
 	t.Helper()
 	g.open(opPut)
 	r := take(t, "write", w)
@@ -142,9 +143,9 @@ func TestDamagedFilesAreTypedErrors(t *testing.T) {
 			}
 			p[len(p)/2] ^= 1
 			return os.WriteFile(path, p, 0o600)
-		}, ErrCorrupt, func(s Stats) uint64 { return s.Corrupt }},
-		{"truncated", func(path string) error { return os.Truncate(path, 300_000) }, ErrCorrupt, func(s Stats) uint64 { return s.Corrupt }},
-		{"deleted", os.Remove, ErrMissing, func(s Stats) uint64 { return s.Missing }},
+		}, spill.ErrCorrupt, func(s Stats) uint64 { return s.Corrupt }},
+		{"truncated", func(path string) error { return os.Truncate(path, 300_000) }, spill.ErrCorrupt, func(s Stats) uint64 { return s.Corrupt }},
+		{"deleted", os.Remove, spill.ErrMissing, func(s Stats) uint64 { return s.Missing }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := diskDir(t)
@@ -186,7 +187,7 @@ func TestDamageOfOneObjectSparesItsNeighbours(t *testing.T) {
 	}
 	for i, r := range reads {
 		err := take(t, "read", r)
-		if bad := i == 20 || i == 39; bad != errors.Is(err, ErrCorrupt) || (!bad && string(dst[i]) != string(all[i].Data)) {
+		if bad := i == 20 || i == 39; bad != errors.Is(err, spill.ErrCorrupt) || (!bad && string(dst[i]) != string(all[i].Data)) {
 			t.Errorf("object %d: %v", i, err)
 		}
 	}
@@ -197,7 +198,7 @@ func TestReadRefusesWhatCannotBe(t *testing.T) {
 	locs := mustWrite(t, s, items(1, 100))
 	other := locs[0]
 	other.Target = 7
-	if err := take(t, "read", readLater(s, other, make([]byte, 100))); !errors.Is(err, ErrNoTarget) || !errors.Is(err, ErrMissing) {
+	if err := take(t, "read", readLater(s, other, make([]byte, 100))); !errors.Is(err, spill.ErrNoTarget) || !errors.Is(err, spill.ErrMissing) {
 		t.Errorf("read from a target that is not configured: %v", err)
 	}
 	if err := take(t, "read", readLater(s, locs[0], make([]byte, 99))); !errors.Is(err, errs.ErrInvalid) {
@@ -213,7 +214,7 @@ func TestEmptyWritesAndEmptyObjects(t *testing.T) {
 	locs := mustWrite(t, s, items(3, 0))
 	for _, l := range locs {
 		mustRead(t, s, l, nil)
-		s.Remove([]Location{l})
+		s.Remove([]spill.Location{l})
 	}
 	until(t, "the file of empty objects is deleted", func() bool { return s.Stats().FilesDeleted == 1 })
 }
@@ -241,7 +242,7 @@ func TestCloseAnswersEverythingAndDeletes(t *testing.T) {
 	if err := take(t, "write", writeLater(s, items(1, 1))).err; !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("write after close: %v", err)
 	}
-	if err := take(t, "read", readLater(s, Location{}, nil)); !errors.Is(err, errs.ErrShutdown) {
+	if err := take(t, "read", readLater(s, spill.Location{}, nil)); !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("read after close: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -270,7 +271,7 @@ func TestOpenUndoesWhatItDidWhenATargetFails(t *testing.T) {
 }
 
 func TestValidateReportsEverything(t *testing.T) {
-	cfg := Config{Session: "../x", URLs: []string{"relative", "gopher://x", "/a", "file:///a/"}, CapacityThreshold: 2}
+	cfg := Config{Session: "../x", URLs: []string{"relative", "gopher://x", "/a", "file:///a/"}, Config: spill.Config{CapacityThreshold: 2}}
 	err := cfg.Validate()
 	for _, want := range []string{"Session", "relative", "gopher", "named twice", "Writers", "Readers", "MaxFused", "MinFileBytes", "CapacityThreshold", "CapacityInterval", "ProbeAfter", "IOTimeout", "LogEvery"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

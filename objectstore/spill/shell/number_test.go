@@ -1,9 +1,10 @@
-package spill
+package shell
 
 import (
 	"errors"
 	"testing"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -17,7 +18,7 @@ func TestTargetsAreKnownByIdentity(t *testing.T) {
 	}
 	all := items(8, 700_000)
 	s := life(a, b)
-	var locs []Location
+	var locs []spill.Location
 	for i := range all {
 		locs = append(locs, mustWrite(t, s, all[i:i+1])...)
 	}
@@ -40,7 +41,7 @@ func TestTargetsAreKnownByIdentity(t *testing.T) {
 	s = life(c, a)
 	missing := 0
 	for i, l := range locs {
-		if err := take(t, "read", readLater(s, l, make([]byte, l.Size))); errors.Is(err, ErrNoTarget) {
+		if err := take(t, "read", readLater(s, l, make([]byte, l.Size))); errors.Is(err, spill.ErrNoTarget) {
 			missing++
 		} else if err != nil {
 			t.Errorf("read %d: %v", i, err)

@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/benchmarks/floor"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
 
@@ -48,13 +49,13 @@ func BenchmarkAgainstFloor(b *testing.B) {
 				dir := diskDir(b)
 				url := "file://" + dir + "?direct=" + fmt.Sprint(mode == "direct")
 				s := open(b, func(c *Config) { c.URLs, c.MinFileBytes = []string{url}, 100<<20 })
-				var all []Item
+				var all []spill.Item
 				step := int(format.Align(uint64(size), format.Page)) // as a segment aligns large objects
 				for at := 0; at+size <= total; at += step {
-					all = append(all, Item{ID: object(uint64(at)), Data: seg[at : at+size]})
+					all = append(all, spill.Item{ID: object(uint64(at)), Data: seg[at : at+size]})
 				}
 				bytes := int64(len(all) * size)
-				files := fuse(all, 100<<20, 2000)
+				files := spill.Fuse(all, 100<<20, 2000)
 				base := floor.Disk{
 					Dir: dir, Bytes: bytes &^ 4095, FileBytes: bytes / int64(len(files)) &^ 4095, Direct: mode == "direct",
 					Drop: mode == "buffered", Cold: true, Repeats: 1,
@@ -73,7 +74,7 @@ func BenchmarkAgainstFloor(b *testing.B) {
 					*out = append(*out, float64(bytes)/floor.GiB/time.Since(begun).Seconds())
 				}
 				for b.Loop() {
-					var locs []Location
+					var locs []spill.Location
 					one(&fw, floor.DiskWrite)
 					rate(&sw, func() { locs = mustWrite(b, s, all) })
 					one(&fr, floor.DiskRead)

@@ -1,10 +1,10 @@
-package spill
+package shell
 
 import (
 	"errors"
 	"time"
 
-	"mobula/objectstore/spill/storage"
+	"mobula/objectstore/spill"
 )
 
 // Stats are counters since Open, and the state now.
@@ -32,10 +32,10 @@ type Stats struct {
 // TargetStats is one target.
 type TargetStats struct {
 	URL      string
-	Health   Health
-	Why      error            // it is not healthy
-	Capacity storage.Capacity // when it was last asked
-	Assigned uint64           // bytes of files given to it, less those refused
+	Health   spill.Health
+	Why      error          // it is not healthy
+	Capacity spill.Capacity // when it was last asked
+	Assigned uint64         // bytes of files given to it, less those refused
 }
 
 // Stats reads the counters.
@@ -43,17 +43,15 @@ func (s *Spiller) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
-	out.LiveFiles, out.LiveObjects, out.LiveBytes = len(s.refs.files), s.refs.count, s.refs.bytes
+	out.LiveFiles, out.LiveObjects, out.LiveBytes = s.refs.Count()
 	out.Moving = s.moving
 	for _, m := range s.mapped {
 		out.MappedFiles++
 		out.MappedBytes += m.size
 	}
 	for i, t := range s.targets {
-		sh := s.router.targets[i]
-		out.Targets = append(out.Targets, TargetStats{
-			URL: t.url.Redacted(), Health: sh.health, Why: t.why, Capacity: t.capacity, Assigned: sh.assigned,
-		})
+		health, assigned := s.router.Target(i)
+		out.Targets = append(out.Targets, TargetStats{URL: t.url.Redacted(), Health: health, Why: t.why, Capacity: t.capacity, Assigned: assigned})
 	}
 	return out
 }
@@ -61,9 +59,9 @@ func (s *Spiller) Stats() Stats {
 // count notes why a read failed. s.mu is held.
 func (s *Spiller) count(err error) {
 	switch {
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, spill.ErrCorrupt):
 		s.stats.Corrupt++
-	case errors.Is(err, ErrMissing):
+	case errors.Is(err, spill.ErrMissing):
 		s.stats.Missing++
 	}
 }

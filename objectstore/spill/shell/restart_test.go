@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"bufio"
@@ -13,13 +13,14 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage/storagetest"
 )
 
 // Panics of the target's actor at every kind of message: each request is still answered once,
 // and rightly.
 func TestEveryAnswerComesThroughPanics(t *testing.T) {
-	for _, message := range []string{"submit", "finished", "probed"} {
+	for _, message := range []string{"Submit", "Finished", "Probed"} {
 		for nth := range 6 {
 			for _, times := range []int{1, 2} { // at 2 the message itself is dropped
 				t.Run(fmt.Sprintf("%s-%d-%d", message, nth+1, times), func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestEveryAnswerComesThroughPanics(t *testing.T) {
 					for i := range all {
 						writes = append(writes, writeLater(s, all[i:i+1]))
 					}
-					var locs []Location
+					var locs []spill.Location
 					for i, w := range writes {
 						r := take(t, "write", w)
 						if r.err != nil {
@@ -78,7 +79,7 @@ func TestRecoverKeepsWhatIsLiveAndDeletesTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := []Location{locs[0], locs[5]}
+	live := []spill.Location{locs[0], locs[5]}
 	s.Recover(live)
 	until(t, "files without a live object are deleted", func() bool { return len(spillFiles(t, dir)) == 2 })
 	mustRead(t, s, locs[0], all[0].Data)
@@ -159,7 +160,7 @@ func TestAKilledProcessIsRecovered(t *testing.T) {
 		t.Fatalf("the process did not come up: %v", err)
 	}
 	var left struct {
-		Locs   []Location
+		Locs   []spill.Location
 		Mapped []string
 	}
 	if err := json.Unmarshal(line, &left); err != nil {
@@ -186,7 +187,7 @@ func TestAKilledProcessIsRecovered(t *testing.T) {
 			t.Errorf("file number %d is used again", l.File)
 		}
 	}
-	if _, _, err := s.Reopen(filepath.Join(dir, "absent")); !errors.Is(err, ErrMissing) {
+	if _, _, err := s.Reopen(filepath.Join(dir, "absent")); !errors.Is(err, spill.ErrMissing) {
 		t.Errorf("reopen of what is not there: %v", err)
 	}
 }
@@ -200,7 +201,7 @@ func killed(dir string) error {
 		return err
 	}
 	var left struct {
-		Locs   []Location
+		Locs   []spill.Location
 		Mapped []string
 	}
 	for range 2 {
@@ -234,7 +235,7 @@ func TestATargetWhoseActorStoppedForGood(t *testing.T) {
 	s := open(t, func(c *Config) { c.URLs, c.Parent, c.Writers = []string{g.url, diskDir(t)}, sys, 1 })
 	defer shut(t, s)
 	all := items(1, 1000)
-	var held []Location
+	var held []spill.Location
 	for len(held) == 0 || held[0].Target != 0 {
 		held = mustWrite(t, s, all)
 	}

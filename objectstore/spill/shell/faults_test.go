@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage"
 )
 
 func TestAFailingWriteMovesToAnotherTarget(t *testing.T) {
-	for _, fault := range []error{storage.ErrFull, storage.ErrReadOnly, storage.ErrGone, errors.New("input/output error")} {
+	for _, fault := range []error{spill.ErrFull, storage.ErrReadOnly, storage.ErrGone, errors.New("input/output error")} {
 		bad, good := newGate(t), newGate(t)
 		bad.failing(opPut, func() error { return fault })
 		s := open(t, func(c *Config) { c.URLs = []string{bad.url, good.url} })
@@ -30,7 +31,7 @@ func TestAFailingWriteMovesToAnotherTarget(t *testing.T) {
 			mustRead(t, s, l, all[i].Data)
 		}
 		st := s.Stats()
-		if st.Targets[0].Health == Healthy || !errors.Is(st.Targets[0].Why, fault) {
+		if st.Targets[0].Health == spill.Healthy || !errors.Is(st.Targets[0].Why, fault) {
 			t.Errorf("%v: target 0 is %v because of %v", fault, st.Targets[0].Health, st.Targets[0].Why)
 		}
 		if st.Targets[0].Assigned != 0 || st.OutOfDisk != 0 {
@@ -41,7 +42,7 @@ func TestAFailingWriteMovesToAnotherTarget(t *testing.T) {
 
 func TestAllTargetsFailingIsOutOfDiskAtOnceAndOneLine(t *testing.T) {
 	full, broken := newGate(t), newGate(t)
-	full.setCapacity(storage.Capacity{Used: 96, Total: 100})
+	full.setCapacity(spill.Capacity{Used: 96, Total: 100})
 	broken.failing(opPut, func() error { return storage.ErrReadOnly })
 	var log lines
 	s := open(t, func(c *Config) { c.URLs, c.Logger = []string{full.url, broken.url}, log.logger() })
@@ -172,7 +173,7 @@ func realDisk(dir string) error {
 			return written{err: errors.New("no answer")}
 		}
 	}
-	var locs []Location
+	var locs []spill.Location
 	for {
 		r := write()
 		if r.err != nil {
@@ -218,7 +219,7 @@ func realDisk(dir string) error {
 	known := soon(func() bool { // it may count as full until it is asked again
 		r = write()
 		st := s.Stats().Targets[0]
-		return !errors.Is(r.err, errs.ErrOutOfDisk) || st.Health == Failed && errors.Is(st.Why, storage.ErrReadOnly)
+		return !errors.Is(r.err, errs.ErrOutOfDisk) || st.Health == spill.Failed && errors.Is(st.Why, storage.ErrReadOnly)
 	})
 	if !errors.Is(r.err, errs.ErrOutOfDisk) {
 		return fmt.Errorf("read-only disk: got %v, want ErrOutOfDisk", r.err)
@@ -234,7 +235,7 @@ func realDisk(dir string) error {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
 		return fmt.Errorf("remount: %w", err)
 	}
-	if !soon(func() bool { return s.Stats().Targets[0].Health == Healthy }) {
+	if !soon(func() bool { return s.Stats().Targets[0].Health == spill.Healthy }) {
 		return fmt.Errorf("the repaired disk stays %v", s.Stats().Targets[0].Health)
 	}
 	if r := write(); r.err != nil {

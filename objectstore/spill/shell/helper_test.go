@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula/internal/ids"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage/storagetest"
 )
 
@@ -72,13 +73,13 @@ func shut(t testing.TB, s *Spiller) {
 }
 
 type written struct {
-	locs []Location
+	locs []spill.Location
 	err  error
 }
 
-func writeLater(s *Spiller, items []Item) <-chan written {
+func writeLater(s *Spiller, items []spill.Item) <-chan written {
 	out := make(chan written, 2)
-	s.Write(items, func(locs []Location, err error) { out <- written{locs, err} })
+	s.Write(items, func(locs []spill.Location, err error) { out <- written{locs, err} })
 	return out
 }
 
@@ -93,7 +94,7 @@ func take[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-func mustWrite(t testing.TB, s *Spiller, items []Item) []Location {
+func mustWrite(t testing.TB, s *Spiller, items []spill.Item) []spill.Location {
 	t.Helper()
 	w := take(t, "write", writeLater(s, items))
 	if w.err != nil {
@@ -102,13 +103,13 @@ func mustWrite(t testing.TB, s *Spiller, items []Item) []Location {
 	return w.locs
 }
 
-func readLater(s *Spiller, l Location, dst []byte) <-chan error {
+func readLater(s *Spiller, l spill.Location, dst []byte) <-chan error {
 	out := make(chan error, 2)
 	s.Read(l, dst, func(err error) { out <- err })
 	return out
 }
 
-func mustRead(t testing.TB, s *Spiller, l Location, want []byte) {
+func mustRead(t testing.TB, s *Spiller, l spill.Location, want []byte) {
 	t.Helper()
 	dst := storagetest.Pages(int(l.Size))
 	if err := take(t, "read", readLater(s, l, dst)); err != nil {
@@ -119,7 +120,7 @@ func mustRead(t testing.TB, s *Spiller, l Location, want []byte) {
 	}
 }
 
-func items(n, size int) []Item {
+func items(n, size int) []spill.Item {
 	sizes := make([]int, n)
 	for i := range sizes {
 		sizes[i] = size

@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -62,7 +63,7 @@ func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 		return nil, "", s.noFallback(size, err.Error())
 	}
 	s.enter(f.Name(), mappedFile{at, size})
-	s.targets[at].ref.Deliver(taken{size})
+	s.targets[at].ref.Deliver(spill.Taken{Size: size})
 	return f, f.Name(), nil
 }
 
@@ -72,7 +73,7 @@ func (s *Spiller) writing() map[uint16]uint64 {
 	defer s.mu.Unlock()
 	n := make(map[uint16]uint64)
 	for _, j := range s.jobs {
-		if j.kind == write && j.running {
+		if j.kind == spill.Write && j.running {
 			n[j.target] += j.size
 		}
 	}
@@ -91,7 +92,7 @@ func (s *Spiller) noFallback(size uint64, why string) error {
 // Reopen opens a mapped file that a killed process of this session left, and its size. It comes
 // before Recover, which deletes those that were not reopened.
 func (s *Spiller) Reopen(path string) (*os.File, uint64, error) {
-	err := fmt.Errorf("mapped file %s: no target has it: %w", path, ErrMissing)
+	err := fmt.Errorf("mapped file %s: no target has it: %w", path, spill.ErrMissing)
 	for _, t := range s.targets {
 		local, ok := t.storage.(storage.Local)
 		if !ok {

@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
-	"mobula/objectstore/spill/storage"
+	"mobula/objectstore/spill"
 )
 
 // mailbox bounds what waits for a target's actor: reads are posted one by one, and a whole
@@ -15,13 +15,13 @@ const mailbox = 1 << 16
 
 // spawn starts a target's actor and watches for its end.
 func (s *Spiller) spawn(parent actors.Parent, t *target) error {
-	ref, err := actors.Spawn(parent, actors.Spec[event, effect]{
+	ref, err := actors.Spawn(parent, actors.Spec[spill.Event, spill.Effect]{
 		Kind: "spiller",
 		Name: fmt.Sprintf("spiller/%d", t.n),
-		New: func(actors.Start) (actors.Core[event, effect], []event, error) {
-			return newCore(s.cfg), s.inHand(t), nil
+		New: func(actors.Start) (actors.Core[spill.Event, spill.Effect], []spill.Event, error) {
+			return spill.NewCore(s.cfg.Config), s.inHand(t), nil
 		},
-		Do:      func(self *actors.Ref[event], f effect) { s.do(t, self, f) },
+		Do:      func(self *actors.Ref[spill.Event], f spill.Effect) { s.do(t, self, f) },
 		Mailbox: mailbox,
 	})
 	if err != nil {
@@ -39,10 +39,10 @@ func (s *Spiller) spawn(parent actors.Parent, t *target) error {
 
 // inHand is what a new core starts from: the jobs that run, and those that wait. The latter get
 // new numbers, so that what is said of the old ones is not taken for them.
-func (s *Spiller) inHand(t *target) []event {
+func (s *Spiller) inHand(t *target) []spill.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []event
+	var out []spill.Event
 	var waiting []*job
 	for _, j := range s.jobs {
 		if j.target != t.n {
@@ -50,9 +50,9 @@ func (s *Spiller) inHand(t *target) []event {
 		}
 		if j.running {
 			if j.lead {
-				a := adopt{req: j.request()}
+				a := spill.Adopt{Req: j.request()}
 				for _, w := range j.with {
-					a.with = append(a.with, w.id)
+					a.With = append(a.With, w.id)
 				}
 				out = append(out, a)
 			}
@@ -65,24 +65,24 @@ func (s *Spiller) inHand(t *target) []event {
 		s.lastJob++
 		j.id = s.lastJob
 		s.jobs[j.id] = j
-		out = append(out, submit{j.request()})
+		out = append(out, spill.Submit{Req: j.request()})
 	}
 	if s.stopping > 0 {
-		out = append(out, cancel{})
+		out = append(out, spill.Cancel{})
 	}
 	return out
 }
 
 // do runs one effect.
-func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
+func (s *Spiller) do(t *target, self *actors.Ref[spill.Event], f spill.Effect) {
 	switch f := f.(type) {
-	case start:
+	case spill.Start:
 		s.mu.Lock()
-		j := s.jobs[f.id]
+		j := s.jobs[f.ID]
 		ok := j != nil && !j.running
 		if ok {
 			j.running, j.lead, j.with = true, true, nil
-			for _, id := range f.with {
+			for _, id := range f.With {
 				if w := s.jobs[id]; w != nil && !w.running {
 					w.running, w.lead = true, false
 					j.with = append(j.with, w)
@@ -93,17 +93,17 @@ func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
 		if ok {
 			s.work.Go(func() { s.run(t, j) })
 		} else if j == nil { // renumbered
-			self.Deliver(finished{f.id, context.Canceled})
+			self.Deliver(spill.Finished{ID: f.ID, Err: context.Canceled})
 		}
-	case refuse:
+	case spill.Refuse:
 		s.refuse(f)
-	case probe:
+	case spill.Probe:
 		s.work.Go(func() {
 			ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
 			defer cancel()
-			var c storage.Capacity
+			var c spill.Capacity
 			err := guard(func() (err error) {
-				c, err = t.storage.Probe(ctx, f.write)
+				c, err = t.storage.Probe(ctx, f.Write)
 				return err
 			})
 			s.mu.Lock()
@@ -112,50 +112,50 @@ func (s *Spiller) do(t *target, self *actors.Ref[event], f effect) {
 				t.capacity = c
 			}
 			s.mu.Unlock()
-			t.ref.Deliver(probed{c, err})
+			t.ref.Deliver(spill.Probed{Capacity: c, Err: err})
 		})
-	case wake:
-		self.After(f.after, tick{})
-	case turn:
+	case spill.Wake:
+		self.After(f.After, spill.Tick{})
+	case spill.Turn:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.router.turned(t.n, f.to)
-		t.why = f.why
-		if f.to != Healthy {
-			s.complain("spill target "+t.url.Redacted()+" is "+f.to.String(), f.why)
+		s.router.Turned(t.n, f.To)
+		t.why = f.Why
+		if f.To != spill.Healthy {
+			s.complain("spill target "+t.url.Redacted()+" is "+f.To.String(), f.Why)
 		}
 	}
 }
 
 // refuse takes a job back from a target.
-func (s *Spiller) refuse(f refuse) {
+func (s *Spiller) refuse(f spill.Refuse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.jobs[f.id]
-	if j == nil || j.running != f.overdue {
+	j := s.jobs[f.ID]
+	if j == nil || j.running != f.Overdue {
 		return
 	}
-	delete(s.jobs, f.id)
-	if f.overdue { // what hangs keeps this job, another target gets a copy
+	delete(s.jobs, f.ID)
+	if f.Overdue { // what hangs keeps this job, another target gets a copy
 		j.abandoned = true
 		again := *j
 		again.abandoned = false
 		j = &again
 	}
 	switch {
-	case j.kind == write && f.why != nil && s.stopping == 0:
-		s.refused(j, f.why)
+	case j.kind == spill.Write && f.Why != nil && s.stopping == 0:
+		s.refused(j, f.Why)
 		s.route(j)
-	case j.kind == write:
-		s.router.settled(j.target, j.size, false)
+	case j.kind == spill.Write:
+		s.router.Settled(j.target, j.size, false)
 		s.fail(j, s.stopError())
-	case j.kind == read && f.why != nil:
-		s.fail(j, fmt.Errorf("spill target %s: %w", s.targets[j.target].url.Redacted(), f.why))
-	case j.kind == read:
+	case j.kind == spill.Read && f.Why != nil:
+		s.fail(j, fmt.Errorf("spill target %s: %w", s.targets[j.target].url.Redacted(), f.Why))
+	case j.kind == spill.Read:
 		s.fail(j, s.stopError())
 	default:
-		s.complain("spill file could not be deleted", f.why)
-		s.fail(j, f.why)
+		s.complain("spill file could not be deleted", f.Why)
+		s.fail(j, f.Why)
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *Spiller) stopError() error {
 func (s *Spiller) down(t *target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.router.turned(t.n, Failed)
+	s.router.Turned(t.n, spill.Failed)
 	err := errs.New(errs.CodeComponentFailed, "the actor of spill target %s has stopped", t.url.Redacted())
 	t.why = err
 	for id, j := range s.jobs {
@@ -179,11 +179,11 @@ func (s *Spiller) down(t *target) {
 		}
 		delete(s.jobs, id)
 		switch {
-		case j.kind == write && s.stopping == 0 && !s.closed:
+		case j.kind == spill.Write && s.stopping == 0 && !s.closed:
 			s.refused(j, err)
 			s.route(j)
-		case j.kind == write:
-			s.router.settled(j.target, j.size, false)
+		case j.kind == spill.Write:
+			s.router.Settled(j.target, j.size, false)
 			s.fail(j, s.stopError())
 		default:
 			s.fail(j, err)

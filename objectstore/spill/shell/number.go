@@ -1,11 +1,13 @@
-package spill
+package shell
 
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"mobula/objectstore/spill"
 )
 
-// A target is known by a number that the node keeps in its session there, and Location.Target is that number: it stays the same wherever the
+// A target is known by a number that the node keeps in its session there, and spill.Location.Target is that number: it stays the same wherever the
 // target is in the list of the node's next life. Within the spiller a target is known by its place.
 
 // numbered is a storage that keeps the number.
@@ -52,7 +54,7 @@ func (s *Spiller) place(t *target, n uint16) {
 }
 
 // inward is a location with the target's place; false where no target has its number.
-func (s *Spiller) inward(l Location) (Location, bool) {
+func (s *Spiller) inward(l spill.Location) (spill.Location, bool) {
 	at, ok := s.places[l.Target]
 	l.Target = at
 	return l, ok

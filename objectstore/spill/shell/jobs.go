@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"fmt"
@@ -6,27 +6,28 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 )
 
 // job is a request with what it moves. It is in Spiller.jobs from when a target is asked until the target
 // has done or refused it: a target's core is built again from there.
 type job struct {
 	id      uint64 // new with each target, and with each core that queues it
-	kind    kind
+	kind    spill.Kind
 	target  uint16
 	size    uint64
 	running bool
 
 	abandoned bool // its I/O hangs, and its request was given elsewhere
 
-	items []Item // write
+	items []spill.Item // write
 	group *group
 	first int // of its items in the group
 	tried map[uint16]error
 
 	file uint64 // write, remove
 
-	loc  Location // read
+	loc  spill.Location // read
 	dst  []byte
 	read func(error)
 	held bool
@@ -34,31 +35,31 @@ type job struct {
 	lead bool   // false: another read has this one with it
 }
 
-func (j *job) request() request {
-	if j.kind == read {
-		return request{id: j.id, kind: read, size: j.loc.Size, file: j.loc.File, off: j.loc.Off}
+func (j *job) request() spill.Request {
+	if j.kind == spill.Read {
+		return spill.Request{ID: j.id, Kind: spill.Read, Size: j.loc.Size, File: j.loc.File, Off: j.loc.Off}
 	}
-	r := request{id: j.id, kind: j.kind, size: j.size}
+	r := spill.Request{ID: j.id, Kind: j.kind, Size: j.size}
 	for i := range j.items {
-		r.largest = max(r.largest, uint64(len(j.items[i].Data)))
+		r.Largest = max(r.Largest, uint64(len(j.items[i].Data)))
 	}
 	return r
 }
 
 // group is one call of Write.
 type group struct {
-	locs  []Location
-	files []fileKey // written
+	locs  []spill.Location
+	files []spill.FileKey // written
 	left  int
 	epoch int // of the spiller; Recover begins another
 	err   error
-	done  func([]Location, error)
+	done  func([]spill.Location, error)
 }
 
 // route gives a write to the best target that has not refused it. s.mu is held.
 func (s *Spiller) route(j *job) {
 	for {
-		n, ok := s.router.pick(j.size, j.tried)
+		n, ok := s.router.Pick(j.size, j.tried)
 		if !ok {
 			s.fail(j, s.outOfDisk(j))
 			return
@@ -75,7 +76,7 @@ func (s *Spiller) route(j *job) {
 }
 
 func (s *Spiller) refused(j *job, why error) {
-	s.router.settled(j.target, j.size, false)
+	s.router.Settled(j.target, j.size, false)
 	if j.tried == nil {
 		j.tried = make(map[uint16]error)
 	}
@@ -95,7 +96,7 @@ func (s *Spiller) post(j *job) error {
 	s.lastJob++
 	j.id, j.running = s.lastJob, false
 	s.jobs[j.id] = j
-	err := s.targets[j.target].ref.Post(submit{j.request()})
+	err := s.targets[j.target].ref.Post(spill.Submit{Req: j.request()})
 	if err != nil {
 		delete(s.jobs, j.id)
 	}
@@ -105,18 +106,18 @@ func (s *Spiller) post(j *job) error {
 // fail ends a job that was not done. s.mu is held.
 func (s *Spiller) fail(j *job, err error) {
 	switch j.kind {
-	case write:
+	case spill.Write:
 		if j.group.err == nil {
 			j.group.err = err
 		}
 		s.step(j.group)
 		s.moved()
-	case read:
+	case spill.Read:
 		s.release(j)
 		s.count(err)
 		s.later(func() { j.read(err) })
 		s.moved()
-	case remove:
+	case spill.Remove:
 		s.stats.FilesLeft++
 	}
 }
@@ -137,7 +138,7 @@ func (s *Spiller) step(g *group) {
 		return
 	}
 	for i, l := range g.locs {
-		s.refs.add(l)
+		s.refs.Add(l)
 		g.locs[i].Target = s.targets[l.Target].number
 	}
 	s.later(func() {
@@ -165,8 +166,8 @@ func (s *Spiller) moved() {
 }
 
 func (s *Spiller) release(j *job) {
-	if j.held && s.refs.release(key(j.loc)) {
-		s.deleteFile(key(j.loc))
+	if j.held && s.refs.Release(j.loc.Key()) {
+		s.deleteFile(j.loc.Key())
 	}
 }
 

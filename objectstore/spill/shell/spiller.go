@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/objectstore/spill"
 	_ "mobula/objectstore/spill/disk" // file://
 	"mobula/objectstore/spill/storage"
 )
@@ -35,8 +36,8 @@ type Spiller struct {
 	lastJob  uint64
 	moving   int           // writes and reads among jobs
 	idle     chan struct{} // closed when moving is 0; nil: nobody waits
-	refs     *refs
-	router   *router
+	refs     *spill.Refs
+	router   *spill.Router
 	mapped   map[string]mappedFile
 	stats    Stats
 	limiter  limiter
@@ -51,11 +52,11 @@ type target struct {
 	number  uint16 // in locations
 	url     *url.URL
 	storage storage.Storage
-	ref     *actors.Ref[event]
+	ref     *actors.Ref[spill.Event]
 
-	nextFile uint64           // guarded by Spiller.mu, as is all below
-	capacity storage.Capacity // last seen
-	why      error            // it is not healthy
+	nextFile uint64         // guarded by Spiller.mu, as is all below
+	capacity spill.Capacity // last seen
+	why      error          // it is not healthy
 }
 
 const keepBuffers = 8 // idle, of 4 MiB each: two for each of the default writers
@@ -75,8 +76,8 @@ func Open(cfg Config) (*Spiller, error) {
 		bufs:    storage.NewBuffers(keepBuffers),
 		log:     cfg.Logger,
 		jobs:    make(map[uint64]*job),
-		refs:    newRefs(),
-		router:  newRouter(len(urls), cfg.MinFileBytes),
+		refs:    spill.NewRefs(),
+		router:  spill.NewRouter(len(urls), cfg.MinFileBytes),
 		mapped:  make(map[string]mappedFile),
 		limiter: limiter{every: cfg.LogEvery},
 	}
@@ -140,7 +141,7 @@ func (s *Spiller) abandon() error {
 // from another goroutine: with a location an item, in order, or with an error, and then nothing counts as
 // written. The error matches errs.ErrOutOfDisk when every target refused, errs.ErrShutdown after Close,
 // errs.ErrCancelled during Recover.
-func (s *Spiller) Write(items []Item, done func([]Location, error)) {
+func (s *Spiller) Write(items []spill.Item, done func([]spill.Location, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -155,20 +156,20 @@ func (s *Spiller) Write(items []Item, done func([]Location, error)) {
 		s.later(func() { done(nil, nil) })
 		return
 	}
-	files := fuse(items, s.cfg.MinFileBytes, s.cfg.MaxFused)
-	g := &group{locs: make([]Location, len(items)), left: len(files), epoch: s.epoch, done: done}
+	files := spill.Fuse(items, s.cfg.MinFileBytes, s.cfg.MaxFused)
+	g := &group{locs: make([]spill.Location, len(items)), left: len(files), epoch: s.epoch, done: done}
 	first := 0
 	for _, f := range files {
 		s.moving++
-		s.route(&job{kind: write, size: fileBytes(f), items: f, group: g, first: first})
+		s.route(&job{kind: spill.Write, size: spill.FileBytes(f), items: f, group: g, first: first})
 		first += len(f)
 	}
 }
 
 // Read fills dst, len(dst) == loc.Size, and checks it. done is called once, from another goroutine; until
-// then dst belongs to the spiller. Errors match ErrCorrupt or ErrMissing when the bytes are
+// then dst belongs to the spiller. Errors match spill.ErrCorrupt or spill.ErrMissing when the bytes are
 // lost; any other may pass.
-func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
+func (s *Spiller) Read(loc spill.Location, dst []byte, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -179,7 +180,7 @@ func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
 	case s.stopping > 0:
 		err = errSuperseded()
 	case !known:
-		err = fmt.Errorf("target number %d: %w: %w", loc.Target, ErrNoTarget, ErrMissing)
+		err = fmt.Errorf("target number %d: %w: %w", loc.Target, spill.ErrNoTarget, spill.ErrMissing)
 	case uint64(len(dst)) != loc.Size:
 		err = errs.New(errs.CodeInvalid, "reading an object of %d bytes into %d", loc.Size, len(dst))
 	}
@@ -188,11 +189,11 @@ func (s *Spiller) Read(loc Location, dst []byte, done func(error)) {
 		return
 	}
 	s.moving++
-	s.hand(&job{kind: read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.hold(key(in))})
+	s.hand(&job{kind: spill.Read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.Hold(in.Key())})
 }
 
 // Remove gives objects up; a file is deleted with its last object. Unknown locations are ignored.
-func (s *Spiller) Remove(locs []Location) {
+func (s *Spiller) Remove(locs []spill.Location) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -203,14 +204,14 @@ func (s *Spiller) Remove(locs []Location) {
 		if !known {
 			continue
 		}
-		if last, _ := s.refs.drop(l); last {
-			s.deleteFile(key(l))
+		if last, _ := s.refs.Drop(l); last {
+			s.deleteFile(l.Key())
 		}
 	}
 }
 
-func (s *Spiller) deleteFile(k fileKey) {
-	s.hand(&job{kind: remove, target: k.target, file: k.file})
+func (s *Spiller) deleteFile(k spill.FileKey) {
+	s.hand(&job{kind: spill.Remove, target: k.Target, file: k.File})
 }
 
 func (s *Spiller) goneError() error {

@@ -1,4 +1,4 @@
-package spill
+package shell
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
@@ -33,7 +34,7 @@ type gate struct {
 	arrived  [ops]chan struct{}
 	fail     [ops]func() error
 	calls    [ops]int
-	capacity storage.Capacity
+	capacity spill.Capacity
 }
 
 var gates struct {
@@ -101,7 +102,7 @@ func (g *gate) count(o op) int {
 	return g.calls[o]
 }
 
-func (g *gate) setCapacity(c storage.Capacity) {
+func (g *gate) setCapacity(c spill.Capacity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.capacity = c
@@ -147,7 +148,7 @@ func (g *gate) Read(_ context.Context, file, off uint64, dst []byte) (uint32, er
 	defer g.mu.Unlock()
 	all, ok := g.files[file]
 	if !ok {
-		return 0, storage.ErrMissing
+		return 0, spill.ErrMissing
 	}
 	copy(dst, all[off:])
 	return format.Checksum(dst), nil
@@ -182,7 +183,7 @@ func (g *gate) List(context.Context) ([]storage.File, error) {
 	return out, nil
 }
 
-func (g *gate) Probe(context.Context, bool) (storage.Capacity, error) {
+func (g *gate) Probe(context.Context, bool) (spill.Capacity, error) {
 	err := g.enter(opProbe)
 	g.mu.Lock()
 	defer g.mu.Unlock()
