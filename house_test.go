@@ -254,7 +254,7 @@ func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 
 // What decides is told the time with each step, by the node's clock: its package asks no clock but in the shells around it.
 func TestCoresAskNoClock(t *testing.T) {
-	shells := []string{"objectstore/store.go", "objectstore/dead.go", "graph/run/run.go"}
+	shells := []string{"graph/run/run.go"}
 	clocks := []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
 	cores := map[string]bool{ // and whether a core was seen there
 		"raylet/owner": false, "raylet/sched": false, "raylet/pool": false, "raylet/memmon": false, "objectstore": false, "objectstore/spill": false, "gcs": false, "graph/run": false,

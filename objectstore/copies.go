@@ -6,7 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/wire"
 )
 
@@ -170,13 +170,13 @@ func compareObjects(a, b *object) int {
 }
 
 // replayCopy takes a copy over. One whose object is not there any more is adrift: it keeps its place while its job has processes that may read it.
-func (c *Core) replayCopy(e index.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (c *Core) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
-	if e.State == index.StateRestoring {
+	if e.State == record.StateRestoring {
 		c.replayRead(x, e)
 		return x.draining
 	}
-	if e.State != index.StateSealed || !e.Resident || !c.takeBack(e, r) {
+	if e.State != record.StateSealed || !e.Resident || !c.takeBack(e, r) {
 		return false
 	}
 	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path

@@ -206,14 +206,14 @@ func (c *Core) handle(ev Event) {
 	case Drained:
 		if e.Epoch == c.epoch {
 			c.drained()
-			c.emit(spillReady{})
+			c.emit(SpillReady{})
 		}
 	case Inspect:
 		e.Do(c)
 	case recalled:
 		c.emit(Forget{e.Key})
 		c.handle(e.Event)
-	case recoverSpill:
+	case RecoverSpill:
 		c.emit(e)
 	case begin:
 		c.begin(e)

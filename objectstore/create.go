@@ -7,7 +7,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/wire"
 )
 
@@ -104,8 +104,8 @@ func (g *grant) footprint() uint64 {
 	return g.block.Size
 }
 
-func (g *grant) record() index.Record {
-	return index.Record{State: index.StateGranted, ID: g.id, Attempt: g.attempt, Client: g.client, Job: g.job, Resident: true, File: g.file,
+func (g *grant) record() record.Record {
+	return record.Record{State: record.StateGranted, ID: g.id, Attempt: g.attempt, Client: g.client, Job: g.job, Resident: true, File: g.file,
 		Block: g.block, Size: g.size, Path: g.path, Payload: []byte{}}
 }
 
@@ -224,7 +224,7 @@ func (c *Core) missing(id ids.ObjectID) Lost {
 func (c *Core) record(o *object) { c.recordWith(o, nil) }
 
 func (c *Core) recordWith(o *object, payload []byte) {
-	r := index.Record{State: index.StateSealed, ID: o.id, Attempt: o.attempt, Size: o.size, Job: o.job, Spilled: o.spilled, Loc: o.loc,
+	r := record.Record{State: record.StateSealed, ID: o.id, Attempt: o.attempt, Size: o.size, Job: o.job, Spilled: o.spilled, Loc: o.loc,
 		Packed: o.values != nil, Copy: o.of != nil, Payload: payload}
 	if r.Copy {
 		r.Payload = []byte{} // what it is of has it
@@ -233,10 +233,10 @@ func (c *Core) recordWith(o *object, payload []byte) {
 		r.Resident, r.File, r.Block, r.Path = true, o.file, o.block, o.path
 	}
 	if d := o.restore; d != nil && d.stage == stageReading {
-		r.State, r.File, r.Block, r.Path = index.StateRestoring, d.file, d.block, d.path
+		r.State, r.File, r.Block, r.Path = record.StateRestoring, d.file, d.block, d.path
 	}
 	if d := o.filling; d != nil { // a new core keeps the block until the read has ended, and nothing else
-		r.State, r.File, r.Block, r.Path, r.Spilled = index.StateRestoring, d.file, d.block, d.path, false
+		r.State, r.File, r.Block, r.Path, r.Spilled = record.StateRestoring, d.file, d.block, d.path, false
 	}
 	c.emit(WriteRecord{o.slot, r})
 }

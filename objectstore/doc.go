@@ -4,9 +4,8 @@
 // # Who owns what
 //
 // Core owns all decisions and books: which bytes are whose, pins, seals, who waits. It is
-// pure: Step takes an event and returns effects. Store is the shell around it: an actor
-// that carries effects out. The jobs' files, the index, the mappings and the
-// fallback files belong to the Store, not to the core, and outlive a panic of it: a new
+// pure: Step takes an event and returns effects, which package objectstore/shell carries out. The jobs' files, the index, the mappings
+// and the fallback files belong to that shell, and outlive a panic of the core: a new
 // core is rebuilt from the index, what was remembered, and what clients declare. Clients own
 // nothing in shared memory; they are granted extents to write in their own job's file, and pins to read. What lies in another job's
 // they read in a copy, an object that is restored from the one that it is of (copies.go).
@@ -30,8 +29,7 @@
 //
 // # What blocks
 //
-// Nothing in Core. The Store blocks for a copy of packed values, a punch of at most 32 MiB and
-// an index write; reserving, spilling, reading and copying are other goroutines' work.
+// Nothing.
 //
 // # Errors
 //

@@ -4,7 +4,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -102,7 +102,7 @@ type Part struct {
 // WriteRecord and ClearRecord update the index.
 type WriteRecord struct {
 	Slot   uint32
-	Record index.Record
+	Record record.Record
 }
 
 // ClearRecord frees a slot of the index.
@@ -185,6 +185,22 @@ type Note struct {
 	Event Event
 }
 
+// heldFirst orders notes: those of pins that are held come first.
+func heldFirst(a, b Note) int { return rank(a.Event) - rank(b.Event) }
+
+func rank(ev Event) int {
+	if _, ok := ev.(heldArgs); ok {
+		return 0
+	}
+	return 1
+}
+
+// RecoverSpill is an event and its effect: it only asks the shell to make spill storage ready, which then answers with Drained.
+type RecoverSpill struct{ Live []spill.Location }
+
+// SpillReady says that SpillRemove may be carried out again.
+type SpillReady struct{}
+
 // recalled steps a note of an earlier core, which is noted anew if it must be.
 type recalled struct{ Note }
 
@@ -212,6 +228,8 @@ func (Remember) storeEffect()       {}
 func (Forget) storeEffect()         {}
 func (SetTimer) storeEffect()       {}
 func (Log) storeEffect()            {}
+func (RecoverSpill) storeEffect()   {}
+func (SpillReady) storeEffect()     {}
 
 func (SpillDone) storeEvent()    {}
 func (RestoreDone) storeEvent()  {}
@@ -221,6 +239,7 @@ func (Tick) storeEvent()         {}
 func (Drained) storeEvent()      {}
 func (Inspect) storeEvent()      {}
 func (begin) storeEvent()        {}
+func (RecoverSpill) storeEvent() {}
 func (recalled) storeEvent()     {}
 
 func lostError(id ids.ObjectID, why string) *errs.Error {

@@ -1,15 +1,11 @@
 package objectstore
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -181,53 +177,5 @@ func TestALateCopyGoesWithItsReader(t *testing.T) {
 	w.settle(0)
 	if len(w.c.over) != 0 || w.c.alloc.UsedBy(2) != 0 {
 		t.Errorf("the job's file is left: %+v", w.c.Stats())
-	}
-}
-
-// A process that shortens its own job's file harms that job's objects alone.
-func TestADamagedFileIsOneJobsLoss(t *testing.T) {
-	mem := named(t)
-	scfg := spillConfig(t.TempDir())
-	scfg.Restarts, scfg.Keep = true, true
-	r := newRig(t, testConfig(8*mib), scfg, mem)
-	one, two := r.joinJob(1, 1), r.joinJob(2, 2)
-	one.put(jobObject(1, 1), pattern(1, mib))
-	two.put(jobObject(2, 1), pattern(2, mib))
-	r.post(ClientGone{1})
-	r.post(ClientGone{2})
-	r.stats()
-	r.close(false)
-	for _, f := range filesAt(mem.Path) {
-		if job, ok := jobOfFile(mem.Path, f); ok && job == 1 {
-			if err := os.Truncate(f, 4096); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	r = newRig(t, testConfig(8*mib), scfg, mem)
-	defer r.close(true)
-	if !errors.Is(r.mem.Removed, errs.ErrInvalid) {
-		t.Errorf("what was removed: %v", r.mem.Removed)
-	}
-	u := r.joinJob(3, 2)
-	if b, err := u.get(jobObject(2, 1)); err != nil || !bytes.Equal(b, pattern(2, mib)) {
-		t.Errorf("the other job's: %d bytes, %v", len(b), err)
-	}
-	if _, err := getOrLost(r, u, jobObject(1, 1)); err == nil {
-		t.Error("an object without bytes is there")
-	}
-}
-
-// A driver that comes after its job's end gets no file, which nobody would remove.
-func TestAJobThatIsOverGetsNoNewFile(t *testing.T) {
-	mem := named(t)
-	r := newRig(t, testConfig(8*mib), spillConfig(t.TempDir()), mem)
-	defer r.close(true)
-	r.joinJob(1, 1).put(jobObject(1, 1), pattern(1, mib))
-	r.post(DropJob{1})
-	r.post(ClientGone{1})
-	r.filesLeft(mem.Path, 0) // spill storage may not be ready yet
-	if _, err := r.mem.Segment(1); !errors.Is(err, errs.ErrOwnerDied) || len(filesAt(mem.Path)) != 0 {
-		t.Errorf("%v, %v", filesAt(mem.Path), err)
 	}
 }

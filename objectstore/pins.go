@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"mobula/internal/ids"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/wire"
 )
 
@@ -219,7 +219,7 @@ func (c *Core) clientJoined(e ClientJoined) {
 		}
 		c.clients[e.Client] = slot
 		c.jobOf[e.Client] = e.Job
-		c.emit(WriteRecord{slot, index.Record{State: index.StateClient, Client: e.Client, PID: e.PID, Job: e.Job, Payload: []byte{}}})
+		c.emit(WriteRecord{slot, record.Record{State: record.StateClient, Client: e.Client, PID: e.PID, Job: e.Job, Payload: []byte{}}})
 	}
 	if o != nil { // even if it was asked: it may have been away
 		c.toClient(e.Client, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})

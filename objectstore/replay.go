@@ -7,14 +7,14 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
 
 // Replay is what a core is rebuilt from.
 type Replay struct {
-	Entries []index.Entry
+	Entries []record.Entry
 	// Connected says that the clients of the index are connected still: the core panicked,
 	// the process lived on. Else each is waited for until it joins or is reported gone.
 	Connected bool
@@ -40,7 +40,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	c.job, c.note = r.Epoch<<40, r.Epoch<<40 // answers to earlier cores' jobs fit none of this one's
 	used := make(map[uint32]bool, len(r.Entries))
 	for _, e := range r.Entries {
-		if e.State == index.StateClient {
+		if e.State == record.StateClient {
 			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID}
 			c.jobOf[e.Client] = e.Job
 			if r.Connected {
@@ -53,7 +53,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	blocks := make(map[ids.ObjectID]*object) // of packed values
 	for _, copies := range []bool{false, true} {
 		for _, e := range r.Entries {
-			if e.State == index.StateClient || e.Copy != copies {
+			if e.State == record.StateClient || e.Copy != copies {
 				continue
 			}
 			if copies && c.replayCopy(e, r, blocks) || !copies && c.replay(e, r, blocks) {
@@ -88,23 +88,23 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		delete(c.drainFiles, g.file)
 	}
 	evs := []Event{begin{drop, !r.Draining}}
-	for _, n := range r.Notes {
+	for _, n := range slices.SortedStableFunc(slices.Values(r.Notes), heldFirst) {
 		evs = append(evs, recalled{n})
 	}
 	return c, evs
 }
 
 // replay takes one record over; false if nothing of it is of use.
-func (c *Core) replay(e index.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (c *Core) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	switch e.State {
-	case index.StateGranted:
+	case record.StateGranted:
 		return c.replayGrant(e, r)
-	case index.StateSealed, index.StateRestoring:
+	case record.StateSealed, record.StateRestoring:
 	default:
 		return false
 	}
 	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: cmp.Or(e.Job, e.ID.Job()), spilled: e.Spilled, loc: e.Loc}
-	if e.State == index.StateRestoring {
+	if e.State == record.StateRestoring {
 		c.replayRead(o, e)
 	} else if e.Resident {
 		o.resident = c.takeBack(e, r)
@@ -149,7 +149,7 @@ func (c *Core) replay(e index.Entry, r Replay, blocks map[ids.ObjectID]*object) 
 }
 
 // replayRead keeps the room that an earlier core's read may still fill.
-func (c *Core) replayRead(o *object, e index.Entry) {
+func (c *Core) replayRead(o *object, e record.Entry) {
 	if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
 		c.draining = append(c.draining, drain{o, e.Block})
 		o.draining = true
@@ -157,7 +157,7 @@ func (c *Core) replayRead(o *object, e index.Entry) {
 }
 
 // takeBack marks a record's bytes as used; false if they cannot be its.
-func (c *Core) takeBack(e index.Entry, r Replay) bool {
+func (c *Core) takeBack(e record.Entry, r Replay) bool {
 	if e.File != 0 {
 		_, ok := r.Files[e.File]
 		if ok {
@@ -175,7 +175,7 @@ func (c *Core) giveUpReplay(o *object) {
 	o.resident, o.spilled = false, false
 }
 
-func (c *Core) replayGrant(e index.Entry, r Replay) bool {
+func (c *Core) replayGrant(e record.Entry, r Replay) bool {
 	k := grantKey{e.ID, e.Attempt}
 	if _, dup := c.grants[k]; dup || c.old[e.Client] == nil || !c.takeBack(e, r) {
 		return false // a writer that is gone has nothing to seal

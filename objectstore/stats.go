@@ -104,6 +104,9 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
+// Counters are the core's own. Unlike Stats it looks at no object.
+func (c *Core) Counters() Counters { return c.counts }
+
 // Memory is how much of the segment is allocated, and how much has memory behind it. Unlike Stats it looks at no object.
 func (c *Core) Memory() (held, backed uint64) { return c.alloc.Held(), c.alloc.Backed() }
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
-	"mobula/objectstore/segment"
 )
 
 // What the index grows by is taken from what is free, or else from whatever is let go of first; objects that lie in memory stay.
@@ -43,30 +42,4 @@ func TestTheIndexIsInTheLimit(t *testing.T) {
 	if s := w.c.Stats(); s.Fallbacks != 0 || s.Held != 4*mib {
 		t.Fatalf("what is left for objects is not in one piece: %+v", s)
 	}
-}
-
-// The files of a store, segment and index, take no more than its limit, however many objects there are.
-func TestManyObjectsKeepTheLimit(t *testing.T) {
-	r := newRig(t, testConfig(8*mib), spillConfig(t.TempDir()), segment.Config{})
-	u := r.join(1)
-	for i := range 8000 { // 3 MiB of records
-		u.put(put(i), pattern(i, 2000))
-		if i%100 != 0 {
-			continue
-		}
-		seg, err := r.mem.Blocks()
-		if s := r.stats(); err != nil || seg+r.mem.Index.Bytes() > s.Limit {
-			t.Fatalf("%d objects: %d bytes of the segment and %d of the index, of %d, %v", i, seg, r.mem.Index.Bytes(), s.Limit, err)
-		}
-	}
-	if n := r.mem.Index.Bytes(); n < 3*mib {
-		t.Fatalf("the index has %d bytes: this shows nothing", n)
-	}
-	for i := 0; i < 8000; i += 500 {
-		if b, err := u.get(put(i)); err != nil || string(b) != string(pattern(i, 2000)) {
-			t.Fatalf("object %d: %v", i, err)
-		}
-		u.unpin(put(i))
-	}
-	r.close(true)
 }

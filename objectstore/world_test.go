@@ -11,7 +11,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -30,7 +30,7 @@ type world struct {
 	disk    map[spill.Location]uint64 // spilled copies
 	sealed  map[ids.ObjectID]uint64   // what each object must hold
 	owned   map[owner]wire.Extent     // extents that clients may touch now
-	records map[uint32]index.Record
+	records map[uint32]record.Record
 	payload map[uint32][]byte
 	notes   map[NoteKey]Event
 	order   []NoteKey
@@ -100,7 +100,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]index.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{},
+		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -252,7 +252,7 @@ func (w *world) do(f Effect) {
 	case Forget:
 		delete(w.notes, e.Key)
 		w.order = slices.DeleteFunc(w.order, func(k NoteKey) bool { return k == e.Key })
-	case spillReady:
+	case SpillReady:
 	case SetTimer:
 		w.timer = e.At
 	case Log:
@@ -620,12 +620,12 @@ func (w *world) crash(connected bool) {
 	r := Replay{Connected: connected, Epoch: w.epoch, Files: w.files, Draining: connected}
 	for slot, rec := range w.records {
 		rec.Payload = w.payload[slot]
-		r.Entries = append(r.Entries, index.Entry{Slot: slot, Record: rec})
+		r.Entries = append(r.Entries, record.Entry{Slot: slot, Record: rec})
 	}
-	slices.SortFunc(r.Entries, func(a, b index.Entry) int { return int(a.Slot) - int(b.Slot) })
+	slices.SortFunc(r.Entries, func(a, b record.Entry) int { return int(a.Slot) - int(b.Slot) })
 	for p, o := range w.backed { // what no record names is punched out
-		if !slices.ContainsFunc(r.Entries, func(e index.Entry) bool {
-			return e.File == 0 && e.Job == ids.JobID(o) && (e.Resident || e.State == index.StateRestoring) && e.Block.Off < (p+1)*4096 && p*4096 < e.Block.End()
+		if !slices.ContainsFunc(r.Entries, func(e record.Entry) bool {
+			return e.File == 0 && e.Job == ids.JobID(o) && (e.Resident || e.State == record.StateRestoring) && e.Block.Off < (p+1)*4096 && p*4096 < e.Block.End()
 		}) {
 			delete(w.backed, p)
 		}
@@ -635,7 +635,6 @@ func (w *world) crash(connected bool) {
 		for _, k := range w.order {
 			r.Notes = append(r.Notes, Note{k, w.notes[k]})
 		}
-		slices.SortStableFunc(r.Notes, func(a, b Note) int { return rank(a.Event) - rank(b.Event) })
 	} else {
 		w.jobs = nil
 		w.notes, w.order = map[NoteKey]Event{}, nil

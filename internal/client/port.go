@@ -24,7 +24,7 @@ type TurnPort interface {
 	SendTurn(msgs ...wire.Msg) (turn func(), err error)
 }
 
-// Memory finds the bytes of an extent. objectstore.Mapping implements it.
+// Memory finds the bytes of an extent. segment.Mapping implements it.
 type Memory interface {
 	// Map gives the extent's bytes: mapped read-only, or writable for an extent that was
 	// granted to this client and is not sealed. Its length and capacity are e.Size.

@@ -10,7 +10,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
-	"mobula/objectstore"
+	storeshell "mobula/objectstore/shell"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -58,7 +58,7 @@ func (n *Node) kitFaults() *actors.Faults {
 }
 
 // failing lets spills fail.
-func (n *Node) failing(s objectstore.Spiller) objectstore.Spiller {
+func (n *Node) failing(s storeshell.Spiller) storeshell.Spiller {
 	if n.cfg.Chaos == nil || !n.cfg.Chaos.Wants(fault.Spill, "") {
 		return s
 	}
@@ -66,11 +66,11 @@ func (n *Node) failing(s objectstore.Spiller) objectstore.Spiller {
 }
 
 type failingSpiller struct {
-	objectstore.Spiller
+	storeshell.Spiller
 	n *Node
 }
 
-// Write implements objectstore.Spiller.
+// Write implements storeshell.Spiller.
 func (f failingSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
 	d := f.n.cfg.Chaos.Ask(f.n.life, fault.Site{Kind: fault.Spill}, fault.Subject{PID: os.Getpid()})
 	if d.Do != fault.Fail {

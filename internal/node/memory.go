@@ -7,7 +7,6 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/wire"
 )
@@ -111,7 +110,7 @@ func (m *memory) open() (*segment.Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.m, err = objectstore.OpenMapping(seg.File(), seg.Size())
+	m.m, err = segment.OpenMapping(seg.File(), seg.Size())
 	return m.m, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"mobula/internal/registry"
 	"mobula/internal/steady"
 	"mobula/objectstore"
+	storeshell "mobula/objectstore/shell"
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet"
 	"mobula/raylet/memmon"
@@ -45,10 +46,10 @@ type Node struct {
 	monitor   *actors.Ref[memmon.Event]
 	sampleNow chan struct{} // one token: memory is sampled at once
 	procs     *proc.Launcher
-	shm       *objectstore.Memory
+	shm       *storeshell.Memory
 	asked     uint64 // bytes that the store was to have; immutable once it runs
 	spiller   *spillshell.Spiller
-	store     *objectstore.Store
+	store     *storeshell.Store
 	mapped    memories // of the clients in this process
 	clients   sessions
 	jobs      owners

@@ -13,7 +13,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/steady"
-	"mobula/objectstore"
+	storeshell "mobula/objectstore/shell"
 	"mobula/objectstore/spill"
 	"mobula/raylet/owner"
 	"mobula/telemetry"
@@ -165,13 +165,13 @@ func (sp *spanner) restart(begin, end actors.Event) {
 
 // seenSpiller makes spans of what the spiller does.
 type seenSpiller struct {
-	objectstore.Spiller
+	storeshell.Spiller
 	spans *atomic.Pointer[spanner]
 	clock steady.Clock
 }
 
 // seen lets the store's spills and restores be traced.
-func (n *Node) seen(s objectstore.Spiller) objectstore.Spiller {
+func (n *Node) seen(s storeshell.Spiller) storeshell.Spiller {
 	return seenSpiller{s, &n.obs.spans, n.clock}
 }
 

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"mobula/internal/safefs"
-	"mobula/objectstore"
 	"mobula/objectstore/index"
+	storeshell "mobula/objectstore/shell"
 )
 
 // sweepSegments removes what killed nodes of this user left in shared memory, whatever their directories were.
 func (n *Node) sweepSegments() {
 	own := n.segmentName()
-	removed, err := objectstore.SweepDead(n.cfg.StoreDir, segmentPrefix(), func(o index.Owner) bool {
+	removed, err := storeshell.SweepDead(n.cfg.StoreDir, segmentPrefix(), func(o index.Owner) bool {
 		return segmentPrefix()+o.Node == own || expected(o)
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
+	storeshell "mobula/objectstore/shell"
 	_ "mobula/objectstore/spill/cloud" // s3:// and mem:// targets
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet/owner"
@@ -35,7 +36,7 @@ func (n *Node) startStore() error {
 		seg.Path = path
 	}
 	n.sweepSegments()
-	if n.shm, err = objectstore.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {
+	if n.shm, err = storeshell.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {
 		err = fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
 		if seg.Path != "" {
 			err = fmt.Errorf("%w; give another directory (store.dir, --store-dir, MOBULA_STORE_DIR)", err)
@@ -49,7 +50,7 @@ func (n *Node) startStore() error {
 	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
 	cfg.Patience = n.cfg.StorePatience
-	n.store, err = objectstore.Open(sup, objectstore.Options{
+	n.store, err = storeshell.Open(sup, storeshell.Options{
 		Config: cfg, Memory: n.shm, Spiller: n.seen(n.failing(n.spiller)),
 		ToClient: n.fromStore,
 		ToOwner:  func(job ids.JobID, m objectstore.OwnerMsg) { n.jobs.post(job, owner.FromStore{Msg: m}) },
@@ -114,7 +115,7 @@ func (n *Node) lasting(segment string) bool {
 	if !n.cfg.Keep || !n.cfg.Bound {
 		return n.cfg.Keep
 	}
-	return objectstore.MemoryAt(segment)
+	return storeshell.MemoryAt(segment)
 }
 
 func (n *Node) spillConfig(parent actors.Parent, lasting bool) spillshell.Config {

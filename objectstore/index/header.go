@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/record"
 )
 
 // The header is a page: magic, version and the segment's size with their checksum; from ownerAt the checksum of what follows, its
@@ -112,14 +113,14 @@ func inMemory(f *os.File) bool {
 func (x *Index) forget() error {
 	for _, e := range x.Replay() {
 		r := e.Record
-		if !r.Spilled || r.State != StateSealed && r.State != StateRestoring {
+		if !r.Spilled || r.State != record.StateSealed && r.State != record.StateRestoring {
 			if err := x.Clear(e.Slot); err != nil {
 				return err
 			}
 			x.forgot++
 			continue
 		}
-		r.State, r.Resident, r.File, r.Block, r.Path = StateSealed, false, 0, alloc.Block{}, ""
+		r.State, r.Resident, r.File, r.Block, r.Path = record.StateSealed, false, 0, alloc.Block{}, ""
 		r.Payload = append([]byte{}, r.Payload...) // written anew, without the path
 		if err := x.Write(e.Slot, &r); err != nil {
 			return err

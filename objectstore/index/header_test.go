@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 )
 
@@ -31,20 +32,20 @@ func TestWhatAnotherRunOfTheMachineHeldIsForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
 	block, loc := alloc.Block{Off: 1 << 20, Size: 1 << 16}, spill.Location{Target: 1, File: 2, Off: 4096, Size: 1 << 16, CRC: 7}
 	long := make([]byte, 5000)
-	was := []Record{
-		{State: StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Block: block, Size: 1 << 16},
-		{State: StateSealed, ID: ids.RootTask(1, 1).Put(2), Resident: true, Block: block, Size: 1 << 16, Spilled: true, Loc: loc, Payload: []byte("meta")},
-		{State: StateSealed, ID: ids.RootTask(1, 1).Put(3), Size: 1 << 16, Spilled: true, Loc: loc, Packed: true, Payload: long},
-		{State: StateRestoring, ID: ids.RootTask(1, 1).Put(4), Block: block, Size: 1 << 16, Spilled: true, Loc: loc},
-		{State: StateGranted, ID: ids.RootTask(1, 1).Put(5), Client: 9, Resident: true, Block: block, Size: 1 << 16},
-		{State: StateSealed, ID: ids.RootTask(1, 1).Put(6), Resident: true, File: 3, Path: "/fallback", Size: 1 << 16, Payload: long},
-		{State: StateSealed, ID: ids.RootTask(1, 1).Put(7), Resident: true, File: 4, Path: "/fallback", Size: 1 << 16, Spilled: true, Loc: loc, Payload: long},
-		{State: StateClient, Client: 9, PID: 1},
+	was := []record.Record{
+		{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Block: block, Size: 1 << 16},
+		{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(2), Resident: true, Block: block, Size: 1 << 16, Spilled: true, Loc: loc, Payload: []byte("meta")},
+		{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(3), Size: 1 << 16, Spilled: true, Loc: loc, Packed: true, Payload: long},
+		{State: record.StateRestoring, ID: ids.RootTask(1, 1).Put(4), Block: block, Size: 1 << 16, Spilled: true, Loc: loc},
+		{State: record.StateGranted, ID: ids.RootTask(1, 1).Put(5), Client: 9, Resident: true, Block: block, Size: 1 << 16},
+		{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(6), Resident: true, File: 3, Path: "/fallback", Size: 1 << 16, Payload: long},
+		{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(7), Resident: true, File: 4, Path: "/fallback", Size: 1 << 16, Spilled: true, Loc: loc, Payload: long},
+		{State: record.StateClient, Client: 9, PID: 1},
 	}
-	want := map[uint32]Record{}
+	want := map[uint32]record.Record{}
 	for i, r := range was {
 		if r.Spilled {
-			r.State, r.Resident, r.File, r.Block, r.Path = StateSealed, false, 0, alloc.Block{}, ""
+			r.State, r.Resident, r.File, r.Block, r.Path = record.StateSealed, false, 0, alloc.Block{}, ""
 			want[uint32(i)] = r
 		}
 	}
@@ -84,7 +85,7 @@ func TestAnIndexOfAnEarlierBuild(t *testing.T) {
 		if inMemory(x.file) != (kept == 1) {
 			t.Skipf("%s is not what it is elsewhere", dir)
 		}
-		if err := x.Write(0, &Record{State: StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Size: 1}); err != nil {
+		if err := x.Write(0, &record.Record{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Size: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := x.file.WriteAt(make([]byte, headerSize-24), 24); err != nil { // what it did not know

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/objectstore/record"
 )
 
 // ErrCorrupt is wrapped when a file is not an index of this segment.
@@ -167,7 +168,7 @@ func (x *Index) grow(kind byte) error {
 
 // Write makes r the content of a slot. Slots are numbered from 0; the caller chooses, densely.
 // An error leaves the slot as it was.
-func (x *Index) Write(slot uint32, r *Record) error {
+func (x *Index) Write(slot uint32, r *record.Record) error {
 	for int(slot) >= len(x.records)*slotsPerWin {
 		if err := x.grow(kindRecords); err != nil {
 			return err
@@ -179,9 +180,9 @@ func (x *Index) Write(slot uint32, r *Record) error {
 	s := &x.slots[slot]
 	h := s.last
 	old := uint32(0)
-	if r.Payload != nil || r.Path != "" || r.State == StateFree {
+	if r.Payload != nil || r.Path != "" || r.State == record.StateFree {
 		pay := r.Payload
-		if pay == nil && r.State != StateFree {
+		if pay == nil && r.State != record.StateFree {
 			pay = x.payload(&h)[h.pathLen:]
 		}
 		old = h.payHead
@@ -193,7 +194,7 @@ func (x *Index) Write(slot uint32, r *Record) error {
 	s.half ^= 1
 	h.encode(x.half(slot, s.half))
 	s.gen = h.gen
-	h.rec = Record{}
+	h.rec = record.Record{}
 	s.last = h
 	x.freePages(old)
 	return nil
@@ -204,7 +205,7 @@ func (x *Index) Clear(slot uint32) error {
 	if int(slot) >= len(x.slots) {
 		return nil
 	}
-	return x.Write(slot, &Record{State: StateFree})
+	return x.Write(slot, &record.Record{State: record.StateFree})
 }
 
 func (x *Index) half(slot uint32, which uint8) []byte {

@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 )
 
@@ -29,13 +30,13 @@ func open(t testing.TB, path string) *Index {
 	return x
 }
 
-func randomRecord(rnd *rand.Rand) Record {
+func randomRecord(rnd *rand.Rand) record.Record {
 	const most = 1<<48 - 1 // of a size or an offset
-	r := Record{State: State(1 + rnd.Intn(int(stateEnd)-1)), ID: ids.RootTask(3, rnd.Uint64()).Put(rnd.Uint32() >> 1), Attempt: rnd.Uint32(),
+	r := record.Record{State: record.State(1 + rnd.Intn(int(record.StateEnd)-1)), ID: ids.RootTask(3, rnd.Uint64()).Put(rnd.Uint32() >> 1), Attempt: rnd.Uint32(),
 		Client: ids.ClientID(rnd.Uint64()), Resident: rnd.Intn(2) == 0, File: rnd.Uint32(),
 		Block: alloc.Block{Off: rnd.Uint64() & most, Size: rnd.Uint64() & most, Slab: rnd.Intn(2) == 0}, Size: rnd.Uint64() & most, Spilled: rnd.Intn(2) == 0,
 		Loc: spill.Location{Target: uint16(rnd.Uint32()), File: rnd.Uint64(), Off: rnd.Uint64() & most, Size: rnd.Uint64() & most, CRC: rnd.Uint32()}, Packed: rnd.Intn(2) == 0}
-	if r.State == StateClient {
+	if r.State == record.StateClient {
 		r.Attempt, r.PID = 0, rnd.Int31()
 	}
 	r.Job = ids.JobID(rnd.Uint64())
@@ -48,7 +49,7 @@ func randomRecord(rnd *rand.Rand) Record {
 	return r
 }
 
-func same(a, b Record) bool {
+func same(a, b record.Record) bool {
 	if len(a.Payload) == 0 && len(b.Payload) == 0 {
 		a.Payload, b.Payload = nil, nil
 	}
@@ -56,7 +57,7 @@ func same(a, b Record) bool {
 }
 
 // checkReplay compares what a replay gives with the truth.
-func checkReplay(t testing.TB, x *Index, want map[uint32]Record) {
+func checkReplay(t testing.TB, x *Index, want map[uint32]record.Record) {
 	t.Helper()
 	got := x.Replay()
 	if len(got) != len(want) || x.Torn() != 0 {
@@ -73,7 +74,7 @@ func TestRandomUpdatesSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
 	x := open(t, path)
 	rnd := rand.New(rand.NewSource(1))
-	want := map[uint32]Record{}
+	want := map[uint32]record.Record{}
 	for i := range 30000 {
 		slot := uint32(rnd.Intn(4000))
 		switch rnd.Intn(8) {
@@ -84,7 +85,7 @@ func TestRandomUpdatesSurviveReopening(t *testing.T) {
 			delete(want, slot)
 		case 2, 3: // an update that keeps the payload
 			if r, ok := want[slot]; ok {
-				r.State, r.Resident, r.PID = StateSealed, !r.Resident, 0
+				r.State, r.Resident, r.PID = record.StateSealed, !r.Resident, 0
 				u := r
 				if u.Payload = nil; rnd.Intn(2) == 0 {
 					r.Path = "elsewhere"
@@ -170,7 +171,7 @@ func TestDamageLosesOnlyWhatItHits(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index"))
 	defer x.Close()
 	rnd := rand.New(rand.NewSource(3))
-	want := map[uint32]Record{}
+	want := map[uint32]record.Record{}
 	for slot := range uint32(200) {
 		r := randomRecord(rnd)
 		if err := x.Write(slot, &r); err != nil {
@@ -248,7 +249,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		defer x.Close()
 		first := x.Replay()
-		want := map[uint32]Record{}
+		want := map[uint32]record.Record{}
 		for _, e := range x.Replay() {
 			want[e.Slot] = e.Record
 		}
@@ -293,7 +294,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer x.Close()
-	r := Record{State: StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Size: 1000, Payload: []byte("meta")}
+	r := record.Record{State: record.StateSealed, ID: ids.RootTask(1, 1).Put(1), Resident: true, Size: 1000, Payload: []byte("meta")}
 	for i := 0; b.Loop(); i++ {
 		if err := x.Write(uint32(i&4095), &r); err != nil {
 			b.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"mobula/internal/ids"
+	"mobula/objectstore/record"
 )
 
 // narrowSize is the fixed part of a half of versions before 3.
@@ -27,7 +28,7 @@ func (h *half) narrow(src []byte) {
 	r.Loc.CRC = le.Uint32(src[112:])
 	h.pathLen = le.Uint16(src[116:])
 	attempt, pid := le.Uint32(src[42:]), le.Uint32(src[54:])
-	if r.State == StateClient { // the job lay in the field that the other kind of record has no use for
+	if r.State == record.StateClient { // the job lay in the field that the other kind of record has no use for
 		r.Job, r.PID = ids.JobID(attempt), int32(pid)
 	} else {
 		r.Job, r.Attempt = ids.JobID(pid), attempt

@@ -8,10 +8,11 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/record"
 )
 
 // encodeNarrow is the half that release 0.4 wrote of a record whose payload lies in the half.
-func encodeNarrow(dst []byte, gen uint32, r *Record) {
+func encodeNarrow(dst []byte, gen uint32, r *record.Record) {
 	le := binary.LittleEndian
 	clear(dst)
 	le.PutUint32(dst[4:], gen)
@@ -26,7 +27,7 @@ func encodeNarrow(dst []byte, gen uint32, r *Record) {
 	copy(dst[22:], short[:])
 	le.PutUint32(dst[38:], r.ID.Index)
 	le.PutUint64(dst[46:], uint64(r.Client))
-	if r.State == StateClient {
+	if r.State == record.StateClient {
 		le.PutUint32(dst[42:], uint32(r.Job))
 		le.PutUint32(dst[54:], uint32(r.PID))
 	} else {
@@ -53,7 +54,7 @@ func TestAnIndexOfRelease04(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
 	x := open(t, path)
 	rnd := rand.New(rand.NewSource(2))
-	want := map[uint32]Record{}
+	want := map[uint32]record.Record{}
 	for slot := range uint32(200) {
 		r := randomRecord(rnd)
 		for r.Block.Size == 0 || len(r.Path)+len(r.Payload) > halfSize-narrowSize {

@@ -6,44 +6,8 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/spill"
+	"mobula/objectstore/record"
 )
-
-// State is what a record says about its object.
-type State uint8
-
-// The states. Values are on disk.
-const (
-	StateFree      State = iota // the slot is unused
-	StateGranted                // an extent given to a client to write
-	StateSealed                 // an immutable object
-	StateRestoring              // sealed and spilled, being read into the extent
-	StateClient                 // a client that may hold pins
-	stateEnd
-)
-
-// Record is one slot's content.
-type Record struct {
-	State    State
-	ID       ids.ObjectID
-	Attempt  uint32
-	Client   ids.ClientID // granted: the writer
-	PID      int32        // of a client
-	Job      ids.JobID    // whose process made the object: Block lies in its file; or that of a client
-	Resident bool         // Block (in File 0) or the whole of File holds the bytes
-	File     uint32
-	Block    alloc.Block
-	Size     uint64 // of the data
-	Spilled  bool   // Loc holds a copy
-	Loc      spill.Location
-	Packed   bool // a block of packed values: the payload is their directory
-	Copy     bool // for the processes of Job, of an object that lies in another job's file
-	// Payload is the object's meta, or a block's directory. Nil in Write keeps what the slot
-	// has; Replay returns it as a slice of its own.
-	Payload []byte
-	// Path of a fallback file, where File is not 0; part of the payload on disk.
-	Path string
-}
 
 const (
 	halfSize   = 192
@@ -64,7 +28,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // half is a record as it is written: the record, its generation and where its payload lies.
 type half struct {
 	gen     uint32
-	rec     Record
+	rec     record.Record
 	payLen  uint32 // path and payload
 	pathLen uint16
 	payHead uint32 // first overflow page + 1; 0: inline
@@ -102,7 +66,7 @@ func (h *half) encode(dst []byte) {
 	copy(dst[24:44], r.ID.Task[:])
 	le.PutUint32(dst[44:], r.ID.Index)
 	le.PutUint32(dst[48:], r.Attempt)
-	if r.State == StateClient { // which has no attempt
+	if r.State == record.StateClient { // which has no attempt
 		le.PutUint32(dst[48:], uint32(r.PID))
 	}
 	le.PutUint64(dst[52:], uint64(r.Client))
@@ -145,7 +109,7 @@ func decode(src []byte) (half, bool) {
 	}
 	r := &h.rec
 	h.gen = le.Uint32(src[4:])
-	r.State = State(src[8])
+	r.State = record.State(src[8])
 	r.Resident = src[9]&flagRes != 0
 	r.Spilled = src[9]&flagSpill != 0
 	r.Block.Slab = src[9]&flagSlab != 0
@@ -164,7 +128,7 @@ func decode(src []byte) (half, bool) {
 	if r.Block.Size > 0 {
 		r.Block.Owner = alloc.Owner(r.Job)
 	}
-	if r.State >= stateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && int(h.payLen) > halfSize-fixed) {
+	if r.State >= record.StateEnd || h.payLen > payloadMax || uint32(h.pathLen) > h.payLen || (h.payHead == 0 && int(h.payLen) > halfSize-fixed) {
 		return h, false
 	}
 	if h.payHead == 0 {
@@ -179,7 +143,7 @@ func (h *half) wide(src []byte) {
 	h.pathLen = le.Uint16(src[22:])
 	copy(r.ID.Task[:], src[24:44])
 	r.ID.Index = le.Uint32(src[44:])
-	if r.State == StateClient {
+	if r.State == record.StateClient {
 		r.PID = int32(le.Uint32(src[48:]))
 	} else {
 		r.Attempt = le.Uint32(src[48:])

@@ -1,27 +1,23 @@
 package index
 
-// Entry is a record and its slot.
-type Entry struct {
-	Slot uint32
-	Record
-}
+import "mobula/objectstore/record"
 
 // Replay reads every record that is whole and makes the index ready to be written. A half
 // that is damaged is passed over for the other, older one; a record of which neither
 // half or not the payload is whole is dropped and its slot freed. It may be called again
 // at any time: after a panic of the writer.
-func (x *Index) Replay() []Entry {
+func (x *Index) Replay() []record.Entry {
 	n := len(x.records) * slotsPerWin
 	x.slots = make([]slotState, n)
 	x.pages = x.pages[:0]
 	x.torn = 0
 	used := make([]bool, len(x.over)*pagesPerWin)
-	var out []Entry
+	var out []record.Entry
 	last := -1
 	for slot := range uint32(n) {
 		r, ok := x.replaySlot(slot, used)
 		if ok {
-			out = append(out, Entry{slot, r})
+			out = append(out, record.Entry{Slot: slot, Record: r})
 			last = int(slot)
 		}
 	}
@@ -38,7 +34,7 @@ func (x *Index) Replay() []Entry {
 	return out
 }
 
-func (x *Index) replaySlot(slot uint32, used []bool) (Record, bool) {
+func (x *Index) replaySlot(slot uint32, used []bool) (record.Record, bool) {
 	s := &x.slots[slot]
 	a, okA := decode(x.half(slot, 0))
 	b, okB := decode(x.half(slot, 1))
@@ -55,23 +51,23 @@ func (x *Index) replaySlot(slot uint32, used []bool) (Record, bool) {
 	if !ok {
 		clear(x.half(slot, 0))
 		clear(x.half(slot, 1))
-		return Record{}, false
+		return record.Record{}, false
 	}
 	s.gen = cur.gen
 	if okOther && int32(other.gen-s.gen) > 0 {
 		s.gen = other.gen
 	}
-	if cur.rec.State == StateFree {
-		return Record{}, false
+	if cur.rec.State == record.StateFree {
+		return record.Record{}, false
 	}
 	pay, good := x.getPayload(&cur, used)
 	if !good {
 		x.torn++
-		return Record{}, false
+		return record.Record{}, false
 	}
 	r := cur.rec
 	r.Path, r.Payload = string(pay[:cur.pathLen]), pay[cur.pathLen:]
-	cur.rec = Record{}
+	cur.rec = record.Record{}
 	if cur.inline != nil {
 		cur.inline = pay
 	}

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 	spillshell "mobula/objectstore/spill/shell"
@@ -41,17 +42,17 @@ type rig struct {
 	store   *Store
 
 	mu      sync.Mutex
-	clients map[ids.ClientID]*user // guarded by mu
-	lost    []Lost                 // guarded by mu
-	invent  []Inventory            // guarded by mu
-	args    chan ArgsPinned
+	clients map[ids.ClientID]*user  // guarded by mu
+	lost    []objectstore.Lost      // guarded by mu
+	invent  []objectstore.Inventory // guarded by mu
+	args    chan objectstore.ArgsPinned
 }
 
 // user is one client.
 type user struct {
 	r       *rig
 	id      ids.ClientID
-	mapping *Mapping
+	mapping *segment.Mapping
 
 	mu       sync.Mutex
 	creates  map[uint64]*wire.Create       // unanswered
@@ -69,9 +70,9 @@ func spillConfig(dir string) spillshell.Config {
 	return cfg
 }
 
-func newRig(t testing.TB, cfg Config, scfg spillshell.Config, mem segment.Config) *rig {
+func newRig(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem segment.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan ArgsPinned, 100)}
+	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan objectstore.ArgsPinned, 100)}
 	var err error
 	mem.Size = cfg.Limit
 	if r.mem, err = OpenMemory(mem, index.Owner{Boot: "this run"}); err != nil {
@@ -103,21 +104,21 @@ func (r *rig) close(remove bool) {
 	}
 }
 
-func (r *rig) post(ev Event) {
+func (r *rig) post(ev objectstore.Event) {
 	if err := r.store.Send(context.Background(), ev); err != nil {
 		r.t.Errorf("%T: %v", ev, err)
 	}
 }
 
-func (r *rig) toOwner(_ ids.JobID, m OwnerMsg) {
+func (r *rig) toOwner(_ ids.JobID, m objectstore.OwnerMsg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch m := m.(type) {
-	case Lost:
+	case objectstore.Lost:
 		r.lost = append(r.lost, m)
-	case Inventory:
+	case objectstore.Inventory:
 		r.invent = append(r.invent, m)
-	case ArgsPinned:
+	case objectstore.ArgsPinned:
 		r.args <- m
 	}
 }
@@ -142,7 +143,7 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 			u.pins[m.ID]++
 		}
 		if c == nil { // asked for once more after a panic
-			go r.post(FromClient{id, &wire.Unpin{ID: m.ID, N: 1}})
+			go r.post(objectstore.FromClient{Client: id, Msg: &wire.Unpin{ID: m.ID, N: 1}})
 			u.pins[m.ID]--
 			return
 		}
@@ -164,9 +165,9 @@ func (r *rig) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 				h.Pins = append(h.Pins, wire.Unpin{ID: o, N: n})
 			}
 		}
-		evs := []Event{FromClient{id, h}}
+		evs := []objectstore.Event{objectstore.FromClient{Client: id, Msg: h}}
 		for _, c := range u.creates {
-			evs = append(evs, FromClient{id, c})
+			evs = append(evs, objectstore.FromClient{Client: id, Msg: c})
 		}
 		for _, ev := range evs {
 			r.store.Deliver(ev)
@@ -186,7 +187,7 @@ func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	m, err := OpenMapping(seg.File(), seg.Size())
+	m, err := segment.OpenMapping(seg.File(), seg.Size())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
 	r.mu.Lock()
 	r.clients[id] = u
 	r.mu.Unlock()
-	r.post(ClientJoined{Client: id, PID: int32(os.Getpid()), Job: job})
+	r.post(objectstore.ClientJoined{Client: id, PID: int32(os.Getpid()), Job: job})
 	return u
 }
 
@@ -209,7 +210,7 @@ func (u *user) create(id ids.ObjectID, size uint64, task ids.TaskID) *wire.Creat
 	m := &wire.Create{Req: u.next, ID: id, Size: size, Task: task}
 	u.answers[m.Req], u.creates[m.Req] = c, m
 	u.mu.Unlock()
-	u.r.post(FromClient{u.id, m})
+	u.r.post(objectstore.FromClient{Client: u.id, Msg: m})
 	select {
 	case a := <-c:
 		return a
@@ -232,7 +233,7 @@ func (u *user) put(id ids.ObjectID, data []byte) {
 	if err := u.mapping.Write(m.Extent, data); err != nil {
 		u.r.t.Fatal(err)
 	}
-	u.r.post(SealObject{Client: u.id, ID: id, Size: uint64(len(data)), Meta: []byte("meta")})
+	u.r.post(objectstore.SealObject{Client: u.id, ID: id, Size: uint64(len(data)), Meta: []byte("meta")})
 }
 
 func (u *user) get(id ids.ObjectID) ([]byte, error) {
@@ -240,7 +241,7 @@ func (u *user) get(id ids.ObjectID) ([]byte, error) {
 	u.mu.Lock()
 	u.gets[id] = c
 	u.mu.Unlock()
-	u.r.post(PinForGet{Client: u.id, ID: id})
+	u.r.post(objectstore.PinForGet{Client: u.id, ID: id})
 	select {
 	case m := <-c:
 		if m.Result.Err != nil {
@@ -256,7 +257,7 @@ func (u *user) unpin(id ids.ObjectID) {
 	u.mu.Lock()
 	u.pins[id]--
 	u.mu.Unlock()
-	u.r.post(FromClient{u.id, &wire.Unpin{ID: id, N: 1}})
+	u.r.post(objectstore.FromClient{Client: u.id, Msg: &wire.Unpin{ID: id, N: 1}})
 }
 
 // pattern is the content of the n-th object. It is made once: the race detector is slow at it.
@@ -273,7 +274,7 @@ func pattern(n, size int) []byte {
 
 var patterns sync.Map
 
-func (r *rig) stats() Stats {
+func (r *rig) stats() objectstore.Stats {
 	r.t.Helper()
 	s, err := r.store.Stats(context.Background())
 	if err != nil {
@@ -322,7 +323,7 @@ func (r *rig) fill(users []*user, n, size int) {
 
 func (r *rig) freeAll(n int) {
 	for i := range n {
-		r.post(Free{[]ids.ObjectID{put(i)}})
+		r.post(objectstore.Free{IDs: []ids.ObjectID{put(i)}})
 	}
 }
 
@@ -379,7 +380,7 @@ func TestThePanickingStoreLosesNothing(t *testing.T) {
 			const n, size = 40, mib / 2
 			r.fill(users, n, size)
 			for i := range 25 {
-				r.post(PinArgs{Job: 1, Task: task(i), Worker: 1, IDs: []ids.ObjectID{put(i), put(i + 1)}})
+				r.post(objectstore.PinArgs{Job: 1, Task: task(i), Worker: 1, IDs: []ids.ObjectID{put(i), put(i + 1)}})
 				select {
 				case m := <-r.args:
 					for k, v := range m.Values {
@@ -391,7 +392,7 @@ func TestThePanickingStoreLosesNothing(t *testing.T) {
 				case <-time.After(patience):
 					t.Fatalf("task %d never got its arguments", i)
 				}
-				r.post(UnpinArgs{Task: task(i)})
+				r.post(objectstore.UnpinArgs{Task: task(i)})
 			}
 			restarts := r.sys.Restarts()["objectstore"]
 			if restarts == 0 && message != "objectstore.Tick" {
@@ -441,7 +442,7 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r.post(Free{[]ids.ObjectID{put(1), put(2)}})
+	r.post(objectstore.Free{IDs: []ids.ObjectID{put(1), put(2)}})
 	v.unpin(put(2))
 	u.unpin(put(1))
 	if s := r.stats(); s.FallbackBytes != 0 || s.Held != 0 {
@@ -472,7 +473,7 @@ func TestAClientsDeathFreesWhatItHeld(t *testing.T) {
 	if m := v.create(put(2), 3*mib, ids.TaskID{}); m.Err != nil {
 		t.Fatal(m.Err)
 	}
-	r.post(Free{[]ids.ObjectID{put(1)}})
+	r.post(objectstore.Free{IDs: []ids.ObjectID{put(1)}})
 	if s := r.stats(); s.Pinned != 3*mib || s.Granted != 3*mib {
 		t.Fatalf("%+v", s)
 	}
@@ -480,7 +481,7 @@ func TestAClientsDeathFreesWhatItHeld(t *testing.T) {
 	if err != nil || len(why) != 1 || why[0] != "pinned 1 times by client 2" {
 		t.Fatalf("why is it kept: %q, %v", why, err)
 	}
-	r.post(ClientGone{2})
+	r.post(objectstore.ClientGone{Client: 2})
 	if s := r.stats(); s.Held != 0 || s.Objects != 0 || s.Grants != 0 {
 		t.Fatalf("after the client died: %+v", s)
 	}

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
@@ -38,7 +39,7 @@ func TestObjectsSurviveAnotherSize(t *testing.T) {
 				u.put(put(i), pattern(i, mib))
 			}
 			if !c.client {
-				r.post(ClientGone{7})
+				r.post(objectstore.ClientGone{Client: 7})
 			}
 			r.stats() // it has happened
 			r.close(false)
@@ -48,7 +49,7 @@ func TestObjectsSurviveAnotherSize(t *testing.T) {
 			if got := r.mem.Size(); got != c.want || (r.mem.Kept != nil) != (c.want != c.asked) || r.mem.Removed != nil {
 				t.Fatalf("a segment of %d bytes, want %d; kept: %v; removed: %v", got, c.want, r.mem.Kept, r.mem.Removed)
 			}
-			r.post(ClientGone{7})
+			r.post(objectstore.ClientGone{Client: 7})
 			u = r.join(8)
 			for i := range objects {
 				b, err := getOrLost(r, u, put(i))
@@ -77,7 +78,7 @@ func TestAChangeOfSizeThatWasInterrupted(t *testing.T) {
 		r := newRig(t, testConfig(16*mib), scfg, mem)
 		u := r.join(7)
 		u.put(put(1), pattern(1, mib))
-		r.post(ClientGone{7})
+		r.post(objectstore.ClientGone{Client: 7})
 		r.stats()
 		if err := r.store.Stop(context.Background()); err != nil { // which waits for reservations under way
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
@@ -69,7 +70,7 @@ func TestARestartBetweenCreateAndSeal(t *testing.T) {
 				v.put(put(i), pattern(i, mib))
 			}
 			copy(b[half:], pattern(2, 3*mib)[half:])
-			r.post(SealObject{Client: 1, ID: put(2), Size: 3 * mib})
+			r.post(objectstore.SealObject{Client: 1, ID: put(2), Size: 3 * mib})
 			got, err := v.get(put(2))
 			if err != nil || !bytes.Equal(got, pattern(2, 3*mib)) {
 				t.Errorf("what was being written while the store restarted: %d bytes, %v", len(got), err)

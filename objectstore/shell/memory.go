@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"crypto/rand"
@@ -18,12 +18,6 @@ import (
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 )
-
-// Mapping is a client's access to its job's file, and to fallback files.
-type Mapping = segment.Mapping
-
-// OpenMapping maps the file that came with wire.Welcome, of SegmentSize bytes.
-func OpenMapping(f *os.File, size uint64) (*Mapping, error) { return segment.OpenMapping(f, size) }
 
 // Memory is what a store keeps outside its core: a file for each job, and the index beside them.
 type Memory struct {

@@ -1,19 +1,20 @@
-package objectstore
+package shell
 
 import (
 	"cmp"
 	"slices"
 
 	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 )
 
 // unwritten are records that the index had no room for: its file system is full. A new core takes
 // them with the index's, so that what is granted or read is not handed out again; a killed node's
 // next life lacks them.
-type unwritten map[uint32]index.Record
+type unwritten map[uint32]record.Record
 
 // write makes r the content of a slot, here where the index cannot take it.
-func (u unwritten) write(x *index.Index, slot uint32, r *index.Record) error {
+func (u unwritten) write(x *index.Index, slot uint32, r *record.Record) error {
 	old, here := u[slot]
 	rec := *r
 	if here && rec.Payload == nil { // "as it was": the index does not have that
@@ -35,7 +36,7 @@ func (u unwritten) clear(x *index.Index, slot uint32) error {
 }
 
 // over gives the index's entries with the records that it lacks.
-func (u unwritten) over(entries []index.Entry) []index.Entry {
+func (u unwritten) over(entries []record.Entry) []record.Entry {
 	if len(u) == 0 {
 		return entries
 	}
@@ -52,9 +53,9 @@ func (u unwritten) over(entries []index.Entry) []index.Entry {
 	}
 	for slot, r := range u {
 		if !found[slot] {
-			entries = append(entries, index.Entry{Slot: slot, Record: r})
+			entries = append(entries, record.Entry{Slot: slot, Record: r})
 		}
 	}
-	slices.SortFunc(entries, func(a, b index.Entry) int { return cmp.Compare(a.Slot, b.Slot) })
+	slices.SortFunc(entries, func(a, b record.Entry) int { return cmp.Compare(a.Slot, b.Slot) })
 	return entries
 }

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"mobula/internal/safefs"
 	"mobula/objectstore/alloc"
 	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/objectstore/segment"
 )
 
@@ -87,11 +88,11 @@ func (m *Memory) confined(size uint64) error {
 	fits := alloc.New(size)
 	for _, e := range m.Index.Replay() {
 		switch {
-		case e.State == index.StateClient:
+		case e.State == record.StateClient:
 			if !pidfd.Gone(int(e.PID)) {
 				return fmt.Errorf("process %d has them mapped still", e.PID)
 			}
-		case e.State == index.StateSealed && e.Resident && e.File == 0 && !e.Spilled:
+		case e.State == record.StateSealed && e.Resident && e.File == 0 && !e.Spilled:
 			if err := fits.Restore(e.Block); err != nil {
 				return fmt.Errorf("object %v, for one, lies beyond that", e.ID)
 			}

@@ -1,18 +1,21 @@
-package objectstore
+package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 	spillshell "mobula/objectstore/spill/shell"
@@ -36,14 +39,14 @@ var _ Spiller = (*spillshell.Spiller)(nil)
 
 // Options are what a Store is made of. All but Logger and Policy must be set.
 type Options struct {
-	Config  Config
+	Config  objectstore.Config
 	Memory  *Memory // stays the caller's, who closes it after the store
 	Spiller Spiller
 	// ToClient sends a message to a client, in order. f is not nil with wire.MapFile: the
 	// descriptor to send along, which stays the store's. It must not block.
 	ToClient func(c ids.ClientID, m wire.Msg, f *os.File)
 	// ToOwner sends a message to a job's owner, in order. It must not block.
-	ToOwner func(job ids.JobID, m OwnerMsg)
+	ToOwner func(job ids.JobID, m objectstore.OwnerMsg)
 	Logger  *slog.Logger  // nil: silent
 	Policy  actors.Policy // of restarts
 }
@@ -51,13 +54,13 @@ type Options struct {
 // Store is the object store's actor.
 type Store struct {
 	o       Options
-	ref     *actors.Ref[Event]
-	mapping *Mapping               // of fallback files
-	jobs    map[ids.JobID]*Mapping // used on the actor's goroutine only
+	ref     *actors.Ref[objectstore.Event]
+	mapping *segment.Mapping               // of fallback files
+	jobs    map[ids.JobID]*segment.Mapping // used on the actor's goroutine only
 	log     *slog.Logger
 
 	// What follows outlives the core and is used on the actor's goroutine only.
-	core      *Core
+	core      *objectstore.Core
 	epoch     uint64
 	notes     notebook
 	unwritten unwritten
@@ -81,14 +84,14 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 		return nil, errs.New(errs.CodeInvalid, "store limit of %d bytes, memory of %d: they must be equal", o.Config.Limit, o.Memory.Size())
 	}
 	m := segment.NewMapping()
-	s := &Store{o: o, mapping: m, jobs: make(map[ids.JobID]*Mapping), log: o.Logger, recovery: make(chan struct{}), unwritten: make(unwritten)}
+	s := &Store{o: o, mapping: m, jobs: make(map[ids.JobID]*segment.Mapping), log: o.Logger, recovery: make(chan struct{}), unwritten: make(unwritten)}
 	close(s.recovery)
 	s.files.open = make(map[uint32]*os.File)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	s.ref, err = actors.Spawn(parent, actors.Spec[Event, Effect]{
+	s.ref, err = actors.Spawn(parent, actors.Spec[objectstore.Event, objectstore.Effect]{
 		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy,
 	})
 	if err != nil {
@@ -98,43 +101,43 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 }
 
 // Deliver hands an event over without blocking and without a bound; see actors.Ref.Deliver.
-func (s *Store) Deliver(ev Event) { s.ref.Deliver(ev) }
+func (s *Store) Deliver(ev objectstore.Event) { s.ref.Deliver(ev) }
 
 // Send hands an event over, waiting for room in the mailbox.
-func (s *Store) Send(ctx context.Context, ev Event) error { return s.ref.Send(ctx, ev) }
+func (s *Store) Send(ctx context.Context, ev objectstore.Event) error { return s.ref.Send(ctx, ev) }
 
 // Ref is the actor.
-func (s *Store) Ref() *actors.Ref[Event] { return s.ref }
+func (s *Store) Ref() *actors.Ref[objectstore.Event] { return s.ref }
 
 // Stop stops the store; the memory stays open and the index complete.
 func (s *Store) Stop(ctx context.Context) error { return s.ref.Stop(ctx) }
 
 // Stats counts the store's state. It looks at every object: not for a hot path.
-func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	return ask(ctx, s, func(c *Core) Stats { return c.Stats() })
+func (s *Store) Stats(ctx context.Context) (objectstore.Stats, error) {
+	return ask(ctx, s, func(c *objectstore.Core) objectstore.Stats { return c.Stats() })
 }
 
 // List is Core.List.
-func (s *Store) List(ctx context.Context, job ids.JobID, after ids.ObjectID, limit int) ([]Info, error) {
-	return ask(ctx, s, func(c *Core) []Info { return c.List(job, after, limit) })
+func (s *Store) List(ctx context.Context, job ids.JobID, after ids.ObjectID, limit int) ([]objectstore.Info, error) {
+	return ask(ctx, s, func(c *objectstore.Core) []objectstore.Info { return c.List(job, after, limit) })
 }
 
 // Why is Core.Why.
 func (s *Store) Why(ctx context.Context, id ids.ObjectID) ([]string, error) {
-	return ask(ctx, s, func(c *Core) []string { return c.Why(id) })
+	return ask(ctx, s, func(c *objectstore.Core) []string { return c.Why(id) })
 }
 
 // OldClients are clients of a killed node that may still hold pins, with their process ids: the
 // caller reports each as joined again or gone.
-func (s *Store) OldClients(ctx context.Context) ([]ClientJoined, error) {
-	return ask(ctx, s, func(c *Core) []ClientJoined { return c.OldClients() })
+func (s *Store) OldClients(ctx context.Context) ([]objectstore.ClientJoined, error) {
+	return ask(ctx, s, func(c *objectstore.Core) []objectstore.ClientJoined { return c.OldClients() })
 }
 
 // ask runs a question on the store's goroutine.
-func ask[T any](ctx context.Context, s *Store, f func(*Core) T) (T, error) {
+func ask[T any](ctx context.Context, s *Store, f func(*objectstore.Core) T) (T, error) {
 	answer := make(chan T, 1)
 	var zero T
-	if err := s.ref.Send(ctx, Inspect{Do: func(c *Core) { answer <- f(c) }}); err != nil {
+	if err := s.ref.Send(ctx, objectstore.Inspect{Do: func(c *objectstore.Core) { answer <- f(c) }}); err != nil {
 		return zero, err
 	}
 	select {
@@ -150,13 +153,13 @@ func ask[T any](ctx context.Context, s *Store, f func(*Core) T) (T, error) {
 // timed is the core as the actor sees it; it notes the time of each step.
 type timed struct{ s *Store }
 
-func (t timed) Step(now int64, ev Event) []Effect {
+func (t timed) Step(now int64, ev objectstore.Event) []objectstore.Effect {
 	t.s.now = now
 	return t.s.core.Step(now, ev)
 }
 
 // build makes the core: empty, or from the index and the notes.
-func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
+func (s *Store) build(start actors.Start) (actors.Core[objectstore.Event, objectstore.Effect], []objectstore.Event, error) {
 	s.epoch++
 	s.reserves.Wait() // what they bring the core before counted; this one gives it back
 	entries := s.unwritten.over(s.o.Memory.Index.Replay())
@@ -174,11 +177,11 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 	} else {
 		s.log.Warn("object store restarts from its index", "records", len(entries), "reason", start.Reason)
 	}
-	was := Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true}
+	was := objectstore.Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true}
 	if s.core != nil {
-		was.Counters = s.core.counts // nothing is decided by them
+		was.Counters = s.core.Counters() // nothing is decided by them
 	}
-	core, evs := Rebuild(s.o.Config, was)
+	core, evs := objectstore.Rebuild(s.o.Config, was)
 	s.core = core
 	// Memory that no record names was reserved ahead, or held what is gone.
 	if start.Restart > 0 || s.o.Memory.Found() {
@@ -187,17 +190,11 @@ func (s *Store) build(start actors.Start) (actors.Core[Event, Effect], []Event, 
 		}
 	}
 	s.ready = false
-	return timed{s}, append(evs, IndexTakes{s.o.Memory.Index.Soon()}, recoverSpill{core.Live()}), nil
+	return timed{s}, append(evs, objectstore.IndexTakes{Bytes: s.o.Memory.Index.Soon()}, objectstore.RecoverSpill{Live: core.Live()}), nil
 }
 
-// recoverSpill is an event that only asks the shell to make spill storage ready.
-type recoverSpill struct{ live []spill.Location }
-
-func (recoverSpill) storeEvent()  {}
-func (recoverSpill) storeEffect() {}
-
 // recover tells spill storage what is still named, away from the actor: it may wait for I/O.
-func (s *Store) recover(self *actors.Ref[Event], live []spill.Location) {
+func (s *Store) recover(self *actors.Ref[objectstore.Event], live []spill.Location) {
 	before, done, epoch := s.recovery, make(chan struct{}), s.epoch
 	s.recovery = done
 	go func() {
@@ -205,12 +202,12 @@ func (s *Store) recover(self *actors.Ref[Event], live []spill.Location) {
 		<-before
 		s.o.Spiller.Recover(live)
 		s.copies.Wait() // no new core begins one before Drained
-		self.Deliver(Drained{epoch})
+		self.Deliver(objectstore.Drained{Epoch: epoch})
 	}()
 }
 
 // reopen opens the fallback files that a killed node's records name.
-func (s *Store) reopen(entries []index.Entry) {
+func (s *Store) reopen(entries []record.Entry) {
 	for _, e := range entries {
 		if e.File == 0 || e.Path == "" {
 			continue
@@ -231,7 +228,7 @@ func (s *Store) reopen(entries []index.Entry) {
 }
 
 // present takes the bytes in memory from the records of jobs whose files are not there.
-func (s *Store) present(entries []index.Entry) []index.Entry {
+func (s *Store) present(entries []record.Entry) []record.Entry {
 	for i := range entries {
 		if e := &entries[i]; e.Block.Size > 0 && e.File == 0 && s.o.Memory.known(e.Job) == nil {
 			e.Resident, e.Block = false, alloc.Block{}
@@ -241,15 +238,15 @@ func (s *Store) present(entries []index.Entry) []index.Entry {
 }
 
 // held lists the parts of the jobs' files that records name, in order.
-func held(entries []index.Entry) map[ids.JobID][]segment.Range {
+func held(entries []record.Entry) map[ids.JobID][]segment.Range {
 	out := make(map[ids.JobID][]segment.Range)
 	for _, e := range entries {
-		if e.File == 0 && e.Block.Size > 0 && (e.Resident || e.State == index.StateRestoring) {
+		if e.File == 0 && e.Block.Size > 0 && (e.Resident || e.State == record.StateRestoring) {
 			out[e.Job] = append(out[e.Job], segment.Range{Off: e.Block.Off, Size: e.Block.Size})
 		}
 	}
 	for _, rs := range out {
-		sortRanges(rs)
+		slices.SortFunc(rs, func(a, b segment.Range) int { return cmp.Compare(a.Off, b.Off) })
 	}
 	return out
 }
@@ -275,7 +272,7 @@ func (s *Store) mapJob(job ids.JobID) error {
 	if err != nil {
 		return err
 	}
-	m, err := OpenMapping(seg.File(), seg.Size())
+	m, err := segment.OpenMapping(seg.File(), seg.Size())
 	if err != nil {
 		return err
 	}
@@ -314,11 +311,11 @@ func (s *Store) stop() {
 	}
 }
 
-func (s *Store) setTimer(self *actors.Ref[Event], at int64) {
+func (s *Store) setTimer(self *actors.Ref[objectstore.Event], at int64) {
 	if s.disarm != nil {
 		s.disarm()
 	}
-	s.disarm = self.After(time.Duration(at-s.now), Tick{})
+	s.disarm = self.After(time.Duration(at-s.now), objectstore.Tick{})
 }
 
 func toRanges(rs []alloc.Range) []segment.Range {

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/wire"
 )
@@ -19,7 +20,7 @@ import (
 // killedEnv names the directory in which the node of this process is to work until it is killed.
 const killedEnv = "OBJECTSTORE_TEST_KILLED"
 
-func killedConfig() Config { return testConfig(8 * mib) }
+func killedConfig() objectstore.Config { return testConfig(8 * mib) }
 
 func killedMemory(dir string) segment.Config {
 	return segment.Config{Path: filepath.Join("/dev/shm", "mobula-test-"+filepath.Base(filepath.Dir(dir))+filepath.Base(dir))}
@@ -36,12 +37,12 @@ func killedNode() {
 	for i := range 24 {
 		u.put(put(i), pattern(i, mib/2))
 	}
-	p := Pack{Job: 1}
+	p := objectstore.Pack{Job: 1}
 	for i := range 100 {
-		p.Values = append(p.Values, PackValue{root.Return(i), wire.Value{Meta: []byte{byte(i)}, Data: pattern(i, 1000)}})
+		p.Values = append(p.Values, objectstore.PackValue{ID: root.Return(i), Value: wire.Value{Meta: []byte{byte(i)}, Data: pattern(i, 1000)}})
 	}
 	r.post(p)
-	r.post(Free{[]ids.ObjectID{put(3), root.Return(5)}})
+	r.post(objectstore.Free{IDs: []ids.ObjectID{put(3), root.Return(5)}})
 	if _, err := u.get(put(20)); err != nil {
 		panic(err)
 	}
@@ -91,7 +92,7 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 	if s.Granted != mib || s.Pinned == 0 || s.Pinned != s.Sealed {
 		t.Errorf("before the old client is heard of nothing may go: %+v", s)
 	}
-	r.post(ClientGone{7})
+	r.post(objectstore.ClientGone{Client: 7})
 	if s := r.stats(); s.Granted != 0 || s.Pinned != 0 {
 		t.Errorf("after the old client is gone: %+v", s)
 	}
@@ -124,7 +125,7 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 		t.Errorf("the owner was told of %d inventories", len(r.invent))
 	}
 	r.mu.Unlock()
-	r.post(DropJob{1})
+	r.post(objectstore.DropJob{Job: 1})
 	if s := r.stats(); s.Held != 0 || s.Objects != 0 || s.Spilled != 0 {
 		t.Errorf("after the job was dropped: %+v", s)
 	}

@@ -1,4 +1,4 @@
-package objectstore
+package shell
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
 	"mobula/objectstore/index"
+	"mobula/objectstore/record"
 )
 
 // A node has the lock of its index for as long as it lives. A segment's own descriptor is no good for it: every client has it too.
@@ -105,7 +106,7 @@ func mapped(path string, o index.Owner) bool {
 	}
 	defer func() { _ = x.Close() }() // only read
 	for _, e := range x.Replay() {
-		if e.State == index.StateClient && !pidfd.Gone(int(e.PID)) {
+		if e.State == record.StateClient && !pidfd.Gone(int(e.PID)) {
 			return true
 		}
 	}
