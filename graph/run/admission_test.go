@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobula/internal/client"
 	"mobula/wire"
 )
 
@@ -84,23 +83,23 @@ func TestTheLineWaitsForMemory(t *testing.T) {
 		if n := len(x.waiting); n != 1 {
 			t.Fatalf("%v are with the owner, want one", x.waiting)
 		}
-		x.step(heaps{900 * mib})
+		x.step(Heaps{900 * mib})
 		x.resolve(0)
 		if n := len(x.waiting); n != 1 {
 			t.Fatalf("%v are with the owner after one has ended, want one", x.waiting)
 		}
 		x.now += int64(patience) + 1
-		x.step(heaps{900 * mib})
+		x.step(Heaps{900 * mib})
 		if n := len(x.waiting); n != 2 {
 			t.Fatalf("%v are with the owner when nothing has ended for long, want one more", x.waiting)
 		}
 		x.now += int64(patience) + 1
-		x.step(heaps{900 * mib})
+		x.step(Heaps{900 * mib})
 		if n := len(x.waiting); n != 3 {
 			t.Fatalf("%v are with the owner when nothing has ended for longer, want another one", x.waiting)
 		}
 		for len(x.waiting) > 0 {
-			x.step(resolved{[]client.Watched{{Token: int(x.waiting[0]), Result: &wire.Result{Kind: wire.ResultInline}}}})
+			x.step(Resolved{[]Result{{Task: x.waiting[0], Result: &wire.Result{Kind: wire.ResultInline}}}})
 			x.waiting = slices.Delete(x.waiting, 0, 1)
 		}
 		if !x.done {

@@ -5,70 +5,17 @@ import (
 	"time"
 
 	"mobula/graph"
-	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/heap"
 	"mobula/wire"
 )
 
-// event is what the core steps on.
-type event interface{ runEvent() }
-
-// begin starts the graph, or goes on with it in a new core.
-type begin struct{}
-
-// resolved says that results are there; of a task with several, its first.
-type resolved struct{ of []client.Watched }
-
-// unneeded says that nobody can ask for wanted results any more; promise n is of task n-1.
-type unneeded struct{ promises []uint32 }
-
-// refused says that a task could not be submitted.
-type refused struct {
-	task int32
-	err  error
+// Capacity is what a node has for graphs.
+type Capacity struct {
+	Threads int   // slots
+	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: not said
+	Limit   int64 // bytes that its processes and its store may take together; 0: no limit
 }
-
-// heaps says what the node's processes take, in bytes, less the store. It comes where the node has a memory limit.
-type heaps struct{ bytes int64 }
-
-func (begin) runEvent()    {}
-func (resolved) runEvent() {}
-func (unneeded) runEvent() {}
-func (refused) runEvent()  {}
-func (heaps) runEvent()    {}
-
-// effect is what the core asks for, in order.
-type effect interface{ runEffect() }
-
-// submit gives a task to its owner.
-type submit struct{ task int32 }
-
-// release gives up a task's results.
-type release struct{ task int32 }
-
-// releasePart gives up one of them.
-type releasePart struct{ task, part int32 }
-
-// withdraw cancels a task and gives up its results.
-type withdraw struct{ task int32 }
-
-// pass fails tasks that were wanted and not submitted: each by the one before it.
-type pass struct{ chain []int32 }
-
-// tell puts an event on the graph's stream.
-type tell struct{ Event }
-
-// over ends the graph.
-type over struct{}
-
-func (submit) runEffect()      {}
-func (release) runEffect()     {}
-func (releasePart) runEffect() {}
-func (withdraw) runEffect()    {}
-func (pass) runEffect()        {}
-func (tell) runEffect()        {}
-func (over) runEffect()        {}
 
 // The node, as the graph's only worker.
 const node graph.WorkerID = 1
@@ -84,11 +31,11 @@ const (
 	eventsAlike = 1 << 16
 )
 
-// core is the state machine: graph.Core, and before the owner a line in the graph's order.
-type core struct {
-	w       *work
+// Core is the state machine: graph.Core, and before the owner a line in the graph's order.
+type Core struct {
+	w       *Work
 	g       *graph.Core
-	ledger  *ledger
+	ledger  *Ledger
 	threads int
 	memory  *admission // nil: the node has no limit
 
@@ -104,16 +51,17 @@ type core struct {
 	early    []int32         // let go, and their results are here
 	left     []int32         // seceded before this core let them go
 	late     []int32         // with the owner since an earlier core, and not let go by this one
-	news     Event
+	news     StreamEvent
 	finished bool
-	out      []effect
+	out      []Effect
 }
 
 type waiting struct{ rank, task int32 }
 
 func sooner(a, b *waiting) bool { return a.rank < b.rank }
 
-func newCore(w *work, l *ledger, has Capacity) (*core, error) {
+// NewCore makes the core of a graph, or of what the ledger says is left of it.
+func NewCore(w *Work, l *Ledger, has Capacity) (*Core, error) {
 	cfg := graph.DefaultConfig()
 	cfg.Saturation = w.Saturation
 	cfg.StealInterval = -1
@@ -122,7 +70,7 @@ func newCore(w *work, l *ledger, has Capacity) (*core, error) {
 		return nil, invalid("%v", err)
 	}
 	n := w.graph.Len()
-	c := &core{w: w, g: g, ledger: l, threads: has.Threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
+	c := &Core{w: w, g: g, ledger: l, threads: has.Threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
 	c.g.Step(0, graph.WorkerJoined{Worker: node, Name: "node", Threads: has.Threads, Memory: has.Memory})
 	if has.Limit > 0 {
 		c.memory = newAdmission(has.Limit)
@@ -141,23 +89,23 @@ func newCore(w *work, l *ledger, has Capacity) (*core, error) {
 
 func partKey(t, part int32) int64 { return int64(t)<<32 | int64(part) }
 
-// Step implements actors.Core.
-func (c *core) Step(now int64, ev event) []effect {
+// Step takes an event at a time in nanoseconds. The slice is valid until the next Step.
+func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
 	switch ev := ev.(type) {
-	case begin:
+	case Begin:
 		c.begin(now)
-	case resolved:
-		c.heard(now, ev.of)
-	case unneeded:
-		c.unwant(now, ev.promises)
-	case refused:
-		c.land(ev.task)
-		c.failed(now, ev.task, ev.err)
-	case heaps:
-		c.memory.look(ev.bytes)
-	case seceded:
+	case Resolved:
+		c.heard(now, ev.Of)
+	case Unneeded:
+		c.unwant(now, ev.Promises)
+	case Refused:
+		c.land(ev.Task)
+		c.failed(now, ev.Task, ev.Err)
+	case Heaps:
+		c.memory.look(ev.Bytes)
+	case Seceded:
 		c.secede(now, ev)
 	}
 	c.takeEarly(now)
@@ -165,37 +113,36 @@ func (c *core) Step(now int64, ev event) []effect {
 	c.dropLate()
 	c.let(now)
 	c.tellNews(now)
-	c.ledger.gauges.write(c)
 	return c.out
 }
 
-func (c *core) emit(e effect) { c.out = append(c.out, e) }
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
 // begin takes over what an earlier core had made, and what it has with the owner.
-func (c *core) begin(now int64) {
+func (c *Core) begin(now int64) {
 	c.last = now
 	if c.ledger.begun == 0 {
 		c.ledger.begun = now
 	}
 	for t := range c.ledger.tasks {
 		switch e := &c.ledger.tasks[t]; e.state {
-		case made:
+		case Made:
 			c.step(now, graph.Holds{Task: int32(t), Worker: node, Bytes: e.bytes})
-		case failed:
+		case Failed:
 			c.step(now, graph.Broken{Task: int32(t), Err: e.failure})
 		}
 	}
 	c.step(now, graph.Start{})
 	c.step(now, graph.Want{Tasks: c.ledger.unwanted, Off: true})
 	for t := range c.ledger.tasks {
-		if c.ledger.tasks[t].state == sent && c.g.State(int32(t)) != graph.Processing {
+		if c.ledger.tasks[t].state == Sent && c.g.State(int32(t)) != graph.Processing {
 			c.late = append(c.late, int32(t))
 		}
 	}
 }
 
 // unwant lets go of results that nobody needs. What only they needed is not run.
-func (c *core) unwant(now int64, promises []uint32) {
+func (c *Core) unwant(now int64, promises []uint32) {
 	n := len(c.ledger.unwanted)
 	for _, p := range promises {
 		if t := int64(p) - 1; t >= 0 && t < int64(c.w.graph.Len()) {
@@ -206,18 +153,18 @@ func (c *core) unwant(now int64, promises []uint32) {
 }
 
 // step passes an event on and turns what graph.Core asks for into effects.
-func (c *core) step(now int64, ev graph.Event) {
+func (c *Core) step(now int64, ev graph.Event) {
 	for _, e := range c.g.Step(now, ev) {
 		switch e := e.(type) {
 		case graph.Run:
 			c.attempts[e.Task] = e.Attempt
 			switch c.ledger.tasks[e.Task].state {
-			case sent: // by the core before this one: its result will come
+			case Sent: // by the core before this one: its result will come
 				c.fly(e.Task)
 				if c.ledger.tasks[e.Task].away {
 					c.left = append(c.left, e.Task)
 				}
-			case unsent:
+			case Unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
 			default: // its result came before this core let it go
@@ -227,16 +174,16 @@ func (c *core) step(now int64, ev graph.Event) {
 			switch {
 			case c.queued[e.Task]:
 				c.queued[e.Task] = false // it stays in line, and is passed over
-			case c.ledger.tasks[e.Task].state == sent:
+			case c.ledger.tasks[e.Task].state == Sent:
 				c.land(e.Task)
-				c.emit(withdraw{e.Task})
+				c.emit(Withdraw{e.Task})
 			default: // its result is here
-				c.emit(release{e.Task})
+				c.emit(Release{e.Task})
 			}
 		case graph.Free:
-			c.emit(release{e.Task})
+			c.emit(Release{e.Task})
 		case graph.Failed:
-			c.emit(pass{e.Chain})
+			c.emit(Pass{e.Chain})
 		case graph.Finished:
 			c.finished = true
 		}
@@ -245,7 +192,7 @@ func (c *core) step(now int64, ev graph.Event) {
 }
 
 // dropLate withdraws what an earlier core gave to the owner and nobody needs any more.
-func (c *core) dropLate() {
+func (c *Core) dropLate() {
 	c.late = slices.DeleteFunc(c.late, func(t int32) bool {
 		switch c.g.State(t) {
 		case graph.Waiting, graph.NoWorker, graph.Queued:
@@ -254,17 +201,17 @@ func (c *core) dropLate() {
 			return true // it is as any other
 		}
 		switch c.ledger.tasks[t].state {
-		case sent:
-			c.emit(withdraw{t})
-		case made:
-			c.emit(release{t})
+		case Sent:
+			c.emit(Withdraw{t})
+		case Made:
+			c.emit(Release{t})
 		}
 		return true
 	})
 }
 
 // heard takes results.
-func (c *core) heard(now int64, of []client.Watched) {
+func (c *Core) heard(now int64, of []Result) {
 	if n := len(of); n > 0 {
 		gap := float64(now-c.last) / float64(n)
 		c.last = now
@@ -274,18 +221,18 @@ func (c *core) heard(now int64, of []client.Watched) {
 		c.gap += (gap - c.gap) / 8
 	}
 	for _, x := range of {
-		t := int32(x.Token)
+		t := x.Task
 		e := &c.ledger.tasks[t]
-		if e.state != sent {
+		if e.state != Sent {
 			continue // it was given up meanwhile
 		}
 		if x.Result.Kind == wire.ResultError {
-			e.state, e.failure = failed, x.Result.Err
+			e.state, e.failure = Failed, x.Result.Err
 			if x.Result.Err == nil {
 				e.failure = errs.New(errs.CodeUnknown, "%q failed, and no reason was given", c.w.Keys[t])
 			}
 		} else {
-			e.state, e.bytes = made, int64(x.Result.Size)*int64(c.w.returns(t))
+			e.state, e.bytes = Made, int64(x.Result.Size)*int64(c.w.returns(t))
 			c.ledger.ran++
 			if c.w.Events {
 				c.news.Done = append(c.news.Done, t)
@@ -300,7 +247,7 @@ func (c *core) heard(now int64, of []client.Watched) {
 }
 
 // takeEarly passes on what was there when it was let go.
-func (c *core) takeEarly(now int64) {
+func (c *Core) takeEarly(now int64) {
 	for len(c.early) > 0 {
 		t := c.early[0]
 		c.early = c.early[1:]
@@ -311,9 +258,9 @@ func (c *core) takeEarly(now int64) {
 }
 
 // ended passes on how a task ended that graph.Core has let go.
-func (c *core) ended(now int64, t int32) {
+func (c *Core) ended(now int64, t int32) {
 	e := &c.ledger.tasks[t]
-	if e.state == failed {
+	if e.state == Failed {
 		c.failed(now, t, e.failure)
 		return
 	}
@@ -321,7 +268,7 @@ func (c *core) ended(now int64, t int32) {
 }
 
 // used counts that a task has taken its dependencies' single results.
-func (c *core) used(t int32) {
+func (c *Core) used(t int32) {
 	if c.w.parts == nil {
 		return
 	}
@@ -332,12 +279,12 @@ func (c *core) used(t int32) {
 		k := partKey(d, c.w.parts[t][j])
 		if c.parts[k]--; c.parts[k] == 0 {
 			delete(c.parts, k)
-			c.emit(releasePart{d, c.w.parts[t][j]})
+			c.emit(ReleasePart{d, c.w.parts[t][j]})
 		}
 	}
 }
 
-func (c *core) failed(now int64, t int32, err error) {
+func (c *Core) failed(now int64, t int32, err error) {
 	c.ledger.failures++
 	if c.w.Events {
 		c.news.Failed = append(c.news.Failed, t)
@@ -346,7 +293,7 @@ func (c *core) failed(now int64, t int32, err error) {
 }
 
 // let submits what comes first, as much as is worth having with the owner and as there is memory for.
-func (c *core) let(now int64) {
+func (c *Core) let(now int64) {
 	for len(c.line) > 0 && c.flying < c.window() {
 		t := c.line[0].task
 		if c.queued[t] {
@@ -358,14 +305,14 @@ func (c *core) let(now int64) {
 			if c.w.Events {
 				c.news.Started = append(c.news.Started, t)
 			}
-			c.emit(submit{t})
+			c.emit(Submit{t})
 		}
 		heap.Pop(&c.line, sooner)
 	}
 }
 
 // fits tells whether there is memory for a task beside those that run. Where nothing ends for long, another runs all the same.
-func (c *core) fits(now int64, t int32) bool {
+func (c *Core) fits(now int64, t int32) bool {
 	if c.memory == nil || c.flying == 0 || c.memory.fits(c.share(t)) {
 		return true
 	}
@@ -376,7 +323,7 @@ func (c *core) fits(now int64, t int32) bool {
 	return true
 }
 
-func (c *core) share(t int32) share {
+func (c *Core) share(t int32) share {
 	args := int64(0)
 	for _, d := range c.w.deps[t] {
 		args += c.ledger.tasks[d].bytes / int64(c.w.returns(d))
@@ -385,7 +332,7 @@ func (c *core) share(t int32) share {
 }
 
 // fly counts a task that is with the owner, and land one that is not any more. One that has seceded takes memory only.
-func (c *core) fly(t int32) {
+func (c *Core) fly(t int32) {
 	if c.ledger.tasks[t].away {
 		c.away++
 	} else {
@@ -396,7 +343,7 @@ func (c *core) fly(t int32) {
 	}
 }
 
-func (c *core) land(t int32) {
+func (c *Core) land(t int32) {
 	if e := &c.ledger.tasks[t]; e.away {
 		e.away = false
 		c.away--
@@ -410,7 +357,7 @@ func (c *core) land(t int32) {
 
 // window is how many tasks may be with the owner: two a slot, or, where tasks are so short that
 // telling takes as long, as many as end in a moment.
-func (c *core) window() int {
+func (c *Core) window() int {
 	n := ahead * c.threads
 	if c.gap > 0 {
 		n = max(n, min(int(float64(lookahead)/c.gap), mostAhead))
@@ -418,17 +365,38 @@ func (c *core) window() int {
 	return n
 }
 
-func (c *core) tellNews(now int64) {
+func (c *Core) tellNews(now int64) {
 	if l := c.ledger; c.finished {
 		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: l.ran, Failed: l.failures, Peak: l.peak, Elapsed: now - l.begun}
 	}
 	if n := &c.news; n.Summary != nil || len(n.Failed) > 0 || len(n.Started)+len(n.Done) > c.ledger.told/eventsAlike {
 		c.ledger.told++
-		c.emit(tell{*n})
-		c.news = Event{}
+		c.emit(Tell{*n})
+		c.news = StreamEvent{}
 	}
 	if c.finished {
 		c.finished = false
-		c.emit(over{})
+		c.emit(Over{})
+	}
+}
+
+// Counts is how far a graph is. Its tasks are waiting, queued, processing, done or failed, or were never needed.
+type Counts struct {
+	Waiting    int // for what they take
+	Queued     int // root tasks that could run and are withheld
+	Processing int // with their owner, or in line to it
+	InLine     int // of them
+	Done       int
+	Failed     int   // of themselves
+	Bytes      int64 // of results that are held
+	Peak       int64 // the most that they were
+}
+
+// Counts says how far the graph is. It looks at no task.
+func (c *Core) Counts() Counts {
+	processing := c.g.Count(graph.Processing)
+	return Counts{
+		Waiting: c.g.Count(graph.Waiting) + c.g.Count(graph.NoWorker), Queued: c.g.Count(graph.Queued), Processing: processing, InLine: processing - c.flying - c.away,
+		Done: int(c.ledger.ran), Failed: c.ledger.failures, Bytes: c.g.Bytes(), Peak: c.ledger.peak,
 	}
 }

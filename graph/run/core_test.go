@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/graph"
-	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -39,7 +38,7 @@ func request(deps [][]int32, wanted ...int32) *Request {
 	return r
 }
 
-func parsed(t *rapid.T, r *Request) *work {
+func parsed(t *rapid.T, r *Request) *Work {
 	t.Helper()
 	w, err := tryParse(r)
 	if err != nil {
@@ -48,82 +47,81 @@ func parsed(t *rapid.T, r *Request) *work {
 	return w
 }
 
-func tryParse(r *Request) (*work, error) {
+func tryParse(r *Request) (*Work, error) {
 	b, err := cbor.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	return parse(b)
+	return Parse(b)
 }
 
 // world is an owner and a runner for one core: it carries effects out.
 type world struct {
 	t       *rapid.T
-	w       *work
-	ledger  *ledger
-	core    *core
+	w       *Work
+	ledger  *Ledger
+	core    *Core
 	ran     map[int32]int // how often a task was submitted
 	waiting []int32       // submitted, in order
 	fails   map[int32]bool
 	passed  map[int32]bool // failed by an argument
 	done    bool
-	told    []Event
+	told    []StreamEvent
 	sum     *Summary
 	now     int64
 	limit   int64
 	size    uint64 // of results
 }
 
-func newWorld(t *rapid.T, w *work, limit int64) *world {
-	x := &world{t: t, w: w, ledger: newLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}, limit: limit, size: 8}
+func newWorld(t *rapid.T, w *Work, limit int64) *world {
+	x := &world{t: t, w: w, ledger: NewLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}, limit: limit, size: 8}
 	x.restart()
 	return x
 }
 
 // restart discards the core, as a panic does.
 func (x *world) restart() {
-	c, err := newCore(x.w, x.ledger, Capacity{Threads: 2, Memory: 1 << 30, Limit: x.limit})
+	c, err := NewCore(x.w, x.ledger, Capacity{Threads: 2, Memory: 1 << 30, Limit: x.limit})
 	if err != nil {
 		x.t.Fatal(err)
 	}
 	x.core = c
-	x.step(begin{})
+	x.step(Begin{})
 }
 
-func (x *world) step(ev event) {
+func (x *world) step(ev Event) {
 	x.now += 1000
 	for _, e := range x.core.Step(x.now, ev) {
 		switch e := e.(type) {
-		case submit:
-			en := &x.ledger.tasks[e.task]
-			if en.state != unsent {
-				x.t.Fatalf("task %d is submitted in state %d", e.task, en.state)
+		case Submit:
+			en := &x.ledger.tasks[e.Task]
+			if en.state != Unsent {
+				x.t.Fatalf("task %d is submitted in state %d", e.Task, en.state)
 			}
-			for _, d := range x.w.deps[e.task] {
-				if x.ledger.tasks[d].state != made {
-					x.t.Fatalf("task %d is submitted before what it takes, %d", e.task, d)
+			for _, d := range x.w.deps[e.Task] {
+				if x.ledger.tasks[d].state != Made {
+					x.t.Fatalf("task %d is submitted before what it takes, %d", e.Task, d)
 				}
 			}
-			en.state = sent
-			x.ran[e.task]++
-			x.waiting = append(x.waiting, e.task)
-		case release:
-			x.ledger.release(e.task)
-		case releasePart:
-			x.ledger.releasePart(e.task, e.part)
-		case withdraw:
-			x.ledger.release(e.task)
-			x.waiting = slices.DeleteFunc(x.waiting, func(t int32) bool { return t == e.task })
-		case pass:
-			for _, t := range e.chain[:len(e.chain)-1] {
+			en.state = Sent
+			x.ran[e.Task]++
+			x.waiting = append(x.waiting, e.Task)
+		case Release:
+			x.ledger.Release(e.Task)
+		case ReleasePart:
+		case Withdraw:
+			x.ledger.Release(e.Task)
+			x.waiting = slices.DeleteFunc(x.waiting, func(t int32) bool { return t == e.Task })
+		case Pass:
+			for _, t := range e.Chain[:len(e.Chain)-1] {
 				x.passed[t] = true
-				x.ledger.tasks[t].state = failed
+				x.ledger.tasks[t].state = Failed
 				x.ledger.tasks[t].failure = errors.New("by an argument")
 			}
-		case tell:
-			x.told = append(x.told, e.Event)
+		case Tell:
+			x.told = append(x.told, e.StreamEvent)
 			x.sum = e.Summary
-		case over:
+		case Over:
 			x.done = true
 		}
 	}
@@ -136,7 +134,7 @@ func (x *world) resolve(i int) {
 	if x.fails[t] {
 		res = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeTaskFailed, "told to")}
 	}
-	x.step(resolved{[]client.Watched{{Token: int(t), Result: res}}})
+	x.step(Resolved{[]Result{{Task: t, Result: res}}})
 }
 
 // A graph of more tasks than a stream has items tells of several in an event, of a failure at once, and of each in the end.
@@ -213,14 +211,14 @@ func TestEveryWantedResultComes(t *testing.T) {
 				continue
 			}
 			if x.limit > 0 {
-				x.step(heaps{rapid.Int64Range(0, 2*x.limit).Draw(t, "heaps")})
+				x.step(Heaps{rapid.Int64Range(0, 2*x.limit).Draw(t, "heaps")})
 				x.size = rapid.Uint64Range(0, 2*uint64(x.limit)).Draw(t, "size")
 			}
 			if len(x.waiting) == 0 {
 				t.Fatalf("nothing is with the owner and %v are not there", wanted)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "secedes") == 0 {
-				x.step(seceded{x.waiting[rapid.IntRange(0, len(x.waiting)-1).Draw(t, "who")], rapid.Bool().Draw(t, "back")})
+				x.step(Seceded{x.waiting[rapid.IntRange(0, len(x.waiting)-1).Draw(t, "who")], rapid.Bool().Draw(t, "back")})
 			}
 			if x.core.flying < 0 {
 				t.Fatalf("%d tasks are with the owner", x.core.flying)
@@ -232,7 +230,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 			bad[i] = x.fails[int32(i)] || slices.ContainsFunc(deps[i], func(d int32) bool { return bad[d] })
 		}
 		for _, k := range wanted {
-			if s := x.ledger.tasks[k].state; s != made && !bad[k] || s == made && bad[k] {
+			if s := x.ledger.tasks[k].state; s != Made && !bad[k] || s == Made && bad[k] {
 				t.Fatalf("wanted task %d ended in state %d, fails %v", k, s, bad[k])
 			}
 		}
@@ -242,7 +240,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 			}
 		}
 		for k := range x.ledger.tasks {
-			if x.ledger.tasks[k].state == made && !slices.Contains(wanted, int32(k)) && len(x.waiting) == 0 && !slices.Contains(bad, true) {
+			if x.ledger.tasks[k].state == Made && !slices.Contains(wanted, int32(k)) && len(x.waiting) == 0 && !slices.Contains(bad, true) {
 				t.Fatalf("task %d is held and nobody needs it", k)
 			}
 		}
@@ -304,13 +302,12 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 		for len(x.ran) < n {
 			had := len(x.ran)
 			for _, task := range slices.Clone(x.waiting) {
-				x.step(seceded{task: task})
+				x.step(Seceded{Task: task})
 			}
 			if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 				x.restart()
 			}
-			var p Progress
-			if x.ledger.gauges.read(&p); p.Processing != len(x.waiting) || p.InLine != 0 {
+			if p := x.core.Counts(); p.Processing != len(x.waiting) || p.InLine != 0 {
 				t.Fatalf("%d tasks are processing and %d in line, want %d that are with the owner", p.Processing, p.InLine, len(x.waiting))
 			}
 			if len(x.ran) == had {
@@ -318,7 +315,7 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 			}
 		}
 		for _, task := range slices.Clone(x.waiting) {
-			x.step(seceded{task: task, back: true})
+			x.step(Seceded{Task: task, Back: true})
 		}
 		if x.core.flying != n {
 			t.Fatalf("%d tasks count, want %d: they are back", x.core.flying, n)
@@ -374,7 +371,7 @@ func TestRequestsThatContradictThemselves(t *testing.T) {
 			}
 		})
 	}
-	if _, err := parse([]byte("no CBOR")); !errors.Is(err, errs.ErrInvalid) {
+	if _, err := Parse([]byte("no CBOR")); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	var cycle *graph.CycleError
@@ -392,7 +389,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(b)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		w, err := parse(b)
+		w, err := Parse(b)
 		if err == nil && w.graph == nil {
 			panic("no graph and no error")
 		}

@@ -1,4 +1,5 @@
-// Package run runs task graphs on a node: the shell around package graph's scheduler.
+// Package run decides how a task graph runs on a node: package graph's scheduler, and before the job's owner a line of tasks. Package
+// run/shell runs it.
 //
 // A graph is a task of its job, of the function Func, which the node runs in its own process. The driver
 // ships the graph once (Request): its shape, what each task is to be called with as bytes that
@@ -7,9 +8,8 @@
 //
 // # Who owns which state
 //
-// Core owns the graph.Core and the line of tasks that were let go and not submitted yet. Ledger owns the
-// handles of what was submitted; it outlives the core. One actor a graph (graph/N, below the raylet) drives the core; the
-// job's owner has the tasks themselves, their results, retries and lineage, as of any task.
+// Core owns the graph.Core and the line of tasks that were let go and not submitted yet. Ledger owns what has become of what was submitted; it
+// outlives the core. The job's owner has the tasks themselves, their results, retries and lineage, as of any task.
 // A task's id follows from its number in the graph, so a graph that begins again (its core panicked, its attempt is
 // another one) finds what was made: nothing runs twice for it.
 //
@@ -21,15 +21,11 @@
 // arguments and what its process will grow by do not fit beside those of the tasks that run (decision 0011). It waits for no longer than a
 // minute without a result, and not at all where nothing runs.
 //
-// A task that has seceded (Host.Secede) counts neither against the slots of root tasks nor against what is with the owner: others go on
+// A task that has seceded counts neither against the slots of root tasks nor against what is with the owner: others go on
 // beside it.
 //
-// # What blocks
+// # What blocks, and errors
 //
-// Run blocks until the graph has ended, its context ends or the client is gone. The actor blocks for credit alone.
-//
-// # Errors
-//
-// ErrInvalid for a request that contradicts itself; what graph.New says of a cycle or a missing key. A task's error is its
+// Nothing. ErrInvalid for a request that contradicts itself; what graph.New says of a cycle or a missing key. A task's error is its
 // result's, as everywhere; who depends on it fails with it as an argument's error.
 package run

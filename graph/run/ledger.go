@@ -1,11 +1,7 @@
 package run
 
-import (
-	"mobula/internal/client"
-)
-
-// Ledger is what a graph has submitted: the handles that keep its results. It outlives the cores.
-type ledger struct {
+// Ledger is what is known of the tasks that a graph has submitted. It outlives the cores.
+type Ledger struct {
 	tasks    []entry
 	unwanted []int32 // of the wanted ones, those that nobody needs any more
 	begun    int64
@@ -13,49 +9,34 @@ type ledger struct {
 	failures int    // that failed of themselves
 	peak     int64  // bytes of results at once
 	told     int    // events
-	gauges   gauges
 }
 
 type entry struct {
-	handles []*client.Handle // nil: not submitted, or released
-	state   outcome
+	state   Outcome
 	away    bool // it has seceded
 	bytes   int64
 	failure error
 }
 
-type outcome uint8
+// Outcome is what has become of a task.
+type Outcome uint8
 
+// The outcomes of a task.
 const (
-	unsent outcome = iota
-	sent
-	made
-	failed
+	Unsent Outcome = iota // not submitted, or its results were given up
+	Sent                  // with its owner
+	Made
+	Failed
 )
 
-func newLedger(n int) *ledger { return &ledger{tasks: make([]entry, n)} }
+// NewLedger is that of a graph of n tasks of which none was submitted.
+func NewLedger(n int) *Ledger { return &Ledger{tasks: make([]entry, n)} }
 
-// release gives up a task's results; what it is in is as if it had not been.
-func (l *ledger) release(t int32) {
-	e := &l.tasks[t]
-	for _, h := range e.handles {
-		if h != nil {
-			h.Release()
-		}
-	}
-	*e = entry{}
-}
+// Outcome is what has become of a task.
+func (l *Ledger) Outcome(t int32) Outcome { return l.tasks[t].state }
 
-// releasePart gives up one of a task's results.
-func (l *ledger) releasePart(t, part int32) {
-	if hs := l.tasks[t].handles; int(part) < len(hs) && hs[part] != nil {
-		hs[part].Release()
-		hs[part] = nil
-	}
-}
+// Mark notes what has become of a task: Sent by Submit, Failed by Pass.
+func (l *Ledger) Mark(t int32, to Outcome) { l.tasks[t].state = to }
 
-func (l *ledger) releaseAll() {
-	for t := range l.tasks {
-		l.release(int32(t))
-	}
-}
+// Release notes that a task's results were given up: it is as if it had not been.
+func (l *Ledger) Release(t int32) { l.tasks[t] = entry{} }

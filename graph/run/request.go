@@ -12,12 +12,11 @@ import (
 	"mobula/graph/internal/amount"
 	dask "mobula/graph/order"
 	"mobula/internal/errs"
-	"mobula/internal/registry"
 )
 
 // Func is the function of a graph's task. Its arguments are an encoded Request, as bytes, and a value that contains
-// references: the blobs, then the outer objects.
-const Func = registry.System + "graph"
+// references: the blobs, then the outer objects. It is one of the functions that the node runs itself (registry.System).
+const Func = "mobula:graph"
 
 // Request is a graph as a driver ships it, in CBOR. Lists of numbers are little-endian int32.
 type Request struct {
@@ -42,7 +41,7 @@ type Request struct {
 
 	Saturation float64 `cbor:"saturation"` // worker-saturation
 	Failures   int32   `cbor:"failures"`   // a task of which so many workers die fails
-	Events     bool    `cbor:"events"`     // tell of tasks as they are submitted and end (Event)
+	Events     bool    `cbor:"events"`     // tell of tasks as they are submitted and end (StreamEvent)
 }
 
 // Note is what is said of some tasks: annotations of the graph, and what their function gives.
@@ -60,10 +59,10 @@ type Note struct {
 	Returns   int32              `cbor:"returns"` // 0: 1
 }
 
-// Event is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.
+// StreamEvent is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.
 // It has the numbers of tasks that were submitted, that ended well and that failed since the last. In graphs of very many
 // tasks it waits for a few of them, but never with a failure.
-type Event struct {
+type StreamEvent struct {
 	Started []int32  `cbor:"s"`
 	Done    []int32  `cbor:"d"`
 	Failed  []int32  `cbor:"f"`
@@ -82,8 +81,8 @@ type Summary struct {
 // Version of the request's layout.
 const Version = 1
 
-// work is a request that was checked.
-type work struct {
+// Work is a request that was checked.
+type Work struct {
 	*Request
 	graph  *graph.Graph
 	deps   [][]int32 // with repetitions, as payloads count them
@@ -105,8 +104,8 @@ func invalid(format string, args ...any) error {
 // decoding takes as many keys as there are; the request's own length bounds them.
 var decoding = sync.OnceValues(cbor.DecOptions{MaxArrayElements: math.MaxInt32}.DecMode)
 
-// parse reads a request and checks it against itself.
-func parse(b []byte) (*work, error) {
+// Parse reads a request and checks it against itself.
+func Parse(b []byte) (*Work, error) {
 	r := new(Request)
 	dec, err := decoding()
 	if err == nil {
@@ -121,7 +120,7 @@ func parse(b []byte) (*work, error) {
 	if math.IsNaN(r.Saturation) || r.Saturation < 0 {
 		return nil, invalid("worker-saturation is %v: give 0 or more, or inf", r.Saturation)
 	}
-	w := &work{Request: r}
+	w := &Work{Request: r}
 	n := len(r.Keys)
 	read := func(what string, b []byte, want int) []int32 {
 		v := numbers(b)
@@ -211,7 +210,7 @@ func split(what string, flat, counts []int32) ([][]int32, error) {
 }
 
 // place finds where each payload lies.
-func (w *work) place(blobs []int32) error {
+func (w *Work) place(blobs []int32) error {
 	n := len(w.Keys)
 	w.nblobs = len(blobs)
 	w.blob, w.offset = make([]int32, n), make([]int64, n)
@@ -240,7 +239,8 @@ func (w *work) place(blobs []int32) error {
 	return nil
 }
 
-func (w *work) note(t int32) *Note {
+// Note is what is said of a task; nil: nothing.
+func (w *Work) Note(t int32) *Note {
 	if w.noteOf == nil || w.noteOf[t] < 0 {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (n *Note) check() error {
 }
 
 // build makes the graph.
-func (w *work) build(groupOf, order []int32) error {
+func (w *Work) build(groupOf, order []int32) error {
 	n := len(w.Keys)
 	for i := range w.Notes {
 		if err := w.Notes[i].check(); err != nil {
@@ -284,7 +284,7 @@ func (w *work) build(groupOf, order []int32) error {
 			}
 			x.Group = w.Groups[groupOf[t]]
 		}
-		if note := w.note(int32(t)); note != nil {
+		if note := w.Note(int32(t)); note != nil {
 			x.Priority = note.Priority
 			if note.Returns < 0 {
 				return invalid("%q gives %d results", x.Key, note.Returns)
@@ -316,7 +316,7 @@ func (w *work) build(groupOf, order []int32) error {
 }
 
 // shape is what the static order is made from.
-type shape struct{ *work }
+type shape struct{ *Work }
 
 // Len implements order.Graph.
 func (s shape) Len() int { return len(s.Keys) }
@@ -330,9 +330,42 @@ func (s shape) Name(i int) string { return s.Keys[i] }
 // Kind implements order.Graph.
 func (s shape) Kind(int) dask.Kind { return dask.Run }
 
+// Len is how many tasks there are.
+func (w *Work) Len() int { return w.graph.Len() }
+
+// BlobCount is how many blobs have to come with the request.
+func (w *Work) BlobCount() int { return w.nblobs }
+
+// OuterCount is how many outer objects have to come with the request.
+func (w *Work) OuterCount() int { return w.nouter }
+
+// DepsOf are the tasks whose results a task takes, in order and with repetitions.
+func (w *Work) DepsOf(t int32) []int32 { return w.deps[t] }
+
+// PartOf is which of its dependency's results a task takes as its jth.
+func (w *Work) PartOf(t int32, j int) int32 {
+	if w.parts == nil {
+		return 0
+	}
+	return w.parts[t][j]
+}
+
+// OuterOf are the outer objects that a task takes, in order.
+func (w *Work) OuterOf(t int32) []int32 {
+	if w.outer == nil {
+		return nil
+	}
+	return w.outer[t]
+}
+
+// PayloadOf is where a task's payload lies. A negative size says that the task's first outer object is the payload.
+func (w *Work) PayloadOf(t int32) (blob int32, from, size int64) {
+	return w.blob[t], w.offset[t], int64(w.length[t])
+}
+
 // returns is how many results a task gives.
-func (w *work) returns(t int32) int32 {
-	if note := w.note(t); note != nil && note.Returns > 0 {
+func (w *Work) returns(t int32) int32 {
+	if note := w.Note(t); note != nil && note.Returns > 0 {
 		return note.Returns
 	}
 	return 1

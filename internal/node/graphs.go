@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mobula/graph/run"
+	runshell "mobula/graph/run/shell"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -12,7 +13,7 @@ import (
 
 // startGraphs prepares the node to run task graphs, below the raylet.
 func (n *Node) startGraphs() {
-	n.graphs = &run.Host{
+	n.graphs = &runshell.Host{
 		Capacity: run.Capacity{Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes), Limit: int64(n.cfg.MemoryLimit)},
 		Parent:   n.rayletSup, Heaps: n.heaped.Load,
 	}

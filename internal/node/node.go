@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mobula/actors"
-	"mobula/graph/run"
+	runshell "mobula/graph/run/shell"
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/ids"
@@ -71,7 +71,7 @@ type Node struct {
 
 	mu         sync.Mutex
 	system     map[string]*registry.Function // the node's own functions; immutable
-	graphs     *run.Host                     // immutable
+	graphs     *runshell.Host                // immutable
 	heaped     atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
 	started    []pool.JobStarted             // guarded by mu: the jobs as the raylet was told
 	programs   map[ids.JobID]program         // guarded by mu: what the jobs' workers run

@@ -35,7 +35,7 @@ func TestRetriesOfANote(t *testing.T) {
 func TestDeadlineOfANote(t *testing.T) {
 	const now = 5_000_000_000
 	for n, want := range map[*Note]int64{nil: 0, {}: 0, {Timeout: 3}: now + 3} {
-		if got := n.deadline(now); got != want {
+		if got := n.Deadline(now); got != want {
 			t.Errorf("%+v: %d, want %d", n, got, want)
 		}
 	}

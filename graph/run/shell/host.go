@@ -1,4 +1,4 @@
-package run
+package shell
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"mobula/actors"
+	"mobula/graph/run"
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -19,16 +20,9 @@ import (
 	"mobula/wire"
 )
 
-// Capacity is what a node has for graphs.
-type Capacity struct {
-	Threads int   // slots
-	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: not said
-	Limit   int64 // bytes that its processes and its store may take together; 0: no limit
-}
-
 // Host is the node that graphs run on.
 type Host struct {
-	Capacity
+	run.Capacity
 	Parent actors.Parent // of the graphs' actors
 	Heaps  func() int64  // what the node's processes take, in bytes; asked where there is a Limit
 
@@ -56,20 +50,20 @@ func (h *Host) leave(r *runner) {
 // heapsInterval is how often a graph looks at what heaps take.
 const heapsInterval = 50 * time.Millisecond
 
-// Function is the function under Func.
+// Function is the function under run.Func.
 func (h *Host) Function() *registry.Function {
-	return &registry.Function{Name: Func, Invoke: h.invoke}
+	return &registry.Function{Name: run.Func, Invoke: h.invoke}
 }
 
 func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Output, any, error) {
 	tc := client.FromContext(ctx)
 	if tc == nil || tc.Spec == nil || len(call.Inputs) != 2 {
-		return nil, nil, errs.New(errs.CodeInvalid, "%s takes a request and a value with references, and got %d arguments", Func, len(call.Inputs))
+		return nil, nil, errs.New(errs.CodeInvalid, "%s takes a request and a value with references, and got %d arguments", run.Func, len(call.Inputs))
 	}
 	if tc.Blocker != nil {
 		tc.Blocker.Blocked(ctx, nil) // it needs no slot, and nothing is to wait behind it
 	}
-	w, err := parse(call.Inputs[0].Value.Data)
+	w, err := run.Parse(call.Inputs[0].Value.Data)
 	if call.Inputs[0].Release != nil {
 		call.Inputs[0].Release()
 	}
@@ -77,15 +71,15 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 		return nil, nil, err
 	}
 	refs := call.Inputs[1].Value.Refs
-	if len(refs) < w.nblobs+w.nouter {
-		return nil, nil, invalid("%d references came, for %d blobs and %d outer objects", len(refs), w.nblobs, w.nouter)
+	if len(refs) < w.BlobCount()+w.OuterCount() {
+		return nil, nil, errs.New(errs.CodeInvalid, "graph: %d references came, for %d blobs and %d outer objects", len(refs), w.BlobCount(), w.OuterCount())
 	}
 	r := &runner{
 		name: fmt.Sprintf("graph/%d", h.number.Add(1)), started: time.Now(),
-		h: h, w: w, c: tc.Client, parent: tc.Task, trace: traceOf(tc), emit: call.Emit, ctx: ctx, ledger: newLedger(w.graph.Len()),
-		watch: tc.Client.NewWatcher(), unneeded: tc.Unneeded, outer: refs[w.nblobs:], done: make(chan struct{}),
-		seceded: make(chan seceded), gone: make(chan struct{}),
-		blobs: blobs{c: tc.Client, ids: refs[:w.nblobs]}, opts: newOptions(w),
+		h: h, w: w, c: tc.Client, parent: tc.Task, trace: traceOf(tc), emit: call.Emit, ctx: ctx, ledger: run.NewLedger(w.Len()), handles: make([][]*client.Handle, w.Len()),
+		watch: tc.Client.NewWatcher(), unneeded: tc.Unneeded, outer: refs[w.BlobCount():], done: make(chan struct{}),
+		seceded: make(chan run.Seceded), gone: make(chan struct{}),
+		blobs: blobs{c: tc.Client, ids: refs[:w.BlobCount()]}, opts: run.NewOptions(w),
 	}
 	h.enter(r)
 	defer h.leave(r)
@@ -110,20 +104,22 @@ type runner struct {
 	started time.Time
 
 	h        *Host
-	w        *work
+	w        *run.Work
 	c        *client.Client
 	parent   ids.TaskID
 	trace    wire.TraceContext // of its tasks: the graph's run is their parent
 	emit     func(registry.Output) error
 	ctx      context.Context
-	ledger   *ledger
+	ledger   *run.Ledger
+	handles  [][]*client.Handle // of each task's results; nil: not submitted, or released
+	gauges   gauges
 	watch    *client.Watcher
 	unneeded *inbox.Inbox[uint32]
 	outer    []ids.ObjectID
 	blobs    blobs
-	opts     *options
+	opts     *run.Options
 
-	seceded chan seceded
+	seceded chan run.Seceded
 	gone    chan struct{} // closed when nobody takes them any more
 
 	indexing sync.Once
@@ -132,25 +128,29 @@ type runner struct {
 	// Written before done is closed.
 	done    chan struct{}
 	err     error
-	summary *Summary
+	summary *run.Summary
 	over    bool
 }
 
 func (r *runner) run() error {
 	defer close(r.gone)
-	defer r.ledger.releaseAll()
+	defer r.releaseAll()
 	defer r.blobs.close()
-	ref, err := actors.Spawn(r.h.Parent, actors.Spec[event, effect]{
+	ref, err := actors.Spawn(r.h.Parent, actors.Spec[run.Event, run.Effect]{
 		Kind: "graph", Name: r.name,
-		New: func(actors.Start) (actors.Core[event, effect], []event, error) {
-			c, err := newCore(r.w, r.ledger, r.h.Capacity)
-			if r.h.Limit > 0 {
-				return c, []event{heaps{r.h.Heaps()}, begin{}}, err
+		New: func(actors.Start) (actors.Core[run.Event, run.Effect], []run.Event, error) {
+			c, err := run.NewCore(r.w, r.ledger, r.h.Capacity)
+			if err != nil {
+				return nil, nil, err
 			}
-			return c, []event{begin{}}, err
+			first := []run.Event{run.Begin{}}
+			if r.h.Limit > 0 {
+				first = []run.Event{run.Heaps{Bytes: r.h.Heaps()}, run.Begin{}}
+			}
+			return counted{c, &r.gauges}, first, nil
 		},
 		Do: r.do,
-		OnPoison: func(_ *actors.Ref[event], _ event, err error) {
+		OnPoison: func(_ *actors.Ref[run.Event], _ run.Event, err error) {
 			r.end(fmt.Errorf("the graph's scheduler failed twice on one event: %w", err))
 		},
 	})
@@ -170,8 +170,9 @@ func (r *runner) run() error {
 }
 
 // feed passes results on until the graph has ended.
-func (r *runner) feed(ref *actors.Ref[event]) error {
+func (r *runner) feed(ref *actors.Ref[run.Event]) error {
 	var look <-chan time.Time
+	var watched []client.Watched
 	if r.h.Limit > 0 {
 		t := time.NewTicker(heapsInterval)
 		defer t.Stop()
@@ -180,11 +181,14 @@ func (r *runner) feed(ref *actors.Ref[event]) error {
 	for {
 		select {
 		case <-look:
-			if err := ref.Send(r.ctx, heaps{r.h.Heaps()}); err != nil {
+			if err := ref.Send(r.ctx, run.Heaps{Bytes: r.h.Heaps()}); err != nil {
 				return err
 			}
 		case <-r.watch.Ready():
-			if err := ref.Send(r.ctx, resolved{r.watch.Take(nil)}); err != nil {
+			watched = r.watch.Take(watched[:0])
+			ev := resolved(watched)
+			clear(watched) // the results are not kept
+			if err := ref.Send(r.ctx, ev); err != nil {
 				return err
 			}
 		case ev := <-r.seceded:
@@ -192,7 +196,7 @@ func (r *runner) feed(ref *actors.Ref[event]) error {
 				return err
 			}
 		case <-r.unneeded.Ready():
-			if err := ref.Send(r.ctx, unneeded{r.unneeded.Take()}); err != nil {
+			if err := ref.Send(r.ctx, run.Unneeded{Promises: r.unneeded.Take()}); err != nil {
 				return err
 			}
 		case <-r.done:
@@ -207,6 +211,32 @@ func (r *runner) feed(ref *actors.Ref[event]) error {
 	}
 }
 
+// resolved is what the core is told of results that are there.
+func resolved(of []client.Watched) run.Resolved {
+	out := make([]run.Result, len(of))
+	for i, x := range of {
+		out[i] = run.Result{Task: int32(x.Token), Result: x.Result}
+	}
+	return run.Resolved{Of: out}
+}
+
+// release gives up a task's results.
+func (r *runner) release(t int32) {
+	for _, h := range r.handles[t] {
+		if h != nil {
+			h.Release()
+		}
+	}
+	r.handles[t] = nil
+	r.ledger.Release(t)
+}
+
+func (r *runner) releaseAll() {
+	for t := range int32(r.w.Len()) {
+		r.release(t)
+	}
+}
+
 func (r *runner) end(err error) {
 	if !r.over {
 		r.over, r.err = true, err
@@ -216,45 +246,48 @@ func (r *runner) end(err error) {
 
 // cancelAll cancels what is under way: nobody will take it.
 func (r *runner) cancelAll() {
-	for t := range r.ledger.tasks {
-		if r.ledger.tasks[t].state == sent {
-			r.c.Abandon(r.id(int32(t)))
+	for t := range int32(r.w.Len()) {
+		if r.ledger.Outcome(t) == run.Sent {
+			r.c.Abandon(r.id(t))
 		}
 	}
 }
 
 func (r *runner) id(t int32) ids.TaskID { return ids.Derive(r.parent, uint64(t)+1) }
 
-func (r *runner) do(self *actors.Ref[event], e effect) {
+func (r *runner) do(self *actors.Ref[run.Event], e run.Effect) {
 	switch e := e.(type) {
-	case submit:
-		if err := r.submit(e.task); err != nil {
-			self.Deliver(refused{e.task, err})
+	case run.Submit:
+		if err := r.submit(e.Task); err != nil {
+			self.Deliver(run.Refused{Task: e.Task, Err: err})
 		}
-	case release:
-		r.ledger.release(e.task)
-	case releasePart:
-		r.ledger.releasePart(e.task, e.part)
-	case withdraw:
-		r.watch.Forget(int(e.task))
-		r.c.Abandon(r.id(e.task))
-		r.ledger.release(e.task)
-	case pass:
-		r.pass(e.chain)
-	case tell:
+	case run.Release:
+		r.release(e.Task)
+	case run.ReleasePart:
+		if hs := r.handles[e.Task]; int(e.Part) < len(hs) && hs[e.Part] != nil {
+			hs[e.Part].Release()
+			hs[e.Part] = nil
+		}
+	case run.Withdraw:
+		r.watch.Forget(int(e.Task))
+		r.c.Abandon(r.id(e.Task))
+		r.release(e.Task)
+	case run.Pass:
+		r.pass(e.Chain)
+	case run.Tell:
 		r.summary = e.Summary
 		if !r.w.Events {
 			return
 		}
-		if err := r.tell(&e.Event); err != nil {
+		if err := r.tell(&e.StreamEvent); err != nil {
 			r.end(err)
 		}
-	case over:
+	case run.Over:
 		r.end(nil)
 	}
 }
 
-func (r *runner) tell(ev *Event) error {
+func (r *runner) tell(ev *run.StreamEvent) error {
 	b, err := cbor.Marshal(ev)
 	if err != nil {
 		return err

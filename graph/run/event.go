@@ -1,0 +1,75 @@
+package run
+
+import "mobula/wire"
+
+// Event is what the core steps on.
+type Event interface{ runEvent() }
+
+// Begin starts the graph, or goes on with it in a new core.
+type Begin struct{}
+
+// Resolved says that results are there; of a task with several, its first.
+type Resolved struct{ Of []Result }
+
+// Result is a task's result: inline, stored or an error.
+type Result struct {
+	Task   int32
+	Result *wire.Result
+}
+
+// Unneeded says that nobody can ask for wanted results any more; promise n is of task n-1.
+type Unneeded struct{ Promises []uint32 }
+
+// Refused says that a task could not be submitted.
+type Refused struct {
+	Task int32
+	Err  error
+}
+
+// Heaps says what the node's processes take, in bytes, less the store. It comes where the node has a memory limit.
+type Heaps struct{ Bytes int64 }
+
+// Seceded says that a task has given its place up to others, or, with Back, takes it again.
+type Seceded struct {
+	Task int32
+	Back bool
+}
+
+func (Begin) runEvent()    {}
+func (Resolved) runEvent() {}
+func (Unneeded) runEvent() {}
+func (Refused) runEvent()  {}
+func (Heaps) runEvent()    {}
+func (Seceded) runEvent()  {}
+
+// Effect is what the core asks for, in order.
+type Effect interface{ runEffect() }
+
+// Submit gives a task to its owner.
+type Submit struct{ Task int32 }
+
+// Release gives up a task's results.
+type Release struct{ Task int32 }
+
+// ReleasePart gives up one of them.
+type ReleasePart struct{ Task, Part int32 }
+
+// Withdraw cancels a task and gives up its results.
+type Withdraw struct{ Task int32 }
+
+// Pass fails tasks that were wanted and not submitted: each by the one before it.
+type Pass struct{ Chain []int32 }
+
+// Tell puts an event on the graph's stream.
+type Tell struct{ StreamEvent }
+
+// Over ends the graph.
+type Over struct{}
+
+func (Submit) runEffect()      {}
+func (Release) runEffect()     {}
+func (ReleasePart) runEffect() {}
+func (Withdraw) runEffect()    {}
+func (Pass) runEffect()        {}
+func (Tell) runEffect()        {}
+func (Over) runEffect()        {}
