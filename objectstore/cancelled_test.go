@@ -10,10 +10,10 @@ import (
 func TestABlockThatACancelledReadFillsIsNotHandedOutByTheNextCore(t *testing.T) {
 	w := spilledBeside(t)
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	for len(w.jobs) > 0 && w.c.restores == 0 {
+	for len(w.jobs) > 0 && w.c.restores.underWay == 0 {
 		w.run(nil)
 	}
-	if w.c.restores != 1 {
+	if w.c.restores.underWay != 1 {
 		t.Fatalf("nothing is being read: %+v", w.c.Stats())
 	}
 	w.step(DropAttempt{ID: put(1)})

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
 	"mobula/objectstore/record"
 	"mobula/wire"
 )
@@ -14,56 +15,48 @@ import (
 // restored from the one that it is of, from memory or from spill storage. One that nobody has pinned stays until its room is needed, or until
 // something of what it is of was freed. The object stays known, in memory or not, while it has copies.
 
-// foreign tells whether a client reads an object in a copy only.
-func (c *Core) foreign(client ids.ClientID, o *object) bool { return c.jobOf[client] != o.job }
+// copies is what other jobs' processes read, and the jobs' files.
+type copies struct {
+	*step
+	clients  *clients
+	space    *space
+	objects  *objects
+	adrift   []*object             // copies of before a restart whose object is not there any more
+	over     map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
+	draining []drain               // that an earlier core's reads may still fill
+}
 
 // reading is what a client reads r in. A copy that there was not yet has to be wanted now.
-func (c *Core) reading(client ids.ClientID, r ref) ref {
-	if !c.foreign(client, r.o) {
+func (cp *copies) reading(client ids.ClientID, r ref) ref {
+	if !cp.clients.foreign(client, r.o) {
 		return r
 	}
-	if x, ok := c.readAt(client, r); ok {
+	if x, ok := cp.objects.readAt(client, r); ok {
 		return x
 	}
-	o, job := r.o, c.jobOf[client]
-	_, over := c.over[job]
-	x := &object{id: o.id, attempt: o.attempt, slot: c.newSlot(), size: o.size, meta: o.meta, values: o.values, job: job, of: o,
+	o, job := r.o, cp.clients.jobOf[client]
+	_, over := cp.over[job]
+	x := &object{id: o.id, attempt: o.attempt, slot: cp.objects.newSlot(), size: o.size, meta: o.meta, values: o.values, job: job, of: o,
 		gone: o.gone || len(o.parked) > 0 || over}
 	if o.copies == nil {
 		o.copies = make(map[ids.JobID]*object)
 	}
 	o.copies[x.job] = x
-	c.copies[x] = struct{}{}
+	cp.objects.allCopies[x] = struct{}{}
 	return ref{x, r.sub}
 }
 
 // readAt is what a client may have pinned of r: r itself, or its job's copy if there is one.
-func (c *Core) readAt(client ids.ClientID, r ref) (ref, bool) {
-	if !c.foreign(client, r.o) {
+func (os *objects) readAt(client ids.ClientID, r ref) (ref, bool) {
+	if !os.clients.foreign(client, r.o) {
 		return r, true
 	}
-	x := r.o.copies[c.jobOf[client]]
+	x := r.o.copies[os.clients.jobOf[client]]
 	return ref{x, r.sub}, x != nil
 }
 
-// orphan keeps what an id was before where a client's Unpin finds it.
-func (c *Core) orphan(id ids.ObjectID, r ref) {
-	c.orphans[id] = append(c.orphans[id], r)
-	r.o.orphaned = append(r.o.orphaned, id)
-}
-
-// orphansOf lists what a client may have pinned of what an id was before.
-func (c *Core) orphansOf(client ids.ClientID, id ids.ObjectID) (out []ref) {
-	for _, r := range c.orphans[id] {
-		if r, ok := c.readAt(client, r); ok {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 // readInto reads a restore's object into the room that it has.
-func (c *Core) readInto(d *demand, job uint64) {
+func (rs *restores) readInto(d *demand, job uint64) {
 	e := SpillRead{Job: job, Loc: d.o.loc, Place: d.o.job, Extent: wire.Extent{File: d.file, Off: d.block.Off, Size: d.o.size}}
 	if d.file != 0 {
 		e.Extent.Off = 0
@@ -71,94 +64,94 @@ func (c *Core) readInto(d *demand, job uint64) {
 	of := d.o.of
 	switch {
 	case of == nil:
-		c.emit(e)
+		rs.emit(e)
 	case of.resident:
 		of.copying++
 		d.from = of
-		c.settle(of)
-		c.emit(CopyObject{Job: job, From: of.job, Of: ref{o: of}.whole(), Place: e.Place, Extent: e.Extent})
+		rs.objects.settle(of)
+		rs.emit(CopyObject{Job: job, From: of.job, Of: ref{o: of}.whole(), Place: e.Place, Extent: e.Extent})
 	default:
 		e.Loc = of.loc
-		c.emit(e)
+		rs.emit(e)
 	}
 }
 
 // copied ends the pin that a copy being made has on what it is of, and tells whether it was made from there.
-func (c *Core) copied(d *demand) bool {
+func (rs *restores) copied(d *demand) bool {
 	of := d.from
 	if of == nil {
 		return false
 	}
 	d.from = nil
 	of.copying--
-	c.settle(of)
+	rs.objects.settle(of)
 	return true
 }
 
 // copyFailed ends a copy that cannot be made, unless it can be made from memory by now.
-func (c *Core) copyFailed(d *demand, fromMemory bool, cause error) {
+func (rs *restores) copyFailed(d *demand, fromMemory bool, cause error) {
 	o, of := d.o, d.o.of
 	if !fromMemory && of.resident {
-		c.restores++
-		c.readInto(d, c.newJob(d))
+		rs.underWay++
+		rs.readInto(d, rs.newJob(d))
 		return
 	}
-	c.giveBack(d.block, d.file, o.size, d.path)
+	rs.objects.giveBack(d.block, d.file, o.size, d.path)
 	d.stage = stageWaiting
 	if fromMemory {
-		c.failRestore(d, errs.New(errs.CodeSegmentUnavailable, "object %v cannot be copied for another job: %v", o.id, cause))
-		c.settle(o)
+		rs.failRestore(d, errs.New(errs.CodeSegmentUnavailable, "object %v cannot be copied for another job: %v", o.id, cause))
+		rs.objects.settle(o)
 		return
 	}
-	c.failRestore(d, c.unreadable(of, cause))
-	c.settle(o)
+	rs.failRestore(d, rs.unreadable(of, cause))
+	rs.objects.settle(o)
 	if of.restore == nil && !of.dead { // else that read ends likewise
-		c.forget(of)
+		rs.forget(of)
 	}
 }
 
 // failCopies ends the copies of an object for which somebody waits and of which nothing is there yet.
-func (c *Core) failCopies(o *object, err *errs.Error) {
+func (rs *restores) failCopies(o *object, err *errs.Error) {
 	for _, job := range sortedKeys(o.copies) {
 		if x := o.copies[job]; x != nil && x.restore != nil && x.restore.stage != stageReading {
-			c.failRestore(x.restore, err)
-			c.settle(x)
+			rs.failRestore(x.restore, err)
+			rs.objects.settle(x)
 		}
 	}
 }
 
 // letCopiesGo ends the copies of an object of which something was freed, as soon as nobody has them pinned.
-func (c *Core) letCopiesGo(o *object) {
+func (os *objects) letCopiesGo(o *object) {
 	for _, job := range sortedKeys(o.copies) {
 		if x := o.copies[job]; x != nil && !x.gone {
 			x.gone = true
-			c.settle(x)
+			os.settle(x)
 		}
 	}
 }
 
 // copyGone follows up on a copy that was destroyed.
-func (c *Core) copyGone(x *object) {
-	delete(c.copies, x)
+func (os *objects) copyGone(x *object) {
+	delete(os.allCopies, x)
 	if x.of != nil {
 		delete(x.of.copies, x.job)
-		c.settle(x.of)
+		os.settle(x.of)
 	}
 }
 
 // dropCopiesOf ends the copies that lie in the file of a job that is over.
-func (c *Core) dropCopiesOf(job ids.JobID) {
-	for _, x := range c.sortedCopies() {
+func (cp *copies) dropCopiesOf(job ids.JobID) {
+	for _, x := range cp.sortedCopies() {
 		if x.job == job && !x.dead {
 			x.gone = true
-			c.settle(x)
+			cp.objects.settle(x)
 		}
 	}
 }
 
-func (c *Core) sortedCopies() []*object {
-	out := make([]*object, 0, len(c.copies))
-	for x := range c.copies {
+func (cp *copies) sortedCopies() []*object {
+	out := make([]*object, 0, len(cp.objects.allCopies))
+	for x := range cp.objects.allCopies {
 		out = append(out, x)
 	}
 	slices.SortFunc(out, compareObjects)
@@ -170,17 +163,17 @@ func compareObjects(a, b *object) int {
 }
 
 // replayCopy takes a copy over. One whose object is not there any more is adrift: it keeps its place while its job has processes that may read it.
-func (c *Core) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
 	if e.State == record.StateRestoring {
-		c.replayRead(x, e)
+		rc.replayRead(x, e)
 		return x.draining
 	}
-	if e.State != record.StateSealed || !e.Resident || !c.takeBack(e, r) {
+	if e.State != record.StateSealed || !e.Resident || !rc.takeBack(e, r) {
 		return false
 	}
 	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path
-	of := c.objs[e.ID].o
+	of := rc.objects.objs[e.ID].o
 	if e.Packed {
 		of = blocks[e.ID]
 	}
@@ -191,42 +184,62 @@ func (c *Core) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*obj
 			of.copies = make(map[ids.JobID]*object)
 		}
 		of.copies[e.Job] = x
-	case len(c.old) == 0:
+	case len(rc.clients.old) == 0:
 		if e.File != 0 {
-			c.fallbackBytes -= e.Size // it is dropped with the files of no record
+			rc.space.fallbackBytes -= e.Size // it is dropped with the files of no record
 		}
-		c.giveUpReplay(x)
+		rc.giveUpReplay(x)
 		return false
 	default:
 		x.gone, x.quarantine = true, true
-		c.adrift = append(c.adrift, x)
-		c.orphan(e.ID, ref{o: x})
+		rc.copies.adrift = append(rc.copies.adrift, x)
+		rc.objects.orphan(e.ID, ref{o: x})
 	}
-	c.copies[x] = struct{}{}
+	rc.objects.allCopies[x] = struct{}{}
 	return true
 }
 
 // landAdrift ends copies without an object whose readers are gone.
-func (c *Core) landAdrift() {
-	if len(c.adrift) == 0 || len(c.old) > 0 {
+func (cp *copies) landAdrift() {
+	if len(cp.adrift) == 0 || len(cp.clients.old) > 0 {
 		return
 	}
-	all := c.adrift
-	c.adrift = nil
+	all := cp.adrift
+	cp.adrift = nil
 	for _, x := range all {
-		if c.clientsOf(x.job) > 0 {
-			c.adrift = append(c.adrift, x)
+		if cp.clients.clientsOf(x.job) > 0 {
+			cp.adrift = append(cp.adrift, x)
 			continue
 		}
 		x.quarantine = false
-		c.settle(x)
+		cp.objects.settle(x)
 	}
 }
 
 // fileJobs are the jobs in whose files something lies.
-func (c *Core) fileJobs() (out []ids.JobID) {
-	for _, o := range c.alloc.Owners() {
+func (cp *copies) fileJobs() (out []ids.JobID) {
+	for _, o := range cp.space.alloc.Owners() {
 		out = append(out, ids.JobID(o))
 	}
 	return out
+}
+
+// dropFiles lets the files of jobs go that are over, once nothing lies in them and no process can use them any more, nor what an earlier core
+// began.
+func (cp *copies) dropFiles() {
+	if cp.recovering {
+		return
+	}
+	for _, job := range sortedKeys(cp.over) {
+		if cp.space.alloc.UsedBy(alloc.Owner(job)) > 0 || cp.space.reserving > 0 || cp.clients.clientsOf(job) > 0 {
+			continue
+		}
+		cp.emit(Forget{cp.over[job]})
+		delete(cp.over, job)
+		if cp.space.warmFor == alloc.Owner(job) {
+			cp.space.warmAny = false
+		}
+		cp.space.alloc.Forget(alloc.Owner(job))
+		cp.emit(DropSegment{job})
+	}
 }

@@ -1,9 +1,8 @@
 package objectstore
 
 import (
-	"time"
+	"slices"
 
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 	"mobula/objectstore/spill"
@@ -12,132 +11,47 @@ import (
 
 // Core is the store's logic: which bytes are whose, who has pinned what, what is sealed, and who
 // waits. It reads no clock and does no I/O: Step takes one event and says what to do.
+//
+// It is composed of parts, each with state and methods of its own. A part calls those above it in this list directly, and asks those below by an
+// interface that it declares, which the Core satisfies.
 type Core struct {
-	cfg   Config
-	now   int64
-	alloc *alloc.Allocator
-	out   []Effect
-
-	objs     map[ids.ObjectID]ref
-	orphans  map[ids.ObjectID][]ref // what had the id before, and is still pinned
-	grants   map[grantKey]*grant
-	waiting  map[grantKey]*demand // creates that are not granted yet
-	packing  map[ids.ObjectID]*packing
-	sets     map[ids.TaskID][]*argSet
-	argWait  []*argSet
-	ahead    []ids.ObjectID          // to be read when nobody asks for anything else
-	idle     map[ids.TaskID]bool     // tasks that wait in a get
-	creating map[ids.TaskID]int      // tasks' waiting creates
-	clients  map[ids.ClientID]uint32 // and the slot of its record
-	jobOf    map[ids.ClientID]ids.JobID
-	pinned   map[*object]struct{}        // objects that clients have pinned
-	old      map[ids.ClientID]*oldClient // of before a restart, undeclared
-	epoch    uint64
-
-	copies  map[*object]struct{}  // for processes of other jobs
-	adrift  []*object             // copies of before a restart whose object is not there any more
-	over    map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
-	warmFor alloc.Owner           // who asked for room last, if anybody did
-	warmAny bool
-
-	queues  [lanes]laneQueue
-	rereads []reread
-	ticket  uint64
-	jobs    map[uint64]any // *demand, *spillJob, alloc.Range (reserved ahead)
-	job     uint64
-	note    uint64
-
-	cold   lru // unpinned primaries in the segment
-	second lru // unpinned, with a valid spilled copy
-
-	spills, restores, reserving, fallbacks int
-	reservingCreates                       int
-	spillingBytes                          uint64
-	grantBytes                             uint64 // blocks and files granted, unsealed
-	pinnedBytes                            uint64
-	fallbackBytes                          uint64 // of fallback files
-	argBytes                               uint64
-	activeSets                             int
-	argsFull                               bool  // the head of argWait does not fit
-	argsAt                                 int64 // nobody of argWait is let in before
-	mark                                   uint64
-	draining                               []drain           // that an earlier core's reads may still fill
-	recovering                             bool              // Drained is to come: no spill I/O before it
-	drainFiles                             map[uint32]string // fallback files of no record, likewise
-
-	freeSlots []uint32
-	nextSlot  uint32
-
-	timer     int64 // armed for, 0: none
-	wake      int64 // earliest time wanted by this step
-	lastNeed  int64 // of a create or restore
-	need      recentNeed
-	room      uint64 // bytes that may have memory behind them; 0: Limit
-	index     uint64 // bytes of the index, which count as the store's
-	collected int64
-	spillAt   int64 // not before: clients are collecting
-	coldAt    int64 // no cold memory before: a reservation failed
-	coldErr   error
-	disk      diskState
-	stall     stallState
-	drain     drainState
-	lastHope  lastHope
-	logged    map[string]int64
-	counts    Counters
-}
-
-// diskState tells how spill writes fare.
-type diskState struct {
-	err     error // of the last write; nil: it worked
-	fails   int
-	first   int64 // of this series of failures
-	retryAt int64
-}
-
-// stallState watches for progress of the head of the queue.
-type stallState struct {
-	best  uint64 // most bytes that were ever free or freeable while it waited
-	stuck bool   // it waited out Stall; cleared by progress
-}
-
-type grantKey struct {
-	id      ids.ObjectID
-	attempt uint32
-}
-
-// grant is an extent that a client may write.
-type grant struct {
-	grantKey
-	client ids.ClientID
-	task   ids.TaskID
-	size   uint64
-	block  alloc.Block
-	job    ids.JobID // the writer's
-	file   uint32
-	path   string
-	slot   uint32
-	cold   bool // the writer brings the memory: nothing is known of it until it is sealed
-	doomed bool // its job is gone: it will not be sealed
-}
-
-func (g *grant) extent() wire.Extent {
-	if g.file != 0 {
-		return wire.Extent{File: g.file, Size: g.size}
-	}
-	return wire.Extent{Off: g.block.Off, Size: g.size}
+	*step
+	*clients
+	*space
+	*progress
+	*objects
+	*demands
+	*restores
+	*creates
+	*packs
+	*copies
+	*gets
+	*args
+	*spilling
+	*placing
+	*recovery
 }
 
 // NewCore makes an empty store. The configuration must be valid.
 func NewCore(cfg Config) *Core {
-	return &Core{
-		cfg: cfg, alloc: alloc.New(cfg.Limit),
-		objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]ref),
-		grants: make(map[grantKey]*grant), waiting: make(map[grantKey]*demand), packing: make(map[ids.ObjectID]*packing),
-		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool), creating: make(map[ids.TaskID]int),
-		clients: make(map[ids.ClientID]uint32), jobOf: make(map[ids.ClientID]ids.JobID), pinned: make(map[*object]struct{}), old: make(map[ids.ClientID]*oldClient),
-		copies: make(map[*object]struct{}), over: make(map[ids.JobID]NoteKey),
-		jobs: make(map[uint64]any), logged: make(map[string]int64),
-	}
+	s := &step{cfg: cfg, jobs: make(map[uint64]any), logged: make(map[string]int64)}
+	c := &Core{step: s}
+	c.clients = newClients(s)
+	c.space = &space{step: s, alloc: alloc.New(cfg.Limit)}
+	c.progress = &progress{step: s}
+	c.objects = newObjects(s, c.clients, c.space, c.progress)
+	c.demands = &demands{step: s, space: c.space}
+	c.restores = &restores{step: s, clients: c.clients, objects: c.objects, demands: c.demands, up: c}
+	c.creates = newCreates(s, c.clients, c.space, c.objects, c.demands, c.restores)
+	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
+	c.copies = &copies{step: s, clients: c.clients, space: c.space, objects: c.objects, over: make(map[ids.JobID]NoteKey)}
+	c.gets = &gets{step: s, clients: c.clients, objects: c.objects, restores: c.restores, creates: c.creates, copies: c.copies}
+	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.creates, c.copies, c)
+	c.spilling = &spilling{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects}
+	c.placing = &placing{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects, demands: c.demands, restores: c.restores,
+		creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
+	c.recovery = &recovery{step: s, clients: c.clients, space: c.space, objects: c.objects, creates: c.creates, copies: c.copies}
+	return c
 }
 
 // Step takes an event at a time in Unix nanoseconds. The slice is valid until the next Step.
@@ -233,97 +147,65 @@ func (c *Core) fromClient(e FromClient) {
 	}
 }
 
-func (c *Core) emit(f Effect) { c.out = append(c.out, f) }
-
-func (c *Core) toClient(id ids.ClientID, m wire.Msg) {
-	if _, ok := c.clients[id]; ok {
-		c.emit(ToClient{Client: id, Msg: m})
-	}
-}
-
-// announce tells a client of a fallback file before each use: it may have unmapped it
-// since the last one.
-func (c *Core) announce(id ids.ClientID, file uint32, size uint64, path string) {
-	if _, ok := c.clients[id]; ok && file != 0 {
-		c.emit(ToClient{Client: id, Msg: &wire.MapFile{File: file, Size: size, Path: path}, File: file})
-	}
-}
-
-// dropFile ends a fallback file of which nothing is pinned. Any client may have been told of it, also by a core before this one.
-func (c *Core) dropFile(file uint32, path string) {
-	for _, id := range c.sortedClients() {
-		c.toClient(id, &wire.UnmapFile{File: file})
-	}
-	c.emit(DropFile{file, path})
-}
-
-func (c *Core) newJob(what any) uint64 {
-	c.job++
-	c.jobs[c.job] = what
-	return c.job
-}
-
-// takeJob finds and ends a job; nil for one of an earlier core.
-func takeJob[T any](c *Core, job uint64) (T, bool) {
-	v, ok := c.jobs[job].(T)
-	if ok {
-		delete(c.jobs, job)
-	}
-	return v, ok
-}
-
-func (c *Core) newSlot() uint32 {
-	if n := len(c.freeSlots); n > 0 {
-		s := c.freeSlots[n-1]
-		c.freeSlots = c.freeSlots[:n-1]
-		return s
-	}
-	c.nextSlot++
-	return c.nextSlot - 1
-}
-
-func (c *Core) clearSlot(s uint32) {
-	c.emit(ClearRecord{s})
-	c.freeSlots = append(c.freeSlots, s)
-}
-
-func (c *Core) freeBlock(b alloc.Block) {
-	if err := c.alloc.Free(b); err != nil {
-		panic(err) // the books are wrong: the core is rebuilt from the index
-	}
-}
-
-// wakeAt asks for a Tick no later than at.
-func (c *Core) wakeAt(at int64) {
-	if c.wake == 0 || at < c.wake {
-		c.wake = at
-	}
-}
-
-// arm sets the timer where this step wants an earlier one than is set.
-func (c *Core) arm() {
-	if c.wake != 0 && (c.timer == 0 || c.wake < c.timer) {
-		c.timer = c.wake
-		c.emit(SetTimer{c.wake})
-	}
-}
-
-// log emits a line at most once in LogEvery for each message.
-func (c *Core) log(msg string, err error) {
-	if at, ok := c.logged[msg]; ok && c.now-at < int64(c.cfg.LogEvery) {
-		return
-	}
-	c.logged[msg] = c.now
-	c.emit(Log{msg, err})
-}
-
-func (c *Core) after(d time.Duration) int64 { return c.now + int64(d) }
-
-// figures is the end of an error that says why there is no room.
-func (c *Core) figures(need uint64) string {
-	return errs.New(errs.CodeUnknown, "%d bytes asked, limit %d, held %d, pinned %d, being written %d, free %d, in fallback files %d of %d",
-		need, c.alloc.Limit(), c.alloc.Held(), c.pinnedBytes, c.grantBytes, c.freeBytes(), c.fallbackBytes, c.cfg.FallbackBytes).Msg
-}
-
 // locs is a helper for one location.
 func locs(l spill.Location) []spill.Location { return []spill.Location{l} }
+
+// pump serves what waits, as far as there is room, and makes room for the rest.
+func (c *Core) pump() {
+	c.withhold()
+	c.admitArgs()
+	c.pumpRereads()
+	for c.serve() {
+	}
+	c.trim()
+	c.giveWay()
+	c.withhold()
+	c.warmth()
+	c.pumpAhead()
+	if len(c.over) > 0 {
+		c.dropFiles()
+	}
+}
+
+// dropJob frees everything of a job. Extents that are still being written stay until their
+// writer is done or gone.
+func (c *Core) dropJob(job ids.JobID) {
+	if _, known := c.over[job]; !known {
+		c.note++
+		c.over[job] = NoteKey{N: c.note}
+		c.emit(Remember{c.over[job], DropJob{job}}) // a new core lets the file go too
+	}
+	c.dropCopiesOf(job)
+	for id := range c.objs {
+		if id.Job() == job {
+			c.free(id)
+		}
+	}
+	for id := range c.packing {
+		if id.Job() == job {
+			c.free(id)
+		}
+	}
+	for k, g := range c.grants {
+		if k.id.Job() == job {
+			g.doomed = true
+		}
+	}
+	for k, d := range c.waiting {
+		if k.id.Job() == job {
+			c.withdraw(d)
+		}
+	}
+	for _, l := range c.sets {
+		for _, s := range slices.Clone(l) {
+			if s.req.Job == job {
+				c.dropSet(s)
+			}
+		}
+	}
+	for t := range c.idle {
+		if t.Job() == job {
+			delete(c.idle, t)
+		}
+	}
+}

@@ -258,7 +258,7 @@ func TestReadAhead(t *testing.T) {
 		t.Fatal("the oldest objects are in memory")
 	}
 	w.step(ReadAhead{[]ids.ObjectID{put(0), put(1), put(2), put(99)}})
-	if n := w.c.restores; n != 2 {
+	if n := w.c.restores.underWay; n != 2 {
 		t.Fatalf("%d reads under way, want 2: one is for who waits", n)
 	}
 	w.settle(int64(time.Second))

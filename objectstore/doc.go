@@ -10,6 +10,11 @@
 // nothing in shared memory; they are granted extents to write in their own job's file, and pins to read. What lies in another job's
 // they read in a copy, an object that is restored from the one that it is of (copies.go).
 //
+// The core is composed of parts, and files begin with the name of theirs. From the lowest to the highest: step (what every part has in common), clients,
+// space (the segment's bytes), progress, objects (the books), demands (what waits for memory), restores, creates, packs, copies (for other jobs),
+// gets, args, spilling, placing (who is served next, and from where), recovery. A part calls those below it directly, and those above it by an
+// interface that it declares.
+//
 // # Room
 //
 // Every demand for memory, a create or a restore, queues: creates and restores for gets in
@@ -18,14 +23,14 @@
 // cold objects are spilled, in files of many. When everything is pinned the head waits
 // for whoever holds pins, unless each of them waits itself: then, or after Stall without
 // progress, it is served from a file outside the segment, counted against
-// FallbackBytes. While every spill directory is full, room comes only from what others let go of (drain.go): what
+// FallbackBytes. While every spill directory is full, room comes only from what others let go of (placing_full_disk.go): what
 // gets and arguments need is read first, creates wait, and after Patience in which nothing was let go they
 // end with an error. So a create that fits the limit is granted in the end, or ends with an
 // error that names what was asked, held, pinned and free.
 //
-// The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (withhold.go). Of memory that is
+// The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (space_index.go). Of memory that is
 // free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is
-// given back (warmth.go).
+// given back (space_warm.go).
 //
 // # What blocks
 //

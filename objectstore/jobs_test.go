@@ -59,8 +59,8 @@ func TestACopyOutlivesItsLostObject(t *testing.T) {
 				w.unpin(2, id, 1)
 			}
 			w.settle(0)
-			if n := w.c.alloc.UsedBy(2); n != 0 || len(w.c.copies)+len(w.c.orphans)+len(w.c.pinned) != 0 {
-				t.Errorf("%d bytes of the copy are left, %d copies, %d orphans, %d pinned", n, len(w.c.copies), len(w.c.orphans), len(w.c.pinned))
+			if n := w.c.alloc.UsedBy(2); n != 0 || len(w.c.allCopies)+len(w.c.orphans)+len(w.c.pinned) != 0 {
+				t.Errorf("%d bytes of the copy are left, %d copies, %d orphans, %d pinned", n, len(w.c.allCopies), len(w.c.orphans), len(w.c.pinned))
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func (c *Core) Stats() Stats {
 		Limit: c.alloc.Limit(), Index: c.alloc.Limit() - c.forObjects(), Backed: c.alloc.Backed(), Warm: c.alloc.Warm(), Held: c.alloc.Held(), Slack: c.alloc.Held() - c.alloc.Used(),
 		Pinned: c.pinnedBytes, Cold: c.cold.bytes, Copies: c.second.bytes, Args: c.argBytes, FallbackBytes: c.fallbackBytes,
 		Grants: len(c.grants), WaitingCreates: len(c.waiting), WaitingArgs: len(c.argWait), SpillsUnderWay: c.spills,
-		RestoresUnderWay: c.restores, Clients: len(c.clients), OldClients: len(c.old), Counters: c.counts,
+		RestoresUnderWay: c.restores.underWay, Clients: len(c.clients.byID), OldClients: len(c.old), Counters: c.counts,
 	}
 	for _, g := range c.grants {
 		s.Granted += g.block.Size
@@ -75,7 +75,7 @@ func (c *Core) Stats() Stats {
 		}
 	})
 	for _, o := range c.all() {
-		if _, copied := c.copies[o]; copied {
+		if _, copied := c.objects.allCopies[o]; copied {
 			if o.resident && o.file == 0 {
 				s.Sealed += o.block.Size
 				s.Foreign += o.block.Size
@@ -109,31 +109,6 @@ func (c *Core) Counters() Counters { return c.counts }
 
 // Memory is how much of the segment is allocated, and how much has memory behind it. Unlike Stats it looks at no object.
 func (c *Core) Memory() (held, backed uint64) { return c.alloc.Held(), c.alloc.Backed() }
-
-// all lists every object and block once, orphans too, in a fixed order.
-func (c *Core) all() []*object {
-	seen := make(map[*object]struct{}, len(c.objs))
-	var out []*object
-	add := func(o *object) {
-		if _, ok := seen[o]; !ok {
-			seen[o] = struct{}{}
-			out = append(out, o)
-		}
-	}
-	for _, r := range c.objs {
-		add(r.o)
-	}
-	for _, l := range c.orphans {
-		for _, r := range l {
-			add(r.o)
-		}
-	}
-	for o := range c.copies {
-		add(o)
-	}
-	slices.SortFunc(out, func(a, b *object) int { return a.id.Compare(b.id) })
-	return out
-}
 
 // Info is one object as the command line shows it.
 type Info struct {

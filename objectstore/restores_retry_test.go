@@ -46,7 +46,7 @@ func TestStorageThatStaysAwayLosesTheObject(t *testing.T) {
 	w.broken = errAway
 	w.step(PinForGet{Client: 1, ID: put(1)})
 	w.settle(int64(time.Minute))
-	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores != 0 {
+	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores.underWay != 0 {
 		t.Fatalf("lost %+v, %+v", w.lost, w.c.Stats())
 	}
 }
@@ -84,7 +84,7 @@ func TestARestoreThatPausesCanBeDropped(t *testing.T) {
 	w.settle(int64(50 * time.Millisecond))
 	w.step(DropAttempt{ID: put(1)})
 	w.settle(0)
-	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores != 0 || len(w.c.jobs) != 0 || len(w.records) != 1 {
+	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores.underWay != 0 || len(w.c.jobs) != 0 || len(w.records) != 1 {
 		t.Fatalf("lost %+v, %+v", w.lost, w.c.Stats())
 	}
 	w.broken = nil

@@ -13,20 +13,20 @@ func (IndexTakes) storeEvent() {}
 const indexMost = 2
 
 // forObjects is the limit without what the index takes of it.
-func (c *Core) forObjects() uint64 {
-	limit := c.alloc.Limit()
-	return limit - min((c.index+alloc.Page-1)&^(alloc.Page-1), limit/indexMost&^(alloc.Page-1))
+func (sp *space) forObjects() uint64 {
+	limit := sp.alloc.Limit()
+	return limit - min((sp.index+alloc.Page-1)&^(alloc.Page-1), limit/indexMost&^(alloc.Page-1))
 }
 
 // freeBytes is what objects could be put into now.
-func (c *Core) freeBytes() uint64 { return c.forObjects() - min(c.forObjects(), c.alloc.Held()) }
+func (sp *space) freeBytes() uint64 { return sp.forObjects() - min(sp.forObjects(), sp.alloc.Held()) }
 
 // withhold takes from what is free what the index has grown by, before anybody else gets it. A reservation under way might put memory behind
 // what is taken, so it ends first.
-func (c *Core) withhold() {
-	if c.reserving == 0 {
-		if rs := c.alloc.Withhold(c.alloc.Limit() - c.forObjects()); len(rs) > 0 {
-			c.emit(Punch{rs})
+func (sp *space) withhold() {
+	if sp.reserving == 0 {
+		if rs := sp.alloc.Withhold(sp.alloc.Limit() - sp.forObjects()); len(rs) > 0 {
+			sp.emit(Punch{rs})
 		}
 	}
 }

@@ -6,6 +6,14 @@ import (
 	"mobula/objectstore/alloc"
 )
 
+// demands is the demands for memory that wait, a lane for each kind.
+type demands struct {
+	*step
+	space  *space
+	queues [lanes]laneQueue
+	ticket uint64
+}
+
 // lane is a queue of demands for memory.
 type lane uint8
 
@@ -100,3 +108,18 @@ func (q *laneQueue) each(l lane, visit func(*demand)) {
 }
 
 func (d *demand) waitsIn(l lane) bool { return d.stage == stageWaiting && d.lane == l }
+
+// enqueue puts a demand at the end of its lane.
+func (dm *demands) enqueue(d *demand) {
+	dm.ticket++
+	d.ticket, d.stage = dm.ticket, stageWaiting
+	dm.space.lastNeed = dm.now
+	dm.queues[d.lane].Push(d)
+}
+
+// dequeue takes a demand off its queue; one that is not the head stays there until it is, and is passed over.
+func (dm *demands) dequeue(d *demand) {
+	if dm.queues[d.lane].peek(d.lane) == d {
+		dm.queues[d.lane].Pop()
+	}
+}

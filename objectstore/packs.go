@@ -9,6 +9,16 @@ import (
 	"mobula/wire"
 )
 
+// packs fuses small values that owners have no room for.
+type packs struct {
+	*step
+	space    *space
+	objects  *objects
+	demands  *demands
+	restores *restores
+	packing  map[ids.ObjectID]*packing
+}
+
 // packTarget is the data in one block of packed values: large enough that a block's
 // record is nothing beside it, small enough to come back for one value.
 const packTarget = 1 << 20
@@ -23,30 +33,30 @@ type packing struct {
 
 // pack moves values into blocks. Each value stays an object of its own; blocks are
 // allocated, spilled and restored whole. A block that finds no room is given up.
-func (c *Core) pack(e Pack) {
+func (pk *packs) pack(e Pack) {
 	p := &packing{job: e.Job}
 	var size uint64
 	flush := func() {
 		if len(p.values) > 0 {
 			p.dropped = make(map[ids.ObjectID]bool)
 			for _, v := range p.values {
-				c.packing[v.ID] = p
+				pk.packing[v.ID] = p
 			}
 			p.d = &demand{lane: laneCreate, need: size, pack: p}
-			c.enqueue(p.d)
+			pk.demands.enqueue(p.d)
 		}
 		p, size = &packing{job: e.Job}, 0
 	}
 	for _, v := range e.Values {
-		if r, ok := c.objs[v.ID]; ok {
-			c.emit(ToOwner{e.Job, Packed{v.ID, r.size()}}) // said twice
+		if r, ok := pk.objects.objs[v.ID]; ok {
+			pk.emit(ToOwner{e.Job, Packed{v.ID, r.size()}}) // said twice
 			continue
 		}
 		n := aligned(uint64(len(v.Value.Data)))
-		if _, ok := c.packing[v.ID]; ok || n > c.alloc.Limit() {
+		if _, ok := pk.packing[v.ID]; ok || n > pk.space.alloc.Limit() {
 			continue
 		}
-		if size+n > min(packTarget, c.alloc.Limit()) {
+		if size+n > min(packTarget, pk.space.alloc.Limit()) {
 			flush()
 		}
 		p.values = append(p.values, v)
@@ -57,19 +67,19 @@ func (c *Core) pack(e Pack) {
 
 func aligned(n uint64) uint64 { return (n + alloc.Align - 1) &^ (alloc.Align - 1) }
 
-func (c *Core) dropPack(d *demand) {
+func (pk *packs) dropPack(d *demand) {
 	d.stage = stageDone
 	for _, v := range d.pack.values {
-		if c.packing[v.ID] == d.pack {
-			delete(c.packing, v.ID)
+		if pk.packing[v.ID] == d.pack {
+			delete(pk.packing, v.ID)
 		}
 	}
 }
 
 // packInto fills the block that a packing was given.
-func (c *Core) packInto(d *demand) {
-	c.dropPack(d)
-	o := &object{slot: c.newSlot(), size: d.need, job: d.pack.job, block: d.block, resident: true}
+func (pk *packs) packInto(d *demand) {
+	pk.dropPack(d)
+	o := &object{slot: pk.objects.newSlot(), size: d.need, job: d.pack.job, block: d.block, resident: true}
 	var parts []Part
 	var off uint64
 	for _, v := range d.pack.values {
@@ -83,26 +93,26 @@ func (c *Core) packInto(d *demand) {
 		if n > 0 {
 			parts = append(parts, Part{off, v.Value.Data})
 		}
-		c.objs[v.ID] = ref{o, uint32(len(o.values))}
+		pk.objects.objs[v.ID] = ref{o, uint32(len(o.values))}
 		o.values = append(o.values, value{off: uint32(off), size: uint32(n), metaOff: uint32(len(o.meta)), mLen: uint32(len(v.Value.Meta))})
 		o.meta = append(o.meta, v.Value.Meta...)
 		off += aligned(n)
 	}
 	if o.live = len(o.values); o.live == 0 {
-		c.freeSlots = append(c.freeSlots, o.slot)
-		c.freeBlock(d.block)
+		pk.objects.freeSlots = append(pk.objects.freeSlots, o.slot)
+		pk.space.freeBlock(d.block)
 		return
 	}
-	c.counts.Blocks++
-	c.counts.PackedValues += uint64(o.live)
-	c.emit(CopyIn{d.pack.job, wire.Extent{Off: o.block.Off, Size: o.size}, parts})
-	c.recordWith(o, c.directory(d.pack, o))
+	pk.counts.Blocks++
+	pk.counts.PackedValues += uint64(o.live)
+	pk.emit(CopyIn{d.pack.job, wire.Extent{Off: o.block.Off, Size: o.size}, parts})
+	pk.objects.recordWith(o, pk.directory(d.pack, o))
 	for _, v := range d.pack.values {
 		if !d.pack.dropped[v.ID] {
-			c.emit(ToOwner{d.pack.job, Packed{v.ID, uint64(len(v.Value.Data))}})
+			pk.emit(ToOwner{d.pack.job, Packed{v.ID, uint64(len(v.Value.Data))}})
 		}
 	}
-	c.settle(o)
+	pk.objects.settle(o)
 }
 
 // A directory is longIDs and its entries: task 20, index 4, offset 4, size 4, length of meta 2, meta. One of release 0.4 is entries alone, with tasks
@@ -113,7 +123,7 @@ const (
 	shortIDLen = ids.TaskSize - 4
 )
 
-func (c *Core) directory(p *packing, o *object) []byte {
+func (pk *packs) directory(p *packing, o *object) []byte {
 	out := append(make([]byte, 0, 1+len(o.values)*(ids.TaskSize+afterTask)+len(o.meta)), longIDs)
 	i := 0
 	for _, v := range p.values {
@@ -161,10 +171,10 @@ func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value
 
 // idsOf yields the ids by which an object, or the values of a block, are known. Of a block it looks through all objects:
 // only for the rare end of one as a whole.
-func (c *Core) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
+func (os *objects) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
 	return func(yield func(ids.ObjectID, ref) bool) {
 		if o.values == nil {
-			if r := c.objs[o.id]; r.o == o {
+			if r := os.objs[o.id]; r.o == o {
 				yield(o.id, r)
 			}
 			return
@@ -172,10 +182,32 @@ func (c *Core) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
 		if o.live == 0 {
 			return
 		}
-		for id, r := range c.objs {
+		for id, r := range os.objs {
 			if r.o == o && !yield(id, r) {
 				return
 			}
 		}
 	}
+}
+
+// free drops an object to which no reference is left. Pins keep the bytes until they fall.
+func (pk *packs) free(id ids.ObjectID) {
+	if p, ok := pk.packing[id]; ok {
+		delete(pk.packing, id)
+		if p.dropped[id] = true; len(p.dropped) == len(p.values) && p.d.stage == stageWaiting {
+			pk.dropPack(p.d)
+		}
+	}
+	r, ok := pk.objects.objs[id]
+	if !ok {
+		return
+	}
+	if r.o.values != nil {
+		r.o.values[r.sub].gone = true
+		pk.objects.settleValue(id, r)
+	} else {
+		r.o.gone = true
+	}
+	pk.restores.unwanted(r.o)
+	pk.objects.settle(r.o)
 }

@@ -12,41 +12,41 @@ const maxAhead = 4096
 // nobody asks for anything else, into memory that is free: so a worker does not wait for the disk
 // between two tasks. Nothing is pinned or promised. What is read is a copy that goes when its memory is needed. What another job's process made
 // is not read ahead: those who ask for it read it in a file of their own, and the maker's may have gone with its job.
-func (c *Core) readAhead(want []ids.ObjectID) {
+func (ar *args) readAhead(want []ids.ObjectID) {
 	for _, id := range want {
-		if r, ok := c.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && len(c.ahead) < maxAhead {
-			c.ahead = append(c.ahead, id)
+		if r, ok := ar.objects.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && len(ar.ahead) < maxAhead {
+			ar.ahead = append(ar.ahead, id)
 		}
 	}
 }
 
 // pumpAhead starts such reads. One slot of the reads is left to those that somebody waits for, and a tenth of
 // the store to creates.
-func (c *Core) pumpAhead() {
-	for len(c.ahead) > 0 && c.restores+1 < c.cfg.MaxRestores && !c.recovering && c.senior() == nil {
-		id := c.ahead[0]
-		c.ahead = c.ahead[1:]
-		o := c.objs[id].o
+func (ar *args) pumpAhead() {
+	for len(ar.ahead) > 0 && ar.restores.underWay+1 < ar.cfg.MaxRestores && !ar.recovering && ar.up.senior() == nil {
+		id := ar.ahead[0]
+		ar.ahead = ar.ahead[1:]
+		o := ar.objects.objs[id].o
 		if o == nil || o.resident || o.restore != nil || o.gone {
 			continue // it was freed, or somebody asked for it
 		}
-		most := c.forObjects()
-		if c.room > 0 {
-			most = min(most, c.room)
+		most := ar.space.forObjects()
+		if ar.space.room > 0 {
+			most = min(most, ar.space.room)
 		}
-		if c.alloc.Held()+o.footprint()+most/10 > most {
-			c.ahead = nil // who needs them reads them
+		if ar.space.alloc.Held()+o.footprint()+most/10 > most {
+			ar.ahead = nil // who needs them reads them
 			return
 		}
-		b, ok := c.alloc.Alloc(alloc.Owner(o.job), o.size, true)
+		b, ok := ar.space.alloc.Alloc(alloc.Owner(o.job), o.size, true)
 		if !ok {
-			c.ahead = nil
+			ar.ahead = nil
 			return
 		}
-		c.punchTaken() // of a slab: nothing was warm elsewhere
+		ar.space.punchTaken() // of a slab: nothing was warm elsewhere
 		o.restore = &demand{lane: laneArgs, need: o.size, o: o, block: b}
-		c.settle(o)
-		c.read(o.restore)
-		c.counts.ReadAhead++
+		ar.objects.settle(o)
+		ar.restores.read(o.restore)
+		ar.counts.ReadAhead++
 	}
 }

@@ -16,32 +16,32 @@ type reread struct {
 }
 
 // readLater has a restore whose read failed tried again after a pause.
-func (c *Core) readLater(d *demand) {
-	c.rereads = append(c.rereads, reread{c.newJob(d), d, c.after(c.cfg.RetrySpill << (d.tries - 1))})
+func (rs *restores) readLater(d *demand) {
+	rs.rereads = append(rs.rereads, reread{rs.newJob(d), d, rs.after(rs.cfg.RetrySpill << (d.tries - 1))})
 }
 
 var errWithdrawn = errors.New("nobody waits for it any more")
 
 // pumpRereads starts those whose pause is over, as far as there are places.
-func (c *Core) pumpRereads() {
-	if len(c.rereads) == 0 {
+func (rs *restores) pumpRereads() {
+	if len(rs.rereads) == 0 {
 		return
 	}
-	all := c.rereads
-	c.rereads = nil
+	all := rs.rereads
+	rs.rereads = nil
 	for _, r := range all {
 		switch {
 		case r.d.cancelled:
-			c.restores++
-			c.restoreDone(RestoreDone{r.job, errWithdrawn})
-		case c.now < r.at:
-			c.rereads = append(c.rereads, r)
-			c.wakeAt(r.at)
-		case c.restores >= c.cfg.MaxRestores:
-			c.rereads = append(c.rereads, r) // a read's end steps the core
+			rs.underWay++
+			rs.restoreDone(RestoreDone{r.job, errWithdrawn})
+		case rs.now < r.at:
+			rs.rereads = append(rs.rereads, r)
+			rs.wakeAt(r.at)
+		case rs.underWay >= rs.cfg.MaxRestores:
+			rs.rereads = append(rs.rereads, r) // a read's end steps the core
 		default:
-			c.restores++
-			c.readInto(r.d, r.job)
+			rs.underWay++
+			rs.readInto(r.d, r.job)
 		}
 	}
 }

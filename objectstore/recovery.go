@@ -12,6 +12,17 @@ import (
 	"mobula/wire"
 )
 
+// recovery rebuilds the books from the index, and has clients say the rest.
+type recovery struct {
+	*step
+	clients    *clients
+	space      *space
+	objects    *objects
+	creates    *creates
+	copies     *copies
+	drainFiles map[uint32]string // fallback files of no record, which an earlier core's reads may still fill
+}
+
 // Replay is what a core is rebuilt from.
 type Replay struct {
 	Entries []record.Entry
@@ -44,7 +55,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 			c.old[e.Client] = &oldClient{slot: e.Slot, pid: e.PID}
 			c.jobOf[e.Client] = e.Job
 			if r.Connected {
-				c.clients[e.Client] = e.Slot
+				c.clients.byID[e.Client] = e.Slot
 			}
 			used[e.Slot] = true
 		}
@@ -95,19 +106,19 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 }
 
 // replay takes one record over; false if nothing of it is of use.
-func (c *Core) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	switch e.State {
 	case record.StateGranted:
-		return c.replayGrant(e, r)
+		return rc.replayGrant(e, r)
 	case record.StateSealed, record.StateRestoring:
 	default:
 		return false
 	}
 	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: cmp.Or(e.Job, e.ID.Job()), spilled: e.Spilled, loc: e.Loc}
 	if e.State == record.StateRestoring {
-		c.replayRead(o, e)
+		rc.replayRead(o, e)
 	} else if e.Resident {
-		o.resident = c.takeBack(e, r)
+		o.resident = rc.takeBack(e, r)
 		o.block, o.file, o.path = e.Block, e.File, e.Path
 	}
 	if !o.resident {
@@ -120,17 +131,17 @@ func (c *Core) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object)
 		var idList []ids.ObjectID
 		var ok bool
 		if idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size); !ok {
-			c.giveUpReplay(o)
+			rc.giveUpReplay(o)
 			return o.draining
 		}
 		o.live = len(o.values)
 		for i, id := range idList {
-			if _, dup := c.objs[id]; dup {
+			if _, dup := rc.objects.objs[id]; dup {
 				o.values[i].gone = true
 				o.live--
 				continue
 			}
-			c.objs[id] = ref{o, uint32(i)}
+			rc.objects.objs[id] = ref{o, uint32(i)}
 		}
 		o.gone = o.live == 0
 		if _, dup := blocks[o.id]; dup {
@@ -140,52 +151,52 @@ func (c *Core) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object)
 		}
 		return true
 	}
-	if _, dup := c.objs[e.ID]; dup {
-		c.giveUpReplay(o)
+	if _, dup := rc.objects.objs[e.ID]; dup {
+		rc.giveUpReplay(o)
 		return o.draining
 	}
-	c.objs[e.ID] = ref{o: o}
+	rc.objects.objs[e.ID] = ref{o: o}
 	return true
 }
 
 // replayRead keeps the room that an earlier core's read may still fill.
-func (c *Core) replayRead(o *object, e record.Entry) {
-	if e.File == 0 && e.Block.Size > 0 && c.alloc.Restore(e.Block) == nil {
-		c.draining = append(c.draining, drain{o, e.Block})
+func (rc *recovery) replayRead(o *object, e record.Entry) {
+	if e.File == 0 && e.Block.Size > 0 && rc.space.alloc.Restore(e.Block) == nil {
+		rc.copies.draining = append(rc.copies.draining, drain{o, e.Block})
 		o.draining = true
 	}
 }
 
 // takeBack marks a record's bytes as used; false if they cannot be its.
-func (c *Core) takeBack(e record.Entry, r Replay) bool {
+func (rc *recovery) takeBack(e record.Entry, r Replay) bool {
 	if e.File != 0 {
 		_, ok := r.Files[e.File]
 		if ok {
-			c.fallbackBytes += e.Size
+			rc.space.fallbackBytes += e.Size
 		}
 		return ok
 	}
-	return e.Size <= e.Block.Size && c.alloc.Restore(e.Block) == nil
+	return e.Size <= e.Block.Size && rc.space.alloc.Restore(e.Block) == nil
 }
 
-func (c *Core) giveUpReplay(o *object) {
+func (rc *recovery) giveUpReplay(o *object) {
 	if o.resident && o.file == 0 {
-		c.freeBlock(o.block)
+		rc.space.freeBlock(o.block)
 	}
 	o.resident, o.spilled = false, false
 }
 
-func (c *Core) replayGrant(e record.Entry, r Replay) bool {
+func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 	k := grantKey{e.ID, e.Attempt}
-	if _, dup := c.grants[k]; dup || c.old[e.Client] == nil || !c.takeBack(e, r) {
+	if _, dup := rc.creates.grants[k]; dup || rc.clients.old[e.Client] == nil || !rc.takeBack(e, r) {
 		return false // a writer that is gone has nothing to seal
 	}
 	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
 	if g.cold = g.file == 0 && !g.block.Slab; g.cold { // it may have been
-		c.alloc.Unback(g.block)
+		rc.space.alloc.Unback(g.block)
 	}
-	c.grants[k] = g
-	c.grantBytes += g.footprint()
+	rc.creates.grants[k] = g
+	rc.space.grantBytes += g.footprint()
 	return true
 }
 
@@ -197,100 +208,100 @@ type drain struct {
 }
 
 // begin tells owners what there is and asks connected clients what they hold.
-func (c *Core) begin(e begin) {
+func (rc *recovery) begin(e begin) {
 	for _, s := range e.drop {
-		c.emit(ClearRecord{s})
+		rc.emit(ClearRecord{s})
 	}
 	if e.drained {
-		c.drained()
+		rc.drained()
 	}
 	byJob := make(map[ids.JobID][]SealedInfo)
-	for _, id := range sortedObjects(c.objs) {
-		r := c.objs[id]
+	for _, id := range sortedObjects(rc.objects.objs) {
+		r := rc.objects.objs[id]
 		byJob[id.Job()] = append(byJob[id.Job()], SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta()})
 	}
-	for _, job := range c.fileJobs() { // so that the files of jobs that are over go
+	for _, job := range rc.copies.fileJobs() { // so that the files of jobs that are over go
 		byJob[job] = append(byJob[job], []SealedInfo{}...)
 	}
 	for _, job := range sortedKeys(byJob) {
-		c.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job]}})
+		rc.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job]}})
 	}
-	for _, id := range c.sortedClients() {
-		c.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: c.epoch})
+	for _, id := range rc.clients.sortedClients() {
+		rc.clients.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: rc.epoch})
 	}
 }
 
 // drained frees what an earlier core's reads might have written to.
-func (c *Core) drained() {
-	for _, d := range c.draining {
-		c.freeBlock(d.block)
+func (rc *recovery) drained() {
+	for _, d := range rc.copies.draining {
+		rc.space.freeBlock(d.block)
 		if d.o.draining = false; d.o.spilled { // else only its record was kept, for the block
-			c.record(d.o)
-			c.settle(d.o)
+			rc.objects.record(d.o)
+			rc.objects.settle(d.o)
 		} else {
-			c.clearSlot(d.o.slot)
+			rc.objects.clearSlot(d.o.slot)
 		}
 	}
-	for _, f := range sortedKeys(c.drainFiles) {
-		c.dropFile(f, c.drainFiles[f])
+	for _, f := range sortedKeys(rc.drainFiles) {
+		rc.clients.dropFile(f, rc.drainFiles[f])
 	}
-	c.draining, c.drainFiles, c.recovering = nil, nil, false
+	rc.copies.draining, rc.drainFiles, rc.recovering = nil, nil, false
 }
 
 // holdings takes a client's word on what it has pinned.
-func (c *Core) holdings(client ids.ClientID, m *wire.Holdings) {
-	if m.Component != wire.ComponentStore || m.Epoch != c.epoch || c.old[client] == nil {
+func (rc *recovery) holdings(client ids.ClientID, m *wire.Holdings) {
+	if m.Component != wire.ComponentStore || m.Epoch != rc.epoch || rc.clients.old[client] == nil {
 		return
 	}
 	for _, p := range m.Pins {
-		r, ok := c.objs[p.ID]
+		r, ok := rc.objects.objs[p.ID]
 		if ok {
-			r, ok = c.readAt(client, r)
+			r, ok = rc.objects.readAt(client, r)
 		}
 		switch {
 		case p.N == 0:
 		case ok && r.o.resident:
-			c.pin(client, p.ID, r, p.N)
+			rc.objects.pin(client, p.ID, r, p.N)
 		default:
-			for _, x := range c.orphansOf(client, p.ID) { // a copy that is adrift
+			for _, x := range rc.objects.orphansOf(client, p.ID) { // a copy that is adrift
 				x.o.addPin(client, p.ID, x.sub, p.N)
-				c.pinned[x.o] = struct{}{}
+				rc.objects.pinned[x.o] = struct{}{}
 			}
 		}
 	}
-	c.declared(client)
+	rc.declared(client)
 }
 
 // declared ends the quarantine when no client of before the restart is left to be heard.
-func (c *Core) declared(client ids.ClientID) {
-	if c.old[client] == nil {
+func (rc *recovery) declared(client ids.ClientID) {
+	if rc.clients.old[client] == nil {
 		return
 	}
-	delete(c.old, client)
-	if len(c.old) > 0 {
+	delete(rc.clients.old, client)
+	if len(rc.clients.old) > 0 {
 		return
 	}
-	for _, o := range c.all() {
-		if o.quarantine && !slices.Contains(c.adrift, o) {
+	for _, o := range rc.objects.all() {
+		if o.quarantine && !slices.Contains(rc.copies.adrift, o) {
 			o.quarantine = false
-			c.settle(o)
+			rc.objects.settle(o)
 		}
 	}
-	c.landAdrift()
+	rc.copies.landAdrift()
 }
 
 // OldClients are the clients of before the restart that are still waited for, and their
 // process ids: whoever watches processes reports those that are gone.
-func (c *Core) OldClients() []ClientJoined {
+func (rc *recovery) OldClients() []ClientJoined {
 	var out []ClientJoined
-	for _, id := range sortedKeys(c.old) {
-		out = append(out, ClientJoined{Client: id, PID: c.old[id].pid})
+	for _, id := range sortedKeys(rc.clients.old) {
+		out = append(out, ClientJoined{Client: id, PID: rc.clients.old[id].pid})
 	}
 	return out
 }
 
 // Live lists every spilled copy that the store knows of: what spill storage may not delete.
-func (c *Core) Live() []spill.Location {
+func (rc *recovery) Live() []spill.Location {
 	var out []spill.Location
 	seen := make(map[*object]bool)
 	add := func(o *object) {
@@ -299,7 +310,7 @@ func (c *Core) Live() []spill.Location {
 			out = append(out, o.loc)
 		}
 	}
-	for _, r := range c.objs {
+	for _, r := range rc.objects.objs {
 		add(r.o)
 	}
 	return out

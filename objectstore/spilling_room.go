@@ -11,30 +11,30 @@ func (SetRoom) storeEvent() {}
 const punchMost = 32 << 20
 
 // tight tells whether so many bytes more would be more than the store has room for, and it can do something about it.
-func (c *Core) tight(need uint64) bool {
-	if c.room == 0 || c.alloc.Held()+need <= c.room {
+func (sl *spilling) tight(need uint64) bool {
+	if sl.space.room == 0 || sl.space.alloc.Held()+need <= sl.space.room {
 		return false
 	}
-	return c.second.head != nil || c.spills > 0 || c.cold.n > 0 && c.canSpill()
+	return sl.objects.second.head != nil || sl.spills > 0 || sl.objects.cold.n > 0 && sl.progress.canSpill()
 }
 
 // giveWay brings the memory behind the store below its room: copies that are on disk go, cold objects are
 // spilled, and what is free is given back.
-func (c *Core) giveWay() {
-	if c.room == 0 || c.alloc.Backed() <= c.room {
+func (sl *spilling) giveWay() {
+	if sl.space.room == 0 || sl.space.alloc.Backed() <= sl.space.room {
 		return
 	}
-	for c.alloc.Held() > c.room && c.second.head != nil {
-		c.counts.Evictions++
-		c.evict(c.second.head)
+	for sl.space.alloc.Held() > sl.space.room && sl.objects.second.head != nil {
+		sl.counts.Evictions++
+		sl.objects.evict(sl.objects.second.head)
 	}
-	if held := c.alloc.Held(); held > c.room {
-		c.spill(held-c.room, true)
+	if held := sl.space.alloc.Held(); held > sl.space.room {
+		sl.spill(held-sl.space.room, true)
 	}
-	if over := c.alloc.Backed() - c.room; c.reserving == 0 && c.alloc.Warm() > 0 {
-		if rs := c.alloc.Release(0, min(over, punchMost)); len(rs) > 0 {
-			c.emit(Punch{rs})
-			c.wakeAt(c.now + 1e6)
+	if over := sl.space.alloc.Backed() - sl.space.room; sl.space.reserving == 0 && sl.space.alloc.Warm() > 0 {
+		if rs := sl.space.alloc.Release(0, min(over, punchMost)); len(rs) > 0 {
+			sl.emit(Punch{rs})
+			sl.wakeAt(sl.now + 1e6)
 		}
 	}
 }

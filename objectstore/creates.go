@@ -1,0 +1,259 @@
+package objectstore
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+	"mobula/objectstore/record"
+	"mobula/wire"
+)
+
+// creates is the extents that clients write, from the request to the seal.
+type creates struct {
+	*step
+	clients          *clients
+	space            *space
+	objects          *objects
+	demands          *demands
+	restores         *restores
+	grants           map[grantKey]*grant
+	waiting          map[grantKey]*demand // creates that are not granted yet
+	creating         map[ids.TaskID]int   // tasks' waiting creates
+	reservingCreates int
+}
+
+func newCreates(s *step, cs *clients, sp *space, os *objects, dm *demands, rs *restores) *creates {
+	return &creates{step: s, clients: cs, space: sp, objects: os, demands: dm, restores: rs, grants: make(map[grantKey]*grant),
+		waiting: make(map[grantKey]*demand), creating: make(map[ids.TaskID]int)}
+}
+
+// create answers at once where it can, and else queues: first come, first served.
+func (cr *creates) create(client ids.ClientID, m *wire.Create) {
+	if _, ok := cr.clients.byID[client]; !ok {
+		return // it is gone; nobody waits for the answer
+	}
+	k := grantKey{m.ID, m.Attempt}
+	refuse := func(e *errs.Error) { cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Err: e}) }
+	if r, ok := cr.objects.objs[m.ID]; ok {
+		// A freed object that a view still pins has the same bytes: it lives again.
+		if r.o.values != nil {
+			r.o.revive(r.sub)
+		}
+		r.o.gone = false
+		cr.objects.settle(r.o)
+		cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Exists: true})
+		return
+	}
+	if g, ok := cr.grants[k]; ok {
+		if g.client != client || g.size != m.Size {
+			refuse(errs.New(errs.CodeInvalid, "object %v attempt %d is being written by client %v with %d bytes", m.ID, m.Attempt, g.client, g.size))
+			return
+		}
+		cr.clients.announce(client, g.file, g.size, g.path) // asked again after a restart
+		cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Extent: g.extent()})
+		return
+	}
+	if d, ok := cr.waiting[k]; ok {
+		if d.client != client {
+			refuse(errs.New(errs.CodeInvalid, "object %v attempt %d is being created by client %v", m.ID, m.Attempt, d.client))
+		}
+		d.req = m.Req
+		return
+	}
+	if m.Size > cr.space.alloc.Limit() {
+		cr.counts.TooLarge++
+		refuse(errs.New(errs.CodeObjectTooLarge, "object %v: %s: give the store a larger limit or split the value", m.ID, cr.space.figures(m.Size)))
+		return
+	}
+	d := &demand{lane: laneCreate, need: m.Size, client: client, job: cr.clients.jobOf[client], req: m.Req, id: m.ID, attempt: m.Attempt, task: m.Task}
+	cr.waiting[k] = d
+	cr.demands.enqueue(d)
+	if !m.Task.IsZero() {
+		cr.creating[m.Task]++
+	}
+}
+
+// leaveQueue ends a create's wait, however it ends.
+func (cr *creates) leaveQueue(d *demand) {
+	d.stage = stageDone
+	delete(cr.waiting, grantKey{d.id, d.attempt})
+	if !d.task.IsZero() {
+		if cr.creating[d.task]--; cr.creating[d.task] <= 0 {
+			delete(cr.creating, d.task)
+		}
+	}
+}
+
+// grantDemand gives a create its extent.
+func (cr *creates) grantDemand(d *demand) {
+	cr.leaveQueue(d)
+	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, job: d.job, block: d.block, file: d.file, path: d.path, slot: cr.objects.newSlot(), cold: d.cold && d.file == 0}
+	cr.grants[g.grantKey] = g
+	cr.space.grantBytes += g.footprint()
+	cr.counts.Creates++
+	cr.emit(WriteRecord{g.slot, g.record()})
+	cr.clients.announce(g.client, g.file, g.size, g.path)
+	cr.clients.toClient(g.client, &wire.Created{Req: d.req, ID: g.id, Extent: g.extent()})
+}
+
+// unbring gives back what a writer may have brought of a part of a cold extent. A
+// reservation under way that meets it would count what was punched: it counts what is there when it ends.
+func (cr *creates) unbring(b alloc.Block) {
+	cr.space.alloc.Unback(b)
+	if rs := cr.space.settled(alloc.Owned{Owner: b.Owner, Range: b.Range()}); len(rs) > 0 {
+		cr.emit(Punch{rs})
+	}
+}
+
+func (g *grant) footprint() uint64 {
+	if g.file != 0 {
+		return g.size
+	}
+	return g.block.Size
+}
+
+func (g *grant) record() record.Record {
+	return record.Record{State: record.StateGranted, ID: g.id, Attempt: g.attempt, Client: g.client, Job: g.job, Resident: true, File: g.file,
+		Block: g.block, Size: g.size, Path: g.path, Payload: []byte{}}
+}
+
+// refuseDemand ends a create with an error.
+func (cr *creates) refuseDemand(d *demand, e *errs.Error) {
+	cr.leaveQueue(d)
+	cr.clients.toClient(d.client, &wire.Created{Req: d.req, ID: d.id, Err: e})
+}
+
+// abort gives an unsealed extent back or withdraws a create that waits.
+func (cr *creates) abort(client ids.ClientID, k grantKey) {
+	if g, ok := cr.grants[k]; ok && g.client == client {
+		cr.dropGrant(g)
+		return
+	}
+	if d, ok := cr.waiting[k]; ok && d.client == client {
+		cr.withdraw(d)
+	}
+}
+
+// withdraw ends a create that its client no longer wants. A Created answers it all the same.
+func (cr *creates) withdraw(d *demand) {
+	pending := d.stage != stageWaiting // memory or a file is on its way to it
+	cr.refuseDemand(d, errs.New(errs.CodeCancelled, "create of object %v was withdrawn", d.id))
+	d.cancelled = pending
+}
+
+func (cr *creates) dropGrant(g *grant) {
+	delete(cr.grants, g.grantKey)
+	cr.space.grantBytes -= g.footprint()
+	cr.objects.clearSlot(g.slot)
+	if g.cold {
+		cr.unbring(g.block)
+	}
+	cr.objects.giveBack(g.block, g.file, g.size, g.path)
+}
+
+// seal makes a grant an object that everyone may read and nobody may change.
+func (cr *creates) seal(e SealObject) {
+	k := grantKey{e.ID, e.Attempt}
+	g, ok := cr.grants[k]
+	if r, sealed := cr.objects.objs[e.ID]; sealed {
+		if ok && g.client == e.Client { // another attempt was first
+			cr.dropGrant(g)
+		}
+		if r.o.values == nil && r.o.attempt == e.Attempt {
+			return // said twice
+		}
+		return
+	}
+	lost := func(err *errs.Error) {
+		cr.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Attempt: e.Attempt, Client: e.Client, Err: err}})
+	}
+	switch {
+	case !ok || g.client != e.Client:
+		lost(lostError(e.ID, "was never granted to the client that sealed it"))
+		return
+	case g.doomed:
+		cr.dropGrant(g)
+		lost(errs.New(errs.CodeObjectFreed, "object %v: its job is gone", e.ID))
+		return
+	case e.Size > g.size:
+		cr.dropGrant(g)
+		lost(errs.New(errs.CodeProtocol, "object %v sealed with %d bytes, %d were granted", e.ID, e.Size, g.size))
+		return
+	}
+	delete(cr.grants, k)
+	cr.space.grantBytes -= g.footprint()
+	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
+	if g.file == 0 {
+		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
+			cr.unbring(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
+		}
+		b, err := cr.space.alloc.Shrink(g.block, e.Size)
+		if err != nil {
+			panic(err)
+		}
+		o.block = b
+		if g.cold {
+			cr.space.alloc.Back(alloc.Owned{Owner: b.Owner, Range: b.Range()})
+		}
+	} else {
+		cr.space.fallbackBytes -= g.size - e.Size
+	}
+	cr.objects.objs[e.ID] = ref{o: o}
+	cr.counts.Sealed++
+	cr.objects.recordWith(o, append([]byte{}, e.Meta...))
+	cr.objects.settle(o)
+}
+
+// dropAttempt frees what a losing attempt made.
+func (cr *creates) dropAttempt(k grantKey) {
+	if g, ok := cr.grants[k]; ok {
+		cr.dropGrant(g)
+		return
+	}
+	if d, ok := cr.waiting[k]; ok {
+		cr.withdraw(d)
+		return
+	}
+	r, ok := cr.objects.objs[k.id]
+	if !ok || r.o.values != nil || r.o.attempt != k.attempt {
+		return
+	}
+	o := r.o
+	delete(cr.objects.objs, k.id)
+	o.gone = true
+	if o.restore != nil {
+		cr.restores.failRestore(o.restore, lostError(k.id, "belongs to an attempt that was dropped"))
+	}
+	cr.restores.failCopies(o, lostError(k.id, "belongs to an attempt that was dropped"))
+	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
+		cr.objects.orphan(k.id, r)
+	}
+	cr.objects.settle(o)
+}
+
+type grantKey struct {
+	id      ids.ObjectID
+	attempt uint32
+}
+
+// grant is an extent that a client may write.
+type grant struct {
+	grantKey
+	client ids.ClientID
+	task   ids.TaskID
+	size   uint64
+	block  alloc.Block
+	job    ids.JobID // the writer's
+	file   uint32
+	path   string
+	slot   uint32
+	cold   bool // the writer brings the memory: nothing is known of it until it is sealed
+	doomed bool // its job is gone: it will not be sealed
+}
+
+func (g *grant) extent() wire.Extent {
+	if g.file != 0 {
+		return wire.Extent{File: g.file, Size: g.size}
+	}
+	return wire.Extent{Off: g.block.Off, Size: g.size}
+}

@@ -1,0 +1,199 @@
+package objectstore
+
+import (
+	"slices"
+
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+)
+
+// objects is the books: every object, who has it pinned, where its bytes are, and in what order they may go.
+type objects struct {
+	*step
+	clients   *clients
+	space     *space
+	progress  *progress
+	objs      map[ids.ObjectID]ref
+	orphans   map[ids.ObjectID][]ref // what had the id before, and is still pinned
+	allCopies map[*object]struct{}   // for processes of other jobs
+	pinned    map[*object]struct{}   // objects that clients have pinned
+	cold      lru                    // unpinned primaries in the segment
+	second    lru                    // unpinned, with a valid spilled copy
+	mark      uint64                 // of the last count that went through objects
+	freeSlots []uint32
+	nextSlot  uint32
+}
+
+func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
+	return &objects{step: s, clients: cs, space: sp, progress: pr, objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]ref),
+		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{})}
+}
+
+// settle brings an object's place in the lists and the books up to date after any change of its pins
+// or copies, and lets it go when nothing keeps it.
+func (os *objects) settle(o *object) {
+	if len(o.copies) > 0 && (o.gone || len(o.parked) > 0) {
+		os.letCopiesGo(o)
+	}
+	if o.dead {
+		return
+	}
+	pinned := o.pinned()
+	if counted := pinned && o.resident && o.file == 0; counted != o.counted {
+		o.counted = counted
+		if counted {
+			os.space.pinnedBytes += o.block.Size
+		} else {
+			os.space.pinnedBytes -= o.block.Size
+		}
+	}
+	var want *lru
+	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
+		want = &os.cold
+		if o.spilled || o.of != nil {
+			want = &os.second
+		}
+	}
+	if o.list != want {
+		if o.list != nil {
+			o.list.remove(o)
+		}
+		if want != nil {
+			want.push(o)
+		}
+	}
+	if len(o.parked) > 0 && !o.busy() {
+		parked := o.parked
+		o.parked = nil
+		for _, id := range parked {
+			if r, ok := os.objs[id]; ok && r.o == o {
+				os.settleValue(id, r)
+			}
+		}
+	}
+	if pinned || o.spilling || o.restore != nil || o.draining || o.filling != nil {
+		return
+	}
+	switch {
+	case o.gone && len(o.copies) == 0, o.of != nil && !o.resident:
+		os.destroy(o)
+	case o.resident && o.file != 0 && (o.spilled || o.of != nil):
+		os.evict(o) // what is on disk, or what it is a copy of, is enough
+	}
+}
+
+// evict drops the bytes in memory of an object that has a spilled copy, or is a copy.
+func (os *objects) evict(o *object) {
+	if o.of != nil {
+		os.destroy(o)
+		return
+	}
+	if o.list != nil {
+		o.list.remove(o)
+	}
+	o.resident = false
+	os.record(o)
+	os.giveBack(o.block, o.file, o.size, o.path)
+	o.file, o.path = 0, ""
+}
+
+// destroy forgets an object and all its copies.
+func (os *objects) destroy(o *object) {
+	if o.list != nil {
+		o.list.remove(o)
+	}
+	for id := range os.idsOf(o) {
+		delete(os.objs, id)
+	}
+	for _, id := range o.orphaned {
+		if l := slices.DeleteFunc(os.orphans[id], func(x ref) bool { return x.o == o }); len(l) == 0 {
+			delete(os.orphans, id)
+		} else {
+			os.orphans[id] = l
+		}
+	}
+	delete(os.pinned, o)
+	os.progress.letGo()
+	os.clearSlot(o.slot)
+	if o.spilled {
+		os.emit(SpillRemove{locs(o.loc)})
+		os.progress.disk.retryAt = 0 // a disk that was full has room again
+	}
+	if o.resident {
+		os.giveBack(o.block, o.file, o.size, o.path)
+	}
+	o.resident, o.spilled, o.dead = false, false, true
+	os.copyGone(o)
+}
+
+// giveBack frees what a grant or an object held.
+func (os *objects) giveBack(b alloc.Block, file uint32, size uint64, path string) {
+	if file != 0 {
+		os.space.fallbackBytes -= size
+		os.progress.hopeAgain()
+		os.clients.dropFile(file, path)
+		return
+	}
+	os.space.freeBlock(b)
+}
+
+// potential is what is free or could be made free without anyone letting go of anything.
+func (os *objects) potential() uint64 {
+	return os.space.forObjects() - min(os.space.forObjects(), os.space.alloc.Used()) + os.cold.bytes + os.second.bytes + os.space.spillingBytes
+}
+
+func (os *objects) newSlot() uint32 {
+	if n := len(os.freeSlots); n > 0 {
+		s := os.freeSlots[n-1]
+		os.freeSlots = os.freeSlots[:n-1]
+		return s
+	}
+	os.nextSlot++
+	return os.nextSlot - 1
+}
+
+func (os *objects) clearSlot(s uint32) {
+	os.emit(ClearRecord{s})
+	os.freeSlots = append(os.freeSlots, s)
+}
+
+// all lists every object and block once, orphans too, in a fixed order.
+func (os *objects) all() []*object {
+	seen := make(map[*object]struct{}, len(os.objs))
+	var out []*object
+	add := func(o *object) {
+		if _, ok := seen[o]; !ok {
+			seen[o] = struct{}{}
+			out = append(out, o)
+		}
+	}
+	for _, r := range os.objs {
+		add(r.o)
+	}
+	for _, l := range os.orphans {
+		for _, r := range l {
+			add(r.o)
+		}
+	}
+	for o := range os.allCopies {
+		add(o)
+	}
+	slices.SortFunc(out, func(a, b *object) int { return a.id.Compare(b.id) })
+	return out
+}
+
+// orphan keeps what an id was before where a client's Unpin finds it.
+func (os *objects) orphan(id ids.ObjectID, r ref) {
+	os.orphans[id] = append(os.orphans[id], r)
+	r.o.orphaned = append(r.o.orphaned, id)
+}
+
+// orphansOf lists what a client may have pinned of what an id was before.
+func (os *objects) orphansOf(client ids.ClientID, id ids.ObjectID) (out []ref) {
+	for _, r := range os.orphans[id] {
+		if r, ok := os.readAt(client, r); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package objectstore
+
+import (
+	"slices"
+
+	"mobula/internal/ids"
+)
+
+// pin takes n pins for a client on an object or value that is in memory.
+func (os *objects) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
+	for _, x := range os.orphansOf(client, id) {
+		for i := range x.o.pins {
+			if p := &x.o.pins[i]; p.client == client && p.sub == x.sub && !p.merged {
+				n += p.n // an Unpin cannot tell them apart: both stay until all are dropped
+				p.merged = true
+			}
+		}
+	}
+	r.o.addPin(client, id, r.sub, n)
+	os.pinned[r.o] = struct{}{}
+	os.settle(r.o)
+}
+
+func (os *objects) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
+	r, ok := os.objs[id]
+	if ok {
+		r, ok = os.readAt(client, r)
+	}
+	if ok {
+		n -= r.o.dropPins(client, r.sub, n)
+		if r.o.pinsOf(client, r.sub) == 0 {
+			os.dropMerged(client, id)
+		}
+		os.unpinned(id, r)
+	}
+	for _, x := range os.orphansOf(client, id) {
+		n -= x.o.dropPins(client, x.sub, n)
+		os.unpinned(id, x)
+	}
+}
+
+// dropMerged drops the pins on orphans that were counted with those of their successor.
+func (os *objects) dropMerged(client ids.ClientID, id ids.ObjectID) {
+	for _, x := range os.orphansOf(client, id) {
+		x.o.pins = slices.DeleteFunc(x.o.pins, func(p pin) bool { return p.client == client && p.sub == x.sub && p.merged })
+		os.unpinned(id, x)
+	}
+}
+
+// unpinned follows up on pins that fell.
+func (os *objects) unpinned(id ids.ObjectID, r ref) {
+	if len(r.o.pins) == 0 {
+		delete(os.pinned, r.o)
+	}
+	if r.o.values != nil {
+		os.settleValue(id, r)
+	}
+	os.settle(r.o)
+}
+
+// settleValue lets a freed value go once no view pins it; with its last one goes the block.
+func (os *objects) settleValue(id ids.ObjectID, r ref) {
+	if !r.o.values[r.sub].gone || os.objs[id] != r {
+		return
+	}
+	for _, p := range r.o.pins {
+		if p.sub == r.sub {
+			return
+		}
+	}
+	if r.o.busy() {
+		r.o.parked = append(r.o.parked, id)
+		return
+	}
+	delete(os.objs, id)
+	if r.o.live--; r.o.live == 0 {
+		r.o.gone = true
+	}
+}
+
+// busy tells whether a block is needed as a whole, whatever becomes of its values.
+func (o *object) busy() bool {
+	return o.argPins > 0 || len(o.copies) > 0 || o.copying > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
+}
+
+func (o *object) revive(sub uint32) { o.values[sub].gone = false }

@@ -1,0 +1,189 @@
+package objectstore
+
+import (
+	"mobula/internal/errs"
+	"mobula/objectstore/alloc"
+)
+
+// placing serves what waits for memory: from what is free, what can be made free, or a file outside the segment.
+type placing struct {
+	*step
+	clients   *clients
+	space     *space
+	progress  *progress
+	objects   *objects
+	demands   *demands
+	restores  *restores
+	creates   *creates
+	packs     *packs
+	copies    *copies
+	args      *args
+	spilling  *spilling
+	fallbacks int
+}
+
+// serve makes one step of progress for the head, and tells whether there may be another.
+func (rm *placing) serve() bool {
+	d := rm.senior()
+	if d == nil {
+		rm.nobodyWaits()
+		return false
+	}
+	if rm.place(d) {
+		return true
+	}
+	if d.held {
+		return false // the reservation's end steps the core
+	}
+	if d.since == 0 {
+		d.since = rm.now
+		rm.progress.stall.best = rm.objects.potential()
+	}
+	placed, coming := rm.makeRoom(d)
+	if placed {
+		return true
+	}
+	if coming {
+		return false
+	}
+	if rm.progress.diskFull() {
+		if h := rm.nextHolder(); h != nil && h != d && rm.creates.reservingCreates == 0 && rm.place(h) {
+			return true
+		}
+		return rm.escape(d)
+	}
+	// Everything is pinned. What others ask may still fit where this does not.
+	if d.lane == laneCreate {
+		if g := rm.demands.queues[laneGet].peek(laneGet); g != nil && rm.restores.canRestore() && rm.place(g) {
+			return true
+		}
+	} else if r := rm.demands.queues[laneCreate].peek(laneCreate); r != nil && d.lane == laneGet && rm.creates.reservingCreates == 0 && rm.place(r) {
+		return true
+	}
+	return rm.escape(d)
+}
+
+// argsDelay is how many later arrivals may go before a restore that only arguments need: running
+// tasks' creates and gets let memory go, tasks that have not started do not.
+const argsDelay = 256
+
+// senior is the head that has waited longest, with the lane's handicap; nil if none waits that
+// could be served now. While memory is being reserved for a create the later ones wait:
+// answers keep the order.
+func (rm *placing) senior() *demand {
+	var best *demand
+	var at uint64
+	if rm.progress.diskFull() && rm.restores.canRestore() {
+		for _, l := range []lane{laneGet, laneArgs} {
+			if d := rm.demands.queues[l].peek(l); d != nil {
+				return d
+			}
+		}
+	}
+	for l := range lanes {
+		d := rm.demands.queues[l].peek(l)
+		if d == nil || d.o != nil && !rm.restores.canRestore() || (l == laneCreate && rm.creates.reservingCreates > 0) {
+			continue
+		}
+		t := d.ticket
+		if l == laneArgs {
+			t += argsDelay
+		}
+		if best == nil || t < at {
+			best, at = d, t
+		}
+	}
+	return best
+}
+
+// place gives a waiting demand a block, if there is one.
+func (rm *placing) place(d *demand) bool {
+	d.held = false
+	if rm.spilling.tight(alloc.Rounded(d.need)) {
+		return false
+	}
+	b, ok := rm.space.alloc.Alloc(rm.owner(d), d.need, rm.now < rm.space.coldAt)
+	if !ok && rm.now < rm.space.coldAt {
+		b, ok = rm.exchange(d)
+	}
+	if !ok || rm.held(d, b) {
+		return false
+	}
+	rm.space.punchTaken()
+	rm.space.warmFor, rm.space.warmAny = b.Owner, true
+	rm.demands.dequeue(d)
+	rm.progress.letGo()
+	d.block, d.since, d.cold = b, 0, false
+	rm.progress.stall.stuck = false
+	if rs := rm.space.alloc.Unbacked(b); len(rs) > 0 {
+		d.stage = stageReserving
+		d.cold = d.o == nil && d.pack == nil && rm.cfg.ColdFrom > 0 && d.need >= rm.cfg.ColdFrom && !b.Slab && len(rs) == 1 && rs[0] == b.Range()
+		rm.reserve(d, rs)
+		return true
+	}
+	rm.placed(d)
+	return true
+}
+
+// placed goes on with a demand that has its room.
+func (rm *placing) placed(d *demand) {
+	switch {
+	case d.pack != nil:
+		rm.packs.packInto(d)
+	case d.o != nil:
+		rm.restores.read(d)
+	default:
+		rm.creates.grantDemand(d)
+	}
+}
+
+// makeRoom evicts copies until the demand is placed, or else sees to it that enough is being
+// spilled: then room is coming.
+func (rm *placing) makeRoom(d *demand) (placed, coming bool) {
+	need := alloc.Rounded(d.need)
+	if rm.objects.potential() < need {
+		return false, false
+	}
+	for rm.objects.second.head != nil {
+		rm.counts.Evictions++
+		rm.objects.evict(rm.objects.second.head)
+		if rm.place(d) {
+			return true, false
+		}
+		if d.held {
+			return false, true
+		}
+	}
+	free := rm.space.freeBytes()
+	missing := uint64(1) // enough is free, in parts too small
+	if need > free {
+		missing = need - free
+	}
+	rm.spilling.spill(missing, true)
+	return false, rm.spilling.spills > 0 || (rm.objects.cold.n > 0 && rm.progress.canSpill())
+}
+
+// giveUp ends a demand for which no room can be had anywhere.
+func (rm *placing) giveUp(d *demand, err *errs.Error) {
+	switch {
+	case d.pack != nil:
+		rm.packs.dropPack(d)
+	case d.o != nil:
+		rm.restores.failRestore(d, err)
+		rm.objects.settle(d.o)
+	default:
+		rm.creates.refuseDemand(d, err)
+	}
+	rm.counts.GaveUp++
+}
+
+// owner is whose file a demand is served from.
+func (rm *placing) owner(d *demand) alloc.Owner {
+	switch {
+	case d.pack != nil:
+		return alloc.Owner(d.pack.job)
+	case d.o != nil:
+		return alloc.Owner(d.o.job)
+	}
+	return alloc.Owner(d.job)
+}

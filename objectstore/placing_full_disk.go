@@ -1,0 +1,111 @@
+package objectstore
+
+import (
+	"mobula/internal/ids"
+)
+
+// While the disk is full, room comes only from those who let go of objects: tasks that end, views that are closed, references that go. What
+// waits for room waits for them, and what brings such an end nearer goes first: what gets and arguments need is read before anything is
+// made, if need be into files outside the segment, which may use the part of a disk that spilling leaves free; so do results of tasks that
+// hold arguments. The other creates wait, in order. A task that waits so gives its CPU to others, one task each Stall. When nothing was let
+// go for Config.Patience, the head ends with an error, and so do those behind it until something is.
+
+// drainState is how the wait for others to let go fares.
+type drainState struct {
+	from    int64 // since when there was no room and nothing was let go; 0: not so
+	yielded int64 // when a task was last asked for its CPU
+	fileAt  int64 // no file outside the segment is tried before: one could not be made
+	fileErr error // why; nil: the last one was made
+}
+
+// busyFactor is by how much longer is waited while tasks that go on hold arguments: they end some time.
+const busyFactor = 10
+
+// holdersSeen bounds the creates that are looked at for one that goes first.
+const holdersSeen = 256
+
+// nobodyWaits ends a wait: the next one is another. After one that was too long those that come soon do not wait as long again.
+func (rm *placing) nobodyWaits() {
+	if p := int64(rm.cfg.Patience); rm.now < rm.progress.drain.from+p || rm.now >= rm.progress.drain.from+2*p {
+		rm.progress.drain.from, rm.progress.drain.fileErr = 0, nil
+	}
+}
+
+// drains tells whether serving a demand brings the end of a task or of a get nearer, which then lets go.
+func (rm *placing) drains(d *demand) bool {
+	return d.o != nil || !d.task.IsZero() && rm.args.holdsArgs(d.task)
+}
+
+func (ar *args) holdsArgs(t ids.TaskID) bool {
+	for _, s := range ar.sets[t] {
+		if s.answered {
+			return true
+		}
+	}
+	return false
+}
+
+// nextHolder is the first create of a task that holds arguments.
+func (rm *placing) nextHolder() (found *demand) {
+	n := 0
+	for _, d := range rm.demands.queues[laneCreate].All() {
+		if d.stage == stageWaiting && rm.drains(d) {
+			return d
+		}
+		if n++; n == holdersSeen {
+			break
+		}
+	}
+	return nil
+}
+
+// patient tells whether a demand for which there is no room goes on waiting.
+func (rm *placing) patient(d *demand) bool {
+	if !rm.progress.diskFull() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.hopeless(d) {
+		return false
+	}
+	if rm.progress.drain.from == 0 {
+		rm.progress.drain.from = rm.now
+	}
+	wait := int64(rm.cfg.Patience)
+	if rm.args.tasksGoOn() {
+		wait *= busyFactor
+	}
+	due := rm.progress.drain.from + wait
+	if rm.now >= due {
+		return false
+	}
+	rm.wakeAt(due)
+	rm.log("creates wait until others let go of objects: every spill directory is full", rm.progress.fullError())
+	rm.yieldCPU()
+	return true
+}
+
+// tasksGoOn tells whether a task that does not wait itself holds arguments.
+func (ar *args) tasksGoOn() bool {
+	for _, l := range ar.sets {
+		for _, s := range l {
+			if s.answered && !ar.taskWaits(s.req.Task) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// yieldCPU tells the owner of a task whose create waits to let others run: they may let go of what it waits for.
+func (rm *placing) yieldCPU() {
+	due := max(rm.progress.drain.from, rm.progress.drain.yielded) + int64(rm.cfg.Stall)
+	if rm.now < due {
+		rm.wakeAt(due)
+		return
+	}
+	for _, d := range rm.demands.queues[laneCreate].All() {
+		if d.stage == stageWaiting && !d.yielded && !d.task.IsZero() {
+			d.yielded, rm.progress.drain.yielded = true, rm.now
+			rm.emit(ToOwner{d.id.Job(), CreateWaits{Task: d.task}})
+			rm.wakeAt(rm.now + int64(rm.cfg.Stall))
+			return
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package objectstore
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
+)
+
+// reserve asks for memory behind the unbacked parts of a demand's block, in steps.
+func (rm *placing) reserve(d *demand, rs []alloc.Range) {
+	if !d.exact && !d.cold && rm.space.room == 0 {
+		last := &rs[len(rs)-1]
+		if ahead := rm.space.alloc.Ahead(*last, rm.space.reserveStep()); !rm.space.pending(d.block.Owner, ahead) {
+			*last = ahead
+		}
+	}
+	rm.space.reserving++
+	if d.lane == laneCreate {
+		rm.creates.reservingCreates++
+	}
+	rm.emit(Reserve{Job: rm.newJob(&reservation{d, d.block.Owner, rs}), Place: ids.JobID(d.block.Owner), Ranges: rs, Look: d.cold})
+}
+
+// reservation is memory on its way: to a demand, or ahead of any (d is nil).
+type reservation struct {
+	d      *demand
+	owner  alloc.Owner
+	ranges []alloc.Range
+}
+
+func (rm *placing) reserveDone(e ReserveDone) {
+	r, ok := takeJob[*reservation](rm.step, e.Job)
+	if !ok {
+		return
+	}
+	rm.space.reserving--
+	d := r.d
+	if d != nil && d.lane == laneCreate {
+		rm.creates.reservingCreates--
+	}
+	if e.Err == nil && (d == nil || !d.cold) {
+		for _, x := range r.ranges {
+			rm.space.alloc.Back(alloc.Owned{Owner: r.owner, Range: x})
+		}
+		rm.space.coldAt = 0
+	}
+	switch {
+	case d == nil:
+		if e.Err != nil {
+			rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), e.Err
+		}
+	case d.cancelled:
+		rm.space.freeBlock(d.block)
+	case e.Err == nil:
+		d.stage = stageWaiting
+		rm.placed(d)
+	case !d.exact && !d.cold:
+		d.exact = true // a whole step is not there, but what is needed may be
+		rm.reserve(d, rm.space.alloc.Unbacked(d.block))
+	case d.short && !d.exchanging:
+		rm.short(d, e.Err)
+	default:
+		// Only memory that the segment has already is left, for a while: back to the head of the queue.
+		d.short = true
+		rm.log("no memory can be reserved for the object store", e.Err)
+		rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), e.Err
+		if d.exchanging {
+			d.exchanging, d.exchangeAt = false, rm.space.coldAt
+		}
+		rm.space.freeBlock(d.block)
+		d.stage = stageWaiting
+		rm.demands.queues[d.lane].PushFront(d)
+		rm.wakeAt(rm.space.coldAt)
+	}
+	rm.space.punchLoose(r)
+}
+
+// short ends a demand for which no memory could be reserved, twice: a restore goes on in a
+// file outside the segment.
+func (rm *placing) short(d *demand, err error) {
+	rm.space.freeBlock(d.block)
+	rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), err
+	if d.o != nil && rm.space.fallbackBytes+d.need <= rm.cfg.FallbackBytes {
+		rm.fallback(d)
+		return
+	}
+	d.stage = stageWaiting
+	rm.giveUp(d, rm.unavailable(d))
+}
+
+func (rm *placing) unavailable(d *demand) *errs.Error {
+	return errs.New(errs.CodeSegmentUnavailable, "%v; backed so far %d: %s", rm.space.coldErr, rm.space.alloc.Backed(), rm.space.figures(d.need))
+}
+
+// exchange serves a demand while no memory can be reserved, and none of its owner's own is free: what others have warm is given back, and as
+// much is reserved anew. Where that fails it is tried again after a while, and until then the demand waits for what others let go of.
+func (rm *placing) exchange(d *demand) (alloc.Block, bool) {
+	warm, n := rm.space.alloc.Warm(), (d.need+alloc.Page-1)&^(alloc.Page-1)
+	if warm < alloc.Page || rm.now < d.exchangeAt {
+		return alloc.Block{}, false
+	}
+	b, ok := rm.space.alloc.Alloc(rm.owner(d), d.need, false)
+	if !ok || rm.held(d, b) {
+		return alloc.Block{}, false
+	}
+	rm.space.punchTaken()
+	left := rm.space.alloc.Warm() // it is less by what the block took
+	if rs := rm.space.alloc.Release(left-min(n, left), n); len(rs) > 0 {
+		rm.emit(Punch{rs})
+	}
+	d.exact, d.exchanging = true, true
+	return b, true
+}
+
+// held tells whether memory is on its way to a part of a block just cut, in another owner's file, and then gives the block back: its
+// demand waits for the reservation's end.
+func (rm *placing) held(d *demand, bs ...alloc.Block) bool {
+	for _, b := range bs {
+		d.held = d.held || rm.space.pending(b.Owner, rm.space.alloc.Span(b))
+	}
+	if d.held {
+		rm.space.punchTaken()
+		for _, b := range bs {
+			rm.space.freeBlock(b)
+		}
+	}
+	return d.held
+}

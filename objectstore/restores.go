@@ -1,0 +1,206 @@
+package objectstore
+
+import (
+	"errors"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/spill"
+	"mobula/wire"
+)
+
+// restores brings objects back into memory from spill storage, or from another job's file.
+type restores struct {
+	*step
+	clients  *clients
+	objects  *objects
+	demands  *demands
+	up       restoresUp
+	underWay int
+	rereads  []reread
+}
+
+// restoresUp is those who wait for an object.
+type restoresUp interface {
+	answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids.ObjectID)
+	answerSet(s *argSet)
+	failSet(s *argSet, id ids.ObjectID, err *errs.Error)
+	noRoom(s *argSet, err *errs.Error)
+}
+
+// want asks for an object's bytes in memory. A get moves it before what only arguments need.
+func (rs *restores) want(o *object, l lane) *demand {
+	d := o.restore
+	if d == nil {
+		d = &demand{lane: l, need: o.size, o: o}
+		o.restore = d
+		rs.demands.enqueue(d)
+	} else if l == laneGet && d.lane == laneArgs {
+		d.lane = laneGet
+		if d.stage == stageWaiting {
+			rs.demands.queues[laneGet].Push(d)
+		}
+	}
+	return d
+}
+
+// unwanted withdraws a restore that nobody waits for any more.
+func (rs *restores) unwanted(o *object) {
+	d := o.restore
+	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 {
+		return
+	}
+	if d.stage == stageWaiting {
+		d.stage = stageDone
+		o.restore = nil
+		rs.objects.settle(o)
+	}
+}
+
+// eachRestore visits every restore that waits or is under way.
+func (rs *restores) eachRestore(visit func(*demand)) {
+	var all []*demand
+	collect := func(d *demand) {
+		if d.o != nil {
+			all = append(all, d)
+		}
+	}
+	rs.demands.queues[laneGet].each(laneGet, collect)
+	rs.demands.queues[laneArgs].each(laneArgs, collect)
+	for _, j := range rs.jobs {
+		switch j := j.(type) {
+		case *demand:
+			collect(j)
+		case *reservation:
+			if j.d != nil {
+				collect(j.d)
+			}
+		}
+	}
+	for _, d := range all {
+		visit(d)
+	}
+}
+
+// read starts a restore that has its room.
+func (rs *restores) read(d *demand) {
+	d.stage = stageReading
+	rs.underWay++
+	rs.objects.record(d.o) // so that a new core does not use the extent while it is written
+	rs.readInto(d, rs.newJob(d))
+}
+
+func (rs *restores) restoreDone(e RestoreDone) {
+	d, ok := takeJob[*demand](rs.step, e.Job)
+	if !ok {
+		return
+	}
+	rs.underWay--
+	o := d.o
+	fromMemory := rs.copied(d)
+	if d.cancelled {
+		o.filling = nil
+		rs.objects.giveBack(d.block, d.file, o.size, d.path)
+		if rs.objects.settle(o); !o.dead { // copies for other jobs keep it
+			rs.objects.record(o)
+		}
+		return
+	}
+	if e.Err != nil {
+		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
+		if d.tries++; !lasting && d.tries < maxTries {
+			rs.log("a spilled object could not be read, trying again", e.Err)
+			rs.readLater(d)
+			return
+		}
+		if o.of != nil {
+			rs.copyFailed(d, fromMemory, e.Err)
+			return
+		}
+		rs.objects.giveBack(d.block, d.file, o.size, d.path)
+		d.stage = stageWaiting
+		rs.failRestore(d, rs.unreadable(o, e.Err))
+		rs.forget(o)
+		return
+	}
+	d.stage = stageDone
+	o.resident, o.block, o.file, o.path = true, d.block, d.file, d.path
+	if o.of != nil {
+		rs.counts.CopiesMade++
+		rs.counts.CopiedBytes += o.size
+	} else {
+		rs.counts.Restores++
+		rs.counts.RestoredBytes += o.size
+	}
+	rs.objects.record(o)
+	for _, g := range d.gets {
+		rs.emit(Forget{NoteKey{N: g.note}})
+		rs.up.answerGet(g.client, g.id, ref{o, g.sub}, g.refs)
+	}
+	for _, s := range d.sets {
+		if s.missing--; s.missing == 0 && !s.answered {
+			rs.up.answerSet(s)
+		}
+	}
+	o.restore = nil // not before all who waited have their pins
+	rs.objects.settle(o)
+}
+
+// unreadable is the error of an object whose spilled copy is lost.
+func (rs *restores) unreadable(o *object, cause error) *errs.Error {
+	err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, cause)
+	err.Cause = []*errs.Error{errs.From(cause)}
+	rs.log("a spilled object is lost", err)
+	rs.counts.Lost++
+	return err
+}
+
+// failRestore ends a restore for everyone who waits for it. If something is under way for
+// it, its room is given back when that ends.
+func (rs *restores) failRestore(d *demand, err *errs.Error) {
+	o := d.o
+	d.cancelled = d.stage != stageWaiting
+	if d.stage == stageReading {
+		o.filling = d
+		rs.objects.record(o)
+	}
+	d.stage = stageDone
+	o.restore = nil
+	for _, g := range d.gets {
+		rs.emit(Forget{NoteKey{N: g.note}})
+		if errors.Is(err, errs.ErrObjectLost) {
+			rs.emit(ToOwner{g.job, Lost{ID: g.id, Client: g.client, Err: err}})
+		} else {
+			rs.clients.toClient(g.client, &wire.Resolved{ID: g.id, Fetch: true, Result: wire.Result{Kind: wire.ResultError, Err: err}})
+		}
+	}
+	sets := d.sets
+	d.gets, d.sets = nil, nil
+	for _, s := range sets {
+		if !errors.Is(err, errs.ErrObjectLost) {
+			rs.up.noRoom(s, err)
+			continue
+		}
+		for i, r := range s.objs {
+			if r.o == o {
+				rs.up.failSet(s, s.req.IDs[i], err)
+				break
+			}
+		}
+	}
+}
+
+// forget drops an object that cannot be read any more; nothing waits for it but copies for other jobs. Those that are pinned stay.
+func (rs *restores) forget(o *object) {
+	rs.failCopies(o, lostError(o.id, "has no spilled copy any more"))
+	for id, r := range rs.objects.idsOf(o) {
+		delete(rs.objects.objs, id)
+		if len(o.copies) > 0 {
+			rs.objects.orphan(id, r)
+		}
+	}
+	o.gone = true
+	rs.objects.settle(o)
+}
+
+func (rs *restores) canRestore() bool { return !rs.recovering && rs.underWay < rs.cfg.MaxRestores }
