@@ -17,6 +17,7 @@ type args struct {
 	progress   *progress
 	objects    *objects
 	restores   *restores
+	nodes      *nodes
 	creates    *creates
 	copies     *copies
 	up         argsUp
@@ -30,8 +31,8 @@ type args struct {
 	argsAt     int64 // nobody of argWait is let in before
 }
 
-func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, cr *creates, cp *copies, up argsUp) *args {
-	return &args{step: s, clients: cs, space: sp, progress: pr, objects: os, restores: rs, creates: cr, copies: cp, up: up,
+func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, no *nodes, cr *creates, cp *copies, up argsUp) *args {
+	return &args{step: s, clients: cs, space: sp, progress: pr, objects: os, restores: rs, nodes: no, creates: cr, copies: cp, up: up,
 		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool)}
 }
 
@@ -349,7 +350,7 @@ func (ar *args) noRoom(s *argSet, err *errs.Error) {
 
 // alone tells whether nobody but an admitted set, which has no room, holds any memory.
 func (ar *args) alone(s *argSet) bool {
-	if len(ar.objects.pinned)+len(ar.clients.old)+len(ar.creates.grants)+len(ar.copies.draining) > 0 || ar.recovering {
+	if len(ar.objects.pinned)+len(ar.nodes.exports)+len(ar.clients.old)+len(ar.creates.grants)+len(ar.copies.draining) > 0 || ar.recovering {
 		return false
 	}
 	for _, l := range ar.sets {

@@ -12,8 +12,8 @@ import (
 )
 
 // What another job's processes made a client reads in a copy, which lies in its own job's file: decision 0016. A copy is an object that is
-// restored from the one that it is of, from memory or from spill storage. One that nobody has pinned stays until its room is needed, or until
-// something of what it is of was freed. The object stays known, in memory or not, while it has copies.
+// restored from the one that it is of, from memory, from spill storage or from another node. One that nobody has pinned stays until its
+// room is needed, or until something of what it is of was freed. The object stays known, in memory or not, while it has copies.
 
 // copies is what other jobs' processes read, and the jobs' files.
 type copies struct {
@@ -63,16 +63,18 @@ func (rs *restores) readInto(d *demand, job uint64) {
 	}
 	of := d.o.of
 	switch {
-	case of == nil:
+	case of == nil && d.o.spilled:
 		rs.emit(e)
-	case of.resident:
+	case of != nil && of.resident:
 		of.copying++
 		d.from = of
 		rs.objects.settle(of)
 		rs.emit(CopyObject{Job: job, From: of.job, Of: ref{o: of}.whole(), Place: e.Place, Extent: e.Extent})
-	default:
+	case of != nil && of.spilled:
 		e.Loc = of.loc
 		rs.emit(e)
+	default:
+		rs.up.importInto(d, job, e)
 	}
 }
 

@@ -22,6 +22,7 @@ type Core struct {
 	*objects
 	*demands
 	*restores
+	*nodes
 	*creates
 	*packs
 	*copies
@@ -42,14 +43,15 @@ func NewCore(cfg Config) *Core {
 	c.objects = newObjects(s, c.clients, c.space, c.progress)
 	c.demands = &demands{step: s, space: c.space}
 	c.restores = &restores{step: s, clients: c.clients, objects: c.objects, demands: c.demands, up: c}
+	c.nodes = &nodes{step: s, progress: c.progress, objects: c.objects, restores: c.restores, exports: make(map[exportKey]*export)}
 	c.creates = newCreates(s, c.clients, c.space, c.objects, c.demands, c.restores)
 	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
 	c.copies = &copies{step: s, clients: c.clients, space: c.space, objects: c.objects, over: make(map[ids.JobID]NoteKey)}
 	c.gets = &gets{step: s, clients: c.clients, objects: c.objects, restores: c.restores, creates: c.creates, copies: c.copies}
-	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.creates, c.copies, c)
+	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.nodes, c.creates, c.copies, c)
 	c.spilling = &spilling{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects}
 	c.placing = &placing{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects, demands: c.demands, restores: c.restores,
-		creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
+		nodes: c.nodes, creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
 	c.recovery = &recovery{step: s, clients: c.clients, space: c.space, objects: c.objects, creates: c.creates, copies: c.copies}
 	return c
 }
@@ -103,6 +105,14 @@ func (c *Core) handle(ev Event) {
 		}
 	case DropJob:
 		c.dropJob(e.Job)
+	case Located:
+		c.located(e)
+	case Export:
+		c.export(e)
+	case ExportDone:
+		c.endExport(exportKey{e.To, e.Token}, nil)
+	case NodeGone:
+		c.nodeGone(e.Node)
 	case SpillDone:
 		c.spillDone(e)
 	case RestoreDone:

@@ -44,6 +44,7 @@ type demand struct {
 	since   int64  // when it was found to be stuck at the head of its lane; 0: it is not
 	block   alloc.Block
 	file    uint32
+	node    ids.Home // that it is imported from
 	path    string
 	exact   bool // its reservation was tried again without the step
 	cold    bool // its writer will bring the memory
@@ -62,13 +63,14 @@ type demand struct {
 	attempt   uint32
 	task      ids.TaskID
 	cancelled bool
+	imports   bool // its object is being read from node
+	tries     uint8
 
 	// A restore.
-	o     *object
-	gets  []getter
-	sets  []*argSet // one entry an argument
-	tries int
-	from  *object // that a copy is being made from in memory
+	o    *object
+	gets []getter
+	sets []*argSet // one entry an argument
+	from *object   // that a copy is being made from in memory
 
 	// A pack.
 	pack *packing

@@ -32,6 +32,12 @@
 // free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is
 // given back (space_warm.go).
 //
+// # Other nodes
+//
+// An object may have copies on other nodes; which, its owner says (Located), and what is known here of it is a hint. One that is not
+// here is imported when somebody asks for it, through the same queues as a restore. Another node reads an object here under a pin of its
+// own (Export). Decision 0018.
+//
 // # What blocks
 //
 // Nothing.

@@ -73,6 +73,27 @@ type CopyObject struct {
 	Extent wire.Extent
 }
 
+// Import reads an object from another node into an extent; the answer is RestoreDone. An error that wraps spill.ErrMissing or
+// spill.ErrCorrupt says that the node has no intact copy; any other may pass.
+type Import struct {
+	Job     uint64
+	From    ids.Home
+	ID      ids.ObjectID
+	Attempt uint32
+	Place   ids.JobID
+	Extent  wire.Extent
+}
+
+// Exported answers Export: where the bytes lie, which stay there until the export ends; or why there are none.
+type Exported struct {
+	To     ids.Home
+	Token  uint64
+	ID     ids.ObjectID
+	Place  ids.JobID
+	Extent wire.Extent
+	Err    *errs.Error
+}
+
 // CreateFallback makes a file to be mapped in place of segment memory; the answer is FallbackDone.
 type CreateFallback struct {
 	Job  uint64
@@ -143,7 +164,7 @@ type SpillDone struct {
 	Err  error
 }
 
-// RestoreDone answers SpillRead and CopyObject.
+// RestoreDone answers SpillRead, CopyObject and Import.
 type RestoreDone struct {
 	Job uint64
 	Err error
@@ -219,6 +240,8 @@ func (Reserve) storeEffect()        {}
 func (Punch) storeEffect()          {}
 func (CreateFallback) storeEffect() {}
 func (CopyObject) storeEffect()     {}
+func (Import) storeEffect()         {}
+func (Exported) storeEffect()       {}
 func (DropSegment) storeEffect()    {}
 func (DropFile) storeEffect()       {}
 func (CopyIn) storeEffect()         {}

@@ -113,6 +113,37 @@ type Free struct{ IDs []ids.ObjectID }
 // DropJob frees every object of a job.
 type DropJob struct{ Job ids.JobID }
 
+// About other nodes, and from them.
+
+// Located says which other nodes have an intact copy of an object, the best first; it replaces what was said before. The object's owner
+// says it. An object that is not here becomes known by it, and is imported when somebody asks for it. Of one that is here the memory may be
+// used again without a write.
+type Located struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Size    uint64
+	Meta    []byte
+	On      []ids.Home
+}
+
+// Export pins an object for another node, which is to read its bytes, restoring it first if it is spilled. The answer is Exported, also
+// when it is asked again. The pin falls with ExportDone or NodeGone.
+type Export struct {
+	To      ids.Home
+	Token   uint64 // To's own number for it, never used again
+	ID      ids.ObjectID
+	Attempt uint32
+}
+
+// ExportDone says that the other node has what it asked for, or wants it no more.
+type ExportDone struct {
+	To    ids.Home
+	Token uint64
+}
+
+// NodeGone drops the pins of another node and its copies.
+type NodeGone struct{ Node ids.Home }
+
 // To owners.
 
 // ArgsPinned answers PinArgs: one extent an id, in order.
@@ -216,3 +247,7 @@ func (KeepArgs) storeEvent()     {}
 func (ArgsIdle) storeEvent()     {}
 func (Free) storeEvent()         {}
 func (DropJob) storeEvent()      {}
+func (Located) storeEvent()      {}
+func (Export) storeEvent()       {}
+func (ExportDone) storeEvent()   {}
+func (NodeGone) storeEvent()     {}

@@ -50,7 +50,7 @@ func (os *objects) settle(o *object) {
 	var want *lru
 	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
 		want = &os.cold
-		if o.spilled || o.of != nil {
+		if o.spilled || o.of != nil || len(o.elsewhere) > 0 {
 			want = &os.second
 		}
 	}
@@ -77,12 +77,12 @@ func (os *objects) settle(o *object) {
 	switch {
 	case o.gone && len(o.copies) == 0, o.of != nil && !o.resident:
 		os.destroy(o)
-	case o.resident && o.file != 0 && (o.spilled || o.of != nil):
-		os.evict(o) // what is on disk, or what it is a copy of, is enough
+	case o.resident && o.file != 0 && (o.spilled || o.of != nil || len(o.elsewhere) > 0):
+		os.evict(o) // what is on disk, or on another node, or what it is a copy of, is enough
 	}
 }
 
-// evict drops the bytes in memory of an object that has a spilled copy, or is a copy.
+// evict drops the bytes in memory of an object that has a spilled copy or one on another node, or is a copy.
 func (os *objects) evict(o *object) {
 	if o.of != nil {
 		os.destroy(o)
@@ -119,10 +119,13 @@ func (os *objects) destroy(o *object) {
 		os.emit(SpillRemove{locs(o.loc)})
 		os.progress.disk.retryAt = 0 // a disk that was full has room again
 	}
+	if len(o.elsewhere) > 0 {
+		os.emit(Forget{locatedKey(o.id)})
+	}
 	if o.resident {
 		os.giveBack(o.block, o.file, o.size, o.path)
 	}
-	o.resident, o.spilled, o.dead = false, false, true
+	o.resident, o.spilled, o.elsewhere, o.dead = false, false, nil, true
 	os.copyGone(o)
 }
 

@@ -19,20 +19,23 @@ type object struct {
 	of      *object               // of a copy: what it is one of
 	copies  map[ids.JobID]*object // for the processes of other jobs
 
-	resident bool
-	block    alloc.Block // resident and file 0
-	file     uint32
-	path     string
+	block   alloc.Block // resident and file 0
+	file    uint32
+	exports uint32 // pins of other nodes
+	path    string
 
-	spilled bool
-	loc     spill.Location
+	loc spill.Location // spilled
+
+	elsewhere []ids.Home // other nodes that have it, the best first
 
 	pins       []pin // of clients, by get
 	argPins    int   // of admitted argument sets
 	argActive  int   // of those, the ones whose task is not idle
 	argCharged uint64
+	copying    int // copies that are being made of it
+	resident   bool
+	spilled    bool
 	quarantine bool // from before a restart; some client may still read it
-	copying    int  // copies that are being made of it
 	draining   bool // an earlier core's read may still be filling a block for it
 	gone       bool // no reference is left; goes when pins, spill and restore let it
 	spilling   bool
@@ -75,7 +78,7 @@ type ref struct {
 }
 
 func (o *object) pinned() bool {
-	return len(o.pins) > 0 || o.argPins > 0 || o.quarantine || o.copying > 0
+	return len(o.pins) > 0 || o.argPins > 0 || o.quarantine || o.copying > 0 || o.exports > 0
 }
 
 // footprint is what the object takes, or would take, in the segment.

@@ -14,6 +14,7 @@ type placing struct {
 	objects   *objects
 	demands   *demands
 	restores  *restores
+	nodes     *nodes
 	creates   *creates
 	packs     *packs
 	copies    *copies

@@ -66,7 +66,7 @@ func (rm *placing) noEscape(d *demand) *errs.Error {
 // hopeless tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are hope.
 func (rm *placing) hopeless(d *demand) bool {
-	if len(rm.objects.pinned) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.rereads) > 0 || len(rm.copies.draining) > 0 {
+	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.rereads) > 0 || len(rm.copies.draining) > 0 {
 		return false
 	}
 	if rm.objects.cold.n > 0 && rm.objects.potential() >= alloc.Rounded(d.need) {

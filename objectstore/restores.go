@@ -20,8 +20,13 @@ type restores struct {
 	rereads  []reread
 }
 
-// restoresUp is those who wait for an object.
+// restoresUp is those who wait for an object, and the nodes that it may be read from.
 type restoresUp interface {
+	importInto(d *demand, job uint64, to SpillRead)
+	importFailed(d *demand, lost bool) bool
+	exportsOf(o *object) []*export
+	exported(x *export)
+	endExport(k exportKey, why *errs.Error)
 	answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids.ObjectID)
 	answerSet(s *argSet)
 	failSet(s *argSet, id ids.ObjectID, err *errs.Error)
@@ -47,7 +52,7 @@ func (rs *restores) want(o *object, l lane) *demand {
 // unwanted withdraws a restore that nobody waits for any more.
 func (rs *restores) unwanted(o *object) {
 	d := o.restore
-	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 {
+	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 {
 		return
 	}
 	if d.stage == stageWaiting {
@@ -108,8 +113,18 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	}
 	if e.Err != nil {
 		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
+		imported := d.imports
+		if rs.up.importFailed(d, lasting) {
+			rs.underWay++
+			rs.readInto(d, rs.newJob(d))
+			return
+		}
 		if d.tries++; !lasting && d.tries < maxTries {
-			rs.log("a spilled object could not be read, trying again", e.Err)
+			if imported {
+				rs.log("an object could not be read from another node, trying again", e.Err)
+			} else {
+				rs.log("a spilled object could not be read, trying again", e.Err)
+			}
 			rs.readLater(d)
 			return
 		}
@@ -125,10 +140,14 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	}
 	d.stage = stageDone
 	o.resident, o.block, o.file, o.path = true, d.block, d.file, d.path
-	if o.of != nil {
+	switch {
+	case d.imports:
+		rs.counts.Imports++
+		rs.counts.ImportedBytes += o.size
+	case o.of != nil:
 		rs.counts.CopiesMade++
 		rs.counts.CopiedBytes += o.size
-	} else {
+	default:
 		rs.counts.Restores++
 		rs.counts.RestoredBytes += o.size
 	}
@@ -142,15 +161,22 @@ func (rs *restores) restoreDone(e RestoreDone) {
 			rs.up.answerSet(s)
 		}
 	}
+	for _, x := range rs.up.exportsOf(o) {
+		rs.up.exported(x)
+	}
 	o.restore = nil // not before all who waited have their pins
 	rs.objects.settle(o)
 }
 
-// unreadable is the error of an object whose spilled copy is lost.
+// unreadable is the error of an object whose spilled copy, or the last one on another node, cannot be read.
 func (rs *restores) unreadable(o *object, cause error) *errs.Error {
-	err := errs.New(errs.CodeObjectLost, "object %v: its spilled copy cannot be read: %v", o.id, cause)
+	line, where := "a spilled object is lost", "its spilled copy"
+	if !o.spilled {
+		line, where = "an object that was on other nodes is lost", "its copy on another node"
+	}
+	err := errs.New(errs.CodeObjectLost, "object %v: %s cannot be read: %v", o.id, where, cause)
 	err.Cause = []*errs.Error{errs.From(cause)}
-	rs.log("a spilled object is lost", err)
+	rs.log(line, err)
 	rs.counts.Lost++
 	return err
 }
@@ -173,6 +199,9 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 		} else {
 			rs.clients.toClient(g.client, &wire.Resolved{ID: g.id, Fetch: true, Result: wire.Result{Kind: wire.ResultError, Err: err}})
 		}
+	}
+	for _, x := range rs.up.exportsOf(o) {
+		rs.up.endExport(x.key(), err)
 	}
 	sets := d.sets
 	d.gets, d.sets = nil, nil

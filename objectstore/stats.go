@@ -20,6 +20,7 @@ type Counters struct {
 	Evictions                     uint64 // of copies: no write
 	Fallbacks, GaveUp, Collects   uint64
 	CopiesMade, CopiedBytes       uint64 // for readers of other jobs
+	Imports, ImportedBytes        uint64 // from other nodes
 }
 
 // Stats is the state of the store in bytes and objects. Held is exactly what is allocated:
@@ -46,6 +47,7 @@ type Stats struct {
 	Objects          int
 	ObjectsInMemory  int
 	ObjectsSpilled   int // only in spill storage
+	ObjectsElsewhere int // of none of these: only on other nodes
 	ObjectsPinned    int
 	Grants           int
 	WaitingCreates   int
@@ -82,6 +84,10 @@ func (c *Core) Stats() Stats {
 			}
 			continue
 		}
+		if !o.resident && !o.spilled && len(o.elsewhere) > 0 {
+			s.ObjectsElsewhere++
+			continue
+		}
 		s.Objects += max(1, o.live)
 		s.Data += o.size
 		if o.pinned() {
@@ -115,7 +121,7 @@ type Info struct {
 	ID       ids.ObjectID
 	Attempt  uint32
 	Size     uint64
-	State    string // "writing", "memory", "memory+spilled", "spilled", "restoring", "fallback"
+	State    string // "writing", "memory", "memory+spilled", "spilled", "elsewhere", "restoring", "fallback"
 	Extent   wire.Extent
 	Pins     uint32 // of clients and argument sets
 	Freed    bool   // kept by pins alone
@@ -178,6 +184,8 @@ func (c *Core) info(id ids.ObjectID) Info {
 	switch {
 	case o.restore != nil:
 		in.State = "restoring"
+	case !o.resident && !o.spilled:
+		in.State = "elsewhere"
 	case !o.resident:
 		in.State = "spilled"
 	case o.file != 0:
@@ -213,6 +221,11 @@ func (c *Core) Why(id ids.ObjectID) []string {
 	for _, p := range o.pins {
 		if p.sub == r.sub {
 			out = append(out, fmt.Sprintf("pinned %d times by client %v", p.n, p.client))
+		}
+	}
+	for _, x := range c.sortedExports() {
+		if x.r == r {
+			out = append(out, fmt.Sprintf("read by node %d", x.To))
 		}
 	}
 	out = append(out, c.tasksWith(o)...)

@@ -49,7 +49,7 @@ func validate(c *Core) error {
 		if o.of != nil && (o.of.copies[o.job] != o || o.of.dead || o.spilled || !o.resident && o.restore == nil) {
 			return fmt.Errorf("copy %v for job %v is of nothing", o.id, o.job)
 		}
-		if !o.resident && !o.spilled && o.of == nil && (!o.gone || len(o.copies) == 0) {
+		if !o.resident && !o.spilled && o.of == nil && len(o.elsewhere) == 0 && o.restore == nil && (!o.gone || len(o.copies) == 0) {
 			return fmt.Errorf("object %v is nowhere", o.id)
 		}
 		if o.gone && len(o.copies) == 0 && !o.pinned() && !o.spilling && o.restore == nil && !o.draining && o.filling == nil {
@@ -72,6 +72,15 @@ func validate(c *Core) error {
 	}
 	for _, d := range c.draining {
 		used += d.block.Size
+	}
+	exports := make(map[*object]uint32)
+	for _, x := range c.exports {
+		exports[x.r.o]++
+	}
+	for o, n := range exports {
+		if o.exports != n || o.dead {
+			return fmt.Errorf("object %v is pinned by other nodes %d times, and they have %d pins", o.id, o.exports, n)
+		}
 	}
 	active, counted := 0, 0
 	for _, l := range c.sets {

@@ -11,6 +11,9 @@
 // OpenMemory takes over what a killed node of the same path has left; SweepDead removes what nobody comes back for. A node has the lock of
 // its index for as long as it lives.
 //
+// Other nodes are behind the interface Peers: what is imported is fetched from them into the extent that the core gives, and what they ask
+// for is served from where it lies. Without any, an object that is elsewhere is lost here.
+//
 // # What blocks
 //
 // The actor blocks for a copy of packed values, a punch of at most 32 MiB and an index write. Reserving, copying, spilling and reading are

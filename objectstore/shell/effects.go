@@ -64,6 +64,10 @@ func (s *Store) do(self *actors.Ref[objectstore.Event], f objectstore.Effect) {
 		s.dropSegment(e.Place)
 	case objectstore.CopyObject:
 		s.copyObject(self, e)
+	case objectstore.Import:
+		s.fetch(self, e)
+	case objectstore.Exported:
+		s.serve(self, e)
 	case objectstore.CreateFallback:
 		s.background(self, func() objectstore.Event { return s.fallback(e) })
 	case objectstore.DropFile:

@@ -37,7 +37,7 @@ type Spiller interface {
 
 var _ Spiller = (*spillshell.Spiller)(nil)
 
-// Options are what a Store is made of. All but Logger and Policy must be set.
+// Options are what a Store is made of. All but Peers, Logger and Policy must be set.
 type Options struct {
 	Config  objectstore.Config
 	Memory  *Memory // stays the caller's, who closes it after the store
@@ -47,6 +47,7 @@ type Options struct {
 	ToClient func(c ids.ClientID, m wire.Msg, f *os.File)
 	// ToOwner sends a message to a job's owner, in order. It must not block.
 	ToOwner func(job ids.JobID, m objectstore.OwnerMsg)
+	Peers   Peers         // nil: there are no other nodes
 	Logger  *slog.Logger  // nil: silent
 	Policy  actors.Policy // of restarts
 }
@@ -65,13 +66,14 @@ type Store struct {
 	notes     notebook
 	unwritten unwritten
 	files     files
+	serving   serving
 	now       int64
 	disarm    func()
 	removals  []spill.Location // until spill storage is ready
 	ready     bool             // it is
 	recovery  chan struct{}    // closed when the last Recover has returned
 	reserves  sync.WaitGroup   // of io, those that put memory behind files
-	copies    sync.WaitGroup   // of io, copies between the files of jobs
+	copies    sync.WaitGroup   // of io, what is written to jobs' files, but by spill storage: copies between them, and imports
 	io        sync.WaitGroup   // work on the segment under way: reserving, spilling, reading
 }
 
@@ -89,6 +91,9 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 	s.files.open = make(map[uint32]*os.File)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.o.Peers == nil {
+		s.o.Peers = alone{}
 	}
 	var err error
 	s.ref, err = actors.Spawn(parent, actors.Spec[objectstore.Event, objectstore.Effect]{

@@ -72,6 +72,12 @@ func spillConfig(dir string) spillshell.Config {
 
 func newRig(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem segment.Config) *rig {
 	t.Helper()
+	return newRigOf(t, cfg, scfg, mem, nil)
+}
+
+// newRigOf is newRig with other nodes.
+func newRigOf(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem segment.Config, others Peers) *rig {
+	t.Helper()
 	r := &rig{t: t, sys: actors.NewSystem(actors.Config{}), clients: map[ids.ClientID]*user{}, args: make(chan objectstore.ArgsPinned, 100)}
 	var err error
 	mem.Size = cfg.Limit
@@ -82,7 +88,7 @@ func newRig(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem se
 	if r.spiller, err = spillshell.Open(scfg); err != nil {
 		t.Fatal(err)
 	}
-	r.store, err = Open(r.sys, Options{Config: cfg, Memory: r.mem, Spiller: r.spiller, ToClient: r.toClient, ToOwner: r.toOwner,
+	r.store, err = Open(r.sys, Options{Config: cfg, Memory: r.mem, Spiller: r.spiller, Peers: others, ToClient: r.toClient, ToOwner: r.toOwner,
 		Policy: actors.Policy{MaxRestarts: actors.Unlimited, Backoff: time.Microsecond}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,202 @@
+package objectstore
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/spill"
+)
+
+// Objects have copies on other nodes: decision 0018. Where, the object's owner knows, and says. To this core another node is one more place
+// that an object is restored from: what is known to be elsewhere needs no write before its memory is used again, and is imported when
+// somebody asks for it. The other way round another node reads an object here under a pin of its own, an export.
+
+// exportKey names an export: the node that asked, and its number for it.
+type exportKey struct {
+	to    ids.Home
+	token uint64
+}
+
+// nodes is the copies that objects have on other nodes, and the pins of those on objects here.
+type nodes struct {
+	*step
+	progress *progress
+	objects  *objects
+	restores *restores
+	exports  map[exportKey]*export
+}
+
+// export is an object that another node reads, or will when it is restored.
+type export struct {
+	Export
+	r    ref
+	note uint64
+}
+
+func (x *export) key() exportKey { return exportKey{x.To, x.Token} }
+
+// located takes an owner's word on where else an object is.
+func (no *nodes) located(e Located) {
+	o := no.objects.objs[e.ID].o
+	switch {
+	case o != nil && (o.values != nil || o.attempt != e.Attempt):
+		return // a block is kept as a whole; another attempt's bytes are not these
+	case o == nil && len(e.On) == 0:
+		return
+	case o == nil:
+		o = &object{id: e.ID, attempt: e.Attempt, slot: no.objects.newSlot(), size: e.Size, meta: e.Meta, job: e.ID.Job()}
+		no.objects.objs[e.ID] = ref{o: o}
+		no.objects.recordWith(o, append([]byte{}, e.Meta...))
+	}
+	no.setElsewhere(o, slices.Clone(e.On))
+}
+
+// setElsewhere notes the nodes that have an object. One that is on none, and not here, is lost.
+func (no *nodes) setElsewhere(o *object, on []ids.Home) {
+	no.noteElsewhere(o, on)
+	if len(on) > 0 || o.resident || o.spilled || o.draining {
+		no.objects.settle(o)
+		return
+	}
+	if d := o.restore; d != nil {
+		if d.stage == stageReading {
+			return // its end settles it
+		}
+		no.restores.failRestore(d, lostError(o.id, "is on no node any more"))
+	}
+	no.restores.forget(o)
+}
+
+// noteElsewhere has a new core know it too.
+func (no *nodes) noteElsewhere(o *object, on []ids.Home) {
+	if k := locatedKey(o.id); len(on) > 0 {
+		no.emit(Remember{k, Located{o.id, o.attempt, o.size, o.meta, on}})
+	} else if len(o.elsewhere) > 0 {
+		no.emit(Forget{k})
+	}
+	o.elsewhere = on
+}
+
+// locatedKey is the note of where else an object is. No other note of a task has a number.
+func locatedKey(id ids.ObjectID) NoteKey {
+	return NoteKey{Task: id.Task, Attempt: id.Index, N: math.MaxUint64}
+}
+
+var errNowhere = fmt.Errorf("no node has it: %w", spill.ErrMissing)
+
+// importInto has a demand's object read from another node.
+func (no *nodes) importInto(d *demand, job uint64, to SpillRead) {
+	o := d.o.origin()
+	if len(o.elsewhere) == 0 {
+		no.restores.restoreDone(RestoreDone{job, errNowhere})
+		return
+	}
+	d.imports, d.node = true, o.elsewhere[0]
+	no.emit(Import{Job: job, From: d.node, ID: o.id, Attempt: o.attempt, Place: to.Place, Extent: to.Extent})
+}
+
+// importFailed tells whether an import that failed goes on at once with another node. One that has lost the object is not asked again.
+func (no *nodes) importFailed(d *demand, lost bool) bool {
+	if !d.imports {
+		return false
+	}
+	d.imports = false
+	o := d.o.origin()
+	on := slices.DeleteFunc(slices.Clone(o.elsewhere), func(h ids.Home) bool { return h == d.node })
+	if !lost && len(on) < len(o.elsewhere) {
+		on = append(on, d.node) // the others first
+	}
+	no.noteElsewhere(o, on)
+	return lost && len(on) > 0
+}
+
+// export pins an object for another node.
+func (no *nodes) export(e Export) {
+	k := exportKey{e.To, e.Token}
+	if x := no.exports[k]; x != nil {
+		if x.r.o.resident {
+			no.exported(x)
+		}
+		return
+	}
+	r := no.objects.objs[e.ID]
+	if o := r.o; o == nil || o.values == nil && o.attempt != e.Attempt || !o.resident && !o.spilled {
+		no.emit(Exported{To: e.To, Token: e.Token, ID: e.ID, Err: lostError(e.ID, "is not on this node")})
+		return
+	}
+	no.note++
+	x := &export{e, r, no.note}
+	no.exports[k] = x
+	no.emit(Remember{NoteKey{N: x.note}, e})
+	r.o.exports++
+	if r.o.resident {
+		no.exported(x)
+	} else {
+		no.restores.want(r.o, laneGet)
+	}
+	no.objects.settle(r.o)
+}
+
+func (no *nodes) exported(x *export) {
+	no.emit(Exported{To: x.To, Token: x.Token, ID: x.ID, Place: x.r.o.job, Extent: x.r.extent()})
+}
+
+// endExport drops another node's pin. Whoever refuses it says why.
+func (no *nodes) endExport(k exportKey, why *errs.Error) {
+	x := no.exports[k]
+	if x == nil {
+		return
+	}
+	delete(no.exports, k)
+	no.emit(Forget{NoteKey{N: x.note}})
+	if why != nil {
+		no.emit(Exported{To: x.To, Token: x.Token, ID: x.ID, Err: why})
+	}
+	o := x.r.o
+	o.exports--
+	no.restores.unwanted(o)
+	no.progress.letGo()
+	no.objects.settle(o)
+}
+
+// nodeGone drops the pins of a node, and its copies.
+func (no *nodes) nodeGone(node ids.Home) {
+	for _, x := range no.sortedExports() {
+		if x.To == node {
+			no.endExport(x.key(), nil)
+		}
+	}
+	for _, id := range sortedObjects(no.objects.objs) {
+		if o := no.objects.objs[id].o; o != nil && slices.Contains(o.elsewhere, node) {
+			no.setElsewhere(o, slices.DeleteFunc(slices.Clone(o.elsewhere), func(h ids.Home) bool { return h == node }))
+		}
+	}
+}
+
+// exportsOf lists the pins of other nodes on an object, in the order in which they were asked for.
+func (no *nodes) exportsOf(o *object) []*export {
+	if o.exports == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(no.sortedExports(), func(x *export) bool { return x.r.o != o })
+}
+
+func (no *nodes) sortedExports() []*export {
+	out := make([]*export, 0, len(no.exports))
+	for _, x := range no.exports {
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b *export) int { return int(a.note) - int(b.note) })
+	return out
+}
+
+// origin is what a copy for another job is of, or the object itself.
+func (o *object) origin() *object {
+	if o.of != nil {
+		return o.of
+	}
+	return o
+}
