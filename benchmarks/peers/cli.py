@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import os
+import pathlib
 import platform
 import sys
 import time
 from typing import Callable, Sequence
 
-from . import environment, table
+from . import environment, page, table
 from .bench import Comparison, Plan, compare
 from .run import Result, run
 from .workload import OURS, Workload, load, project
@@ -22,6 +24,7 @@ examples:
   make bench-peers ARGS="task-sync put-1k"                      two workloads
   make bench-peers ARGS="--systems mobula,ray actor-create"     without Dask
   make bench-peers ARGS="--repetitions 5 --json set-index-100"  for machines: a JSON object a line
+  make bench-peers ARGS="--markdown docs/figures.md task-sync"  the page of figures
   make bench-peers ARGS="--quick"                               small sizes, once: that all of it works
 """
 
@@ -41,6 +44,7 @@ def parser(workloads: Sequence[Workload]) -> argparse.ArgumentParser:
     p.add_argument("--timeout", type=float, metavar="SECONDS", help="of one run (default: the workload's own, 180 to 600)")
     p.add_argument("--quick", action="store_true", help="small sizes, to see that it works: the figures mean nothing")
     p.add_argument("--json", action="store_true", help="print a JSON object a line: the machine, then a row each")
+    p.add_argument("--markdown", type=pathlib.Path, metavar="PAGE", help="write the table into a Markdown page too, between its marks")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
     p.add_argument("--scratch", metavar="DIRECTORY",
                    help="where runs have their files, spilled objects too (default: that of temporary files)")
@@ -83,23 +87,28 @@ def main(argv: Sequence[str]) -> int:
         plan = Plan(chosen, [s for s in a.systems.split(",") if s], repetitions, memory, once, log)
     except ValueError as e:
         p.error(str(e))
+    projects = sorted({project(s) for w in chosen for s in plan.systems_of(w)})
     try:
-        for name in sorted({project(s) for w in chosen for s in plan.systems_of(w)}):
+        if a.markdown:
+            page.check(a.markdown)
+        for name in projects:
             environment.prepare(name, log)
+    except (OSError, ValueError) as e:
+        p.error(f"--markdown {a.markdown}: {e}")
     except environment.EnvironmentFailed as e:
         print(f"peers: {e}", file=sys.stderr)
         return 2
     try:
-        return 1 if any(c.row.system == OURS and c.row.errors for c in _report(plan, a.json)) else 0
+        return 1 if any(c.row.system == OURS and c.row.errors for c in _report(plan, machine(projects), a.json, a.markdown)) else 0
     except KeyboardInterrupt:
         return 130
 
 
-def _report(plan: Plan, as_json: bool) -> list[Comparison]:
+def _report(plan: Plan, on: dict[str, object], as_json: bool, markdown: pathlib.Path | None) -> list[Comparison]:
     """Runs it and prints the results: JSON as they come, the table at the end; when it is interrupted, of what there is."""
     done: list[Comparison] = []
     if as_json:
-        print(json.dumps(machine()), flush=True)
+        print(json.dumps(on), flush=True)
     try:
         for comparisons in plan.run():
             done += comparisons
@@ -110,13 +119,26 @@ def _report(plan: Plan, as_json: bool) -> list[Comparison]:
         if as_json and rest:
             print(table.lines(rest), flush=True)
         if not as_json:
-            print("\n".join(f"{k}: {v}" for k, v in machine().items()))
+            print("\n".join(f"{k}: {v}" for k, v in on.items()))
             print(table.text(done + rest), flush=True)
+        if markdown and (done or rest):
+            page.write(markdown, on, done + rest)
     return done
 
 
-def machine() -> dict[str, object]:
-    """What the figures were measured on."""
+def machine(projects: Sequence[str]) -> dict[str, object]:
+    """What the figures were measured on, and of which versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    return {"cpus": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1), "kernel": platform.release(),
-            "python": platform.python_version(), "load": round(os.getloadavg()[0], 2)}
+    return {"date": datetime.date.today().isoformat(), "cpu": _cpu(), "cpus": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1),
+            "kernel": platform.release(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 2),
+            "versions": ", ".join(environment.versions(projects))}
+
+
+def _cpu() -> str:
+    """The processor's name, as the kernel has it."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            names = [line.partition(":")[2].strip() for line in f if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import venv
-from typing import Callable
+from typing import Callable, Sequence
 
 from .workload import OURS
 
@@ -57,6 +58,18 @@ def prepare(project: str, log: Log) -> None:
     if done.returncode != 0:
         raise EnvironmentFailed(f"{project}: {' '.join(argv)} failed with code {done.returncode}:\n{done.stdout[-2000:]}")
     stamp.write_text(want)
+
+
+def versions(projects: Sequence[str]) -> list[str]:
+    """Of the projects' own packages, as "ray 2.60.0"."""
+    out = []
+    for name in projects:
+        if name == OURS:
+            found = re.search(r'VERSION = "(.+?)"', (ROOT / "python" / "mobula" / "_version.py").read_text())
+        else:
+            found = re.search(rf"(?m)^{name}(?:\[.*\])?==(.+)$", (HERE / "requirements" / f"{name}.txt").read_text())
+        out.append(f"{name} {found[1] if found else 'of unknown version'}")
+    return out
 
 
 def variables(project: str, scratch: str) -> dict[str, str]:

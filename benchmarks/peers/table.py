@@ -20,7 +20,7 @@ def number(x: float) -> str:
 
 def text(comparisons: Sequence[Comparison]) -> str:
     """Rows below their heads; what repeats is left out. Below them, why runs failed."""
-    lines = [HEAD, *(_cells(c) for c in comparisons)]
+    lines = [HEAD, *(cells(c) for c in comparisons)]
     for i in range(len(lines) - 1, 1, -1):
         same = lines[i][0] == lines[i - 1][0]
         lines[i] = ("" if same else lines[i][0], "" if same and lines[i][1] == lines[i - 1][1] else lines[i][1], *lines[i][2:])
@@ -37,7 +37,8 @@ def text(comparisons: Sequence[Comparison]) -> str:
     return "\n".join(out)
 
 
-def _cells(c: Comparison) -> tuple[str, ...]:
+def cells(c: Comparison) -> tuple[str, ...]:
+    """A row below HEAD."""
     r = c.row
     of = f"{len(r.samples)} of {len(r.samples) + len(r.errors)}" if r.errors else str(len(r.samples))
     unit = f" {r.metric.unit}" if r.metric.unit else ""

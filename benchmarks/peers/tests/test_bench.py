@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import pathlib
+import re
 from typing import Any
 
 import pytest
 
-from peers import table
+from peers import environment, page, table
 from peers.bench import Comparison, Plan, Row, compare, turn
 from peers.run import Result, result
 from peers.guard import Outcome
@@ -110,6 +112,32 @@ def test_json_has_every_sample() -> None:
     rows = [json.loads(x) for x in table.lines(compared).splitlines()]
     assert rows[0]["samples"] == [8.0, 9.0] and rows[0]["unit"] == "/s" and rows[0]["ours_is_better"] is None
     assert rows[1]["ours_is_better"] == 4.25 and rows[1]["met"] is True
+
+
+def test_a_page_has_the_figures_between_its_marks(tmp_path: pathlib.Path) -> None:
+    compared = compare([Row("w", RATE, "mobula", [8.0, 9.0]), Row("w", RATE, "ray", [2.0], ["it | failed"])])
+    path = tmp_path / "figures.md"
+    path.write_text(f"# Figures\n\n{page.BEGIN}\nold\n{page.END}\n\nThe end.\n")
+    page.write(path, {"memory_gib": 8.0, "cpu": "x*y"}, compared)
+    once = path.read_text()
+    page.write(path, {"memory_gib": 8.0, "cpu": "x*y"}, compared)
+    assert path.read_text() == once
+    assert once.startswith(f"# Figures\n\n{page.BEGIN}\n") and once.endswith(f"{page.END}\n\nThe end.\n") and "old" not in once
+    assert "- memory gib: 8.0\n- cpu: x\\*y\n" in once
+    assert "| w | rate | ray | 2 /s |  | 1 of 2 | 4.25x |\n" in once and "- w ray: it \\| failed\n" in once
+
+
+def test_a_page_without_marks_is_refused_at_once(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "figures.md"
+    for text in "", page.BEGIN, page.END + page.BEGIN:
+        path.write_text(text)
+        with pytest.raises(ValueError, match="no place for figures"):
+            page.check(path)
+
+
+def test_versions_are_those_of_the_requirements() -> None:
+    got = environment.versions(environment.PROJECTS)
+    assert [v.split()[0] for v in got] == ["mobula", "ray", "dask"] and all(re.fullmatch(r"[0-9][0-9a-z.]*", v.split()[1]) for v in got)
 
 
 @pytest.mark.parametrize("x, want", [
