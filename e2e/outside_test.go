@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The first program of the README is built and run in a folder of its own, by the README's own commands: by a workspace, and by a go.mod alone.
+func TestAProgramOfAnotherFolder(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	must(t, err)
+	program := blocks(t, string(readme), "go", "package main\n")[0]
+	workspace := blocks(t, string(readme), "sh", "go work init . ../mobula")[0]
+	replace := blocks(t, string(readme), "sh", "-replace mobula=../mobula")[0]
+
+	dir := t.TempDir()
+	root, err := filepath.Abs("..")
+	must(t, err)
+	must(t, os.Symlink(root, filepath.Join(dir, "mobula")))
+	hello := filepath.Join(dir, "hello")
+	must(t, os.Mkdir(hello, 0o700))
+	must(t, os.WriteFile(filepath.Join(hello, "main.go"), []byte(program), 0o600))
+	sh := func(commands string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
+		cmd.Dir = hello
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=", "GOFLAGS=-buildvcs=false", "MOBULA_ADDRESS=")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s\n%v: %s", commands, err, stderr.String())
+		}
+		return string(out)
+	}
+
+	const want = "6 <nil>\n"
+	if got := sh(workspace); got != want {
+		t.Errorf("by a workspace it says %q, not %q", got, want)
+	}
+	must(t, os.Remove(filepath.Join(hello, "go.work")))
+	sums, err := os.ReadFile(filepath.Join("..", "go.sum")) // what the checksum database would say, of which a test should not need to ask
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(hello, "go.sum"), sums, 0o600))
+	if got := sh(replace + "go run .\n"); got != want {
+		t.Errorf("by its go.mod alone it says %q, not %q", got, want)
+	}
+}
+
+// blocks gives the fenced blocks of a language that contain a text.
+func blocks(t *testing.T, page, language, with string) (out []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
+		if strings.Contains(m[1], with) {
+			out = append(out, m[1])
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("the README has no block of %s with %q", language, with)
+	}
+	return out
+}
