@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint bench bench-peers cover generate clean
+.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint bench bench-peers cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,7 @@ test: ## everything, checked: the Go half, then the Python half where there is P
 gotest: ## the Go half: vet, build, all tests (needs only Go and make; calls between the languages are tested where make python was)
 	$(GO) vet $(PKGS)
 	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
+	cd internal/tools/docs && $(GO) test ./...
 
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)
 	@sh python/venv.sh $(VENV)
@@ -115,6 +116,17 @@ bench-peers: build ## the same work on Mobula, Ray and Dask, in turn; ARGS=--hel
 cover: ## coverage by package
 	CGO_ENABLED=0 $(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./... $(PKGS)
 	$(GO) tool cover -func=$(BIN)/cover.out | tail -1
+
+docs: ## the site, bin/site: guides, the reference of Go, and of Python where there is Python; links and snippets are checked
+	cd internal/tools/docs && $(GO) run . check
+	rm -rf $(BIN)/site
+	@if sh python/interpreter.sh >/dev/null; then \
+		mkdir -p .cache && sh python/venv.sh .cache/docs docs/requirements.txt && \
+		.cache/docs/bin/python -m pdoc -o $(BIN)/site/python-reference mobula; \
+	else \
+		echo "make docs: without Python the site lacks its reference" >&2; \
+	fi
+	cd internal/tools/docs && $(GO) run . site $(CURDIR)/$(BIN)/site
 
 generate: ## generated code anew
 	$(GO) generate ./...
