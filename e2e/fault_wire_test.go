@@ -19,6 +19,7 @@ import (
 	"mobula/internal/node"
 	"mobula/internal/state"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // helloOf is what a client of the role says first, as bytes.
@@ -32,7 +33,7 @@ func helloOf(t *testing.T, ctx context.Context, role wire.Role) []byte {
 	defer l.Close()
 	dialled := make(chan error, 1)
 	go func() {
-		_, _, _, err := wire.Dial(ctx, path, wire.Hello{Role: role, PID: int32(os.Getpid())}, wire.Config{})
+		_, _, _, err := conn.Dial(ctx, path, wire.Hello{Role: role, PID: int32(os.Getpid())}, conn.Config{})
 		dialled <- err
 	}()
 	c, err := l.Accept()
@@ -182,7 +183,7 @@ func TestFaultThousandClients(t *testing.T) {
 
 // asks connects as a tool, asks how the node is, and leaves.
 func asks(ctx context.Context, address string, req uint64) error {
-	c, _, _, err := wire.Dial(ctx, address, wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
+	c, _, _, err := conn.Dial(ctx, address, wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, conn.Config{})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ var benchMsgs = []struct {
 func BenchmarkEncode(b *testing.B) {
 	for _, c := range benchMsgs {
 		b.Run(c.name, func(b *testing.B) {
-			e := encoder{opts: new(optionsCache), alias: aliasFrom}
+			e := encoder{opts: new(OptionsCache), alias: spliceFrom}
 			b.ReportAllocs()
 			for b.Loop() {
 				e.b = e.b[:0]
@@ -85,7 +85,7 @@ func TestAllocationsOfATask(t *testing.T) {
 		if per := n / float64(c.tasks); per > 3.2 { // Exec itself has two
 			t.Errorf("decoding %s allocates %.1f times a task, want at most 3", c.name, per)
 		}
-		e := encoder{opts: new(optionsCache)}
+		e := encoder{opts: new(OptionsCache)}
 		e.message(c.msg)
 		if n := testing.AllocsPerRun(100, func() { e.b = e.b[:0]; e.message(c.msg) }); n > 0 {
 			t.Errorf("encoding %s allocates %.1f times", c.name, n)

@@ -26,7 +26,7 @@ type encoder struct {
 	ext    []external
 	extLen int           // bytes in ext
 	alias  int           // 0: copy everything
-	opts   *optionsCache // nil: none
+	opts   *OptionsCache // nil: none
 	bad    error         // the message must not be sent: the other side would refuse it
 	short  bool          // the other side speaks a version before longIDs
 }

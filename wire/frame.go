@@ -49,8 +49,8 @@ func putHeader(b []byte, h header) {
 	binary.LittleEndian.PutUint32(b[4:], uint32(h.size))
 }
 
-// outgoing collects messages as frames until somebody writes them.
-type outgoing struct {
+// A FrameWriter collects messages as frames until somebody writes them. It does no I/O. One goroutine at a time.
+type FrameWriter struct {
 	enc   encoder
 	open  bool // a frame is open
 	at    int  // its header's offset in enc.b
@@ -65,10 +65,43 @@ type outFile struct {
 	file *os.File
 }
 
-func (o *outgoing) size() int { return o.enc.size() }
+// NewFrameWriter makes a writer that copies byte strings shorter than splice; a longer one is written from where it
+// is, as a part of its own.
+func NewFrameWriter(splice int) *FrameWriter { return &FrameWriter{enc: encoder{alias: splice}} }
 
-// add appends m, with file if that is not nil. On an error nothing of m is added.
-func (o *outgoing) add(m Msg, file *os.File) error {
+// For says what the other side of the connection speaks and which options were sent to it. With nil the writer
+// forgets the connection.
+func (o *FrameWriter) For(version uint32, sent *OptionsCache) {
+	o.enc.short = version < longIDs
+	o.enc.opts = sent
+}
+
+// Size is the number of bytes collected.
+func (o *FrameWriter) Size() int { return o.enc.size() }
+
+// Cap is the size of the writer's buffer.
+func (o *FrameWriter) Cap() int { return cap(o.enc.b) }
+
+// Add appends m, with file if that is not nil. On an error nothing of m is added, but of an Exec: one that is too
+// large as it is becomes several, since its tasks follow one another either way.
+func (o *FrameWriter) Add(m Msg, file *os.File) error {
+	err := o.add(m, file)
+	if err == nil {
+		return nil
+	}
+	x, ok := m.(*Exec)
+	if !ok || len(x.Tasks) < 2 {
+		return err
+	}
+	half := len(x.Tasks) / 2
+	if err := o.Add(&Exec{Lease: x.Lease, Tasks: x.Tasks[:half]}, file); err != nil {
+		return err
+	}
+	return o.Add(&Exec{Lease: x.Lease, Tasks: x.Tasks[half:]}, nil)
+}
+
+// add is Add of one message.
+func (o *FrameWriter) add(m Msg, file *os.File) error {
 	if m == nil {
 		return errs.New(errs.CodeInvalid, "a nil message")
 	}
@@ -106,26 +139,8 @@ func (o *outgoing) add(m Msg, file *os.File) error {
 	return nil
 }
 
-// addParts is add that makes several of an Exec that is too large as it is: its tasks follow one
-// another either way.
-func (o *outgoing) addParts(m Msg, file *os.File) error {
-	err := o.add(m, file)
-	if err == nil {
-		return nil
-	}
-	x, ok := m.(*Exec)
-	if !ok || len(x.Tasks) < 2 {
-		return err
-	}
-	half := len(x.Tasks) / 2
-	if err := o.addParts(&Exec{Lease: x.Lease, Tasks: x.Tasks[:half]}, file); err != nil {
-		return err
-	}
-	return o.addParts(&Exec{Lease: x.Lease, Tasks: x.Tasks[half:]}, nil)
-}
-
 // refuse says why the message just encoded must not be sent.
-func (o *outgoing) refuse(m Msg, known bool, size int) error {
+func (o *FrameWriter) refuse(m Msg, known bool, size int) error {
 	err := o.enc.bad
 	o.enc.bad = nil
 	switch {
@@ -138,7 +153,7 @@ func (o *outgoing) refuse(m Msg, known bool, size int) error {
 }
 
 // close ends the open frame, if there is one.
-func (o *outgoing) close() {
+func (o *FrameWriter) close() {
 	if o.open {
 		o.seal(o.enc.size() - o.base - headerSize)
 		o.open = false
@@ -146,22 +161,22 @@ func (o *outgoing) close() {
 }
 
 // seal writes the open frame's header.
-func (o *outgoing) seal(size int) { putHeader(o.enc.b[o.at:], header{size: size}) }
+func (o *FrameWriter) seal(size int) { putHeader(o.enc.b[o.at:], header{size: size}) }
 
-// A part is a run of bytes to write; its file goes with the first of them.
-type part struct {
-	data []byte
-	file *os.File
+// A Part is a run of bytes to write; its file goes with the first of them.
+type Part struct {
+	Data []byte
+	File *os.File
 }
 
-// parts cuts the finished frames into runs that lie together in memory.
-func (o *outgoing) parts(dst []part) []part {
+// Parts cuts the frames into runs that lie together in memory, and appends them to dst.
+func (o *FrameWriter) Parts(dst []Part) []Part {
 	o.close()
 	b, pos, files, ext := o.enc.b, 0, o.files, o.enc.ext
 	var file *os.File
 	flush := func(to int) {
 		if to > pos {
-			dst = append(dst, part{b[pos:to], file})
+			dst = append(dst, Part{b[pos:to], file})
 			pos, file = to, nil
 		}
 	}
@@ -173,15 +188,23 @@ func (o *outgoing) parts(dst []part) []part {
 			continue
 		}
 		flush(ext[0].at)
-		dst = append(dst, part{data: ext[0].data})
+		dst = append(dst, Part{Data: ext[0].data})
 		ext = ext[1:]
 	}
 	flush(len(b))
 	return dst
 }
 
-// reset forgets what was written; the files are closed by the caller.
-func (o *outgoing) reset() {
+// Reset forgets what was written. The files are the caller's to close before, see CloseFiles.
+func (o *FrameWriter) Reset() {
 	o.enc.truncate(0, 0)
 	o.files, o.open = nil, false
+}
+
+// CloseFiles closes the files of messages that were written, or never will be.
+func (o *FrameWriter) CloseFiles() {
+	for _, f := range o.files {
+		_ = f.file.Close() // a copy of the connection's own
+	}
+	o.files = nil
 }

@@ -12,12 +12,15 @@ import (
 	"mobula/internal/errs"
 )
 
+// spliceFrom is the size from which a connection does not copy a value.
+const spliceFrom = 8 << 10
+
 func isErr(err, kind error) bool { return errors.Is(err, kind) }
 
 func TestFramesHoldWhatWasAddedHoweverTheyAreCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := rapidSource{rt}
-		var o outgoing
+		var o FrameWriter
 		o.enc.alias = 500 * s.upTo(1) // with and without splicing
 		var want []Msg
 		for range s.upTo(12) {
@@ -38,13 +41,13 @@ func TestFramesHoldWhatWasAddedHoweverTheyAreCut(t *testing.T) {
 			}
 			want = append(want, m)
 		}
-		size := o.size()
+		size := o.Size()
 		if o.open {
 			size = o.enc.size()
 		}
-		data := joined(o.parts(nil))
+		data := joined(o.Parts(nil))
 		if len(data) != size {
-			rt.Fatalf("size() is %d, %d bytes were written", size, len(data))
+			rt.Fatalf("Size() is %d, %d bytes were written", size, len(data))
 		}
 		got, err := receive(data, 1+s.upTo(100_000))
 		if err != nil {
@@ -62,16 +65,16 @@ func TestFramesHoldWhatWasAddedHoweverTheyAreCut(t *testing.T) {
 }
 
 func TestLargeValuesAreNotCopiedToSend(t *testing.T) {
-	var o outgoing
-	o.enc.alias = aliasFrom
+	var o FrameWriter
+	o.enc.alias = spliceFrom
 	m := putValue(100_000, 3)
 	for _, m := range []Msg{&Drain{}, m, &Drain{}} {
 		if err := o.add(m, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range o.parts(nil) {
-		if &p.data[0] == &m.Value.Data[0] && len(p.data) == len(m.Value.Data) {
+	for _, p := range o.Parts(nil) {
+		if &p.Data[0] == &m.Value.Data[0] && len(p.Data) == len(m.Value.Data) {
 			return
 		}
 	}
@@ -79,7 +82,7 @@ func TestLargeValuesAreNotCopiedToSend(t *testing.T) {
 }
 
 func TestLargeFrameIsKeptAndSmallOneCopied(t *testing.T) {
-	x := &receiver{limit: MaxFrame, conn: new(Conn)}
+	x := &FrameReader{Limit: MaxFrame}
 	for _, size := range []int{100, 200_000} {
 		payload := rawFrame(t, putValue(size, 9))[headerSize:]
 		msgs, err := x.frame(nil, header{size: len(payload)}, payload, size > frameTarget)
@@ -116,7 +119,7 @@ func TestResultsOfATaskDoNotKeepEachOther(t *testing.T) {
 		var kept []Value
 		for i := range tasks {
 			payload := bytes.Clone(sent)
-			x := &receiver{limit: MaxFrame, conn: new(Conn)}
+			x := &FrameReader{Limit: MaxFrame}
 			msgs, err := x.frame(nil, header{size: len(payload)}, payload, len(payload) > frameTarget)
 			if err != nil {
 				t.Fatal(err)
@@ -142,8 +145,8 @@ func TestResultsOfATaskDoNotKeepEachOther(t *testing.T) {
 
 func TestMessageThatCannotBeSentLeavesNoTrace(t *testing.T) {
 	for _, first := range []bool{true, false} {
-		var o outgoing
-		o.enc.alias = aliasFrom
+		var o FrameWriter
+		o.enc.alias = spliceFrom
 		want := []Msg{}
 		if !first {
 			want = append(want, &Credit{Bytes: 1})
@@ -166,7 +169,7 @@ func TestMessageThatCannotBeSentLeavesNoTrace(t *testing.T) {
 		if err := o.add(last, nil); err != nil {
 			t.Fatal(err)
 		}
-		got, err := receive(joined(o.parts(nil)), 1<<20)
+		got, err := receive(joined(o.Parts(nil)), 1<<20)
 		if want = append(want, last); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, %v; want %v", got, err, want)
 		}

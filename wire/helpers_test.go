@@ -4,15 +4,9 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"net"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -22,74 +16,6 @@ type randSource struct{ r *rand.Rand }
 func seeded(seed uint64) randSource { return randSource{rand.New(rand.NewPCG(seed, 7))} }
 
 func (s randSource) upTo(n int) int { return s.r.IntN(n + 1) }
-
-// socketPair is two connected sockets.
-func socketPair(t testing.TB) (*net.UnixConn, *net.UnixConn) {
-	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out [2]*net.UnixConn
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "pair")
-		c, err := net.FileConn(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close() // FileConn made its own
-		out[i] = c.(*net.UnixConn)
-		t.Cleanup(func() { c.Close() })
-	}
-	return out[0], out[1]
-}
-
-// connPair is two ends of a connection; b accepts descriptors.
-func connPair(t testing.TB, cfg Config) (a, b *Conn) {
-	t.Helper()
-	ua, ub := socketPair(t)
-	var err error
-	if a, err = newConn(ua, cfg, false); err != nil {
-		t.Fatal(err)
-	}
-	if b, err = newConn(ub, cfg, true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, c := range []*Conn{a, b} {
-			c.Fail(errs.New(errs.CodeShutdown, "end of test"))
-		}
-	})
-	return a, b
-}
-
-// recvN receives at least n messages.
-func recvN(t testing.TB, c *Conn, n int) []Msg {
-	t.Helper()
-	var out []Msg
-	for len(out) < n {
-		batch, err := c.Recv()
-		if err != nil {
-			t.Fatalf("after %d of %d messages: %v", len(out), n, err)
-		}
-		if len(batch) == 0 {
-			t.Fatal("an empty batch")
-		}
-		out = append(out, batch...)
-	}
-	return out
-}
-
-// eventually fails the test if cond does not come true within ten seconds.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("not within ten seconds: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
 
 // wantErr checks an error's kind and that its text has all the words.
 func wantErr(t testing.TB, err, kind error, words ...string) {
@@ -114,19 +40,20 @@ func rawFrame(t testing.TB, msgs ...Msg) []byte { return rawFrameFor(t, Version,
 // rawFrameFor is a frame for a peer of a version.
 func rawFrameFor(t testing.TB, version uint32, msgs ...Msg) []byte {
 	t.Helper()
-	o := outgoing{enc: encoder{short: version < longIDs}}
+	o := new(FrameWriter)
+	o.For(version, nil)
 	for _, m := range msgs {
 		if err := o.add(m, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return joined(o.parts(nil))
+	return joined(o.Parts(nil))
 }
 
-func joined(parts []part) []byte {
+func joined(parts []Part) []byte {
 	var out []byte
 	for _, p := range parts {
-		out = append(out, p.data...)
+		out = append(out, p.Data...)
 	}
 	return out
 }
@@ -134,31 +61,22 @@ func joined(parts []part) []byte {
 // receive feeds data to a receiver as if it came from a socket, at most step bytes a
 // read, then the end of the stream.
 func receive(data []byte, step int) (msgs []Msg, err error) {
-	x := &receiver{limit: MaxFrame, conn: new(Conn)}
-	defer x.release()
+	x := &FrameReader{Limit: MaxFrame}
+	defer x.Release()
 	for {
-		if msgs, err = x.parse(msgs); err != nil {
+		batch, err := x.Next()
+		if msgs = append(msgs, batch...); err != nil {
 			return msgs, err
 		}
-		dst := x.room()
+		dst := x.Room()
 		n := copy(dst[:min(step, len(dst))], data)
 		if n == 0 {
-			if err = x.ended(); err == io.EOF {
+			if err = x.Ended(); err == io.EOF {
 				err = nil
 			}
 			return msgs, err
 		}
 		data = data[n:]
-		x.put(n)
+		x.Put(n)
 	}
-}
-
-// openFiles is the number of this process's descriptors.
-func openFiles(t testing.TB) int {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(list)
 }

@@ -9,15 +9,15 @@ const (
 	maxInternedBytes = 1 << 10 // bytes of one entry; longer ones are not kept
 )
 
-// optionsCache remembers the encodings of options by pointer: they are immutable.
-// A nil cache is empty.
-type optionsCache struct {
+// OptionsCache remembers the encodings of options by pointer: they are immutable. One is of one connection's
+// sender, the zero value is ready, and a nil one is empty.
+type OptionsCache struct {
 	last    *TaskOptions
 	lastEnc []byte
 	m       map[*TaskOptions][]byte
 }
 
-func (c *optionsCache) get(o *TaskOptions) ([]byte, bool) {
+func (c *OptionsCache) get(o *TaskOptions) ([]byte, bool) {
 	if c == nil {
 		return nil, false
 	}
@@ -31,7 +31,7 @@ func (c *optionsCache) get(o *TaskOptions) ([]byte, bool) {
 	return enc, ok
 }
 
-func (c *optionsCache) put(o *TaskOptions, enc []byte) {
+func (c *OptionsCache) put(o *TaskOptions, enc []byte) {
 	if c == nil || len(enc) > maxInternedBytes {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"mobula/internal/state"
 	"mobula/objectstore/segment"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // leaveGrace bounds what a worker does after its node has gone: tasks see their context end. One that hosts actors has closeGrace more
@@ -54,7 +55,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 }
 
 // serve works until the end; quiet tells that nothing of the user's runs any more.
-func serve(ctx context.Context, conn *wire.Conn, w *wire.Welcome, mapping *segment.Mapping, faults *inject.Injector, opts []Option) (quiet bool, err error) {
+func serve(ctx context.Context, conn *conn.Conn, w *wire.Welcome, mapping *segment.Mapping, faults *inject.Injector, opts []Option) (quiet bool, err error) {
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
 		Holdings: func(h *wire.Holdings) { e.Holdings(h) }, Waits: func() { e.reader.handOver() }}

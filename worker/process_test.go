@@ -16,6 +16,7 @@ import (
 	"mobula/internal/registry"
 	"mobula/raylet/pool/proc"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 func init() {
@@ -50,7 +51,7 @@ func TestEnvironmentIsTheLaunchers(t *testing.T) {
 }
 
 // node is a socket that gives one worker one task and then acts.
-func node(t *testing.T, then func(c *wire.Conn)) (socket string, hello chan *wire.Hello, done chan *wire.Done) {
+func node(t *testing.T, then func(c *conn.Conn)) (socket string, hello chan *wire.Hello, done chan *wire.Done) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("segment", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -67,7 +68,7 @@ func node(t *testing.T, then func(c *wire.Conn)) (socket string, hello chan *wir
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := wire.Listen(filepath.Join(dir, "s"), wire.Config{})
+	l, err := conn.Listen(filepath.Join(dir, "s"), conn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +78,9 @@ func node(t *testing.T, then func(c *wire.Conn)) (socket string, hello chan *wir
 		Args: []wire.ArgValue{{Result: wire.Result{Kind: wire.ResultStored, Size: 14}, Extent: wire.Extent{Size: 64}}}}
 	served := make(chan error, 1)
 	go func() {
-		served <- l.Serve(func(h *wire.Hello, _ wire.Peer) (*wire.Session, error) {
+		served <- l.Serve(func(h *wire.Hello, _ conn.Peer) (*conn.Session, error) {
 			hello <- h
-			return &wire.Session{Welcome: &wire.Welcome{Client: 8, Job: 3, Root: ids.RootTask(3, 8), SegmentSize: 4096}, Segment: file, Run: func(c *wire.Conn, err error) {
+			return &conn.Session{Welcome: &wire.Welcome{Client: 8, Job: 3, Root: ids.RootTask(3, 8), SegmentSize: 4096}, Segment: file, Run: func(c *conn.Conn, err error) {
 				if err != nil {
 					t.Error(err)
 					return
@@ -112,12 +113,12 @@ func node(t *testing.T, then func(c *wire.Conn)) (socket string, hello chan *wir
 
 func TestMainWorksUntilTheNodeDrainsItOrIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		then func(*wire.Conn)
+		then func(*conn.Conn)
 		want error
 	}{
-		"drain": {func(c *wire.Conn) { _ = c.Send(&wire.Drain{}) }, nil},
-		"gone":  {func(c *wire.Conn) { _ = c.Close() }, errs.ErrDisconnected},
-		"bye":   {func(c *wire.Conn) { _ = c.Send(&wire.Bye{Err: errs.New(errs.CodeShutdown, "stopping")}) }, errs.ErrShutdown},
+		"drain": {func(c *conn.Conn) { _ = c.Send(&wire.Drain{}) }, nil},
+		"gone":  {func(c *conn.Conn) { _ = c.Close() }, errs.ErrDisconnected},
+		"bye":   {func(c *conn.Conn) { _ = c.Send(&wire.Bye{Err: errs.New(errs.CodeShutdown, "stopping")}) }, errs.ErrShutdown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(envToken, "00ff")

@@ -12,11 +12,12 @@ import (
 	"mobula/internal/node"
 	"mobula/internal/steady"
 	"mobula/wire"
+	wireconn "mobula/wire/conn"
 )
 
 // conn is a connection of a tool: it asks one thing after the other.
 type conn struct {
-	c    *wire.Conn
+	c    *wireconn.Conn
 	req  uint64
 	stop func() bool
 }
@@ -26,7 +27,7 @@ func (a *app) target() string { return node.Resolve(a.address, a.getenv) }
 
 // dial connects to the node.
 func (a *app) dial(ctx context.Context) (*conn, error) {
-	c, w, f, err := wire.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wire.Config{})
+	c, w, f, err := wireconn.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wireconn.Config{})
 	if err != nil {
 		return nil, err
 	}

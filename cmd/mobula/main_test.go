@@ -21,6 +21,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/state"
 	"mobula/wire"
+	wireconn "mobula/wire/conn"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -45,18 +46,18 @@ func fakeNode(t *testing.T, replies map[string]any) (address string) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is only temporary
 	address = filepath.Join(dir, "n.sock")
-	l, err := wire.Listen(address, wire.Config{})
+	l, err := wireconn.Listen(address, wireconn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := l.Serve(func(h *wire.Hello, _ wire.Peer) (*wire.Session, error) {
+		if err := l.Serve(func(h *wire.Hello, _ wireconn.Peer) (*wireconn.Session, error) {
 			if h.Role != wire.RoleTool {
 				t.Errorf("the command joins as %d", h.Role)
 			}
-			return &wire.Session{Welcome: &wire.Welcome{Node: "n1"}, Run: func(c *wire.Conn, err error) {
+			return &wireconn.Session{Welcome: &wire.Welcome{Node: "n1"}, Run: func(c *wireconn.Conn, err error) {
 				for err == nil {
 					var batch []wire.Msg
 					batch, err = c.Recv()

@@ -11,6 +11,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/steady"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // Config says how a client works. Port, Welcome and, where values are larger than
@@ -42,7 +43,7 @@ type Config struct {
 	Waits func()
 
 	// Lender has connections that a goroutine which waits for an answer may read itself. May be nil.
-	Lender *wire.Lender
+	Lender *conn.Lender
 
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)

@@ -3,5 +3,5 @@
 //
 // A Link owns its connection and its mapping; Close ends both, and may be called only when
 // nothing reads the mapping any more. Dial blocks until the node answered. Errors are
-// those of wire.Dial, and ErrSegmentUnavailable where the segment cannot be mapped.
+// those of conn.Dial, and ErrSegmentUnavailable where the segment cannot be mapped.
 package link

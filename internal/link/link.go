@@ -7,11 +7,12 @@ import (
 
 	"mobula/objectstore/segment"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // Link is a joined connection.
 type Link struct {
-	Conn    *wire.Conn
+	Conn    *conn.Conn
 	Welcome *wire.Welcome
 	Memory  *segment.Mapping
 }
@@ -19,18 +20,18 @@ type Link struct {
 // Dial joins the node whose socket is at path.
 func Dial(ctx context.Context, path string, h wire.Hello) (*Link, error) {
 	h.PID = int32(os.Getpid())
-	conn, welcome, file, err := wire.Dial(ctx, path, h, wire.Config{})
+	c, welcome, file, err := conn.Dial(ctx, path, h, conn.Config{})
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{Conn: conn, Welcome: welcome}
+	l := &Link{Conn: c, Welcome: welcome}
 	if file == nil {
 		return l, nil // a tool has no need of the segment
 	}
 	l.Memory, err = segment.OpenMapping(file, welcome.SegmentSize)
 	err = errors.Join(err, file.Close())
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return l, nil
 }

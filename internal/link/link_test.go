@@ -11,12 +11,13 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore/segment"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // node serves one kind of welcome on a socket.
-func node(t *testing.T, s func() *wire.Session) string {
+func node(t *testing.T, s func() *conn.Session) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "link") // short: a socket's path has 107 bytes at most
 	if err != nil {
@@ -24,13 +25,13 @@ func node(t *testing.T, s func() *wire.Session) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
-	l, err := wire.Listen(path, wire.Config{})
+	l, err := conn.Listen(path, conn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- l.Serve(func(*wire.Hello, wire.Peer) (*wire.Session, error) { return s(), nil })
+		served <- l.Serve(func(*wire.Hello, conn.Peer) (*conn.Session, error) { return s(), nil })
 	}()
 	t.Cleanup(func() {
 		if err := errors.Join(l.Close(), <-served); err != nil {
@@ -40,7 +41,7 @@ func node(t *testing.T, s func() *wire.Session) string {
 	return path
 }
 
-func run(c *wire.Conn, _ error) { _, _ = c.Recv() }
+func run(c *conn.Conn, _ error) { _, _ = c.Recv() }
 
 func TestDialMapsTheSegment(t *testing.T) {
 	const size = 1 << 20
@@ -52,8 +53,8 @@ func TestDialMapsTheSegment(t *testing.T) {
 	if err := seg.Reserve([]segment.Range{{Off: 0, Size: 4096}}); err != nil {
 		t.Fatal(err)
 	}
-	path := node(t, func() *wire.Session {
-		return &wire.Session{Welcome: &wire.Welcome{Node: "n", SegmentSize: size}, Segment: seg.File(), Run: run}
+	path := node(t, func() *conn.Session {
+		return &conn.Session{Welcome: &wire.Welcome{Node: "n", SegmentSize: size}, Segment: seg.File(), Run: run}
 	})
 	l, err := Dial(t.Context(), path, wire.Hello{Role: wire.RoleDriver})
 	if err != nil {
@@ -77,7 +78,7 @@ func TestDialMapsTheSegment(t *testing.T) {
 }
 
 func TestDialOfAToolHasNoSegment(t *testing.T) {
-	path := node(t, func() *wire.Session { return &wire.Session{Welcome: &wire.Welcome{}, Run: run} })
+	path := node(t, func() *conn.Session { return &conn.Session{Welcome: &wire.Welcome{}, Run: run} })
 	l, err := Dial(t.Context(), path, wire.Hello{Role: wire.RoleTool})
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +97,8 @@ func TestDialRefusesASegmentLargerThanItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = seg.Close(true) }()
-	path := node(t, func() *wire.Session {
-		return &wire.Session{Welcome: &wire.Welcome{SegmentSize: 1 << 30}, Segment: seg.File(), Run: run}
+	path := node(t, func() *conn.Session {
+		return &conn.Session{Welcome: &wire.Welcome{SegmentSize: 1 << 30}, Segment: seg.File(), Run: run}
 	})
 	if _, err := Dial(t.Context(), path, wire.Hello{Role: wire.RoleDriver}); !errors.Is(err, errs.ErrProtocol) {
 		t.Errorf("got %v, want a protocol error instead of a SIGBUS to come", err)

@@ -18,6 +18,7 @@ import (
 	"mobula/internal/registry"
 	"mobula/internal/state"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // Name is the node's.
@@ -40,7 +41,7 @@ type Driver struct {
 	*client.Client
 	address string
 	hello   wire.Hello
-	lender  wire.Lender
+	lender  conn.Lender
 
 	mu     sync.Mutex
 	links  []*link.Link // guarded by mu: every one ever opened: values may be mapped in each

@@ -24,6 +24,7 @@ import (
 	"mobula/raylet/pool/proc"
 	"mobula/raylet/sched"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // Node is a running node.
@@ -56,7 +57,7 @@ type Node struct {
 	names     *names
 	socket    *server
 	limited   *limited
-	lender    wire.Lender // of the workers' connections, to drivers in this process
+	lender    conn.Lender // of the workers' connections, to drivers in this process
 	obs       observer
 	crossings atomic.Uint64 // of references, from job to job
 

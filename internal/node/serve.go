@@ -16,11 +16,12 @@ import (
 	"mobula/internal/ids"
 	"mobula/raylet/pool"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // server is the node's socket.
 type server struct {
-	l  *wire.Listener
+	l  *conn.Listener
 	wg sync.WaitGroup
 }
 
@@ -33,7 +34,7 @@ func (n *Node) Address() string { return filepath.Join(n.dir, SocketName) }
 // listen opens the socket and serves it.
 func (n *Node) listen() error {
 	// A client that is slow is no client that is lost: decision 0013. What is encoded for it and not read is beside the budget of inline values.
-	l, err := wire.Listen(n.Address(), wire.Config{Patient: true, SoftBacklog: int(min(max(n.inlineBudget()/8, 256<<10), 4<<20))})
+	l, err := conn.Listen(n.Address(), conn.Config{Patient: true, SoftBacklog: int(min(max(n.inlineBudget()/8, 256<<10), 4<<20))})
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (s *server) close() {
 }
 
 // handshake lets a client in. It runs on the connection's goroutine.
-func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+func (n *Node) handshake(h *wire.Hello, p conn.Peer) (*conn.Session, error) {
 	if n.closing.Load() || n.life.Err() != nil {
 		return nil, errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)
 	}
@@ -76,7 +77,7 @@ func (n *Node) handshake(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
 	return nil, errs.New(errs.CodeProtocol, "role %d is none that this node knows", h.Role)
 }
 
-func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) {
 	if err := checkPrograms(h.Program, h.Others); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p wire.Peer) (*wire.Session, error) 
 
 // returning is the session of a driver that comes back to a node that restarted: under
 // its old id and job, if the job is still there.
-func (n *Node) returning(h *wire.Hello, p wire.Peer) (*session, error) {
+func (n *Node) returning(h *wire.Hello, p conn.Peer) (*session, error) {
 	if h.Job == 0 || h.Client == 0 {
 		return nil, nil
 	}
@@ -151,7 +152,7 @@ type arrival struct {
 // admitTimeout bounds the pool's judgement.
 const admitTimeout = 10 * time.Second
 
-func (n *Node) welcomeWorker(h *wire.Hello, p wire.Peer) (*wire.Session, error) {
+func (n *Node) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) {
 	s, err := n.newSession(wire.RoleWorker, 0, p.PID)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (n *Node) refused(e pool.Refuse) {
 }
 
 // session is the life of a connection that was let in.
-func (n *Node) session(s *session, out *socket, h *wire.Hello) (*wire.Session, error) {
+func (n *Node) session(s *session, out *socket, h *wire.Hello) (*conn.Session, error) {
 	var file *os.File
 	if s.role != wire.RoleTool { // which reads no objects
 		seg, err := n.shm.Segment(s.job)
@@ -228,7 +229,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) (*wire.Session, e
 	}
 	w := n.welcomeFor(s, cmp.Or(h.Namespace, n.programOf(s.job).namespace, n.cfg.Namespace)) // a worker's is its job's
 	w.Token = n.token(s.job, s.id)
-	return &wire.Session{Welcome: w, Segment: file, Run: func(c *wire.Conn, err error) {
+	return &conn.Session{Welcome: w, Segment: file, Run: func(c *conn.Conn, err error) {
 		if err == nil {
 			out.open(c)
 			err = n.receive(s, c)
@@ -268,7 +269,7 @@ func (n *Node) whyCut(job ids.JobID) string {
 }
 
 // receive passes on what a client says until it says no more.
-func (n *Node) receive(s *session, c *wire.Conn) error {
+func (n *Node) receive(s *session, c *conn.Conn) error {
 	return n.lender.Serve(c, func(batch []wire.Msg) error { return n.route(n.life, s, batch, true) })
 }
 

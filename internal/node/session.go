@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/raylet/owner"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // session is one client as the node knows it.
@@ -169,7 +170,7 @@ func (t *sessions) send(id ids.ClientID, m wire.Msg) {
 // which it is when the client has been welcomed, waits, and so does its end.
 type socket struct {
 	mu      sync.Mutex
-	conn    *wire.Conn // guarded by mu until it is set
+	conn    *conn.Conn // guarded by mu until it is set
 	pending []wire.Msg // guarded by mu
 	spare   []wire.Msg // guarded by mu
 	busy    bool       // guarded by mu
@@ -178,7 +179,7 @@ type socket struct {
 	broken  error      // guarded by mu: the connection is to fail as soon as it is open; nil: it is not
 }
 
-func (o *socket) open(c *wire.Conn) {
+func (o *socket) open(c *conn.Conn) {
 	o.mu.Lock()
 	o.conn = c
 	over := o.closed

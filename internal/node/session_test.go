@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,40 +12,24 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // outletTo is an outlet with small bounds, and the client's end of its connection, which nobody reads.
-func outletTo(t *testing.T) (*socket, *wire.Conn) {
+func outletTo(t *testing.T) (*socket, *conn.Conn) {
 	t.Helper()
-	cfg := wire.Config{SoftBacklog: 256 << 10, HardBacklog: 1 << 20}
-	dir := filepath.Join(t.TempDir(), "n") // the directory itself is open to others
-	l, err := wire.Listen(filepath.Join(dir, SocketName), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := conn.Config{SoftBacklog: 256 << 10, HardBacklog: 1 << 20}
+	near, c := conn.Pair(cfg)
 	out, ended := &socket{}, make(chan struct{})
-	served := make(chan error, 1)
-	go func() {
-		served <- l.Serve(func(*wire.Hello, wire.Peer) (*wire.Session, error) {
-			return &wire.Session{Welcome: &wire.Welcome{}, Run: func(c *wire.Conn, err error) {
-				defer close(ended)
-				if err == nil {
-					out.open(c)
-					_, _ = c.Recv() // until the connection is over
-				}
-			}}, nil
-		})
+	go func() { // as a listener serves it
+		defer close(ended)
+		out.open(near)
+		_, _ = near.Recv() // until the connection is over
+		_ = near.Close()
 	}()
-	c, _, _, err := wire.Dial(t.Context(), l.Path(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		c.Fail(errs.New(errs.CodeShutdown, "end of test"))
 		<-ended
-		if err := errors.Join(l.Close(), <-served); err != nil {
-			t.Error(err)
-		}
 	})
 	return out, c
 }
@@ -125,7 +108,7 @@ func TestADriverThatWasCutOffHearsWhy(t *testing.T) {
 	log := &lines{more: make(chan struct{}, 1)}
 	n, _ := running(t, Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, Telemetry{})
 	hello := wire.Hello{Role: wire.RoleDriver, PID: int32(os.Getpid())}
-	c, w, f, err := wire.Dial(t.Context(), n.Address(), hello, wire.Config{})
+	c, w, f, err := conn.Dial(t.Context(), n.Address(), hello, conn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +126,7 @@ func TestADriverThatWasCutOffHearsWhy(t *testing.T) {
 	log.find(t, "a client was cut off", "frame 7 says nothing", "client="+w.Client.String())
 	eventually(t, "the job is over", func() bool { return n.jobs.get(w.Job) == nil })
 	hello.Job, hello.Client, hello.Token = w.Job, w.Client, w.Token
-	_, _, _, err = wire.Dial(t.Context(), n.Address(), hello, wire.Config{})
+	_, _, _, err = conn.Dial(t.Context(), n.Address(), hello, conn.Config{})
 	if !errors.Is(err, errs.ErrOwnerDied) || !strings.Contains(err.Error(), "the node had cut its driver off") || !strings.Contains(err.Error(), "frame 7 says nothing") {
 		t.Errorf("a driver that comes back hears %v", err)
 	}

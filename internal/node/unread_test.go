@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // heap is what the process has in use.
@@ -25,7 +26,7 @@ func heap() int64 {
 func TestAStoppedClientStaysWithinTheBudget(t *testing.T) {
 	const store, each, puts = 64 << 20, 90_000, 1500 // 135 MB of values, most of which lie in the store or its spill files
 	n, _ := running(t, Config{StoreBytes: store}, Telemetry{})
-	c, w, f, err := wire.Dial(t.Context(), n.Address(), wire.Hello{Role: wire.RoleDriver, PID: int32(os.Getpid())}, wire.Config{})
+	c, w, f, err := conn.Dial(t.Context(), n.Address(), wire.Hello{Role: wire.RoleDriver, PID: int32(os.Getpid())}, conn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

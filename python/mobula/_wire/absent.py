@@ -1,4 +1,4 @@
-"""What there is at an address where no node answers, in the words of the Go side (wire/dial.go)."""
+"""What there is at an address where no node answers, in the words of the Go side (wire/conn/dial.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 func init() {
@@ -45,11 +46,11 @@ func echoConn(path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := newConn(uc, Config{}, true)
+	c, err := overSocket(uc, Config{}, true)
 	if err != nil {
 		return err
 	}
-	err = new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) })
+	err = new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) })
 	c.Close()
 	return err
 }
@@ -99,14 +100,14 @@ func BenchmarkPingPongBare(b *testing.B) {
 
 func BenchmarkPingPong(b *testing.B) {
 	withChild(b, "echo-conn", func(uc *net.UnixConn) {
-		c, err := newConn(uc, Config{}, false)
+		c, err := overSocket(uc, Config{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}
 		task := ids.RootTask(1, 1)
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := c.Send(&StreamAck{Task: task, Consumed: 7}); err != nil {
+			if err := c.Send(&wire.StreamAck{Task: task, Consumed: 7}); err != nil {
 				b.Fatal(err)
 			}
 			if _, err := c.Recv(); err != nil {
@@ -120,7 +121,7 @@ func BenchmarkPingPong(b *testing.B) {
 // BenchmarkFlood is one sender's messages a second when it waits for nothing, echoed.
 func BenchmarkFlood(b *testing.B) {
 	withChild(b, "echo-conn", func(uc *net.UnixConn) {
-		c, err := newConn(uc, Config{}, false)
+		c, err := overSocket(uc, Config{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -143,7 +144,7 @@ func BenchmarkFlood(b *testing.B) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {
-			if err := c.Send(&StreamAck{Task: task, Consumed: 7}); err != nil {
+			if err := c.Send(&wire.StreamAck{Task: task, Consumed: 7}); err != nil {
 				b.Fatal(err)
 			}
 		}

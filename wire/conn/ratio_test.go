@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // BenchmarkRoundTripRatio compares the p50 of a round trip between two processes through
@@ -15,7 +16,7 @@ import (
 func BenchmarkRoundTripRatio(b *testing.B) {
 	withChild(b, "echo-bare", func(bare *net.UnixConn) {
 		withChild(b, "echo-conn", func(uc *net.UnixConn) {
-			c, err := newConn(uc, Config{}, false)
+			c, err := overSocket(uc, Config{}, false)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -30,7 +31,7 @@ func BenchmarkRoundTripRatio(b *testing.B) {
 					return err
 				})
 				y := p50(b, func() error {
-					if err := c.Send(&StreamAck{Task: task, Consumed: 7}); err != nil {
+					if err := c.Send(&wire.StreamAck{Task: task, Consumed: 7}); err != nil {
 						return err
 					}
 					_, err := c.Recv()

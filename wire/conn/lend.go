@@ -1,9 +1,11 @@
-package wire
+package conn
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"mobula/wire"
 )
 
 // A Lender lets goroutines of this process that wait for a message read it themselves. As
@@ -25,16 +27,16 @@ type Lender struct {
 // place is the role of a connection's reader.
 type place struct {
 	c      *Conn
-	handle func([]Msg) error
+	handle func([]wire.Msg) error
 	state  atomic.Int32  // held, vacant or lent
 	uses   atomic.Uint32 // by borrowers
 	back   chan struct{} // capacity 1: a borrower gives the place to the reader
 
 	// Of who has the place.
-	rounds int    // in a row, each a single answer and a single new wait before it; below 0 after a disappointment
-	waits  uint64 // Lender.waits when the last answer came
-	batch  []Msg  // from a borrower: not yet handled
-	err    error  // from a borrower
+	rounds int        // in a row, each a single answer and a single new wait before it; below 0 after a disappointment
+	waits  uint64     // Lender.waits when the last answer came
+	batch  []wire.Msg // from a borrower: not yet handled
+	err    error      // from a borrower
 }
 
 const (
@@ -58,7 +60,7 @@ type Waiter interface {
 // Serve calls handle with each batch of c until the connection ends or handle fails, and
 // returns why: io.EOF for a clean end by the other side. It closes nothing. handle runs on
 // this goroutine, or on one that is in Read: on one at a time.
-func (l *Lender) Serve(c *Conn, handle func(batch []Msg) error) error {
+func (l *Lender) Serve(c *Conn, handle func(batch []wire.Msg) error) error {
 	p := &place{c: c, handle: handle, back: make(chan struct{}, 1)}
 	for {
 		batch, err := c.Recv()
@@ -80,7 +82,7 @@ func (l *Lender) Serve(c *Conn, handle func(batch []Msg) error) error {
 }
 
 // counts tells, after a batch, whether it is time to lend.
-func (p *place) counts(batch []Msg, waits uint64) bool {
+func (p *place) counts(batch []wire.Msg, waits uint64) bool {
 	one := waits == p.waits+1
 	p.waits = waits
 	switch {
@@ -93,10 +95,10 @@ func (p *place) counts(batch []Msg, waits uint64) bool {
 }
 
 // mayAnswer tells whether a borrower may handle the batch.
-func mayAnswer(batch []Msg) bool {
+func mayAnswer(batch []wire.Msg) bool {
 	for _, m := range batch {
 		switch m.Kind() {
-		case KindDone, KindResolved:
+		case wire.KindDone, wire.KindResolved:
 		default:
 			return false
 		}

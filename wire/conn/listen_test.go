@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 func socketPath(t testing.TB) string {
@@ -25,8 +26,8 @@ func socketPath(t testing.TB) string {
 
 // accept is a handshake that welcomes everybody and runs f with the connection.
 func accept(f func(c *Conn)) Handshake {
-	return func(h *Hello, _ Peer) (*Session, error) {
-		return &Session{Welcome: &Welcome{Node: "n1", Job: h.Job + 1}, Run: func(c *Conn, err error) {
+	return func(h *wire.Hello, _ Peer) (*Session, error) {
+		return &Session{Welcome: &wire.Welcome{Node: "n1", Job: h.Job + 1}, Run: func(c *Conn, err error) {
 			if err == nil && f != nil {
 				f(c)
 			}
@@ -57,7 +58,7 @@ func listen(t testing.TB, cfg Config, decide Handshake) *Listener {
 	return l
 }
 
-func dial(t testing.TB, l *Listener, h Hello) (*Conn, *Welcome, *os.File, error) {
+func dial(t testing.TB, l *Listener, h wire.Hello) (*Conn, *wire.Welcome, *os.File, error) {
 	t.Helper()
 	return Dial(t.Context(), l.Path(), h, Config{})
 }
@@ -65,22 +66,22 @@ func dial(t testing.TB, l *Listener, h Hello) (*Conn, *Welcome, *os.File, error)
 func TestHandshakeHandsOverSegmentAndStream(t *testing.T) {
 	segment := tempFile(t, "the segment")
 	echoed := make(chan Peer, 1)
-	l := listen(t, Config{}, func(h *Hello, p Peer) (*Session, error) {
-		if h.Role != RoleDriver || h.Functions[0].Name != "f" || h.Version != Version {
+	l := listen(t, Config{}, func(h *wire.Hello, p Peer) (*Session, error) {
+		if h.Role != wire.RoleDriver || h.Functions[0].Name != "f" || h.Version != wire.Version {
 			return nil, fmt.Errorf("the hello is %+v", h)
 		}
 		echoed <- p
-		return &Session{Welcome: &Welcome{Client: 7, Slots: 2}, Segment: segment, Run: func(c *Conn, err error) {
+		return &Session{Welcome: &wire.Welcome{Client: 7, Slots: 2}, Segment: segment, Run: func(c *Conn, err error) {
 			if err != nil {
 				t.Errorf("the welcome was not sent: %v", err)
 				return
 			}
-			if err := new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) }); err != io.EOF {
+			if err := new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) }); err != io.EOF {
 				t.Errorf("the session ended with %v", err)
 			}
 		}}, nil
 	})
-	c, w, f, err := dial(t, l, Hello{Role: RoleDriver, PID: int32(os.Getpid()), Functions: []FuncInfo{{"f", 1}}})
+	c, w, f, err := dial(t, l, wire.Hello{Role: wire.RoleDriver, PID: int32(os.Getpid()), Functions: []wire.FuncInfo{{Name: "f", Signature: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +89,16 @@ func TestHandshakeHandsOverSegmentAndStream(t *testing.T) {
 	if text, err := io.ReadAll(f); err != nil || string(text) != "the segment" {
 		t.Errorf("the segment holds %q, %v", text, err)
 	}
-	if w.Client != 7 || w.Slots != 2 || w.Version != Version || c.Version() != Version {
+	if w.Client != 7 || w.Slots != 2 || w.Version != wire.Version || c.Version() != wire.Version {
 		t.Errorf("welcome %+v, version %d", w, c.Version())
 	}
 	if p := <-echoed; p.PID != int32(os.Getpid()) || p.UID != uint32(os.Geteuid()) || c.Peer() != p {
 		t.Errorf("the peers see each other as %+v and %+v", p, c.Peer())
 	}
-	if err := c.Send(&Credit{Bytes: 3}); err != nil {
+	if err := c.Send(&wire.Credit{Bytes: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if m := recvN(t, c, 1)[0].(*Credit); m.Bytes != 3 {
+	if m := recvN(t, c, 1)[0].(*wire.Credit); m.Bytes != 3 {
 		t.Errorf("echoed %+v", m)
 	}
 	if err := c.Close(); err != nil {
@@ -148,7 +149,7 @@ func TestBadPlacesForASocket(t *testing.T) {
 		_, err := Listen(c.path, Config{})
 		wantErr(t, err, c.kind, c.words...)
 	}
-	_, _, _, err := Dial(t.Context(), "/tmp/"+strings.Repeat("x", 120), Hello{}, Config{})
+	_, _, _, err := Dial(t.Context(), "/tmp/"+strings.Repeat("x", 120), wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrInvalid, "120 bytes")
 }
 
@@ -161,7 +162,7 @@ func TestASocketInADeepDirectory(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- l.Serve(accept(nil)) }()
-	c, _, f, err := dial(t, l, Hello{})
+	c, _, f, err := dial(t, l, wire.Hello{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestASocketInADeepDirectory(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), path, wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, path)
 }
 
@@ -246,7 +247,7 @@ func TestForeignServerIsNotPushedAside(t *testing.T) {
 		_, _ = io.WriteString(c, "220 mail.example.org ESMTP\r\n")
 		c.Close()
 	}()
-	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), path, wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrProtocol, "22", "does not speak this protocol")
 }
 
@@ -296,7 +297,7 @@ func TestLeftoversOfAKilledNodeAreCleaned(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("the killed node left no socket: %v", err)
 	}
-	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), path, wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, path, "is gone")
 	l, err := Listen(path, Config{})
 	if err != nil {
@@ -309,7 +310,7 @@ func TestLeftoversOfAKilledNodeAreCleaned(t *testing.T) {
 
 func TestDialErrors(t *testing.T) {
 	path := socketPath(t)
-	_, _, _, err := Dial(t.Context(), path, Hello{}, Config{})
+	_, _, _, err := Dial(t.Context(), path, wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, path, "no socket")
 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -319,30 +320,30 @@ func TestDialErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, _, _, err = Dial(t.Context(), file, Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), file, wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrInvalid, file, "no socket", "MOBULA_ADDRESS")
-	_, _, _, err = Dial(t.Context(), file+"/node.sock", Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), file+"/node.sock", wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, file+"/node.sock", "MOBULA_ADDRESS")
 	for address, of := range map[string]error{
 		"localhost:6379": errs.ErrInvalid, "tcp://10.0.0.1:6379": errs.ErrInvalid, "mobula://head/x": errs.ErrInvalid, ":6379": errs.ErrInvalid, "[::1]:80": errs.ErrInvalid,
 		filepath.Dir(file) + "/a:1": errs.ErrNoNode, // a file may be called so
 	} {
-		_, _, _, err = Dial(t.Context(), address, Hello{}, Config{})
+		_, _, _, err = Dial(t.Context(), address, wire.Hello{}, Config{})
 		wantErr(t, err, of, address, "mobula start", "MOBULA_ADDRESS")
 		if said := strings.Contains(err.Error(), "host and port"); said != errors.Is(err, errs.ErrInvalid) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	_, _, _, err = Dial(t.Context(), filepath.Dir(file)+"/node.sock", Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), filepath.Dir(file)+"/node.sock", wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, "no node runs in "+filepath.Dir(file), "mobula start")
-	_, _, _, err = Dial(t.Context(), "/no/such/node.sock", Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), "/no/such/node.sock", wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, "no directory /no/such", "mobula start")
 	mute, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{HandshakeTimeout: 30 * time.Millisecond})
+	_, _, _, err = Dial(t.Context(), path, wire.Hello{}, Config{HandshakeTimeout: 30 * time.Millisecond})
 	wantErr(t, err, errs.ErrProtocol, path, "does not answer as a node", "said nothing for 30ms")
 
 	mine := errors.New("mine")
@@ -357,12 +358,12 @@ func TestDialErrors(t *testing.T) {
 		close(accepted)
 		cancel(mine)
 	}()
-	_, _, _, err = Dial(ctx, path, Hello{}, Config{})
+	_, _, _, err = Dial(ctx, path, wire.Hello{}, Config{})
 	if err != mine {
 		t.Errorf("Dial with an ended context returned %v", err)
 	}
 	<-accepted
-	_, _, _, err = Dial(ctx, path, Hello{}, Config{})
+	_, _, _, err = Dial(ctx, path, wire.Hello{}, Config{})
 	if err != mine {
 		t.Errorf("Dial with a context that ended before returned %v", err)
 	}
@@ -390,17 +391,17 @@ func answers(t *testing.T, data []byte) error {
 			_, _ = c.Write(data)
 		}
 	}()
-	_, _, _, err = Dial(t.Context(), path, Hello{}, Config{})
+	_, _, _, err = Dial(t.Context(), path, wire.Hello{}, Config{})
 	return err
 }
 
 func TestDialJudgesTheAnswer(t *testing.T) {
 	wantErr(t, answers(t, nil), errs.ErrDisconnected, "without a word")
-	wantErr(t, answers(t, rawFrame(t, &Welcome{Version: 99})), errs.ErrVersion, "99")
-	wantErr(t, answers(t, rawFrame(t, &Welcome{})), errs.ErrVersion, "version 0")
-	wantErr(t, answers(t, rawFrame(t, &Credit{Bytes: 1})), errs.ErrProtocol, "Credit")
-	wantErr(t, answers(t, rawFrame(t, &Bye{})), errs.ErrProtocol, "without a reason")
-	wantErr(t, answers(t, rawFrame(t, &Bye{Err: errs.New(errs.CodeShutdown, "going down")})), errs.ErrShutdown, "going down")
+	wantErr(t, answers(t, rawFrame(t, &wire.Welcome{Version: 99})), errs.ErrVersion, "99")
+	wantErr(t, answers(t, rawFrame(t, &wire.Welcome{})), errs.ErrVersion, "version 0")
+	wantErr(t, answers(t, rawFrame(t, &wire.Credit{Bytes: 1})), errs.ErrProtocol, "Credit")
+	wantErr(t, answers(t, rawFrame(t, &wire.Bye{})), errs.ErrProtocol, "without a reason")
+	wantErr(t, answers(t, rawFrame(t, &wire.Bye{Err: errs.New(errs.CodeShutdown, "going down")})), errs.ErrShutdown, "going down")
 	wantErr(t, answers(t, []byte{'M', 'b', 1, 0, 0xff, 0xff, 0xff, 0xff}), errs.ErrProtocol, "announces")
 }
 
@@ -408,8 +409,8 @@ func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		version, minVersion, want uint32
 	}{
-		{Version, MinVersion, Version}, {Version + 1, MinVersion, Version}, {Version + 1, Version, Version},
-		{MinVersion, MinVersion, MinVersion}, {99, 0, Version}, {Version + 1, Version + 1, 0}, {0, 0, 0},
+		{wire.Version, wire.MinVersion, wire.Version}, {wire.Version + 1, wire.MinVersion, wire.Version}, {wire.Version + 1, wire.Version, wire.Version},
+		{wire.MinVersion, wire.MinVersion, wire.MinVersion}, {99, 0, wire.Version}, {wire.Version + 1, wire.Version + 1, 0}, {0, 0, 0},
 	} {
 		got, err := agree(c.version, c.minVersion)
 		if got != c.want || (err == nil) != (c.want != 0) {
@@ -417,36 +418,36 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	l := listen(t, Config{}, accept(nil))
-	c, w, _, err := dial(t, l, Hello{Version: Version + 1, MinVersion: Version})
-	if err != nil || w.Version != Version || c.Version() != Version {
+	c, w, _, err := dial(t, l, wire.Hello{Version: wire.Version + 1, MinVersion: wire.Version})
+	if err != nil || w.Version != wire.Version || c.Version() != wire.Version {
 		t.Fatalf("a client of the next version is welcomed with %+v, %v", w, err)
 	}
 	c.Close()
-	c, w, _, err = dial(t, l, Hello{Version: MinVersion, MinVersion: MinVersion})
-	if err != nil || w.Version != MinVersion || c.Version() != MinVersion {
+	c, w, _, err = dial(t, l, wire.Hello{Version: wire.MinVersion, MinVersion: wire.MinVersion})
+	if err != nil || w.Version != wire.MinVersion || c.Version() != wire.MinVersion {
 		t.Fatalf("a client of the oldest version is welcomed with %+v, %v", w, err)
 	}
 	c.Close()
-	_, _, _, err = dial(t, l, Hello{Version: Version + 2, MinVersion: Version + 1})
-	wantErr(t, err, errs.ErrVersion, fmt.Sprintf("%d to %d", Version+1, Version+2), fmt.Sprintf("%d to %d", MinVersion, Version))
+	_, _, _, err = dial(t, l, wire.Hello{Version: wire.Version + 2, MinVersion: wire.Version + 1})
+	wantErr(t, err, errs.ErrVersion, fmt.Sprintf("%d to %d", wire.Version+1, wire.Version+2), fmt.Sprintf("%d to %d", wire.MinVersion, wire.Version))
 }
 
 func TestRegistryMismatchReachesTheClient(t *testing.T) {
-	registry := []FuncInfo{{"math/add", 1}, {"app/f", 2}}
-	l := listen(t, Config{}, func(h *Hello, p Peer) (*Session, error) {
-		if err := CompareFunctions(registry, h.Functions); err != nil {
+	registry := []wire.FuncInfo{{Name: "math/add", Signature: 1}, {Name: "app/f", Signature: 2}}
+	l := listen(t, Config{}, func(h *wire.Hello, p Peer) (*Session, error) {
+		if err := wire.CompareFunctions(registry, h.Functions); err != nil {
 			return nil, err
 		}
 		return accept(nil)(h, p)
 	})
-	c, _, _, err := dial(t, l, Hello{Functions: append(registry, FuncInfo{"one/more", 1})})
+	c, _, _, err := dial(t, l, wire.Hello{Functions: append(registry, wire.FuncInfo{Name: "one/more", Signature: 1})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
-	_, _, _, err = dial(t, l, Hello{Functions: registry[:1]})
+	_, _, _, err = dial(t, l, wire.Hello{Functions: registry[:1]})
 	wantErr(t, err, errs.ErrRegistryMismatch, "app/f", "not in the worker")
-	_, _, _, err = dial(t, l, Hello{Functions: []FuncInfo{{"app/f", 2}, {"math/add", 77}}})
+	_, _, _, err = dial(t, l, wire.Hello{Functions: []wire.FuncInfo{{Name: "app/f", Signature: 2}, {Name: "math/add", Signature: 77}}})
 	wantErr(t, err, errs.ErrRegistryMismatch, "math/add", "signature")
 }
 
@@ -471,16 +472,16 @@ func bye(t testing.TB, c net.Conn) error {
 	if err != nil && len(data) == 0 {
 		t.Fatal(err)
 	}
-	msgs, err := receive(data, 1<<20)
-	if err != nil || len(msgs) != 1 || msgs[0].Kind() != KindBye {
+	msgs, err := received(data)
+	if err != nil || len(msgs) != 1 || msgs[0].Kind() != wire.KindBye {
 		t.Fatalf("the node sent %v, %v; want Bye", msgs, err)
 	}
-	return msgs[0].(*Bye).Err
+	return msgs[0].(*wire.Bye).Err
 }
 
 func TestSilentClientIsDropped(t *testing.T) {
 	l := listen(t, Config{HandshakeTimeout: 30 * time.Millisecond}, accept(nil))
-	for _, say := range [][]byte{nil, []byte("Mb"), rawFrame(t, &Hello{Version: 1})[:9]} {
+	for _, say := range [][]byte{nil, []byte("Mb"), rawFrame(t, &wire.Hello{Version: 1})[:9]} {
 		c := rawClient(t, l)
 		if _, err := c.Write(say); err != nil {
 			t.Fatal(err)
@@ -496,11 +497,11 @@ func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
 		say  []byte
 		word string
 	}{
-		{rawFrame(t, &Credit{Bytes: 1}), "Credit, not Hello"},
+		{rawFrame(t, &wire.Credit{Bytes: 1}), "Credit, not Hello"},
 		{[]byte("GET / HTTP/1.1\r\n\r\n"), "GE"},
 		{[]byte{'M', 'b', 1, 0, 0xff, 0xff, 0xff, 0xff}, "4294967295"},
 		{[]byte{'M', 'b', 1, 0, 1, 0, 64, 0}, "the limit is 4194304"}, // more than a hello may have
-		{rawFrame(t, &Hello{}), "versions 0 to 0"},
+		{rawFrame(t, &wire.Hello{}), "versions 0 to 0"},
 	} {
 		conn := rawClient(t, l)
 		if _, err := conn.Write(c.say); err != nil {
@@ -508,7 +509,7 @@ func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
 		}
 		wantErr(t, bye(t, conn), errs.ErrProtocol, c.word)
 	}
-	c, _, _, err := dial(t, l, Hello{})
+	c, _, _, err := dial(t, l, wire.Hello{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -517,8 +518,8 @@ func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
 
 func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 	ended := make(chan error, 3)
-	l := listen(t, Config{}, accept(func(c *Conn) { ended <- new(Lender).Serve(c, func([]Msg) error { return nil }) }))
-	honest, _, _, err := dial(t, l, Hello{})
+	l := listen(t, Config{}, accept(func(c *Conn) { ended <- new(Lender).Serve(c, func([]wire.Msg) error { return nil }) }))
+	honest, _, _, err := dial(t, l, wire.Hello{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,20 +530,20 @@ func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 	}{
 		{[]byte{'M', 'b', 1, 0, 0xff, 0xff, 0xff, 0xff}, "4294967295"},
 		{rawFrame(t, putValue(300, 1))[:100], "truncated"},
-		{append(rawFrame(t, &Drain{}), "garbage, garbage"...), "ga"},
+		{append(rawFrame(t, &wire.Drain{}), "garbage, garbage"...), "ga"},
 	} {
-		bad, _, _, err := dial(t, l, Hello{})
+		bad, _, _, err := dial(t, l, wire.Hello{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bad.sock.writeAll(c.say, time.Second); err != nil {
+		if err := bad.writeAll([]wire.Part{{Data: c.say}}, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		bad.sock.Close()
+		bad.t.Close()
 		wantErr(t, <-ended, errs.ErrProtocol, c.word, "frame ")
 		bad.Fail(io.EOF)
 	}
-	if err := honest.Send(&Drain{}); err != nil {
+	if err := honest.Send(&wire.Drain{}); err != nil {
 		t.Fatalf("another client's connection broke too: %v", err)
 	}
 	eventually(t, "the honest client alone is left", func() bool { return l.Conns() == 1 })
@@ -564,7 +565,7 @@ func TestCloseEndsEverySession(t *testing.T) {
 			}
 		}))
 	}()
-	c, _, _, err := dial(t, l, Hello{})
+	c, _, _, err := dial(t, l, wire.Hello{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -591,10 +592,10 @@ func TestCloseEndsEverySession(t *testing.T) {
 
 func TestWelcomeThatCannotBeSentIsUndone(t *testing.T) {
 	undone := make(chan error, 1)
-	l := listen(t, Config{}, func(*Hello, Peer) (*Session, error) {
-		return &Session{Welcome: &Welcome{Root: ids.RootTask(1, 1), Token: make([]byte, MaxFrame)}, Run: func(_ *Conn, err error) { undone <- err }}, nil
+	l := listen(t, Config{}, func(*wire.Hello, Peer) (*Session, error) {
+		return &Session{Welcome: &wire.Welcome{Root: ids.RootTask(1, 1), Token: make([]byte, wire.MaxFrame)}, Run: func(_ *Conn, err error) { undone <- err }}, nil
 	})
-	_, _, _, err := dial(t, l, Hello{})
+	_, _, _, err := dial(t, l, wire.Hello{})
 	wantErr(t, err, errs.ErrDisconnected)
 	wantErr(t, <-undone, errs.ErrInvalid, "Welcome")
 }

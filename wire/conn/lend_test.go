@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // token is a Waiter with a channel, as a client has it.
@@ -35,13 +36,13 @@ type talk struct {
 func newTalk(t *testing.T) *talk {
 	twoProcessors(t)
 	k := &talk{t: t, over: make(chan error, 1), waiting: map[ids.ObjectID]token{}}
-	k.far, k.near = connPair(t, Config{})
+	k.far, k.near = socketPair(t, Config{})
 	go func() { // answers each Get
-		_ = new(Lender).Serve(k.far, func(batch []Msg) error { // ends with the test
-			var out []Msg
+		_ = new(Lender).Serve(k.far, func(batch []wire.Msg) error { // ends with the test
+			var out []wire.Msg
 			for _, m := range batch {
-				if g, ok := m.(*Get); ok {
-					out = append(out, &Resolved{ID: g.ID, Result: Result{Kind: ResultInline}})
+				if g, ok := m.(*wire.Get); ok {
+					out = append(out, &wire.Resolved{ID: g.ID, Result: wire.Result{Kind: wire.ResultInline}})
 				}
 			}
 			return k.far.TrySend(out...)
@@ -51,11 +52,11 @@ func newTalk(t *testing.T) *talk {
 	return k
 }
 
-func (k *talk) handle(batch []Msg) error {
+func (k *talk) handle(batch []wire.Msg) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, m := range batch {
-		r, ok := m.(*Resolved)
+		r, ok := m.(*wire.Resolved)
 		if !ok {
 			k.others = append(k.others, goroutine())
 			continue
@@ -82,7 +83,7 @@ func (k *talk) ask(ctx context.Context, id ids.ObjectID) error {
 	k.mu.Lock()
 	k.waiting[id] = w
 	k.mu.Unlock()
-	if err := k.near.Send(&Get{ID: id}); err != nil {
+	if err := k.near.Send(&wire.Get{ID: id}); err != nil {
 		return err
 	}
 	return k.wait(ctx, w)
@@ -138,7 +139,7 @@ func TestAPlaceThatNobodyTakesIsTheReadersAgain(t *testing.T) {
 	k := newTalk(t)
 	k.lent()
 	before := k.answers
-	if err := k.far.Send(&Resolved{ID: objectID(1), Result: Result{Kind: ResultInline}}, &Drain{}); err != nil {
+	if err := k.far.Send(&wire.Resolved{ID: objectID(1), Result: wire.Result{Kind: wire.ResultInline}}, &wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "what came while nobody waits is handled", func() bool {
@@ -157,7 +158,7 @@ func TestABorrowerHandlesAnswersOnly(t *testing.T) {
 		k.mu.Lock()
 		k.waiting[objectID(1)] = w
 		k.mu.Unlock()
-		if err := k.far.Send(&Drain{}, &Resolved{ID: objectID(1), Result: Result{Kind: ResultInline}}); err != nil {
+		if err := k.far.Send(&wire.Drain{}, &wire.Resolved{ID: objectID(1), Result: wire.Result{Kind: wire.ResultInline}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := k.wait(t.Context(), w); err != nil {

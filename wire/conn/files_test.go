@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"io"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 func tempFile(t *testing.T, text string) *os.File {
@@ -25,8 +26,8 @@ func tempFile(t *testing.T, text string) *os.File {
 	return f
 }
 
-func TestFilesTravelWithTheirMessages(t *testing.T) {
-	a, b := connPair(t, Config{})
+func testFilesTravel(t *testing.T, pair connected) {
+	a, b := pair(t, Config{})
 	before := openFiles(t)
 	const n = 20
 	go func() {
@@ -34,10 +35,10 @@ func TestFilesTravelWithTheirMessages(t *testing.T) {
 			text := string(rune('a' + i))
 			path := filepath.Join(os.TempDir(), "unused")
 			f := tempFile(t, text)
-			err := a.SendFD(&MapFile{File: uint32(i), Path: path}, f)
+			err := a.SendFD(&wire.MapFile{File: uint32(i), Path: path}, f)
 			f.Close() // ours is no longer needed
 			if err == nil {
-				err = a.Send(putValue(i*20_000, byte(i)), &Drain{})
+				err = a.Send(putValue(i*20_000, byte(i)), &wire.Drain{})
 			}
 			if err != nil {
 				t.Errorf("message %d: %v", i, err)
@@ -46,7 +47,7 @@ func TestFilesTravelWithTheirMessages(t *testing.T) {
 	}()
 	seen := 0
 	for _, m := range recvN(t, b, 3*n) {
-		m, ok := m.(*MapFile)
+		m, ok := m.(*wire.MapFile)
 		if !ok {
 			continue
 		}
@@ -67,27 +68,27 @@ func TestFilesTravelWithTheirMessages(t *testing.T) {
 	eventually(t, "our copies of the descriptors are closed", func() bool { return openFiles(t) <= before })
 }
 
-func TestOnlyMessagesWithAFileTakeOne(t *testing.T) {
-	a, _ := connPair(t, Config{})
+func testOnlyMessagesWithAFileTakeOne(t *testing.T, pair connected) {
+	a, _ := pair(t, Config{})
 	f := tempFile(t, "x")
-	wantErr(t, a.SendFD(&Drain{}, f), errs.ErrInvalid, "Drain")
+	wantErr(t, a.SendFD(&wire.Drain{}, f), errs.ErrInvalid, "Drain")
 	f.Close()
-	wantErr(t, a.SendFD(&MapFile{}, f), errs.ErrInvalid, "closed")
+	wantErr(t, a.SendFD(&wire.MapFile{}, f), errs.ErrInvalid, "closed")
 }
 
-func TestPendingFilesAreClosedWhenAConnectionFails(t *testing.T) {
+func testPendingFilesAreClosed(t *testing.T, pair connected) {
 	before := openFiles(t)
-	a, _ := connPair(t, Config{})
+	a, _ := pair(t, Config{})
 	fillUp(t, a)
 	f := tempFile(t, "x")
 	for range 5 {
-		if err := a.SendFD(&MapFile{}, f); err != nil {
+		if err := a.SendFD(&wire.MapFile{}, f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.Close()
 	a.Fail(errs.New(errs.CodeShutdown, "test"))
-	eventually(t, "descriptors are closed", func() bool { return openFiles(t) <= before+2 }) // the other socket and its set
+	eventually(t, "descriptors are closed", func() bool { return openFiles(t) <= before+2 }) // a socket's other end and its set
 }
 
 // sendRaw writes data with n descriptors, as no honest peer would.
@@ -98,16 +99,19 @@ func sendRaw(t *testing.T, c *Conn, data []byte, n int) {
 	for i := range fds {
 		fds[i] = int(f.Fd())
 	}
-	if err := unix.Sendmsg(c.sock.fd, data, unix.UnixRights(fds...), nil, 0); err != nil {
+	if err := unix.Sendmsg(c.t.(*socket).fd, data, unix.UnixRights(fds...), nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
 }
 
+// flagFile is the flag in a frame's header that announces a descriptor.
+const flagFile = 1
+
 func TestUninvitedDescriptorsAreClosed(t *testing.T) {
-	mapFile := rawFrame(t, &MapFile{File: 1})
+	mapFile := rawFrame(t, &wire.MapFile{File: 1})
 	mapFile[3] |= flagFile
-	drain := rawFrame(t, &Drain{})
+	drain := rawFrame(t, &wire.Drain{})
 	drain[3] |= flagFile
 	for _, c := range []struct {
 		name  string
@@ -126,14 +130,14 @@ func TestUninvitedDescriptorsAreClosed(t *testing.T) {
 		{"in a frame that never ends", mapFile[:len(mapFile)-1], 1, 1, "truncated", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			node, client := connPair(t, Config{})
+			node, client := socketPair(t, Config{})
 			from, to := client, node
 			if c.to == 1 {
 				from, to = node, client
 			}
 			before := openFiles(t)
 			sendRaw(t, from, c.data, c.n)
-			if err := unix.Shutdown(from.sock.fd, unix.SHUT_WR); err != nil {
+			if err := unix.Shutdown(from.t.(*socket).fd, unix.SHUT_WR); err != nil {
 				t.Fatal(err)
 			}
 			msgs, err := to.Recv()

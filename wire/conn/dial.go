@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // Dial connects to the node whose socket is at path and says hello; h's versions are
@@ -25,12 +26,12 @@ import (
 // that refuses this user. errs.ErrVersion, errs.ErrRegistryMismatch and whatever else the
 // node says in its Bye. errs.ErrProtocol: what listens there is no node. The end of ctx,
 // or Config.HandshakeTimeout without an answer, ends it too.
-func Dial(ctx context.Context, path string, h Hello, cfg Config) (*Conn, *Welcome, *os.File, error) {
+func Dial(ctx context.Context, path string, h wire.Hello, cfg Config) (*Conn, *wire.Welcome, *os.File, error) {
 	nc, err := connect(ctx, path, cfg.withDefaults().HandshakeTimeout)
 	if err != nil {
 		return nil, nil, nil, dialError(ctx, path, err)
 	}
-	c, err := newConn(nc.(*net.UnixConn), cfg, true)
+	c, err := overSocket(nc.(*net.UnixConn), cfg, true)
 	if err != nil {
 		_ = nc.Close() // err says more
 		return nil, nil, nil, err
@@ -123,15 +124,15 @@ func stranger(path string) (of string, uid uint32) {
 }
 
 // greet says hello and waits for the answer.
-func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.File, error) {
+func (c *Conn) greet(ctx context.Context, path string, h *wire.Hello) (*wire.Welcome, *os.File, error) {
 	if uid := uint32(os.Geteuid()); c.peer.UID != uid {
 		return nil, nil, errs.New(errs.CodePermission, "the node at %s is user %d's, this process is user %d's", path, c.peer.UID, uid)
 	}
 	if h.Version == 0 {
-		h.Version, h.MinVersion = Version, MinVersion
+		h.Version, h.MinVersion = wire.Version, wire.MinVersion
 	}
 	// The end of ctx makes the read below fail at once.
-	stop := context.AfterFunc(ctx, func() { _ = c.sock.set.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.t.setReadDeadline(time.Unix(1, 0)) })
 	if err := c.sayHello(h); err != nil {
 		stop()
 		return nil, nil, err
@@ -149,15 +150,13 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 		return nil, nil, err
 	}
 	switch m := m.(type) {
-	case *Welcome:
-		if m.Version < MinVersion || m.Version > h.Version {
-			return nil, nil, errs.New(errs.CodeVersion, "the node at %s chose version %d, this build speaks %d to %d", path, m.Version, MinVersion, Version)
+	case *wire.Welcome:
+		if m.Version < wire.MinVersion || m.Version > h.Version {
+			return nil, nil, errs.New(errs.CodeVersion, "the node at %s chose version %d, this build speaks %d to %d", path, m.Version, wire.MinVersion, wire.Version)
 		}
 		c.version = m.Version
-		f := c.rx.welcome
-		c.rx.welcome = nil
-		return m, f, nil
-	case *Bye:
+		return m, c.rx.TakeFile(), nil
+	case *wire.Bye:
 		if m.Err == nil {
 			return nil, nil, errs.New(errs.CodeProtocol, "the node at %s refused without a reason", path)
 		}
@@ -168,14 +167,29 @@ func (c *Conn) greet(ctx context.Context, path string, h *Hello) (*Welcome, *os.
 
 // sayHello writes h past the connection's queue: a node that refuses before it has read
 // anything has closed its end, but what it said can still be read.
-func (c *Conn) sayHello(h *Hello) error {
-	var o outgoing
-	if err := o.add(h, nil); err != nil {
+func (c *Conn) sayHello(h *wire.Hello) error {
+	o := wire.NewFrameWriter(0)
+	if err := o.Add(h, nil); err != nil {
 		return err
 	}
-	err := c.sock.writeAll(o.parts(nil)[0].data, c.cfg.HandshakeTimeout)
+	err := c.writeAll(o.Parts(nil), c.cfg.HandshakeTimeout)
 	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 		return c.disconnected("hello", err)
 	}
 	return nil
+}
+
+// writeAll writes parts, waiting for room for at most d.
+func (c *Conn) writeAll(parts []wire.Part, d time.Duration) error {
+	until := time.Now().Add(d)
+	for c.rest = parts; ; {
+		if err := c.try(); err != nil || len(c.rest) == 0 {
+			return err
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		c.t.awaitRoom(left)
+	}
 }

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"fmt"
@@ -8,28 +8,30 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mobula/wire"
 )
 
 func TestAThousandClientsAtOnce(t *testing.T) {
 	l := listen(t, Config{}, accept(func(c *Conn) {
-		_ = new(Lender).Serve(c, func(batch []Msg) error { return c.TrySend(batch...) })
+		_ = new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) })
 	}))
 	const n = 1000
 	conns := make([]*Conn, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			c, _, _, err := Dial(t.Context(), l.Path(), Hello{PID: int32(i)}, Config{})
+			c, _, _, err := Dial(t.Context(), l.Path(), wire.Hello{PID: int32(i)}, Config{})
 			if err != nil {
 				t.Errorf("client %d: %v", i, err)
 				return
 			}
 			conns[i] = c
-			if err := c.Send(&Credit{Bytes: int64(i)}, putValue(2000, byte(i))); err != nil {
+			if err := c.Send(&wire.Credit{Bytes: int64(i)}, putValue(2000, byte(i))); err != nil {
 				t.Errorf("client %d: %v", i, err)
 				return
 			}
-			if got := recvN(t, c, 2); got[0].(*Credit).Bytes != int64(i) {
+			if got := recvN(t, c, 2); got[0].(*wire.Credit).Bytes != int64(i) {
 				t.Errorf("client %d got another's message", i)
 			}
 		})
@@ -78,25 +80,9 @@ func TestNodeOutOfDescriptorsGoesOn(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	c, _, _, err := Dial(t.Context(), path, Hello{}, Config{})
+	c, _, _, err := Dial(t.Context(), path, wire.Hello{}, Config{})
 	if err != nil {
 		t.Fatalf("the node did not recover: %v", err)
 	}
 	c.Close()
-}
-
-func TestMoreBuffersThanOneCallTakes(t *testing.T) {
-	a, b := connPair(t, Config{})
-	msgs := make([]Msg, 3*maxIovecs)
-	for i := range msgs {
-		msgs[i] = putValue(aliasFrom+i, byte(i))
-	}
-	if err := a.Send(msgs...); err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range recvN(t, b, len(msgs)) {
-		if p := m.(*PutValue); len(p.Value.Data) != aliasFrom+i || p.Value.Data[aliasFrom/2] != byte(i) {
-			t.Fatalf("message %d has %d bytes", i, len(p.Value.Data))
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // twoProcessors lets connections become hot on any machine.
@@ -18,9 +19,9 @@ func twoProcessors(t *testing.T) {
 
 // answering has the far side of a connection answer each message by itself.
 func answering(t *testing.T) (far, near *Conn) {
-	far, near = connPair(t, Config{})
+	far, near = socketPair(t, Config{})
 	go func() {
-		_ = new(Lender).Serve(far, func(batch []Msg) error { return far.TrySend(batch...) }) // ends with the test
+		_ = new(Lender).Serve(far, func(batch []wire.Msg) error { return far.TrySend(batch...) }) // ends with the test
 	}()
 	return far, near
 }
@@ -29,7 +30,7 @@ func answering(t *testing.T) (far, near *Conn) {
 func heat(t *testing.T, c *Conn) {
 	t.Helper()
 	for range 100_000 {
-		if err := c.Send(&Credit{Bytes: 1}); err != nil {
+		if err := c.Send(&wire.Credit{Bytes: 1}); err != nil {
 			t.Fatal(err)
 		}
 		recvN(t, c, 1)
@@ -52,7 +53,7 @@ func TestAConversationBecomesHotAndCools(t *testing.T) {
 		if err := near.Send(want); err != nil {
 			t.Fatal(err)
 		}
-		if got := recvN(t, near, 1)[0].(*PutValue); len(got.Value.Data) != len(want.Value.Data) || got.Value.Data[0] != byte(i) {
+		if got := recvN(t, near, 1)[0].(*wire.PutValue); len(got.Value.Data) != len(want.Value.Data) || got.Value.Data[0] != byte(i) {
 			t.Fatalf("message %d came back as %d bytes", i, len(got.Value.Data))
 		}
 	}
@@ -63,22 +64,22 @@ func TestAConversationBecomesHotAndCools(t *testing.T) {
 		got <- err
 	}()
 	eventually(t, "nothing comes and it cools", func() bool { return hotConns.Load() == 0 })
-	if err := far.Send(&Drain{}); err != nil {
+	if err := far.Send(&wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}
 	heat(t, near)
-	heap := make([]Msg, hotBatch+1)
+	heap := make([]wire.Msg, hotBatch+1)
 	for i := range heap {
-		heap[i] = &Drain{}
+		heap[i] = &wire.Drain{}
 	}
 	if err := far.Send(heap...); err != nil {
 		t.Fatal(err)
 	}
 	recvN(t, near, len(heap))
-	if err := near.Send(&Drain{}); err != nil {
+	if err := near.Send(&wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
 	recvN(t, near, 1)
@@ -141,7 +142,7 @@ func TestTheLastProcessorIsNotTaken(t *testing.T) {
 			for range procs + 1 {
 				_, near := answering(t)
 				for range 2000 {
-					if err := near.Send(&Credit{Bytes: 1}); err != nil {
+					if err := near.Send(&wire.Credit{Bytes: 1}); err != nil {
 						t.Fatal(err)
 					}
 					recvN(t, near, 1)

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // A Session is what the node makes of a client that it accepts.
 type Session struct {
-	Welcome *Welcome // Version is filled in
-	Segment *os.File // travels with the Welcome; the caller's to close; nil: none
+	Welcome *wire.Welcome // Version is filled in
+	Segment *os.File      // travels with the Welcome; the caller's to close; nil: none
 	// Run has the connection from when the Welcome was sent, on the connection's own
 	// goroutine, until it returns; then the connection is closed. If the Welcome could
 	// not be sent Run gets the error and a closed connection, to undo what was prepared.
@@ -25,7 +26,7 @@ type Session struct {
 
 // Handshake decides about a client that said hello in a version that both speak. Its
 // error is sent to the client as Bye. It runs on the connection's goroutine.
-type Handshake func(h *Hello, p Peer) (*Session, error)
+type Handshake func(h *wire.Hello, p Peer) (*Session, error)
 
 // Serve accepts connections until Close, and returns nil then. A connection of another
 // user is told errs.ErrPermission and closed; so is one of another version, with
@@ -61,7 +62,7 @@ func (l *Listener) accept(decide Handshake) (err error) {
 			return err
 		}
 	}
-	c, err := newConn(uc, l.cfg, false)
+	c, err := overSocket(uc, l.cfg, false)
 	if err == nil {
 		l.start(c, decide)
 		return nil
@@ -136,23 +137,23 @@ func (l *Listener) session(c *Conn, decide Handshake) {
 const maxHello = 4 << 20
 
 // hello waits for the client's first message.
-func (c *Conn) hello() (*Hello, error) {
-	c.rx.limit = maxHello
+func (c *Conn) hello() (*wire.Hello, error) {
+	c.rx.Limit = maxHello
 	m, err := c.first(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	h, ok := m.(*Hello)
+	h, ok := m.(*wire.Hello)
 	if !ok {
 		return nil, errs.New(errs.CodeProtocol, "the first message is %v, not Hello", m.Kind())
 	}
-	c.rx.limit = MaxFrame
+	c.rx.Limit = wire.MaxFrame
 	return h, nil
 }
 
 // first waits for one message, for Config.HandshakeTimeout.
-func (c *Conn) first(ctx context.Context) (Msg, error) {
-	if err := c.sock.set.SetReadDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
+func (c *Conn) first(ctx context.Context) (wire.Msg, error) {
+	if err := c.t.setReadDeadline(time.Now().Add(c.cfg.HandshakeTimeout)); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // ended before, its deadline was overwritten
@@ -168,12 +169,12 @@ func (c *Conn) first(ctx context.Context) (Msg, error) {
 	if len(batch) > 1 {
 		c.rx.early = batch[1:]
 	}
-	return batch[0], c.sock.set.SetReadDeadline(time.Time{})
+	return batch[0], c.t.setReadDeadline(time.Time{})
 }
 
 // refuse tells the other side why and ends the connection.
 func (c *Conn) refuse(err error) {
-	if c.TrySend(&Bye{Err: errs.From(err)}) == nil {
+	if c.TrySend(&wire.Bye{Err: errs.From(err)}) == nil {
 		_ = c.Close() // err is the reason
 	}
 	c.Fail(err)
@@ -181,29 +182,9 @@ func (c *Conn) refuse(err error) {
 
 // agree chooses the version that both sides speak.
 func agree(version, minVersion uint32) (uint32, error) {
-	v := min(version, Version)
-	if version == 0 || v < minVersion || v < MinVersion {
-		return 0, errs.New(errs.CodeVersion, "the client speaks versions %d to %d, this node %d to %d: use binaries at most one release apart", minVersion, version, MinVersion, Version)
+	v := min(version, wire.Version)
+	if version == 0 || v < minVersion || v < wire.MinVersion {
+		return 0, errs.New(errs.CodeVersion, "the client speaks versions %d to %d, this node %d to %d: use binaries at most one release apart", minVersion, version, wire.MinVersion, wire.Version)
 	}
 	return v, nil
-}
-
-// CompareFunctions tells whether two binaries can work together: every function that
-// worker is to run for driver must be registered in it, with the same signature. The
-// error is errs.ErrRegistryMismatch and names the function.
-func CompareFunctions(driver, worker []FuncInfo) error {
-	have := make(map[string]uint64, len(worker))
-	for _, f := range worker {
-		have[f.Name] = f.Signature
-	}
-	for _, f := range driver {
-		sig, ok := have[f.Name]
-		switch {
-		case !ok:
-			return errs.New(errs.CodeRegistryMismatch, "function %q is registered in the driver but not in the worker: both must be the same build", f.Name)
-		case sig != f.Signature:
-			return errs.New(errs.CodeRegistryMismatch, "function %q has another signature in the driver (%016x) than in the worker (%016x): both must be the same build", f.Name, f.Signature, sig)
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 func init() {
@@ -26,7 +27,7 @@ func init() {
 		return err
 	}
 	children["stranger-dial"] = func(path string) error {
-		_, _, _, err := Dial(context.Background(), path, Hello{}, Config{})
+		_, _, _, err := Dial(context.Background(), path, wire.Hello{}, Config{})
 		if err == nil {
 			return fmt.Errorf("another user's node was accepted")
 		}
@@ -42,7 +43,7 @@ func TestConnectionOfAnotherUserIsRefused(t *testing.T) {
 	}
 	l.uid++ // serve another user than this process's, so that any connection is a stranger's
 	go func() {
-		_ = l.Serve(func(*Hello, Peer) (*Session, error) {
+		_ = l.Serve(func(*wire.Hello, Peer) (*Session, error) {
 			t.Error("a stranger came to the handshake")
 			return nil, io.EOF
 		})
@@ -58,7 +59,7 @@ func TestRealOtherUser(t *testing.T) {
 		t.Log("not root: TestConnectionOfAnotherUserIsRefused alone shows it")
 		return
 	}
-	l := listen(t, Config{}, func(*Hello, Peer) (*Session, error) {
+	l := listen(t, Config{}, func(*wire.Hello, Peer) (*Session, error) {
 		t.Error("another user came to the handshake")
 		return nil, io.EOF
 	})
@@ -85,11 +86,11 @@ func TestRealOtherUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	msgs, err := receive(out, 1<<20)
-	if err != nil || len(msgs) != 1 || msgs[0].Kind() != KindBye {
+	msgs, err := received(out)
+	if err != nil || len(msgs) != 1 || msgs[0].Kind() != wire.KindBye {
 		t.Fatalf("the node said %v, %v; want Bye", msgs, err)
 	}
-	wantErr(t, msgs[0].(*Bye).Err, errs.ErrPermission, "user 65534", "user 0")
+	wantErr(t, msgs[0].(*wire.Bye).Err, errs.ErrPermission, "user 65534", "user 0")
 	out, err = runAs(exe, "stranger-dial", l.Path())
 	if err != nil {
 		t.Fatal(err)

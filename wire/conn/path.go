@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"net"
@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/pidfd"
+	"mobula/wire"
 )
 
 // The two system calls of a connection. They are called directly and not through
@@ -20,9 +21,6 @@ import (
 
 const maxIovecs = 64 // buffers of one call
 
-// maxFiles is how many descriptors one call receives; a sender passes one at a time.
-const maxFiles = 1
-
 // sender holds the arguments of sendmsg, so that a call allocates nothing.
 type sender struct {
 	hdr  unix.Msghdr
@@ -32,20 +30,20 @@ type sender struct {
 
 // send writes the beginning of parts and returns how many bytes went. A part with a
 // file starts a call of its own.
-func (s *sender) send(fd uintptr, parts []part) (int, error) {
+func (s *sender) send(fd uintptr, parts []wire.Part) (int, error) {
 	s.hdr = unix.Msghdr{Iov: &s.iov[0]}
-	if f := parts[0].file; f != nil {
+	if f := parts[0].File; f != nil {
 		s.ctrl = unix.UnixRights(int(f.Fd()))
 		s.hdr.Control = &s.ctrl[0]
 		s.hdr.SetControllen(len(s.ctrl))
 	}
 	n := 0
 	for i := range parts {
-		if n == maxIovecs || i > 0 && parts[i].file != nil {
+		if n == maxIovecs || i > 0 && parts[i].File != nil {
 			break
 		}
-		s.iov[n].Base = unsafe.SliceData(parts[i].data)
-		s.iov[n].SetLen(len(parts[i].data))
+		s.iov[n].Base = unsafe.SliceData(parts[i].Data)
+		s.iov[n].SetLen(len(parts[i].Data))
 		n++
 	}
 	s.hdr.SetIovlen(n)
@@ -101,7 +99,7 @@ func (r *recver) files() (files []*os.File, err error) {
 	case r.ctrl == nil:
 		err = errs.New(errs.CodeProtocol, "a file descriptor where none is accepted")
 	case r.hdr.Flags&unix.MSG_CTRUNC != 0:
-		err = errs.New(errs.CodeProtocol, "file descriptors were lost on the way: more than %d with one frame, or this process has no free descriptor (see ulimit -n)", maxFiles)
+		err = errs.New(errs.CodeProtocol, "file descriptors were lost on the way: more than %d with one frame, or this process has no free descriptor (see ulimit -n)", wire.MaxFiles)
 	}
 	if err != nil {
 		closeFiles(files)

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"context"
@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // burst: a message sent so soon after the last write is left to a goroutine, which
@@ -28,17 +27,17 @@ const directRounds = 2
 // A message that cannot be sent at all (errs.ErrInvalid: too large, a Meta too long)
 // is left out, with those after it; the connection stays usable. Of an Exec that is too
 // large the tasks go in several.
-func (c *Conn) Send(msgs ...Msg) error { return c.send(context.Background(), false, nil, msgs) }
+func (c *Conn) Send(msgs ...wire.Msg) error { return c.send(context.Background(), false, nil, msgs) }
 
 // SendContext is Send that stops waiting for room when ctx ends; then nothing was sent.
-func (c *Conn) SendContext(ctx context.Context, msgs ...Msg) error {
+func (c *Conn) SendContext(ctx context.Context, msgs ...wire.Msg) error {
 	return c.send(ctx, false, nil, msgs)
 }
 
 // TrySend is Send that never waits: with more than Config.HardBacklog bytes unwritten it
 // sends nothing and returns errs.ErrBacklog. For actors; the caller keeps what was refused,
 // and sends it after AwaitRoom.
-func (c *Conn) TrySend(msgs ...Msg) error { return c.send(context.Background(), true, nil, msgs) }
+func (c *Conn) TrySend(msgs ...wire.Msg) error { return c.send(context.Background(), true, nil, msgs) }
 
 // AwaitRoom waits until no more than Config.SoftBacklog bytes are unwritten; the error is why
 // the connection is over.
@@ -57,42 +56,41 @@ func (c *Conn) HasRoom() bool {
 
 // SendFD is TrySend of one message with a descriptor: the other side gets f in
 // MapFile.Opened, or from Dial with the Welcome. The caller may close f afterwards.
-func (c *Conn) SendFD(m Msg, f *os.File) error {
-	if k := m.Kind(); k != KindMapFile && k != KindWelcome {
+func (c *Conn) SendFD(m wire.Msg, f *os.File) error {
+	if k := m.Kind(); k != wire.KindMapFile && k != wire.KindWelcome {
 		return errs.New(errs.CodeInvalid, "a %v message carries no descriptor", k)
 	}
 	f, err := dup(f)
 	if err != nil {
 		return errs.New(errs.CodeInvalid, "descriptor for a %v message: %v", m.Kind(), err)
 	}
-	if err := c.send(context.Background(), true, f, []Msg{m}); err != nil {
+	if err := c.send(context.Background(), true, f, []wire.Msg{m}); err != nil {
 		_ = f.Close() // the error of the send says more
 		return err
 	}
 	return nil
 }
 
-func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []Msg) error {
+func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []wire.Msg) error {
 	c.mu.Lock()
 	if err := c.admit(ctx, try); err != nil {
 		c.mu.Unlock()
 		return err
 	}
 	if c.out == nil {
-		c.out = outgoings.Get().(*outgoing)
-		c.out.enc.opts = &c.opts
+		c.out = writers.Get().(*wire.FrameWriter)
 	}
-	c.out.enc.short = c.version < longIDs
-	before := c.out.size()
+	c.out.For(c.version, &c.opts)
+	before := c.out.Size()
 	var err error
 	for _, m := range msgs {
-		if err = c.out.addParts(m, file); err != nil {
+		if err = c.out.Add(m, file); err != nil {
 			break
 		}
 	}
-	c.pending += c.out.size() - before
+	c.pending += c.out.Size() - before
 	switch {
-	case c.writing || c.scheduled || c.out.size() == 0:
+	case c.writing || c.scheduled || c.out.Size() == 0:
 		c.mu.Unlock()
 		return err
 	case time.Since(epoch).Nanoseconds()-c.lastWrite < burst.Nanoseconds():
@@ -137,8 +135,8 @@ func (c *Conn) admit(ctx context.Context, try bool) error {
 	}
 }
 
-// outgoings are shared by all connections: an idle one keeps a small one at most.
-var outgoings = sync.Pool{New: func() any { return &outgoing{enc: encoder{alias: aliasFrom}} }}
+// writers are shared by all connections: an idle one keeps a small one at most.
+var writers = sync.Pool{New: func() any { return wire.NewFrameWriter(spliceFrom) }}
 
 // keepBuffer is the largest buffer that an idle connection keeps, and keepPooled the
 // largest that the pool does.
@@ -151,24 +149,24 @@ const (
 func (c *Conn) shed() {
 	giveBack(c.spare)
 	c.spare = nil
-	if c.out != nil && cap(c.out.enc.b) > keepBuffer {
+	if c.out != nil && c.out.Cap() > keepBuffer {
 		giveBack(c.out)
 		c.out = nil
 	}
 }
 
-func giveBack(o *outgoing) {
-	if o != nil && cap(o.enc.b) <= keepPooled {
-		o.enc.opts = nil
-		outgoings.Put(o)
+func giveBack(o *wire.FrameWriter) {
+	if o != nil && o.Cap() <= keepPooled {
+		o.For(wire.Version, nil)
+		writers.Put(o)
 	}
 }
 
-// aliasFrom is the size from which a byte string is written from where it is: below,
+// spliceFrom is the size from which a byte string is written from where it is: below,
 // the copy is cheaper than one more buffer in the system call.
-const aliasFrom = 8 << 10
+const spliceFrom = 8 << 10
 
-// Flush writes what is pending, as far as the socket takes it, without waiting.
+// Flush writes what is pending, as far as the transport takes it, without waiting.
 func (c *Conn) Flush() {
 	c.mu.Lock()
 	if c.writing || !c.scheduled || c.fail != nil {
@@ -185,7 +183,7 @@ func (c *Conn) Flush() {
 func (c *Conn) take() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.out == nil || c.out.size() == 0 || c.fail != nil {
+	if c.out == nil || c.out.Size() == 0 || c.fail != nil {
 		c.writing = false
 		c.shed()
 		c.lastWrite = time.Since(epoch).Nanoseconds()
@@ -195,7 +193,7 @@ func (c *Conn) take() bool {
 		return false
 	}
 	c.sending, c.out, c.spare = c.out, c.spare, nil
-	c.parts = c.sending.parts(c.parts[:0])
+	c.parts = c.sending.Parts(c.parts[:0])
 	c.rest = c.parts
 	return true
 }
@@ -203,9 +201,9 @@ func (c *Conn) take() bool {
 // written ends a batch: its bytes are no longer pending.
 func (c *Conn) written() {
 	o := c.sending
-	n := o.size()
+	n := o.Size()
 	discard(o)
-	o.reset()
+	o.Reset()
 	clear(c.parts)
 	c.sending, c.rest = nil, nil
 	c.sentBytes.Add(uint64(n))
@@ -231,7 +229,7 @@ func (c *Conn) direct() error {
 		if !c.take() {
 			return nil
 		}
-		if err := c.sock.write(c.tryFn); err != nil || c.sndErr != nil {
+		if err := c.try(); err != nil {
 			return c.broken(err)
 		}
 		if len(c.rest) > 0 {
@@ -277,7 +275,7 @@ func (c *Conn) finishSlow() {
 // side takes nothing for Config.WriteTimeout; see Config.Patient.
 func (c *Conn) slow() bool {
 	for len(c.rest) > 0 {
-		if err := c.sock.write(c.waitFn); err != nil || c.sndErr != nil {
+		if err := c.wait(); err != nil {
 			_ = c.broken(err) // the next send returns it
 			return false
 		}
@@ -288,9 +286,6 @@ func (c *Conn) slow() bool {
 
 // broken fails the connection after a write error and gives the role back.
 func (c *Conn) broken(err error) error {
-	if c.sndErr != nil {
-		err = c.sndErr
-	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = errs.New(errs.CodeDisconnected, "process %d has read nothing for %v", c.peer.PID, c.cfg.WriteTimeout)
 	} else {
@@ -307,51 +302,42 @@ func (c *Conn) broken(err error) error {
 	return c.failure()
 }
 
-// try writes what the socket takes; it never waits.
-func (c *Conn) try(uintptr) bool {
+// try writes what the transport takes; it never waits.
+func (c *Conn) try() error {
 	for len(c.rest) > 0 {
-		n, err := c.snd.send(uintptr(c.sock.fd), c.rest)
-		switch err {
-		case nil:
-		case unix.EINTR:
-			continue
-		case unix.EAGAIN:
-			return true
-		default:
-			c.sndErr = os.NewSyscallError("sendmsg", err)
-			return true
+		n, err := c.t.write(c.rest)
+		if err != nil || n == 0 {
+			return err
 		}
 		c.advance(n)
 	}
-	return true
+	return nil
 }
 
-// wait is try that waits until the socket takes something: for Config.WriteTimeout, and once
+// wait is try that waits until the transport takes something: for Config.WriteTimeout, and once
 // more each time that finds a patient connection's other side alive.
-func (c *Conn) wait(uintptr) bool {
+func (c *Conn) wait() error {
 	var until time.Time
 	for {
 		before := c.left()
-		c.try(0)
-		if c.sndErr != nil || c.left() < before {
-			return true
+		if err := c.try(); err != nil || c.left() < before {
+			return err
 		}
 		now := time.Now()
 		if until.IsZero() || !now.Before(until) && c.cfg.Patient && c.peer.lives() {
 			until = now.Add(c.cfg.WriteTimeout)
 		}
 		if !now.Before(until) {
-			c.sndErr = os.ErrDeadlineExceeded
-			return true
+			return os.ErrDeadlineExceeded
 		}
-		c.sock.awaitRoom(until.Sub(now))
+		c.t.awaitRoom(until.Sub(now))
 	}
 }
 
 // left is the number of bytes of the batch under way that are not written.
 func (c *Conn) left() (n int) {
 	for i := range c.rest {
-		n += len(c.rest[i].data)
+		n += len(c.rest[i].Data)
 	}
 	return n
 }
@@ -360,12 +346,12 @@ func (c *Conn) left() (n int) {
 func (c *Conn) advance(n int) {
 	for n > 0 {
 		p := &c.rest[0]
-		p.file = nil // went with the first byte
-		if n < len(p.data) {
-			p.data = p.data[n:]
+		p.File = nil // went with the first byte
+		if n < len(p.Data) {
+			p.Data = p.Data[n:]
 			return
 		}
-		n -= len(p.data)
+		n -= len(p.Data)
 		c.rest = c.rest[1:]
 	}
 }

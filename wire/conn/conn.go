@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // Config of a connection. The zero value means the defaults.
@@ -40,41 +41,37 @@ func setDefault[T ~int | ~int64](v *T, d T) {
 	}
 }
 
-// Conn is a connection of the local protocol: ordered messages either way. Sending is
+// Conn is a connection of the local protocol: ordered messages either way, whatever the transport. Sending is
 // safe for concurrent use; one goroutine at a time receives. An idle connection holds no
 // buffers and no goroutine of its own.
 type Conn struct {
-	sock    *sock
+	t       transport
 	cfg     Config
 	peer    Peer
 	version uint32 // agreed
 
-	mu        sync.Mutex // guards the fields up to the blank line
-	out       *outgoing  // what nobody writes yet
-	spare     *outgoing  // the other one of the two, while it is not being written
-	pending   int        // bytes in out and on their way
-	writing   bool       // somebody has the writer's role
-	scheduled bool       // a goroutine is on its way to take it
-	lastWrite int64      // when a write ended, nanoseconds since epoch
+	mu        sync.Mutex        // guards the fields up to the blank line
+	out       *wire.FrameWriter // what nobody writes yet
+	spare     *wire.FrameWriter // the other one of the two, while it is not being written
+	pending   int               // bytes in out and on their way
+	writing   bool              // somebody has the writer's role
+	scheduled bool              // a goroutine is on its way to take it
+	lastWrite int64             // when a write ended, nanoseconds since epoch
 	room      chan struct{}
 	idle      chan struct{} // closed when a closing connection has written everything
 	closing   bool
 	fail      error // why the connection is over
-	opts      optionsCache
+	opts      wire.OptionsCache
 
 	// Of whoever has the writer's role.
-	sending *outgoing
-	parts   []part
-	rest    []part
-	snd     sender
-	sndErr  error
-	tryFn   func(fd uintptr) bool
-	waitFn  func(fd uintptr) bool
+	sending *wire.FrameWriter
+	parts   []wire.Part
+	rest    []wire.Part
 
 	rx receiver
 
 	gone   atomic.Bool // a write or read has found that the other side has closed
-	closed sync.Once   // of sock
+	closed sync.Once   // of t
 
 	sentBytes, recvMsgs, recvBytes atomic.Uint64
 }
@@ -82,21 +79,25 @@ type Conn struct {
 // epoch is the zero of lastWrite: a monotonic reading is cheaper than a whole time.
 var epoch = time.Now()
 
-// newConn takes over uc, unless there is an error. files: descriptors are accepted from the other side.
-func newConn(uc *net.UnixConn, cfg Config, files bool) (*Conn, error) {
+// newConn makes a connection of a transport, which is the connection's from now on.
+func newConn(t transport, peer Peer, cfg Config) *Conn {
+	c := &Conn{t: t, cfg: cfg.withDefaults(), peer: peer, version: wire.Version}
+	c.lastWrite = -int64(time.Hour)
+	c.rx.init(c)
+	return c
+}
+
+// overSocket makes a connection of uc, and takes that over unless there is an error.
+func overSocket(uc *net.UnixConn, cfg Config, dialled bool) (*Conn, error) {
 	peer, err := peerOf(uc)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSock(uc)
+	s, err := newSocket(uc, dialled)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{sock: s, cfg: cfg.withDefaults(), peer: peer, version: Version}
-	c.lastWrite = -int64(time.Hour)
-	c.tryFn, c.waitFn = c.try, c.wait
-	c.rx.init(c, files)
-	return c, nil
+	return newConn(s, peer, cfg), nil
 }
 
 // Peer is the process at the other end.
@@ -172,11 +173,11 @@ func (c *Conn) Fail(err error) {
 // endWriting ends a connection that the other side has closed: Recv returns what that side sent before, then err.
 func (c *Conn) endWriting(err error) {
 	c.end(err)
-	c.sock.endReading()
+	c.t.endReading()
 }
 
 func (c *Conn) shut() {
-	c.closed.Do(func() { _ = c.sock.Close() }) // the reason of the failure is c.fail
+	c.closed.Do(func() { _ = c.t.Close() }) // the reason of the failure is c.fail
 }
 
 func (c *Conn) end(err error) {
@@ -196,17 +197,13 @@ func (c *Conn) end(err error) {
 
 // EndReading ends the stream behind what the other side has sent so far: Recv returns that, then io.EOF. It is for a
 // process that is gone while a child of its own still has the socket, which would keep the connection open.
-func (c *Conn) EndReading() { c.sock.endReading() }
+func (c *Conn) EndReading() { c.t.endReading() }
 
 // discard closes the files of messages that were written, or never will be.
-func discard(o *outgoing) {
-	if o == nil {
-		return
+func discard(o *wire.FrameWriter) {
+	if o != nil {
+		o.CloseFiles()
 	}
-	for _, f := range o.files {
-		_ = f.file.Close() // our copy
-	}
-	o.files = nil
 }
 
 // wake lets every waiting Send look again. Called with mu held.

@@ -1,4 +1,4 @@
-package wire
+package conn
 
 import (
 	"runtime"
@@ -51,7 +51,7 @@ const (
 var hotConns atomic.Int32
 
 // waited learns from a wait through the poller that has brought something. Called with the socket in use.
-func (h *hot) waited(s *sock) {
+func (h *hot) waited(s *socket) {
 	if h.since == 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (h *hot) came(n int) {
 }
 
 // cool lets the poller wait again. Called with the socket in use.
-func (h *hot) cool(s *sock) error {
+func (h *hot) cool(s *socket) error {
 	h.on, h.heap, h.quick = false, false, 0
 	h.leave()
 	return s.watch(true)
