@@ -199,10 +199,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		var again []byte
 		switch r := r.(type) {
 		case *Options:
-			again = AppendOptions(nil, seq, r.No, EncodeOptions(nil, r.Opts))
 			if len(EncodeOptions(nil, r.Opts)) == 0 {
 				return
 			}
@@ -210,22 +208,8 @@ func FuzzParse(f *testing.F) {
 			if r.OptsNo != 0 {
 				r.Spec.Opts = nil // named by number: what stands beside it is not written
 			}
-			again = AppendSubmit(nil, seq, r.Spec, r.Submission)
-		case *Done:
-			again = AppendDone(nil, seq, &r.Done, r.State)
-		case *Object:
-			again = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result)
-		case *Retry:
-			again = AppendRetry(nil, seq, r)
-		case *Forget:
-			again = AppendForget(nil, seq, r.IDs)
-		case *Actor:
-			again = AppendActor(nil, seq, r)
-		case *Packed:
-			again = AppendPacked(nil, seq, r.ID, r.Size)
-		case *Closed:
-			again = AppendClosed(nil, seq, r.Task)
 		}
+		again := written(r, seq)
 		r2, seq2, err := Parse(again)
 		if err != nil || seq2 != seq || !reflect.DeepEqual(r2, r) {
 			t.Fatalf("%+v is read again as %+v (%v)", r, r2, err)
