@@ -26,19 +26,6 @@ func (d *Decoder) Decode(k Kind, data []byte) (Msg, error) {
 	return m, err
 }
 
-var kindNames = [kindEnd]string{
-	KindHello: "Hello", KindWelcome: "Welcome", KindBye: "Bye", KindSubmit: "Submit", KindPutValue: "PutValue",
-	KindSeal: "Seal", KindGet: "Get", KindUnget: "Unget", KindAddRef: "AddRef", KindRelease: "Release",
-	KindCancel: "Cancel", KindKillActor: "KillActor", KindResolved: "Resolved", KindCreate: "Create",
-	KindCreated: "Created", KindAbort: "Abort", KindUnpin: "Unpin", KindMapFile: "MapFile", KindExec: "Exec",
-	KindCancelTask: "CancelTask", KindStopActor: "StopActor", KindDrain: "Drain", KindDone: "Done",
-	KindStreamItem: "StreamItem", KindStreamAck: "StreamAck", KindBlocked: "Blocked", KindUnblocked: "Unblocked",
-	KindResume: "Resume", KindStats: "Stats", KindRequest: "Request", KindReply: "Reply", KindResync: "Resync",
-	KindHoldings: "Holdings", KindCredit: "Credit", KindCollect: "Collect", KindStreamNext: "StreamNext",
-	KindUnneeded: "Unneeded", KindActorStopped: "ActorStopped", KindWatchActor: "WatchActor", KindActorNews: "ActorNews",
-	KindUnmapFile: "UnmapFile",
-}
-
 // String is the message's name in mobula.proto.
 func (k Kind) String() string {
 	if k > 0 && k < kindEnd {

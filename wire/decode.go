@@ -230,6 +230,14 @@ func (c *cursor) badID(raw []byte, want int) {
 	}
 }
 
+// empty reads a message that has no fields.
+func (d *Decoder) empty(b []byte) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		c.skip()
+	}
+}
+
 func (c *cursor) skip() {
 	n := protowire.ConsumeFieldValue(protowire.Number(c.tag>>3), protowire.Type(c.tag&7), c.rest())
 	if n < 0 {

@@ -172,89 +172,11 @@ func (d *Decoder) options(b []byte) *TaskOptions {
 	}
 	o := new(TaskOptions)
 	d.room(b, 1, int(unsafe.Sizeof(*o)))
-	c := cursor{b: b, d: d}
-	for c.next() {
-		c.option(o)
-	}
+	d.taskOptions(b, o)
 	if d.fail == nil {
 		d.table.put(b, o)
 	}
 	return o
-}
-
-func (c *cursor) option(o *TaskOptions) {
-	switch c.tag {
-	case 1<<3 | wtBytes:
-		o.Func = c.text()
-	case 2<<3 | wtVarint:
-		o.NumReturns = c.sint32()
-	case 3<<3 | wtBytes:
-		r := elem(c, &o.Resources)
-		c := cursor{b: c.bytes(), d: c.d}
-		for c.next() {
-			switch c.tag {
-			case 1<<3 | wtBytes:
-				r.Name = c.text()
-			case 2<<3 | wtVarint:
-				r.Amount = c.sint()
-			default:
-				c.skip()
-			}
-		}
-	case 4<<3 | wtVarint:
-		o.MaxRetries = c.sint32()
-	case 5<<3 | wtVarint:
-		o.RetryExceptions = c.bool()
-	case 6<<3 | wtVarint:
-		o.Isolate = c.bool()
-	case 7<<3 | wtVarint:
-		o.Backpressure = c.sint32()
-	case 8<<3 | wtVarint:
-		o.Spread = c.bool()
-	case 9<<3 | wtBytes:
-		o.Label = c.text()
-	case 10<<3 | wtVarint:
-		o.MaxRestarts = c.sint32()
-	case 11<<3 | wtVarint:
-		o.MaxTaskRetries = c.sint32()
-	case 12<<3 | wtVarint:
-		o.MaxConcurrency = c.sint32()
-	case 13<<3 | wtBytes:
-		g := elem(c, &o.Groups)
-		c := cursor{b: c.bytes(), d: c.d}
-		for c.next() {
-			switch c.tag {
-			case 1<<3 | wtBytes:
-				g.Name = c.text()
-			case 2<<3 | wtVarint:
-				g.Max = c.sint32()
-			default:
-				c.skip()
-			}
-		}
-	case 14<<3 | wtVarint:
-		o.MaxPendingCalls = c.sint32()
-	case 15<<3 | wtBytes:
-		o.Namespace = c.text()
-	case 16<<3 | wtBytes:
-		o.ActorName = c.text()
-	case 17<<3 | wtVarint:
-		o.Detached = c.bool()
-	case 18<<3 | wtVarint:
-		o.GetIfExists = c.bool()
-	case 19<<3 | wtBytes:
-		o.Group = c.text()
-	case 20<<3 | wtVarint:
-		o.ExceptionRetries = c.sint32()
-	case 21<<3 | wtBytes:
-		o.RetryOnly = c.text()
-	case 22<<3 | wtBytes:
-		o.Process = c.text()
-	case 23<<3 | wtVarint:
-		o.Escalate = c.bool()
-	default:
-		c.skip()
-	}
 }
 
 // specArgs is a spec with room for the few arguments that most have: one allocation.

@@ -9,8 +9,11 @@
 // Whoever sends a message gives it up: neither side changes a message, or anything
 // it points to, after sending. An empty list or byte string arrives as nil.
 //
-// The encoders and decoders are written by hand, because they are on every task's
-// path, and tested against the code generated from mobula.proto (package pb).
+// A field stands in two places, which must agree: in mobula.proto, with its number and its type on the wire, and in the
+// Go struct. From both internal/tools/protogen writes the codec (kinds_gen.go, encode_gen.go, decode_gen.go), that of the
+// owner's log and Python's messages. By hand is what is on a task's path, where the messages share allocations and copies
+// (encode_msg.go, encode_value.go, decode_msg.go, decode_value.go), and errors, which are bounded. Tests hold all of it against
+// the code that protoc's generator makes of mobula.proto (package pb), and against recorded frames.
 //
 // # State, blocking and errors
 //

@@ -1,6 +1,9 @@
 package wire
 
-import "mobula/internal/errs"
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
 
 // Nested values. Each writes its fields; the caller opens and closes the message.
 
@@ -71,7 +74,7 @@ func (e *encoder) spec(num uint64, s *TaskSpec) {
 	for i := range s.Args {
 		e.arg(5, &s.Args[i])
 	}
-	e.task(6, idOf(s.Actor))
+	e.task(6, ids.TaskID(s.Actor))
 	e.uint(7, s.Seq)
 	e.fixed64(8, uint64(s.Deadline))
 	e.trace(9, &s.Trace)
@@ -116,45 +119,9 @@ func (e *encoder) options(num uint64, o *TaskOptions) {
 	}
 	e.b = append(e.b, 0)
 	at, ext := len(e.b), e.extLen
-	e.optionFields(o)
+	e.taskOptions(o)
 	e.opts.put(o, e.b[at:])
 	e.close(at, ext)
-}
-
-func (e *encoder) optionFields(o *TaskOptions) {
-	e.string(1, o.Func)
-	e.sint(2, int64(o.NumReturns))
-	for i := range o.Resources {
-		at, ext := e.open(3)
-		e.string(1, o.Resources[i].Name)
-		e.sint(2, o.Resources[i].Amount)
-		e.close(at, ext)
-	}
-	e.sint(4, int64(o.MaxRetries))
-	e.bool(5, o.RetryExceptions)
-	e.bool(6, o.Isolate)
-	e.sint(7, int64(o.Backpressure))
-	e.bool(8, o.Spread)
-	e.string(9, o.Label)
-	e.sint(10, int64(o.MaxRestarts))
-	e.sint(11, int64(o.MaxTaskRetries))
-	e.sint(12, int64(o.MaxConcurrency))
-	for i := range o.Groups {
-		at, ext := e.open(13)
-		e.string(1, o.Groups[i].Name)
-		e.sint(2, int64(o.Groups[i].Max))
-		e.close(at, ext)
-	}
-	e.sint(14, int64(o.MaxPendingCalls))
-	e.string(15, o.Namespace)
-	e.string(16, o.ActorName)
-	e.bool(17, o.Detached)
-	e.bool(18, o.GetIfExists)
-	e.string(19, o.Group)
-	e.sint(20, int64(o.ExceptionRetries))
-	e.string(21, o.RetryOnly)
-	e.string(22, o.Process)
-	e.bool(23, o.Escalate)
 }
 
 func (e *encoder) execTask(num uint64, t *ExecTask) {

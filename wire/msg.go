@@ -24,52 +24,6 @@ const (
 	RoleTool // the command line: requests only, no job
 )
 
-// The kinds, in the order of the structs below.
-const (
-	KindHello Kind = iota + 1
-	KindWelcome
-	KindBye
-	KindSubmit
-	KindPutValue
-	KindSeal
-	KindGet
-	KindUnget
-	KindAddRef
-	KindRelease
-	KindCancel
-	KindKillActor
-	KindResolved
-	KindCreate
-	KindCreated
-	KindAbort
-	KindUnpin
-	KindMapFile
-	KindExec
-	KindCancelTask
-	KindStopActor
-	KindDrain
-	KindDone
-	KindStreamItem
-	KindStreamAck
-	KindBlocked
-	KindUnblocked
-	KindResume
-	KindStats
-	KindRequest
-	KindReply
-	KindResync
-	KindHoldings
-	KindCredit
-	KindCollect
-	KindStreamNext
-	KindUnneeded
-	KindActorStopped
-	KindWatchActor
-	KindActorNews
-	KindUnmapFile
-	kindEnd
-)
-
 // Session.
 
 // Hello opens a connection: the first frame either way, sent by the client.

@@ -1,7 +1,7 @@
 // The local protocol between drivers, workers and the node of one machine.
 //
-// This file is the schema; package wire has its hand-written Go encoding and tests
-// it against the code generated from here (wire/pb). Rules:
+// This file is the schema, and with the Go structs of the same names the table from which the encoding
+// is generated, but for messages on a task's path: see package wire. After a change run go generate ./wire. Rules:
 //
 //   - A field's number and type never change; a field that is dropped is reserved.
 //     A reader skips fields and messages that it does not know, so a peer of the

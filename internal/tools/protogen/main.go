@@ -2,29 +2,16 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-
-	"github.com/bufbuild/protocompile"
-	"google.golang.org/protobuf/cmd/protoc-gen-go/internal_gengo"
-	"google.golang.org/protobuf/compiler/protogen"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/pluginpb"
-)
-
-const (
-	schemaDir = "wire"
-	schema    = "mobula.proto"
-	outFile   = "wire/pb/mobula.pb.go"
+	"slices"
 )
 
 func main() {
-	check := flag.Bool("check", false, "compare with the file on disk and write nothing")
+	check := flag.Bool("check", false, "compare with the files on disk and write nothing")
 	root := flag.String("root", ".", "the module's root directory")
 	flag.Parse()
 	if err := run(*root, *check); err != nil {
@@ -34,64 +21,51 @@ func main() {
 }
 
 func run(root string, check bool) error {
-	want, err := generate(root)
+	files, err := generate(root)
 	if err != nil {
 		return err
 	}
-	out := filepath.Join(root, outFile)
-	if !check {
-		return os.WriteFile(out, want, 0o644)
-	}
-	have, err := os.ReadFile(out)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%s does not match %s/%s: run go run ./internal/tools/protogen", outFile, schemaDir, schema)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(root, name)
+		if !check {
+			if err := os.WriteFile(path, files[name], 0o644); err != nil {
+				return err
+			}
+			continue
+		}
+		have, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(have, files[name]) {
+			return fmt.Errorf("%s does not match the schema and the structs: run go generate ./wire", name)
+		}
 	}
 	return nil
 }
 
-// generate returns the Go source for the schema under root.
-func generate(root string) ([]byte, error) {
-	c := protocompile.Compiler{
-		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-			ImportPaths: []string{filepath.Join(root, schemaDir)},
-		}),
-		SourceInfoMode: protocompile.SourceInfoStandard, // keeps the comments
-	}
-	files, err := c.Compile(context.Background(), schema)
+// generate gives the files, by path below root.
+func generate(root string) (map[string][]byte, error) {
+	s, err := compile(root)
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", schema, err)
+		return nil, err
 	}
-	// Once through bytes: the generator wants options as concrete messages.
-	raw, err := proto.Marshal(protodesc.ToFileDescriptorProto(files[0]))
+	in, err := readStructs(root)
 	if err != nil {
-		return nil, fmt.Errorf("marshal the descriptor: %w", err)
+		return nil, err
 	}
-	fd := new(descriptorpb.FileDescriptorProto)
-	if err := proto.Unmarshal(raw, fd); err != nil {
-		return nil, fmt.Errorf("read the descriptor back: %w", err)
-	}
-	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{
-		FileToGenerate: []string{schema},
-		Parameter:      new("paths=source_relative"),
-		ProtoFile:      []*descriptorpb.FileDescriptorProto{fd},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare the generator: %w", err)
-	}
-	for _, f := range plugin.Files {
-		if f.Generate {
-			internal_gengo.GenerateFile(plugin, f)
+	files := make(map[string][]byte)
+	for name, write := range map[string]func() ([]byte, error){
+		"wire/kinds_gen.go":                func() ([]byte, error) { return kinds(s.wire) },
+		"wire/encode_gen.go":               func() ([]byte, error) { return encoders(s.wire, in) },
+		"wire/decode_gen.go":               func() ([]byte, error) { return decoders(s.wire, in) },
+		"wire/pb/mobula.pb.go":             func() ([]byte, error) { return protobuf(s.wire) },
+		"raylet/owner/record/codec_gen.go": func() ([]byte, error) { return records(s.log, s.wire, in) },
+		"python/mobula/_wire/messages.py":  func() ([]byte, error) { return python(s.wire) },
+	} {
+		if files[name], err = write(); err != nil {
+			return nil, err
 		}
 	}
-	resp := plugin.Response()
-	if resp.Error != nil {
-		return nil, fmt.Errorf("generate: %s", resp.GetError())
-	}
-	if len(resp.File) != 1 {
-		return nil, fmt.Errorf("generate: %d files for one schema", len(resp.File))
-	}
-	return []byte(resp.File[0].GetContent()), nil
+	return files, nil
 }

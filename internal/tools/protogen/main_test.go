@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,25 +16,56 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	}
 }
 
-func TestStaleCodeIsReported(t *testing.T) {
-	root := t.TempDir()
-	for _, f := range []string{"wire/mobula.proto", "wire/pb/mobula.pb.go"} {
-		data, err := os.ReadFile(filepath.Join(moduleRoot, f))
+// edited is a copy of what the generator reads and writes, with one text replaced in one of the files.
+func edited(t *testing.T, file, old, with string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	files := []string{"wire/mobula.proto", "raylet/owner/record/record.proto", "wire/pb/mobula.pb.go", "python/mobula/_wire/messages.py"}
+	for _, dir := range packages {
+		names, err := filepath.Glob(filepath.Join(moduleRoot, dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(f, ".proto") {
-			data = append(data, "\nmessage OneMore {}\n"...)
+		for _, name := range names {
+			files = append(files, filepath.Join(dir, filepath.Base(name)))
 		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, f)), 0o755); err != nil {
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(filepath.Join(moduleRoot, name))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(root, f), data, 0o644); err != nil {
+		if text := string(data); name == file {
+			if strings.Count(text, old) != 1 {
+				t.Fatalf("%s has %q %d times", file, old, strings.Count(text, old))
+			}
+			data = []byte(strings.Replace(text, old, with, 1))
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return root
+}
+
+func TestStaleCodeIsReported(t *testing.T) {
+	root := edited(t, "wire/mobula.proto", "  bool escalate = 23;\n", "  bool escalate = 23;\n  sint32 patience = 24;\n")
+	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "mobula.proto:") {
+		t.Fatalf("a field that Go does not have: %v", err)
+	}
+	value := filepath.Join(root, "wire/value.go")
+	data, err := os.ReadFile(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(value, []byte(strings.Replace(string(data), "type TaskOptions struct {", "type TaskOptions struct {\n\tPatience int32", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "does not match") {
-		t.Fatalf("a schema with one more message passed the check: %v", err)
+		t.Fatalf("a schema with one more field passed the check: %v", err)
 	}
 	if err := run(root, false); err != nil {
 		t.Fatal(err)
@@ -41,18 +73,52 @@ func TestStaleCodeIsReported(t *testing.T) {
 	if err := run(root, true); err != nil {
 		t.Fatalf("freshly generated code is called stale: %v", err)
 	}
+	for name, want := range map[string]string{ // one field, added in two places, is everywhere
+		"wire/encode_gen.go": "e.sint(24, int64(m.Patience))", "wire/decode_gen.go": "m.Patience = c.sint32()",
+		"raylet/owner/record/codec_gen.go": "putInt(b, 25, int64(r.Patience))", "python/mobula/_wire/messages.py": `Field(24, "patience", "s")`,
+	} {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s does not have %q (%v)", name, want, err)
+		}
+	}
 }
 
-func TestBadSchemaNamesTheLine(t *testing.T) {
-	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "wire"), 0o755); err != nil {
-		t.Fatal(err)
+func TestErrorsNameTheLine(t *testing.T) {
+	for _, c := range []struct {
+		file, old, with string
+		words           []string
+	}{
+		{"wire/mobula.proto", "sint64 amount = 2;", "nosuch amount = 2;", []string{"mobula.proto:LINE", "nosuch"}},
+		{"wire/mobula.proto", "sint64 amount = 2;", "sint64 amount = 1;", []string{"mobula.proto:LINE", "same tag 1"}},
+		{"wire/mobula.proto", "sint64 amount = 2;", "sint64 amounts = 2;", []string{"mobula.proto:LINE", "amounts", "wire.Resource"}},
+		{"wire/mobula.proto", "sint64 amount = 2;", "float amount = 2;", []string{"mobula.proto:LINE", "amount", "float", "int64 in Go"}},
+		{"wire/mobula.proto", "sint64 amount = 2;", "sint64 amount = 3;", []string{"mobula.proto:LINE", "without a gap"}},
+		{"wire/mobula.proto", "  repeated Credit credit = 34;\n", "", []string{"mobula.proto:", "collect", "without a gap"}},
+		{"wire/value.go", "\tAmount int64\n", "\tAmount int64\n\tMore int64\n", []string{"value.go:", "More", "wire.Resource", "mobula.proto"}},
+		{"raylet/owner/record/record.proto", "uint32 tries = 3;", "uint32 tried = 3;", []string{"record.proto:", "tried", "record.Retry"}},
+	} {
+		root := edited(t, c.file, c.old, c.with)
+		data, err := os.ReadFile(filepath.Join(moduleRoot, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(string(data), c.old)
+		line := strconv.Itoa(1 + strings.Count(before, "\n"))
+		err = run(root, true)
+		for _, w := range c.words {
+			w = strings.ReplaceAll(w, "LINE", line)
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%s for %s: got %v, want %q in it", c.with, c.old, err, w)
+			}
+		}
 	}
-	bad := "syntax = \"proto3\";\nmessage A { nosuch x = 1; }\n"
-	if err := os.WriteFile(filepath.Join(root, "wire/mobula.proto"), []byte(bad), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(root, false); err == nil || !strings.Contains(err.Error(), "mobula.proto:2") {
-		t.Fatalf("got %v, want an error that names line 2", err)
+}
+
+func TestGoNamesAsASchemaWritesThem(t *testing.T) {
+	for name, want := range map[string]string{"ID": "id", "IDs": "ids", "PID": "pid", "MinVersion": "min_version", "TraceID": "trace_id", "JobDir": "job_dir", "OptsNo": "opts_no"} {
+		if got := snake(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
 }
