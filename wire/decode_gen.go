@@ -6,7 +6,8 @@ import (
 	"mobula/internal/ids"
 )
 
-func (d *Decoder) read(k Kind, b []byte) Msg {
+// cold decodes a message whose codec is not by hand.
+func (d *Decoder) cold(k Kind, b []byte) Msg {
 	switch k {
 	case KindHello:
 		m := new(Hello)
@@ -20,8 +21,6 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		m := new(Bye)
 		d.bye(b, m)
 		return m
-	case KindSubmit:
-		return d.submit(b)
 	case KindPutValue:
 		m := new(PutValue)
 		d.putValue(b, m)
@@ -78,8 +77,6 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		m := new(MapFile)
 		d.mapFile(b, m)
 		return m
-	case KindExec:
-		return d.exec(b)
 	case KindCancelTask:
 		m := new(CancelTask)
 		d.cancelTask(b, m)
@@ -91,8 +88,6 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 	case KindDrain:
 		d.empty(b)
 		return new(Drain)
-	case KindDone:
-		return d.done(b)
 	case KindStreamItem:
 		m := new(StreamItem)
 		d.streamItem(b, m)

@@ -6,8 +6,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// message appends the body of m; false: m is no message of this package.
-func (e *encoder) message(m Msg) bool {
+// cold appends the body of m, if its codec is not by hand; false: m is no message of this package.
+func (e *encoder) cold(m Msg) bool {
 	switch m := m.(type) {
 	case *Hello:
 		e.hello(m)
@@ -15,8 +15,6 @@ func (e *encoder) message(m Msg) bool {
 		e.welcome(m)
 	case *Bye:
 		e.bye(m)
-	case *Submit:
-		e.submit(m)
 	case *PutValue:
 		e.putValue(m)
 	case *Seal:
@@ -45,14 +43,10 @@ func (e *encoder) message(m Msg) bool {
 		e.unpin(m)
 	case *MapFile:
 		e.mapFile(m)
-	case *Exec:
-		e.exec(m)
 	case *CancelTask:
 		e.cancelTask(m)
 	case *StopActor:
 		e.stopActor(m)
-	case *Done:
-		e.done(m)
 	case *StreamItem:
 		e.streamItem(m)
 	case *StreamAck:

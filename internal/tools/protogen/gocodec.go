@@ -59,7 +59,7 @@ func (s *source) gofmt() ([]byte, error) {
 }
 
 // lower is a message's name as its method's.
-func lower(name protoreflect.Name) string {
+func lower[T ~string](name T) string {
 	return strings.ToLower(string(name[:1])) + string(name[1:])
 }
 
@@ -102,10 +102,13 @@ func encoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 		return nil, err
 	}
 	s := goSource("wire", "mobula/internal/ids")
-	s.p("\n// message appends the body of m; false: m is no message of this package.\n")
-	s.p("func (e *encoder) message(m Msg) bool {\nswitch m := m.(type) {\n")
+	s.p("\n// cold appends the body of m, if its codec is not by hand; false: m is no message of this package.\n")
+	s.p("func (e *encoder) cold(m Msg) bool {\nswitch m := m.(type) {\n")
 	var empty []string
 	for _, m := range all {
+		if _, hand := byHand[string(m.Name())]; hand {
+			continue
+		}
 		if m.Fields().Len() == 0 {
 			empty = append(empty, "*"+string(m.Name()))
 			continue
@@ -221,16 +224,14 @@ func decoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 		return nil, err
 	}
 	s := goSource("wire", "mobula/internal/ids")
-	s.p("\nfunc (d *Decoder) read(k Kind, b []byte) Msg {\nswitch k {\n")
+	s.p("\n// cold decodes a message whose codec is not by hand.\nfunc (d *Decoder) cold(k Kind, b []byte) Msg {\nswitch k {\n")
 	for _, m := range all {
-		s.p("case Kind%s:\n", m.Name())
 		switch _, hand := byHand[string(m.Name())]; {
 		case hand:
-			s.p("return d.%s(b)\n", lower(m.Name()))
 		case m.Fields().Len() == 0:
-			s.p("d.empty(b)\nreturn new(%s)\n", m.Name())
+			s.p("case Kind%s:\nd.empty(b)\nreturn new(%[1]s)\n", m.Name())
 		default:
-			s.p("m := new(%s)\nd.%s(b, m)\nreturn m\n", m.Name(), lower(m.Name()))
+			s.p("case Kind%s:\nm := new(%[1]s)\nd.%s(b, m)\nreturn m\n", m.Name(), lower(m.Name()))
 		}
 	}
 	s.p("}\nd.malformed(b, \"kind %%d has no decoder\", k)\nreturn nil\n}\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -61,8 +62,45 @@ func records(log, wire protoreflect.FileDescriptor, in *goTypes) ([]byte, error)
 // local is a type as package record writes it.
 func local(typ string) string { return strings.TrimPrefix(typ, "record.") }
 
+// places says where the fields of a message are while it is written: the parameters, and the place of a path. Of a record
+// with other structs inside those come one by one, so that nobody copies them to write them.
+func (m *logMessage) places(in *goTypes) (params string, at func(path string) string) {
+	nested := slices.ContainsFunc(m.cols, func(c column) bool {
+		return strings.Contains(c.path, ".") || strings.HasPrefix(c.typ, "wire.") && c.Message() != nil
+	})
+	if !nested || !strings.HasPrefix(m.typ, "record.") {
+		return "r *" + local(m.typ), func(path string) string { return "r." + path }
+	}
+	var list []string
+	place := make(map[string]string) // of a path's first step
+	for _, f := range in.structs[m.typ] {
+		typ := f.typ
+		if in.structs[typ] != nil {
+			typ = "*" + typ
+		}
+		if f.embedded {
+			name := lower(local(f.typ))
+			for _, inner := range in.structs[f.typ] {
+				place[inner.name] = name + "." + inner.name
+			}
+			list = append(list, name+" "+strings.Replace(typ, "record.", "", 1))
+			continue
+		}
+		place[f.name] = strings.ToLower(f.name)
+		list = append(list, strings.ToLower(f.name)+" "+typ)
+	}
+	return strings.Join(list, ", "), func(path string) string {
+		first, rest, inside := strings.Cut(path, ".")
+		if inside {
+			return place[first] + "." + rest
+		}
+		return place[first]
+	}
+}
+
 func (s *source) appender(in *goTypes, m *logMessage) {
-	s.p("\nfunc append%s(b []byte, r *%s) []byte {\n", m.Name(), local(m.typ))
+	params, at := m.places(in)
+	s.p("\nfunc append%s(b []byte, %s) []byte {\n", m.Name(), params)
 	for _, c := range m.cols {
 		if c.Message() != nil && c.typ != "*errs.Error" || c.typ == "[]uint32" {
 			s.p("var at int\n")
@@ -81,24 +119,23 @@ func (s *source) appender(in *goTypes, m *logMessage) {
 		}
 		of := c.ContainingOneof()
 		if of == nil {
-			s.put(in, c, n)
+			s.put(in, c, n, at(c.path))
 			continue
 		}
 		if of.Fields().Get(0) == c.FieldDescriptor {
-			s.p("if r.%s != 0 {\n", c.path)
-			s.put(in, c, n)
+			s.p("if %s != 0 {\n", at(c.path))
+			s.put(in, c, n, at(c.path))
 			s.p("} else {\n")
 		} else {
-			s.put(in, c, n)
+			s.put(in, c, n, at(c.path))
 			s.p("}\n")
 		}
 	}
 	s.p("return b\n}\n")
 }
 
-// put writes the statements that append a field of r.
-func (s *source) put(in *goTypes, c column, n int) {
-	at := "r." + c.path
+// put writes the statements that append the field that is there.
+func (s *source) put(in *goTypes, c column, n int, at string) {
 	inside := func(x string) {
 		s.p("b, at = open(b, %d)\nb = append%s(b, %s)\nb = shut(b, at)\n", n, c.Message().Name(), x)
 	}
@@ -112,17 +149,17 @@ func (s *source) put(in *goTypes, c column, n int) {
 	case c.Message() != nil && strings.HasPrefix(c.typ, "*"):
 		inside(at)
 	case c.Message() != nil:
-		inside("&" + at)
+		inside(pointer(at))
 	case c.typ == "[]uint32":
 		s.p("if len(%s) > 0 {\nb, at = open(b, %d)\nb = appendNumbers(b, %[1]s)\nb = shut(b, at)\n}\n", at, n)
 	case c.typ == "[]ids.ObjectID":
-		s.p("for _, id := range %s {\nb = putObject(b, %d, id)\n}\n", at, n)
+		s.p("for i := range %s {\nb = putObject(b, %d, &%[1]s[i])\n}\n", at, n)
 	case c.typ == "ids.ObjectID":
-		s.p("if !%s.IsZero() {\nb = putObject(b, %d, %[1]s)\n}\n", at, n)
+		s.p("if !%s.IsZero() {\nb = putObject(b, %d, %s)\n}\n", at, n, pointer(at))
 	case c.typ == "ids.TaskID":
-		s.p("b = putTask(b, %d, %s)\n", n, at)
+		s.p("b = putTask(b, %d, &%s)\n", n, at)
 	case c.typ == "ids.ActorID":
-		s.p("b = putTask(b, %d, ids.TaskID(%s))\n", n, at)
+		s.p("b = putTask(b, %d, (*ids.TaskID)(&%s))\n", n, at)
 	case c.Kind() == protoreflect.BytesKind && c.typ == "[]byte":
 		s.p("b = putBytes(b, %d, %s)\n", n, at)
 	case c.Kind() == protoreflect.BytesKind && strings.HasPrefix(c.typ, "["): // it is there with what is around it
@@ -140,6 +177,14 @@ func (s *source) put(in *goTypes, c column, n int) {
 	default:
 		s.fail(noCodec(c))
 	}
+}
+
+// pointer writes a pointer to the struct at a place: to a field, or what a parameter is.
+func pointer(at string) string {
+	if strings.Contains(at, ".") {
+		return "&" + at
+	}
+	return at
 }
 
 func (s *source) reader(in *goTypes, m *logMessage) {

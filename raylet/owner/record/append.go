@@ -38,17 +38,17 @@ func EncodeOptions(b []byte, o *wire.TaskOptions) []byte { return appendTaskOpti
 
 // AppendSubmit writes a submission.
 func AppendSubmit(b []byte, seq uint64, s *wire.TaskSpec, of Submission) []byte {
-	return appendSubmit(begin(b, recSubmit, seq), &Submit{Submission: of, Spec: s})
+	return appendSubmit(begin(b, recSubmit, seq), &of, s)
 }
 
 // AppendDone writes a task's end: its results, or its error.
 func AppendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
-	return appendDone(begin(b, recDone, seq), &Done{State: st, Done: *d})
+	return appendDone(begin(b, recDone, seq), st, d)
 }
 
 // AppendObject writes an object that is not resolved by its task's end: a put, an early seal, a stream's item.
 func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
-	return appendObject(begin(b, recObject, seq), &Object{ID: id, Attempt: attempt, Result: *r})
+	return appendObject(begin(b, recObject, seq), &id, attempt, r)
 }
 
 // AppendRetry writes that an attempt was charged, or is being cancelled.

@@ -9,40 +9,40 @@ import (
 	"mobula/wire"
 )
 
-func appendSubmit(b []byte, r *Submit) []byte {
+func appendSubmit(b []byte, submission *Submission, spec *wire.TaskSpec) []byte {
 	var at int
-	b = putTask(b, 1, r.Spec.ID)
-	b = putTask(b, 2, r.Spec.Parent)
-	b = putUint(b, 3, uint64(r.Spec.Kind))
-	if r.OptsNo != 0 {
-		b = putUint(b, 4, uint64(r.OptsNo))
+	b = putTask(b, 1, &spec.ID)
+	b = putTask(b, 2, &spec.Parent)
+	b = putUint(b, 3, uint64(spec.Kind))
+	if submission.OptsNo != 0 {
+		b = putUint(b, 4, uint64(submission.OptsNo))
 	} else {
 		b, at = open(b, 5)
-		b = appendTaskOptions(b, r.Spec.Opts)
+		b = appendTaskOptions(b, spec.Opts)
 		b = shut(b, at)
 	}
-	for i := range r.Spec.Args {
+	for i := range spec.Args {
 		b, at = open(b, 6)
-		b = appendArg(b, &r.Spec.Args[i])
+		b = appendArg(b, &spec.Args[i])
 		b = shut(b, at)
 	}
-	b = putTask(b, 7, ids.TaskID(r.Spec.Actor))
-	b = putUint(b, 8, r.Spec.Seq)
-	b = putInt(b, 9, r.Spec.Deadline)
-	if r.Spec.Trace != (wire.TraceContext{}) {
-		b = putBytes(b, 10, r.Spec.Trace.TraceID[:])
+	b = putTask(b, 7, (*ids.TaskID)(&spec.Actor))
+	b = putUint(b, 8, spec.Seq)
+	b = putInt(b, 9, spec.Deadline)
+	if spec.Trace != (wire.TraceContext{}) {
+		b = putBytes(b, 10, spec.Trace.TraceID[:])
 	}
-	if r.Spec.Trace != (wire.TraceContext{}) {
-		b = putBytes(b, 11, r.Spec.Trace.SpanID[:])
+	if spec.Trace != (wire.TraceContext{}) {
+		b = putBytes(b, 11, spec.Trace.SpanID[:])
 	}
-	b = putUint(b, 12, uint64(r.Spec.Trace.Flags))
-	b = putString(b, 13, r.Spec.Callsite)
-	b = putTask(b, 15, ids.TaskID(r.Parent))
-	b = putBool(b, 16, r.Heir)
-	b = putInt(b, 17, r.Born)
-	if len(r.Spec.Promises) > 0 {
+	b = putUint(b, 12, uint64(spec.Trace.Flags))
+	b = putString(b, 13, spec.Callsite)
+	b = putTask(b, 15, (*ids.TaskID)(&submission.Parent))
+	b = putBool(b, 16, submission.Heir)
+	b = putInt(b, 17, submission.Born)
+	if len(spec.Promises) > 0 {
 		b, at = open(b, 14)
-		b = appendNumbers(b, r.Spec.Promises)
+		b = appendNumbers(b, spec.Promises)
 		b = shut(b, at)
 	}
 	return b
@@ -91,18 +91,18 @@ func readSubmit(b []byte, r *Submit) error {
 	})
 }
 
-func appendDone(b []byte, r *Done) []byte {
+func appendDone(b []byte, state task.State, done *wire.Done) []byte {
 	var at int
-	b = putTask(b, 1, r.Done.Task)
-	b = putUint(b, 2, uint64(r.Done.Attempt))
-	b = putUint(b, 3, uint64(r.State))
-	b = putUint(b, 4, uint64(r.Done.Items))
-	for i := range r.Done.Results {
+	b = putTask(b, 1, &done.Task)
+	b = putUint(b, 2, uint64(done.Attempt))
+	b = putUint(b, 3, uint64(state))
+	b = putUint(b, 4, uint64(done.Items))
+	for i := range done.Results {
 		b, at = open(b, 5)
-		b = appendResult(b, &r.Done.Results[i])
+		b = appendResult(b, &done.Results[i])
 		b = shut(b, at)
 	}
-	b = appendError(b, 6, r.Done.Err, 0)
+	b = appendError(b, 6, done.Err, 0)
 	return b
 }
 
@@ -126,14 +126,14 @@ func readDone(b []byte, r *Done) error {
 	})
 }
 
-func appendObject(b []byte, r *Object) []byte {
+func appendObject(b []byte, id *ids.ObjectID, attempt uint32, result *wire.Result) []byte {
 	var at int
-	if !r.ID.IsZero() {
-		b = putObject(b, 1, r.ID)
+	if !id.IsZero() {
+		b = putObject(b, 1, id)
 	}
-	b = putUint(b, 2, uint64(r.Attempt))
+	b = putUint(b, 2, uint64(attempt))
 	b, at = open(b, 3)
-	b = appendResult(b, &r.Result)
+	b = appendResult(b, result)
 	b = shut(b, at)
 	return b
 }
@@ -153,7 +153,7 @@ func readObject(b []byte, r *Object) error {
 }
 
 func appendRetry(b []byte, r *Retry) []byte {
-	b = putTask(b, 1, r.Task)
+	b = putTask(b, 1, &r.Task)
 	b = putUint(b, 2, uint64(r.Attempt))
 	b = putUint(b, 3, uint64(r.Tries))
 	b = putBool(b, 4, r.Cancelled)
@@ -183,8 +183,8 @@ func readRetry(b []byte, r *Retry) error {
 }
 
 func appendForget(b []byte, r *Forget) []byte {
-	for _, id := range r.IDs {
-		b = putObject(b, 1, id)
+	for i := range r.IDs {
+		b = putObject(b, 1, &r.IDs[i])
 	}
 	return b
 }
@@ -200,13 +200,13 @@ func readForget(b []byte, r *Forget) error {
 }
 
 func appendActor(b []byte, r *Actor) []byte {
-	b = putTask(b, 1, ids.TaskID(r.Actor))
+	b = putTask(b, 1, (*ids.TaskID)(&r.Actor))
 	b = putUint(b, 2, uint64(r.State))
 	b = putInt(b, 3, int64(r.Restarts))
 	b = putUint(b, 4, uint64(r.Lease))
 	b = putUint(b, 5, uint64(r.Worker))
 	b = putBool(b, 6, r.Named)
-	b = putTask(b, 7, ids.TaskID(r.Alias))
+	b = putTask(b, 7, (*ids.TaskID)(&r.Alias))
 	b = putInt(b, 9, int64(r.Resets))
 	b = appendError(b, 8, r.Err, 0)
 	b = putBool(b, 10, r.Stop)
@@ -246,7 +246,7 @@ func readActor(b []byte, r *Actor) error {
 
 func appendPacked(b []byte, r *Packed) []byte {
 	if !r.ID.IsZero() {
-		b = putObject(b, 1, r.ID)
+		b = putObject(b, 1, &r.ID)
 	}
 	b = putUint(b, 2, r.Size)
 	return b
@@ -265,7 +265,7 @@ func readPacked(b []byte, r *Packed) error {
 }
 
 func appendClosed(b []byte, r *Closed) []byte {
-	b = putTask(b, 1, r.Task)
+	b = putTask(b, 1, &r.Task)
 	return b
 }
 
@@ -376,12 +376,12 @@ func readTaskOptions(b []byte, r *wire.TaskOptions) error {
 
 func appendArg(b []byte, r *wire.Arg) []byte {
 	if !r.Ref.IsZero() {
-		b = putObject(b, 1, r.Ref)
+		b = putObject(b, 1, &r.Ref)
 	}
 	b = putBytes(b, 2, r.Value.Meta)
 	b = putBytes(b, 3, r.Value.Data)
-	for _, id := range r.Value.Refs {
-		b = putObject(b, 4, id)
+	for i := range r.Value.Refs {
+		b = putObject(b, 4, &r.Value.Refs[i])
 	}
 	return b
 }
@@ -406,8 +406,8 @@ func appendResult(b []byte, r *wire.Result) []byte {
 	b = putUint(b, 1, uint64(r.Kind))
 	b = putBytes(b, 2, r.Value.Meta)
 	b = putBytes(b, 3, r.Value.Data)
-	for _, id := range r.Value.Refs {
-		b = putObject(b, 4, id)
+	for i := range r.Value.Refs {
+		b = putObject(b, 4, &r.Value.Refs[i])
 	}
 	b = putUint(b, 5, r.Size)
 	b = appendError(b, 6, r.Err, 0)

@@ -26,8 +26,8 @@ func appendError(b []byte, n protowire.Number, e *errs.Error, depth int) []byte 
 		b = appendError(b, 6, cause, depth+1)
 	}
 	b = putBytes(b, 7, e.Data)
-	for _, id := range e.Refs {
-		b = putObject(b, 8, id)
+	for i := range e.Refs {
+		b = putObject(b, 8, &e.Refs[i])
 	}
 	return shut(b, at)
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -39,15 +40,20 @@ func putString(b []byte, n protowire.Number, v string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), v)
 }
 
-func putTask(b []byte, n protowire.Number, id ids.TaskID) []byte {
-	if id.IsZero() {
+// Ids are written from where they are: an array that is handed on by value is copied through the stack, in pieces that
+// stall on one another.
+
+func putTask(b []byte, n protowire.Number, id *ids.TaskID) []byte {
+	if *id == (ids.TaskID{}) {
 		return b
 	}
-	return append(append(protowire.AppendTag(b, n, protowire.BytesType), byte(len(id))), id[:]...)
+	return append(append(protowire.AppendTag(b, n, protowire.BytesType), ids.TaskSize), id[:]...)
 }
 
-func putObject(b []byte, n protowire.Number, id ids.ObjectID) []byte {
-	return id.Append(append(protowire.AppendTag(b, n, protowire.BytesType), byte(ids.ObjectSize)))
+// putObject writes an id even if it is zero, as an element of a list must be.
+func putObject(b []byte, n protowire.Number, id *ids.ObjectID) []byte {
+	b = append(append(protowire.AppendTag(b, n, protowire.BytesType), ids.ObjectSize), id.Task[:]...)
+	return binary.BigEndian.AppendUint32(b, id.Index)
 }
 
 const nestedLen = 4 // bytes of a nested message's length
