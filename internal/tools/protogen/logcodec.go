@@ -56,6 +56,11 @@ func records(log, wire protoreflect.FileDescriptor, in *goTypes) ([]byte, error)
 		s.appender(in, m)
 		s.reader(in, m)
 	}
+	for _, m := range messages(log) {
+		if !slices.ContainsFunc(todo, func(t *logMessage) bool { return t.MessageDescriptor == m }) {
+			return nil, at(m, "message %s is no record in Go, and inside none", m.Name())
+		}
+	}
 	return s.gofmt()
 }
 

@@ -55,15 +55,18 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := make(map[string][]byte)
-	for name, write := range map[string]func() ([]byte, error){
-		"wire/kinds_gen.go":                func() ([]byte, error) { return kinds(s.wire) },
-		"wire/encode_gen.go":               func() ([]byte, error) { return encoders(s.wire, in) },
-		"wire/decode_gen.go":               func() ([]byte, error) { return decoders(s.wire, in) },
-		"wire/pb/mobula.pb.go":             func() ([]byte, error) { return protobuf(s.wire) },
-		"raylet/owner/record/codec_gen.go": func() ([]byte, error) { return records(s.log, s.wire, in) },
-		"python/mobula/_wire/messages.py":  func() ([]byte, error) { return python(s.wire) },
+	for _, f := range []struct {
+		name  string
+		write func() ([]byte, error)
+	}{
+		{"wire/kinds_gen.go", func() ([]byte, error) { return kinds(s.wire) }},
+		{"wire/encode_gen.go", func() ([]byte, error) { return encoders(s.wire, in) }},
+		{"wire/decode_gen.go", func() ([]byte, error) { return decoders(s.wire, in) }},
+		{"raylet/owner/record/codec_gen.go", func() ([]byte, error) { return records(s.log, s.wire, in) }},
+		{"python/mobula/_wire/messages.py", func() ([]byte, error) { return python(s.wire) }},
+		{"wire/pb/mobula.pb.go", func() ([]byte, error) { return protobuf(s.wire) }},
 	} {
-		if files[name], err = write(); err != nil {
+		if files[f.name], err = f.write(); err != nil {
 			return nil, err
 		}
 	}

@@ -61,7 +61,8 @@ func TestStaleCodeIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(value, []byte(strings.Replace(string(data), "type TaskOptions struct {", "type TaskOptions struct {\n\tPatience int32", 1)), 0o644); err != nil {
+	more := strings.Replace(string(data), "type TaskOptions struct {", "type TaskOptions struct {\n\tPatience int32", 1)
+	if err := os.WriteFile(value, []byte(more), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "does not match") {
@@ -97,6 +98,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"wire/mobula.proto", "  repeated Credit credit = 34;\n", "", []string{"mobula.proto:", "collect", "without a gap"}},
 		{"wire/value.go", "\tAmount int64\n", "\tAmount int64\n\tMore int64\n", []string{"value.go:", "More", "wire.Resource", "mobula.proto"}},
 		{"raylet/owner/record/record.proto", "uint32 tries = 3;", "uint32 tried = 3;", []string{"record.proto:", "tried", "record.Retry"}},
+		{"raylet/owner/record/record.proto", "message Retry {", "message Again {", []string{"record.proto:LINE", "Again"}},
 	} {
 		root := edited(t, c.file, c.old, c.with)
 		data, err := os.ReadFile(filepath.Join(moduleRoot, c.file))
@@ -116,7 +118,9 @@ func TestErrorsNameTheLine(t *testing.T) {
 }
 
 func TestGoNamesAsASchemaWritesThem(t *testing.T) {
-	for name, want := range map[string]string{"ID": "id", "IDs": "ids", "PID": "pid", "MinVersion": "min_version", "TraceID": "trace_id", "JobDir": "job_dir", "OptsNo": "opts_no"} {
+	for name, want := range map[string]string{
+		"ID": "id", "IDs": "ids", "PID": "pid", "MinVersion": "min_version", "TraceID": "trace_id", "JobDir": "job_dir", "OptsNo": "opts_no",
+	} {
 		if got := snake(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

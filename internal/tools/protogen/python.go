@@ -58,7 +58,8 @@ func python(f protoreflect.FileDescriptor) ([]byte, error) {
 	for _, m := range all {
 		classes = append(classes, string(m.Name()))
 	}
-	p("\n\n# By the message's number in Frame, which is its kind.\nKINDS: dict[int, type[Any]] = dict(enumerate([\n    %s], start=1))\n", wrap(classes, 4))
+	p("\n\n# By the message's number in Frame, which is its kind.\n")
+	p("KINDS: dict[int, type[Any]] = dict(enumerate([\n    %s], start=1))\n", wrap(classes, 4))
 	p("KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}\n")
 	p("\nFIELDS: dict[type[Any], list[Field]] = {\n")
 	for _, m := range messages(f) {
