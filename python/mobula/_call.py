@@ -92,7 +92,7 @@ class PackedCall:
         if c.credit.left is not None:
             c.credit.left -= self._cost
         tc.called = True
-        ref: ObjectRef[Any] = ObjectRef(c.adopt(self.task + bytes(4)))
+        ref: ObjectRef[Any] = ObjectRef(c, c.objects.adopt(self.task + bytes(4)))
         tail = hot.spec_tail(deadline=0 if timeout is None else deadline(c, timeout), traced=self._traced)
         c.out.append(hot.submit(self.task, tc.parent_field, self._field, self._args, tail))
         self.drop()

@@ -318,7 +318,7 @@ class _Calls:
         ref = call.ref = call.packed.send()
         with self._lock:
             self._sent.add(call)
-        self._client.when(ref._h, partial(self._arrived, call))
+        self._client.getter.when(ref._h, partial(self._arrived, call))
 
     def _arrived(self, call: _Call, found: Found) -> None:
         """In the thread that reads: the next may go, the rest is for ours."""

@@ -13,6 +13,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence
 import cbor2
 
 from . import _functions, _ids, _runtime, _trace, _value
+from ._api.objects import get
 from ._client import Client, Handle, TaskContext
 from ._refs import ObjectRef, ObjectRefGenerator
 from ._sites import site
@@ -90,8 +91,8 @@ class Builder:
         """The number of an object from outside the graph."""
         n = self._objects.get(ref._h.id)
         if n is None:
-            if ref._h.client is not self._client:
-                ref._h.client.check()
+            if ref._c is not self._client:
+                ref._c.check()
                 raise InvalidError(f"{ref!r} is of another connection than the graph that takes it")
             n = self._objects[ref._h.id] = len(self._objects)
             self._held.append(ref)
@@ -101,7 +102,7 @@ class Builder:
         """The reference to a task's result. It is good once the graph was submitted with n among those wanted."""
         r = self._refs.get(n)
         if r is None:
-            r = self._refs[n] = ObjectRef(self._client.adopt(_ids.return_id(self._derive(n + 1), 0)))
+            r = self._refs[n] = ObjectRef(self._client, self._client.objects.adopt(_ids.return_id(self._derive(n + 1), 0)))
         return r
 
     def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Sequence[int] = (), *, parts: Optional[Sequence[int]] = None,
@@ -136,7 +137,7 @@ class Builder:
         return len(self._keys) - 1
 
     def _put(self, data: bytes, refs: Sequence[bytes] = ()) -> "ObjectRef[Any]":
-        return ObjectRef(put_bytes(self._client, self._tc, data, refs))
+        return ObjectRef(self._client, put_bytes(self._client, self._tc, data, refs))
 
     def _ship(self) -> None:
         if self._blob_tasks:
@@ -169,7 +170,7 @@ class Builder:
                                 max_pending_calls=-1)
         c.check()
         out = {n: self.ref(n) for n in wanted}
-        g = Graph(c, task, out, None if events else ObjectRef(c.adopt(_ids.return_id(task, 0))))
+        g = Graph(c, task, out, None if events else ObjectRef(c, c.objects.adopt(_ids.return_id(task, 0))))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
                                 first + hot.arg_value(_value.META_BYTES, b"", refs), _trace.field(tc, task, site()) + hot.promises([n + 1 for n in wanted])))
         c.flush()
@@ -180,8 +181,8 @@ def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = (
     """An object of plain bytes."""
     id = tc.next_put()
     if len(data) <= c.inline:
-        return c.put_small(id, _value.META_BYTES, data, refs)
-    h = c.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", _value.META_BYTES, len(data), [(0, data)], refs, tc=tc)
+        return c.putter.put_small(id, _value.META_BYTES, data, refs)
+    h = c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", _value.META_BYTES, len(data), [(0, data)], refs, tc=tc)
     assert h is not None
     return h
 
@@ -212,8 +213,6 @@ class Graph:
 
     def events(self) -> Iterable[Event]:
         """What happens, until the graph has ended; the error of the graph itself is raised."""
-        from ._api import get
-
         if self._items is None:
             raise InvalidError("the graph was submitted without events")
         for ref in self._items:
@@ -229,8 +228,6 @@ class Graph:
 
     def summary(self) -> Optional[dict[str, Any]]:
         """How the graph ended: waits for that. None where it was stopped, or failed as a whole."""
-        from ._api import get
-
         try:
             if self.end is not None:
                 self._summary = cbor2.loads(get(self.end))

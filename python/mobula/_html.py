@@ -6,7 +6,6 @@ import html
 from typing import Any, Mapping
 
 
-
 def table(title: str, rows: Mapping[str, Any]) -> str:
     """A small table: a title, and a row for each name and value."""
     left = "style='text-align:left'"
@@ -21,17 +20,3 @@ def size(n: float) -> str:
         if n >= factor:
             return f"{n / factor:.1f} {unit}"
     return f"{n:.0f} B"
-
-
-def cluster() -> str:
-    """The node that this process is connected to, at a glance."""
-    from ._api import available_resources, cluster_resources, is_initialized, nodes
-
-    if not is_initialized():
-        return table("Mobula", {"": "not connected"})
-    total, free = cluster_resources(), available_resources()
-    shown = {f"node {n['NodeID']}": n["Address"] for n in nodes()}
-    for name in sorted(total):
-        show = size if name in ("memory", "object_store_memory") else "{:g}".format
-        shown[name.replace("_", " ")] = f"{show(free[name])} free of {show(total[name])}"
-    return table("Mobula", shown)

@@ -19,7 +19,7 @@ def fields() -> tuple[str, str, str, str]:
     tc = _runtime.context(c)
     p = _trace.current(tc)
     task = tc.task.hex() if tc is not c.root else ""
-    return p.trace.hex() if p is not None else "", p.span.hex() if p is not None else "", task, getattr(tc, "actor", b"").hex()
+    return p.trace.hex() if p is not None else "", p.span.hex() if p is not None else "", task, tc.actor.hex()
 
 
 class _Factory:

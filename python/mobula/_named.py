@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any, Callable
 
+from ._api import ActorClass, RemoteFunction
 from .exceptions import UnknownFunctionError
 
 _MANY = 30  # names that an error lists
@@ -16,8 +17,6 @@ _MANY = 30  # names that an error lists
 def find(name: str) -> Callable[..., Any]:
     """The function or class that a name means, "module.function" or "package.module.Class.method". One that is remote is given
     without what makes it so."""
-    from ._api import ActorClass, RemoteFunction
-
     found, rest = _module(name.split("."))
     where = f"module {found.__name__}"
     x: Any = found

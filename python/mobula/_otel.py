@@ -11,7 +11,7 @@ from opentelemetry.util import types
 
 from . import _runtime, _trace
 from ._recording import Recording, plain
-from ._trace import Place
+from ._sampling import Place
 
 
 def place(c: api.SpanContext) -> Place:

@@ -6,9 +6,9 @@ import os
 import time
 from typing import Any, Mapping, Optional
 
-from . import _runtime, _trace
+from . import _runtime, _sampling
 from ._client import Client, TaskContext
-from ._trace import Place
+from ._sampling import Place
 
 _MAX_ATTRIBUTES = 128  # OpenTelemetry's defaults
 _MAX_EVENTS = 128
@@ -36,7 +36,7 @@ class Recording:
         c = _runtime.state.client
         self.client: Optional[Client] = c
         self.task: Optional[TaskContext] = _runtime.context(c) if c is not None else None
-        sampler = c.sampler if c is not None else _trace.sampler(os.environ)
+        sampler = c.sampler if c is not None else _sampling.sampler(os.environ)
         if parent is None:
             trace = os.urandom(16)
             self.place = Place(trace, os.urandom(8), sampler.flags(trace), self.task)

@@ -27,17 +27,17 @@ class ObjectRef(Generic[T]):
     long as a reference to it does. In a coroutine it can be awaited.
     """
 
-    __slots__ = ("_h", "__weakref__")
+    __slots__ = ("_c", "_h", "__weakref__")
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, client: Client, handle: Handle) -> None:
+        self._c = client
         self._h = handle
 
     def __del__(self) -> None:
         try:
-            h = self._h
+            c, h = self._c, self._h
         except AttributeError:
             return  # it was never made
-        c = h.client
         c.dropped.append(h)
         if c.reader.quiet:
             c.reader.arm()
@@ -79,16 +79,16 @@ class ObjectRef(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         loop = asyncio.get_running_loop()
-        c, h = self._h.client, self._h
+        c, h = self._c, self._h
         fut: asyncio.Future[Found] = loop.create_future()
 
         arrived = partial(_arrived, loop, fut)
         wait = TaskWait(c)
-        c.when(h, arrived)
+        c.getter.when(h, arrived)
         try:
             found = yield from fut.__await__()
         except BaseException:
-            c.withdraw(h, arrived)
+            c.getter.withdraw(h, arrived)
             del fut, arrived  # what came all the same must not live as long as the error does, whose traceback has this frame
             raise
         finally:
@@ -97,15 +97,13 @@ class ObjectRef(Generic[T]):
 
     def result(self, timeout: Optional[float] = None) -> T:
         """Waits for the object and gives its value, as a future's result."""
-        from ._api import get
-
-        value: T = get(self, timeout=timeout)
+        value: T = fetch(self, timeout)
         return value
 
     def future(self) -> "concurrent.futures.Future[T]":
         """A future of concurrent.futures with the object's value or error."""
         fut: concurrent.futures.Future[T] = concurrent.futures.Future()
-        c, h = self._h.client, self._h
+        c, h = self._c, self._h
         wait = TaskWait(c)
 
         def settle(found: Found, ref: Any = self) -> None:
@@ -119,7 +117,7 @@ class ObjectRef(Generic[T]):
             if fut.set_running_or_notify_cancel():
                 fut.set_result(value)
 
-        c.when(h, lambda found: _callbacks.shared.put(partial(settle, found)))
+        c.getter.when(h, lambda found: _callbacks.shared.put(partial(settle, found)))
         return fut
 
 
@@ -152,8 +150,20 @@ def _settle(fut: "asyncio.Future[Found]", found: Found) -> None:
         fut.set_result(found)
 
 
+def bound(c: Client, id: bytes) -> "ObjectRef[Any]":
+    """The reference to an object that another process, or an answer of the node, has named."""
+    return ObjectRef(c, c.objects.bind(id))
+
+
+def fetch(ref: "ObjectRef[Any]", timeout: Optional[float]) -> Any:
+    """Waits for an object, and gives its value."""
+    c = ref._c
+    res, reading = c.getter.fetch_one(ref._h, None if timeout is None else time.monotonic() + timeout, _runtime.current.get() or c.fallback)
+    return load(c, res, reading)
+
+
 def load_found(c: Client, found: Found) -> Any:
-    """The value that Client.when has brought, or the error raised."""
+    """The value that Getter.when has brought, or the error raised."""
     c.check()
     assert found is not None  # it is None only of a dead client's
     return load(c, *found)
@@ -172,11 +182,10 @@ def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) 
 
 def restore_ref(id: bytes) -> Any:
     """The reference found in a value, or what stands in for it just now."""
-    id = _ids.widen(id)
     known = _standing.values
     if known and id in known:
         return known[id]
-    return ObjectRef(_runtime.client().bind(id))
+    return bound(_runtime.client(), id)
 
 
 class _Standing(threading.local):
@@ -247,7 +256,7 @@ class ObjectRefGenerator:
         w = None
         try:
             w = self._want()
-            c.when_item(w, partial(_arrived, loop, fut, None))
+            c.streams.when_item(w, partial(_arrived, loop, fut, None))
             await fut
             if w.left > 0:
                 c.check()
@@ -263,7 +272,7 @@ class ObjectRefGenerator:
         """Asks for the next item, unless it was asked for already."""
         self._client.check()
         w, self._wanted = self._wanted, None
-        return w if w is not None and w.index == self._next else self._client.want_item(self._task, self._next)
+        return w if w is not None and w.index == self._next else self._client.streams.want(self._task, self._next)
 
     def _leave(self, w: Optional[Wanted], why: BaseException) -> None:
         """Who waited for an item waits no longer: it is for who asks next, also if it has come."""
@@ -278,7 +287,7 @@ class ObjectRefGenerator:
         x = w.take()
         if isinstance(x, Handle):
             self._next += 1
-            return ObjectRef(x)
+            return ObjectRef(self._client, x)
         self._end()
         try:
             if x is not None:
@@ -298,7 +307,7 @@ class ObjectRefGenerator:
         """Ends the stream: a task that still produces is cancelled."""
         w, self._wanted = self._wanted, None
         if w is not None:
-            self._client.forget_item(w)
+            self._client.streams.forget(w)
         if not self._over:
             self._end()
             c = self._client
@@ -312,4 +321,4 @@ class ObjectRefGenerator:
             pass  # the process is ending
 
 
-__all__ = ["ObjectRef", "ObjectRefGenerator", "load", "load_found", "restore_ref"]
+__all__ = ["ObjectRef", "ObjectRefGenerator", "bound", "fetch", "load", "load_found", "restore_ref"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from ._client import Client, TaskContext
+from ._node import Node
 from .exceptions import ShutdownError
 
 
@@ -15,8 +16,8 @@ class _State:
     """The one connection of the process."""
 
     client: Optional[Client] = None
-    node: Any = None  # the node's process, if this one started it
-    worker: Any = None  # the executor, in a worker
+    node: Optional[Node] = None  # the node's process, if this one started it
+    worker: object = None  # the executor, in a worker
     begin: Optional[Callable[[], None]] = None  # init, for the first call without one
     exiting = False  # the interpreter ends
 

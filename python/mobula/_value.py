@@ -30,7 +30,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import cbor2
 import cloudpickle
 
-from . import _arrow, _exception_parts, _ids
+from . import _arrow, _exception_parts
 from ._wire import codec
 from ._wire.codec import from_wire, read_varint, to_wire, varint
 from ._wire.messages import Error
@@ -481,7 +481,7 @@ def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
     if not isinstance(tag, cbor2.CBORTag):  # the decoder's place in the arguments differs by version
         decoder, tag = tag, decoder
     if tag.tag in (TAG_REF, TAG_ACTOR):
-        return _bind(_ids.widen(bytes(tag.value)), tag.tag)
+        return _bind(bytes(tag.value), tag.tag)
     return tag
 
 

@@ -54,11 +54,11 @@ class Worker:
         self.call: Any = None
         self.over = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
-        reader = SimpleNamespace(quiet=False, arm=lambda: None, wake=lambda: None, wait=self._wait, tick=None)
+        reader = SimpleNamespace(quiet=False, arm=lambda: None, wake=lambda: None, wait=self._wait)
         self.lock = Lock(self)
         self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
-                                           flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), extra={}, inline=1 << 20,
-                                           holdings=None, root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False))
+                                           flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), worker=None, inline=1 << 20,
+                                           root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False))
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
         self.executor.interrupts.interrupt = lambda call: None  # type: ignore[method-assign]
@@ -169,9 +169,9 @@ def obey(workers: dict[int, Worker], o: dict[str, Any]) -> Optional[dict[str, An
         w.step(o.get("do", ""))
     elif op == "hear":
         body = bytes.fromhex(o.get("body", ""))
-        handler = w.client.extra.get(o["kind"])
+        handler = w.client.worker.orders.get(o["kind"])
         if o["kind"] == m.KIND_OF[m.Exec]:
-            w.client.take_tasks(body, 0, len(body))
+            w.client.worker.tasks(body, 0, len(body))
         elif handler is not None:
             with w.lock:
                 handler(body, 0, len(body))
@@ -180,7 +180,7 @@ def obey(workers: dict[int, Worker], o: dict[str, Any]) -> Optional[dict[str, An
     elif op == "has":
         h = m.Holdings(m.OWNER, 0)
         with w.lock:
-            w.client.holdings(h)
+            w.client.worker.declare(h)
         return {"has": [[t.task.hex(), t.attempt, t.lease] for t in h.tasks]}
     elif op == "end":
         workers.pop(id).end()

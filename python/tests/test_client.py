@@ -20,7 +20,7 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _api, _ids, _runtime
+from mobula import _api, _ids, _refs, _runtime
 from mobula import exceptions as x
 from mobula._api import actors
 from mobula._version import RELEASE
@@ -50,7 +50,7 @@ def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
 def unknown() -> Any:
     """A reference to an object that nobody has made yet."""
     c = _runtime.client()
-    return mobula.ObjectRef(c.bind(os.urandom(20) + bytes(4)))
+    return _refs.bound(c, os.urandom(20) + bytes(4))
 
 
 def test_put_get_release(mini: MiniNode) -> None:
@@ -153,7 +153,7 @@ def test_who_waits_beside_a_get_that_gives_up_is_told(mini: MiniNode) -> None:
     mini.until(lambda: kinds(mini, m.Get))
     wait = threading.Thread(target=lambda: got.append(mobula.wait([one], timeout=10)))
     wait.start()
-    _runtime.client().when_known(one._h, known.set)
+    _runtime.client().getter.when_known(one._h, known.set)
     get.join(10)
     mini.until(lambda: kinds(mini, m.Unget))
     with mini.lock:
@@ -167,10 +167,10 @@ def test_what_is_known_is_told_without_reading_it(mini: MiniNode) -> None:
     told: list[int] = []
     c = _runtime.client()
     for i, ref in enumerate((stored, small, never)):
-        c.when_known(ref._h, lambda i=i: told.append(i))
+        c.getter.when_known(ref._h, lambda i=i: told.append(i))
     assert told == [0, 1]
     late = unknown()
-    c.when_known(late._h, lambda: told.append(3))
+    c.getter.when_known(late._h, lambda: told.append(3))
     with mini.lock:
         mini._resolve(late._h.id, m.Result(m.ERROR, err=m.Error(9, "gone")))
     until(lambda: told == [0, 1, 3])
@@ -271,7 +271,7 @@ def test_what_is_known_needs_no_message(mini: MiniNode) -> None:
                 ask(n + 1)
             order.append(n)
 
-        _runtime.client().when_known(ref._h, known) if n % 2 else _runtime.client().when(ref._h, known)
+        _runtime.client().getter.when_known(ref._h, known) if n % 2 else _runtime.client().getter.when(ref._h, known)
 
     ask(0)
     until(lambda: len(order) == 5001)
@@ -306,7 +306,7 @@ def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
         asyncio.run(wait())
 
     async def item() -> Any:
-        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._h.client, os.urandom(20))), 10)
+        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._c, os.urandom(20))), 10)
 
     with pytest.raises(x.ShutdownError):
         asyncio.run(item())
@@ -705,7 +705,7 @@ def test_what_an_interrupt_kept_from_being_asked_is_asked_again(mini: MiniNode, 
 
 
 def test_an_interrupted_call_of_an_actor_has_no_number(mini: MiniNode, monkeypatch: Any) -> None:
-    actor = _api.ActorHandle(_runtime.client().bind(os.urandom(24)), "a", "0", {"m": (1, "")})
+    actor = _api.ActorHandle(_refs.bound(_runtime.client(), os.urandom(24)), "a", "0", {"m": (1, "")})
     with monkeypatch.context() as patch:
         patch.setattr(hot, "submit", _interrupt)
         patch.setattr(actors, "results", lambda *args: None)
@@ -758,7 +758,7 @@ def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: Min
         os.close(fd)
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
-    monkeypatch.setattr(rejoin, "open_segment", fail)
+    monkeypatch.setattr(client, "open_segment", fail)
     mini.drop_all()
     with pytest.raises(x.OwnerDiedError, match="Cannot allocate"):
         mobula.get(unknown(), timeout=20)

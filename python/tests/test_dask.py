@@ -152,8 +152,8 @@ def test_a_graph_is_shipped_whole(node: Any, monkeypatch: Any) -> None:
 def test_lambdas_closures_and_big_arrays_are_shipped_once(node: Any, monkeypatch: Any) -> None:
     created: list[Any] = []
     client = _runtime.client()
-    put = client.put_large
-    monkeypatch.setattr(client, "put_large", lambda *a, **k: (created.append(a), put(*a, **k))[1])
+    put = client.putter.put_large
+    monkeypatch.setattr(client.putter, "put_large", lambda *a, **k: (created.append(a), put(*a, **k))[1])
     big = np.arange(200_000)
     n = 50
     dsk: dict[Any, Any] = {("s", i): (lambda a, i: int(a[i]), big, i) for i in range(n)}

@@ -297,7 +297,7 @@ def test_an_executor_does_not_travel(shared: Any) -> None:
 @pytest.mark.parametrize("gone", [False, True])
 def test_interrupted_submits_leave_an_executor_as_it_was(shared: Any, monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
     client = _runtime.client()
-    real = client.when
+    real = client.getter.when
 
     def when(*args: Any) -> None:
         if gone:
@@ -306,7 +306,7 @@ def test_interrupted_submits_leave_an_executor_as_it_was(shared: Any, monkeypatc
 
     e = mobula.Executor(1)
     with monkeypatch.context() as patch:
-        patch.setattr(client, "when", when)
+        patch.setattr(client.getter, "when", when)
         for _ in range(5):
             with pytest.raises(KeyboardInterrupt):
                 e.submit(abs, -1)

@@ -12,7 +12,7 @@ import pytest
 
 import mobula
 from mininode import MiniNode
-from mobula import _ids, _runtime, _value
+from mobula import _ids, _refs, _runtime, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
@@ -21,7 +21,7 @@ from waiting import until
 
 def unknown() -> Any:
     """A reference to an object that nobody has made yet."""
-    return mobula.ObjectRef(_runtime.client().bind(os.urandom(20) + bytes(4)))
+    return _refs.bound(_runtime.client(), os.urandom(20) + bytes(4))
 
 
 def lost_result(why: str = "it is lost") -> m.Result:
@@ -67,7 +67,7 @@ def test_a_get_that_fails_gives_all_pins_back(mini: MiniNode) -> None:
 
 def test_who_takes_only_the_first_of_several_gives_all_pins_back(mini: MiniNode) -> None:
     c, refs = _runtime.client(), stored(4)
-    found = c.fetch([r._h for r in refs], None, None)
+    found = c.getter.fetch([r._h for r in refs], None, None)
     res, reading = next(found)
     assert res.kind == m.STORED and reading is not None
     found.close()
@@ -215,13 +215,13 @@ def test_who_waits_asks_again_after_a_get_that_gave_up(mini: MiniNode) -> None:
     c, ref = _runtime.client(), unknown()
     assert mobula.wait([ref], timeout=0.01) == ([], [ref])
     with pytest.raises(x.GetTimeoutError):
-        c.fetch_one(ref._h, 0.0, None)
+        c.getter.fetch_one(ref._h, 0.0, None)
     mini.until(lambda: m.Unget(ref._h.id) in mini.driver().got)
     known = threading.Event()
-    c.when_known(ref._h, known.set)
+    c.getter.when_known(ref._h, known.set)
     mini.until(lambda: mini.asking[ref._h.id])
     with pytest.raises(x.GetTimeoutError):  # and who goes on waiting is not forgotten
-        c.fetch_one(ref._h, 0.0, None)
+        c.getter.fetch_one(ref._h, 0.0, None)
     mini.until(lambda: mini.driver().got.count(m.Unget(ref._h.id)) == 2 and mini.asking[ref._h.id])
     resolve(mini, ref, 1)
     assert known.wait(20)

@@ -34,9 +34,9 @@ class Worker:
     def hear(self, message: Any) -> None:
         body = codec.encode(message)
         if isinstance(message, m.Exec):
-            self.client.take_tasks(body, 0, len(body))
+            self.client.worker.tasks(body, 0, len(body))
         else:
-            self.client.extra[m.KIND_OF[type(message)]](body, 0, len(body))
+            self.client.worker.orders[m.KIND_OF[type(message)]](body, 0, len(body))
 
     def begin(self) -> None:
         """Begins the next task, up to its function's call."""
@@ -74,7 +74,7 @@ def test_a_node_that_asks_while_a_task_ends_is_told_of_it() -> None:
 
     def asks(report: bytes) -> None:
         """It asks just before the report is queued."""
-        w.client.holdings(held)
+        w.client.worker.declare(held)
 
     w.client.out = SimpleNamespace(append=asks)
     w.executor.report(call, b"", None, [])
@@ -122,7 +122,7 @@ def test_tasks_are_decoded_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> 
     decode = hot.exec_tasks
     monkeypatch.setattr(hot, "exec_tasks", lambda *a: owned.append(w.client.lock._is_owned()) or decode(*a))
     c = Client.__new__(Client)
-    c.lock, c.take_tasks = w.client.lock, w.client.take_tasks
+    c.lock, c.worker = w.client.lock, w.client.worker
     body = codec.encode(run(0))
     c.handle(m.KIND_OF[m.Exec], body, 0, len(body), None)
     assert owned == [False] and [x.id for x in w.executor.lane.queue] == [TASK]

@@ -287,8 +287,8 @@ def test_broadcast(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     puts: list[int] = []
     client = _runtime.client()
-    put = client.put_large
-    monkeypatch.setattr(client, "put_large", lambda *a, **k: (puts.append(a[4]), put(*a, **k))[1])
+    put = client.putter.put_large
+    monkeypatch.setattr(client.putter, "put_large", lambda *a, **k: (puts.append(a[4]), put(*a, **k))[1])
     array = np.ones(1_000_000)
     for task, want in (total, 1_000_000), (picked, 10_000):
         assert ray_dask_get({"array": array, **{("t", i): (task, "array", i) for i in range(100)}}, [("t", i) for i in range(100)]) == (want,) * 100

@@ -11,7 +11,7 @@ from typing import Any, Iterator
 import cbor2
 import pytest
 
-from mobula import _ids, _runtime, _trace
+from mobula import _ids, _runtime, _sampling, _trace
 from mobula._client import TaskContext
 from mobula._client.pending import Pending
 from mobula._client.spans import Spans
@@ -27,7 +27,7 @@ TASK = bytes(4) + bytes(range(16))
 class Node:
     """What a task's context needs of a client."""
 
-    def __init__(self, sampler: _trace.Sampler) -> None:
+    def __init__(self, sampler: _sampling.Sampler) -> None:
         self.sampler = sampler
 
     def now(self) -> int:
@@ -35,7 +35,7 @@ class Node:
 
 
 def context(ratio: float, raw: bytes = b"", alone: bool = False) -> Any:
-    return TaskContext(Node(_trace.Sampler(ratio, alone)), b"c" * 20, 3, raw)  # type: ignore[arg-type]
+    return TaskContext(Node(_sampling.Sampler(ratio, alone)), b"c" * 20, 3, raw)  # type: ignore[arg-type]
 
 
 def spec(tc: Any, task: bytes = TASK, site: bytes = b"") -> Any:
@@ -59,7 +59,7 @@ def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
     assert spec(context(1)).trace == m.TraceContext(_ids.trace_of(TASK), b"", 1)
     assert spec(context(1)).submitted == 99
     # Of a sampled task the parent is its run, of another one what its own parent is; the ratio does not count.
-    run = _trace.run_span(b"c" * 20, 3)
+    run = _sampling.run_span(b"c" * 20, 3)
     assert spec(context(0, raw(1))).trace == m.TraceContext(b"t" * 16, run, 1)
     assert spec(context(0, raw(1))).submitted == 99
     assert spec(context(1, raw(0))).trace == m.TraceContext(b"t" * 16, b"s" * 8, 0)
@@ -72,7 +72,7 @@ def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
 
 def test_a_span_is_the_parent_while_its_task_runs() -> None:
     tc, other = context(0), context(0)
-    _trace.here.set(_trace.Place(b"u" * 16, b"v" * 8, 1, tc))
+    _trace.here.set(_sampling.Place(b"u" * 16, b"v" * 8, 1, tc))
     assert spec(tc).trace == m.TraceContext(b"u" * 16, b"v" * 8, 1)
     assert spec(other).trace == m.TraceContext(_ids.trace_of(TASK)), "a task that left its span open is not the parent of another's calls"
 
@@ -81,13 +81,13 @@ def test_the_share_that_is_sampled() -> None:
     # As Go's: the second half, big endian, without its last bit, below the ratio of 2^63.
     for ratio, low, want in ((0.5, 0x7FFFFFFFFFFFFFFF, 1), (0.5, 0x8000000000000000, 0), (1, 0xFFFFFFFFFFFFFFFF, 1), (0, 0, 0),
                              (0.25, 0x3FFFFFFFFFFFFFFF, 1), (0.25, 0x4000000000000000, 0)):
-        assert _trace.Sampler(ratio).flags(b"\0" * 8 + low.to_bytes(8, "big")) == want, (ratio, hex(low))
+        assert _sampling.Sampler(ratio).flags(b"\0" * 8 + low.to_bytes(8, "big")) == want, (ratio, hex(low))
 
 
 def test_run_spans_are_those_of_the_node() -> None:
     # As telemetry.SpanOf gives them (telemetry_test.go has the same).
-    assert _trace.run_span(TASK, 1).hex() == "a3cbc4c4e89b5c1a"
-    assert _trace.run_span(TASK, 70_000).hex() == "c54ba4228f7e0eb0"
+    assert _sampling.run_span(TASK, 1).hex() == "a3cbc4c4e89b5c1a"
+    assert _sampling.run_span(TASK, 70_000).hex() == "c54ba4228f7e0eb0"
 
 
 @pytest.mark.parametrize("env, ratio, alone", [
@@ -96,15 +96,15 @@ def test_run_spans_are_those_of_the_node() -> None:
     ({"OTEL_TRACES_SAMPLER": "traceidratio"}, 1, True),
 ])
 def test_samplers_of_the_environment(env: dict[str, str], ratio: float, alone: bool) -> None:
-    s = _trace.sampler(env, 500_000)
-    assert (s.bound, s.alone) == (_trace.Sampler(ratio).bound, alone)
+    s = _sampling.sampler(env, 500_000)
+    assert (s.bound, s.alone) == (_sampling.Sampler(ratio).bound, alone)
 
 
 @pytest.mark.parametrize("env", [{"OTEL_TRACES_SAMPLER": "jaeger"}, {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"},
                                  {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"}])
 def test_a_sampler_that_is_none_is_said(env: dict[str, str], caplog: Any) -> None:
     with caplog.at_level(logging.WARNING, "mobula"):
-        assert _trace.sampler(env, -1).bound == b""
+        assert _sampling.sampler(env, -1).bound == b""
     assert list(env.values())[-1] in caplog.text
 
 
@@ -116,7 +116,7 @@ def test_opentelemetrys_span_is_the_parent() -> None:
     token = _trace.enter(tc)  # as a worker does
     try:
         got = trace.get_current_span().get_span_context()
-        assert (got.trace_id.to_bytes(16, "big"), got.span_id.to_bytes(8, "big"), int(got.trace_flags)) == (b"t" * 16, _trace.run_span(b"c" * 20, 3), 1)
+        assert (got.trace_id.to_bytes(16, "big"), got.span_id.to_bytes(8, "big"), int(got.trace_flags)) == (b"t" * 16, _sampling.run_span(b"c" * 20, 3), 1)
         inner = trace.SpanContext(7, 8, False, trace.TraceFlags(0))
         inside = contexts.attach(trace.set_span_in_context(trace.NonRecordingSpan(inner)))
         assert spec(tc).trace == m.TraceContext((7).to_bytes(16, "big"), (8).to_bytes(8, "big"), 0)
@@ -144,7 +144,7 @@ def test_spans_of_opentelemetry_in_a_task_that_is_not_sampled_are_not_either(mon
     with pytest.raises(KeyError), Provider().get_tracer("x").start_as_current_span("one", attributes={"a": 1}):
         raise KeyError("k")
     [one] = c.bodies()[0]["spans"]
-    assert one["parent"] == _trace.run_span(b"c" * 20, 1) and one["trace"] == b"t" * 16 and one["attrs"]["a"] == 1
+    assert one["parent"] == _sampling.run_span(b"c" * 20, 1) and one["trace"] == b"t" * 16 and one["attrs"]["a"] == 1
     assert "KeyError" in one["error"] and one["events"][0]["attrs"]["exception.message"] == "'k'"
 
 
@@ -158,7 +158,7 @@ class Sender:
         self.out: list[bytes] = []
         self.requests = Pending(self, count(1))  # type: ignore[arg-type]
         self.spans = Spans(self)  # type: ignore[arg-type]
-        self.sampler = _trace.Sampler(1)
+        self.sampler = _sampling.Sampler(1)
         self.fallback = self.root = TaskContext(self, b"r" * 20)  # type: ignore[arg-type]
 
     def now(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
-from .._refs import ObjectRef
+from .._refs import ObjectRef, bound
 from .._sites import Sites, site
 from .._wire import codec, hot
 from .._wire import messages as m
@@ -74,8 +74,8 @@ class ActorClass:
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
-           encode: Encoder = _value.encode) -> tuple[Handle, int]:
-    """Makes an actor, or finds the one that has its name already, and gives a handle on its creation, and how many calls of it may be
+           encode: Encoder = _value.encode) -> tuple["ObjectRef[Any]", int]:
+    """Makes an actor, or finds the one that has its name already, and gives the reference to its creation, and how many calls of it may be
     under way."""
     tc = _runtime.context(c)
     task = tc.next_task()
@@ -83,47 +83,45 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
         task = _ids.derive(task, tc.attempt)
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
     ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, site())
-    handle = c.bind(ref._h.id)
     if o.actor_name:
-        res, reading = c.fetch_one(ref._h, None, tc)
+        res, _ = c.getter.fetch_one(ref._h, None, tc)
         if res.kind == m.ERROR:
             raise answer_error(res)
-        del reading
-        made = _ids.widen(res.data, _ids.TASK)
-        if len(made) == _ids.TASK and made != task:  # with get_if_exists it may be another actor
-            return c.bind(_ids.return_id(made, 0)), _limit(o, made)
-    return handle, o.max_pending_calls
+        found = bound(c, _ids.return_id(res.data, 0))
+        if found != ref:  # with get_if_exists it may be another actor
+            return found, _limit(o, found)
+    return ref, o.max_pending_calls
 
 
-def _limit(o: m.TaskOptions, actor: bytes) -> int:
+def _limit(o: m.TaskOptions, actor: "ObjectRef[Any]") -> int:
     """How many calls of an actor that was found may be under way."""
     try:
-        reply = _ask(o.actor_name, o.namespace)
+        named, _, most = look_up(o.actor_name, o.namespace)
     except NotFoundError:  # it has died meanwhile
         return -1
-    return reply.get("max_pending_calls", -1) if reply.get("actor") == actor else -1
+    return most if named == actor else -1
 
 
 class ActorHandle:
-    """Names an actor; made of a handle on its creation, whose share is then this one's. The actor ends when no handle on it is
-    left; a detached one lives until it is killed."""
+    """Names an actor; made of a reference to its creation. The actor ends when no handle on it is left; a detached one lives until it is
+    killed."""
 
-    _h: Handle
     _ref: "ObjectRef[Any]"
+    _h: Handle  # the reference's: what holds the references in a value holds it
     _name: str
     _sha: str
     _methods: Optional[dict[str, tuple[int, str]]]
     _room: Optional[Room]
 
-    def __init__(self, handle: Handle, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> None:
+    def __init__(self, ref: "ObjectRef[Any]", name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]],
+                 max_pending_calls: int = -1) -> None:
         d = self.__dict__
-        d["_h"] = handle
-        d["_ref"] = ObjectRef.__new__(ObjectRef)
-        d["_ref"]._h = handle
+        d["_ref"] = ref
+        d["_h"] = ref._h
         d["_name"] = name
         d["_sha"] = sha
         d["_methods"] = methods
-        d["_room"] = room_of(handle.client, handle.id[:_ids.TASK], max_pending_calls)
+        d["_room"] = room_of(ref._c, self._id(), max_pending_calls)
 
     def __getattr__(self, name: str) -> "ActorMethod":
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
@@ -173,10 +171,10 @@ class ActorHandle:
         return _html.table("ActorHandle", shown)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ActorHandle) and other._h.id == self._h.id
+        return isinstance(other, ActorHandle) and other._ref == self._ref
 
     def __hash__(self) -> int:
-        return hash(self._h.id)
+        return hash(self._ref)
 
     def __reduce__(self) -> Any:
         _value.found(self)
@@ -186,7 +184,7 @@ class ActorHandle:
 
 def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle:
     """The handle found in a value."""
-    return ActorHandle(_runtime.client().bind(_ids.widen(id)), name, sha, methods, max_pending_calls)
+    return ActorHandle(bound(_runtime.client(), id), name, sha, methods, max_pending_calls)
 
 
 class ActorMethod:
@@ -222,7 +220,7 @@ class ActorMethod:
         """Calls the method. Calls of one caller run in their order."""
         if self._room is None:
             return self._call(args, kwargs)
-        self._room.enter(self._ref._h.client, self._name, bool(self._options.get("wait_for_room")))
+        self._room.enter(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
         known: list[ObjectRef[Any]] = []
         try:
             return self._call(args, kwargs, known)
@@ -231,8 +229,7 @@ class ActorMethod:
 
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: "Optional[list[ObjectRef[Any]]]" = None) -> Any:
         """Calls it. What is resolved when the call ends, if not before, goes into known."""
-        h = self._ref._h
-        c = h.client
+        c, h = self._ref._c, self._ref._h
         tc = _current.get()
         if tc is None or tc.client is not c:
             tc = c.fallback
@@ -245,7 +242,7 @@ class ActorMethod:
         end: Optional[ObjectRef[Any]] = None
         if known is not None:
             if self._returns <= 0:
-                end = ObjectRef(c.adopt(_ids.return_id(_ids.derive(task, m.END_OF_CALL), 0)))
+                end = ObjectRef(c, c.objects.adopt(_ids.return_id(_ids.derive(task, m.END_OF_CALL), 0)))
                 traced += hot.promises([m.END_OF_CALL])
             else:
                 end = result if self._returns == 1 else result[0]
@@ -268,38 +265,31 @@ def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
     """Ends an actor, its running calls too."""
     if not isinstance(actor, ActorHandle):
         raise TypeError(f"kill: want an actor, got {type(actor).__name__}")
-    actor._h.client.kill(actor._id(), not no_restart)
+    actor._ref._c.kill(actor._id(), not no_restart)
 
 
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
     """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
-    handle, methods, most = look_up(name, namespace)
-    return ActorHandle(handle, name, "0", methods, most)
+    found, methods, most = look_up(name, namespace)
+    return ActorHandle(found, name, "0", methods, most)
 
 
-def look_up(name: str, namespace: Optional[str]) -> tuple[Handle, Optional[dict[str, tuple[int, str]]], int]:
-    """A handle on the creation of the actor that has a name, its methods where its maker wrote them, and how many calls of it may be under
-    way."""
+def look_up(name: str, namespace: Optional[str]) -> tuple["ObjectRef[Any]", Optional[dict[str, tuple[int, str]]], int]:
+    """The creation of the actor that has a name, its methods where its maker wrote them, and how many calls of it may be under way."""
     c = _runtime.client()
-    reply = _ask(name, namespace or c.welcome.namespace)
-    methods = _functions.published_methods(reply.get("job_dir") or "", reply.get("type") or "")
-    return c.bind(_ids.return_id(reply["actor"], 0)), methods, reply.get("max_pending_calls", -1)
-
-
-def _ask(name: str, namespace: str) -> Any:
-    """What the node knows of the actor that has a name."""
-    reply = request("actor.get", {"namespace": namespace, "name": name})
-    reply["actor"] = _ids.widen(reply.get("actor") or b"", _ids.TASK)
-    if len(reply["actor"]) != _ids.TASK:
+    reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
+    actor: bytes = reply.get("actor") or b""
+    if not actor:
         raise NotFoundError(f"actor {name!r}")
-    return reply
+    methods = _functions.published_methods(reply.get("job_dir") or "", reply.get("type") or "")
+    return bound(c, _ids.return_id(actor, 0)), methods, reply.get("max_pending_calls", -1)
 
 
 def _bind_cbor(id: bytes, tag: int) -> Any:
     c = _runtime.client()
     if tag == _value.TAG_ACTOR:
-        return ActorHandle(c.bind(id), "actor", "0", None)
-    return ObjectRef(c.bind(id))
+        return ActorHandle(bound(c, id), "actor", "0", None)
+    return bound(c, id)
 
 
 _value.set_binder(_bind_cbor)

@@ -6,7 +6,7 @@ import math
 from typing import Any, Sequence, Union
 
 from .. import _runtime, _value
-from .._refs import ObjectRef
+from .._refs import ObjectRef, bound
 from ..exceptions import InvalidError, NotEncodableError
 
 
@@ -31,7 +31,7 @@ class Buffer:
         c = self._client = _runtime.client()
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
-        extent = c.room(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
+        extent = c.putter.room(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
         self._made = extent is None  # by an earlier attempt of this task: this one writes for nothing
         if extent is None:
             self.array = np.empty(shape, kind)
@@ -45,14 +45,14 @@ class Buffer:
         """Makes an object of what was written."""
         c = self._client
         if self._made:
-            return ObjectRef(c.bind(self._id))
+            return bound(c, self._id)
         if self._done:
             raise InvalidError("Buffer.put: it was put or aborted already")
         assert self._room is not None
         self._done = True
-        h = c.seal(self._id, self._attempt, self._size, self._meta)
-        ref: ObjectRef[Any] = ObjectRef(h)
-        _, reading = c.fetch_one(h, None, _runtime.context(c))
+        h = c.putter.seal(self._id, self._attempt, self._size, self._meta)
+        ref: ObjectRef[Any] = ObjectRef(c, h)
+        _, reading = c.getter.fetch_one(h, None, _runtime.context(c))
         self.array.flags.writeable = False
         self._room.freeze(reading)
         return ref
@@ -63,7 +63,7 @@ class Buffer:
             self._done = True
             if self._room is not None:
                 self._room.freeze(None)
-            self._client.give_back(self._id, self._attempt)
+            self._client.putter.give_back(self._id, self._attempt)
 
     def __enter__(self) -> "Buffer":
         return self

@@ -29,7 +29,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     inline, room = c.inline, m.MESSAGE_VALUES
     for x in values:
         if type(x) is ObjectRef:
-            if x._h.client is not c:
+            if x._c is not c:
                 raise InvalidError(f"{x!r} is of another connection")
             out.append(hot.arg_ref(x._h.id))
             cost += 64
@@ -42,7 +42,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
                     large.append(ref._h)
         if e.data is None:
             task = tc.task if tc is not c.root else b""
-            h = c.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)
+            h = c.putter.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)
             assert h is not None
             large.append(h)
             out.append(hot.arg_ref(h.id))
@@ -75,12 +75,12 @@ def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, A
 def results(c: Client, task: bytes, returns: int) -> Any:
     """What stands for the results of a task."""
     if returns == 1:
-        return ObjectRef(c.adopt(task + _ZERO))
+        return ObjectRef(c, c.objects.adopt(task + _ZERO))
     if returns < 0:
         return ObjectRefGenerator(c, task)
     if returns == 0:
         return None
-    return [ObjectRef(c.adopt(_ids.return_id(task, i))) for i in range(returns)]
+    return [ObjectRef(c, c.objects.adopt(_ids.return_id(task, i))) for i in range(returns)]
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,

@@ -9,10 +9,11 @@ import sys
 import threading
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .. import _html, _node, _runtime
+from .. import _node, _runtime
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import InvalidError, VersionError
+from .state import html
 
 _state = _runtime.state
 _starting = threading.RLock()
@@ -187,4 +188,4 @@ class Context:
         return f"Context(address={self.address!r}, node={self.node!r}, job_id={self.job_id})"
 
     def _repr_html_(self) -> str:
-        return _html.cluster()
+        return html()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .. import _runtime
+from .. import _ids, _runtime
 from .._client import Client, TaskContext
+from .._refs import bound
 from ..exceptions import InvalidError
 from .actors import ActorHandle
 
@@ -48,18 +49,15 @@ class RuntimeContext:
 
     @property
     def actor_id(self) -> Optional[str]:
-        id: bytes = getattr(self._tc, "actor", b"")
-        return id.hex() if id else None
+        return self._tc.actor.hex() if self._tc.actor else None
 
     @property
     def current_actor(self) -> ActorHandle:
         """The handle of the actor that runs this code."""
-        handle = getattr(self._tc, "actor_handle", None)
-        made = handle() if handle is not None else None
-        if made is None:
+        a, c = self._tc.host(), self._c
+        if a is None:
             raise InvalidError("this code runs in no actor")
-        assert isinstance(made, ActorHandle)
-        return made
+        return ActorHandle(bound(c, _ids.return_id(self._tc.actor, 0)), a.name, a.sha, a.methods)
 
     def get_job_id(self) -> int:
         return self.job_id

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
-from .. import _ids, _options, _runtime, _value
-from .._client import Handle
+from .. import _options, _runtime, _value
+from .._refs import ObjectRef, bound
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._sites import Sites
@@ -113,12 +113,12 @@ class GoActorClass:
 
     def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
         """Finds an actor of this type by its name; NotFoundError where there is none."""
-        handle, _, most = look_up(name, namespace)
-        return GoActorHandle(handle, self.name, most)
+        found, _, most = look_up(name, namespace)
+        return GoActorHandle(found, self.name, most)
 
     def bind(self, actor: ActorHandle) -> "GoActorHandle":
         """The handle of an actor of this type that came in a value, which does not say what type it is of."""
-        return GoActorHandle(actor._h.client.bind(actor._h.id), self.name)
+        return GoActorHandle(bound(actor._ref._c, actor._ref._h.id), self.name)
 
     def __repr__(self) -> str:
         return f"GoActorClass({self.name})"
@@ -131,8 +131,8 @@ class GoActorHandle(ActorHandle):
     """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
     .options(num_returns=...) says otherwise."""
 
-    def __init__(self, handle: Handle, name: str, max_pending_calls: int = -1) -> None:
-        super().__init__(handle, name, "", {}, max_pending_calls)
+    def __init__(self, ref: "ObjectRef[Any]", name: str, max_pending_calls: int = -1) -> None:
+        super().__init__(ref, name, "", {}, max_pending_calls)
 
     def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith("_"):
@@ -152,7 +152,7 @@ class GoActorHandle(ActorHandle):
 
 def _restore(id: bytes, name: str, max_pending_calls: int = -1) -> GoActorHandle:
     """The handle found in a value."""
-    return GoActorHandle(_runtime.client().bind(_ids.widen(id)), name, max_pending_calls)
+    return GoActorHandle(bound(_runtime.client(), id), name, max_pending_calls)
 
 
 class GoMethod(ActorMethod):

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, Literal, Mapping, Optional, Sequence
 from .. import _ids, _runtime, _value
 from .._client import TaskContext
 from .._client.watching import DEAD
+from .._refs import bound
 from ..exceptions import ActorDiedError, DeadlineError, GetTimeoutError, InvalidError, MobulaError, TaskError
 from .actors import ActorHandle
 from .objects import get
@@ -32,7 +33,7 @@ def watch(actor: ActorHandle, *, timeout: Optional[float] = None) -> Iterator[Ac
     """Tells where an actor stands: what is true at first, then each change, to its death, after which it ends. It works over restarts of the
     node, and does not keep the actor. GetTimeoutError where no event comes for timeout seconds."""
     _actor("watch", actor)
-    c, id = actor._h.client, actor._id()
+    c, id = actor._ref._c, actor._id()
     del actor
     c.check()
     w = c.watches.begin(id)
@@ -61,9 +62,9 @@ def stop(actor: ActorHandle, *, timeout: Optional[float] = None) -> None:
     when it has ended. It raises what close() raised; GetTimeoutError after timeout seconds, and the actor ends all the same. In a call of the
     actor itself it does not wait: the actor ends after the call."""
     _actor("stop", actor)
-    c, id, until = actor._h.client, actor._id(), _until(timeout)
+    c, id, until = actor._ref._c, actor._id(), _until(timeout)
     tc = _runtime.context(c)
-    if getattr(tc, "actor", b"") == id:
+    if tc.actor == id:
         c.watches.stop(id)
         return
     c.check()
@@ -120,8 +121,8 @@ def every(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any)
 def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Timer:
     c = _runtime.client()
     tc = _runtime.context(c)
-    actor = getattr(getattr(tc, "executor", None), "actor", None)
-    if actor is None or not getattr(tc, "actor", b""):
+    actor = tc.host()
+    if actor is None:
         raise InvalidError(f"{what}: this code runs in no actor")
     name = getattr(method, "__name__", "")
     if not name or getattr(method, "__self__", None) is None:
@@ -139,7 +140,7 @@ def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], a
         due = time.monotonic() + seconds
         while not t._ended.wait(max(0.0, due - time.monotonic())):
             try:
-                get(ActorHandle(c.bind(_ids.return_id(id, 0)), *made, {})._method(name, 1, "").remote(*args, **kwargs))
+                get(ActorHandle(bound(c, _ids.return_id(id, 0)), *made, {})._method(name, 1, "").remote(*args, **kwargs))
             except ActorDiedError:
                 return
             except Exception:

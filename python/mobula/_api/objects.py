@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, Optional, Sequence
 
 from .. import _runtime, _value
-from .._client import FORGOTTEN, Handle
+from .._client import FORGOTTEN, Client, Handle
 from .._refs import ObjectRef, ObjectRefGenerator, load
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -30,10 +30,10 @@ def put(value: Any, *, portable: bool = False) -> "ObjectRef[Any]":
     e = _value.encode_plain(value, c.inline) if portable else _value.encode(value, c.inline)
     id = tc.next_put()
     if e.data is not None:
-        return ObjectRef(c.put_small(id, e.meta, e.data, e.refs))
-    h = c.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
+        return ObjectRef(c, c.putter.put_small(id, e.meta, e.data, e.refs))
+    h = c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
     assert h is not None
-    return ObjectRef(h)
+    return ObjectRef(c, h)
 
 
 def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
@@ -44,15 +44,14 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
     references stay valid.
     """
     if type(refs) is ObjectRef:
-        h = refs._h
-        c = h.client
+        c, h = refs._c, refs._h
         res = h.res
         if res is not None and res.kind == m.INLINE:
             return _value.decode(res.meta, res.data)
         tc = _current.get()
         if tc is None:
             tc = c.fallback
-        res, reading = c.fetch_one(h, None if timeout is None else time.monotonic() + timeout, tc)
+        res, reading = c.getter.fetch_one(h, None if timeout is None else time.monotonic() + timeout, tc)
         return load(c, res, reading)
     if isinstance(refs, ObjectRefGenerator):
         raise TypeError("get of a generator: iterate over it, each item is a reference")
@@ -63,21 +62,22 @@ def get_all(refs: Sequence[Any], timeout: Optional[float] = None, own: bool = Fa
     """The values of several objects. own: arrays are copies of the caller's, and so writable."""
     if not refs:
         return []
-    hs = _handles(refs, "get")
-    c = hs[0].client
-    with closing(c.fetch(hs, timeout, _runtime.context(c))) as found:
+    c, hs = _handles(refs, "get")
+    with closing(c.getter.fetch(hs, timeout, _runtime.context(c))) as found:
         return [load(c, res, reading, own) for res, reading in found]
 
 
-def _handles(refs: Sequence[Any], what: str) -> list[Handle]:
+def _handles(refs: Sequence[Any], what: str) -> tuple[Client, list[Handle]]:
+    """The connection of references, of which there is at least one, and their handles."""
     hs = []
     for r in refs:
         if type(r) is not ObjectRef:
             raise TypeError(f"{what}: want ObjectRefs, got {r!r} of type {type(r).__name__}")
         hs.append(r._h)
-    if any(h.client is not hs[0].client for h in hs):
+    c: Client = refs[0]._c
+    if any(r._c is not c for r in refs):
         raise InvalidError(f"{what}: the references are of different connections")
-    return hs
+    return c, hs
 
 
 def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Optional[float] = None,
@@ -93,8 +93,8 @@ def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Opt
         if not refs:
             return [], []
         raise ValueError(f"wait: num_returns={num_returns} of {len(refs)} references")
-    hs = _handles(refs, "wait")
-    hs[0].client.ready(hs, num_returns, timeout, _runtime.context(hs[0].client))
+    c, hs = _handles(refs, "wait")
+    c.getter.ready(hs, num_returns, timeout, _runtime.context(c))
     ready: list[ObjectRef[Any]] = []
     rest: list[ObjectRef[Any]] = []
     for r in refs:

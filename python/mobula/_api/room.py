@@ -57,7 +57,7 @@ class Room:
             return
         with self._lock:
             self._calls[ref] = None  # held until it is known
-        ref._h.client.when_known(ref._h, partial(self._ended, ref))
+        ref._c.getter.when_known(ref._h, partial(self._ended, ref))
 
     def _ended(self, ref: ObjectRef[Any]) -> None:
         with self._lock:

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import cbor2
 
-from .. import _runtime
+from .. import _html, _runtime
 from .._client import Client
 
 
@@ -50,3 +50,15 @@ def available_resources() -> dict[str, float]:
     s = status()
     free = float(s["store"]["limit"] - s["store"]["held"])
     return {**{k: float(r["free"]) for k, r in s["resources"].items()}, "object_store_memory": free}
+
+
+def html() -> str:
+    """The node that this process is connected to, at a glance, for notebooks."""
+    if _runtime.state.client is None:
+        return _html.table("Mobula", {"": "not connected"})
+    total, free = cluster_resources(), available_resources()
+    shown = {f"node {n['NodeID']}": n["Address"] for n in nodes()}
+    for name in sorted(total):
+        show = _html.size if name in ("memory", "object_store_memory") else "{:g}".format
+        shown[name.replace("_", " ")] = f"{show(free[name])} free of {show(total[name])}"
+    return _html.table("Mobula", shown)

@@ -87,4 +87,4 @@ def cancel(ref: Union["ObjectRef[Any]", ObjectRefGenerator], *, force: bool = Fa
         raise TypeError(f"cancel: want an ObjectRef, got {type(ref).__name__}")
     if _ids.is_put(ref._h.id):
         raise InvalidError(f"{ref!r} was put: there is no task to cancel")
-    ref._h.client.cancel(ref._h.id[:_ids.TASK], force, recursive)
+    ref._c.cancel(ref._h.id[:_ids.TASK], force, recursive)

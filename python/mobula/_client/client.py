@@ -8,10 +8,10 @@ import os
 import threading
 import time
 from itertools import count
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 from weakref import WeakValueDictionary
 
-from .. import _trace
+from .. import _sampling
 from .._segment import open_segment
 from .._shield import shield
 from .._wire import codec
@@ -24,13 +24,14 @@ from .context import TaskContext
 from .credit import Credit
 from .getting import Getter
 from .handle import Reading
+from .interfaces import Worker
 from .lingering import linger
 from .objects import Objects
 from .outbox import Outbox
 from .pending import Pending
 from .putting import Putter
 from .reader import Reader
-from .rejoin import ahead, rejoin
+from .rejoin import Reached, ahead, look
 from .requests import Requests, Turn
 from .spans import Spans
 from .streams import Streams
@@ -59,7 +60,7 @@ class Client:
         self.conn: Optional[Conn] = conn
         self.welcome = welcome
         self.inline = welcome.inline_max or 100 << 10
-        self.sampler = _trace.sampler(os.environ, welcome.trace_millionths)
+        self.sampler = _sampling.sampler(os.environ, welcome.trace_millionths)
         self.segment = open_segment(fd, welcome.segment_size)
         self.segments = [self.segment] if self.segment is not None else []  # and those before the node came back: arrays may lie in them
         self.lingering: Optional[Conn] = None  # the connection of a client that is over, and whose arrays are not
@@ -74,38 +75,30 @@ class Client:
         self.exiting = False  # the interpreter ends
         self._collected = 0.0
         self._early = early
-        # What an executor adds.
-        self.extra: dict[int, Callable[[bytes, int, int], None]] = {}
-        self.take_tasks: Optional[Callable[[bytes, int, int], None]] = None
-        self.holdings: Optional[Callable[[m.Holdings], None]] = None
+        self.worker: Optional[Worker] = None  # what a worker adds, before start
 
         self.lock = threading.RLock()
         self.reader = Reader(self)
         self.outbox = Outbox(reconnect)
         self.credit = Credit(self)
         self.objects = Objects(self)
-        self.streams = Streams(self)
+        self.streams = Streams(self, self.objects)
         self.watches = Watches(self)
         self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # of actors with a limit: how many calls may be under way
         numbers = count(1)
         self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Requests(self, numbers)
-        # The parts' operations that callers know as the client's, without a hop in between.
+        self.getter = Getter(self, self.objects, welcome.segment_size)
+        self.putter = Putter(self, self.objects, self.credit, self.creates)
+        # Queues that everybody appends to: the parts', without a hop in between.
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins
-        self.bind, self.adopt = self.objects.bind, self.objects.adopt
-        getter, putter = Getter(self), Putter(self, self.creates)
-        self.fetch, self.fetch_one, self.ready = getter.fetch, getter.fetch_one, getter.ready
-        self.when, self.withdraw, self.when_known = getter.when, getter.withdraw, getter.when_known
-        self.put_small, self.put_large = putter.put_small, putter.put_large
-        self.room, self.seal, self.give_back = putter.room, putter.seal, putter.give_back
-        self.want_item, self.when_item, self.forget_item = self.streams.want, self.streams.when_item, self.streams.forget
 
     def now(self) -> int:
         """The time by the node's clock, in nanoseconds: what deadlines and the times of attempts are by."""
         return time.monotonic_ns() + self.ahead
 
     def start(self) -> None:
-        """Begins to read; extra and holdings are set."""
+        """Begins to read."""
         for kind, body in self._early:
             self.handle(kind, body, 0, len(body), None)
         self._early = []
@@ -233,16 +226,17 @@ class Client:
 
     def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
         """Handles a message, in the thread that reads."""
-        if kind == _EXEC and self.take_tasks is not None:
-            self.take_tasks(b, i, j)  # it takes the lock when they are decoded: threads that report calls need it meanwhile
+        worker = self.worker
+        if kind == _EXEC and worker is not None:
+            worker.tasks(b, i, j)
             return
         with self.lock:
             if kind == _RESOLVED:
                 self.objects.resolved(b, i, j)
                 return
-            extra = self.extra.get(kind)
-            if extra is not None:
-                extra(b, i, j)
+            order = worker.orders.get(kind) if worker is not None else None
+            if order is not None:
+                order(b, i, j)
             elif kind == _STREAM_ITEM:
                 self.streams.arrived(codec.decode(m.StreamItem, b, i, j))
             elif kind == _CREATED:
@@ -304,8 +298,8 @@ class Client:
         if component == m.OWNER:
             self.objects.declare_handles(h)
             self.streams.declare(h)
-            if self.holdings is not None:
-                self.holdings(h)
+            if self.worker is not None:
+                self.worker.declare(h)
             return [codec.message(h), *self.watches.declare()]
         if component == m.STORE:
             self.objects.declare_pins(h)
@@ -319,9 +313,40 @@ class Client:
             return
         self.credit.refill()
         try:
-            rejoin(self)
+            try:
+                reached = look(self.address, self.hello, lambda: self.closing)
+            except MobulaError as x:
+                self.die(x.again())
+                return
+            if reached is not None:
+                self._begin_anew(reached)
         except Exception as x:
             self.die(OwnerDiedError(f"node at {self.address}: it is back, and this process cannot use what it sends: {x!r}"))
+
+    def _begin_anew(self, reached: Reached) -> None:
+        """Goes on with a node that was found again."""
+        conn, welcome = reached.conn, reached.welcome
+        try:
+            segment = open_segment(reached.segment, welcome.segment_size)
+        except BaseException:
+            conn.close()
+            raise
+        try:
+            with conn.writing:  # nothing else goes before what the node has to hear first
+                with self.lock:
+                    if segment is not None:
+                        self.segment = segment
+                        self.segments = [*(self.segments if self.objects.viewed() else ()), segment]
+                    self.ahead = ahead(welcome)
+                    chunks = self.outbox.renew([*self.declare(m.OWNER, 0), *self.declare(m.STORE, 0)], self.requests.again())
+                    self.conn = conn
+                conn.write(chunks)
+        except MobulaError as x:
+            self.broken(conn, x)
+            return
+        for kind, body in reached.early:
+            self.handle(kind, body, 0, len(body), None)
+        self.reader.wake()
 
     # ---- the end
 

@@ -5,15 +5,31 @@ from __future__ import annotations
 import threading
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Generic, Optional, Protocol, TypeVar
 
-from .. import _ids, _trace
+from .. import _ids, _sampling
 from .._wire import hot
 
-if TYPE_CHECKING:
-    from .client import Client
-
 T = TypeVar("T")
+
+
+class Connection(Protocol):
+    """What a task needs to know of the connection that its code uses."""
+
+    @property
+    def sampler(self) -> _sampling.Sampler: ...
+
+    def now(self) -> int: ...
+
+
+class Hosted(Protocol):
+    """The actor that this process is."""
+
+    id: bytes
+    name: str
+    sha: str  # of its class
+    methods: dict[str, tuple[int, str]]
+    timers: list[Any]
 
 
 class Once(Generic[T]):
@@ -44,7 +60,7 @@ class TaskContext:
     puts = Once(lambda: count(1))
     orders: "Once[dict[bytes, CallOrder]]" = Once(dict)
 
-    def __init__(self, client: "Client", task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
+    def __init__(self, client: Connection, task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client
         self.task = task
         self.attempt = attempt
@@ -60,9 +76,9 @@ class TaskContext:
         return hot.spec_head(self.base)
 
     @cached_property
-    def place(self) -> Optional[_trace.Place]:
+    def place(self) -> Optional[_sampling.Place]:
         """The span that it runs in; None: it is in no trace."""
-        return _trace.of_task(self.task, self.attempt, self.raw_trace)
+        return _sampling.of_task(self.task, self.attempt, self.raw_trace)
 
     @cached_property
     def sampled(self) -> bool:
@@ -78,6 +94,15 @@ class TaskContext:
     @cached_property
     def derive(self) -> Callable[[int], bytes]:
         return _ids.deriver(self.base)
+
+    @property
+    def actor(self) -> bytes:
+        """The actor that it creates or is a call of; empty for another."""
+        return b""
+
+    def host(self) -> Optional[Hosted]:
+        """That actor, as this process has it."""
+        return None
 
     def block(self) -> None:
         """It begins to wait."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from .context import TaskContext
+from .interfaces import Waits
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 
 class Credit:
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Waits) -> None:
         self._client = client
         self.left: Optional[int] = None  # bytes; None: without bound
         self._window = 0

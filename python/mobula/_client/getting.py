@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Callable, Generator, Optional, Sequence
+from typing import Callable, Generator, Optional, Sequence
 
 from .. import _ids
 from .._wire import hot
@@ -13,11 +13,11 @@ from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError
 from .context import TaskContext
-from .handle import FORGOTTEN, Found, Handle, Pin, Reading
+from .handle import FORGOTTEN, Found, Handle, Reading
+from .interfaces import Waits
+from .objects import Objects
+from .pin import Pin
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 log = logging.getLogger("mobula")
 
@@ -30,11 +30,12 @@ _WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
 
 
 class Getter:
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Waits, objects: Objects, segment_size: int) -> None:
         self._client = client
         self._lock = client.lock
-        self._pins = client.objects.pins
-        self._window = min(_WINDOW, client.welcome.segment_size // 16)
+        self._pins = objects.pins
+        self._dropped = objects.dropped
+        self._window = min(_WINDOW, segment_size // 16)
 
     def fetch(self, hs: Sequence[Handle], timeout: Optional[float],
               tc: Optional[TaskContext]) -> Generator[tuple[Answer, Optional[Reading]], None, None]:
@@ -199,7 +200,7 @@ class Getter:
                             self._client.send(hot.get(h.id, False))
                     if h.refs <= 0:
                         h.refs += 1
-                        self._client.dropped.append(h)
+                        self._dropped.append(h)
 
     # ---- without a thread that waits
 

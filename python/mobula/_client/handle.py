@@ -1,18 +1,15 @@
-"""What this process holds of an object: its handle, its pin, and each reader's share of that."""
+"""What this process holds of an object: its handle, and each reader's share of its pin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional
 
 from .._value import task_failure
 from .._wire.hot import Answer
-from .._wire.messages import Extent
 from ..exceptions import MobulaError
-
-if TYPE_CHECKING:
-    from .client import Client
-    from .waiter import Waiter
-
+from .interfaces import Releases
+from .pin import Pin
+from .waiter import Waiter
 
 # What is known of an object, for whoever has asked for its value, and a share of its pin if it is stored. None: the client is dead.
 Found = Optional[tuple[Answer, Optional["Reading"]]]
@@ -24,11 +21,9 @@ FORGOTTEN = -1  # the cost of a value that is known to be there, was here, and c
 class Handle:
     """This process' hold on one object."""
 
-    __slots__ = ("client", "id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks",
-                 "watchers", "failed")
+    __slots__ = ("id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks", "watchers", "failed")
 
-    def __init__(self, client: "Client", id: bytes) -> None:
-        self.client = client
+    def __init__(self, id: bytes) -> None:
         self.id = id
         self.refs = 1
         self.res: Optional[Answer] = None
@@ -46,24 +41,12 @@ class Handle:
         return self.res if pinned or self.failed is None else self.failed
 
 
-class Pin:
-    """What this process holds pinned of one stored object; all readers share it."""
-
-    __slots__ = ("id", "extent", "users", "n")
-
-    def __init__(self, id: bytes, extent: Extent) -> None:
-        self.id = id
-        self.extent = extent
-        self.users = 0
-        self.n = 0
-
-
 class Reading:
     """One reader's share of a pin. When it goes, the share is given back."""
 
     __slots__ = ("client", "pin")
 
-    def __init__(self, client: "Client", pin: Pin) -> None:
+    def __init__(self, client: Releases, pin: Pin) -> None:
         self.client = client
         self.pin = pin
 

@@ -12,13 +12,13 @@ import os
 import select
 import threading
 import time
-from typing import TYPE_CHECKING, Optional
+from typing import Optional, Protocol, Sequence
 
+from .._segment import Segment
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
-
-if TYPE_CHECKING:
-    from .client import Client
+from .interfaces import Releases, Sends
+from .objects import Objects
 
 log = logging.getLogger("mobula")
 
@@ -27,7 +27,23 @@ _GOING = 2.0  # seconds in which a node that ends for good has removed its segme
 _kept: list[Conn] = []  # of a process that ends: it ends them
 
 
-def linger(c: "Client", conn: Optional[Conn]) -> None:
+class Left(Sends, Releases, Protocol):
+    """A client that is over."""
+
+    lingering: Optional[Conn]
+
+    @property
+    def objects(self) -> Objects: ...
+
+    @property
+    def segments(self) -> Sequence[Segment]: ...
+
+    def lasting_memory(self) -> bool: ...
+
+    def give_up_memory(self) -> None: ...
+
+
+def linger(c: Left, conn: Optional[Conn]) -> None:
     """Keeps a client's arrays as they are. It has the connection from now on, if there is one, and is its only reader."""
     try:
         threading.Thread(target=_Lingering(c, conn).run, name="mobula-arrays", daemon=True).start()
@@ -37,7 +53,7 @@ def linger(c: "Client", conn: Optional[Conn]) -> None:
 
 
 class _Lingering:
-    def __init__(self, c: "Client", conn: Optional[Conn]) -> None:
+    def __init__(self, c: Left, conn: Optional[Conn]) -> None:
         self._client = c
         self._conn = conn
 

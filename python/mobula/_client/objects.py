@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional
 
+from .. import _ids
 from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
-from .handle import FORGOTTEN, Found, Handle, Pin, Reading
+from .handle import FORGOTTEN, Found, Handle, Reading
+from .interfaces import Waits
+from .pin import Pin
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 CACHE_BYTES = 64 << 20  # of values that came in messages and can be asked for again
 _RELEASED_AT_ONCE = 1024
 
 
 class Objects:
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Waits) -> None:
         self._client = client
         self._lock = client.lock
         self.handles: dict[bytes, Handle] = {}
@@ -34,20 +34,23 @@ class Objects:
     # ---- handles
 
     def bind(self, id: bytes) -> Handle:
-        """The handle of a reference found in a value; the owner is told if this process had none."""
+        """The handle of a reference found in a value; the owner is told if this process had none. All references from elsewhere come in here,
+        those that a release before 0.5 wrote too."""
+        if len(id) != _ids.OBJECT:
+            id = _ids.widen(id)
         with self._lock:
             h = self.handles.get(id)
             if h is not None:
                 h.refs += 1
                 return h
-            h = self.handles[id] = Handle(self._client, id)
+            h = self.handles[id] = Handle(id)
             self._client.send(hot.add_ref(id))
             return h
 
     def adopt(self, id: bytes, res: Optional[Answer] = None) -> Handle:
         """The handle of an object that this process makes."""
         if id not in self.handles:
-            h = Handle(self._client, id)
+            h = Handle(id)
             h.res = res
             self.handles[id] = h
             if res is not None and res.kind == m.INLINE:
@@ -61,7 +64,7 @@ class Objects:
         with self._lock:  # the task runs again and makes what it has made before
             old = self.handles.get(id)
             if old is None:
-                old = self.handles[id] = Handle(self._client, id)
+                old = self.handles[id] = Handle(id)
             else:
                 old.refs += 1
             if old.res is None:

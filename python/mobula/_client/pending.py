@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
+from .interfaces import Sends
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 
 class Pending:
     """Questions of one kind. They stay here, encoded, until they are answered: a node that comes back is asked again."""
 
-    def __init__(self, client: "Client", numbers: Iterator[int]) -> None:
+    def __init__(self, client: Sends, numbers: Iterator[int]) -> None:
         self._client = client
         self._numbers = numbers
         self._asked: dict[int, tuple[Waiter, bytes]] = {}

@@ -4,38 +4,48 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import Any, Optional, Protocol, Sequence
 
 from .. import _ids
+from .._segment import Segment
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
 from .context import TaskContext
+from .credit import Credit
 from .handle import Handle
+from .interfaces import Waits
+from .objects import Objects
 from .pending import Pending
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 log = logging.getLogger("mobula")
 
 WARN_AFTER = 60.0
 
 
+class Stores(Waits, Protocol):
+    """Has the node's shared memory; another one after the node was found again."""
+
+    @property
+    def segment(self) -> Optional[Segment]: ...
+
+
 class Putter:
-    def __init__(self, client: "Client", creates: Pending) -> None:
+    def __init__(self, client: Stores, objects: Objects, credit: Credit, creates: Pending) -> None:
         self._client = client
+        self._objects = objects
+        self._credit = credit
         self._creates = creates
 
     def put_small(self, id: bytes, meta: bytes, data: bytes, refs: Sequence[bytes]) -> Handle:
         """Makes an object that travels in a message."""
         c = self._client
         c.check()
-        if c.credit.left is not None:
-            c.credit.admit(64 + len(meta) + len(data) + _ids.OBJECT * len(refs))
-        h = c.adopt(id, Answer(m.INLINE, meta, data, tuple(refs), len(data)))
+        if self._credit.left is not None:
+            self._credit.admit(64 + len(meta) + len(data) + _ids.OBJECT * len(refs))
+        h = self._objects.adopt(id, Answer(m.INLINE, meta, data, tuple(refs), len(data)))
         c.out.append(hot.put_value(id, meta, data, refs))
         c.maybe_flush()
         return h
@@ -47,20 +57,20 @@ class Putter:
         codec.check_meta(meta)
         extent = self.room(id, attempt, size, task, tc)
         if extent is None:
-            return c.bind(id) if own else None
+            return self._objects.bind(id) if own else None
         try:
             assert c.segment is not None
             c.segment.write(extent, parts)
         except BaseException:
             self.give_back(id, attempt)
             raise
-        h = c.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
+        h = self._objects.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
         self._seal(id, attempt, size, meta, refs)
         return h
 
     def seal(self, id: bytes, attempt: int, size: int, meta: bytes) -> Handle:
         """Makes an object of room that was written, and a handle on it."""
-        h = self._client.adopt(id, Answer(m.STORED, meta, b"", (), size))
+        h = self._objects.adopt(id, Answer(m.STORED, meta, b"", (), size))
         self._seal(id, attempt, size, meta, ())
         return h
 
@@ -88,7 +98,7 @@ class Putter:
 
     def _create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Created:
         """Waits for room in the object store."""
-        self._client.objects.release()  # what makes room goes before what asks for it
+        self._objects.release()  # what makes room goes before what asks for it
         req, w = self._creates.ask(lambda req: codec.message(m.Create(req, id, attempt, size, task)))
         try:
             self._patient(w, id, size, tc)

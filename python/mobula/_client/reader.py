@@ -12,17 +12,15 @@ import os
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional, Protocol
 
 from .._shield import shield
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
 from .spin import Spin
+from .context import TaskContext
+from .interfaces import Sends, Worker
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
-    from .context import TaskContext
 
 log = logging.getLogger("mobula")
 
@@ -32,8 +30,27 @@ _PULSE = 1.0  # the longest sleep of a keeper that has a tick
 _LOOK = 5.0  # the longest sleep: a signal's handler has to run, and a cancelled task has to be seen
 
 
+class Conversation(Sends, Protocol):
+    """What is said on the connection, and to whom: the client."""
+
+    conn: Optional[Conn]
+    lingering: Optional[Conn]
+    closing: bool
+    worker: Optional[Worker]
+
+    def unsent(self) -> bool: ...
+
+    def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None: ...
+
+    def broken(self, conn: Conn, why: MobulaError) -> None: ...
+
+    def over(self) -> BaseException: ...
+
+    def rejoin(self) -> None: ...
+
+
 class Reader:
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Conversation) -> None:
         self._client = client
         self._role = threading.Lock()  # who has it reads
         self._answers = Spin()
@@ -42,7 +59,6 @@ class Reader:
         self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
         self._calls = threading.local()  # on: this thread is in call_later
         self.quiet = False  # the keeper sleeps until it is woken
-        self.tick: Optional[Callable[[], None]] = None  # called by the keeper while it is awake, and each second
         self._armed = False
         self._keeper_reads = False
         self._ended = threading.Event()
@@ -56,7 +72,7 @@ class Reader:
 
     # ---- waiting
 
-    def wait(self, w: Waiter, until: Optional[float], tc: Optional["TaskContext"], work: Optional[Spin] = None) -> bool:
+    def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], work: Optional[Spin] = None) -> bool:
         """Waits until w has its answers; false if the time ran out. until is by time.monotonic. Who waits for work and not for an
         answer says what such waits were like."""
         c, role = self._client, self._role
@@ -205,7 +221,7 @@ class Reader:
             timeout: Optional[float] = TICK
             if calm >= _CALM:
                 self.quiet = True
-                timeout = None if self.tick is None else _PULSE
+                timeout = None if c.worker is None else _PULSE
                 # Who stops reading after this wakes us; who stopped before has left the role to us.
                 if c.unsent() or self._sleepers or not (mine or self._role.locked()):
                     self.quiet, timeout = False, TICK
@@ -229,8 +245,8 @@ class Reader:
                 self._hand_over()
                 last = -1  # who was woken shall find it free
                 handed = True
-            if self.tick is not None:
-                self.tick()
+            if c.worker is not None:
+                c.worker.tick()
             if c.unsent():
                 c.flush()
                 calm = 0

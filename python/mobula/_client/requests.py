@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from .._wire.messages import REQUESTS_AT_ONCE
+from .interfaces import Sends
 from .pending import Pending
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 
 class Turn(Waiter):
@@ -27,7 +25,7 @@ class Requests(Pending):
     """Pending questions, of which a bounded number is at the node. A question has its turn until it is answered, whoever still waits for it,
     or until another node comes, which is not asked what nobody waits for."""
 
-    def __init__(self, client: "Client", numbers: Iterator[int]) -> None:
+    def __init__(self, client: Sends, numbers: Iterator[int]) -> None:
         super().__init__(client, numbers)
         self._free = REQUESTS_AT_ONCE
         self._line: deque[Turn] = deque()

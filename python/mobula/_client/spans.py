@@ -7,17 +7,16 @@ is dropped and counted: nobody waits for spans but flush.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Optional, Protocol
 
 import cbor2
 
 from .._wire import codec
 from .._wire import messages as m
 from ..exceptions import MobulaError
+from .interfaces import Sends
+from .requests import Requests
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 _METHOD = "trace.spans"
 _QUEUE = 4096  # spans that wait
@@ -41,10 +40,19 @@ class _Sent(Waiter):
         self.spans.answered(self)
 
 
+class Asks(Sends, Protocol):
+    """Asks the node what is on no task's path."""
+
+    @property
+    def requests(self) -> Requests: ...
+
+    def request(self, method: str, body: bytes, timeout: Optional[float] = None) -> bytes: ...
+
+
 class Spans:
     """Everything here is changed with the client's lock held."""
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Asks) -> None:
         self._client = client
         self._queue: list[dict[str, Any]] = []
         self._way = 0  # requests that are not answered

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections import deque
+from typing import Any, Callable, Optional
 
 from .. import _ids
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from .handle import Handle, answer_error
+from .interfaces import Keeper, Waits
+from .objects import Objects
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
 
 
 class Wanted(Waiter):
@@ -22,11 +22,12 @@ class Wanted(Waiter):
     handle.
     """
 
-    __slots__ = ("client", "task", "index", "then")
+    __slots__ = ("task", "index", "then", "_reader", "_dropped")
 
-    def __init__(self, client: "Client", task: bytes, index: int) -> None:
+    def __init__(self, reader: Keeper, dropped: deque[Handle], task: bytes, index: int) -> None:
         super().__init__(1)
-        self.client = client
+        self._reader = reader
+        self._dropped = dropped
         self.task = task
         self.index = index
         self.then: Optional[Callable[[], None]] = None  # called when it is there, or the client is dead
@@ -34,7 +35,7 @@ class Wanted(Waiter):
     def wake(self) -> None:
         super().wake()
         if self.then is not None:
-            self.client.reader.later.append(self.then)
+            self._reader.later.append(self.then)
 
     def take(self) -> Any:
         """What is in the slot; its share is the caller's."""
@@ -43,22 +44,22 @@ class Wanted(Waiter):
 
     def __del__(self) -> None:
         if isinstance(self.slot, Handle):
-            c = self.client
-            c.dropped.append(self.slot)
-            if c.reader.quiet:
-                c.reader.arm()
+            self._dropped.append(self.slot)
+            if self._reader.quiet:
+                self._reader.arm()
 
 
 class Streams:
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Waits, objects: Objects) -> None:
         self._client = client
+        self._objects = objects
         self._lock = client.lock
         self._wanted: dict[tuple[bytes, int], list[Wanted]] = {}
         self.read: set[bytes] = set()  # the tasks whose streams this process reads; changed by finalisers
 
     def want(self, task: bytes, i: int) -> Wanted:
         """Asks for the i-th item of a stream, to wait for it with Client.wait or when_item."""
-        w = Wanted(self._client, task, i)
+        w = Wanted(self._client.reader, self._objects.dropped, task, i)
         with self._lock:
             same = self._wanted.get((task, i))
             if same is None:
@@ -105,13 +106,13 @@ class Streams:
             return x
         if r.kind == m.NONE:
             return None
-        c, v = self._client, r.value or m.Value()
+        objects, v = self._objects, r.value or m.Value()
         id = _ids.return_id(item.task, item.index)
         res = Answer(r.kind, v.meta, v.data, tuple(v.refs), r.size)
-        h = c.objects.handles.get(id)
+        h = objects.handles.get(id)
         if h is None:
-            h = c.adopt(id, res)
-            c.send(hot.add_ref(id))
+            h = objects.adopt(id, res)
+            self._client.send(hot.add_ref(id))
             h.refs += shares - 1
         else:
             h.refs += shares

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-if TYPE_CHECKING:
-    from .._wire.hot import Answer
-    from .handle import Pin
+from .._wire.hot import Answer
+from .pin import Pin
 
 
 class Waiter:
@@ -46,7 +45,7 @@ class Waiter:
         if self.left <= 0:
             self.wake()
 
-    def fail(self, why: "Answer") -> None:
+    def fail(self, why: Answer) -> None:
         """The first error ends it, however many answers are missing."""
         if self.left > 0:
             self.failed = why

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from .._wire import codec
 from .._wire import messages as m
+from .context import TaskContext
+from .interfaces import Waits
 from .waiter import Waiter
-
-if TYPE_CHECKING:
-    from .client import Client
-    from .context import TaskContext
 
 DEAD = 4  # enum ActorState
 
@@ -43,7 +41,7 @@ class _Watched:
 class Watches:
     """The watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone."""
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: Waits) -> None:
         self._client = client
         self._of: dict[bytes, _Watched] = {}
 
@@ -72,7 +70,7 @@ class Watches:
             if c.dead is None and not a.over():
                 c.send(codec.message(m.WatchActor(w.actor, True)))
 
-    def next(self, w: Watch, until: Optional[float], tc: "TaskContext") -> list[m.ActorNews]:
+    def next(self, w: Watch, until: Optional[float], tc: TaskContext) -> list[m.ActorNews]:
         """Waits for news; empty if the time ran out. until is by time.monotonic."""
         c = self._client
         with c.lock:

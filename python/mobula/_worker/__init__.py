@@ -18,6 +18,7 @@ Reports go in batches: when the queue is empty, and at the latest with the keepe
     growth      the memory that tasks leave behind
     tracing     where the program's own spans go
     user        where the user's code begins
+    interfaces  what these ask of the executor
     actor       the instance that the process hosts; its calls run in the lane, or
     pool        in threads, or
     loop        as coroutines

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional
 
 from .. import _functions
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import ActorDiedError, MobulaError, UnknownFunctionError
-from .loop import Loop, no_group
+from .loop import Loop, Streams, no_group
 from .pool import Pool
-
-if TYPE_CHECKING:
-    from .executor import Executor
 
 
 class Actor:
     """From its creation's arrival on. Its calls run in the lane, in the pools of its concurrency groups, or in a loop."""
 
-    def __init__(self, executor: "Executor", creation: Work) -> None:
+    def __init__(self, executor: Streams, creation: Work) -> None:
         self._executor = executor
         self.id = creation.id
         self.name, sha = _functions.split_name(creation.options.func)

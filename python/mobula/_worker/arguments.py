@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from .. import _value
 from .._client import Client, log
-from .._refs import ObjectRef
+from .._refs import bound
 from .._wire import messages as m
 from .._wire.hot import Answer, Argument, Work
 from ..exceptions import MobulaError, ProtocolError
@@ -67,9 +67,9 @@ def keep(client: Client, holds: Holds) -> None:
         del held
         hold = seen()
         if hold is not None:
-            ref: ObjectRef[Any] = ObjectRef(client.bind(a.ref))
+            ref = bound(client, a.ref)
             try:
-                _, hold.reading = client.fetch_one(ref._h, None, None)
+                _, hold.reading = client.getter.fetch_one(ref._h, None, None)
                 hold.ref = ref
             except MobulaError:
                 log.warning("an argument that outlives its task could not be pinned: %r", ref)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .._client import Waiter
 from .._wire import codec
 from .._wire import messages as m
 from .call import Call, TaskInterrupt
-
-if TYPE_CHECKING:
-    from .executor import Executor
+from .interfaces import Runs
 
 
 class Blocking:
-    def __init__(self, executor: "Executor") -> None:
+    def __init__(self, executor: Runs) -> None:
         self._executor = executor
         self._client = executor.client
         self._lane = executor.lane

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import Any, Optional, Protocol, Sequence
 
 from .. import _ids
-from .._client import TaskContext
+from .._client import Client, Hosted, TaskContext
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import MobulaError
 from .arguments import arguments
-
-if TYPE_CHECKING:
-    from .executor import Executor
 
 
 class TaskInterrupt(KeyboardInterrupt):
     """Raised in a task that was cancelled, where it runs; like KeyboardInterrupt, no `except Exception` holds it up."""
 
 
+class Blocks(Protocol):
+    """Is told of calls that wait."""
+
+    def block(self, call: "Call") -> None: ...
+
+    def needs(self, call: "Call", ids: list[bytes]) -> None: ...
+
+    def unblock(self, call: "Call") -> None: ...
+
+
+class Executes(Protocol):
+    """The executor, as a call needs it."""
+
+    @property
+    def client(self) -> Client: ...
+
+    @property
+    def blocking(self) -> Blocks: ...
+
+    @property
+    def actor(self) -> Optional[Hosted]: ...
+
+
 class Call(TaskContext):
     """One attempt at a task while it runs."""
 
+    client: Client
     waits = True
     error: Optional[MobulaError] = None  # why it was cancelled
     final = False  # it failed, and no retry is wanted for that
@@ -36,7 +57,7 @@ class Call(TaskContext):
     held: Sequence[Any] = ()  # the references in what it gave that pickling has found, or made
     keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
 
-    def __init__(self, executor: "Executor", work: Work) -> None:
+    def __init__(self, executor: Executes, work: Work) -> None:
         super().__init__(executor.client, work.id, work.attempt, work.trace)
         self.executor = executor
         self.work = work
@@ -50,8 +71,10 @@ class Call(TaskContext):
 
     @property
     def actor(self) -> bytes:
-        """The actor that it creates or is a call of; empty for a task."""
         return self.work.actor or (self.work.id if self.work.kind == m.ACTOR_CREATE else b"")
+
+    def host(self) -> Optional[Hosted]:
+        return self.executor.actor if self.actor else None
 
     def check(self) -> None:
         if self.error is not None:
@@ -69,12 +92,3 @@ class Call(TaskContext):
     def taken(self) -> list[Any]:
         """Its arguments by place once more, while it runs: copies that nothing else has."""
         return arguments(self.client, self.work, None)[0]
-
-    def actor_handle(self) -> Any:
-        """The handle of the actor that runs this; None in a task."""
-        from .._api import ActorHandle
-
-        a = self.executor.actor
-        if a is None or not self.actor:
-            return None
-        return ActorHandle(self.client.bind(_ids.return_id(self.actor, 0)), a.name, a.sha, a.methods)

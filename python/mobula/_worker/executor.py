@@ -43,9 +43,8 @@ class Executor:
         self.closing = False  # the actor is to be closed with the last of them
         self.idle = Waiter(1)
         self.blocking = Blocking(self)
-        self.streaming = Streaming(self)
+        self.streaming = Streaming(client, self.blocking)
         self.interrupts = Interrupts(self)
-        client.reader.tick = self.tick
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
         self._stats = 0  # when they were told

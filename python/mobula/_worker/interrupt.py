@@ -10,21 +10,38 @@ import signal
 import threading
 import time
 from types import FrameType
-from typing import TYPE_CHECKING, Optional
+from typing import Optional, Protocol
 
+from .._client import Client
+from .actor import Actor
 from .call import Call, TaskInterrupt
+from .streaming import Streaming
 from .user import is_users
-
-if TYPE_CHECKING:
-    from .executor import Executor
 
 SIGNAL = signal.SIGUSR2
 _EVERY = 0.05
 _AGAIN = 2.0  # seconds from one interrupt of a call to the next: what it does to tidy up is not cut off, what swallowed it is told again
 
 
+class Interrupted(Protocol):
+    """The executor, of which calls are interrupted."""
+
+    @property
+    def client(self) -> Client: ...
+
+    @property
+    def streaming(self) -> Streaming: ...
+
+    @property
+    def actor(self) -> Optional[Actor]: ...
+
+    @property
+    def main(self) -> Optional[Call]:
+        """The call in the main thread."""
+
+
 class Interrupts:
-    def __init__(self, executor: "Executor") -> None:
+    def __init__(self, executor: Interrupted) -> None:
         self._executor = executor
 
     def install(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from typing import TYPE_CHECKING, Any, Coroutine, Mapping
+from typing import Any, Coroutine, Mapping, Protocol
 
 from .. import _runtime, _trace
 from .._wire.hot import Work
@@ -13,9 +13,8 @@ from ..exceptions import InvalidError
 from . import results
 from .arguments import Holds
 from .call import Call
-
-if TYPE_CHECKING:
-    from .executor import Executor
+from .interfaces import Runs
+from .streaming import Streaming
 
 _GRACE = 1.0  # seconds that calls which were cancelled have to report
 
@@ -24,8 +23,15 @@ def no_group(actor: str, group: str) -> InvalidError:
     return InvalidError(f"actor {actor} has no concurrency group {group!r}: name it when the actor is created")
 
 
+class Streams(Runs, Protocol):
+    """Runs calls whose results come one after the other, too."""
+
+    @property
+    def streaming(self) -> Streaming: ...
+
+
 class Loop:
-    def __init__(self, executor: "Executor", actor: str, limits: Mapping[str, int]) -> None:
+    def __init__(self, executor: Streams, actor: str, limits: Mapping[str, int]) -> None:
         self._executor = executor
         self._actor = actor
         self._limits = {group: asyncio.Semaphore(n) for group, n in limits.items()}

@@ -17,15 +17,16 @@ _CANCELS_KEPT = 1000
 
 
 class Orders:
+    """What a worker adds to its client (Worker there)."""
+
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._client = executor.client
-        self._client.take_tasks = self._exec
-        self._client.extra = {_K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
-                              _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
-        self._client.holdings = self._holdings
+        self.orders = {_K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
+                       _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
+        self._client.worker = self
 
-    def _exec(self, b: bytes, i: int, j: int) -> None:
+    def tasks(self, b: bytes, i: int, j: int) -> None:
         """Takes tasks and calls."""
         e = self._executor
         works = hot.exec_tasks(b, i, j, self._client.now())
@@ -131,7 +132,7 @@ class Orders:
     def _ack(self, b: bytes, i: int, j: int) -> None:
         self._executor.streaming.acked(codec.decode(m.StreamAck, b, i, j))
 
-    def _holdings(self, h: m.Holdings) -> None:
+    def declare(self, h: m.Holdings) -> None:
         """A node that comes back asks what this worker has."""
         e = self._executor
         a = e.actor
@@ -141,3 +142,6 @@ class Orders:
             if a.alive() or e.closing:
                 h.actors.append(a.id)
         h.tasks += [m.Attempt(w.id, w.attempt, w.lease) for w in works]
+
+    def tick(self) -> None:
+        self._executor.tick()

@@ -5,21 +5,19 @@ from __future__ import annotations
 import threading
 from collections import deque
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from .._wire.hot import Work
 from ..exceptions import RuntimeSetupError
-
-if TYPE_CHECKING:
-    from .call import Call
-    from .executor import Executor
+from .call import Call
+from .interfaces import Runs
 
 
 class Pool:
     """The threads of one concurrency group, made as they are needed. A call goes to a thread that waits, else it queues, and the first
     thread that is done takes it: no thread is woken that would find nothing to do. The client's lock guards all of it."""
 
-    def __init__(self, executor: "Executor", size: int) -> None:
+    def __init__(self, executor: Runs, size: int) -> None:
         self.queue: deque[Work] = deque()
         self._executor = executor
         self._lock = executor.client.lock
@@ -65,7 +63,7 @@ class Pool:
                 self._executor.client.flush()
                 call = self._next(own)
 
-    def _next(self, own: "Optional[SimpleQueue[Optional[Call]]]" = None) -> "Optional[Call]":
+    def _next(self, own: Optional[SimpleQueue[Optional[Call]]] = None) -> Optional[Call]:
         """The next call; with a queue of the thread's own it is waited for, until the pool is closed."""
         with self._lock:
             if self.queue:

@@ -27,7 +27,7 @@ def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> byte
         return hot.result_inline(e.meta, e.data, e.refs)
     # A coroutine that has returned has done its work: it is not cancelled any more while it waits for room.
     tc = None if call.future is not None and work.options.num_returns >= 0 else call
-    client.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=tc)
+    client.putter.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=tc)
     return hot.result_stored(e.meta, e.size, e.refs)
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterator
+from typing import Any, AsyncIterator
 
-from .._client import Waiter
+from .._client import Client, Waiter
 from .._wire import codec
 from .._wire import messages as m
 from . import results
+from .blocking import Blocking
 from .call import Call
 from .user import run
-
-if TYPE_CHECKING:
-    from .executor import Executor
 
 _END = object()
 _POLL = 0.002  # seconds between two looks of a coroutine whether its consumer has come nearer
 
 
 class Streaming:
-    def __init__(self, executor: "Executor") -> None:
-        self._executor = executor
-        self._client = executor.client
+    def __init__(self, client: Client, blocking: Blocking) -> None:
+        self._client = client
+        self._blocking = blocking
         self._consumed: dict[bytes, int] = {}  # by task
         self._waiters: dict[bytes, Waiter] = {}
 
@@ -90,8 +88,7 @@ class Streaming:
 
     def _wait(self, call: Call, limit: int) -> None:
         """Waits until the consumer is near enough."""
-        blocking = self._executor.blocking
-        blocking.block(call)
+        self._blocking.block(call)
         try:
             while self._too_far(call, limit):
                 w = Waiter(1)
@@ -101,7 +98,7 @@ class Streaming:
                     self._waiters[call.task] = w
                 self._client.reader.wait(w, None, call)
         finally:
-            blocking.unblock(call)
+            self._blocking.unblock(call)
 
 
 async def _each(value: Any) -> AsyncIterator[Any]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional, Protocol
 
 from .._functions import CALLS_USERS, calls_users
-
-if TYPE_CHECKING:
-    from .call import Call
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+class Runs(Protocol):
+    """A call, which says whether the user's code runs."""
+
+    in_user: bool
+
+
 @calls_users
-def run(call: "Call", f: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+def run(call: Runs, f: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the user's function."""
     call.in_user = True
     value = f(*args, **kwargs)

@@ -8,6 +8,7 @@ from typing import Any, Optional, Sequence
 
 import dask
 
+from . import _payload
 from ._annotations import notes_of
 from ._delayed import culled
 from ._observe import observed, submitted, there
@@ -54,6 +55,7 @@ class Scheduler:
 
 
 get = Scheduler()
+_payload.scheduler = get
 
 
 def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:

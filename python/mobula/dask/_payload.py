@@ -18,11 +18,12 @@ import types
 from typing import Any, Hashable, Optional, Sequence
 
 import cloudpickle
+import dask
 from dask.task_spec import GraphNode, Task, TaskRef
 
 from .. import _functions, _ids, _refs, _runtime, _value
 from .._graphs import Builder
-from .._refs import ObjectRef
+from .._refs import ObjectRef, bound
 from .._worker.call import Call
 from ..exceptions import MobulaError, NotEncodableError
 from . import _record
@@ -72,7 +73,7 @@ class Writer:
             _value.local.refs = before
         outer, refs = list(buffers), [ref._h.id for ref in found]
         for id in refs:
-            outer.append(self._builder.outer(ObjectRef(self._client.bind(id))))
+            outer.append(self._builder.outer(bound(self._client, id)))
         return _HEAD.pack(len(buffers), len(refs)) + b"".join(refs) + data, outer
 
     def _plain(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]], indices: Optional[list[Any]]) -> Optional[bytes]:
@@ -148,8 +149,8 @@ class Writer:
             self._keep.append(flat)  # while it is here its address is nobody else's
             tc = _runtime.context(self._client)
             id = tc.next_put()
-            h = self._client.put_large(id, tc.attempt, tc.task if tc is not self._client.root else b"", META_BUFFER, flat.nbytes, [(0, raw)], [], tc=tc)
-            n = self._buffers[where] = self._builder.outer(ObjectRef(h))
+            h = self._client.putter.put_large(id, tc.attempt, tc.task if tc is not self._client.root else b"", META_BUFFER, flat.nbytes, [(0, raw)], [], tc=tc)
+            n = self._buffers[where] = self._builder.outer(ObjectRef(self._client, h))
         buffers.append(n)
         return False
 
@@ -275,7 +276,7 @@ def load(payload: bytes, values: Sequence[Any]) -> tuple[Nodes, dict[Hashable, A
         size -= 4
     at = _HEAD.size + size * nrefs
     first = len(values) - nbuffers - nrefs
-    inner = {_ids.widen(payload[at - size * (nrefs - i):at - size * (nrefs - i - 1)]): values[first + nbuffers + i] for i in range(nrefs)}
+    inner = {payload[at - size * (nrefs - i):at - size * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
     with _refs.resolving(inner):
         nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
     if type(nodes) is tuple:
@@ -298,6 +299,7 @@ def _recorded(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
             _recorder.note(tc.task, how)
 
 
+scheduler: Any = None  # what a task computes with, where nothing else is said; _get says so
 _settled = False
 _recorder = _record.Recorder("")
 
@@ -308,11 +310,7 @@ def settle() -> None:
     if not _settled:
         _settled = True
         _recorder = _record.Recorder(_runtime.client().welcome.job_dir)
-        import dask
-
-        from ._get import get
-
         if dask.config.get("scheduler", None) is None:
-            dask.config.set(scheduler=get)
+            dask.config.set(scheduler=scheduler)
 
 

@@ -8,15 +8,17 @@ import weakref
 from functools import partial
 from typing import Any, Callable, Generator, Iterable, Mapping, Optional, Union
 
-from .. import _html, _runtime
+from .. import _runtime
 from .._api import get, init, put
 from .._api.connecting import leave
+from .._api.state import html
 from .._call import Caller, call, label
 from .._callbacks import CallbackThread
 from .._client import Client as Connection
 from .._executor import Executor
 from .._refs import ObjectRef
 from ..exceptions import InvalidError, ShutdownError, original
+from . import _future
 from ._future import FINISHED, Future, State
 from ._keys import function_name, token, unique
 from ._nested import Slot, call_with, replace, take_out
@@ -135,7 +137,7 @@ class Client:
         c = self._connected()
         with self._making:
             state = self._states.get(key)
-            if state is None or state.status == "cancelled" or state.ref._h.client is not c:
+            if state is None or state.status == "cancelled" or state.ref._c is not c:
                 state = self._states[key] = State(make(c))
                 state.begin()
         return Future(self, key, state)
@@ -270,7 +272,7 @@ class Client:
         return f"<Client: {'closed' if self._closed else c.address if c is not None else 'not connected'}>"
 
     def _repr_html_(self) -> str:
-        return _html.cluster()
+        return html()
 
 
 def _refuse(**given: Any) -> None:
@@ -332,5 +334,7 @@ def get_client() -> Client:
             _default = Client()
         return _default
 
+
+_future.here = get_client
 
 __all__ = ["Client", "get_client"]

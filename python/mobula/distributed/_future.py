@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Generator, Optional
+from typing import Any, Callable, Generator, Optional, Protocol
 
 from .. import _html, _ids
 from .._api import cancel, get, wait
+from .._client import Client as Connection
 from .._refs import ObjectRef
 from .._wire import messages as m
 from ..exceptions import GetTimeoutError, TaskCancelledError, original
-
-if TYPE_CHECKING:
-    from ._client import Client
 
 PENDING, FINISHED, ERROR, CANCELLED = "pending", "finished", "error", "cancelled"
 
@@ -37,11 +35,11 @@ class State:
             if state is not None:
                 state._known()
 
-        self.ref._h.client.when_known(self.ref._h, known)
+        self.ref._c.getter.when_known(self.ref._h, known)
 
     def _known(self) -> None:
         res = self.ref._h.res
-        if self.ref._h.client.dead is not None:
+        if self.ref._c.dead is not None:
             status = ERROR
         elif res is not None and res.kind == m.ERROR:
             cancelled = res.err is not None and res.err.code == TaskCancelledError.code
@@ -72,6 +70,19 @@ class State:
         self._end(CANCELLED)
 
 
+class Source(Protocol):
+    """What makes futures: a client (_client.Client)."""
+
+    asynchronous: bool
+
+    def _future(self, key: str, make: Callable[[Connection], "ObjectRef[Any]"]) -> "Future": ...
+
+    def _call_at_end(self, future: "Future", fn: Callable[["Future"], Any]) -> None: ...
+
+
+here: Callable[[], Source]  # the client of this process; _client says so
+
+
 class Future:
     """The result of a call, now or later; as an argument of another call, that result.
 
@@ -80,7 +91,7 @@ class Future:
     the future itself be.
     """
 
-    def __init__(self, client: "Client", key: str, state: State) -> None:
+    def __init__(self, client: Source, key: str, state: State) -> None:
         self.client = client
         self.key = key
         self._state = state
@@ -184,9 +195,7 @@ class Future:
 
 def restore_future(key: str, ref: "ObjectRef[Any]") -> Future:
     """The future found in a value: of the client where it is read."""
-    from ._client import get_client
-
-    return get_client()._future(key, lambda c: ref)
+    return here()._future(key, lambda c: ref)
 
 
 __all__ = ["Future", "State"]

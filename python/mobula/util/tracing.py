@@ -20,7 +20,7 @@ from typing import Any, Callable, Mapping, Optional, TypeVar
 
 from .. import _logging, _runtime, _trace
 from .._recording import Recording, failure
-from .._trace import Place
+from .._sampling import Place
 from ..exceptions import InvalidError
 
 _F = TypeVar("_F", bound=Callable[..., Any])

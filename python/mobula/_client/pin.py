@@ -1,0 +1,17 @@
+"""What this process holds pinned of one stored object."""
+
+from __future__ import annotations
+
+from .._wire.messages import Extent
+
+
+class Pin:
+    """All readers of the object share it."""
+
+    __slots__ = ("id", "extent", "users", "n")
+
+    def __init__(self, id: bytes, extent: Extent) -> None:
+        self.id = id
+        self.extent = extent
+        self.users = 0
+        self.n = 0
