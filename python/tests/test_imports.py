@@ -16,7 +16,7 @@ ROOT = pathlib.Path(mobula.__file__).parent
 LAYERS = (
     ("_version", "_exception_parts", "exceptions", "_ids", "_shield", "_callbacks", "_html"),
     ("_wire",),
-    ("_arrow", "_sampling", "_safefs", "_segment", "_sites", "_value"),
+    ("_sampling", "_safefs", "_segment", "_sites", "_value"),
     ("_functions", "_node", "_options"),
     ("_client",),
     ("_runtime", "_trace"),

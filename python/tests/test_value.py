@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from mobula import _value as v
+from mobula._value import arrays, meta
 from mobula._wire.codec import to_wire
 from mobula.exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError
 
@@ -60,10 +61,10 @@ def test_round_trip(x: Any) -> None:
 def test_cbor_is_what_go_writes() -> None:
     for x in (0, 23, 24, 500, 70_000, 2**40, -1, -500, -2**40, None, True, 1.5, 2**70):
         assert cbor2.loads(flat(v.encode(x, INLINE))) == x
-        assert v.decode(v.header(v.CBOR, name="any"), cbor2.dumps(x)) == x
-    assert v.decode(v.META_FLOAT, cbor2.dumps(1.5, canonical=True)) == 1.5  # Go writes the shortest form
-    assert v.decode(v.META_FLOAT, b"\xf9\x3e\x00") == 1.5
-    assert v.decode(v.header(v.CBOR, name="map[string]int"), cbor2.dumps({"a": [1, b"x"]})) == {"a": [1, b"x"]}
+        assert v.decode(v.header(meta.CBOR, name="any"), cbor2.dumps(x)) == x
+    assert v.decode(meta.META_FLOAT, cbor2.dumps(1.5, canonical=True)) == 1.5  # Go writes the shortest form
+    assert v.decode(meta.META_FLOAT, b"\xf9\x3e\x00") == 1.5
+    assert v.decode(v.header(meta.CBOR, name="map[string]int"), cbor2.dumps({"a": [1, b"x"]})) == {"a": [1, b"x"]}
     e = v.encode_plain({"a": [1, 2.5, None, "t", b"b", np.int64(4)]}, INLINE)
     assert cbor2.loads(flat(e)) == {"a": [1, 2.5, None, "t", b"b", 4]}
     with pytest.raises(NotEncodableError, match="Point"):
@@ -72,7 +73,7 @@ def test_cbor_is_what_go_writes() -> None:
 
 def plain(x: Any) -> Any:
     e = v.encode_plain(x, INLINE)
-    assert e.meta[1] != v.PICKLE
+    assert e.meta[1] != meta.PICKLE
     return v.decode(e.meta, flat(e))
 
 
@@ -101,7 +102,7 @@ def test_a_pickled_value_names_its_class() -> None:
     for x, name in ((Point(1), b"test_value.Point"), ({"a": 1}, b"dict"), ({"a": np.arange(9.0)}, b"dict"),
                     (collections.OrderedDict(), b"collections.OrderedDict")):
         e = v.encode(x, INLINE)
-        assert e.meta[1] == v.PICKLE and e.meta.endswith(name)
+        assert e.meta[1] == meta.PICKLE and e.meta.endswith(name)
 
 
 @pytest.mark.parametrize("inline", [INLINE, 0])
@@ -113,7 +114,7 @@ def test_arrow_is_read_in_place(inline: int) -> None:
     table = pa.table({"x": pa.chunked_array([[1, 2], [3]]), "d": words}, metadata={"k": "v"})
     for x in (batch, table, batch.slice(10, 5), table.slice(0, 0)):
         e = v.encode(x, inline)
-        assert e.meta[1] == v.ARROW and v.encode_plain(x, inline).meta == e.meta
+        assert e.meta[1] == meta.ARROW and v.encode_plain(x, inline).meta == e.meta
         data = flat(e)
         got = v.decode(e.meta, memoryview(data))
         assert type(got) is type(x) and got.equals(x) and got.schema.metadata == x.schema.metadata
@@ -123,13 +124,13 @@ def test_arrow_is_read_in_place(inline: int) -> None:
     assert start <= got.column("n").buffers()[1].address < start + len(data)
     for bad in (b"", b"nonsense", data[:500], data[:-400]):
         with pytest.raises(NotDecodableError):
-            v.decode(v.header(v.ARROW, name="arrow.RecordBatch"), bad)
+            v.decode(v.header(meta.ARROW, name="arrow.RecordBatch"), bad)
     two = v.encode(table, inline)
     with pytest.raises(NotDecodableError, match="2 record batches"):
-        v.decode(v.header(v.ARROW, name="arrow.RecordBatch"), flat(two))
+        v.decode(v.header(meta.ARROW, name="arrow.RecordBatch"), flat(two))
 
 
-@pytest.mark.parametrize("kind", list(v._ELEMS.values()))
+@pytest.mark.parametrize("kind", list(arrays._ELEMS.values()))
 @pytest.mark.parametrize("shape", [(0,), (5,), (3, 4), (2, 3, 4)])
 def test_arrays(kind: str, shape: tuple[int, ...]) -> None:
     a = (np.arange(int(np.prod(shape))).reshape(shape) % 2).astype(kind)
@@ -153,7 +154,7 @@ def test_what_go_wrote() -> None:
     b = v.decode(v.header(v.ARRAY, 3, (0, 16)), np.arange(32, dtype="i2").tobytes())  # [][16]int16
     assert b.shape == (2, 16)
     assert v.decode(v.header(v.ARRAY, 6), b"raw") == b"raw"
-    assert v.decode(v.header(v.TEXT, name="app.Name"), b"x") == "x"
+    assert v.decode(v.header(meta.TEXT, name="app.Name"), b"x") == "x"
     assert v.decode(b"", b"") is None
 
 
@@ -215,11 +216,11 @@ def test_modules_that_cloudpickle_was_told_of_go_by_value(monkeypatch: Any) -> N
 
 
 def test_malformed_values() -> None:
-    for meta, data in [(b"\x01", b""), (b"\x02\x01\x06\x00", b""), (b"\x01\x01\x63\x00", b""), (b"\x01\x01\x0b\x00", b"123"), (b"\x01\x01\x0b\x02\x80", b""),
-                       (b"\x01\x01\x0b\x02\x03\x03", bytes(16)), (b"\x01\x04\x00\x00x.Y", b""), (v.header(v.PICKLE, 0, (9000, 2)), b"abc"),
-                       (v.header(v.PICKLE, 0, (1,)), b"abc")]:
+    for raw, data in [(b"\x01", b""), (b"\x02\x01\x06\x00", b""), (b"\x01\x01\x63\x00", b""), (b"\x01\x01\x0b\x00", b"123"), (b"\x01\x01\x0b\x02\x80", b""),
+                       (b"\x01\x01\x0b\x02\x03\x03", bytes(16)), (b"\x01\x04\x00\x00x.Y", b""), (v.header(meta.PICKLE, 0, (9000, 2)), b"abc"),
+                       (v.header(meta.PICKLE, 0, (1,)), b"abc")]:
         with pytest.raises(NotDecodableError):
-            v.decode(meta, data)
+            v.decode(raw, data)
 
 
 class Odd(Exception):

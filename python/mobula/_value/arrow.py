@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .exceptions import NotDecodableError
+from ..exceptions import NotDecodableError
+from .meta import ARROW, NO_PARTS, NO_REFS, Encoded, header
+from .pickled import pickled
 
 BATCH, TABLE = "arrow.RecordBatch", "arrow.Table"
 
@@ -49,7 +51,7 @@ class _Sink:
         self.closed = True
 
 
-def parts(x: Any) -> tuple[int, list[tuple[int, Any]]]:
+def _parts(x: Any) -> tuple[int, list[tuple[int, Any]]]:
     """The size of x as a stream, and its parts with where they go."""
     pa = sys.modules["pyarrow"]
     sink = _Sink()
@@ -84,3 +86,19 @@ def read(name: str, data: Any) -> Any:
     if len(batches) != 1:
         raise NotDecodableError(f"an Arrow stream of {len(batches)} record batches, want one")
     return batches[0]
+
+
+def arrow(x: Any, inline: int) -> Encoded:
+    """For Python: with what a program has made of the types of its columns."""
+    if of_python(x):
+        return pickled(x, inline)
+    return stream(x, inline)
+
+
+def stream(x: Any, inline: int) -> Encoded:
+    """For any language."""
+    size, parts = _parts(x)
+    meta = header(ARROW, name=kind(type(x)))
+    if size <= inline:
+        return Encoded(meta, b"".join(p for _, p in parts), size, NO_PARTS, NO_REFS)
+    return Encoded(meta, None, size, parts, NO_REFS)

@@ -1,0 +1,213 @@
+"""Values of any class: pickle 5, its large buffers behind it.
+
+The data is the pickle stream, then, from the next multiple of 8, offset and size of each buffer as two uint64, little endian, then the
+buffers, each at a multiple of 64, or of a page where it is large. The Meta has, where there are buffers, two dimensions: the length of the
+stream and the number of buffers.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import threading
+from typing import Any, Optional
+
+import cloudpickle
+
+from ..exceptions import MobulaError, NotDecodableError, NotEncodableError
+from .meta import MOST, NO_PARTS, NO_REFS, PICKLE, Encoded, header
+
+PAGE_FROM = 1 << 20  # bytes of a buffer that begins on a page of its own
+_INDEX = struct.Struct("<QQ")
+
+
+class _Local(threading.local):
+    refs: Optional[list[Any]] = None  # where references found while pickling go
+
+
+local = _Local()
+
+
+def found(ref: Any) -> None:
+    """A reference is being pickled."""
+    if local.refs is not None:
+        local.refs.append(ref)
+
+
+_pickle_metas: dict[type[Any], bytes] = {}
+
+
+def _pickle_meta(cls: type[Any]) -> bytes:
+    meta = _pickle_metas.get(cls)
+    if meta is None:
+        if len(_pickle_metas) >= MOST:
+            _pickle_metas.clear()
+        meta = _pickle_metas[cls] = header(PICKLE, name=class_name(cls))
+    return meta
+
+
+def class_name(cls: type[Any]) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def pickled(x: Any, inline: int) -> Encoded:
+    """The references in a value are held by what it is laid out as."""
+    before = local.refs
+    held: list[Any] = []
+    buffers: list[pickle.PickleBuffer] = []
+    local.refs = held
+    try:
+        data = dumps(x, buffers, held)
+    finally:
+        local.refs = before
+    e = _laid_out(x, data, buffers, inline)
+    if held:
+        e.refs, e.held = [r._h.id for r in held], held
+    return e
+
+
+def _laid_out(x: Any, data: bytes, buffers: list[pickle.PickleBuffer], inline: int) -> Encoded:
+    """A pickle and its buffers."""
+    refs = NO_REFS
+    if not buffers:
+        n = len(data)
+        meta = _pickle_meta(type(x))
+        if n <= inline:
+            return Encoded(meta, data, n, NO_PARTS, refs)
+        return Encoded(meta, None, n, [(0, data)], refs)
+    raws = [b.raw() for b in buffers]
+    meta = header(PICKLE, 0, (len(data), len(raws)), class_name(type(x)))
+    at = (len(data) + 7) & ~7
+    index = at
+    at += 16 * len(raws)
+    parts: list[tuple[int, Any]] = [(0, data)]
+    table = bytearray()
+    total = sum(r.nbytes for r in raws)
+    small = total + at + 64 * len(raws) <= inline
+    for r in raws:
+        n = r.nbytes
+        align = 16 if small else 4096 if n >= PAGE_FROM else 64
+        at = (at + align - 1) & -align
+        table += _INDEX.pack(at, n)
+        parts.append((at, r))
+        at += n
+    parts.append((index, bytes(table)))
+    if at > inline:
+        return Encoded(meta, None, at, parts, refs)
+    out = bytearray(at)
+    for off, part in parts:
+        out[off:off + len(part)] = part
+    return Encoded(meta, bytes(out), at, NO_PARTS, refs)
+
+
+def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any]) -> bytes:
+    """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere.
+
+    Without a list for buffers they are in the pickle.
+    """
+    aside = None if buffers is None else buffers.append
+    try:
+        data = pickle.dumps(x, 5, buffer_callback=aside)
+        if by_name(data):
+            return data
+    except MobulaError:
+        raise
+    except Exception:
+        pass  # cloudpickle knows more
+    if buffers is not None:
+        buffers.clear()
+    refs.clear()
+    try:
+        raw: bytes = cloudpickle.dumps(x, 5, buffer_callback=aside)
+        return raw
+    except MobulaError:
+        raise
+    except Exception as why:
+        path, culprit, why = _culprit(x, type(x).__name__, why, 0)
+        raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why
+
+
+_STACK_GLOBAL = pickle.STACK_GLOBAL  # is in every pickle that names a function or class
+
+
+def by_name(data: bytes) -> bool:
+    """Whether other processes find what a pickle names: nothing of it is of this program's file, or of a module that cloudpickle was told
+    to take by value. Text that looks as if it were does no harm but for the time."""
+    if _STACK_GLOBAL not in data:
+        return True
+    if b"__main__" in data:
+        return False
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return not registered or not any(module.encode() in data for module in registered)
+
+
+def by_value(module: str) -> bool:
+    """Whether cloudpickle was told to take a module, or a package that it is in, by value."""
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return bool(registered) and any(module == m or module.startswith(m + ".") for m in registered)
+
+
+def name_of(x: Any) -> str:
+    """What errors call a value."""
+    text = repr(x) if not isinstance(x, type) else x.__qualname__
+    cls = type(x)
+    return f"{text[:100]} of type {cls.__module__}.{cls.__qualname__}"
+
+
+def _culprit(x: Any, path: str, why: Exception, depth: int) -> tuple[str, Any, Exception]:
+    """The smallest part of x that cannot be pickled, and the way to it."""
+    parts: list[tuple[str, Any]] = []
+    if depth < 8:
+        if isinstance(x, dict):
+            parts = [(f"{path}[{k!r}]", v) for k, v in list(x.items())[:1000]]
+        elif isinstance(x, (list, tuple, set, frozenset)):
+            parts = [(f"{path}[{i}]", v) for i, v in enumerate(list(x)[:1000])]
+        elif hasattr(x, "__closure__") and getattr(x, "__closure__", None):
+            names = x.__code__.co_freevars
+            for n, c in zip(names, x.__closure__):
+                try:
+                    parts.append((f"{path}.{n}", c.cell_contents))
+                except ValueError:
+                    pass  # an empty cell
+        if hasattr(x, "__globals__") and hasattr(x, "__code__"):
+            parts += [(f"{path}.{n}", x.__globals__[n]) for n in x.__code__.co_names if n in x.__globals__]
+        elif hasattr(x, "__dict__") and not isinstance(x, type) and type(x).__module__ != "builtins":
+            parts += [(f"{path}.{k}", v) for k, v in list(vars(x).items())]
+    for where, part in parts:
+        try:
+            cloudpickle.dumps(part, 5, buffer_callback=lambda b: None)
+        except RecursionError:
+            continue
+        except Exception as inner:
+            return _culprit(part, where, inner, depth + 1)
+    return path, x, why
+
+
+def read(dims: list[int], data: Any, own: bool = False) -> Any:
+    if not dims:
+        return pickle.loads(data)
+    if len(dims) != 2:
+        raise NotDecodableError(f"a pickled value of {len(dims)} dimensions, want 0 or 2")
+    length, n = dims
+    view = memoryview(data) if own else memoryview(data).toreadonly()
+    at = (length + 7) & ~7
+    if at + 16 * n > len(view):
+        raise NotDecodableError(f"a pickled value of {len(view)} bytes, its index ends at {at + 16 * n}")
+    buffers = []
+    for off, size in _INDEX.iter_unpack(view[at:at + 16 * n]):
+        if off + size > len(view):
+            raise NotDecodableError(f"a pickled value of {len(view)} bytes, a buffer ends at {off + size}")
+        buffers.append(view[off:off + size])
+    return pickle.loads(view[:length], buffers=buffers)
+
+
+def pickler_for_functions(x: Any) -> bytes:
+    """A function or class by value, for the worker."""
+    buf = io.BytesIO()
+    try:
+        cloudpickle.CloudPickler(buf, 5).dump(x)
+    except Exception as why:
+        path, culprit, why = _culprit(x, getattr(x, "__qualname__", type(x).__name__), why, 0)
+        raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why
+    return buf.getvalue()
