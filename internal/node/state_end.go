@@ -16,7 +16,7 @@ import (
 
 // cancelTask cancels a task, or the one that makes an object.
 func (n *Node) cancelTask(ctx context.Context, r state.CancelRequest) (done state.Cancelling, err error) {
-	id, _, err := parseSubject(r.ID)
+	id, _, err := n.subject(r.ID)
 	if err != nil {
 		return done, err
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ const explainDepth = 8 // tasks that wait for each other
 
 // explain says why a task is where it is, or who keeps an object.
 func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
-	id, object, err := parseSubject(r.ID)
+	id, object, err := n.subject(r.ID)
 	switch {
 	case err != nil:
 		return state.Explanation{}, err
@@ -31,6 +32,21 @@ func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Expla
 		return n.explainObject(ctx, id, explainDepth)
 	}
 	return n.explainTask(ctx, id.Task, explainDepth)
+}
+
+// subject reads the id of a task, or of an object. Python's ref.hex() of a release before 0.5 has as many digits as a task has now: it is
+// taken for one where this node knows the job of the object, and not that of the task.
+func (n *Node) subject(s string) (id ids.ObjectID, object bool, err error) {
+	id, object, err = parseSubject(s)
+	if err != nil || object || n.jobs.get(id.Task.Job()) != nil {
+		return id, object, err
+	}
+	if raw, err := hex.DecodeString(s); err == nil && len(raw) == ids.TaskSize {
+		if short, ok := ids.ObjectOf(raw); ok && n.jobs.get(short.Task.Job()) != nil {
+			return short, true, nil
+		}
+	}
+	return id, false, nil
 }
 
 // parseSubject reads the id of a task, or of an object.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 )
 
 // The bounds of a page.
@@ -74,7 +75,29 @@ func Check[T any](q Query) (Query, error) {
 			return q, errs.New(errs.CodeInvalid, "filter %q: %q is not a value of %s: want %s", f, f.Value, f.Field, want)
 		}
 	}
+	q.Filters = slices.Clone(q.Filters)
+	for i, f := range q.Filters {
+		if f.Field == "id" || f.Field == "parent" || f.Field == "actor" {
+			q.Filters[i].Value = widened(f.Value)
+		}
+	}
 	return q, nil
+}
+
+// shortID is the number of digits in a task's id of a release before 0.5.
+const shortID = 32
+
+// widened gives an id of a release before 0.5, a task's or an object's, as rows have it, and other values as they are.
+func widened(value string) string {
+	task, index, object := strings.Cut(value, ":")
+	t, err := ids.ParseTask(task)
+	switch {
+	case len(task) != shortID || err != nil:
+		return value
+	case object:
+		return t.String() + ":" + index
+	}
+	return t.String()
 }
 
 // refused gives what a filter's value should be where no row of type T can have it.

@@ -72,6 +72,18 @@ func TestCheckRefusesWhatCannotBeMeant(t *testing.T) {
 			t.Errorf("%s: %v", c.filter, err)
 		}
 	}
+	short, full := "00000001a1b2c3d4e5f60718293a4b5c", "0000000000000001a1b2c3d4e5f60718293a4b5c"
+	for filter, want := range map[string]string{"id=" + short: full, "id!=" + short + ":p3": full + ":p3", "parent=" + short: full, "actor=" + full: full,
+		"name=" + short: short, "id=7": "7", "id=" + short[1:] + "x": short[1:] + "x"} {
+		f, err := ParseFilter(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := Check[Task](Query{Filters: []Filter{f}})
+		if err != nil || q.Filters[0].Value != want {
+			t.Errorf("%s: %v, %v; want %s", filter, q.Filters, err, want)
+		}
+	}
 	if slices.Contains(Fields[Worker](), "lease_ids") {
 		t.Error("a list can be filtered by")
 	}

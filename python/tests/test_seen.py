@@ -93,6 +93,19 @@ def test_lists_get_summaries_and_explanations(node: Any) -> None:
     del big
 
 
+def test_ids_as_releases_before_0_5_wrote_them_are_found(node: Any) -> None:
+    ref = seen.remote("kept")
+    get(ref)
+    task = ref.task_id()
+    assert task.startswith("0" * 8)  # the first home, which is all that they know
+    short, reference = task[8:], task[8:] + "0" * 8
+    until(lambda: state.get_task(task)["state"] == "FINISHED")
+    assert [t["id"] for t in state.list_tasks([("id", "=", short)])] == [task] and state.get_object(f"{short}:0")["id"] == f"{task}:0"
+    assert task not in [t["id"] for t in state.list_tasks([("id", "!=", short)])]
+    assert len(reference) == len(task)  # ref.hex() of then has as many digits as a task's id now
+    assert state.explain(short)["task"]["id"] == task and state.explain(reference)["object"]["id"] == f"{task}:0"
+
+
 def test_pages_are_read_until_the_limit(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refs = [paged.remote(i) for i in range(10)]
     get(refs)
