@@ -1,0 +1,147 @@
+"""A node that goes away, and comes back or does not."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mobula
+from helpers_of_client import flat, kinds, unknown
+from mininode import MiniNode
+from mobula import _api, _runtime
+from mobula import exceptions as x
+from mobula._client import client, outbox, rejoin
+from mobula._wire import hot
+from mobula._wire import messages as m
+from mobula._wire.conn import dial
+from waiting import until
+
+
+def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
+    kept = [mobula.put(i) for i in range(50)]
+    big = mobula.put(np.ones(50_000))
+    held = mobula.get(big)
+    never = unknown()
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(mobula.get(never, timeout=20)))
+    t.start()
+    time.sleep(0.05)
+    old = mini.driver()
+    with mini.lock:
+        old.handles.clear()
+    mini.drop_all()
+    more = [mobula.put(i) for i in range(50)]  # while it is down
+    mini.until(lambda: mini.peers and mini.driver() is not old and len(mini.driver().handles) >= 102)
+    assert mini.driver().hello.client == old.id and mini.driver().hello.token == b"back"
+    owners = [h for h in kinds(mini, m.Holdings) if h.component == m.OWNER]
+    assert m.Get(never._h.id, True) in owners[-1].gets
+    stores = [h for h in kinds(mini, m.Holdings) if h.component == m.STORE]
+    assert stores[-1].pins == [m.Unpin(big._h.id, 1)]
+    mini.until(lambda: all(r._h.id in mini.objects for r in more))
+    with mini.lock:
+        mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*flat(1)), 1))
+    t.join(20)
+    assert got == [1] and held.sum() == 50_000
+    assert mobula.get(kept + more) == list(range(50)) * 2
+    del kept, more, never, big, held
+    mini.until(lambda: not mini.driver().handles)
+
+
+def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
+    box, written = outbox.Outbox(keep=True), []
+    conn: Any = SimpleNamespace(write=written.extend)
+    sent, never, meanwhile = (hot.put_value(bytes([i]) * 24, b"m", b"d") for i in range(3))
+    box.queue.append(sent)
+    box.write(conn)
+    box.queue += [never, hot.add_ref(bytes(24))]  # the second follows from the holdings
+    first = box.renew([b"holdings"], [b"question"])
+    box.queue.append(meanwhile)
+    assert written == [sent] and first == [b"holdings", sent, never, b"question"]
+    box.write(conn)
+    assert written == [sent, meanwhile]
+    assert box.renew([], []) == [sent, never, meanwhile]
+
+
+def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> None:
+    monkeypatch.setattr(rejoin, "PATIENCE", 0.3)
+    never = unknown()
+    kept = mobula.put(5)
+    mini.server.close()
+    os.unlink(mini.path)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError) as e:
+        mobula.get(never, timeout=20)
+    assert isinstance(e.value, x.ObjectLostError)
+    with pytest.raises(x.OwnerDiedError):
+        mobula.put(1)
+    assert mobula.get(kept) == 5
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_request_waits_for_a_node_that_may_come_back(mini: MiniNode, monkeypatch: Any) -> None:
+    monkeypatch.setattr(client, "REQUEST_TIMEOUT", 0.01)
+    monkeypatch.setattr(rejoin, "PATIENCE", 0.5)
+    mini.server.close()
+    os.unlink(mini.path)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="not back"):
+        _api.request("echo", None)
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_node_whose_directory_is_gone_does_not_come_back(mini: MiniNode) -> None:
+    dir = os.path.dirname(mini.path)
+    mini.server.close()
+    os.rename(dir, dir + "-gone")
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="directory is gone"):
+        _api.request("echo", None, rejoin.PATIENCE - 5)
+    os.rename(dir + "-gone", dir)
+    mini.listen = lambda: None  # type: ignore[method-assign]
+
+
+def test_a_process_without_descriptors_rejoins_when_it_has_some(mini: MiniNode, monkeypatch: Any) -> None:
+    ref, tries, real = mobula.put(1), [], rejoin.dial
+
+    def dial(*args: Any) -> Any:
+        tries.append(args)
+        if len(tries) < 3:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(*args)
+
+    monkeypatch.setattr(rejoin, "dial", dial)
+    mini.drop_all()
+    assert _api.request("echo", 1) == 1
+    assert len(tries) == 3 and mobula.get(ref) == 1
+
+
+def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: MiniNode, monkeypatch: Any) -> None:
+    def fail(fd: int, size: int) -> Any:
+        os.close(fd)
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(client, "open_segment", fail)
+    mini.drop_all()
+    with pytest.raises(x.OwnerDiedError, match="Cannot allocate"):
+        mobula.get(unknown(), timeout=20)
+
+
+def test_a_connection_that_is_made_again_leaves_no_descriptors(mini: MiniNode) -> None:
+    def again() -> int:
+        before = _runtime.client().conn
+        mini.drop_all()
+        assert until(lambda: _runtime.client().conn not in (before, None))
+        assert _api.request("echo", 1) == 1
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    first = again()
+    assert [again() for _ in range(3)][-1] <= first
