@@ -40,7 +40,7 @@ class Caller:
     def __init__(self, client: Client, options: Mapping[str, Any], runner: Callable[..., Any] = call) -> None:
         self.client = client
         self.timeout = _options.timeout(options)
-        self._base = RemoteFunction(Exported(runner), options)
+        self._base: RemoteFunction[..., Any] = RemoteFunction(Exported(runner), options)
         self.sites = Sites()
         self._labelled: dict[str, bytes] = {}
 

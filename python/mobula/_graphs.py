@@ -205,7 +205,7 @@ class Graph:
         self.task = task
         self.refs = refs
         self.end = end  # the summary's reference, of a graph without events
-        self._items = ObjectRefGenerator(client, task) if end is None else None
+        self._items: Optional[ObjectRefGenerator[Any]] = ObjectRefGenerator(client, task) if end is None else None
         self._derive = _ids.deriver(task)
         self.stopped = False  # from here
         self._over = False

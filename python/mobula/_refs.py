@@ -8,7 +8,7 @@ import contextlib
 import threading
 import time
 from functools import partial
-from typing import Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _callbacks, _html, _ids, _runtime, _value
 from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, Wanted, answer_error
@@ -17,10 +17,10 @@ from ._wire import messages as m
 from ._wire.hot import Answer
 from .exceptions import GetTimeoutError, MobulaError
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class ObjectRef(Generic[T]):
+class ObjectRef(Generic[T_co]):
     """Names an object: a task's result, now or later, or a value that was put.
 
     It can be an argument, which is passed as its value, and lie inside values, where it stays a reference. The object lives as
@@ -41,6 +41,10 @@ class ObjectRef(Generic[T]):
         c.dropped.append(h)
         if c.reader.quiet:
             c.reader.arm()
+
+    if TYPE_CHECKING:
+
+        def _exactly(self, x: T_co, /) -> T_co: ...  # type: ignore[misc]  # by which get tells values of one type from those of several
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectRef) and other._h.id == self._h.id
@@ -77,7 +81,7 @@ class ObjectRef(Generic[T]):
         _value.found(self)
         return restore_ref, (self._h.id,)
 
-    def __await__(self) -> Generator[Any, None, T]:
+    def __await__(self) -> Generator[Any, None, T_co]:
         loop = asyncio.get_running_loop()
         c, h = self._c, self._h
         fut: asyncio.Future[Found] = loop.create_future()
@@ -95,14 +99,14 @@ class ObjectRef(Generic[T]):
             wait.over()
         return load_found(c, found)  # type: ignore[no-any-return]
 
-    def result(self, timeout: Optional[float] = None) -> T:
+    def result(self, timeout: Optional[float] = None) -> T_co:
         """Waits for the object and gives its value, as a future's result."""
-        value: T = fetch(self, timeout)
+        value: T_co = fetch(self, timeout)
         return value
 
-    def future(self) -> "concurrent.futures.Future[T]":
+    def future(self) -> "concurrent.futures.Future[T_co]":
         """A future of concurrent.futures with the object's value or error."""
-        fut: concurrent.futures.Future[T] = concurrent.futures.Future()
+        fut: concurrent.futures.Future[T_co] = concurrent.futures.Future()
         c, h = self._c, self._h
         wait = TaskWait(c)
 
@@ -205,7 +209,7 @@ def resolving(values: Mapping[bytes, Any]) -> Iterator[None]:
         _standing.values = before
 
 
-class ObjectRefGenerator:
+class ObjectRefGenerator(Generic[T_co]):
     """The references to a stream's items, one after the other, as they are produced; also with async for.
 
     A loop that is left early ends the task when the generator goes. An error of the task is raised where it ended the stream.
@@ -219,13 +223,13 @@ class ObjectRefGenerator:
         self._over = False
         client.streams.read.add(task)  # before it is submitted: a node that has restarted ends those that nobody reads
 
-    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+    def __iter__(self) -> Iterator[ObjectRef[T_co]]:
         return self
 
-    def __next__(self) -> ObjectRef[Any]:
+    def __next__(self) -> ObjectRef[T_co]:
         return self.next(None)
 
-    def next(self, timeout: Optional[float] = None) -> ObjectRef[Any]:
+    def next(self, timeout: Optional[float] = None) -> ObjectRef[T_co]:
         """The next item's reference; StopIteration at the end, GetTimeoutError if it does not come in time: ask again."""
         if self._over:
             raise StopIteration
@@ -244,10 +248,10 @@ class ObjectRefGenerator:
             raise StopIteration
         return ref
 
-    def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+    def __aiter__(self) -> AsyncIterator[ObjectRef[T_co]]:
         return self
 
-    async def __anext__(self) -> ObjectRef[Any]:
+    async def __anext__(self) -> ObjectRef[T_co]:
         if self._over:
             raise StopAsyncIteration
         c = self._client
@@ -282,7 +286,7 @@ class ObjectRefGenerator:
         if isinstance(why, MobulaError) and not isinstance(why, GetTimeoutError):
             self._end()
 
-    def _take(self, w: Wanted) -> Optional[ObjectRef[Any]]:
+    def _take(self, w: Wanted) -> Optional[ObjectRef[T_co]]:
         """The reference to the item that is there; None at the end."""
         x = w.take()
         if isinstance(x, Handle):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
 from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._client import Client, Handle, answer_error
@@ -15,62 +15,27 @@ from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
 from .calls import Encoder, deadline, pack, results, submit
 from .objects import get
 from .room import Room, room_of
+from .signatures import P, Remote
 from .state import request
 
 _current = _runtime.current
 LEARN_TIMEOUT = 60.0
 
+T_co = TypeVar("T_co", covariant=True)
+M = TypeVar("M", bound=Callable[..., Any])
+
 
 def method(*, num_returns: Union[int, str, None] = None,
-           concurrency_group: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+           concurrency_group: str = "") -> Callable[[M], M]:
     """Says how a method of an actor is called: how many results it has, and in which concurrency group it runs."""
 
-    def mark(f: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(f: M) -> M:
         if num_returns is not None:
             count_returns(num_returns)
         setattr(f, _functions.MARK, {"num_returns": num_returns, "concurrency_group": concurrency_group})
         return f
 
     return mark
-
-
-class ActorClass:
-    """A class whose instances are actors."""
-
-    def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
-        _options.check(options, _options.ACTOR, f"actor {target.name}")
-        self._target = target
-        self._options = dict(options)
-        self._methods = _functions.method_table(target.target)
-        _options.actor("", self._options, "", 1)
-        self.__name__ = getattr(target.target, "__name__", "actor")
-        self.__doc__ = getattr(target.target, "__doc__", None)
-        self.__wrapped__ = target.target
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"{self._target.name} is an actor: make one with {self.__name__}.remote()")
-
-    def __mro_entries__(self, bases: Any) -> Any:
-        name = self.__name__
-        raise TypeError(f"{self._target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
-                        "what derives from it")
-
-    def options(self, **options: Any) -> "ActorClass":
-        return ActorClass(self._target, {**self._options, **options})
-
-    def remote(self, *args: Any, **kwargs: Any) -> "ActorHandle":
-        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
-        c = _runtime.client()
-        sha = self._target.publish(c.welcome.job_dir)
-        concurrency = 1000 if _functions.is_async(self._target.target) else 1
-        o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
-        if o.actor_name:
-            self._target.publish_methods(c.welcome.job_dir, self._methods)
-        made, most = create(c, o, args, kwargs, _options.timeout(self._options))
-        return ActorHandle(made, self._target.name, sha, self._methods, most)
-
-    def __reduce__(self) -> Any:
-        return ActorClass, (self._target, self._options)
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
@@ -102,7 +67,7 @@ def _limit(o: m.TaskOptions, actor: "ObjectRef[Any]") -> int:
     return most if named == actor else -1
 
 
-class ActorHandle:
+class ActorHandle(Generic[T_co]):
     """Names an actor; made of a reference to its creation. The actor ends when no handle on it is left; a detached one lives until it is
     killed."""
 
@@ -182,7 +147,49 @@ class ActorHandle:
         return restore_actor, made if self._room is None else (*made, self._room.most)
 
 
-def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle:
+class ActorClass(Remote[P, ActorHandle[T_co]]):
+    """A class whose instances are actors."""
+
+    def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
+        _options.check(options, _options.ACTOR, f"actor {target.name}")
+        self._target = target
+        self._options = dict(options)
+        self._methods = _functions.method_table(target.target)
+        _options.actor("", self._options, "", 1)
+        self.__name__ = getattr(target.target, "__name__", "actor")
+        self.__doc__ = getattr(target.target, "__doc__", None)
+        self.__wrapped__ = target.target
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
+        raise TypeError(f"{self._target.name} is an actor: make one with {self.__name__}.remote()")
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        name = self.__name__
+        raise TypeError(f"{self._target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
+                        "what derives from it")
+
+    def options(self, **options: Any) -> "ActorClass[P, T_co]":
+        return ActorClass(self._target, {**self._options, **options})
+
+    def _create(self, *args: Any, **kwargs: Any) -> ActorHandle[T_co]:
+        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
+        c = _runtime.client()
+        sha = self._target.publish(c.welcome.job_dir)
+        concurrency = 1000 if _functions.is_async(self._target.target) else 1
+        o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
+        if o.actor_name:
+            self._target.publish_methods(c.welcome.job_dir, self._methods)
+        made, most = create(c, o, args, kwargs, _options.timeout(self._options))
+        return ActorHandle(made, self._target.name, sha, self._methods, most)
+
+    if not TYPE_CHECKING:  # its types are those of Remote
+        remote = _create
+
+    def __reduce__(self) -> Any:
+        return ActorClass, (self._target, self._options)
+
+
+def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle[Any]:
     """The handle found in a value."""
     return ActorHandle(bound(_runtime.client(), id), name, sha, methods, max_pending_calls)
 
@@ -261,14 +268,14 @@ class ActorMethod:
         return result
 
 
-def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
+def kill(actor: ActorHandle[Any], *, no_restart: bool = True) -> None:
     """Ends an actor, its running calls too."""
     if not isinstance(actor, ActorHandle):
         raise TypeError(f"kill: want an actor, got {type(actor).__name__}")
     actor._ref._c.kill(actor._id(), not no_restart)
 
 
-def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle:
+def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle[Any]:
     """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
     found, methods, most = look_up(name, namespace)
     return ActorHandle(found, name, "0", methods, most)

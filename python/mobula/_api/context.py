@@ -52,7 +52,7 @@ class RuntimeContext:
         return self._tc.actor.hex() if self._tc.actor else None
 
     @property
-    def current_actor(self) -> ActorHandle:
+    def current_actor(self) -> ActorHandle[Any]:
         """The handle of the actor that runs this code."""
         a, c = self._tc.host(), self._c
         if a is None:

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Mapping, overload
+from typing import Any, Callable, Iterator, Mapping, Protocol, TypeVar, Union, overload
 
 from .._functions import Exported
+from .._refs import ObjectRefGenerator
 from ..exceptions import InvalidError
 from .actors import ActorClass
+from .signatures import Class, P, Remote
 from .tasks import RemoteFunction
 
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Decorator(Protocol):
+    """What remote is with options."""
+
+    @overload
+    def __call__(self, target: Class[P, T], /) -> ActorClass[P, T]: ...  # type: ignore[overload-overlap]  # a function is no class
+    @overload
+    def __call__(self, target: Callable[P, Iterator[T]], /) -> Remote[P, ObjectRefGenerator[T]]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, target: Callable[P, R], /) -> RemoteFunction[P, R]: ...
+
+
+class Several(Protocol):
+    """The same where it is said how many results there are: none, a list of them, or a stream."""
+
+    def __call__(self, target: Callable[P, Any], /) -> Remote[P, Any]: ...
+
 
 @overload
-def remote(target: type[Any], /) -> ActorClass: ...
+def remote(target: Class[P, T], /) -> ActorClass[P, T]: ...  # type: ignore[overload-overlap]
 @overload
-def remote(target: Callable[..., Any], /) -> RemoteFunction: ...
+def remote(target: Callable[P, Iterator[T]], /) -> Remote[P, ObjectRefGenerator[T]]: ...  # type: ignore[overload-overlap]
 @overload
-def remote(**options: Any) -> Callable[[Any], Any]: ...
+def remote(target: Callable[P, R], /) -> RemoteFunction[P, R]: ...
+@overload
+def remote(*, num_returns: Union[int, str], **options: Any) -> Several: ...
+@overload
+def remote(**options: Any) -> Decorator: ...
 
 
 def remote(*args: Any, **options: Any) -> Any:

@@ -116,7 +116,7 @@ class GoActorClass:
         found, _, most = look_up(name, namespace)
         return GoActorHandle(found, self.name, most)
 
-    def bind(self, actor: ActorHandle) -> "GoActorHandle":
+    def bind(self, actor: ActorHandle[Any]) -> "GoActorHandle":
         """The handle of an actor of this type that came in a value, which does not say what type it is of."""
         return GoActorHandle(bound(actor._ref._c, actor._ref._h.id), self.name)
 
@@ -127,7 +127,7 @@ class GoActorClass:
         return GoActorClass, (self.name, self._options)
 
 
-class GoActorHandle(ActorHandle):
+class GoActorHandle(ActorHandle[Any]):
     """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
     .options(num_returns=...) says otherwise."""
 

@@ -29,7 +29,7 @@ class ActorEvent:
     error: Optional[MobulaError]  # why it restarts, or an ActorDiedError
 
 
-def watch(actor: ActorHandle, *, timeout: Optional[float] = None) -> Iterator[ActorEvent]:
+def watch(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> Iterator[ActorEvent]:
     """Tells where an actor stands: what is true at first, then each change, to its death, after which it ends. It works over restarts of the
     node, and does not keep the actor. GetTimeoutError where no event comes for timeout seconds."""
     _actor("watch", actor)
@@ -57,7 +57,7 @@ def _why(err: Any, state: int) -> MobulaError:
     return x
 
 
-def stop(actor: ActorHandle, *, timeout: Optional[float] = None) -> None:
+def stop(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> None:
     """Ends an actor gracefully: calls made before run, later ones fail with ActorDiedError, then its close() is called, and stop returns
     when it has ended. It raises what close() raised; GetTimeoutError after timeout seconds, and the actor ends all the same. In a call of the
     actor itself it does not wait: the actor ends after the call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from typing import Any, Optional, Sequence
+from typing import Any, Iterable, Optional, Protocol, Sequence, TypeVar, overload
 
 from .. import _runtime, _value
 from .._client import FORGOTTEN, Client, Handle
@@ -15,8 +15,16 @@ from ..exceptions import InvalidError
 _current = _runtime.current
 _state = _runtime.state
 
+T = TypeVar("T")
 
-def put(value: Any, *, portable: bool = False) -> "ObjectRef[Any]":
+
+class Exactly(Protocol[T]):
+    """A reference to a T, and not to something of which T is one kind: references to values of several kinds have no such T."""
+
+    def _exactly(self, x: T, /) -> T: ...
+
+
+def put(value: T, *, portable: bool = False) -> "ObjectRef[T]":
     """Makes an object of a value, once, to pass to many tasks. portable lays lists and dicts of plain data out as any language
     reads them."""
     if isinstance(value, ObjectRef):
@@ -34,6 +42,14 @@ def put(value: Any, *, portable: bool = False) -> "ObjectRef[Any]":
     h = c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
     assert h is not None
     return ObjectRef(c, h)
+
+
+@overload
+def get(refs: ObjectRef[T], *, timeout: Optional[float] = None) -> T: ...
+@overload
+def get(refs: Iterable[Exactly[T]], *, timeout: Optional[float] = None) -> list[T]: ...
+@overload
+def get(refs: Iterable[ObjectRef[Any]], *, timeout: Optional[float] = None) -> list[Any]: ...
 
 
 def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
@@ -80,8 +96,16 @@ def _handles(refs: Sequence[Any], what: str) -> tuple[Client, list[Handle]]:
     return c, hs
 
 
-def wait(refs: Sequence["ObjectRef[Any]"], *, num_returns: int = 1, timeout: Optional[float] = None,
-         fetch_local: bool = True) -> tuple[list["ObjectRef[Any]"], list["ObjectRef[Any]"]]:
+@overload
+def wait(refs: Iterable[Exactly[T]], *, num_returns: int = 1, timeout: Optional[float] = None,
+         fetch_local: bool = True) -> tuple[list[ObjectRef[T]], list[ObjectRef[T]]]: ...
+@overload
+def wait(refs: Iterable[ObjectRef[Any]], *, num_returns: int = 1, timeout: Optional[float] = None,
+         fetch_local: bool = True) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]: ...
+
+
+def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] = None,
+         fetch_local: bool = True) -> tuple[list[Any], list[Any]]:
     """Waits until num_returns of the references are ready, with a value or an error, or the time is over; gives those and the
     rest. What was ready once is ready. fetch_local is taken and does nothing: on one node every value is local."""
     if isinstance(refs, ObjectRef):

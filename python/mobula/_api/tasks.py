@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import _ids, _options, _runtime
 from .._client import Client
@@ -14,12 +14,15 @@ from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError
 from .calls import deadline, submit
+from .signatures import P, Remote
 
 _current = _runtime.current
 _state = _runtime.state
 
+R = TypeVar("R")
 
-class RemoteFunction:
+
+class RemoteFunction(Remote[P, ObjectRef[R]]):
     """A function whose calls are tasks."""
 
     def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
@@ -40,12 +43,17 @@ class RemoteFunction:
         self.__module__ = getattr(target.target, "__module__", None) or ""
         self.__wrapped__ = target.target
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
         name = self.__name__
         raise TypeError(f"{self._target.name} is remote: call {name}.remote() for a task, or {name}.__wrapped__() for the "
                         "function itself")
 
-    def options(self, **options: Any) -> "RemoteFunction":
+    @overload
+    def options(self, *, num_returns: Union[int, str], **options: Any) -> Remote[P, Any]: ...
+    @overload
+    def options(self, **options: Any) -> "RemoteFunction[P, R]": ...
+
+    def options(self, **options: Any) -> Any:
         """The same function with other options."""
         return RemoteFunction(self._target, {**self._options, **options})
 
@@ -57,7 +65,7 @@ class RemoteFunction:
         self._returns = o.num_returns
         self._for = c
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def _submit(self, *args: Any, **kwargs: Any) -> Any:
         """Submits a task. Gives the reference to its result: a list of several, a generator of a stream, None of none."""
         c = _state.client
         if c is None:
@@ -71,11 +79,14 @@ class RemoteFunction:
         tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
         return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, site=self._sites.next())
 
+    if not TYPE_CHECKING:  # its types are those of Remote
+        remote = _submit
+
     def __reduce__(self) -> Any:
         return RemoteFunction, (self._target, self._options)
 
 
-def cancel(ref: Union["ObjectRef[Any]", ObjectRefGenerator], *, force: bool = False, recursive: bool = True) -> None:
+def cancel(ref: Union["ObjectRef[Any]", "ObjectRefGenerator[Any]"], *, force: bool = False, recursive: bool = True) -> None:
     """Cancels a task: it is interrupted, and two seconds later its process is killed if it has not ended, as one that holds the
     GIL cannot. With force it is killed at once; with recursive what it has submitted is cancelled too. A call of an actor is
     interrupted only, and ends when it notices: the actor's process is not killed for it.

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from .._api import ActorHandle, get, wait
 from .._refs import ObjectRef
 
-Call = Callable[[ActorHandle, Any], "ObjectRef[Any]"]
+Call = Callable[[ActorHandle[Any], Any], "ObjectRef[Any]"]
 
 
 class ActorPool:
@@ -24,10 +24,10 @@ class ActorPool:
     is free raises it.
     """
 
-    def __init__(self, actors: Iterable[ActorHandle]) -> None:
-        self._idle: deque[ActorHandle] = deque(actors)
+    def __init__(self, actors: Iterable[ActorHandle[Any]]) -> None:
+        self._idle: deque[ActorHandle[Any]] = deque(actors)
         self._waiting: deque[tuple[Call, Any]] = deque()
-        self._running: dict[ObjectRef[Any], tuple[int, ActorHandle]] = {}
+        self._running: dict[ObjectRef[Any], tuple[int, ActorHandle[Any]]] = {}
         self._by_number: dict[int, ObjectRef[Any]] = {}
         self._failed: dict[int, Exception] = {}  # calls that could not be made
         self._submitted = 0  # the number of the next call
@@ -144,11 +144,11 @@ class ActorPool:
         """Whether an actor is free, and nothing waits for one."""
         return bool(self._idle) and not self._waiting
 
-    def pop_idle(self) -> Optional[ActorHandle]:
+    def pop_idle(self) -> Optional[ActorHandle[Any]]:
         """Takes a free actor out of the pool; None if there is none."""
         return self._idle.popleft() if self.has_free() else None
 
-    def push(self, actor: ActorHandle) -> None:
+    def push(self, actor: ActorHandle[Any]) -> None:
         """Adds an actor; ValueError if it is in the pool already."""
         if actor in self._idle or any(actor == a for _, a in self._running.values()):
             raise ValueError(f"{actor!r} is in the pool already")

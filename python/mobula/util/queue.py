@@ -40,7 +40,7 @@ class Queue:
     def __init__(self, maxsize: int = 0, actor_options: Optional[Mapping[str, Any]] = None) -> None:
         self.maxsize = maxsize
         options = {"concurrency_groups": {"put": _AT_ONCE, "get": _AT_ONCE}, **(actor_options or {})}
-        self.actor: ActorHandle = remote(_Items).options(**options).remote(maxsize)
+        self.actor: ActorHandle[Any] = remote(_Items).options(**options).remote(maxsize)
 
     def __len__(self) -> int:
         return self.size()
