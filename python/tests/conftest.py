@@ -51,7 +51,7 @@ def binary(tmp_path_factory: Any) -> str:
 
 
 # Modules whose programs have Dask in their workers from the start.
-_WITH_DASK = {"test_dask", "test_samples", "test_samples_python", "test_snippets", "test_faults"}
+_WITH_DASK = {"test_dask", "test_dask_options", "test_dask_ship", "test_dask_watched", "test_samples", "test_samples_python", "test_snippets", "test_faults"}
 
 
 @pytest.fixture(autouse=True)
