@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint bench bench-peers cover docs generate clean
+.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint ruff bench bench-peers cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -104,8 +104,19 @@ nightly: soak stress ## what takes too long for every change
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)
 
-lint: ## golangci-lint
+lint: ## golangci-lint, and ruff where there is Python 3.11 or later
 	$(GO) run $(LINT) run
+	@if sh python/interpreter.sh >/dev/null; then \
+		$(MAKE) --no-print-directory ruff; \
+	elif [ -n "$$REQUIRE_PYTHON" ]; then \
+		echo "make lint: REQUIRE_PYTHON is set, and there is no Python for ruff" >&2; exit 1; \
+	else \
+		echo "make lint: the Python code was NOT looked at: it needs what is said above." >&2; \
+	fi
+
+ruff: python ## ruff, over the Python code
+	cd python && ../$(VENV)/bin/ruff check .
+	cd python && ../$(VENV)/bin/ruff check --config pyproject.toml --ignore I001 ../samples/python ../benchmarks/peers
 
 bench: ## mobench, every case
 	CGO_ENABLED=0 $(GO) run ./benchmarks/mobench $(ARGS)

@@ -133,5 +133,5 @@ def _compare(row: Row, ours: Row | None) -> Comparison:
         return Comparison(row, wanted=wanted)
     ratio = m.better(ours.median, theirs)
     unfinished = row.median is None
-    met = None if wanted is None or unfinished and ratio < wanted else ratio >= wanted
+    met = None if wanted is None or (unfinished and ratio < wanted) else ratio >= wanted
     return Comparison(row, ratio, unfinished, wanted, met)

@@ -18,8 +18,8 @@ PEAK = "peak memory"  # the metric of runs whose memory is sampled
 
 # The order is that of the table.
 FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_many", "actor_create",
-         "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast", "dask_tasks", "set_index",
-         "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight")
+         "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast",
+         "dask_tasks", "set_index", "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight")
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,60 @@
 """
 
 from . import exceptions
-from ._api import (ActorClass, ActorEvent, ActorHandle, Buffer, GoActorClass, GoActorHandle, GoFunction, RemoteFunction, Timer, after,
-                   available_resources, cancel, cluster_resources, create, every, get, get_actor, get_runtime_context, go_actor,
-                   go_function, graphs, init, is_initialized, kill, method, nodes, put, remote, shutdown, status, stop, timeline, wait,
-                   watch)
+from ._api import (
+                   ActorClass,
+                   ActorEvent,
+                   ActorHandle,
+                   Buffer,
+                   GoActorClass,
+                   GoActorHandle,
+                   GoFunction,
+                   RemoteFunction,
+                   Timer,
+                   after,
+                   available_resources,
+                   cancel,
+                   cluster_resources,
+                   create,
+                   every,
+                   get,
+                   get_actor,
+                   get_runtime_context,
+                   go_actor,
+                   go_function,
+                   graphs,
+                   init,
+                   is_initialized,
+                   kill,
+                   method,
+                   nodes,
+                   put,
+                   remote,
+                   shutdown,
+                   status,
+                   stop,
+                   timeline,
+                   wait,
+                   watch,
+)
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
-from ._version import VERSION as __version__
-from .exceptions import (ActorDiedError, ActorUnavailableError, DeadlineError, GetTimeoutError, MobulaError, ObjectFreedError,
-                         ObjectLostError, OwnerDiedError, PendingCallsLimitError, ShutdownError, TaskCancelledError, TaskError,
-                         WorkerCrashedError)
+from ._version import VERSION as __version__  # noqa: F401  # which tools ask a package for
+from .exceptions import (
+                   ActorDiedError,
+                   ActorUnavailableError,
+                   DeadlineError,
+                   GetTimeoutError,
+                   MobulaError,
+                   ObjectFreedError,
+                   ObjectLostError,
+                   OwnerDiedError,
+                   PendingCallsLimitError,
+                   ShutdownError,
+                   TaskCancelledError,
+                   TaskError,
+                   WorkerCrashedError,
+)
 
 __all__ = ["ActorClass", "ActorDiedError", "ActorEvent", "ActorHandle", "ActorUnavailableError", "Buffer", "DeadlineError", "Executor",
            "GetTimeoutError", "GoActorClass", "GoActorHandle", "GoFunction", "MobulaError", "ObjectFreedError", "ObjectLostError",

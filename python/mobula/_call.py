@@ -55,7 +55,7 @@ class Caller:
             self._labelled[name] = field
         return field
 
-    def submit(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> "ObjectRef[Any]":
+    def submit(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> ObjectRef[Any]:
         """Submits a call; it waits while too much is under way, as remote() does."""
         c = self.client
         tc = _runtime.context(c)
@@ -64,7 +64,7 @@ class Caller:
         ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail, site=self.sites.next())
         return ref
 
-    def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> "PackedCall":
+    def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> PackedCall:
         """Encodes a call, in the thread and for the task that makes it; the errors of values that cannot be are raised."""
         c = self.client
         c.check()
@@ -86,7 +86,7 @@ class PackedCall:
         self._args, self._cost, self._large = encoded
         self._held = held
 
-    def send(self) -> "ObjectRef[Any]":
+    def send(self) -> ObjectRef[Any]:
         """Queues the task, once. It does not wait: who may send many at once has to bound them."""
         c, tc, timeout = self._caller.client, self._context, self._caller.timeout
         if c.credit.left is not None:

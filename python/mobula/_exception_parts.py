@@ -25,7 +25,7 @@ def fields(x: BaseException) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for k, builtin in _slots(type(x)).items():
         v = getattr(x, k, None)
-        if v is not None or not builtin and hasattr(x, k):  # a built-in type's None was not given
+        if v is not None or (not builtin and hasattr(x, k)):  # a built-in type's None was not given
             found[k] = v
     found.update(getattr(x, "__dict__", {}))
     return found

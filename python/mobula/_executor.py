@@ -74,7 +74,7 @@ class Executor(futures.Executor):
         _live.add(self._calls)
         weakref.finalize(self, self._calls.close, False).atexit = False
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Has fn called with the arguments, as a task.
 
         RuntimeError after shutdown, BrokenExecutor when the node is gone or an initializer has failed.
@@ -126,12 +126,12 @@ def _chunk(fn: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
     return [fn(*row) for row in rows]
 
 
-def _results(submitted: "Iterator[Future[Any]]", until: Optional[float], ahead: Optional[int]) -> Iterator[Any]:
+def _results(submitted: Iterator[Future[Any]], until: Optional[float], ahead: Optional[int]) -> Iterator[Any]:
     """Submits, all or as many as may be ahead, and gives the iterator over the results."""
     return _take(deque(itertools.islice(submitted, ahead)), submitted, until)
 
 
-def _take(fs: "deque[Future[Any]]", submitted: "Iterator[Future[Any]]", until: Optional[float]) -> Iterator[Any]:
+def _take(fs: deque[Future[Any]], submitted: Iterator[Future[Any]], until: Optional[float]) -> Iterator[Any]:
     try:
         while fs:
             fs.extend(itertools.islice(submitted, 1))
@@ -142,7 +142,7 @@ def _take(fs: "deque[Future[Any]]", submitted: "Iterator[Future[Any]]", until: O
             f.cancel()
 
 
-def _result_or_cancel(fs: "deque[Future[Any]]", until: Optional[float]) -> Any:
+def _result_or_cancel(fs: deque[Future[Any]], until: Optional[float]) -> Any:
     f = fs.popleft()
     try:
         return f.result(None if until is None else until - time.monotonic())
@@ -231,7 +231,7 @@ class _Call:
 
     __slots__ = ("future", "packed", "ref", "wait", "settled")
 
-    def __init__(self, future: "Future[Any]", packed: PackedCall, wait: TaskWait) -> None:
+    def __init__(self, future: Future[Any], packed: PackedCall, wait: TaskWait) -> None:
         self.future = future
         self.packed = packed
         self.ref: Optional[ObjectRef[Any]] = None
@@ -256,7 +256,7 @@ class _Calls:
         self._cause: Optional[BaseException] = None
         self._thread = CallbackThread("mobula-executor")
 
-    def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> "Future[Any]":
+    def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Future[Any]:
         future: Future[Any] = Future()
         self._check()
         try:
@@ -404,7 +404,7 @@ class _Calls:
         self._thread.join()
 
 
-def _fail(future: "Future[Any]", x: BaseException) -> None:
+def _fail(future: Future[Any], x: BaseException) -> None:
     future.set_running_or_notify_cancel()
     future.set_exception(x)
 
@@ -415,7 +415,7 @@ def _broken(why: str, cause: BaseException) -> BrokenExecutor:
     return x
 
 
-_live: "weakref.WeakSet[_Calls]" = weakref.WeakSet()
+_live: weakref.WeakSet[_Calls] = weakref.WeakSet()
 
 
 def _finish() -> None:

@@ -36,7 +36,6 @@ from typing import Any, Callable, Optional, TypeVar
 from ._value import pickler_for_functions
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
 
-
 # Code of ours that does nothing but call the user's: a task that is cancelled is interrupted there.
 CALLS_USERS: set[CodeType] = set()
 

@@ -47,7 +47,7 @@ class Note:
         rest = dict(vars(self))
         return tuple(sorted(rest.pop("resources").items())), *rest.values()
 
-    def copy(self, **changes: Any) -> "Note":
+    def copy(self, **changes: Any) -> Note:
         return replace(self, **changes)
 
 
@@ -87,7 +87,7 @@ class Builder:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def outer(self, ref: "ObjectRef[Any]") -> int:
+    def outer(self, ref: ObjectRef[Any]) -> int:
         """The number of an object from outside the graph."""
         n = self._objects.get(ref._h.id)
         if n is None:
@@ -98,7 +98,7 @@ class Builder:
             self._held.append(ref)
         return n
 
-    def ref(self, n: int) -> "ObjectRef[Any]":
+    def ref(self, n: int) -> ObjectRef[Any]:
         """The reference to a task's result. It is good once the graph was submitted with n among those wanted."""
         r = self._refs.get(n)
         if r is None:
@@ -113,7 +113,7 @@ class Builder:
         if deps:
             self._deps.extend(deps)
             self._parts.extend(parts or [0] * len(deps))
-            self._several = self._several or parts is not None and any(parts)
+            self._several = self._several or (parts is not None and any(parts))
         size = len(payload)
         if size > self._inline:
             outer = [self.outer(self._put(payload)), *outer]
@@ -136,7 +136,7 @@ class Builder:
         self._note_of.append(n)
         return len(self._keys) - 1
 
-    def _put(self, data: bytes, refs: Sequence[bytes] = ()) -> "ObjectRef[Any]":
+    def _put(self, data: bytes, refs: Sequence[bytes] = ()) -> ObjectRef[Any]:
         return ObjectRef(self._client, put_bytes(self._client, self._tc, data, refs))
 
     def _ship(self) -> None:
@@ -146,7 +146,7 @@ class Builder:
             self._blob_counts.append(self._blob_tasks)
             self._blob, self._blob_bytes, self._blob_tasks = [], 0, 0
 
-    def submit(self, wanted: Sequence[int], *, saturation: float, failures: int, events: bool, order: Optional[Sequence[int]] = None) -> "Graph":
+    def submit(self, wanted: Sequence[int], *, saturation: float, failures: int, events: bool, order: Optional[Sequence[int]] = None) -> Graph:
         """Ships the graph and starts it. The results of wanted can be referred to from now on."""
         c, tc = self._client, self._tc
         self._ship()
@@ -200,7 +200,7 @@ class Event:
 class Graph:
     """A graph that was submitted."""
 
-    def __init__(self, client: Client, task: bytes, refs: dict[int, "ObjectRef[Any]"], end: "Optional[ObjectRef[Any]]") -> None:
+    def __init__(self, client: Client, task: bytes, refs: dict[int, ObjectRef[Any]], end: Optional[ObjectRef[Any]]) -> None:
         self.client = client
         self.task = task
         self.refs = refs

@@ -160,7 +160,8 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
         raise InvalidError("a detached actor needs a name to be found by")
     if o.get("get_if_exists") and not name:
         raise InvalidError("get_if_exists needs a name to look for")
-    groups = [ConcurrencyGroup(k, _whole({f"concurrency_groups[{k!r}]": n}, f"concurrency_groups[{k!r}]", 1, 1)) for k, n in _dict(o, "concurrency_groups", "numbers of calls at once").items()]
+    groups = [ConcurrencyGroup(k, _whole({f"concurrency_groups[{k!r}]": n}, f"concurrency_groups[{k!r}]", 1, 1))
+              for k, n in _dict(o, "concurrency_groups", "numbers of calls at once").items()]
     return TaskOptions(
         func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")),
         spread=_spread(o), label=func.split(":")[1] if func.count(":") == 2 else "",

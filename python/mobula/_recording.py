@@ -14,7 +14,7 @@ _MAX_ATTRIBUTES = 128  # OpenTelemetry's defaults
 _MAX_EVENTS = 128
 
 
-def plain(attributes: "Optional[Mapping[str, Any]]") -> dict[str, Any]:
+def plain(attributes: Optional[Mapping[str, Any]]) -> dict[str, Any]:
     """Attributes as they travel: sequences, and whatever else there is, as text."""
     out: dict[str, Any] = {}
     for k, v in (attributes or {}).items():
@@ -31,8 +31,8 @@ def failure(x: BaseException) -> str:
 class Recording:
     """A span under way. One that is not sampled records nothing, and what is called inside is not sampled either."""
 
-    def __init__(self, name: str, parent: Optional[Place], attributes: "Optional[Mapping[str, Any]]" = None, start: Optional[int] = None,
-                 links: "tuple[Place, ...]" = ()) -> None:
+    def __init__(self, name: str, parent: Optional[Place], attributes: Optional[Mapping[str, Any]] = None, start: Optional[int] = None,
+                 links: tuple[Place, ...] = ()) -> None:
         c = _runtime.state.client
         self.client: Optional[Client] = c
         self.task: Optional[TaskContext] = _runtime.context(c) if c is not None else None
@@ -62,7 +62,7 @@ class Recording:
         if self.recording and (key in self.attributes or len(self.attributes) < _MAX_ATTRIBUTES):
             self.attributes.update(plain({key: value}))
 
-    def event(self, name: str, attributes: "Optional[Mapping[str, Any]]" = None, at: Optional[int] = None) -> None:
+    def event(self, name: str, attributes: Optional[Mapping[str, Any]] = None, at: Optional[int] = None) -> None:
         if self.recording and len(self.events) < _MAX_EVENTS:
             self.events.append({"name": name, "at": self.now() if at is None else at, "attrs": plain(attributes)})
 

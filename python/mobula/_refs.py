@@ -104,7 +104,7 @@ class ObjectRef(Generic[T_co]):
         value: T_co = fetch(self, timeout)
         return value
 
-    def future(self) -> "concurrent.futures.Future[T_co]":
+    def future(self) -> concurrent.futures.Future[T_co]:
         """A future of concurrent.futures with the object's value or error."""
         fut: concurrent.futures.Future[T_co] = concurrent.futures.Future()
         c, h = self._c, self._h
@@ -142,24 +142,24 @@ class TaskWait:
             task.unblock()
 
 
-def _arrived(loop: asyncio.AbstractEventLoop, fut: "asyncio.Future[Found]", found: Found) -> None:
+def _arrived(loop: asyncio.AbstractEventLoop, fut: asyncio.Future[Found], found: Found) -> None:
     try:
         loop.call_soon_threadsafe(_settle, fut, found)
     except RuntimeError:
         pass  # the loop has ended, and with it who waited
 
 
-def _settle(fut: "asyncio.Future[Found]", found: Found) -> None:
+def _settle(fut: asyncio.Future[Found], found: Found) -> None:
     if not fut.done():
         fut.set_result(found)
 
 
-def bound(c: Client, id: bytes) -> "ObjectRef[Any]":
+def bound(c: Client, id: bytes) -> ObjectRef[Any]:
     """The reference to an object that another process, or an answer of the node, has named."""
     return ObjectRef(c, c.objects.bind(id))
 
 
-def fetch(ref: "ObjectRef[Any]", timeout: Optional[float]) -> Any:
+def fetch(ref: ObjectRef[Any], timeout: Optional[float]) -> Any:
     """Waits for an object, and gives its value."""
     c = ref._c
     res, reading = c.getter.fetch_one(ref._h, None if timeout is None else time.monotonic() + timeout, _runtime.current.get() or c.fallback)

@@ -164,7 +164,7 @@ class Segment:
                 if view.nbytes:
                     whole[at:at + view.nbytes] = view.cast("B")
 
-    def room(self, e: Extent) -> "Room":
+    def room(self, e: Extent) -> Room:
         """An extent that was granted to this process, mapped once more by itself, to be written in place."""
         a = self._find(e)
         try:
@@ -222,7 +222,7 @@ class Room(mmap.mmap):
     open = True
     _start: int  # of the extent, in the mapping
 
-    def __new__(cls, fd: int, e: Extent) -> "Room":
+    def __new__(cls, fd: int, e: Extent) -> Room:
         start = e.off % PAGE
         made = super().__new__(cls, fd, start + e.size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=e.off - start)
         made._start, made.extent = start, e

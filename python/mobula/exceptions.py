@@ -30,11 +30,11 @@ class MobulaError(Exception):
 
     task: str = ""
     stack: str = ""
-    causes: tuple["MobulaError", ...] = ()
+    causes: tuple[MobulaError, ...] = ()
     _mobula_refs: tuple[Any, ...] = ()  # the references in what the error carries of its own: they live as long as it
 
     def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
-                 causes: tuple["MobulaError", ...] = ()) -> None:
+                 causes: tuple[MobulaError, ...] = ()) -> None:
         Exception.__init__(self, message)
         self.message = message
         self.name = name
@@ -56,7 +56,7 @@ class MobulaError(Exception):
         own = self.__dict__
         return own.get("message", ""), own.get("name", "")
 
-    def again(self) -> "MobulaError":
+    def again(self) -> MobulaError:
         """A copy to raise: an error that is kept must not gather tracebacks, which keep frames and what is in them."""
         return _remake(type(self), *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
@@ -284,7 +284,7 @@ class UserError(MobulaError):
     def fields(self) -> Any:
         return _read_fields(self.data) if self.data else None
 
-    def again(self) -> "MobulaError":
+    def again(self) -> MobulaError:
         return _remake_user(self.data, *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
     def __reduce__(self) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+import waiting
 
 import mobula
-import waiting
 from mobula import _api
 from mobula._api import connecting
 

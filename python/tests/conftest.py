@@ -14,8 +14,9 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-import mobula
 from mininode import MiniNode
+
+import mobula
 
 # A shell that runs the tests in the background has them ignore interrupts, which some are about.
 signal.signal(signal.SIGINT, signal.default_int_handler)

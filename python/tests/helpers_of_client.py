@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from mininode import MiniNode
+
 from mobula import _refs, _runtime, _value
 
 

@@ -13,8 +13,8 @@ import mobula
 
 pytest.importorskip("dask")
 
-import mobula.dask  # noqa: E402
-from mobula.dask import _ship  # noqa: E402
+import mobula.dask
+from mobula.dask import _ship
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

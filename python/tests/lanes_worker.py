@@ -26,7 +26,7 @@ now = 0
 class Lock:
     """The client's lock: whoever comes to it or leaves it may be overtaken."""
 
-    def __init__(self, worker: "Worker") -> None:
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._lock = threading.RLock()
         self.depth = 0
@@ -143,7 +143,7 @@ class Worker:
     def ready(self) -> bool:
         """Whether the main thread can go on by itself."""
         if self.at == "wait":
-            return bool(self.waits.left <= 0 or self.call is not None and self.call.error is not None)
+            return bool(self.waits.left <= 0 or (self.call is not None and self.call.error is not None))
         return self.at in ("begin", "point")
 
     def end(self) -> None:

@@ -28,7 +28,7 @@ SEGMENT = 64 << 20
 class Peer:
     """A client's connection."""
 
-    def __init__(self, node: "MiniNode", sock: socket.socket, hello: m.Hello, id: int) -> None:
+    def __init__(self, node: MiniNode, sock: socket.socket, hello: m.Hello, id: int) -> None:
         self.node = node
         self.sock = sock
         self.hello = hello

@@ -8,11 +8,11 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+from cluster import get, objects, until
+from test_refs_in_exceptions import Missing, check, error_of, settled, value
 
 import mobula
-from cluster import get, objects, until
 from mobula import _ids
-from test_refs_in_exceptions import Missing, check, error_of, settled, value
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(sys.modules["test_refs_in_exceptions"])

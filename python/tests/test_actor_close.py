@@ -10,9 +10,9 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+import waiting
 
 import mobula
-import waiting
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

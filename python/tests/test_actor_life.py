@@ -11,9 +11,9 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+import waiting
 
 import mobula
-import waiting
 from mobula.exceptions import InvalidError, TaskError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

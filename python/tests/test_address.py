@@ -19,7 +19,7 @@ from mobula import _node
 from mobula.exceptions import DisconnectedError, InvalidError, NoNodeError, ProtocolError
 
 
-def test_auto_is_the_node_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, tmp_path: "os.PathLike[str]") -> None:
+def test_auto_is_the_node_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]) -> None:
     monkeypatch.delenv("MOBULA_ADDRESS", raising=False)
     monkeypatch.delenv("MOBULA_DIR", raising=False)
     assert _node.socket_of("auto") == _node.default_address()

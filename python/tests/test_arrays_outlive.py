@@ -12,9 +12,9 @@ import time
 from typing import Any
 
 import numpy as np
+from waiting import until
 
 import mobula
-from waiting import until
 
 N = 1 << 20  # int64s: 8 MiB, of a store of 64
 

@@ -11,11 +11,11 @@ from typing import Any, Iterator
 
 import numpy as np
 import pytest
+from waiting import until
 
 import mobula
 from mobula import _segment
 from mobula.exceptions import InvalidError, NotEncodableError, ObjectTooLargeError, SegmentUnavailableError
-from waiting import until
 
 MIB = 1 << 20
 STORE = 64 * MIB

@@ -76,12 +76,12 @@ for _ in range(8):
 """
 
 
-def _run(script: str, *args: str) -> "subprocess.CompletedProcess[str]":
+def _run(script: str, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(params=["own", "joined"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> "list[str]":
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     if request.param == "own":
         return []
     node = _node.Node({"dir": str(tmp_path / "n"), "cpus": 8, "store_size": "64MiB", "store_dir": str(tmp_path)})
@@ -90,18 +90,18 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> "list[str]":
 
 
 @pytest.mark.parametrize("end", ["", "mobula.shutdown()", "sys.exit(0)"])
-def test_with_work_under_way(address: "list[str]", end: str) -> None:
+def test_with_work_under_way(address: list[str], end: str) -> None:
     p = _run(UNDER_WAY + "print('leaving')\n" + end, *address)
     assert (p.returncode, p.stdout, p.stderr) == (0, "leaving\n", "")
 
 
-def test_with_daemon_threads(address: "list[str]") -> None:
+def test_with_daemon_threads(address: list[str]) -> None:
     """They wait, call and put when the interpreter ends: no traceback of theirs, and none of them begins a node anew."""
     p = _run(DAEMONS + "print('leaving')", *address)
     assert (p.returncode, p.stdout, p.stderr) == (0, "leaving\n", "")
 
 
-def test_a_daemon_thread_hears_of_a_shutdown_before_the_end(address: "list[str]") -> None:
+def test_a_daemon_thread_hears_of_a_shutdown_before_the_end(address: list[str]) -> None:
     """Only the interpreter's end is without a word: a program that goes on is told."""
     p = _run(WORK + """
 r = slow.remote()
@@ -118,13 +118,13 @@ t.join()
     assert (p.returncode, p.stdout, p.stderr) == (0, "told\n", "")
 
 
-def test_an_error_of_the_program_is_all_there_is(address: "list[str]") -> None:
+def test_an_error_of_the_program_is_all_there_is(address: list[str]) -> None:
     p = _run(UNDER_WAY + "raise ValueError('mine')", *address)
     assert p.returncode == 1 and p.stderr.startswith("Traceback") and p.stderr.endswith("ValueError: mine\n"), p.stderr
     assert p.stderr.count("Traceback") == 1
 
 
-def test_ctrl_c(address: "list[str]") -> None:
+def test_ctrl_c(address: list[str]) -> None:
     """A terminal signals the program and all in its group. The program hears KeyboardInterrupt; the node and its workers are in no terminal's
     group, and end in order."""
     script = UNDER_WAY + """

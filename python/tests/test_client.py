@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import mobula
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
+
+import mobula
 from mobula import _api, _ids, _runtime
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
-from waiting import until
 
 
 def test_put_get_release(mini: MiniNode) -> None:

@@ -15,15 +15,15 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
+from cluster import TIMEOUT, cluster, free, get, node, objects, until  # noqa: F401
+from notes import hold, note, noted
 
 import mobula
-from cluster import TIMEOUT, cluster, free, get, node, objects, until  # noqa: F401
 from mobula import _api, _node
 from mobula import exceptions as x
 from mobula._client import getting, rejoin
 from mobula._wire import messages as m
 from mobula._wire.conn import dial
-from notes import hold, note, noted
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

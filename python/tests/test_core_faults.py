@@ -12,11 +12,11 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from cluster import cluster, dir, free, get, node, objects, until  # noqa: F401
+from notes import Keeper, hold, note, noted, size, stay
 
 import mobula
-from cluster import cluster, dir, free, get, node, objects, until  # noqa: F401
 from mobula import exceptions as x
-from notes import Keeper, hold, note, noted, size, stay
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -14,12 +14,12 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
+from cluster import STORE, TIMEOUT, cluster, dir, free, get, node, objects, until  # noqa: F401
+from notes import Keeper, hold, note, noted, size, stay
 
 import mobula
-from cluster import STORE, TIMEOUT, cluster, dir, free, get, node, objects, until  # noqa: F401
 from mobula import _api
 from mobula import exceptions as x
-from notes import Keeper, hold, note, noted, size, stay
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -179,7 +179,7 @@ def test_c6_calls_wait_for_room(node: Any, dir: str) -> None:
     for t in more:
         t.join(TIMEOUT)
     assert sorted(get(held + made)) == list("abcdef")
-    for n in range(50):  # results that nobody keeps make room too
+    for _ in range(50):  # results that nobody keeps make room too
         stay.remote(dir, "dropped")
     assert get([stay.remote(dir, str(n)) for n in range(50)]) == [str(n) for n in range(50)]
 

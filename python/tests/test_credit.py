@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cluster import cluster, until  # noqa: F401
+
 import mobula
 from mobula import _runtime
-from cluster import cluster, until  # noqa: F401
 
 
 def test_puts_with_references_leave_the_credit_as_it_was(cluster: Any) -> None:

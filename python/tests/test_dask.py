@@ -11,12 +11,11 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from helpers_of_dask import add, inc, node, shipped, sleepy  # noqa: F401
+from waiting import until
 
 import mobula
 from mobula import _runtime
-
-from helpers_of_dask import add, inc, node, shipped, sleepy
-from waiting import until
 
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")

@@ -9,11 +9,10 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from helpers_of_dask import inc, node, shipped, sleepy  # noqa: F401
 
 import mobula
 from mobula import _runtime
-
-from helpers_of_dask import inc, node, shipped, sleepy
 
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")

@@ -211,9 +211,9 @@ def test_only_what_the_task_takes_runs_here(node: Any) -> None:
 @pytest.mark.parametrize("watch", [Callback, MobulaDaskCallback])
 def test_the_option_while_somebody_watches(node: Any, watch: Any) -> None:
     over: list[bool] = []
-    with (watch(finish=lambda dsk, state, failed: over.append(failed)) if watch is Callback else watch(posttask=lambda *what: None)):
-        with pytest.raises(ValueError, match="^2 in ") as e:
-            get({"a": (inc, 1), "b": (fails, "a"), "c": (inc, "b")}, "c", rerun_exceptions_locally=True)
+    watcher = watch(finish=lambda dsk, state, failed: over.append(failed)) if watch is Callback else watch(posttask=lambda *what: None)
+    with watcher, pytest.raises(ValueError, match="^2 in ") as e:
+        get({"a": (inc, 1), "b": (fails, "a"), "c": (inc, "b")}, "c", rerun_exceptions_locally=True)
     assert pid_of(e) == os.getpid() and over == [True] * (watch is Callback)
 
 

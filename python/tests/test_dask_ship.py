@@ -12,11 +12,10 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from helpers_of_dask import add, inc, node, shipped  # noqa: F401
 
 import mobula
 from mobula import _runtime
-
-from helpers_of_dask import add, inc, node, shipped
 
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")

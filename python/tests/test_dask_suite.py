@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import textwrap
 from pathlib import Path
 from typing import Callable

@@ -10,13 +10,12 @@ import threading
 from typing import Any
 
 import pytest
-
-import mobula
 from helpers_of_client import segments
 from mininode import MiniNode
+
+import mobula
 from mobula import exceptions as x
 from mobula._version import RELEASE
-from mobula._client import reader
 from mobula._wire import codec
 from mobula._wire import messages as m
 from mobula._wire.conn import dial

@@ -17,9 +17,9 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
+import waiting
 
 import mobula
-import waiting
 from mobula import _html
 from mobula import exceptions as x
 from mobula.distributed import Client, Future, as_completed, get_client, progress, wait

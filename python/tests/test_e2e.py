@@ -14,12 +14,12 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
+import waiting
 
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._api import connecting
-import waiting
 
 until = functools.partial(waiting.until, timeout=15.0)
 

@@ -18,9 +18,9 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
+import waiting
 
 import mobula
-import waiting
 from mobula import _runtime
 from mobula import exceptions as x
 from mobula._client import objects, rejoin

@@ -8,7 +8,8 @@ import socket
 import pytest
 
 from mobula import exceptions as x
-from mobula._wire import codec, messages as m
+from mobula._wire import codec
+from mobula._wire import messages as m
 from mobula._wire.conn import Conn
 
 

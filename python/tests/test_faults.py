@@ -15,12 +15,11 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+from waiting import until
 
 import mobula
 from mobula import exceptions as x
 from mobula._api import request
-
-from waiting import until
 
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")

@@ -9,10 +9,10 @@ import sys
 from typing import Any, Iterator
 
 import pytest
-
-import mobula
 from cluster import objects
 from waiting import until
+
+import mobula
 
 # The driver says its child's process and its own node's address, and stays. Forked by C code, the child closes nothing.
 DRIVER = """

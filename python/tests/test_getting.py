@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mininode import MiniNode
+from waiting import until
 
 import mobula
-from mininode import MiniNode
 from mobula import _ids, _refs, _runtime, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
-from waiting import until
 
 
 def unknown() -> Any:

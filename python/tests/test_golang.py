@@ -14,12 +14,12 @@ import sys
 from typing import Any, Iterator
 
 import cloudpickle
+import helpers_of_go
 import numpy as np
 import pytest
-
-import helpers_of_go
-import mobula
 import waiting
+
+import mobula
 from mobula import _api
 from mobula import exceptions as x
 

@@ -9,7 +9,7 @@ from mobula._wire import codec, hot
 from mobula._wire import messages as m
 
 T, P, A = b"t" * 20, b"p" * 20, b"a" * 20
-O = [bytes([i]) * 24 for i in range(1, 4)]
+IDS = [bytes([i]) * 24 for i in range(1, 4)]
 
 
 def body(b: bytes) -> tuple[int, int]:
@@ -21,11 +21,11 @@ def body(b: bytes) -> tuple[int, int]:
 
 def test_encoders() -> None:
     for data in (b"", b"d", b"x" * 200, b"y" * 40_000):
-        for refs in ([], O):
-            assert hot.put_value(O[0], b"meta", data, refs) == codec.message(m.PutValue(O[0], m.Value(b"meta", data, list(refs))))
+        for refs in ([], IDS):
+            assert hot.put_value(IDS[0], b"meta", data, refs) == codec.message(m.PutValue(IDS[0], m.Value(b"meta", data, list(refs))))
             opts = m.TaskOptions("f", 1, [m.Resource("CPU", 500)], 3)
-            spec = m.TaskSpec(T, P, 2, opts, [m.Arg(O[1]), m.Arg(b"", m.Value(b"meta", data, list(refs)))], A, 300, -5, m.TraceContext(T, b"s" * 8, 1), "f.py:1")
-            got = hot.submit(T, hot.spec_head(P), hot.spec_options(2, codec.encode(opts)), hot.arg_ref(O[1]) + hot.arg_value(b"meta", data, refs),
+            spec = m.TaskSpec(T, P, 2, opts, [m.Arg(IDS[1]), m.Arg(b"", m.Value(b"meta", data, list(refs)))], A, 300, -5, m.TraceContext(T, b"s" * 8, 1), "f.py:1")
+            got = hot.submit(T, hot.spec_head(P), hot.spec_options(2, codec.encode(opts)), hot.arg_ref(IDS[1]) + hot.arg_value(b"meta", data, refs),
                              hot.spec_tail(A, 300, -5, Place(T, b"s" * 8, 1).field() + hot.site_field("f.py:1")))
             assert got == codec.message(m.Submit(spec))
             r = m.Result(1, m.Value(b"meta", data, list(refs)), len(data))
@@ -35,13 +35,13 @@ def test_encoders() -> None:
             assert got == codec.message(want)
     assert hot.submit(T, hot.spec_head(P), hot.spec_options(0, b"\x0a\x01f"), b"") == codec.message(m.Submit(m.TaskSpec(T, P, 0, m.TaskOptions("f"))))
     for fetch in (False, True):
-        assert hot.get(O[0], fetch) == codec.message(m.Get(O[0], fetch))
-    assert hot.unget(O[0]) == codec.message(m.Unget(O[0]))
-    assert hot.add_ref(O[0]) == codec.message(m.AddRef(O[0]))
+        assert hot.get(IDS[0], fetch) == codec.message(m.Get(IDS[0], fetch))
+    assert hot.unget(IDS[0]) == codec.message(m.Unget(IDS[0]))
+    assert hot.add_ref(IDS[0]) == codec.message(m.AddRef(IDS[0]))
     for n in (1, 3):
-        assert hot.release(O[:n]) == codec.message(m.Release(O[:n]))
+        assert hot.release(IDS[:n]) == codec.message(m.Release(IDS[:n]))
     for k in (1, 200):
-        assert hot.unpin(O[0], k) == codec.message(m.Unpin(O[0], k))
+        assert hot.unpin(IDS[0], k) == codec.message(m.Unpin(IDS[0], k))
 
 
 def check_answer(got: hot.Answer, want: m.Result) -> None:
@@ -51,10 +51,10 @@ def check_answer(got: hot.Answer, want: m.Result) -> None:
 
 def test_resolved() -> None:
     cases: list[Any] = [
-        m.Resolved(O[0], False, m.Result(1, m.Value(b"meta", b"data" * 100, O), 400)),
-        m.Resolved(O[0], True, m.Result(2, m.Value(b"meta", b"", O[:1]), 1 << 33), m.Extent(1, 1 << 34, 1 << 33)),
-        m.Resolved(O[0], True, m.Result(3, None, 0, m.Error(1, "x", cause=[m.Error(2)]))),
-        m.Resolved(O[0], False, m.Result()),
+        m.Resolved(IDS[0], False, m.Result(1, m.Value(b"meta", b"data" * 100, IDS), 400)),
+        m.Resolved(IDS[0], True, m.Result(2, m.Value(b"meta", b"", IDS[:1]), 1 << 33), m.Extent(1, 1 << 34, 1 << 33)),
+        m.Resolved(IDS[0], True, m.Result(3, None, 0, m.Error(1, "x", cause=[m.Error(2)]))),
+        m.Resolved(IDS[0], False, m.Result()),
     ]
     for want in cases:
         b = codec.message(want)
@@ -65,19 +65,19 @@ def test_resolved() -> None:
 
 def test_exec() -> None:
     opts = m.TaskOptions("py:f:00", 2, [], 3, max_concurrency=4)
-    spec = m.TaskSpec(T, P, 2, opts, [m.Arg(O[1]), m.Arg(b"", m.Value(b"meta", b"d" * 300, O)), m.Arg(O[2])], A, 130, 1 << 60, m.TraceContext(T, b"s" * 8, 1), "here")
+    spec = m.TaskSpec(T, P, 2, opts, [m.Arg(IDS[1]), m.Arg(b"", m.Value(b"meta", b"d" * 300, IDS)), m.Arg(IDS[2])], A, 130, 1 << 60, m.TraceContext(T, b"s" * 8, 1), "here")
     args = [m.ArgValue(0, m.Result(1, m.Value(b"x", b"y"), 1)), m.ArgValue(2, m.Result(2, m.Value(b"m"), 1 << 20), m.Extent(0, 64, 1 << 20))]
     want = m.Exec(1 << 40, [m.ExecTask(spec, 3, args), m.ExecTask(m.TaskSpec(P, T, 0, opts), 0)])
     b = codec.message(want)
     first, second = hot.exec_tasks(b, *body(b), received=9)
     assert first[:6] == (T, 3, 1 << 40, P, 2, opts) and first[7:10] == (A, 130, 1 << 60) and first.received == 9
     assert first.trace == codec.encode(spec.trace)
-    assert [a.ref for a in first.args] == [O[1], b"", O[2]]
+    assert [a.ref for a in first.args] == [IDS[1], b"", IDS[2]]
     assert args[0].result and args[1].result
     check_answer(first.args[0].answer, args[0].result)
     check_answer(first.args[2].answer, args[1].result)
     assert first.args[2].extent == args[1].extent
-    assert first.args[1].answer == (1, b"meta", b"d" * 300, tuple(O), 300, None)
+    assert first.args[1].answer == (1, b"meta", b"d" * 300, tuple(IDS), 300, None)
     assert second.id == P and second.options is first.options and second.args == []
 
 

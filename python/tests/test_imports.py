@@ -7,8 +7,9 @@ import functools
 import pathlib
 from typing import Iterator, Mapping, Optional
 
-import mobula
 import pytest
+
+import mobula
 
 ROOT = pathlib.Path(mobula.__file__).parent
 

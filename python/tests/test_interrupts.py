@@ -9,16 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-import mobula
 from helpers_of_client import flat, unknown
 from mininode import MiniNode
+from waiting import until
+
+import mobula
 from mobula import _api, _refs, _runtime
 from mobula._api import actors
 from mobula._client import reader
 from mobula._wire import hot
 from mobula._wire import messages as m
-from waiting import until
 
 
 def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:

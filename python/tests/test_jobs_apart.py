@@ -7,10 +7,10 @@ import subprocess
 import sys
 from typing import Any, Iterator
 
+import helpers_of_jobs as h
 import numpy as np
 import pytest
 
-import helpers_of_jobs as h
 import mobula
 
 _KEEPER = """

@@ -6,9 +6,9 @@ import os.path
 import sys
 from typing import Any
 
+import helpers_of_go
 import pytest
 
-import helpers_of_go
 import mobula
 from mobula import _functions, _named
 from mobula.exceptions import UnknownFunctionError

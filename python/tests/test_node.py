@@ -18,14 +18,14 @@ from typing import Any, Iterator
 
 import numpy as np
 import pytest
+from cluster import objects
+from waiting import until
 
 import mobula
-from cluster import objects
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._version import RELEASE
 from mobula._wire import conn
-from waiting import until
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from typing import Any, AsyncIterator, Iterator
 
 import cloudpickle
 import pytest
+from cluster import cluster, get, node, objects, until  # noqa: F401
+from test_refs_made_late import Late, Slow
 
 import mobula
 import mobula.distributed
-from cluster import cluster, get, node, objects, until  # noqa: F401
-from test_refs_made_late import Late, Slow
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(sys.modules["test_refs_made_late"])

@@ -8,9 +8,9 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from cluster import cluster, get, node  # noqa: F401
 
 import mobula
-from cluster import cluster, get, node  # noqa: F401
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

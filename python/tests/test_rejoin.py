@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import mobula
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
+from waiting import until
+
+import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._client import client, outbox, rejoin
 from mobula._wire import hot
 from mobula._wire import messages as m
-from mobula._wire.conn import dial
-from waiting import until
 
 
 def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:

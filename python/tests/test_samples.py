@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 import pytest
-
 from conftest import ROOT
 
 pytest.importorskip("dask.dataframe")

@@ -8,10 +8,10 @@ from typing import Any, Iterator
 
 import dask
 import pytest
+import waiting
 
 import mobula
 import mobula.dask
-import waiting
 from mobula import exceptions as x
 from mobula.distributed import Client, get_client, rejoin, secede, worker_client
 

@@ -9,15 +9,14 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
+import waiting
+from cluster import cluster, dir, get, node, until  # noqa: F401
 
 import mobula
 from mobula import _api, _ids, _logging, _trace
 from mobula._sites import Sites
 from mobula.exceptions import InvalidError, NotFoundError
 from mobula.util import state, tracing
-
-import waiting
-from cluster import cluster, dir, get, node, until  # noqa: F401
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

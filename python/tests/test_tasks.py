@@ -14,9 +14,9 @@ from typing import Any, Iterator
 
 import numpy as np
 import pytest
+from mininode import MiniNode
 
 import mobula
-from mininode import MiniNode
 from mobula import exceptions as x
 from mobula._wire import messages as m
 

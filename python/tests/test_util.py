@@ -17,9 +17,9 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+import waiting
 
 import mobula
-import waiting
 from mobula import exceptions as x
 from mobula.util import ActorPool, MemorySampler, Queue, progress
 from mobula.util.queue import Empty, Full

@@ -263,7 +263,7 @@ class Frozen(Exception):
 
 
 class Many(ExceptionGroup):  # type: ignore[type-arg]
-    def __new__(cls, *errors: Exception, why: str) -> "Many":
+    def __new__(cls, *errors: Exception, why: str) -> Many:
         x = super().__new__(cls, "many", errors)
         x.why = why
         return x

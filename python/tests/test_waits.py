@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import mobula
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
+from waiting import until
+
+import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
-from mobula._client import reader
 from mobula._wire import messages as m
-from waiting import until
 
 
 def test_who_waits_beside_a_get_that_gives_up_is_told(mini: MiniNode) -> None:

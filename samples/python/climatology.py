@@ -66,7 +66,8 @@ def main() -> None:
     # Of n values about a mean that is made of them, the noise of one degree is left but for 1/n.
     want, noise = (1 - 1 / a.years) ** 0.5, (1 / a.years) ** 0.5
     if not abs(spread - want) < tolerance(temperature.size) or not abs(off - noise) < tolerance(365 * a.grid**2) or worst > 0.5:
-        raise SystemExit(f"the anomaly's spread is {spread:.3f}, want {want:.3f}; the climatology is off by {off:.3f}, want {noise:.3f}; a month by {worst:.3f}")
+        raise SystemExit(f"the anomaly's spread is {spread:.3f}, want {want:.3f}; the climatology is off by {off:.3f}, want {noise:.3f}; "
+                         f"a month by {worst:.3f}")
     print(f"{a.years} years on a grid of {a.grid} x {a.grid}, {memory.size(temperature.nbytes)} in {temperature.data.npartitions} chunks: {took:.1f} s")
     print(f"the anomaly's spread is {spread:.3f} degrees ({want:.3f} is right), the climatology's error {off:.3f} ({noise:.3f})")
 

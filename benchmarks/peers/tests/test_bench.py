@@ -96,7 +96,7 @@ def test_without_ours_there_is_no_ratio() -> None:
 
 
 def test_an_interrupted_workload_has_what_was_run() -> None:
-    p, runs = plan(workload(TIME), {"mobula": Result({"time": 2.0})})
+    p, _ = plan(workload(TIME), {"mobula": Result({"time": 2.0})})
     with pytest.raises(KeyError):  # there is no figure for the next one: as good an end as any
         next(p.run())
     assert [(r.system, r.samples) for r in p.unfinished] == [("mobula", [2.0]), ("ray", []), ("dask", [])]

@@ -86,7 +86,8 @@ def q1(p: Params, client: Any) -> Any:
     frame["paid"] = frame.extendedprice * (1 - frame.discount)
     frame["charge"] = frame.paid * (1 + frame.tax)
     by = frame.groupby(["returnflag", "linestatus"])
-    return by.agg({"quantity": ["sum", "mean"], "extendedprice": ["sum", "mean"], "paid": "sum", "charge": "sum", "discount": "mean", "orderkey": "count"}).compute()
+    return by.agg({"quantity": ["sum", "mean"], "extendedprice": ["sum", "mean"], "paid": "sum", "charge": "sum", "discount": "mean",
+                   "orderkey": "count"}).compute()
 
 
 def check_q1(p: Params, got: Any) -> None:
@@ -234,7 +235,7 @@ class _Peak:
             if self._over.wait(SAMPLE):
                 return
 
-    def __enter__(self) -> "_Peak":
+    def __enter__(self) -> _Peak:
         self._thread.start()
         return self
 

@@ -39,7 +39,7 @@ def method(*, num_returns: Union[int, str, None] = None,
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
-           encode: Encoder = _value.encode) -> tuple["ObjectRef[Any]", int]:
+           encode: Encoder = _value.encode) -> tuple[ObjectRef[Any], int]:
     """Makes an actor, or finds the one that has its name already, and gives the reference to its creation, and how many calls of it may be
     under way."""
     tc = _runtime.context(c)
@@ -58,7 +58,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     return ref, o.max_pending_calls
 
 
-def _limit(o: m.TaskOptions, actor: "ObjectRef[Any]") -> int:
+def _limit(o: m.TaskOptions, actor: ObjectRef[Any]) -> int:
     """How many calls of an actor that was found may be under way."""
     try:
         named, _, most = look_up(o.actor_name, o.namespace)
@@ -71,14 +71,14 @@ class ActorHandle(Generic[T_co]):
     """Names an actor; made of a reference to its creation. The actor ends when no handle on it is left; a detached one lives until it is
     killed."""
 
-    _ref: "ObjectRef[Any]"
+    _ref: ObjectRef[Any]
     _h: Handle  # the reference's: what holds the references in a value holds it
     _name: str
     _sha: str
     _methods: Optional[dict[str, tuple[int, str]]]
     _room: Optional[Room]
 
-    def __init__(self, ref: "ObjectRef[Any]", name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]],
+    def __init__(self, ref: ObjectRef[Any], name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]],
                  max_pending_calls: int = -1) -> None:
         d = self.__dict__
         d["_ref"] = ref
@@ -88,7 +88,7 @@ class ActorHandle(Generic[T_co]):
         d["_methods"] = methods
         d["_room"] = room_of(ref._c, self._id(), max_pending_calls)
 
-    def __getattr__(self, name: str) -> "ActorMethod":
+    def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
             raise AttributeError(name)  # what notebooks look for is nothing to ask the actor for
         methods = self._methods
@@ -101,7 +101,7 @@ class ActorHandle(Generic[T_co]):
         self.__dict__[name] = made
         return made
 
-    def _method(self, name: str, returns: int, group: str) -> "ActorMethod":
+    def _method(self, name: str, returns: int, group: str) -> ActorMethod:
         return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode, self._room)
 
     def _learn(self) -> dict[str, tuple[int, str]]:
@@ -168,7 +168,7 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
         raise TypeError(f"{self._target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
                         "what derives from it")
 
-    def options(self, **options: Any) -> "ActorClass[P, T_co]":
+    def options(self, **options: Any) -> ActorClass[P, T_co]:
         return ActorClass(self._target, {**self._options, **options})
 
     def _create(self, *args: Any, **kwargs: Any) -> ActorHandle[T_co]:
@@ -199,7 +199,7 @@ class ActorMethod:
 
     __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout", "_sites")
 
-    def __init__(self, ref: "ObjectRef[Any]", func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
+    def __init__(self, ref: ObjectRef[Any], func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
                  encode: Encoder, room: Optional[Room] = None) -> None:
         _options.check(options, _options.CALL, f"method {name}")
         self._ref = ref
@@ -216,7 +216,7 @@ class ActorMethod:
         self._timeout = _options.timeout(options)
         self._sites = Sites()
 
-    def options(self, **options: Any) -> "ActorMethod":
+    def options(self, **options: Any) -> ActorMethod:
         all_options = {**self._options, **options}
         return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._room)
 
@@ -234,7 +234,7 @@ class ActorMethod:
         finally:
             self._room.called(known[0] if known else None)
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: "Optional[list[ObjectRef[Any]]]" = None) -> Any:
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Optional[list[ObjectRef[Any]]] = None) -> Any:
         """Calls it. What is resolved when the call ends, if not before, goes into known."""
         c, h = self._ref._c, self._ref._h
         tc = _current.get()
@@ -281,7 +281,7 @@ def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle[Any]:
     return ActorHandle(found, name, "0", methods, most)
 
 
-def look_up(name: str, namespace: Optional[str]) -> tuple["ObjectRef[Any]", Optional[dict[str, tuple[int, str]]], int]:
+def look_up(name: str, namespace: Optional[str]) -> tuple[ObjectRef[Any], Optional[dict[str, tuple[int, str]]], int]:
     """The creation of the actor that has a name, its methods where its maker wrote them, and how many calls of it may be under way."""
     c = _runtime.client()
     reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})

@@ -41,7 +41,7 @@ class Buffer:
         self._room = c.segment.room(extent)  # if it fails, the room is given back as this buffer goes
         self.array = np.frombuffer(self._room.view(self._size), kind).reshape(shape)
 
-    def put(self) -> "ObjectRef[Any]":
+    def put(self) -> ObjectRef[Any]:
         """Makes an object of what was written."""
         c = self._client
         if self._made:
@@ -65,7 +65,7 @@ class Buffer:
                 self._room.freeze(None)
             self._client.putter.give_back(self._id, self._attempt)
 
-    def __enter__(self) -> "Buffer":
+    def __enter__(self) -> Buffer:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -21,9 +21,10 @@ _LAST_SPANS = 2.0  # seconds that they have
 
 
 def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_gpus: Optional[float] = None,
-         object_store_memory: Optional[int] = None, resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None, ignore_reinit_error: bool = False,
+         object_store_memory: Optional[int] = None, resources: Optional[Mapping[str, float]] = None, namespace: Optional[str] = None,
+         ignore_reinit_error: bool = False,
          settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template",
-         go_program: Union[str, Sequence[str], None] = None, log_to_driver: bool = True) -> "Context":
+         go_program: Union[str, Sequence[str], None] = None, log_to_driver: bool = True) -> Context:
     """Connects this process to a node.
 
     Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, num_gpus,
@@ -178,7 +179,7 @@ class Context:
         self.namespace = c.welcome.namespace
         self.job_id = c.welcome.job
 
-    def __enter__(self) -> "Context":
+    def __enter__(self) -> Context:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -11,21 +11,21 @@ from typing import Any, Mapping, Optional
 
 from .. import _options, _runtime, _value
 from .._refs import ObjectRef, bound
+from .._sites import Sites
 from .._wire import codec, hot
 from .._wire import messages as m
-from .._sites import Sites
 from ..exceptions import InvalidError, NotEncodableError
 from .actors import ActorHandle, ActorMethod, create, look_up
 from .calls import Encoder, deadline, submit
 
 
-def go_function(name: str, **options: Any) -> "GoFunction":
+def go_function(name: str, **options: Any) -> GoFunction:
     """The function that a Go program registered under a name; options are those of a task. num_returns is how many results
     it has, by default one; "streaming" for a stream."""
     return GoFunction(name, options)
 
 
-def go_actor(name: str, **options: Any) -> "GoActorClass":
+def go_actor(name: str, **options: Any) -> GoActorClass:
     """The actor type that a Go program registered under a name; options are those of an actor."""
     return GoActorClass(name, options)
 
@@ -68,7 +68,7 @@ class GoFunction:
         self._field = hot.spec_options(m.TASK, codec.encode(o))
         self._sites = Sites()
 
-    def options(self, **options: Any) -> "GoFunction":
+    def options(self, **options: Any) -> GoFunction:
         """The same function with other options."""
         return GoFunction(self.name, {**self._options, **options})
 
@@ -100,10 +100,10 @@ class GoActorClass:
         self.name = name
         self._options = dict(options)
 
-    def options(self, **options: Any) -> "GoActorClass":
+    def options(self, **options: Any) -> GoActorClass:
         return GoActorClass(self.name, {**self._options, **options})
 
-    def remote(self, *args: Any, **kwargs: Any) -> "GoActorHandle":
+    def remote(self, *args: Any, **kwargs: Any) -> GoActorHandle:
         """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
         _positional(self.name, kwargs)
         c = _runtime.client()
@@ -111,12 +111,12 @@ class GoActorClass:
         made, most = create(c, o, args, {}, _options.timeout(self._options), _plain(self.name))
         return GoActorHandle(made, self.name, most)
 
-    def get(self, name: str, namespace: Optional[str] = None) -> "GoActorHandle":
+    def get(self, name: str, namespace: Optional[str] = None) -> GoActorHandle:
         """Finds an actor of this type by its name; NotFoundError where there is none."""
         found, _, most = look_up(name, namespace)
         return GoActorHandle(found, self.name, most)
 
-    def bind(self, actor: ActorHandle[Any]) -> "GoActorHandle":
+    def bind(self, actor: ActorHandle[Any]) -> GoActorHandle:
         """The handle of an actor of this type that came in a value, which does not say what type it is of."""
         return GoActorHandle(bound(actor._ref._c, actor._ref._h.id), self.name)
 
@@ -131,7 +131,7 @@ class GoActorHandle(ActorHandle[Any]):
     """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
     .options(num_returns=...) says otherwise."""
 
-    def __init__(self, ref: "ObjectRef[Any]", name: str, max_pending_calls: int = -1) -> None:
+    def __init__(self, ref: ObjectRef[Any], name: str, max_pending_calls: int = -1) -> None:
         super().__init__(ref, name, "", {}, max_pending_calls)
 
     def __getattr__(self, name: str) -> ActorMethod:

@@ -127,7 +127,7 @@ def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], a
     name = getattr(method, "__name__", "")
     if not name or getattr(method, "__self__", None) is None:
         raise InvalidError(f"{what}: want a method of the actor, as self.tick, got {method!r}")
-    if seconds < 0 or again and seconds == 0:
+    if seconds < 0 or (again and seconds == 0):
         raise InvalidError(f"{what}: {seconds} seconds, want more than 0")
     t = Timer()
     actor.timers.append(t)

@@ -24,7 +24,7 @@ class Exactly(Protocol[T]):
     def _exactly(self, x: T, /) -> T: ...
 
 
-def put(value: T, *, portable: bool = False) -> "ObjectRef[T]":
+def put(value: T, *, portable: bool = False) -> ObjectRef[T]:
     """Makes an object of a value, once, to pass to many tasks. portable lays lists and dicts of plain data out as any language
     reads them."""
     if isinstance(value, ObjectRef):

@@ -51,7 +51,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
     @overload
     def options(self, *, num_returns: Union[int, str], **options: Any) -> Remote[P, Any]: ...
     @overload
-    def options(self, **options: Any) -> "RemoteFunction[P, R]": ...
+    def options(self, **options: Any) -> RemoteFunction[P, R]: ...
 
     def options(self, **options: Any) -> Any:
         """The same function with other options."""
@@ -86,7 +86,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         return RemoteFunction, (self._target, self._options)
 
 
-def cancel(ref: Union["ObjectRef[Any]", "ObjectRefGenerator[Any]"], *, force: bool = False, recursive: bool = True) -> None:
+def cancel(ref: Union[ObjectRef[Any], ObjectRefGenerator[Any]], *, force: bool = False, recursive: bool = True) -> None:
     """Cancels a task: it is interrupted, and two seconds later its process is killed if it has not ended, as one that holds the
     GIL cannot. With force it is killed at once; with recursive what it has submitted is cancelled too. A call of an actor is
     interrupted only, and ends when it notices: the actor's process is not killed for it.

@@ -18,8 +18,7 @@ from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
 from .._wire.hot import Answer
-from ..exceptions import (DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError,
-                          ShutdownError, VersionError)
+from ..exceptions import DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError, ShutdownError, VersionError
 from .context import TaskContext
 from .credit import Credit
 from .getting import Getter

@@ -58,7 +58,7 @@ class TaskContext:
 
     calls = Once(lambda: count(1))
     puts = Once(lambda: count(1))
-    orders: "Once[dict[bytes, CallOrder]]" = Once(dict)
+    orders: Once[dict[bytes, CallOrder]] = Once(dict)
 
     def __init__(self, client: Connection, task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client
@@ -122,7 +122,7 @@ class TaskContext:
     def next_put(self) -> bytes:
         return _ids.put_id(self.base, next(self.puts))
 
-    def order(self, actor: bytes) -> "CallOrder":
+    def order(self, actor: bytes) -> CallOrder:
         o = self.orders.get(actor)
         return o if o is not None else self.orders.setdefault(actor, CallOrder())
 

@@ -17,9 +17,9 @@ from typing import Callable, Optional, Protocol
 from .._shield import shield
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
-from .spin import Spin
 from .context import TaskContext
 from .interfaces import Sends, Worker
+from .spin import Spin
 from .waiter import Waiter
 
 log = logging.getLogger("mobula")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator
 
 from .._wire.messages import REQUESTS_AT_ONCE
 from .interfaces import Sends

@@ -30,7 +30,7 @@ class _Sent(Waiter):
 
     __slots__ = ("spans", "count")
 
-    def __init__(self, spans: "Spans", count: int) -> None:
+    def __init__(self, spans: Spans, count: int) -> None:
         super().__init__(1)
         self.spans = spans
         self.count = count

@@ -16,8 +16,8 @@ Buffers are read in place and are read-only: an array that came out of the store
 anything views it.
 """
 
-from .cbor import TAG_ACTOR, TAG_REF, set_binder
 from .arrays import array_meta
+from .cbor import TAG_ACTOR, TAG_REF, set_binder
 from .dispatch import decode, decode_own, encode, encode_plain
 from .failures import failure, refs_of, task_failure
 from .meta import ARRAY, META_BYTES, META_KWARGS, META_NIL, Encoded, header

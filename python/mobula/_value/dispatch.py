@@ -8,8 +8,7 @@ from typing import Any, Callable
 from .._wire.codec import read_varint
 from ..exceptions import NotDecodableError, NotEncodableError
 from . import arrays, arrow, cbor, pickled, scalars
-from .meta import (ARRAY, ARROW, CBOR, META_BOOL, META_BYTES, META_FLOAT, META_INT, META_NIL, META_STR, MOST, PICKLE, TEXT, Data, Encoded,
-                   flat, header)
+from .meta import ARRAY, ARROW, CBOR, META_BOOL, META_BYTES, META_FLOAT, META_INT, META_NIL, META_STR, MOST, PICKLE, TEXT, Data, Encoded, flat, header
 
 _ENCODERS: dict[type[Any], Callable[[Any, int], Encoded]] = {
     type(None): scalars.none_, bool: scalars.bool_, int: scalars.int_, float: scalars.float_, str: scalars.str_, bytes: scalars.bytes_}

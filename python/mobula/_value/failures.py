@@ -15,6 +15,7 @@ from .._wire.messages import Error
 from ..exceptions import MobulaError, PythonError, TaskError, task_error
 from .pickled import class_name, dumps, local
 
+
 def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
     """A task's exception as text for the way back, nothing if it cannot travel, and the references in it."""
     before = local.refs

@@ -71,7 +71,7 @@ def read_int(data: Data) -> Any:
     head = data[0]
     if n == 1 and head < 24:
         return head
-    if n == 9 and head == 0x1B or n == 5 and head == 0x1A or n == 3 and head == 0x19 or n == 2 and head == 0x18:
+    if (n == 9 and head == 0x1B) or (n == 5 and head == 0x1A) or (n == 3 and head == 0x19) or (n == 2 and head == 0x18):
         return int.from_bytes(data[1:], "big")
     return read_cbor(data)
 

@@ -20,8 +20,8 @@ def wanted(env: Mapping[str, str]) -> bool:
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     exporter = env.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    return exporter == "otlp" or not exporter and any(
-        env.get(k, "").strip() for k in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"))
+    return exporter == "otlp" or (not exporter and any(
+        env.get(k, "").strip() for k in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")))
 
 
 def provide() -> None:

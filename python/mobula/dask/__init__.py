@@ -13,7 +13,7 @@ nothing but a scheduler function, and that is what get is.
 
 from __future__ import annotations
 
-from ._get import enable, disable, get, get_sync
+from ._get import disable, enable, get, get_sync
 from .callbacks import Callback, MobulaDaskCallback, ProgressBar, RayDaskCallback
 
 __all__ = ["Callback", "MobulaDaskCallback", "ProgressBar", "RayDaskCallback", "disable", "enable", "get", "get_sync"]

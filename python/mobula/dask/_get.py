@@ -72,10 +72,10 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
         return result
 
 
-_enabled: list["_Enabled"] = []
+_enabled: list[_Enabled] = []
 
 
-def enable(shuffle: Optional[str] = "tasks", use_shuffle_optimization: bool = True) -> "contextlib.AbstractContextManager[None]":
+def enable(shuffle: Optional[str] = "tasks", use_shuffle_optimization: bool = True) -> contextlib.AbstractContextManager[None]:
     """Makes the cluster Dask's scheduler, until disable or, in a with statement, until its end.
 
     shuffle is the method of dataframes' shuffles; None leaves it. use_shuffle_optimization: a partition is split into the parts of its

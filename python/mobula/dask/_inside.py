@@ -32,7 +32,7 @@ def with_values(node: GraphNode) -> GraphNode:
     return found
 
 
-def fetched(ref: "ObjectRef[Any]") -> Any:
+def fetched(ref: ObjectRef[Any]) -> Any:
     """The value, arrays the caller's own; the error of a task is raised as it was raised there."""
     try:
         return get_all([ref], own=True)[0]

@@ -83,7 +83,7 @@ class Writer:
             if type(node) is not Task:
                 return None
             f, args, named = node.func, node.args, node.kwargs
-            if not _PLAIN.issuperset(map(type, args)) or named and not _PLAIN.issuperset(map(type, named.values())):
+            if not _PLAIN.issuperset(map(type, args)) or (named and not _PLAIN.issuperset(map(type, named.values()))):
                 return None
             known = self._called.get(id(f))
             if known is None:

@@ -182,7 +182,7 @@ def _item(node: GraphNode) -> Any:
         return None
     if isinstance(index, DataNode):
         index = index.value
-    if type(index) in (int, str) or type(index) is tuple and all(type(i) in (int, str) for i in index):
+    if type(index) in (int, str) or (type(index) is tuple and all(type(i) in (int, str) for i in index)):
         return index
     return None
 

@@ -23,7 +23,7 @@ _ALLOWED_FAILURES = 3  # Dask's distributed.scheduler.allowed-failures
 
 
 # Told of every plan that went to the node.
-observers: list[Callable[["Shipped"], None]] = []
+observers: list[Callable[[Shipped], None]] = []
 
 
 class Shipped:
@@ -139,7 +139,7 @@ class _Packing:
         s.numbers[key] = self.builder.task(str(key), _group(key), data, into.deps, into.outer + more, parts=into.parts, producer=producer,
                                            note=note)
 
-    def _take(self, into: "_Inputs", name: Key, key: Key) -> None:
+    def _take(self, into: _Inputs, name: Key, key: Key) -> None:
         """Adds what a task takes under a name."""
         p = self._s.plan
         part = p.parts.get(key)

@@ -37,7 +37,7 @@ class MobulaDaskCallback:
     finish(result)                          when the result is there
     """
 
-    active: ClassVar[list["MobulaDaskCallback"]] = []
+    active: ClassVar[list[MobulaDaskCallback]] = []
 
     def __init__(self, presubmit: Optional[Callable[..., Any]] = None, postsubmit: Optional[Callable[..., Any]] = None,
                  pretask: Optional[Callable[..., Any]] = None, posttask: Optional[Callable[..., Any]] = None,
@@ -65,7 +65,7 @@ class MobulaDaskCallback:
     def unregister(self) -> None:
         MobulaDaskCallback.active.remove(self)
 
-    def __enter__(self) -> "MobulaDaskCallback":
+    def __enter__(self) -> MobulaDaskCallback:
         self.register()
         return self
 

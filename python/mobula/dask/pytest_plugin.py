@@ -67,7 +67,7 @@ class Tally:
             recorded = sum(t in done for t in mine)  # a task may also end well and then fail: with a result that cannot be pickled
             ran += summary["ran"]
             executed += min(recorded, summary["ran"]) if summary["failed"] else recorded  # of one that failed, some run on to no end
-            if recorded < summary["ran"] or recorded > summary["ran"] and not summary["failed"]:
+            if recorded < summary["ran"] or (recorded > summary["ran"] and not summary["failed"]):
                 wrong.append(f"graph {graph.task.hex()}: the scheduler says {summary['ran']} tasks ran and {summary['failed']} failed, "
                              f"workers wrote down {recorded}")
         # What a task computes in a worker is another graph of this job, which is not in our list.

@@ -163,7 +163,7 @@ class as_completed:
             yield self.next_batch()
 
 
-def _wake(sleeper: "asyncio.Future[None]") -> None:
+def _wake(sleeper: asyncio.Future[None]) -> None:
     if not sleeper.done():
         sleeper.set_result(None)
 
@@ -175,7 +175,7 @@ class DoneAndNotDone(NamedTuple):
     not_done: set[Future]
 
 
-def wait(fs: "Future | Iterable[Future]", timeout: Optional[float] = None, return_when: str = ALL_COMPLETED) -> Any:
+def wait(fs: Future | Iterable[Future], timeout: Optional[float] = None, return_when: str = ALL_COMPLETED) -> Any:
     """Waits until all, or with "FIRST_COMPLETED" one, of the futures are done; gives those that are and those that are not.
 
     TimeoutError after timeout seconds. With futures of an asynchronous client it is to be awaited.

@@ -132,7 +132,7 @@ class Client:
             caller = self._callers[what] = Caller(c, _options(resources, retries), call)
         return caller
 
-    def _future(self, key: str, make: Callable[[Connection], "ObjectRef[Any]"]) -> Future:
+    def _future(self, key: str, make: Callable[[Connection], ObjectRef[Any]]) -> Future:
         """A future of the key; its reference is made if there is none."""
         c = self._connected()
         with self._making:
@@ -249,7 +249,7 @@ class Client:
         if self._made is not None:
             leave(self._made)
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Client:
         if self.asynchronous:
             raise InvalidError("this client is asynchronous: use `async with`")
         return self
@@ -257,10 +257,10 @@ class Client:
     def __exit__(self, *exc: object) -> None:
         self._close()
 
-    def __await__(self) -> Generator[Any, None, "Client"]:
+    def __await__(self) -> Generator[Any, None, Client]:
         return self.__aenter__().__await__()
 
-    async def __aenter__(self) -> "Client":
+    async def __aenter__(self) -> Client:
         await asyncio.to_thread(self._connected)
         return self
 

@@ -12,7 +12,7 @@ from .._api import cancel, get, wait
 from .._client import Client as Connection
 from .._refs import ObjectRef
 from .._wire import messages as m
-from ..exceptions import GetTimeoutError, TaskCancelledError, original
+from ..exceptions import GetTimeoutError, InvalidError, TaskCancelledError, original
 
 PENDING, FINISHED, ERROR, CANCELLED = "pending", "finished", "error", "cancelled"
 
@@ -20,7 +20,7 @@ PENDING, FINISHED, ERROR, CANCELLED = "pending", "finished", "error", "cancelled
 class State:
     """What the futures of one key share."""
 
-    def __init__(self, ref: "ObjectRef[Any]") -> None:
+    def __init__(self, ref: ObjectRef[Any]) -> None:
         self.ref = ref
         self.status = PENDING
         self._lock = threading.Lock()
@@ -75,12 +75,16 @@ class Source(Protocol):
 
     asynchronous: bool
 
-    def _future(self, key: str, make: Callable[[Connection], "ObjectRef[Any]"]) -> "Future": ...
+    def _future(self, key: str, make: Callable[[Connection], ObjectRef[Any]]) -> Future: ...
 
-    def _call_at_end(self, future: "Future", fn: Callable[["Future"], Any]) -> None: ...
+    def _call_at_end(self, future: Future, fn: Callable[[Future], Any]) -> None: ...
 
 
-here: Callable[[], Source]  # the client of this process; _client says so
+def _nobody() -> Source:
+    raise InvalidError("there is no client")
+
+
+here: Callable[[], Source] = _nobody  # the client of this process; _client says so
 
 
 class Future:
@@ -101,7 +105,7 @@ class Future:
         return self._state.status
 
     @property
-    def ref(self) -> "ObjectRef[Any]":
+    def ref(self) -> ObjectRef[Any]:
         """The reference to the result, for the functions of mobula itself."""
         return self._state.ref
 
@@ -176,7 +180,7 @@ class Future:
         """Cancels the call, for all futures of its key. force: its process is killed."""
         self._state.cancel(force)
 
-    def add_done_callback(self, fn: Callable[["Future"], Any]) -> None:
+    def add_done_callback(self, fn: Callable[[Future], Any]) -> None:
         """Calls fn with the future at its end, or at once, in a thread of the client's."""
         self.client._call_at_end(self, fn)
 
@@ -193,7 +197,7 @@ class Future:
         return restore_future, (self.key, self.ref)
 
 
-def restore_future(key: str, ref: "ObjectRef[Any]") -> Future:
+def restore_future(key: str, ref: ObjectRef[Any]) -> Future:
     """The future found in a value: of the client where it is read."""
     return here()._future(key, lambda c: ref)
 

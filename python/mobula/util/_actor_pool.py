@@ -122,7 +122,7 @@ class ActorPool:
         self._take(ready[0])
         return get(ready[0])
 
-    def _take(self, ref: "ObjectRef[Any]") -> None:
+    def _take(self, ref: ObjectRef[Any]) -> None:
         """A result is had or dropped: the actor is free for the next."""
         number, actor = self._running.pop(ref)
         self._idle.append(actor)

@@ -85,7 +85,7 @@ class MemorySampler:
         over.set()
         thread.join()
 
-    def to_pandas(self, *, align: bool = False) -> "pd.DataFrame":
+    def to_pandas(self, *, align: bool = False) -> pd.DataFrame:
         """One column a label, one row a time. Between the first and the last sample of a label, gaps have the value before them.
 
         align: times are differences to each label's first sample, so that the labels can be compared.
@@ -100,7 +100,7 @@ class MemorySampler:
         df = pd.DataFrame(columns)
         return df.ffill().where(df.bfill().notna())
 
-    def to_arrow(self, *, align: bool = False) -> "pa.Table":
+    def to_arrow(self, *, align: bool = False) -> pa.Table:
         """The frame of to_pandas, with its times as the first column, "time"."""
         import pyarrow as pa
 
@@ -118,7 +118,7 @@ class MemorySampler:
         gives."""
         return (self._seconds(align) / 2**30).plot(**{"xlabel": "time (s)" if align else "time", "ylabel": "memory (GiB)", **options})
 
-    def _seconds(self, align: bool) -> "pd.DataFrame":
+    def _seconds(self, align: bool) -> pd.DataFrame:
         """The frame of to_pandas, where times are aligned by the second."""
         df = self.to_pandas(align=align)
         if align:

@@ -10,7 +10,7 @@ from .._refs import ObjectRef
 _LOOK = 0.1  # seconds between looks
 
 
-def progress(refs: "Iterable[ObjectRef[Any]]", desc: str = "", **options: Any) -> "list[ObjectRef[Any]]":
+def progress(refs: Iterable[ObjectRef[Any]], desc: str = "", **options: Any) -> list[ObjectRef[Any]]:
     """Waits until all of the references are ready, with a value or an error, and shows how many are; gives them as a list.
 
         values = mobula.get(progress([f.remote(x) for x in xs], desc="f"))

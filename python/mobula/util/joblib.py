@@ -17,8 +17,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any, Callable, Optional
 
-from joblib.parallel import (AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend,
-                             register_parallel_backend)
+from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend, register_parallel_backend
 
 from .._api import cluster_resources
 from .._executor import Executor
@@ -58,7 +57,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         self.parallel = parallel
         return n_jobs
 
-    def submit(self, func: Callable[[], Any], callback: Optional[Callable[[Any], Any]] = None) -> "Future[Any]":
+    def submit(self, func: Callable[[], Any], callback: Optional[Callable[[Any], Any]] = None) -> Future[Any]:
         """Has a batch run."""
         assert self._workers is not None
         future = self._workers.submit(func)
@@ -66,7 +65,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             future.add_done_callback(callback)
         return future
 
-    def retrieve_result_callback(self, out: "Future[Any]") -> Any:
+    def retrieve_result_callback(self, out: Future[Any]) -> Any:
         """The results of a batch that is done."""
         return out.result()
 

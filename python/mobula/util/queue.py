@@ -111,7 +111,7 @@ class Queue:
             wait([self.actor.served.remote()], timeout=grace_period_s)
         kill(self.actor)
 
-    def _result(self, call: "ObjectRef[Any]", takes: bool = False) -> Any:
+    def _result(self, call: ObjectRef[Any], takes: bool = False) -> Any:
         """What a call of the actor gives; takes: items."""
         try:
             return get(call)
@@ -119,14 +119,14 @@ class Queue:
             self._failed(call, takes, x)
             raise
 
-    async def _result_async(self, call: "ObjectRef[Any]", takes: bool = False) -> Any:
+    async def _result_async(self, call: ObjectRef[Any], takes: bool = False) -> Any:
         try:
             return await call
         except BaseException as x:
             self._failed(call, takes, x)
             raise
 
-    def _failed(self, call: "ObjectRef[Any]", takes: bool, x: BaseException) -> None:
+    def _failed(self, call: ObjectRef[Any], takes: bool, x: BaseException) -> None:
         """Cancels a call whose caller gave it up; the items that it may have taken all the same go back."""
         if isinstance(x, Exception) and call._h.res is not None:
             return  # its own error, or that of an item that cannot be unpickled here

@@ -146,7 +146,7 @@ class Explanation(TypedDict, total=False):
     details: list[str]
     task: Task
     object: Object
-    next: "Explanation"
+    next: Explanation
 
 
 class Summary(TypedDict):

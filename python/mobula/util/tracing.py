@@ -56,7 +56,7 @@ class span:
         self._token: Any = None
         self._otel: Any = None
 
-    def __enter__(self) -> "span":
+    def __enter__(self) -> span:
         r = self._recording = Recording(self._name, self._from or _place(), self._attributes)
         self._token = _trace.here.set(r.place)
         self._otel = _trace.opentelemetry.enter(r.place) if _trace.OpenTelemetry.loaded() is not None else None
@@ -86,7 +86,7 @@ class span:
         if self._recording is not None:
             self._recording.set(key, value)
 
-    def add_event(self, name: str, attributes: "Optional[Mapping[str, Any]]" = None) -> None:
+    def add_event(self, name: str, attributes: Optional[Mapping[str, Any]] = None) -> None:
         """Something that happens now."""
         if self._recording is not None:
             self._recording.event(name, attributes)
