@@ -1,6 +1,7 @@
 package mobula_test
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -132,6 +133,10 @@ func sentinels(f *ast.File) map[string]bool {
 	return out
 }
 
+type resident struct{}
+
+var residents = mobula.RegisterActor0("house/resident", func(context.Context) (*resident, error) { return &resident{}, nil })
+
 // The page names every component of a live node, in its tree and where it says what rebuilds it.
 func TestTheArchitectureIsTrue(t *testing.T) {
 	page := read(t, "ARCHITECTURE.md")
@@ -141,11 +146,14 @@ func TestTheArchitectureIsTrue(t *testing.T) {
 	}
 	c := mobulatest.Start(t, mobula.WithProcesses(), mobula.WithCPUs(1))
 	ctx := c.Context(t.Context())
-	get(ctx, t, e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0)), 3) // there is a worker now
-	named := spawn(ctx, t, 1, mobula.Named("", "architecture"))  // and a control plane
-	if err := named.Ready(ctx); err != nil {
+	if _, err := exampleSquare.Go(ctx, mobula.V(2.0)).Get(ctx); err != nil { // there is a worker now
 		t.Fatal(err)
 	}
+	named, err := residents.Spawn(ctx, mobula.Named("", "architecture")) // and a control plane
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer named.Release()
 	parts, err := c.ListComponents(ctx, mobula.Query{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@
 // as what its environment says. A test owns the processes it starts, by their ids, and ends them when it ends.
 // Every wait has the deadline of its test (limit), and says what it waited for.
 //
+// Package e2e/api holds the Go API to what it promises, e2e/harness is what both share.
+//
 //   - modes_test.go: what a program does, with tasks in goroutines and in processes;
 //   - python_*_test.go: Go programs that call Python, and Python that calls them back;
 //   - crash_*_test.go: components panic, processes are killed, under load that checks every result;

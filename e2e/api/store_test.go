@@ -1,58 +1,17 @@
-package mobula_test
+package api
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"mobula"
-	"mobula/internal/client"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 	"mobula/mobulatest"
 )
-
-// insideNode is a node whose parts can be asked, with a driver. The context is the driver's.
-func insideNode(t *testing.T, cfg node.Config) (context.Context, *node.Node) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "mobula-") //nolint:usetesting // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Dir = dir
-	n, err := node.Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := n.Attach(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
-		defer cancel()
-		for _, err := range []error{c.Close(ctx), n.Close(ctx), os.RemoveAll(dir)} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return client.WithTask(t.Context(), c.Root()), n
-}
-
-// bothInside runs a test on such a node, with tasks in goroutines and in processes.
-func bothInside(t *testing.T, cfg node.Config, f func(ctx context.Context, t *testing.T, n *node.Node)) {
-	for _, mode := range []string{"embedded", "processes"} {
-		t.Run(mode, func(t *testing.T) {
-			cfg := cfg
-			cfg.Processes = mode == "processes"
-			ctx, n := insideNode(t, cfg)
-			f(ctx, t, n)
-		})
-	}
-}
 
 func objectsOf(ctx context.Context, t *testing.T, n *node.Node) (objects int, held uint64) {
 	t.Helper()
@@ -64,7 +23,7 @@ func objectsOf(ctx context.Context, t *testing.T, n *node.Node) (objects int, he
 }
 
 func TestO3SmallValuesTakeNoStore(t *testing.T) {
-	bothInside(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		const limit = 100 << 10
 		for _, c := range []struct{ bytes, objects int }{{limit, 0}, {limit + 1, 1}} {
 			put, err := mobula.Put(ctx, make([]byte, c.bytes))
@@ -113,7 +72,7 @@ var (
 )
 
 func TestO7TheLastReferenceFrees(t *testing.T) {
-	bothInside(t, node.Config{CPUs: 1, StoreBytes: 32 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 1, StoreBytes: 32 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		a, err := keepers.Spawn(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +97,7 @@ func TestO7TheLastReferenceFrees(t *testing.T) {
 }
 
 func TestO8LoopsLeaveNothing(t *testing.T) {
-	bothInside(t, node.Config{CPUs: 2, StoreBytes: 64 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 64 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		for range 10_000 {
 			r, err := mobula.Put(ctx, make([]byte, 128<<10))
 			if err != nil {
@@ -159,7 +118,7 @@ func TestO8LoopsLeaveNothing(t *testing.T) {
 
 // Tasks of one class share leases: the scheduler is asked a few times, not a thousand.
 func TestS2OneLeaseServesManyTasks(t *testing.T) {
-	bothInside(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(ctx context.Context, t *testing.T, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		for i := range 1000 { // one after the other: each could have asked
 			get(ctx, t, e2eAdd.Go(ctx, mobula.V(float64(i)), mobula.V(1.0)), float64(i+1))
 		}

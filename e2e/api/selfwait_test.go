@@ -1,4 +1,4 @@
-package mobula_test
+package api
 
 import (
 	"context"

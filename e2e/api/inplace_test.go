@@ -1,6 +1,6 @@
 //go:build !invariants
 
-package mobula_test
+package api
 
 // A build with invariants gives copies, so that a slice kept too long faults.
 

@@ -1,4 +1,4 @@
-package mobula_test
+package api
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 	"mobula/mobulatest"
 )
 
 func TestC16AWorkerThatCannotStart(t *testing.T) {
-	ctx, _ := insideNode(t, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Executable: "/bin/false"})
+	_, ctx := harness.StartNode(t, t.Context(), node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Executable: "/bin/false"})
 	_, err := e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx)
 	if !errors.Is(err, mobula.ErrRuntimeSetup) || !strings.Contains(err.Error(), "status 1") {
 		t.Errorf("a program that ends at once: %v", err)
 	}
-	ctx, _ = insideNode(t, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Executable: "/no/such/program"})
+	_, ctx = harness.StartNode(t, t.Context(), node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Executable: "/no/such/program"})
 	_, err = e2eAdd.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx)
 	if !errors.Is(err, mobula.ErrRuntimeSetup) || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("a program that is not there: %v", err)

@@ -1,0 +1,9 @@
+package api
+
+import (
+	"testing"
+
+	"mobula/mobulatest"
+)
+
+func TestMain(m *testing.M) { mobulatest.Main(m) }
