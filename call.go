@@ -268,7 +268,7 @@ func callsite() string {
 		var f runtime.Frame
 		f, more = frames.Next()
 		file := f.File[strings.LastIndexByte(f.File, '/')+1:]
-		if strings.HasPrefix(file, "arity_") {
+		if strings.HasPrefix(file, "zz_") {
 			handle = true
 		} else if handle {
 			site = file + ":" + strconv.Itoa(f.Line)

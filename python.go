@@ -8,7 +8,7 @@ import (
 	"mobula/wire"
 )
 
-// This file is what the handles of Python functions and classes (arity_python.go) have of their own: a name, by
+// This file is what the handles of Python functions and classes (zz_python.go) have of their own: a name, by
 // which a worker imports them. Nothing is registered.
 
 // pythonFunc makes what the handles of a Python function or class share. Where its name can be none of Python's every

@@ -30,14 +30,14 @@ func main() {
 func generate() (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	for name, body := range map[string]string{
-		"arity_func.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + functions(),
-		"arity_several.go": imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + several(),
-		"arity_list.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + lists(),
-		"arity_var.go":     imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + variadics(),
-		"arity_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
-		"arity_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
-		"arity_method.go":  imports("context", "iter", "runtime", "time", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
-		"arity_python.go":  imports("mobula/internal/codec", "mobula/wire") + pythons(),
+		"zz_func.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + functions(),
+		"zz_several.go": imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + several(),
+		"zz_list.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + lists(),
+		"zz_var.go":     imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + variadics(),
+		"zz_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
+		"zz_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
+		"zz_method.go":  imports("context", "iter", "runtime", "time", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
+		"zz_python.go":  imports("mobula/internal/codec", "mobula/wire") + pythons(),
 	} {
 		src, err := format.Source([]byte(body))
 		if err != nil {

@@ -21,7 +21,7 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 			t.Errorf("%s differs from what is generated (%v): run make generate", name, err)
 		}
 	}
-	have, err := filepath.Glob(filepath.Join(root, "arity_*.go"))
+	have, err := filepath.Glob(filepath.Join(root, "zz_*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
