@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/call"
 	"mobula/wire"
 )
 
@@ -394,6 +395,21 @@ func TestReferencesInsideValues(t *testing.T) {
 	}
 }
 
+// A struct that embeds a reference has its methods, and travels as it.
+func TestEmbeddedReferencesTravel(t *testing.T) {
+	_, ctx, _ := startFake(t)
+	x := add.Go(ctx, V(1.0), V(2.0))
+	must(t, 3.0)(embeds.Go(ctx, V(embedding{x})).Get(ctx))
+	must(t, 3.0)(embedsDeep.Go(ctx, V(struct{ E []embedding }{[]embedding{{x}}})).Get(ctx))
+}
+
+type embedding struct{ Ref[float64] }
+
+var (
+	embeds     = Register1("test/embeds", func(ctx context.Context, e embedding) (float64, error) { return e.Get(ctx) })
+	embedsDeep = Register1("test/embedsDeep", func(ctx context.Context, in struct{ E []embedding }) (float64, error) { return in.E[0].Get(ctx) })
+)
+
 func TestReleasedAndForeignReferences(t *testing.T) {
 	_, ctx, f := startFake(t)
 	x := add.Go(ctx, V(1.0), V(1.0))
@@ -489,9 +505,8 @@ func TestAnyNumberOfArguments(t *testing.T) {
 
 func TestCallSitesAreTheCallers(t *testing.T) {
 	_, ctx, f := startFake(t)
-	for _, fn := range []*function{sited.fn, sitedN.fn} {
-		fn.calls.Store(0) // the first calls are told, of every run of this test
-	}
+	fresh := func(f *call.Function) *call.Function { return call.New(f.Name(), f.Shape, call.Defaults) } // its first calls are told
+	sited, sitedN := Func0[int]{fresh(sited.fn)}, FuncN0[int]{fresh(sitedN.fn)}
 	sited.Go(ctx).Release()
 	task := f.settled(t, 1)[0]
 	sitedN.Go(ctx, 1)[0].Release()

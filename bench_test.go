@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"mobula/internal/call"
 	"mobula/internal/client"
 	"mobula/internal/codec"
 	"mobula/internal/ids"
@@ -100,16 +101,16 @@ func BenchmarkInvoke(b *testing.B) {
 	ctx, c := benchContext(b)
 	f, _ := registry.Lookup("test/add")
 	in := func(x float64) wire.Value {
-		t := codec.Of[float64](types)
+		t := codec.Type[float64]{Plan: call.PlanOf[float64]()}
 		data, _ := t.AppendSmall(nil, &x)
 		return wire.Value{Meta: t.Meta(), Data: data}
 	}
-	tc := &client.TaskContext{Client: c, Spec: &wire.TaskSpec{Opts: add.fn.plain}}
+	tc := &client.TaskContext{Client: c, Spec: &wire.TaskSpec{Opts: &wire.TaskOptions{Func: "test/add", NumReturns: 1}}}
 	ctx = client.WithTask(ctx, tc)
-	call := &registry.Call{Inputs: []registry.Input{{Value: in(1)}, {Value: in(2)}}}
+	rc := &registry.Call{Inputs: []registry.Input{{Value: in(1)}, {Value: in(2)}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := f.Invoke(ctx, call); err != nil {
+		if _, _, err := f.Invoke(ctx, rc); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"mobula/internal/call"
 )
 
 // collected collects garbage until the client holds at most n objects.
@@ -103,8 +105,8 @@ func TestBlocksServeManyGoroutines(t *testing.T) {
 }
 
 func TestAnIdleWorkerGivesBackWhatItBorrowed(t *testing.T) {
-	idle.on.Store(true)
-	defer idle.on.Store(false)
+	call.CollectWhenIdle(true)
+	defer call.CollectWhenIdle(false)
 	_, ctx, f := startFake(t)
 	func() {
 		x := add.Go(ctx, V(1.0), V(1.0))

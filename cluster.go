@@ -9,17 +9,15 @@ import (
 	"sync"
 
 	"mobula/chaos"
-	"mobula/internal/client"
+	"mobula/internal/call"
+	"mobula/internal/join"
 )
 
 // Cluster is a program's connection to the runtime: to a node inside the process (Start) or to one that
 // runs by itself (Connect). It is safe for concurrent use.
 type Cluster struct {
-	client  *client.Client
-	node    string
-	address string
-	faults  *chaos.Plan                     // nil: none
-	close   func(ctx context.Context) error // ends the session, and the node if it is ours
+	session *join.Session
+	faults  *chaos.Plan // nil: none
 
 	once sync.Once
 	err  error // of closing; written in once
@@ -32,7 +30,11 @@ func Start(ctx context.Context, opts ...StartOption) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.start(ctx, cfg)
+	s, err := join.Start(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{session: s, faults: cfg.Faults}, nil
 }
 
 // Connect joins a node that is running on this machine. The address is the node's socket or its directory. An empty one is
@@ -44,19 +46,27 @@ func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Clust
 			return nil, err
 		}
 	}
-	return engine.connect(ctx, address, cfg)
+	return connect(ctx, address, cfg)
+}
+
+func connect(ctx context.Context, address string, cfg connectConfig) (*Cluster, error) {
+	s, err := join.Connect(ctx, address, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{session: s}, nil
 }
 
 // Context binds the cluster: calls made with the context it gives, or one derived from that, go to c.
 func (c *Cluster) Context(ctx context.Context) context.Context {
-	return client.WithTask(ctx, c.client.Root())
+	return c.session.Context(ctx)
 }
 
 // Address is where other programs of this user find the node, for Connect.
-func (c *Cluster) Address() string { return c.address }
+func (c *Cluster) Address() string { return c.session.Address }
 
 // Node is the node's name.
-func (c *Cluster) Node() string { return c.node }
+func (c *Cluster) Node() string { return c.session.Node }
 
 // Faults is the plan that WithFaults gave, nil where it gave none.
 func (c *Cluster) Faults() *chaos.Plan { return c.faults }
@@ -65,7 +75,7 @@ func (c *Cluster) Faults() *chaos.Plan { return c.faults }
 // that Start made ends too. When it returns, at the latest when ctx ends, no goroutine is left. Closing
 // again gives the same result.
 func (c *Cluster) Close(ctx context.Context) error {
-	c.once.Do(func() { c.err = c.close(ctx) })
+	c.once.Do(func() { c.err = c.session.Leave(ctx) })
 	return c.err
 }
 
@@ -88,7 +98,7 @@ func run(ctx context.Context, body func(ctx context.Context, c *Cluster) error, 
 	if addr := os.Getenv(envAddress); addr != "" {
 		var cfg startConfig
 		if cfg, err = configOf(opts); err == nil {
-			c, err = engine.connect(ctx, addr, connectConfig{python: cfg.python})
+			c, err = connect(ctx, addr, connectConfig{Python: cfg.Python})
 		}
 	} else {
 		c, err = Start(ctx, slices.Concat([]StartOption{WithWorkerOutput(os.Stderr)}, opts)...)
@@ -111,19 +121,11 @@ const envAddress = "MOBULA_ADDRESS"
 // program that does not use Main calls it first, so that its own executable can be its
 // workers' too.
 func WorkerMain() bool {
-	idle.on.Store(true) // a driver decides by itself when to collect
-	is, err := engine.worker(context.Background())
-	idle.on.Store(false)
+	call.CollectWhenIdle(true)
+	is, err := join.Worker(context.Background())
+	call.CollectWhenIdle(false)
 	if err != nil && !errors.Is(err, ErrDisconnected) { // the node is gone, or going: its log says why
 		fmt.Fprintln(os.Stderr, "mobula worker:", err)
 	}
 	return is
-}
-
-// engine starts and joins nodes; runtime.go has it.
-type runtimeEngine interface {
-	start(ctx context.Context, cfg startConfig) (*Cluster, error)
-	connect(ctx context.Context, address string, cfg connectConfig) (*Cluster, error)
-	// worker runs until the node lets the worker go, if this process is one.
-	worker(ctx context.Context) (is bool, err error)
 }

@@ -3,8 +3,7 @@ package mobula
 import (
 	"context"
 
-	"mobula/internal/client"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // RuntimeContext says where code runs. Empty strings are what does not apply.
@@ -21,26 +20,12 @@ type RuntimeContext struct {
 
 // GetRuntimeContext tells where the caller runs, a driver or a task.
 func GetRuntimeContext(ctx context.Context) (RuntimeContext, error) {
-	tc, err := taskOf(ctx)
-	if err != nil {
-		return RuntimeContext{}, err
-	}
-	w := tc.Client.Welcome()
-	out := RuntimeContext{Node: w.Node, Namespace: w.Namespace, Job: tc.Task.Job().String(), Task: tc.Task.String(), Attempt: int(tc.Attempt)}
-	if s := tc.Spec; s != nil {
-		out.Function, out.Returns = s.Opts.Func, int(s.Opts.NumReturns)
-		if s.Kind != wire.TaskNormal {
-			out.Actor = s.Actor.String()
-		}
-	}
-	return out, nil
+	p, err := call.Here(ctx)
+	return RuntimeContext(p), err
 }
 
 // InTask tells whether ctx belongs to a task, rather than to a driver's own code or to nothing.
-func InTask(ctx context.Context) bool {
-	tc := client.FromContext(ctx)
-	return tc != nil && tc.Spec != nil
-}
+func InTask(ctx context.Context) bool { return call.InTask(ctx) }
 
 // Void is the result of a function that has none but its error.
 type Void = struct{}

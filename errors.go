@@ -1,6 +1,9 @@
 package mobula
 
-import "mobula/internal/errs"
+import (
+	"mobula/internal/call"
+	"mobula/internal/errs"
+)
 
 // TaskError is the failure of a task as it arrives at the caller: its function returned an error or panicked, its process died or
 // was killed for memory, its time ran out, or it was cancelled. An error of an actor, an object or the runtime is none.
@@ -77,4 +80,7 @@ func RegisterError(name string, sentinel error) { errs.RegisterSentinel(name, se
 // larger error arrives as its text. A field of type error comes back as the error that it is across processes. What references in exported
 // fields name lives as long as the program has the error that it got, or somebody holds what failed with it. It panics where a field
 // would be lost. Every binary registers the same names, at package level.
-func RegisterErrorType[T error](name string) { errs.RegisterType[T](name, errorRefs{}) }
+func RegisterErrorType[T error](name string) { errs.RegisterType[T](name, call.ErrorRefs{}) }
+
+// invalid is the error of an option that cannot be.
+func invalid(format string, args ...any) error { return errs.New(errs.CodeInvalid, format, args...) }

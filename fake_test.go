@@ -14,6 +14,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/join"
 	"mobula/internal/registry"
 	"mobula/internal/state"
 	"mobula/wire"
@@ -65,7 +66,7 @@ func startFake(t testing.TB) (*Cluster, context.Context, *fakeNode) {
 	f.c = client.New(client.Config{Port: f, Memory: f, Log: slog.New(slog.DiscardHandler),
 		Welcome: &wire.Welcome{Client: 1, Node: "fake", Job: 7, Root: ids.RootTask(7, 1), Namespace: "test"}})
 	go f.serve()
-	c := &Cluster{client: f.c, node: "fake", close: func(ctx context.Context) error {
+	c := &Cluster{session: &join.Session{Client: f.c, Node: "fake", Leave: func(ctx context.Context) error {
 		err := f.c.Close(ctx)
 		f.mu.Lock()
 		for _, cancel := range f.cancels {
@@ -77,7 +78,7 @@ func startFake(t testing.TB) (*Cluster, context.Context, *fakeNode) {
 		f.mu.Unlock()
 		f.work.Wait()
 		return err
-	}}
+	}}}
 	t.Cleanup(func() {
 		if err := c.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)

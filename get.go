@@ -4,44 +4,16 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/client"
+	"mobula/internal/call"
 )
-
-const getWindow = 4096 // references asked for at once: enough to hide the trips
 
 // GetAll waits for all objects and gives copies, in order. It asks for them in bulk, which is
 // much faster than one by one; of those in shared memory it holds one at a time, so any number fits any store. The
 // error is that of the first one, in order, that has none.
 func GetAll[T any](ctx context.Context, refs []Ref[T]) ([]T, error) {
-	out := make([]T, len(refs))
-	for from := 0; from < len(refs); from += getWindow {
-		part := refs[from:min(from+getWindow, len(refs))]
-		if err := awaitAll(ctx, part); err != nil {
-			return nil, err
-		}
-		for i, r := range part {
-			v, err := r.Get(ctx)
-			if err != nil {
-				return nil, err
-			}
-			out[from+i] = v
-		}
-	}
-	return out, nil
-}
-
-// awaitAll returns when all are resolved.
-func awaitAll[T any](ctx context.Context, refs []Ref[T]) error {
-	if len(refs) == 1 {
-		return nil // its Get waits
-	}
-	c, hs, err := handlesOf(refs)
-	if err != nil || c == nil {
-		return err
-	}
-	_, _, err = c.Wait(ctx, hs, len(hs))
+	out, err := call.GetAll[T](ctx, len(refs), cells(refs))
 	runtime.KeepAlive(refs)
-	return err
+	return out, err
 }
 
 // Wait returns when n of the references are resolved, with a value or an error, or ctx ends; ready has at
@@ -52,55 +24,18 @@ func Wait[T any](ctx context.Context, refs []Ref[T], n int) (ready, rest []Ref[T
 	if n <= 0 {
 		return nil, refs, nil
 	}
-	// One that failed to be submitted is ready: Get says why.
-	var failed []Ref[T]
-	live := refs
-	for i, r := range refs {
-		if r.Err() != nil {
-			if failed == nil {
-				live = append([]Ref[T](nil), refs[:i]...)
-			}
-			failed = append(failed, r)
-		} else if failed != nil {
-			live = append(live, r)
-		}
-	}
-	if n -= len(failed); n <= 0 {
-		return failed, live, nil
-	}
-	c, hs, err := handlesOf(live)
-	if err != nil {
-		return nil, refs, err
-	}
-	is, others, err := c.Wait(ctx, hs, n)
+	done, others, err := call.Wait(ctx, len(refs), cells(refs), n)
 	runtime.KeepAlive(refs)
-	ready = failed
-	for _, i := range is {
-		ready = append(ready, live[i])
+	if err != nil && done == nil && others == nil {
+		return nil, refs, err // it could not be waited for them
+	}
+	for _, i := range done {
+		ready = append(ready, refs[i])
 	}
 	for _, i := range others {
-		rest = append(rest, live[i])
+		rest = append(rest, refs[i])
 	}
 	return ready, rest, err
 }
 
-func handlesOf[T any](refs []Ref[T]) (*client.Client, []*client.Handle, error) {
-	if len(refs) == 0 {
-		return nil, nil, nil
-	}
-	hs := make([]*client.Handle, len(refs))
-	var c *client.Client
-	for i, r := range refs {
-		h, err := r.cell.handle()
-		if err != nil {
-			return nil, nil, err
-		}
-		if c == nil {
-			c = r.cell.life.client
-		} else if c != r.cell.life.client {
-			return nil, nil, errForeign
-		}
-		hs[i] = h
-	}
-	return c, hs, nil
-}
+func cells[T any](refs []Ref[T]) call.At { return func(i int) *call.Cell { return refs[i].cell } }

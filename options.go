@@ -1,6 +1,10 @@
 package mobula
 
-import "time"
+import (
+	"time"
+
+	"mobula/internal/call"
+)
 
 // The kinds of option; which call takes which is checked when the program is compiled.
 type (
@@ -61,106 +65,177 @@ type (
 	Process string
 )
 
-type (
-	deadlineOption   struct{ at time.Time }
-	retryExceptions  struct{}
-	isolatedOption   struct{}
-	waitForRoom      struct{}
-	spreadOption     struct{}
-	detachedOption   struct{}
-	escalateOption   struct{}
-	getIfExistsOpt   struct{}
-	namedOption      struct{ namespace, name string }
-	concurrencyGroup struct {
-		name string
-		max  int
-	}
-)
+// DeadlineOption is what Deadline gives.
+type DeadlineOption struct{ at time.Time }
 
 // Deadline is when a task must have ended, else it fails with ErrDeadline. The
 // context's deadline counts too; the earlier one holds.
-func Deadline(at time.Time) deadlineOption { return deadlineOption{at} } //nolint:revive // only ever passed on
+func Deadline(at time.Time) DeadlineOption { return DeadlineOption{at} }
+
+// RetryExceptionsOption is what RetryExceptions gives.
+type RetryExceptionsOption struct{}
 
 // RetryExceptions lets a task run again, as often as Retries says, also when it returns an error.
-func RetryExceptions() retryExceptions { return retryExceptions{} } //nolint:revive // only ever passed on
+func RetryExceptions() RetryExceptionsOption { return RetryExceptionsOption{} }
+
+// IsolatedOption is what Isolated gives.
+type IsolatedOption struct{}
 
 // Isolated runs the task or actor in a process of its own: nothing else can bring it down.
-func Isolated() isolatedOption { return isolatedOption{} } //nolint:revive // only ever passed on
+func Isolated() IsolatedOption { return IsolatedOption{} }
+
+// SpreadOption is what Spread gives.
+type SpreadOption struct{}
 
 // Spread prefers the node with the least load to the nearest one.
-func Spread() spreadOption { return spreadOption{} } //nolint:revive // only ever passed on
+func Spread() SpreadOption { return SpreadOption{} }
+
+// DetachedOption is what Detached gives.
+type DetachedOption struct{}
 
 // Detached lets an actor outlive its job. It needs a name.
-func Detached() detachedOption { return detachedOption{} } //nolint:revive // only ever passed on
+func Detached() DetachedOption { return DetachedOption{} }
+
+// EscalateOption is what Escalate gives.
+type EscalateOption struct{}
 
 // Escalate makes an actor's failure one of its parent too, the actor whose method or constructor has created it: where the child's
 // constructor failed, or its process died beyond its MaxRestarts, the parent restarts as after a crash of its own, within its own
 // MaxRestarts and with their back-off, or it dies, and that escalates further if it has this option too. Stop, Kill and the release of the last
 // reference are no failures. An actor that a program or a task has created has no parent: it is dead, and that is all.
-func Escalate() escalateOption { return escalateOption{} } //nolint:revive // only ever passed on
+func Escalate() EscalateOption { return EscalateOption{} }
+
+// GetIfExistsOption is what GetIfExists gives.
+type GetIfExistsOption struct{}
 
 // GetIfExists gives the actor that has the name already, where there is one, instead of ErrNameTaken.
-func GetIfExists() getIfExistsOpt { return getIfExistsOpt{} } //nolint:revive // only ever passed on
+func GetIfExists() GetIfExistsOption { return GetIfExistsOption{} }
+
+// WaitForRoomOption is what WaitForRoom gives.
+type WaitForRoomOption struct{}
 
 // WaitForRoom has a call wait while its actor has as many calls of this process under way as its MaxPendingCalls allows, at most until the context
 // ends. It bounds what a fast caller piles up, and needs a reference that Spawn or GetActor gave. A call without a result and a stream wait too,
 // and are waited for until they have ended.
-func WaitForRoom() waitForRoom { return waitForRoom{} } //nolint:revive // only ever passed on
+func WaitForRoom() WaitForRoomOption { return WaitForRoomOption{} }
 
-func waitsForRoom[O any](opts []O) bool {
-	for i := range opts {
-		if _, ok := any(opts[i]).(waitForRoom); ok {
-			return true
-		}
-	}
-	return false
-}
+// NamedOption is what Named gives.
+type NamedOption struct{ namespace, name string }
 
 // Named gives an actor a name, unique in its namespace; an empty namespace is the cluster's own.
-func Named(namespace, name string) namedOption { return namedOption{namespace, name} } //nolint:revive // only ever passed on
+func Named(namespace, name string) NamedOption { return NamedOption{namespace, name} }
+
+// ConcurrencyGroupOption is what ConcurrencyGroup gives.
+type ConcurrencyGroupOption struct {
+	name  string
+	calls int
+}
 
 // ConcurrencyGroup lets so many calls in the group run at once, beside the actor's other calls.
-func ConcurrencyGroup(name string, calls int) concurrencyGroup { return concurrencyGroup{name, calls} } //nolint:revive // only ever passed on
+func ConcurrencyGroup(name string, calls int) ConcurrencyGroupOption {
+	return ConcurrencyGroupOption{name, calls}
+}
 
-func (Resources) taskOption()       {}
-func (Retries) taskOption()         {}
-func (Label) taskOption()           {}
-func (Timeout) taskOption()         {}
-func (deadlineOption) taskOption()  {}
-func (retryExceptions) taskOption() {}
-func (isolatedOption) taskOption()  {}
-func (spreadOption) taskOption()    {}
+func (Resources) taskOption()             {}
+func (Retries) taskOption()               {}
+func (Label) taskOption()                 {}
+func (Timeout) taskOption()               {}
+func (DeadlineOption) taskOption()        {}
+func (RetryExceptionsOption) taskOption() {}
+func (IsolatedOption) taskOption()        {}
+func (SpreadOption) taskOption()          {}
 
-func (Resources) streamOption()       {}
-func (Retries) streamOption()         {}
-func (Label) streamOption()           {}
-func (Timeout) streamOption()         {}
-func (Backpressure) streamOption()    {}
-func (deadlineOption) streamOption()  {}
-func (retryExceptions) streamOption() {}
-func (isolatedOption) streamOption()  {}
-func (spreadOption) streamOption()    {}
+func (Resources) streamOption()             {}
+func (Retries) streamOption()               {}
+func (Label) streamOption()                 {}
+func (Timeout) streamOption()               {}
+func (Backpressure) streamOption()          {}
+func (DeadlineOption) streamOption()        {}
+func (RetryExceptionsOption) streamOption() {}
+func (IsolatedOption) streamOption()        {}
+func (SpreadOption) streamOption()          {}
 
-func (Resources) actorOption()        {}
-func (Label) actorOption()            {}
-func (Timeout) actorOption()          {}
-func (MaxRestarts) actorOption()      {}
-func (MaxTaskRetries) actorOption()   {}
-func (MaxConcurrency) actorOption()   {}
-func (MaxPendingCalls) actorOption()  {}
-func (Process) actorOption()          {}
-func (deadlineOption) actorOption()   {}
-func (isolatedOption) actorOption()   {}
-func (spreadOption) actorOption()     {}
-func (detachedOption) actorOption()   {}
-func (escalateOption) actorOption()   {}
-func (getIfExistsOpt) actorOption()   {}
-func (namedOption) actorOption()      {}
-func (concurrencyGroup) actorOption() {}
+func (Resources) actorOption()              {}
+func (Label) actorOption()                  {}
+func (Timeout) actorOption()                {}
+func (MaxRestarts) actorOption()            {}
+func (MaxTaskRetries) actorOption()         {}
+func (MaxConcurrency) actorOption()         {}
+func (MaxPendingCalls) actorOption()        {}
+func (Process) actorOption()                {}
+func (DeadlineOption) actorOption()         {}
+func (IsolatedOption) actorOption()         {}
+func (SpreadOption) actorOption()           {}
+func (DetachedOption) actorOption()         {}
+func (EscalateOption) actorOption()         {}
+func (GetIfExistsOption) actorOption()      {}
+func (NamedOption) actorOption()            {}
+func (ConcurrencyGroupOption) actorOption() {}
 
-func (Label) callOption()          {}
-func (Timeout) callOption()        {}
-func (Group) callOption()          {}
-func (waitForRoom) callOption()    {}
-func (Backpressure) callOption()   {}
-func (deadlineOption) callOption() {}
+func (Label) callOption()             {}
+func (Timeout) callOption()           {}
+func (Group) callOption()             {}
+func (WaitForRoomOption) callOption() {}
+func (Backpressure) callOption()      {}
+func (DeadlineOption) callOption()    {}
+
+// options are base with what opts say.
+func options[O any](base call.Options, opts []O) call.Options {
+	for i := range opts {
+		apply(&base, any(opts[i]))
+	}
+	return base
+}
+
+// apply notes one option. The types are told apart here, rather than by a method, so that options need not be on the heap.
+func apply(o *call.Options, option any) {
+	switch x := option.(type) {
+	case Resources:
+		o.Resources(x.CPU, x.GPU, x.Memory, x.Custom)
+	case Retries:
+		o.Retries = call.Count(int(x))
+	case Label:
+		o.Label = string(x)
+	case Timeout:
+		o.EndBy(time.Now().Add(time.Duration(x)))
+	case DeadlineOption:
+		o.EndBy(x.at)
+	case RetryExceptionsOption:
+		o.RetryExceptions = true
+	case IsolatedOption:
+		o.Isolate = true
+	case SpreadOption:
+		o.Spread = true
+	case Backpressure:
+		o.Backpressure = call.Count(max(int(x), 0))
+	case MaxRestarts:
+		o.MaxRestarts = call.Count(int(x))
+	case MaxTaskRetries:
+		o.MaxTaskRetries = call.Count(int(x))
+	case MaxConcurrency:
+		o.MaxConcurrency = call.Count(int(x))
+	case MaxPendingCalls:
+		o.MaxPendingCalls = call.Count(int(x))
+	case Group:
+		o.Group = string(x)
+	case WaitForRoomOption:
+		o.WaitForRoom = true
+	case Process:
+		o.Process = string(x)
+	case EscalateOption:
+		o.Escalate = true
+	case DetachedOption:
+		o.Detached = true
+	case GetIfExistsOption:
+		o.GetIfExists = true
+	case NamedOption:
+		o.Namespace, o.ActorName = x.namespace, x.name
+		if x.name == "" {
+			o.Refuse("Named: an actor's name must not be empty")
+		}
+	case ConcurrencyGroupOption:
+		o.AddGroup(x.name, x.calls)
+	case nil:
+		o.Refuse("an option is nil")
+	}
+}

@@ -7,12 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"mobula/internal/call"
 	"mobula/wire"
 )
 
 var optioned = Register0("test/optioned", func(context.Context) (int, error) { return 1, nil }, Retries(5), Label("by default"))
+
+// resolve gives what a call with the options is sent with, and its deadline.
+func resolve[O any](ctx context.Context, f *call.Function, opts []O) (*wire.TaskOptions, time.Time, error) {
+	if len(opts) == 0 {
+		return f.Resolve(ctx, nil)
+	}
+	o := options(f.Options(), opts)
+	return f.Resolve(ctx, &o)
+}
 
 func TestSameOptionsAreTheSamePointer(t *testing.T) {
 	ctx := t.Context()
@@ -24,7 +32,8 @@ func TestSameOptionsAreTheSamePointer(t *testing.T) {
 		}
 		return o
 	}
-	if get() != f.plain || get(Retries(3)) != f.plain {
+	plain := get()
+	if get() != plain || get(Retries(3)) != plain {
 		t.Error("the defaults, said or not, are not the prebuilt options")
 	}
 	a := get(Resources{CPU: .5, Custom: map[string]float64{"x": 1, "y": 2}}, Retries(0), Spread())
@@ -34,12 +43,6 @@ func TestSameOptionsAreTheSamePointer(t *testing.T) {
 	}
 	if a == get(Retries(0), Spread()) {
 		t.Error("other options are the same pointer")
-	}
-	for i := range 2 * maxInterned {
-		get(Label(time.Duration(i).String()))
-	}
-	if n := len(*f.options.known.Load()); n > maxInterned+1 {
-		t.Errorf("%d options are kept", n)
 	}
 }
 
@@ -98,25 +101,11 @@ func TestTheEarlierDeadlineHolds(t *testing.T) {
 			t.Errorf("%v: %v, %v, want %v", c.opts, got, err, c.want)
 		}
 	}
+	plain, _, _ := resolve[TaskOption](ctx, add.fn, nil)
 	if _, got, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || time.Until(got) > time.Minute || got.IsZero() {
 		t.Errorf("timeout: %v, %v", got, err)
 	}
-	if o, _, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || o != add.fn.plain {
+	if o, _, err := resolve(ctx, add.fn, []TaskOption{Timeout(time.Minute)}); err != nil || o != plain {
 		t.Errorf("a deadline made a class of its own: %+v, %v", o, err)
 	}
-}
-
-func TestPairsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := rapid.MapOf(rapid.String(), rapid.Float64Range(0, 1e6)).Draw(t, "m")
-		got := splitPairs(joinResources(m))
-		if len(got) != len(m) {
-			t.Fatalf("%v became %v", m, got)
-		}
-		for _, p := range got {
-			if p.value != thousandths(m[p.name]) {
-				t.Fatalf("%q: %d, want %v", p.name, p.value, m[p.name])
-			}
-		}
-	})
 }

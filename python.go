@@ -1,42 +1,63 @@
 package mobula
 
 import (
-	"regexp"
-
-	"mobula/internal/codec"
-	"mobula/internal/errs"
-	"mobula/wire"
+	"mobula/internal/call"
+	"mobula/internal/join"
 )
 
-// This file is what the handles of Python functions and classes (zz_python.go) have of their own: a name, by
-// which a worker imports them. Nothing is registered.
+// PythonOption says how Python workers run; see WithPython.
+type PythonOption func(*join.Python) error
 
-// pythonFunc makes what the handles of a Python function or class share. Where its name can be none of Python's every
-// call says so.
-func pythonFunc[O any](module, name string, kind wire.TaskKind, in, out []*codec.Plan, returns int32, defaultOpts []O) *function {
-	f := newCallee(wire.PythonPrefix+module+"."+name, kind, in, out, returns, defaultOpts)
-	if !dotted.MatchString(module) || !dotted.MatchString(name) {
-		f.err = errs.New(errs.CodeInvalid, "Python function %q of module %q: want names such as \"mean\" and \"app.stats\"", name, module)
-	}
-	return f
+// WithPython lets Python functions and classes be called (PythonFunc1, PythonActor1 and their like). Their workers are
+// processes of an interpreter that has the package mobula of this release, forked from one that has imported what they need,
+// with the program's working directory. Each runs one task at a time, or one actor. The interpreter is started with the first
+// call. Default: that of MOBULA_PYTHON, else of the virtual environment in VIRTUAL_ENV, else the first python3 in PATH that has the package.
+func WithPython(opts ...PythonOption) StartOption {
+	return func(c *startConfig) (err error) { c.Python, err = pythonOf(opts); return err }
 }
 
-// pythonMethod is pythonFunc for a method of a class.
-func pythonMethod[T, O any](actor ActorType[T], name string, in, out []*codec.Plan, returns int32, defaultOpts []O) *function {
-	class := actor.class(nil)
-	f := newCallee(class.name+"."+name, wire.TaskActorCall, in, out, returns, defaultOpts)
-	switch {
-	case wire.Language(class.name) != wire.LangPython:
-		f.err = errs.New(errs.CodeInvalid, "method %q: %q is no Python class; use RegisterMethod", name, class.name)
-	case class.err != nil:
-		f.err = class.err
-	case !identifier.MatchString(name):
-		f.err = errs.New(errs.CodeInvalid, "method %q of %s: want a name such as \"predict\"", name, class.name)
-	}
-	return f
+// ConnectPython is WithPython for a program that joins a node. The interpreter's path must mean the same to both.
+func ConnectPython(opts ...PythonOption) ConnectOption {
+	return func(c *connectConfig) (err error) { c.Python, err = pythonOf(opts); return err }
 }
 
-var (
-	identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
-	dotted     = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
-)
+func pythonOf(opts []PythonOption) (*join.Python, error) {
+	p := new(join.Python)
+	for _, set := range opts {
+		if err := set(p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// PythonInterpreter sets the interpreter: a path, or a name to look for in PATH.
+func PythonInterpreter(path string) PythonOption {
+	return func(p *join.Python) error {
+		if path == "" {
+			return invalid("PythonInterpreter: the path is empty")
+		}
+		p.Interpreter = path
+		return nil
+	}
+}
+
+// PythonPath adds directories that modules are found in, before those that the interpreter knows. The program's working directory is
+// one of these anyway.
+func PythonPath(dirs ...string) PythonOption {
+	return func(p *join.Python) error { p.Path = append(p.Path, dirs...); return nil }
+}
+
+// PythonPreload names modules that are imported once, before workers are forked, so that the workers start with them: what
+// takes long to import. NumPy is among them where it is installed.
+func PythonPreload(modules ...string) PythonOption {
+	return func(p *join.Python) error {
+		for _, m := range modules {
+			if !call.IsModule(m) {
+				return invalid("PythonPreload: %q is no module's name", m)
+			}
+		}
+		p.Preload = append(p.Preload, modules...)
+		return nil
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"mobula/internal/call"
 	"mobula/wire"
 )
 
@@ -20,7 +21,7 @@ var (
 // A Python function's handle is of the type of a registered one's; what it sends names the language, and nothing is registered.
 func TestPythonHandlesNameWhatAWorkerImports(t *testing.T) {
 	for _, c := range []struct {
-		f       *function
+		f       *call.Function
 		name    string
 		kind    wire.TaskKind
 		returns int32
@@ -33,11 +34,14 @@ func TestPythonHandlesNameWhatAWorkerImports(t *testing.T) {
 		{PythonFuncN1[int, int]("app", "range").fn, "py:app.range", wire.TaskNormal, 1},
 		{PythonStreamMethod0[model, int](pyModel, "items").fn, "py:app.Model.items", wire.TaskActorCall, wire.Streaming},
 	} {
-		if c.f.err != nil || c.f.name != c.name || c.f.kind != c.kind || c.f.plain.NumReturns != c.returns || wire.Language(c.f.plain.Func) != wire.LangPython {
-			t.Errorf("%s: %+v, %v", c.name, c.f.plain, c.f.err)
+		plain, _, err := c.f.Resolve(t.Context(), nil)
+		if err != nil || c.f.Name() != c.name || c.f.Kind != c.kind || plain.NumReturns != c.returns || wire.Language(plain.Func) != wire.LangPython {
+			t.Errorf("%s: %+v, %v", c.name, plain, err)
 		}
 	}
-	if pySplit.fn.plain.MaxRetries != 1 || pyModel.fn.plain.MaxRestarts != 2 {
+	split, _, err := pySplit.fn.Resolve(t.Context(), nil)
+	model, _, err2 := pyModel.fn.Resolve(t.Context(), nil)
+	if err != nil || err2 != nil || split.MaxRetries != 1 || model.MaxRestarts != 2 {
 		t.Error("the options of a handle are not its calls'")
 	}
 }
@@ -46,14 +50,14 @@ func TestNamesThatAreNonePythonHas(t *testing.T) {
 	_, ctx, _ := startFake(t)
 	for _, f := range []Func0[int]{PythonFunc0[int]("", "f"), PythonFunc0[int]("a", ""), PythonFunc0[int]("a b", "f"), PythonFunc0[int]("a", "f:00"), PythonFunc0[int]("a.", "f")} {
 		if _, err := f.Go(ctx).Get(ctx); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "Python function") {
-			t.Errorf("%s: %v", f.fn.name, err)
+			t.Errorf("%s: %v", f.fn.Name(), err)
 		}
 	}
 	bad := PythonActor0[model]("a-b", "C")
-	if f := PythonMethod0[model, int](bad, "m").fn; !errors.Is(f.err, ErrInvalid) {
-		t.Errorf("a method of no class: %v", f.err)
+	if _, _, err := PythonMethod0[model, int](bad, "m").fn.Resolve(ctx, nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a method of no class: %v", err)
 	}
-	if f := PythonMethod0[model, int](pyModel, "a.b").fn; !errors.Is(f.err, ErrInvalid) {
-		t.Errorf("a method with a dot: %v", f.err)
+	if _, _, err := PythonMethod0[model, int](pyModel, "a.b").fn.Resolve(ctx, nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a method with a dot: %v", err)
 	}
 }

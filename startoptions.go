@@ -5,8 +5,7 @@ import (
 	"log/slog"
 
 	"mobula/chaos"
-	"mobula/internal/errs"
-	"mobula/internal/node"
+	"mobula/internal/join"
 )
 
 // StartOption configures the node that Start makes. What is not set comes from
@@ -17,26 +16,10 @@ type StartOption func(*startConfig) error
 // ConnectOption configures Connect.
 type ConnectOption func(*connectConfig) error
 
-// startConfig is what StartOptions say; zero means not said.
-type startConfig struct {
-	store     int64 // bytes
-	spill     []string
-	dir       string
-	cpus      float64
-	resources map[string]float64
-	processes bool
-	namespace string
-	log       *slog.Logger
-	output    io.Writer
-	python    *node.Python // nil: no Python
-	faults    *chaos.Plan  // nil: none
-}
-
-type connectConfig struct {
-	namespace string
-	log       *slog.Logger
-	python    *node.Python // nil: no Python
-}
+type (
+	startConfig   = join.Config
+	connectConfig = join.ConnectConfig
+)
 
 func configOf(opts []StartOption) (cfg startConfig, err error) {
 	for _, set := range opts {
@@ -52,9 +35,9 @@ func configOf(opts []StartOption) (cfg startConfig, err error) {
 func WithStore(bytes int64) StartOption {
 	return func(c *startConfig) error {
 		if bytes <= 0 {
-			return errs.New(errs.CodeInvalid, "WithStore of %d bytes, want more than 0", bytes)
+			return invalid("WithStore of %d bytes, want more than 0", bytes)
 		}
-		c.store = bytes
+		c.Store = bytes
 		return nil
 	}
 }
@@ -62,13 +45,13 @@ func WithStore(bytes int64) StartOption {
 // WithSpill sets where objects go that do not fit: directories or URLs (file://, s3://), used
 // in turn. Default: a directory under the node's own.
 func WithSpill(urls ...string) StartOption {
-	return func(c *startConfig) error { c.spill = append(c.spill, urls...); return nil }
+	return func(c *startConfig) error { c.Spill = append(c.Spill, urls...); return nil }
 }
 
 // WithDir sets the directory for the node's sockets, logs, tables and spill files. Default: a
 // temporary one, removed by Close.
 func WithDir(path string) StartOption {
-	return func(c *startConfig) error { c.dir = path; return nil }
+	return func(c *startConfig) error { c.Dir = path; return nil }
 }
 
 // WithCPUs sets how many CPUs the node has to give: so many one-CPU tasks run at once. Default: the
@@ -76,9 +59,9 @@ func WithDir(path string) StartOption {
 func WithCPUs(n float64) StartOption {
 	return func(c *startConfig) error {
 		if n <= 0 {
-			return errs.New(errs.CodeInvalid, "WithCPUs(%g), want more than 0", n)
+			return invalid("WithCPUs(%g), want more than 0", n)
 		}
-		c.cpus = n
+		c.CPUs = n
 		return nil
 	}
 }
@@ -88,12 +71,12 @@ func WithCPUs(n float64) StartOption {
 func WithResource(name string, amount float64) StartOption {
 	return func(c *startConfig) error {
 		if name == "" || amount < 0 {
-			return errs.New(errs.CodeInvalid, "WithResource(%q, %g), want a name and 0 or more", name, amount)
+			return invalid("WithResource(%q, %g), want a name and 0 or more", name, amount)
 		}
-		if c.resources == nil {
-			c.resources = make(map[string]float64)
+		if c.Resources == nil {
+			c.Resources = make(map[string]float64)
 		}
-		c.resources[name] = amount
+		c.Resources[name] = amount
 		return nil
 	}
 }
@@ -102,38 +85,38 @@ func WithResource(name string, amount float64) StartOption {
 // this process: a task that crashes its process then takes nothing else with it. The
 // program must call Main or WorkerMain first thing.
 func WithProcesses() StartOption {
-	return func(c *startConfig) error { c.processes = true; return nil }
+	return func(c *startConfig) error { c.Processes = true; return nil }
 }
 
 // WithNamespace sets the namespace of actor names. Default: "default".
 func WithNamespace(name string) StartOption {
-	return func(c *startConfig) error { c.namespace = name; return nil }
+	return func(c *startConfig) error { c.Namespace = name; return nil }
 }
 
 // WithLogger sets where the node logs. Default: as the log settings say, if any is said, else slog.Default().
 func WithLogger(l *slog.Logger) StartOption {
-	return func(c *startConfig) error { c.log = l; return nil }
+	return func(c *startConfig) error { c.Log = l; return nil }
 }
 
 // WithWorkerOutput sets who takes what worker processes write to their standard output and error, line by
 // line, each with its worker's name before it. A writer that blocks holds up the workers that
 // write. Default: nobody; Main's is the program's standard error. Logs has the rest.
 func WithWorkerOutput(w io.Writer) StartOption {
-	return func(c *startConfig) error { c.output = w; return nil }
+	return func(c *startConfig) error { c.Output = w; return nil }
 }
 
 // WithFaults has what a test's plan says go wrong in the node and its workers. It is for tests: nothing but the program
 // that starts a node can give it a plan. See package chaos, and mobulatest, which says what the plan did when a test fails.
 func WithFaults(p *chaos.Plan) StartOption {
-	return func(c *startConfig) error { c.faults = p; return nil }
+	return func(c *startConfig) error { c.Faults = p; return nil }
 }
 
 // ConnectNamespace sets the namespace of actor names. Default: "default".
 func ConnectNamespace(name string) ConnectOption {
-	return func(c *connectConfig) error { c.namespace = name; return nil }
+	return func(c *connectConfig) error { c.Namespace = name; return nil }
 }
 
 // ConnectLogger sets where the client logs. Default: slog.Default().
 func ConnectLogger(l *slog.Logger) ConnectOption {
-	return func(c *connectConfig) error { c.log = l; return nil }
+	return func(c *connectConfig) error { c.Log = l; return nil }
 }

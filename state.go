@@ -3,6 +3,7 @@ package mobula
 import (
 	"context"
 
+	"mobula/internal/call"
 	"mobula/internal/state"
 )
 
@@ -96,6 +97,6 @@ func (c *Cluster) Logs(ctx context.Context, id string, bytes int64) ([]LogStream
 }
 
 func ask[Out any](ctx context.Context, c *Cluster, method string, in any) (out Out, err error) {
-	err = request(ctx, c.client, method, in, &out)
+	err = call.Request(ctx, c.session.Client, method, in, &out)
 	return out, err
 }

@@ -5,10 +5,7 @@ import (
 	"iter"
 	"runtime"
 
-	"mobula/internal/client"
-	"mobula/internal/errs"
-	"mobula/internal/ids"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // ActorPhase is where an actor stands, as Watch tells.
@@ -43,47 +40,50 @@ type ActorEvent struct {
 // meanwhile are told as what is true then. A watch does not keep the actor alive. It ends after ActorDead, or
 // with an error where ctx ends or the connection is lost.
 func Watch[T any](ctx context.Context, actor ActorRef[T]) iter.Seq2[ActorEvent, error] {
-	h, err := actor.cell.handle()
-	if err != nil {
-		return func(yield func(ActorEvent, error) bool) { yield(ActorEvent{}, err) }
-	}
-	c, id := actor.cell.life.client, ids.ActorID(h.ID().Task)
-	runtime.KeepAlive(actor.cell)
-	return watch(ctx, c, id)
-}
-
-func watch(ctx context.Context, c *client.Client, id ids.ActorID) iter.Seq2[ActorEvent, error] {
+	events := call.Watch(ctx, actor.cell)
 	return func(yield func(ActorEvent, error) bool) {
-		w, err := c.WatchActor(id)
-		if err != nil {
-			yield(ActorEvent{}, err)
-			return
-		}
-		defer w.Close()
-		for {
-			news, err := w.Next(ctx)
-			if err != nil {
-				yield(ActorEvent{}, err)
+		for ev, err := range events {
+			if !yield(eventOf(ev), err) {
 				return
 			}
-			for _, n := range news {
-				if !yield(eventOf(c, &n), nil) || n.State == wire.ActorDead {
-					return
-				}
-			}
 		}
 	}
 }
 
-func eventOf(c *client.Client, n *wire.ActorNews) ActorEvent {
-	ev := ActorEvent{Actor: n.Actor.String(), Phase: ActorPhase(n.State), Restarts: int(n.Restarts)}
-	switch {
-	case n.Err == nil:
-	case n.State == wire.ActorDead && n.Err.Code != errs.CodeActorDied:
-		ev.Err = &errs.Error{Code: errs.CodeActorDied, Task: n.Err.Task, Msg: n.Err.Msg, Cause: []*errs.Error{n.Err}}
-	default:
-		ev.Err = n.Err
+// Subscription is what Notify gives.
+type Subscription struct{ stop context.CancelFunc }
+
+// Stop ends the subscription. A call that it has made already still runs.
+func (s *Subscription) Stop() { s.stop() }
+
+// Notify lets the actor that ctx belongs to, in its constructor or a method, hear where another actor stands: each event that Watch would
+// tell is a call of that method of its own, in the order of its other calls and never beside them. It ends after ActorDead, by
+// Stop, and with the actor's life in its process; where that starts again its constructor subscribes again. It holds neither of the two. An
+// error of the method is logged. The error is ErrInvalid outside an actor.
+func Notify[T, R, A any](ctx context.Context, method Method1[T, ActorEvent, R], of ActorRef[A], opts ...CallOption) (*Subscription, error) {
+	stop, err := call.Notify(ctx, of.cell, func(ctx context.Context, self *call.Cell, ev call.Event) error {
+		_, err := method.Go(ctx, ActorRef[T]{self}, V(eventOf(ev)), opts...).Get(ctx)
+		return err
+	})
+	runtime.KeepAlive(of.cell)
+	if err != nil {
+		return nil, err
 	}
-	ev.Err = failure(c, ev.Err)
-	return ev
+	return &Subscription{stop}, nil
+}
+
+func eventOf(ev call.Event) ActorEvent {
+	return ActorEvent{Actor: ev.Actor, Phase: ActorPhase(ev.Phase), Restarts: ev.Restarts, Err: ev.Err}
+}
+
+// MarshalBinary writes the event, so that it can be an argument.
+func (e ActorEvent) MarshalBinary() ([]byte, error) {
+	return call.Event{Actor: e.Actor, Phase: uint8(e.Phase), Restarts: e.Restarts, Err: e.Err}.Append(), nil
+}
+
+// UnmarshalBinary reads it.
+func (e *ActorEvent) UnmarshalBinary(b []byte) error {
+	ev, err := call.ParseEvent(b)
+	*e = eventOf(ev)
+	return err
 }

@@ -6,250 +6,248 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // Actor0 is a registered actor type whose constructor takes no arguments.
-type Actor0[T any] struct{ fn *function }
+type Actor0[T any] struct{ fn *call.Function }
 
 // RegisterActor0 registers an actor type by its constructor, of no arguments. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor0[T any](name string, construct func(context.Context) (*T, error), opts ...ActorOption) Actor0[T] {
-	in := []*codec.Plan{}
-	return Actor0[T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in := []*call.Plan{}
+	return Actor0[T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			self, err := construct(ctx)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor0[T]) Spawn(ctx context.Context, opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 0, opts)
-	ref, err := spawn[T](&k)
-	return ref, err
+	ref, err := k.Spawn()
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor0[T]) class(*T) *function { return t.fn }
+func (t Actor0[T]) class(*T) *call.Function { return t.fn }
 
 // Actor1 is a registered actor type whose constructor takes one argument.
-type Actor1[A, T any] struct{ fn *function }
+type Actor1[A, T any] struct{ fn *call.Function }
 
 // RegisterActor1 registers an actor type by its constructor, of one argument. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor1[A, T any](name string, construct func(context.Context, A) (*T, error), opts ...ActorOption) Actor1[A, T] {
-	in := []*codec.Plan{planOf[A]()}
-	return Actor1[A, T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in := []*call.Plan{call.PlanOf[A]()}
+	return Actor1[A, T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			self, err := construct(ctx, a)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor1[A, T]) Spawn(ctx context.Context, a Arg[A], opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 1, opts)
 	put(&k, 0, a)
-	ref, err := spawn[T](&k)
+	ref, err := k.Spawn()
 	runtime.KeepAlive(a)
-	return ref, err
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor1[A, T]) class(*T) *function { return t.fn }
+func (t Actor1[A, T]) class(*T) *call.Function { return t.fn }
 
 // Actor2 is a registered actor type whose constructor takes 2 arguments.
-type Actor2[A, B, T any] struct{ fn *function }
+type Actor2[A, B, T any] struct{ fn *call.Function }
 
 // RegisterActor2 registers an actor type by its constructor, of 2 arguments. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor2[A, B, T any](name string, construct func(context.Context, A, B) (*T, error), opts ...ActorOption) Actor2[A, B, T] {
-	in := []*codec.Plan{planOf[A](), planOf[B]()}
-	return Actor2[A, B, T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}
+	return Actor2[A, B, T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			self, err := construct(ctx, a, b)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor2[A, B, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
-	ref, err := spawn[T](&k)
+	ref, err := k.Spawn()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	return ref, err
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor2[A, B, T]) class(*T) *function { return t.fn }
+func (t Actor2[A, B, T]) class(*T) *call.Function { return t.fn }
 
 // Actor3 is a registered actor type whose constructor takes 3 arguments.
-type Actor3[A, B, C, T any] struct{ fn *function }
+type Actor3[A, B, C, T any] struct{ fn *call.Function }
 
 // RegisterActor3 registers an actor type by its constructor, of 3 arguments. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor3[A, B, C, T any](name string, construct func(context.Context, A, B, C) (*T, error), opts ...ActorOption) Actor3[A, B, C, T] {
-	in := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}
-	return Actor3[A, B, C, T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}
+	return Actor3[A, B, C, T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
 			self, err := construct(ctx, a, b, c)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor3[A, B, C, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
-	ref, err := spawn[T](&k)
+	ref, err := k.Spawn()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
-	return ref, err
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor3[A, B, C, T]) class(*T) *function { return t.fn }
+func (t Actor3[A, B, C, T]) class(*T) *call.Function { return t.fn }
 
 // Actor4 is a registered actor type whose constructor takes 4 arguments.
-type Actor4[A, B, C, D, T any] struct{ fn *function }
+type Actor4[A, B, C, D, T any] struct{ fn *call.Function }
 
 // RegisterActor4 registers an actor type by its constructor, of 4 arguments. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor4[A, B, C, D, T any](name string, construct func(context.Context, A, B, C, D) (*T, error), opts ...ActorOption) Actor4[A, B, C, D, T] {
-	in := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}
-	return Actor4[A, B, C, D, T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}
+	return Actor4[A, B, C, D, T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
 			self, err := construct(ctx, a, b, c, d)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor4[A, B, C, D, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
-	ref, err := spawn[T](&k)
+	ref, err := k.Spawn()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
-	return ref, err
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor4[A, B, C, D, T]) class(*T) *function { return t.fn }
+func (t Actor4[A, B, C, D, T]) class(*T) *call.Function { return t.fn }
 
 // Actor5 is a registered actor type whose constructor takes 5 arguments.
-type Actor5[A, B, C, D, E, T any] struct{ fn *function }
+type Actor5[A, B, C, D, E, T any] struct{ fn *call.Function }
 
 // RegisterActor5 registers an actor type by its constructor, of 5 arguments. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor5[A, B, C, D, E, T any](name string, construct func(context.Context, A, B, C, D, E) (*T, error), opts ...ActorOption) Actor5[A, B, C, D, E, T] {
-	in := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D](), planOf[E]()}
-	return Actor5[A, B, C, D, E, T]{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 5)
+	in := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D](), call.PlanOf[E]()}
+	return Actor5[A, B, C, D, E, T]{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 5)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 5)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 5)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			e, err := input[E](ctx, rc, name, in[4], 4, 5)
+			e, err := call.Input[E](ctx, rc, name, in[4], 4, 5)
 			if err != nil {
 				return nil, nil, err
 			}
 			self, err := construct(ctx, a, b, c, d, e)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor5[A, B, C, D, E, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], e Arg[E], opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, 5, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
 	put(&k, 4, e)
-	ref, err := spawn[T](&k)
+	ref, err := k.Spawn()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
 	runtime.KeepAlive(e)
-	return ref, err
+	return ActorRef[T]{ref}, err
 }
 
-func (t Actor5[A, B, C, D, E, T]) class(*T) *function { return t.fn }
+func (t Actor5[A, B, C, D, E, T]) class(*T) *call.Function { return t.fn }

@@ -6,63 +6,61 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // Func0 is a registered function of no arguments.
-type Func0[R any] struct{ fn *function }
+type Func0[R any] struct{ fn *call.Function }
 
 // Register0 registers a function of no arguments under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register0[R any](name string, f func(context.Context) (R, error), opts ...TaskOption) Func0[R] {
-	in, out := []*codec.Plan{}, planOf[R]()
-	return Func0[R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := []*call.Plan{}, call.PlanOf[R]()
+	return Func0[R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r, err := f(ctx)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
-func (f Func0[R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
+func (f Func0[R]) GraphFunction() (name string, function any) { return f.fn.GraphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func0[R]) Go(ctx context.Context, opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 0, opts)
 	r := result[R](&k)
 	return r
 }
 
 // Func1 is a registered function of one argument.
-type Func1[A, R any] struct{ fn *function }
+type Func1[A, R any] struct{ fn *call.Function }
 
 // Register1 registers a function of one argument under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register1[A, R any](name string, f func(context.Context, A) (R, error), opts ...TaskOption) Func1[A, R] {
-	in, out := []*codec.Plan{planOf[A]()}, planOf[R]()
-	return Func1[A, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[R]()
+	return Func1[A, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
-func (f Func1[A, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
+func (f Func1[A, R]) GraphFunction() (name string, function any) { return f.fn.GraphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func1[A, R]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	r := result[R](&k)
@@ -71,33 +69,33 @@ func (f Func1[A, R]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) Ref[R
 }
 
 // Func2 is a registered function of 2 arguments.
-type Func2[A, B, R any] struct{ fn *function }
+type Func2[A, B, R any] struct{ fn *call.Function }
 
 // Register2 registers a function of 2 arguments under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register2[A, B, R any](name string, f func(context.Context, A, B) (R, error), opts ...TaskOption) Func2[A, B, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, planOf[R]()
-	return Func2[A, B, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[R]()
+	return Func2[A, B, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
-func (f Func2[A, B, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
+func (f Func2[A, B, R]) GraphFunction() (name string, function any) { return f.fn.GraphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func2[A, B, R]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -108,37 +106,37 @@ func (f Func2[A, B, R]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...Task
 }
 
 // Func3 is a registered function of 3 arguments.
-type Func3[A, B, C, R any] struct{ fn *function }
+type Func3[A, B, C, R any] struct{ fn *call.Function }
 
 // Register3 registers a function of 3 arguments under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register3[A, B, C, R any](name string, f func(context.Context, A, B, C) (R, error), opts ...TaskOption) Func3[A, B, C, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, planOf[R]()
-	return Func3[A, B, C, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[R]()
+	return Func3[A, B, C, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
-func (f Func3[A, B, C, R]) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
+func (f Func3[A, B, C, R]) GraphFunction() (name string, function any) { return f.fn.GraphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func3[A, B, C, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -151,43 +149,43 @@ func (f Func3[A, B, C, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C],
 }
 
 // Func4 is a registered function of 4 arguments.
-type Func4[A, B, C, D, R any] struct{ fn *function }
+type Func4[A, B, C, D, R any] struct{ fn *call.Function }
 
 // Register4 registers a function of 4 arguments under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, D) (R, error), opts ...TaskOption) Func4[A, B, C, D, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, planOf[R]()
-	return Func4[A, B, C, D, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[R]()
+	return Func4[A, B, C, D, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c, d)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
 func (f Func4[A, B, C, D, R]) GraphFunction() (name string, function any) {
-	return f.fn.graphFunction()
+	return f.fn.GraphFunction()
 }
 
 // Go calls the function and does not wait for it.
 func (f Func4[A, B, C, D, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -202,47 +200,47 @@ func (f Func4[A, B, C, D, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[
 }
 
 // Func5 is a registered function of 5 arguments.
-type Func5[A, B, C, D, E, R any] struct{ fn *function }
+type Func5[A, B, C, D, E, R any] struct{ fn *call.Function }
 
 // Register5 registers a function of 5 arguments under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register5[A, B, C, D, E, R any](name string, f func(context.Context, A, B, C, D, E) (R, error), opts ...TaskOption) Func5[A, B, C, D, E, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D](), planOf[E]()}, planOf[R]()
-	return Func5[A, B, C, D, E, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 5)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D](), call.PlanOf[E]()}, call.PlanOf[R]()
+	return Func5[A, B, C, D, E, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 5)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 5)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 5)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 5)
 			if err != nil {
 				return nil, nil, err
 			}
-			e, err := input[E](ctx, rc, name, in[4], 4, 5)
+			e, err := call.Input[E](ctx, rc, name, in[4], 4, 5)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c, d, e)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
 func (f Func5[A, B, C, D, E, R]) GraphFunction() (name string, function any) {
-	return f.fn.graphFunction()
+	return f.fn.GraphFunction()
 }
 
 // Go calls the function and does not wait for it.
 func (f Func5[A, B, C, D, E, R]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], e Arg[E], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 5, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)

@@ -6,180 +6,178 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // FuncN0 is a registered function of no arguments with as many results as its caller asks for.
-type FuncN0[R any] struct{ fn *function }
+type FuncN0[R any] struct{ fn *call.Function }
 
 // RegisterN0 registers a function of no arguments that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN0[R any](name string, f func(context.Context) ([]R, error), opts ...TaskOption) FuncN0[R] {
-	in, out := []*codec.Plan{}, planOf[R]()
-	return FuncN0[R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := []*call.Plan{}, call.PlanOf[R]()
+	return FuncN0[R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			rs, err := f(ctx)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN0[R]) Go(ctx context.Context, n int, opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 0, n, opts)
-	hs := k.submit()
-	return nths[R](&k, hs, n)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 0, n, options(f.fn.Options(), opts))
+	rs := results[R](&k, n)
+	return rs
 }
 
 // FuncN1 is a registered function of one argument with as many results as its caller asks for.
-type FuncN1[A, R any] struct{ fn *function }
+type FuncN1[A, R any] struct{ fn *call.Function }
 
 // RegisterN1 registers a function of one argument that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN1[A, R any](name string, f func(context.Context, A) ([]R, error), opts ...TaskOption) FuncN1[A, R] {
-	in, out := []*codec.Plan{planOf[A]()}, planOf[R]()
-	return FuncN1[A, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[R]()
+	return FuncN1[A, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN1[A, R]) Go(ctx context.Context, n int, a Arg[A], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 1, n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 1, n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
-	return nths[R](&k, hs, n)
+	return rs
 }
 
 // FuncN2 is a registered function of 2 arguments with as many results as its caller asks for.
-type FuncN2[A, B, R any] struct{ fn *function }
+type FuncN2[A, B, R any] struct{ fn *call.Function }
 
 // RegisterN2 registers a function of 2 arguments that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN2[A, B, R any](name string, f func(context.Context, A, B) ([]R, error), opts ...TaskOption) FuncN2[A, B, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, planOf[R]()
-	return FuncN2[A, B, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[R]()
+	return FuncN2[A, B, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a, b)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN2[A, B, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 2, n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 2, n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
 	put(&k, 1, b)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	return nths[R](&k, hs, n)
+	return rs
 }
 
 // FuncN3 is a registered function of 3 arguments with as many results as its caller asks for.
-type FuncN3[A, B, C, R any] struct{ fn *function }
+type FuncN3[A, B, C, R any] struct{ fn *call.Function }
 
 // RegisterN3 registers a function of 3 arguments that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN3[A, B, C, R any](name string, f func(context.Context, A, B, C) ([]R, error), opts ...TaskOption) FuncN3[A, B, C, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, planOf[R]()
-	return FuncN3[A, B, C, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[R]()
+	return FuncN3[A, B, C, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a, b, c)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN3[A, B, C, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 3, n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 3, n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
-	return nths[R](&k, hs, n)
+	return rs
 }
 
 // FuncN4 is a registered function of 4 arguments with as many results as its caller asks for.
-type FuncN4[A, B, C, D, R any] struct{ fn *function }
+type FuncN4[A, B, C, D, R any] struct{ fn *call.Function }
 
 // RegisterN4 registers a function of 4 arguments that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, D) ([]R, error), opts ...TaskOption) FuncN4[A, B, C, D, R] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, planOf[R]()
-	return FuncN4[A, B, C, D, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[R]()
+	return FuncN4[A, B, C, D, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a, b, c, d)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN4[A, B, C, D, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 4, n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 4, n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
-	return nths[R](&k, hs, n)
+	return rs
 }

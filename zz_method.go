@@ -8,37 +8,35 @@ import (
 	"runtime"
 	"time"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // Method0 is a registered method of no arguments.
-type Method0[T, R any] struct{ fn *function }
+type Method0[T, R any] struct{ fn *call.Function }
 
 // RegisterMethod0 registers a method of no arguments, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod0[T, R any](actor ActorType[T], name string, f func(*T, context.Context) (R, error), opts ...CallOption) Method0[T, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{}, planOf[R]()
-	return Method0[T, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{}, call.PlanOf[R]()
+	return Method0[T, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r, err := f(self, ctx)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 0, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	r := result[R](&k)
 	runtime.KeepAlive(actor)
 	return r
@@ -47,57 +45,51 @@ func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOp
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method0[T, R]) Tell(ctx context.Context, actor ActorRef[T], opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, 0, opts)
-	on(&k, actor)
-	k.submit()
+	var k call.Call
+	k.BeginTell(ctx, m.fn, 0, options(m.fn.Options(), opts))
+	k.On(actor.cell)
+	k.Submit()
 	runtime.KeepAlive(actor)
-	return k.err
+	return k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method0[T, R]) After(ctx context.Context, wait time.Duration, opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method0[T, R]) Every(ctx context.Context, wait time.Duration, opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, opts...) })
 }
 
 // Method1 is a registered method of one argument.
-type Method1[T, A, R any] struct{ fn *function }
+type Method1[T, A, R any] struct{ fn *call.Function }
 
 // RegisterMethod1 registers a method of one argument, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod1[T, A, R any](actor ActorType[T], name string, f func(*T, context.Context, A) (R, error), opts ...CallOption) Method1[T, A, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A]()}, planOf[R]()
-	return Method1[T, A, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[R]()
+	return Method1[T, A, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 1, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	r := result[R](&k)
 	runtime.KeepAlive(actor)
@@ -108,63 +100,57 @@ func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], o
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method1[T, A, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, 1, opts)
-	on(&k, actor)
+	var k call.Call
+	k.BeginTell(ctx, m.fn, 1, options(m.fn.Options(), opts))
+	k.On(actor.cell)
 	put(&k, 0, a)
-	k.submit()
+	k.Submit()
 	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
-	return k.err
+	return k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method1[T, A, R]) After(ctx context.Context, wait time.Duration, a Arg[A], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method1[T, A, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, opts...) })
 }
 
 // Method2 is a registered method of 2 arguments.
-type Method2[T, A, B, R any] struct{ fn *function }
+type Method2[T, A, B, R any] struct{ fn *call.Function }
 
 // RegisterMethod2 registers a method of 2 arguments, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod2[T, A, B, R any](actor ActorType[T], name string, f func(*T, context.Context, A, B) (R, error), opts ...CallOption) Method2[T, A, B, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, planOf[R]()
-	return Method2[T, A, B, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[R]()
+	return Method2[T, A, B, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 2, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	r := result[R](&k)
@@ -177,69 +163,63 @@ func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A]
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method2[T, A, B, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, 2, opts)
-	on(&k, actor)
+	var k call.Call
+	k.BeginTell(ctx, m.fn, 2, options(m.fn.Options(), opts))
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
-	k.submit()
+	k.Submit()
 	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	return k.err
+	return k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method2[T, A, B, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method2[T, A, B, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, opts...) })
 }
 
 // Method3 is a registered method of 3 arguments.
-type Method3[T, A, B, C, R any] struct{ fn *function }
+type Method3[T, A, B, C, R any] struct{ fn *call.Function }
 
 // RegisterMethod3 registers a method of 3 arguments, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod3[T, A, B, C, R any](actor ActorType[T], name string, f func(*T, context.Context, A, B, C) (R, error), opts ...CallOption) Method3[T, A, B, C, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, planOf[R]()
-	return Method3[T, A, B, C, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[R]()
+	return Method3[T, A, B, C, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b, c)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 3, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -254,75 +234,69 @@ func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method3[T, A, B, C, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, 3, opts)
-	on(&k, actor)
+	var k call.Call
+	k.BeginTell(ctx, m.fn, 3, options(m.fn.Options(), opts))
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
-	k.submit()
+	k.Submit()
 	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
-	return k.err
+	return k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method3[T, A, B, C, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, c, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, c, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method3[T, A, B, C, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, c, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, c, opts...) })
 }
 
 // Method4 is a registered method of 4 arguments.
-type Method4[T, A, B, C, D, R any] struct{ fn *function }
+type Method4[T, A, B, C, D, R any] struct{ fn *call.Function }
 
 // RegisterMethod4 registers a method of 4 arguments, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod4[T, A, B, C, D, R any](actor ActorType[T], name string, f func(*T, context.Context, A, B, C, D) (R, error), opts ...CallOption) Method4[T, A, B, C, D, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, planOf[R]()
-	return Method4[T, A, B, C, D, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[R]()
+	return Method4[T, A, B, C, D, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b, c, d)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 4, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
@@ -339,55 +313,49 @@ func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method4[T, A, B, C, D, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, 4, opts)
-	on(&k, actor)
+	var k call.Call
+	k.BeginTell(ctx, m.fn, 4, options(m.fn.Options(), opts))
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
-	k.submit()
+	k.Submit()
 	runtime.KeepAlive(actor)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
-	return k.err
+	return k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method4[T, A, B, C, D, R]) After(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, c, d, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, c, d, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method4[T, A, B, C, D, R]) Every(ctx context.Context, wait time.Duration, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self, a, b, c, d, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self, a, b, c, d, opts...) })
 }
 
 // StreamMethod0 is a registered streaming method of no arguments.
-type StreamMethod0[T, R any] struct{ fn *function }
+type StreamMethod0[T, R any] struct{ fn *call.Function }
 
 // RegisterStreamMethod0 registers a method of no arguments that yields a stream of items; see RegisterStream0.
 func RegisterStreamMethod0[T, R any](actor ActorType[T], name string, f func(*T, context.Context) iter.Seq2[R, error], opts ...CallOption) StreamMethod0[T, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{}, planOf[R]()
-	return StreamMethod0[T, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{}, call.PlanOf[R]()
+	return StreamMethod0[T, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
-			return emit(ctx, rc, name, out, f(self, ctx))
+			return call.Emit(ctx, rc, name, out, f(self, ctx))
 		})}
 }
 
@@ -398,32 +366,32 @@ func (m StreamMethod0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...
 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod0[T, R]) Start(ctx context.Context, actor ActorRef[T], opts ...CallOption) *Stream[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 0, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	s := stream[R](&k)
 	runtime.KeepAlive(actor)
 	return s
 }
 
 // StreamMethod1 is a registered streaming method of one argument.
-type StreamMethod1[T, A, R any] struct{ fn *function }
+type StreamMethod1[T, A, R any] struct{ fn *call.Function }
 
 // RegisterStreamMethod1 registers a method of one argument that yields a stream of items; see RegisterStream1.
 func RegisterStreamMethod1[T, A, R any](actor ActorType[T], name string, f func(*T, context.Context, A) iter.Seq2[R, error], opts ...CallOption) StreamMethod1[T, A, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A]()}, planOf[R]()
-	return StreamMethod1[T, A, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[R]()
+	return StreamMethod1[T, A, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(self, ctx, a))
+			return call.Emit(ctx, rc, name, out, f(self, ctx, a))
 		})}
 }
 
@@ -434,9 +402,9 @@ func (m StreamMethod1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod1[T, A, R]) Start(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) *Stream[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 1, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	s := stream[R](&k)
 	runtime.KeepAlive(actor)
@@ -445,27 +413,27 @@ func (m StreamMethod1[T, A, R]) Start(ctx context.Context, actor ActorRef[T], a 
 }
 
 // StreamMethod2 is a registered streaming method of 2 arguments.
-type StreamMethod2[T, A, B, R any] struct{ fn *function }
+type StreamMethod2[T, A, B, R any] struct{ fn *call.Function }
 
 // RegisterStreamMethod2 registers a method of 2 arguments that yields a stream of items; see RegisterStream2.
 func RegisterStreamMethod2[T, A, B, R any](actor ActorType[T], name string, f func(*T, context.Context, A, B) iter.Seq2[R, error], opts ...CallOption) StreamMethod2[T, A, B, R] {
 	name = methodName[T](actor, name)
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, planOf[R]()
-	return StreamMethod2[T, A, B, R]{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[R]()
+	return StreamMethod2[T, A, B, R]{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(self, ctx, a, b))
+			return call.Emit(ctx, rc, name, out, f(self, ctx, a, b))
 		})}
 }
 
@@ -476,9 +444,9 @@ func (m StreamMethod2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a 
 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod2[T, A, B, R]) Start(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) *Stream[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, 2, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	s := stream[R](&k)

@@ -6,31 +6,29 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // Func0x2 is a registered function of no arguments with 2 results.
-type Func0x2[R1, R2 any] struct{ fn *function }
+type Func0x2[R1, R2 any] struct{ fn *call.Function }
 
 // Register0x2 registers a function of no arguments with 2 results, each an object of its own.
 func Register0x2[R1, R2 any](name string, f func(context.Context) (R1, R2, error), opts ...TaskOption) Func0x2[R1, R2] {
-	in, out := []*codec.Plan{}, []*codec.Plan{planOf[R1](), planOf[R2]()}
-	return Func0x2[R1, R2]{newFunction(name, wire.TaskNormal, false, in, out, 2, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := []*call.Plan{}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}
+	return Func0x2[R1, R2]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 2}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r1, r2, err := f(ctx)
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 2)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 2)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -39,35 +37,35 @@ func Register0x2[R1, R2 any](name string, f func(context.Context) (R1, R2, error
 
 // Go calls the function and does not wait for it.
 func (f Func0x2[R1, R2]) Go(ctx context.Context, opts ...TaskOption) (Ref[R1], Ref[R2]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 0, opts)
-	hs := k.submit()
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
+	hs := k.Submit()
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}
 }
 
 // Func0x3 is a registered function of no arguments with 3 results.
-type Func0x3[R1, R2, R3 any] struct{ fn *function }
+type Func0x3[R1, R2, R3 any] struct{ fn *call.Function }
 
 // Register0x3 registers a function of no arguments with 3 results, each an object of its own.
 func Register0x3[R1, R2, R3 any](name string, f func(context.Context) (R1, R2, R3, error), opts ...TaskOption) Func0x3[R1, R2, R3] {
-	in, out := []*codec.Plan{}, []*codec.Plan{planOf[R1](), planOf[R2](), planOf[R3]()}
-	return Func0x3[R1, R2, R3]{newFunction(name, wire.TaskNormal, false, in, out, 3, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := []*call.Plan{}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}
+	return Func0x3[R1, R2, R3]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 3}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r1, r2, r3, err := f(ctx)
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 3)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 3)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[2], 2, out[2], &r3); err != nil {
+			if err := call.Encode(ctx, &outs[2], 2, out[2], &r3); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -76,21 +74,21 @@ func Register0x3[R1, R2, R3 any](name string, f func(context.Context) (R1, R2, R
 
 // Go calls the function and does not wait for it.
 func (f Func0x3[R1, R2, R3]) Go(ctx context.Context, opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 0, opts)
-	hs := k.submit()
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
+	hs := k.Submit()
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}, Ref[R3]{k.Nth(hs, 2)}
 }
 
 // Func1x2 is a registered function of one argument with 2 results.
-type Func1x2[A, R1, R2 any] struct{ fn *function }
+type Func1x2[A, R1, R2 any] struct{ fn *call.Function }
 
 // Register1x2 registers a function of one argument with 2 results, each an object of its own.
 func Register1x2[A, R1, R2 any](name string, f func(context.Context, A) (R1, R2, error), opts ...TaskOption) Func1x2[A, R1, R2] {
-	in, out := []*codec.Plan{planOf[A]()}, []*codec.Plan{planOf[R1](), planOf[R2]()}
-	return Func1x2[A, R1, R2]{newFunction(name, wire.TaskNormal, false, in, out, 2, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in, out := []*call.Plan{call.PlanOf[A]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}
+	return Func1x2[A, R1, R2]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 2}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -98,11 +96,11 @@ func Register1x2[A, R1, R2 any](name string, f func(context.Context, A) (R1, R2,
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 2)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 2)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -111,23 +109,23 @@ func Register1x2[A, R1, R2 any](name string, f func(context.Context, A) (R1, R2,
 
 // Go calls the function and does not wait for it.
 func (f Func1x2[A, R1, R2]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) (Ref[R1], Ref[R2]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}
 }
 
 // Func1x3 is a registered function of one argument with 3 results.
-type Func1x3[A, R1, R2, R3 any] struct{ fn *function }
+type Func1x3[A, R1, R2, R3 any] struct{ fn *call.Function }
 
 // Register1x3 registers a function of one argument with 3 results, each an object of its own.
 func Register1x3[A, R1, R2, R3 any](name string, f func(context.Context, A) (R1, R2, R3, error), opts ...TaskOption) Func1x3[A, R1, R2, R3] {
-	in, out := []*codec.Plan{planOf[A]()}, []*codec.Plan{planOf[R1](), planOf[R2](), planOf[R3]()}
-	return Func1x3[A, R1, R2, R3]{newFunction(name, wire.TaskNormal, false, in, out, 3, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in, out := []*call.Plan{call.PlanOf[A]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}
+	return Func1x3[A, R1, R2, R3]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 3}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -135,14 +133,14 @@ func Register1x3[A, R1, R2, R3 any](name string, f func(context.Context, A) (R1,
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 3)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 3)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[2], 2, out[2], &r3); err != nil {
+			if err := call.Encode(ctx, &outs[2], 2, out[2], &r3); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -151,27 +149,27 @@ func Register1x3[A, R1, R2, R3 any](name string, f func(context.Context, A) (R1,
 
 // Go calls the function and does not wait for it.
 func (f Func1x3[A, R1, R2, R3]) Go(ctx context.Context, a Arg[A], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}, Ref[R3]{k.Nth(hs, 2)}
 }
 
 // Func2x2 is a registered function of 2 arguments with 2 results.
-type Func2x2[A, B, R1, R2 any] struct{ fn *function }
+type Func2x2[A, B, R1, R2 any] struct{ fn *call.Function }
 
 // Register2x2 registers a function of 2 arguments with 2 results, each an object of its own.
 func Register2x2[A, B, R1, R2 any](name string, f func(context.Context, A, B) (R1, R2, error), opts ...TaskOption) Func2x2[A, B, R1, R2] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, []*codec.Plan{planOf[R1](), planOf[R2]()}
-	return Func2x2[A, B, R1, R2]{newFunction(name, wire.TaskNormal, false, in, out, 2, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}
+	return Func2x2[A, B, R1, R2]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 2}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -179,11 +177,11 @@ func Register2x2[A, B, R1, R2 any](name string, f func(context.Context, A, B) (R
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 2)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 2)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -192,29 +190,29 @@ func Register2x2[A, B, R1, R2 any](name string, f func(context.Context, A, B) (R
 
 // Go calls the function and does not wait for it.
 func (f Func2x2[A, B, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) (Ref[R1], Ref[R2]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}
 }
 
 // Func2x3 is a registered function of 2 arguments with 3 results.
-type Func2x3[A, B, R1, R2, R3 any] struct{ fn *function }
+type Func2x3[A, B, R1, R2, R3 any] struct{ fn *call.Function }
 
 // Register2x3 registers a function of 2 arguments with 3 results, each an object of its own.
 func Register2x3[A, B, R1, R2, R3 any](name string, f func(context.Context, A, B) (R1, R2, R3, error), opts ...TaskOption) Func2x3[A, B, R1, R2, R3] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, []*codec.Plan{planOf[R1](), planOf[R2](), planOf[R3]()}
-	return Func2x3[A, B, R1, R2, R3]{newFunction(name, wire.TaskNormal, false, in, out, 3, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}
+	return Func2x3[A, B, R1, R2, R3]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 3}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -222,14 +220,14 @@ func Register2x3[A, B, R1, R2, R3 any](name string, f func(context.Context, A, B
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 3)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 3)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[2], 2, out[2], &r3); err != nil {
+			if err := call.Encode(ctx, &outs[2], 2, out[2], &r3); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -238,33 +236,33 @@ func Register2x3[A, B, R1, R2, R3 any](name string, f func(context.Context, A, B
 
 // Go calls the function and does not wait for it.
 func (f Func2x3[A, B, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}, Ref[R3]{k.Nth(hs, 2)}
 }
 
 // Func3x2 is a registered function of 3 arguments with 2 results.
-type Func3x2[A, B, C, R1, R2 any] struct{ fn *function }
+type Func3x2[A, B, C, R1, R2 any] struct{ fn *call.Function }
 
 // Register3x2 registers a function of 3 arguments with 2 results, each an object of its own.
 func Register3x2[A, B, C, R1, R2 any](name string, f func(context.Context, A, B, C) (R1, R2, error), opts ...TaskOption) Func3x2[A, B, C, R1, R2] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, []*codec.Plan{planOf[R1](), planOf[R2]()}
-	return Func3x2[A, B, C, R1, R2]{newFunction(name, wire.TaskNormal, false, in, out, 2, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}
+	return Func3x2[A, B, C, R1, R2]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 2}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -272,11 +270,11 @@ func Register3x2[A, B, C, R1, R2 any](name string, f func(context.Context, A, B,
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 2)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 2)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -285,35 +283,35 @@ func Register3x2[A, B, C, R1, R2 any](name string, f func(context.Context, A, B,
 
 // Go calls the function and does not wait for it.
 func (f Func3x2[A, B, C, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) (Ref[R1], Ref[R2]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}
 }
 
 // Func3x3 is a registered function of 3 arguments with 3 results.
-type Func3x3[A, B, C, R1, R2, R3 any] struct{ fn *function }
+type Func3x3[A, B, C, R1, R2, R3 any] struct{ fn *call.Function }
 
 // Register3x3 registers a function of 3 arguments with 3 results, each an object of its own.
 func Register3x3[A, B, C, R1, R2, R3 any](name string, f func(context.Context, A, B, C) (R1, R2, R3, error), opts ...TaskOption) Func3x3[A, B, C, R1, R2, R3] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, []*codec.Plan{planOf[R1](), planOf[R2](), planOf[R3]()}
-	return Func3x3[A, B, C, R1, R2, R3]{newFunction(name, wire.TaskNormal, false, in, out, 3, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}
+	return Func3x3[A, B, C, R1, R2, R3]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 3}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -321,14 +319,14 @@ func Register3x3[A, B, C, R1, R2, R3 any](name string, f func(context.Context, A
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 3)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 3)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[2], 2, out[2], &r3); err != nil {
+			if err := call.Encode(ctx, &outs[2], 2, out[2], &r3); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -337,39 +335,39 @@ func Register3x3[A, B, C, R1, R2, R3 any](name string, f func(context.Context, A
 
 // Go calls the function and does not wait for it.
 func (f Func3x3[A, B, C, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}, Ref[R3]{k.Nth(hs, 2)}
 }
 
 // Func4x2 is a registered function of 4 arguments with 2 results.
-type Func4x2[A, B, C, D, R1, R2 any] struct{ fn *function }
+type Func4x2[A, B, C, D, R1, R2 any] struct{ fn *call.Function }
 
 // Register4x2 registers a function of 4 arguments with 2 results, each an object of its own.
 func Register4x2[A, B, C, D, R1, R2 any](name string, f func(context.Context, A, B, C, D) (R1, R2, error), opts ...TaskOption) Func4x2[A, B, C, D, R1, R2] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, []*codec.Plan{planOf[R1](), planOf[R2]()}
-	return Func4x2[A, B, C, D, R1, R2]{newFunction(name, wire.TaskNormal, false, in, out, 2, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}
+	return Func4x2[A, B, C, D, R1, R2]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 2}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -377,11 +375,11 @@ func Register4x2[A, B, C, D, R1, R2 any](name string, f func(context.Context, A,
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 2)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 2)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -390,41 +388,41 @@ func Register4x2[A, B, C, D, R1, R2 any](name string, f func(context.Context, A,
 
 // Go calls the function and does not wait for it.
 func (f Func4x2[A, B, C, D, R1, R2]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) (Ref[R1], Ref[R2]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}
 }
 
 // Func4x3 is a registered function of 4 arguments with 3 results.
-type Func4x3[A, B, C, D, R1, R2, R3 any] struct{ fn *function }
+type Func4x3[A, B, C, D, R1, R2, R3 any] struct{ fn *call.Function }
 
 // Register4x3 registers a function of 4 arguments with 3 results, each an object of its own.
 func Register4x3[A, B, C, D, R1, R2, R3 any](name string, f func(context.Context, A, B, C, D) (R1, R2, R3, error), opts ...TaskOption) Func4x3[A, B, C, D, R1, R2, R3] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, []*codec.Plan{planOf[R1](), planOf[R2](), planOf[R3]()}
-	return Func4x3[A, B, C, D, R1, R2, R3]{newFunction(name, wire.TaskNormal, false, in, out, 3, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}
+	return Func4x3[A, B, C, D, R1, R2, R3]{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: 3}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -432,14 +430,14 @@ func Register4x3[A, B, C, D, R1, R2, R3 any](name string, f func(context.Context
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, 3)
-			if err := encodeOutput(ctx, &outs[0], 0, out[0], &r1); err != nil {
+			outs := make([]call.Output, 3)
+			if err := call.Encode(ctx, &outs[0], 0, out[0], &r1); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[1], 1, out[1], &r2); err != nil {
+			if err := call.Encode(ctx, &outs[1], 1, out[1], &r2); err != nil {
 				return nil, nil, err
 			}
-			if err := encodeOutput(ctx, &outs[2], 2, out[2], &r3); err != nil {
+			if err := call.Encode(ctx, &outs[2], 2, out[2], &r3); err != nil {
 				return nil, nil, err
 			}
 			return outs, nil, nil
@@ -448,16 +446,16 @@ func Register4x3[A, B, C, D, R1, R2, R3 any](name string, f func(context.Context
 
 // Go calls the function and does not wait for it.
 func (f Func4x3[A, B, C, D, R1, R2, R3]) Go(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...TaskOption) (Ref[R1], Ref[R2], Ref[R3]) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
 	put(&k, 2, c)
 	put(&k, 3, d)
-	hs := k.submit()
+	hs := k.Submit()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(d)
-	return nth[R1](&k, hs, 0), nth[R2](&k, hs, 1), nth[R3](&k, hs, 2)
+	return Ref[R1]{k.Nth(hs, 0)}, Ref[R2]{k.Nth(hs, 1)}, Ref[R3]{k.Nth(hs, 2)}
 }

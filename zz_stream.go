@@ -7,24 +7,22 @@ import (
 	"iter"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // StreamFunc0 is a registered streaming function of no arguments.
-type StreamFunc0[T any] struct{ fn *function }
+type StreamFunc0[T any] struct{ fn *call.Function }
 
 // RegisterStream0 registers a function of no arguments that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream0[T any](name string, f func(context.Context) iter.Seq2[T, error], opts ...StreamOption) StreamFunc0[T] {
-	in, out := []*codec.Plan{}, planOf[T]()
-	return StreamFunc0[T]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := []*call.Plan{}, call.PlanOf[T]()
+	return StreamFunc0[T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) != 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
-			return emit(ctx, rc, name, out, f(ctx))
+			return call.Emit(ctx, rc, name, out, f(ctx))
 		})}
 }
 
@@ -35,26 +33,26 @@ func (f StreamFunc0[T]) Go(ctx context.Context, opts ...StreamOption) iter.Seq2[
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc0[T]) Start(ctx context.Context, opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 0, opts)
 	s := stream[T](&k)
 	return s
 }
 
 // StreamFunc1 is a registered streaming function of one argument.
-type StreamFunc1[A, T any] struct{ fn *function }
+type StreamFunc1[A, T any] struct{ fn *call.Function }
 
 // RegisterStream1 registers a function of one argument that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream1[A, T any](name string, f func(context.Context, A) iter.Seq2[T, error], opts ...StreamOption) StreamFunc1[A, T] {
-	in, out := []*codec.Plan{planOf[A]()}, planOf[T]()
-	return StreamFunc1[A, T]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 1)
+	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[T]()
+	return StreamFunc1[A, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 1)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(ctx, a))
+			return call.Emit(ctx, rc, name, out, f(ctx, a))
 		})}
 }
 
@@ -65,7 +63,7 @@ func (f StreamFunc1[A, T]) Go(ctx context.Context, a Arg[A], opts ...StreamOptio
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc1[A, T]) Start(ctx context.Context, a Arg[A], opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 1, opts)
 	put(&k, 0, a)
 	s := stream[T](&k)
@@ -74,23 +72,23 @@ func (f StreamFunc1[A, T]) Start(ctx context.Context, a Arg[A], opts ...StreamOp
 }
 
 // StreamFunc2 is a registered streaming function of 2 arguments.
-type StreamFunc2[A, B, T any] struct{ fn *function }
+type StreamFunc2[A, B, T any] struct{ fn *call.Function }
 
 // RegisterStream2 registers a function of 2 arguments that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream2[A, B, T any](name string, f func(context.Context, A, B) iter.Seq2[T, error], opts ...StreamOption) StreamFunc2[A, B, T] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B]()}, planOf[T]()
-	return StreamFunc2[A, B, T]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 2)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[T]()
+	return StreamFunc2[A, B, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 2)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(ctx, a, b))
+			return call.Emit(ctx, rc, name, out, f(ctx, a, b))
 		})}
 }
 
@@ -101,7 +99,7 @@ func (f StreamFunc2[A, B, T]) Go(ctx context.Context, a Arg[A], b Arg[B], opts .
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc2[A, B, T]) Start(ctx context.Context, a Arg[A], b Arg[B], opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 2, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -112,27 +110,27 @@ func (f StreamFunc2[A, B, T]) Start(ctx context.Context, a Arg[A], b Arg[B], opt
 }
 
 // StreamFunc3 is a registered streaming function of 3 arguments.
-type StreamFunc3[A, B, C, T any] struct{ fn *function }
+type StreamFunc3[A, B, C, T any] struct{ fn *call.Function }
 
 // RegisterStream3 registers a function of 3 arguments that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream3[A, B, C, T any](name string, f func(context.Context, A, B, C) iter.Seq2[T, error], opts ...StreamOption) StreamFunc3[A, B, C, T] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C]()}, planOf[T]()
-	return StreamFunc3[A, B, C, T]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 3)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[T]()
+	return StreamFunc3[A, B, C, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 3)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 3)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 3)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(ctx, a, b, c))
+			return call.Emit(ctx, rc, name, out, f(ctx, a, b, c))
 		})}
 }
 
@@ -143,7 +141,7 @@ func (f StreamFunc3[A, B, C, T]) Go(ctx context.Context, a Arg[A], b Arg[B], c A
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc3[A, B, C, T]) Start(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 3, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -156,31 +154,31 @@ func (f StreamFunc3[A, B, C, T]) Start(ctx context.Context, a Arg[A], b Arg[B], 
 }
 
 // StreamFunc4 is a registered streaming function of 4 arguments.
-type StreamFunc4[A, B, C, D, T any] struct{ fn *function }
+type StreamFunc4[A, B, C, D, T any] struct{ fn *call.Function }
 
 // RegisterStream4 registers a function of 4 arguments that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream4[A, B, C, D, T any](name string, f func(context.Context, A, B, C, D) iter.Seq2[T, error], opts ...StreamOption) StreamFunc4[A, B, C, D, T] {
-	in, out := []*codec.Plan{planOf[A](), planOf[B](), planOf[C](), planOf[D]()}, planOf[T]()
-	return StreamFunc4[A, B, C, D, T]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			a, err := input[A](ctx, rc, name, in[0], 0, 4)
+	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[T]()
+	return StreamFunc4[A, B, C, D, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, 4)
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			c, err := input[C](ctx, rc, name, in[2], 2, 4)
+			c, err := call.Input[C](ctx, rc, name, in[2], 2, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			d, err := input[D](ctx, rc, name, in[3], 3, 4)
+			d, err := call.Input[D](ctx, rc, name, in[3], 3, 4)
 			if err != nil {
 				return nil, nil, err
 			}
-			return emit(ctx, rc, name, out, f(ctx, a, b, c, d))
+			return call.Emit(ctx, rc, name, out, f(ctx, a, b, c, d))
 		})}
 }
 
@@ -191,7 +189,7 @@ func (f StreamFunc4[A, B, C, D, T]) Go(ctx context.Context, a Arg[A], b Arg[B], 
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc4[A, B, C, D, T]) Start(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 4, opts)
 	put(&k, 0, a)
 	put(&k, 1, b)

@@ -6,34 +6,32 @@ import (
 	"context"
 	"runtime"
 
-	"mobula/internal/codec"
-	"mobula/internal/registry"
-	"mobula/wire"
+	"mobula/internal/call"
 )
 
 // FuncVar0 is a registered function of no arguments and any number more.
-type FuncVar0[X, R any] struct{ fn *function }
+type FuncVar0[X, R any] struct{ fn *call.Function }
 
 // RegisterVar0 registers a function of no arguments and any number more, of one type.
 func RegisterVar0[X, R any](name string, f func(context.Context, []X) (R, error), opts ...TaskOption) FuncVar0[X, R] {
-	in, out := append([]*codec.Plan{}, planOf[X]()), planOf[R]()
-	return FuncVar0[X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVar0[X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
-			xs, err := inputs[X](ctx, rc, name, in[0], 0)
+			xs, err := call.Inputs[X](ctx, rc, name, in[0], 0)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, xs)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the function and does not wait for it.
 func (f FuncVar0[X, R]) Go(ctx context.Context, xs []Ref[X], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 0+len(xs), opts)
 	putAll(&k, 0, xs)
 	r := result[R](&k)
@@ -42,63 +40,63 @@ func (f FuncVar0[X, R]) Go(ctx context.Context, xs []Ref[X], opts ...TaskOption)
 }
 
 // FuncVarN0 is a registered function of no arguments and any number more, with as many results as its caller asks for.
-type FuncVarN0[X, R any] struct{ fn *function }
+type FuncVarN0[X, R any] struct{ fn *call.Function }
 
 // RegisterVarN0 registers a function of no arguments and any number more, of one type, that returns a list, whose length its
 // caller has named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN0[X, R any](name string, f func(context.Context, []X) ([]R, error), opts ...TaskOption) FuncVarN0[X, R] {
-	in, out := append([]*codec.Plan{}, planOf[X]()), planOf[R]()
-	return FuncVarN0[X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVarN0[X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 0 {
-				return nil, nil, missingInput(name, 0, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
-			xs, err := inputs[X](ctx, rc, name, in[0], 0)
+			xs, err := call.Inputs[X](ctx, rc, name, in[0], 0)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, xs)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN0[X, R]) Go(ctx context.Context, n int, xs []Ref[X], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 0+len(xs), n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 0+len(xs), n, options(f.fn.Options(), opts))
 	putAll(&k, 0, xs)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(xs)
-	return nths[R](&k, hs, n)
+	return rs
 }
 
 // FuncVar1 is a registered function of one argument and any number more.
-type FuncVar1[A, X, R any] struct{ fn *function }
+type FuncVar1[A, X, R any] struct{ fn *call.Function }
 
 // RegisterVar1 registers a function of one argument and any number more, of one type.
 func RegisterVar1[A, X, R any](name string, f func(context.Context, A, []X) (R, error), opts ...TaskOption) FuncVar1[A, X, R] {
-	in, out := append([]*codec.Plan{planOf[A]()}, planOf[X]()), planOf[R]()
-	return FuncVar1[A, X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{call.PlanOf[A]()}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVar1[A, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 1 {
-				return nil, nil, missingInput(name, 1, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 1, len(rc.Inputs))
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			xs, err := inputs[X](ctx, rc, name, in[1], 1)
+			xs, err := call.Inputs[X](ctx, rc, name, in[1], 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, xs)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the function and does not wait for it.
 func (f FuncVar1[A, X, R]) Go(ctx context.Context, a Arg[A], xs []Ref[X], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 1+len(xs), opts)
 	put(&k, 0, a)
 	putAll(&k, 1, xs)
@@ -109,73 +107,73 @@ func (f FuncVar1[A, X, R]) Go(ctx context.Context, a Arg[A], xs []Ref[X], opts .
 }
 
 // FuncVarN1 is a registered function of one argument and any number more, with as many results as its caller asks for.
-type FuncVarN1[A, X, R any] struct{ fn *function }
+type FuncVarN1[A, X, R any] struct{ fn *call.Function }
 
 // RegisterVarN1 registers a function of one argument and any number more, of one type, that returns a list, whose length its
 // caller has named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN1[A, X, R any](name string, f func(context.Context, A, []X) ([]R, error), opts ...TaskOption) FuncVarN1[A, X, R] {
-	in, out := append([]*codec.Plan{planOf[A]()}, planOf[X]()), planOf[R]()
-	return FuncVarN1[A, X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{call.PlanOf[A]()}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVarN1[A, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 1 {
-				return nil, nil, missingInput(name, 1, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 1, len(rc.Inputs))
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			xs, err := inputs[X](ctx, rc, name, in[1], 1)
+			xs, err := call.Inputs[X](ctx, rc, name, in[1], 1)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a, xs)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN1[A, X, R]) Go(ctx context.Context, n int, a Arg[A], xs []Ref[X], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 1+len(xs), n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 1+len(xs), n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
 	putAll(&k, 1, xs)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(xs)
-	return nths[R](&k, hs, n)
+	return rs
 }
 
 // FuncVar2 is a registered function of 2 arguments and any number more.
-type FuncVar2[A, B, X, R any] struct{ fn *function }
+type FuncVar2[A, B, X, R any] struct{ fn *call.Function }
 
 // RegisterVar2 registers a function of 2 arguments and any number more, of one type.
 func RegisterVar2[A, B, X, R any](name string, f func(context.Context, A, B, []X) (R, error), opts ...TaskOption) FuncVar2[A, B, X, R] {
-	in, out := append([]*codec.Plan{planOf[A](), planOf[B]()}, planOf[X]()), planOf[R]()
-	return FuncVar2[A, B, X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVar2[A, B, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 2 {
-				return nil, nil, missingInput(name, 2, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 2, len(rc.Inputs))
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, len(rc.Inputs))
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			xs, err := inputs[X](ctx, rc, name, in[2], 2)
+			xs, err := call.Inputs[X](ctx, rc, name, in[2], 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, xs)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the function and does not wait for it.
 func (f FuncVar2[A, B, X, R]) Go(ctx context.Context, a Arg[A], b Arg[B], xs []Ref[X], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, 2+len(xs), opts)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -188,44 +186,44 @@ func (f FuncVar2[A, B, X, R]) Go(ctx context.Context, a Arg[A], b Arg[B], xs []R
 }
 
 // FuncVarN2 is a registered function of 2 arguments and any number more, with as many results as its caller asks for.
-type FuncVarN2[A, B, X, R any] struct{ fn *function }
+type FuncVarN2[A, B, X, R any] struct{ fn *call.Function }
 
 // RegisterVarN2 registers a function of 2 arguments and any number more, of one type, that returns a list, whose length its
 // caller has named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN2[A, B, X, R any](name string, f func(context.Context, A, B, []X) ([]R, error), opts ...TaskOption) FuncVarN2[A, B, X, R] {
-	in, out := append([]*codec.Plan{planOf[A](), planOf[B]()}, planOf[X]()), planOf[R]()
-	return FuncVarN2[A, B, X, R]{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append([]*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVarN2[A, B, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < 2 {
-				return nil, nil, missingInput(name, 2, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, 2, len(rc.Inputs))
 			}
-			a, err := input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
+			a, err := call.Input[A](ctx, rc, name, in[0], 0, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := input[B](ctx, rc, name, in[1], 1, len(rc.Inputs))
+			b, err := call.Input[B](ctx, rc, name, in[1], 1, len(rc.Inputs))
 			if err != nil {
 				return nil, nil, err
 			}
-			xs, err := inputs[X](ctx, rc, name, in[2], 2)
+			xs, err := call.Inputs[X](ctx, rc, name, in[2], 2)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx, a, b, xs)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN2[A, B, X, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], xs []Ref[X], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, 2+len(xs), n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, 2+len(xs), n, options(f.fn.Options(), opts))
 	put(&k, 0, a)
 	put(&k, 1, b)
 	putAll(&k, 2, xs)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
 	runtime.KeepAlive(xs)
-	return nths[R](&k, hs, n)
+	return rs
 }

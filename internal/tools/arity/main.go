@@ -30,14 +30,14 @@ func main() {
 func generate() (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	for name, body := range map[string]string{
-		"zz_func.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + functions(),
-		"zz_several.go": imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + several(),
-		"zz_list.go":    imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + lists(),
-		"zz_var.go":     imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + variadics(),
-		"zz_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + streams(),
-		"zz_actor.go":   imports("context", "runtime", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + actors(),
-		"zz_method.go":  imports("context", "iter", "runtime", "time", "", "mobula/internal/codec", "mobula/internal/registry", "mobula/wire") + methods(),
-		"zz_python.go":  imports("mobula/internal/codec", "mobula/wire") + pythons(),
+		"zz_func.go":    imports("context", "runtime", "", "mobula/internal/call") + functions(),
+		"zz_several.go": imports("context", "runtime", "", "mobula/internal/call") + several(),
+		"zz_list.go":    imports("context", "runtime", "", "mobula/internal/call") + lists(),
+		"zz_var.go":     imports("context", "runtime", "", "mobula/internal/call") + variadics(),
+		"zz_stream.go":  imports("context", "iter", "runtime", "", "mobula/internal/call") + streams(),
+		"zz_actor.go":   imports("context", "runtime", "", "mobula/internal/call") + actors(),
+		"zz_method.go":  imports("context", "iter", "runtime", "time", "", "mobula/internal/call") + methods(),
+		"zz_python.go":  imports("mobula/internal/call") + pythons(),
 	} {
 		src, err := format.Source([]byte(body))
 		if err != nil {
@@ -102,12 +102,12 @@ type shape struct {
 func (s shape) params() string { return tail(each(s.args, "LOWER Arg[NAME]", ", ")) }
 func (s shape) types() string  { return tail(each(s.args, "NAME", ", ")) }
 func (s shape) plans() string {
-	return "[]*codec.Plan{" + each(s.args, "planOf[NAME]()", ", ") + "}"
+	return "[]*call.Plan{" + each(s.args, "call.PlanOf[NAME]()", ", ") + "}"
 }
 
 // inputs decodes the arguments into a, b, c.
 func (s shape) inputs() string {
-	return each(s.args, "LOWER, err := input[NAME](ctx, rc, name, in[INDEX], INDEX, COUNT)\nif err != nil {\nreturn nil, nil, err\n}\n", "")
+	return each(s.args, "LOWER, err := call.Input[NAME](ctx, rc, name, in[INDEX], INDEX, COUNT)\nif err != nil {\nreturn nil, nil, err\n}\n", "")
 }
 func (s shape) values() string { return tail(each(s.args, "LOWER", ", ")) }
 func (s shape) puts() string   { return each(s.args, "put(&k, INDEX, LOWER)\n", "") }
@@ -138,25 +138,25 @@ func functions() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // Func%[1]d is a registered function of %[2]s.
-type Func%[1]d%[3]s struct{ fn *function }
+type Func%[1]d%[3]s struct{ fn *call.Function }
 
 // Register%[1]d registers a function of %[2]s under a name, which must be unique in the program. Call it at
 // package level. The options are the defaults of its calls.
 func Register%[1]d%[3]s(name string, f func(context.Context%[5]s) (R, error), opts ...TaskOption) Func%[1]d%[4]s {
-	in, out := %[6]s, planOf[R]()
-	return Func%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := %[6]s, call.PlanOf[R]()
+	return Func%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			%[7]sr, err := f(ctx%[8]s)
-			return output(ctx, out, &r, err)
-		}).inGraphs(f)}
+			return call.Result(ctx, out, &r, err)
+		}).InGraphs(f)}
 }
 
 // GraphFunction gives the name and the Go function, for package graph/spec.
-func (f Func%[1]d%[4]s) GraphFunction() (name string, function any) { return f.fn.graphFunction() }
+func (f Func%[1]d%[4]s) GraphFunction() (name string, function any) { return f.fn.GraphFunction() }
 
 // Go calls the function and does not wait for it.
 func (f Func%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, %[1]d, opts)
 	%[10]sr := result[R](&k)
 	%[11]sreturn r
@@ -169,7 +169,7 @@ func (f Func%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...TaskOption) Ref[R] 
 // arity0 checks the number of arguments where no input does.
 func arity0(n int, inputs string) string {
 	if n == 0 {
-		return "if len(rc.Inputs) != 0 {\nreturn nil, nil, missingInput(name, 0, len(rc.Inputs))\n}\n"
+		return "if len(rc.Inputs) != 0 {\nreturn nil, nil, call.MissingInput(name, 0, len(rc.Inputs))\n}\n"
 	}
 	return inputs
 }
@@ -184,33 +184,33 @@ func several() string {
 			generic, inst := brackets(append(all[:len(all)-1:len(all)-1], all[len(all)-1]+" any")...), brackets(all...)
 			fmt.Fprintf(&b, `
 // Func%[1]dx%[2]d is a registered function of %[3]s with %[2]d results.
-type Func%[1]dx%[2]d%[4]s struct{ fn *function }
+type Func%[1]dx%[2]d%[4]s struct{ fn *call.Function }
 
 // Register%[1]dx%[2]d registers a function of %[3]s with %[2]d results, each an object of its own.
 func Register%[1]dx%[2]d%[4]s(name string, f func(context.Context%[6]s) (%[7]s, error), opts ...TaskOption) Func%[1]dx%[2]d%[5]s {
-	in, out := %[8]s, []*codec.Plan{%[9]s}
-	return Func%[1]dx%[2]d%[5]s{newFunction(name, wire.TaskNormal, false, in, out, %[2]d, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := %[8]s, []*call.Plan{%[9]s}
+	return Func%[1]dx%[2]d%[5]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: out, Returns: %[2]d}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			%[10]s%[11]s, err := f(ctx%[12]s)
 			if err != nil {
 				return nil, nil, err
 			}
-			outs := make([]registry.Output, %[2]d)
+			outs := make([]call.Output, %[2]d)
 			%[13]sreturn outs, nil, nil
 		})}
 }
 
 // Go calls the function and does not wait for it.
 func (f Func%[1]dx%[2]d%[5]s) Go(ctx context.Context%[14]s, opts ...TaskOption) (%[15]s) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, %[1]d, opts)
-	%[16]shs := k.submit()
+	%[16]shs := k.Submit()
 	%[17]sreturn %[18]s
 }
-`, n, m, arguments(n), generic, inst, s.types(), strings.Join(s.rets, ", "), s.plans(), each(s.rets, "planOf[NAME]()", ", "),
+`, n, m, arguments(n), generic, inst, s.types(), strings.Join(s.rets, ", "), s.plans(), each(s.rets, "call.PlanOf[NAME]()", ", "),
 				arity0(n, s.inputs()), each(s.rets, "LOWER", ", "), s.values(),
-				each(s.rets, "if err := encodeOutput(ctx, &outs[INDEX], INDEX, out[INDEX], &LOWER); err != nil {\nreturn nil, nil, err\n}\n", ""),
-				s.params(), each(s.rets, "Ref[NAME]", ", "), s.puts(), s.keeps(), each(s.rets, "nth[NAME](&k, hs, INDEX)", ", "))
+				each(s.rets, "if err := call.Encode(ctx, &outs[INDEX], INDEX, out[INDEX], &LOWER); err != nil {\nreturn nil, nil, err\n}\n", ""),
+				s.params(), each(s.rets, "Ref[NAME]", ", "), s.puts(), s.keeps(), each(s.rets, "Ref[NAME]{k.Nth(hs, INDEX)}", ", "))
 		}
 	}
 	return b.String()
@@ -225,25 +225,25 @@ func lists() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // FuncN%[1]d is a registered function of %[2]s with as many results as its caller asks for.
-type FuncN%[1]d%[3]s struct{ fn *function }
+type FuncN%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterN%[1]d registers a function of %[2]s that returns a list, whose length its caller has
 // named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN%[1]d%[3]s(name string, f func(context.Context%[5]s) ([]R, error), opts ...TaskOption) FuncN%[1]d%[4]s {
-	in, out := %[6]s, planOf[R]()
-	return FuncN%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := %[6]s, call.PlanOf[R]()
+	return FuncN%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			%[7]srs, err := f(ctx%[8]s)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, %[1]d, n, opts)
-	%[10]shs := k.submit()
-	%[11]sreturn nths[R](&k, hs, n)
+	var k call.Call
+	k.BeginN(ctx, f.fn, %[1]d, n, options(f.fn.Options(), opts))
+	%[10]srs := results[R](&k, n)
+	%[11]sreturn rs
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps())
 	}
@@ -258,15 +258,15 @@ func streams() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "T any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // StreamFunc%[1]d is a registered streaming function of %[2]s.
-type StreamFunc%[1]d%[3]s struct{ fn *function }
+type StreamFunc%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterStream%[1]d registers a function of %[2]s that yields a stream of items, each an object of its own, there for its
 // consumer before the function ends. An error that it yields ends the stream.
 func RegisterStream%[1]d%[3]s(name string, f func(context.Context%[5]s) iter.Seq2[T, error], opts ...StreamOption) StreamFunc%[1]d%[4]s {
-	in, out := %[6]s, planOf[T]()
-	return StreamFunc%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			%[7]sreturn emit(ctx, rc, name, out, f(ctx%[8]s))
+	in, out := %[6]s, call.PlanOf[T]()
+	return StreamFunc%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			%[7]sreturn call.Emit(ctx, rc, name, out, f(ctx%[8]s))
 		})}
 }
 
@@ -277,7 +277,7 @@ func (f StreamFunc%[1]d%[4]s) Go(ctx context.Context%[9]s, opts ...StreamOption)
 
 // Start calls the function and gives the consumer's end.
 func (f StreamFunc%[1]d%[4]s) Start(ctx context.Context%[9]s, opts ...StreamOption) *Stream[T] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, %[1]d, opts)
 	%[10]ss := stream[T](&k)
 	%[11]sreturn s
@@ -295,29 +295,29 @@ func actors() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "T any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // Actor%[1]d is a registered actor type whose constructor takes %[2]s.
-type Actor%[1]d%[3]s struct{ fn *function }
+type Actor%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterActor%[1]d registers an actor type by its constructor, of %[2]s. Call it at package level. The
 // options are the defaults of its creations.
 func RegisterActor%[1]d%[3]s(name string, construct func(context.Context%[5]s) (*T, error), opts ...ActorOption) Actor%[1]d%[4]s {
 	in := %[6]s
-	return Actor%[1]d%[4]s{newFunction(name, wire.TaskActorCreate, false, in, nil, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	return Actor%[1]d%[4]s{register(name, call.Shape{Kind: call.Construct, In: in, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			%[7]sself, err := construct(ctx%[8]s)
-			return constructed(name, self, err)
+			return call.Constructed(name, self, err)
 		})}
 }
 
 // Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
 // name is its own and it was constructed.
 func (t Actor%[1]d%[4]s) Spawn(ctx context.Context%[9]s, opts ...ActorOption) (ActorRef[T], error) {
-	var k call
+	var k call.Call
 	begin(ctx, &k, t.fn, %[1]d, opts)
-	%[10]sref, err := spawn[T](&k)
-	%[11]sreturn ref, err
+	%[10]sref, err := k.Spawn()
+	%[11]sreturn ActorRef[T]{ref}, err
 }
 
-func (t Actor%[1]d%[4]s) class(*T) *function { return t.fn }
+func (t Actor%[1]d%[4]s) class(*T) *call.Function { return t.fn }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps())
 	}
 	return b.String()
@@ -332,28 +332,28 @@ func methods() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // Method%[1]d is a registered method of %[2]s.
-type Method%[1]d%[3]s struct{ fn *function }
+type Method%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterMethod%[1]d registers a method of %[2]s, given as a method expression, (*Counter).Inc, under a name that is unique in its type.
 func RegisterMethod%[1]d%[3]s(actor ActorType[T], name string, f func(*T, context.Context%[5]s) (R, error), opts ...CallOption) Method%[1]d%[4]s {
 	name = methodName[T](actor, name)
-	in, out := %[6]s, planOf[R]()
-	return Method%[1]d%[4]s{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := %[6]s, call.PlanOf[R]()
+	return Method%[1]d%[4]s{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
 			%[7]sr, err := f(self, ctx%[8]s)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the method and does not wait for it. One caller's calls of one actor run in order.
 func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, %[1]d, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	%[10]sr := result[R](&k)
 	runtime.KeepAlive(actor)
 	%[11]sreturn r
@@ -362,28 +362,22 @@ func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts .
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
 // other calls. The error is why the call was not sent; one of the method is logged where it ran.
 func (m Method%[1]d%[4]s) Tell(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) error {
-	var k call
-	beginTell(ctx, &k, m.fn, %[1]d, opts)
-	on(&k, actor)
-	%[10]sk.submit()
+	var k call.Call
+	k.BeginTell(ctx, m.fn, %[1]d, options(m.fn.Options(), opts))
+	k.On(actor.cell)
+	%[10]sk.Submit()
 	runtime.KeepAlive(actor)
-	%[11]sreturn k.err
+	%[11]sreturn k.Err()
 }
 
 // After calls the method of the actor that ctx belongs to once, when wait has passed; see Timer.
 func (m Method%[1]d%[4]s) After(ctx context.Context, wait time.Duration%[9]s, opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self%[12]s, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, false, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self%[12]s, opts...) })
 }
 
 // Every calls the method of the actor that ctx belongs to each time that wait has passed; see Timer.
 func (m Method%[1]d%[4]s) Every(ctx context.Context, wait time.Duration%[9]s, opts ...CallOption) (*Timer, error) {
-	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) error {
-		_, err := m.Go(ctx, self%[12]s, opts...).Get(ctx)
-		return err
-	})
+	return startTimer(ctx, wait, true, func(ctx context.Context, self ActorRef[T]) Ref[R] { return m.Go(ctx, self%[12]s, opts...) })
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), arity0(n, s.inputs()), s.values(), s.params(), s.puts(), s.keeps(), s.values())
 	}
@@ -393,19 +387,19 @@ func (m Method%[1]d%[4]s) Every(ctx context.Context, wait time.Duration%[9]s, op
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
 		fmt.Fprintf(&b, `
 // StreamMethod%[1]d is a registered streaming method of %[2]s.
-type StreamMethod%[1]d%[3]s struct{ fn *function }
+type StreamMethod%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterStreamMethod%[1]d registers a method of %[2]s that yields a stream of items; see RegisterStream%[1]d.
 func RegisterStreamMethod%[1]d%[3]s(actor ActorType[T], name string, f func(*T, context.Context%[5]s) iter.Seq2[R, error], opts ...CallOption) StreamMethod%[1]d%[4]s {
 	name = methodName[T](actor, name)
-	in, out := %[6]s, planOf[R]()
-	return StreamMethod%[1]d%[4]s{newFunction(name, wire.TaskActorCall, true, in, []*codec.Plan{out}, wire.Streaming, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
-			self, err := instance[T](rc, name)
+	in, out := %[6]s, call.PlanOf[R]()
+	return StreamMethod%[1]d%[4]s{register(name, call.Shape{Kind: call.Method, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
+			self, err := call.Instance[T](rc, name)
 			if err != nil {
 				return nil, nil, err
 			}
-			%[7]sreturn emit(ctx, rc, name, out, f(self, ctx%[8]s))
+			%[7]sreturn call.Emit(ctx, rc, name, out, f(self, ctx%[8]s))
 		})}
 }
 
@@ -416,9 +410,9 @@ func (m StreamMethod%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, 
 
 // Start calls the method and gives the consumer's end.
 func (m StreamMethod%[1]d%[4]s) Start(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) *Stream[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, m.fn, %[1]d, opts)
-	on(&k, actor)
+	k.On(actor.cell)
 	%[10]ss := stream[R](&k)
 	runtime.KeepAlive(actor)
 	%[11]sreturn s
@@ -438,28 +432,28 @@ func variadics() string {
 		inputs := strings.ReplaceAll(s.inputs(), fmt.Sprintf(", %d)\nif err", n), ", len(rc.Inputs))\nif err")
 		fmt.Fprintf(&b, `
 // FuncVar%[1]d is a registered function of %[2]s and any number more.
-type FuncVar%[1]d%[3]s struct{ fn *function }
+type FuncVar%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterVar%[1]d registers a function of %[2]s and any number more, of one type.
 func RegisterVar%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) (R, error), opts ...TaskOption) FuncVar%[1]d%[4]s {
-	in, out := append(%[6]s, planOf[X]()), planOf[R]()
-	return FuncVar%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append(%[6]s, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVar%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < %[1]d {
-				return nil, nil, missingInput(name, %[1]d, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, %[1]d, len(rc.Inputs))
 			}
-			%[7]sxs, err := inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
+			%[7]sxs, err := call.Inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
 			if err != nil {
 				return nil, nil, err
 			}
 			r, err := f(ctx%[8]s, xs)
-			return output(ctx, out, &r, err)
+			return call.Result(ctx, out, &r, err)
 		})}
 }
 
 // Go calls the function and does not wait for it.
 func (f FuncVar%[1]d%[4]s) Go(ctx context.Context%[9]s, xs []Ref[X], opts ...TaskOption) Ref[R] {
-	var k call
+	var k call.Call
 	begin(ctx, &k, f.fn, %[1]d+len(xs), opts)
 	%[10]sputAll(&k, %[1]d, xs)
 	r := result[R](&k)
@@ -468,34 +462,34 @@ func (f FuncVar%[1]d%[4]s) Go(ctx context.Context%[9]s, xs []Ref[X], opts ...Tas
 }
 
 // FuncVarN%[1]d is a registered function of %[2]s and any number more, with as many results as its caller asks for.
-type FuncVarN%[1]d%[3]s struct{ fn *function }
+type FuncVarN%[1]d%[3]s struct{ fn *call.Function }
 
 // RegisterVarN%[1]d registers a function of %[2]s and any number more, of one type, that returns a list, whose length its
 // caller has named (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) ([]R, error), opts ...TaskOption) FuncVarN%[1]d%[4]s {
-	in, out := append(%[6]s, planOf[X]()), planOf[R]()
-	return FuncVarN%[1]d%[4]s{newFunction(name, wire.TaskNormal, false, in, []*codec.Plan{out}, 1, opts,
-		func(ctx context.Context, rc *registry.Call) ([]registry.Output, any, error) {
+	in, out := append(%[6]s, call.PlanOf[X]()), call.PlanOf[R]()
+	return FuncVarN%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
+		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			if len(rc.Inputs) < %[1]d {
-				return nil, nil, missingInput(name, %[1]d, len(rc.Inputs))
+				return nil, nil, call.MissingInput(name, %[1]d, len(rc.Inputs))
 			}
-			%[7]sxs, err := inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
+			%[7]sxs, err := call.Inputs[X](ctx, rc, name, in[%[1]d], %[1]d)
 			if err != nil {
 				return nil, nil, err
 			}
 			rs, err := f(ctx%[8]s, xs)
-			return many(ctx, name, out, rs, err)
+			return call.Results(ctx, name, out, rs, err)
 		})}
 }
 
 // Go calls the function for n results and does not wait for it.
 func (f FuncVarN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, xs []Ref[X], opts ...TaskOption) []Ref[R] {
-	var k call
-	beginN(ctx, &k, f.fn, %[1]d+len(xs), n, opts)
+	var k call.Call
+	k.BeginN(ctx, f.fn, %[1]d+len(xs), n, options(f.fn.Options(), opts))
 	%[10]sputAll(&k, %[1]d, xs)
-	hs := k.submit()
+	rs := results[R](&k, n)
 	%[11]sruntime.KeepAlive(xs)
-	return nths[R](&k, hs, n)
+	return rs
 }
 `, n, arguments(n), generic, inst, s.types(), s.plans(), inputs, s.values(), s.params(), s.puts(), s.keeps())
 	}

@@ -17,7 +17,7 @@ func pythons() string {
 // PythonFunc%[1]d is a Python function of %[2]s, by its module and name. A job calls it that was started or connected
 // with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc%[1]d%[3]s(module, name string, opts ...TaskOption) Func%[1]d%[4]s {
-	return Func%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+	return Func%[1]d%[4]s{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: %[5]s, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}
@@ -28,9 +28,9 @@ func PythonFunc%[1]d%[3]s(module, name string, opts ...TaskOption) Func%[1]d%[4]
 			fmt.Fprintf(&b, `
 // PythonFunc%[1]dx%[2]d is a Python function of %[3]s that returns %[2]d values, each an object of its own; see PythonFunc%[1]d.
 func PythonFunc%[1]dx%[2]d%[4]s(module, name string, opts ...TaskOption) Func%[1]dx%[2]d%[5]s {
-	return Func%[1]dx%[2]d%[5]s{pythonFunc(module, name, wire.TaskNormal, %[6]s, []*codec.Plan{%[7]s}, %[2]d, opts)}
+	return Func%[1]dx%[2]d%[5]s{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: %[6]s, Out: []*call.Plan{%[7]s}, Returns: %[2]d}, opts)}
 }
-`, n, m, arguments(n), generic, inst, s.plans(), each(s.rets, "planOf[NAME]()", ", "))
+`, n, m, arguments(n), generic, inst, s.plans(), each(s.rets, "call.PlanOf[NAME]()", ", "))
 		}
 	}
 	for n := range 5 {
@@ -40,7 +40,7 @@ func PythonFunc%[1]dx%[2]d%[4]s(module, name string, opts ...TaskOption) Func%[1
 // PythonFuncN%[1]d is a Python function of %[2]s that returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc%[1]d.
 func PythonFuncN%[1]d%[3]s(module, name string, opts ...TaskOption) FuncN%[1]d%[4]s {
-	return FuncN%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+	return FuncN%[1]d%[4]s{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: %[5]s, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}
@@ -51,7 +51,7 @@ func PythonFuncN%[1]d%[3]s(module, name string, opts ...TaskOption) FuncN%[1]d%[
 // PythonStream%[1]d is a Python generator of %[2]s, whose items are objects of their own, there for their consumer before it
 // ends; see PythonFunc%[1]d.
 func PythonStream%[1]d%[3]s(module, name string, opts ...StreamOption) StreamFunc%[1]d%[4]s {
-	return StreamFunc%[1]d%[4]s{pythonFunc(module, name, wire.TaskNormal, %[5]s, []*codec.Plan{planOf[T]()}, wire.Streaming, opts)}
+	return StreamFunc%[1]d%[4]s{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: %[5]s, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}
@@ -67,7 +67,7 @@ func pythonActors() string {
 // PythonActor%[1]d is a Python class whose constructor takes %[2]s, by its module and name: an actor type. T only tells actors
 // of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
 func PythonActor%[1]d%[3]s(module, name string, opts ...ActorOption) Actor%[1]d%[4]s {
-	return Actor%[1]d%[4]s{pythonFunc(module, name, wire.TaskActorCreate, %[5]s, nil, 1, opts)}
+	return Actor%[1]d%[4]s{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: %[5]s, Returns: 1}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}
@@ -77,7 +77,7 @@ func PythonActor%[1]d%[3]s(module, name string, opts ...ActorOption) Actor%[1]d%
 		fmt.Fprintf(&b, `
 // PythonMethod%[1]d is a method of %[2]s of a Python class. The options are the defaults of its calls.
 func PythonMethod%[1]d%[3]s(actor ActorType[T], name string, opts ...CallOption) Method%[1]d%[4]s {
-	return Method%[1]d%[4]s{pythonMethod(actor, name, %[5]s, []*codec.Plan{planOf[R]()}, 1, opts)}
+	return Method%[1]d%[4]s{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: %[5]s, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}
@@ -87,7 +87,7 @@ func PythonMethod%[1]d%[3]s(actor ActorType[T], name string, opts ...CallOption)
 		fmt.Fprintf(&b, `
 // PythonStreamMethod%[1]d is a generator of %[2]s among the methods of a Python class; see PythonStream%[1]d.
 func PythonStreamMethod%[1]d%[3]s(actor ActorType[T], name string, opts ...CallOption) StreamMethod%[1]d%[4]s {
-	return StreamMethod%[1]d%[4]s{pythonMethod(actor, name, %[5]s, []*codec.Plan{planOf[R]()}, wire.Streaming, opts)}
+	return StreamMethod%[1]d%[4]s{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: %[5]s, Out: []*call.Plan{call.PlanOf[R]()}, Returns: call.Streaming}, opts)}
 }
 `, n, arguments(n), generic, inst, s.plans())
 	}

@@ -1,4 +1,4 @@
-package mobula
+package call
 
 import (
 	"context"
@@ -7,17 +7,16 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/codec"
 	"mobula/internal/errs"
-	"mobula/internal/registry"
 )
 
 // This file is the worker's side: arguments decoded, the function called, results encoded.
 
-// input decodes the i-th argument. What aliases the segment stays pinned until the call
+// Input decodes the i-th argument. What aliases the segment stays pinned until the call
 // returns; anything else gives its pin back at once.
-func input[T any](ctx context.Context, c *registry.Call, name string, p *codec.Plan, i, of int) (T, error) {
+func Input[T any](ctx context.Context, c *Task, name string, p *Plan, i, of int) (T, error) {
 	if len(c.Inputs) != of {
 		var none T
-		return none, missingInput(name, of, len(c.Inputs))
+		return none, MissingInput(name, of, len(c.Inputs))
 	}
 	in := &c.Inputs[i]
 	var b binder
@@ -36,11 +35,11 @@ func input[T any](ctx context.Context, c *registry.Call, name string, p *codec.P
 	return v, nil
 }
 
-// inputs decodes the arguments from the i-th on.
-func inputs[T any](ctx context.Context, c *registry.Call, name string, p *codec.Plan, i int) ([]T, error) {
+// Inputs decodes the arguments from the i-th on.
+func Inputs[T any](ctx context.Context, c *Task, name string, p *Plan, i int) ([]T, error) {
 	out := make([]T, 0, len(c.Inputs)-i)
 	for ; i < len(c.Inputs); i++ {
-		v, err := input[T](ctx, c, name, p, i, len(c.Inputs))
+		v, err := Input[T](ctx, c, name, p, i, len(c.Inputs))
 		if err != nil {
 			return nil, err
 		}
@@ -51,42 +50,42 @@ func inputs[T any](ctx context.Context, c *registry.Call, name string, p *codec.
 
 // single is the room of one small result.
 type single struct {
-	out     [1]registry.Output
+	out     [1]Output
 	scratch [16]byte
 }
 
-// output encodes the only result.
-func output[R any](ctx context.Context, p *codec.Plan, r *R, err error) ([]registry.Output, any, error) {
+// Result encodes the only result.
+func Result[R any](ctx context.Context, p *Plan, r *R, err error) ([]Output, any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
 	s := new(single)
 	t := codec.Type[R]{Plan: p}
 	if b, ok := t.AppendSmall(s.scratch[:0], r); ok {
-		s.out[0] = registry.Output{Meta: t.Meta(), Size: len(b), Inline: b}
+		s.out[0] = Output{Meta: t.Meta(), Size: len(b), Inline: b}
 		return s.out[:], nil, nil
 	}
-	if err := encodeOutput(ctx, &s.out[0], 0, p, r); err != nil {
+	if err := Encode(ctx, &s.out[0], 0, p, r); err != nil {
 		return nil, nil, err
 	}
 	return s.out[:], nil, nil
 }
 
-// encodeOutput encodes the result of that index.
-func encodeOutput[R any](ctx context.Context, dst *registry.Output, index int, p *codec.Plan, r *R) error {
+// Encode encodes the result of that index.
+func Encode[R any](ctx context.Context, dst *Output, index int, p *Plan, r *R) error {
 	tc := client.FromContext(ctx)
 	if tc == nil {
 		return errs.New(errs.CodeInvalid, "result %d: the function's context belongs to no task", index)
 	}
 	if b := takeResult(tc, index, p, unsafe.Pointer(r)); b != nil {
-		*dst = registry.Output{Meta: p.Meta(), Size: b.size, Buffer: b.raw}
+		*dst = Output{Meta: p.Meta(), Size: b.size, Buffer: b.raw}
 		return nil
 	}
 	e, err := codec.Type[R]{Plan: p}.Encode(r, nil, tc.Client.InlineMax())
 	if err != nil {
 		return argErrorOf("result", index, err)
 	}
-	*dst = registry.Output{Meta: e.Meta, Refs: e.Refs, Size: e.Size, Inline: e.Inline, Fill: e.Fill}
+	*dst = Output{Meta: e.Meta, Refs: e.Refs, Size: e.Size, Inline: e.Inline, Fill: e.Fill}
 	if len(e.Refs) > 0 {
 		dst.Keep = *r // its references, until the owner knows of them
 	}
@@ -98,25 +97,25 @@ func argErrorOf(what string, i int, err error) error {
 	return errs.New(e.Code, "%s %d: %s", what, i, e.Msg)
 }
 
-// many encodes a list of results of one type.
-func many[R any](ctx context.Context, name string, p *codec.Plan, rs []R, err error) ([]registry.Output, any, error) {
+// Results encodes a list of results of one type.
+func Results[R any](ctx context.Context, name string, p *Plan, rs []R, err error) ([]Output, any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
 	if tc := client.FromContext(ctx); tc != nil && tc.Spec != nil && int(tc.Spec.Opts.NumReturns) != len(rs) {
 		return nil, nil, errs.New(errs.CodeReturnMismatch, "%s: returned %d results, its caller asked for %d", name, len(rs), tc.Spec.Opts.NumReturns)
 	}
-	outs := make([]registry.Output, len(rs))
+	outs := make([]Output, len(rs))
 	for i := range rs {
-		if err := encodeOutput(ctx, &outs[i], i, p, &rs[i]); err != nil {
+		if err := Encode(ctx, &outs[i], i, p, &rs[i]); err != nil {
 			return nil, nil, err
 		}
 	}
 	return outs, nil, nil
 }
 
-// instance gives the actor a method is called on.
-func instance[S any](c *registry.Call, name string) (*S, error) {
+// Instance gives the actor a method is called on.
+func Instance[S any](c *Task, name string) (*S, error) {
 	s, ok := c.Instance.(*S)
 	if !ok {
 		return nil, errs.New(errs.CodeInvalid, "%s: called on an actor of type %T, it is a method of %T: the ActorRef was given the wrong type", name, c.Instance, s)
@@ -124,9 +123,21 @@ func instance[S any](c *registry.Call, name string) (*S, error) {
 	return s, nil
 }
 
+// Constructed is the end of a constructor: it has one result, without a value, which
+// resolves when the actor is there.
+func Constructed[T any](name string, self *T, err error) ([]Output, any, error) {
+	if err == nil && self == nil {
+		err = errs.New(errs.CodeInvalid, "%s: the constructor returned a nil actor and no error", name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return make([]Output, 1), self, nil
+}
+
 // guard sees that what a call leaves behind is cleaned up, even when it panics.
-func guard(f invoker) invoker {
-	return func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error) {
+func guard(f Invoke) Invoke {
+	return func(ctx context.Context, c *Task) ([]Output, any, error) {
 		defer callEnds(ctx)
 		return f(ctx, c)
 	}

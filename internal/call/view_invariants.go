@@ -1,6 +1,6 @@
 //go:build invariants
 
-package mobula
+package call
 
 import "golang.org/x/sys/unix"
 

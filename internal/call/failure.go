@@ -1,4 +1,4 @@
-package mobula
+package call
 
 import (
 	"reflect"
@@ -8,19 +8,21 @@ import (
 	"mobula/internal/ids"
 )
 
-// errorRefs finds the references in errors of registered types.
-type errorRefs struct{}
+// ErrorRefs finds the references in errors of registered types.
+type ErrorRefs struct{}
 
-func (errorRefs) Find(v reflect.Value) ([]ids.ObjectID, error) { return types.Refs(v) }
+// Find gives the references in an error.
+func (ErrorRefs) Find(v reflect.Value) ([]ids.ObjectID, error) { return types.Refs(v) }
 
-func (errorRefs) Attach(v reflect.Value, held any) error {
+// Attach makes them live, with what failure holds them by.
+func (ErrorRefs) Attach(v reflect.Value, held any) error {
 	return types.Attach(v, binder{held.(*heldError).c})
 }
 
 // heldError holds the objects that an error has references to: when the last copy of the error is garbage, so is this.
 type heldError struct {
 	c     *client.Client
-	cells []*cell
+	cells []*Cell
 }
 
 // failure gives an error that c got to the program: what it has references to can be got as long as the program has it. Who

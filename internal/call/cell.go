@@ -1,4 +1,4 @@
-package mobula
+package call
 
 import (
 	"runtime"
@@ -10,15 +10,15 @@ import (
 	"mobula/internal/ids"
 )
 
-// A cell is what the copies of one Ref share; when the last copy is garbage the object's
-// handle is released. The handle itself hangs on a life, which outlives the cell.
+// A Cell is what the copies of one reference share; when the last copy is garbage the object's
+// handle is released. The handle itself hangs on a life, which outlives the cell. A nil Cell names nothing.
 //
 // runtime.AddCleanup costs some 450 ns, as much as all the rest of a call. So references to values that are known
 // to be small share a cleanup by sixteen: they lie in one block of memory, which is
 // garbage when all of them are. A dropped one among them is then released a little late;
 // that is no loss, for they are small and a loop's references die together. The block being
 // filled is held weakly, so a last half-full one goes too.
-type cell struct {
+type Cell struct {
 	life *life
 	slot uint32
 }
@@ -26,10 +26,11 @@ type cell struct {
 // life is the hold on the objects of one cell or block of cells.
 type life struct {
 	client  *client.Client // nil: unbound, or failed
-	from    *function      // whose results they are; nil if no function's
+	from    *Function      // whose results they are; nil if no function's
 	err     error          // why there is no object
 	room    *client.Room   // of an actor with MaxPendingCalls, where this process knows of it
 	self    bool           // the actor that the code runs in, which this does not hold
+	actor   bool           // what is unbound is an actor's
 	unbound ids.ObjectID   // as decoded; until bound
 	held    []atomic.Pointer[client.Handle]
 }
@@ -42,7 +43,7 @@ type loneLife struct {
 const perBlock = 16
 
 type block struct {
-	cells [perBlock]cell
+	cells [perBlock]Cell
 	used  atomic.Uint32
 	life  *life
 }
@@ -58,20 +59,20 @@ type nursery struct {
 }
 
 // newCell takes over the handle.
-func newCell(c *client.Client, h *client.Handle, from *function) *cell {
+func newCell(c *client.Client, h *client.Handle, from *Function) *Cell {
 	l := &loneLife{life: life{client: c, from: from}}
 	l.held = l.slot[:]
 	l.held[0].Store(h)
-	out := &cell{life: &l.life}
+	out := &Cell{life: &l.life}
 	runtime.AddCleanup(out, (*life).release, &l.life)
 	return out
 }
 
 // failedCell is a reference to an object that never was.
-func failedCell(err error) *cell { return &cell{life: &life{err: err}} }
+func failedCell(err error) *Cell { return &Cell{life: &life{err: err}} }
 
 // cell takes over the handle of a small object.
-func (n *nursery) cell(c *client.Client, h *client.Handle, from *function) *cell {
+func (n *nursery) cell(c *client.Client, h *client.Handle, from *Function) *Cell {
 	w := n.current.Load()
 	if w != nil {
 		if b := w.Value(); b != nil && b.life.client == c {
@@ -91,7 +92,7 @@ func (n *nursery) cell(c *client.Client, h *client.Handle, from *function) *cell
 	return out
 }
 
-func (b *block) fill(i uint32, h *client.Handle) *cell {
+func (b *block) fill(i uint32, h *client.Handle) *Cell {
 	b.life.held[i].Store(h)
 	out := &b.cells[i]
 	out.life, out.slot = b.life, i
@@ -106,8 +107,8 @@ func (l *life) release() {
 	}
 }
 
-// release gives up the object; later uses fail. Releasing again does nothing.
-func (c *cell) release() {
+// Release gives up the object; later uses fail. Releasing again does nothing.
+func (c *Cell) Release() {
 	if c == nil || c.life.held == nil {
 		return
 	}
@@ -117,7 +118,7 @@ func (c *cell) release() {
 }
 
 // handle is the object's handle, good while c is kept alive.
-func (c *cell) handle() (*client.Handle, error) {
+func (c *Cell) handle() (*client.Handle, error) {
 	if c == nil {
 		return nil, errNil
 	}
@@ -134,12 +135,57 @@ func (c *cell) handle() (*client.Handle, error) {
 }
 
 // handleOf is handle for use with client c.
-func (c *cell) handleOf(want *client.Client) (*client.Handle, error) {
+func (c *Cell) handleOf(want *client.Client) (*client.Handle, error) {
 	h, err := c.handle()
 	if err == nil && c.life.client != want {
 		return nil, errForeign
 	}
 	return h, err
+}
+
+// Err is why there is no object, for a reference whose call could not even be submitted.
+func (c *Cell) Err() error {
+	_, err := c.handle()
+	return err
+}
+
+// Ready tells whether the object is known here to have been made, or failed. It never waits.
+func (c *Cell) Ready() bool {
+	h, err := c.handle()
+	ready := err != nil || h.Ready()
+	runtime.KeepAlive(c)
+	return ready
+}
+
+// ID names the object; empty: there is none.
+func (c *Cell) ID() string {
+	id, err := c.objectID()
+	if err != nil || id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
+// ActorID names the actor whose constructor's result the object is; empty: there is none.
+func (c *Cell) ActorID() string {
+	id, err := c.objectID()
+	if err != nil || id.IsZero() {
+		return ""
+	}
+	return id.Task.String()
+}
+
+func (c *Cell) objectID() (ids.ObjectID, error) {
+	if c == nil {
+		return ids.ObjectID{}, nil
+	}
+	h, err := c.handle()
+	if err != nil {
+		return ids.ObjectID{}, err
+	}
+	id := h.ID()
+	runtime.KeepAlive(c)
+	return id, nil
 }
 
 var (

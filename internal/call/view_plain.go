@@ -1,6 +1,6 @@
 //go:build !invariants
 
-package mobula
+package call
 
 // guardViews is set in builds with the tag invariants.
 const guardViews = false

@@ -1,4 +1,4 @@
-package mobula
+package call
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"mobula/internal/errs"
 )
 
-// request asks the node for something that is on no task's path.
-func request(ctx context.Context, c *client.Client, method string, in, out any) error {
+// Request asks the node for something that is on no task's path.
+func Request(ctx context.Context, c *client.Client, method string, in, out any) error {
 	body, err := cbor.Marshal(in)
 	if err != nil {
 		return errs.New(errs.CodeNotEncodable, "request %s: %v", method, err)

@@ -1,26 +1,25 @@
-package mobula
+package call
 
 import (
 	"context"
 	"runtime"
 	"strconv"
-	"strings"
-	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"mobula/internal/client"
 	"mobula/internal/codec"
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
-// call builds one task's spec. It lives on the caller's stack; the spec, its arguments and the bytes
-// of small values are one allocation.
-type call struct {
+// Call builds one task's spec. It lives on the caller's stack; the spec, its arguments and the bytes
+// of small values are one allocation. The first error is kept: what comes after it does nothing.
+type Call struct {
 	ctx     context.Context
 	tc      *client.TaskContext
-	f       *function
+	f       *Function
 	spec    *wire.TaskSpec
 	scratch []byte
 	err     error
@@ -57,7 +56,8 @@ func newSpec(n int) (*wire.TaskSpec, []byte) {
 	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, min(16*n, 96))
 }
 
-func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
+// Begin begins a call of f with n arguments. A nil o says nothing but what f was registered with.
+func (k *Call) Begin(ctx context.Context, f *Function, n int, o *Options) {
 	k.ctx, k.f = ctx, f
 	if k.tc, k.err = taskOf(ctx); k.err != nil {
 		return
@@ -66,16 +66,16 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 		k.err = errs.New(errs.CodeUnknownFunction, "the handle is the zero value: use the one that Register gave")
 		return
 	}
-	o, deadline, err := resolve(ctx, f, opts)
+	opts, deadline, err := f.Resolve(ctx, o)
 	if err != nil {
 		k.err = err
 		return
 	}
-	k.waits = f.base.waitForRoom || waitsForRoom(opts)
+	k.waits = f.base.WaitForRoom || o != nil && o.WaitForRoom
 	k.spec, k.scratch = newSpec(n)
 	s := k.spec
 	s.ID, s.Parent = k.tc.NextTask(), k.tc.Base()
-	s.Kind, s.Opts = f.kind, o
+	s.Kind, s.Opts = f.Kind, opts
 	if !deadline.IsZero() {
 		s.Deadline = k.tc.Client.At(deadline)
 	}
@@ -91,59 +91,84 @@ func begin[O any](ctx context.Context, k *call, f *function, n int, opts []O) {
 	}
 }
 
-// put sets the i-th argument. The caller keeps it alive until the spec is sent; were it stored in
-// k, every argument would be moved to the heap.
-func put[T any](k *call, i int, a Arg[T]) {
+// BeginN begins a call for so many results.
+func (k *Call) BeginN(ctx context.Context, f *Function, n, results int, o Options) {
+	if f != nil && results < 1 {
+		k.err = errs.New(errs.CodeInvalid, "%s: asked for %d results, want at least 1", f.name, results)
+		return
+	}
+	o.returns = Count(results)
+	k.Begin(ctx, f, n, &o)
+}
+
+// BeginTell begins a call of which no result is kept, so that nobody can wait for its end.
+func (k *Call) BeginTell(ctx context.Context, f *Function, n int, o Options) {
+	o.returns = 0
+	k.Begin(ctx, f, n, &o)
+}
+
+// Err is why the call cannot be made.
+func (k *Call) Err() error { return k.err }
+
+// PutValue sets the i-th argument.
+func PutValue[T any](k *Call, i int, v T) {
 	if k.err != nil {
 		return
 	}
 	dst := &k.spec.Args[i]
-	switch a := a.(type) {
-	case Value[T]:
-		t := codec.Type[T]{Plan: k.f.in[i]}
-		v := a.v
-		at := len(k.scratch)
-		if b, ok := t.AppendSmall(k.scratch, &v); ok {
-			k.scratch = b
-			dst.Value = wire.Value{Meta: t.Meta(), Data: b[at:len(b):len(b)]}
-			return
-		}
-		e, err := t.Encode(&v, nil, k.tc.Client.InlineMax())
-		if err != nil {
-			k.err = argError(k.f.name, i, err)
-			return
-		}
-		k.value(dst, &e)
-		runtime.KeepAlive(v)
-	case Ref[T]:
-		h, err := a.cell.handleOf(k.tc.Client)
-		if err != nil {
-			k.err = argError(k.f.name, i, err)
-			return
-		}
-		dst.Ref = h.ID()
-	default:
+	t := codec.Type[T]{Plan: k.f.In[i]}
+	at := len(k.scratch)
+	if b, ok := t.AppendSmall(k.scratch, &v); ok {
+		k.scratch = b
+		dst.Value = wire.Value{Meta: t.Meta(), Data: b[at:len(b):len(b)]}
+		return
+	}
+	e, err := t.Encode(&v, nil, k.tc.Client.InlineMax())
+	if err != nil {
+		k.err = argError(k.f.name, i, err)
+		return
+	}
+	k.value(dst, &e)
+	runtime.KeepAlive(v)
+}
+
+// PutRef sets the i-th argument to what c names. The caller keeps c alive until the spec is sent; were it stored in
+// k, every argument would be moved to the heap.
+func (k *Call) PutRef(i int, c *Cell) {
+	if k.err != nil {
+		return
+	}
+	h, err := c.handleOf(k.tc.Client)
+	if err != nil {
+		k.err = argError(k.f.name, i, err)
+		return
+	}
+	k.spec.Args[i].Ref = h.ID()
+}
+
+// PutNone refuses the i-th argument, which is nil.
+func (k *Call) PutNone(i int) {
+	if k.err == nil {
 		k.err = errs.New(errs.CodeInvalid, "%s: argument %d is nil, want V(value) or a Ref", k.f.name, i)
 	}
 }
 
-// putAll sets the arguments from the i-th on.
-func putAll[T any](k *call, i int, refs []Ref[T]) {
+// On makes the call one of an actor's method. The caller keeps actor alive until the spec is sent.
+func (k *Call) On(actor *Cell) {
 	if k.err != nil {
 		return
 	}
-	for n, r := range refs {
-		h, err := r.cell.handleOf(k.tc.Client)
-		if err != nil {
-			k.err = argError(k.f.name, i+n, err)
-			return
-		}
-		k.spec.Args[i+n].Ref = h.ID()
+	h, err := actor.handleOf(k.tc.Client)
+	if err != nil {
+		k.err = err
+		return
 	}
+	k.spec.Actor = ids.ActorID(h.ID().Task)
+	k.room = actor.life.room
 }
 
 // value passes an encoded value: in the message, or through the store if it is large.
-func (k *call) value(dst *wire.Arg, e *codec.Encoded) {
+func (k *Call) value(dst *wire.Arg, e *codec.Encoded) {
 	if e.Fill == nil && e.Size <= min(k.tc.Client.InlineMax(), wire.MessageValues-k.inside) {
 		k.inside += e.Size
 		dst.Value = e.Value()
@@ -167,8 +192,8 @@ func argError(name string, i int, err error) error {
 	return e
 }
 
-// submit sends the task.
-func (k *call) submit() []*client.Handle {
+// Submit sends the task, and gives the handles of its results, for Nth.
+func (k *Call) Submit() []*client.Handle {
 	var hs []*client.Handle
 	follows := k.err == nil && k.spec.Kind != wire.TaskActorCreate && k.spec.Opts.NumReturns != 0 && k.tc.Follows(k.ctx)
 	if follows {
@@ -192,7 +217,7 @@ func (k *call) submit() []*client.Handle {
 }
 
 // send submits the task, which has its place in its actor's room.
-func (k *call) send() (hs []*client.Handle) {
+func (k *Call) send() (hs []*client.Handle) {
 	if k.room == nil {
 		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
 		return hs
@@ -224,86 +249,23 @@ func notCalled(name string, cause error) error {
 	return e
 }
 
-// result submits and gives the reference to the only result.
-func result[R any](k *call) Ref[R] {
-	hs := k.submit()
-	if k.err != nil {
-		return Ref[R]{failedCell(k.err)}
-	}
-	return Ref[R]{k.cell(hs[0])}
+// Result submits the task and gives the reference to its only result.
+func (k *Call) Result() *Cell {
+	hs := k.Submit()
+	return k.Nth(hs, 0)
 }
 
-func (k *call) cell(h *client.Handle) *cell {
+// Nth gives the reference to the i-th result, after Submit.
+func (k *Call) Nth(hs []*client.Handle, i int) *Cell {
+	if k.err != nil {
+		return failedCell(k.err)
+	}
+	return k.cell(hs[i])
+}
+
+func (k *Call) cell(h *client.Handle) *Cell {
 	if k.f.resultsAreSmall() {
 		return k.f.nursery.cell(k.tc.Client, h, k.f)
 	}
 	return newCell(k.tc.Client, h, k.f)
-}
-
-// nth gives the reference to the i-th of several results, after submit.
-func nth[R any](k *call, hs []*client.Handle, i int) Ref[R] {
-	if k.err != nil {
-		return Ref[R]{failedCell(k.err)}
-	}
-	return Ref[R]{k.cell(hs[i])}
-}
-
-// callsiteEvery: looking up the caller costs half a microsecond, so few calls pay it.
-const callsiteEvery = 128
-
-var callsites sync.Map // [siteDepth]uintptr -> "file.go:12"
-
-const siteDepth = 6 // frames from callsite's caller that reach user code
-
-// callsite is the first caller outside the generated handles.
-func callsite() string {
-	var pcs [siteDepth]uintptr
-	n := runtime.Callers(3, pcs[:])
-	if s, ok := callsites.Load(pcs); ok {
-		return s.(string)
-	}
-	site := ""
-	frames := runtime.CallersFrames(pcs[:n])
-	for handle, more := false, n > 0; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		file := f.File[strings.LastIndexByte(f.File, '/')+1:]
-		if strings.HasPrefix(file, "zz_") {
-			handle = true
-		} else if handle {
-			site = file + ":" + strconv.Itoa(f.Line)
-			break
-		}
-	}
-	callsites.Store(pcs, site)
-	return site
-}
-
-// beginN begins a call for n results.
-func beginN(ctx context.Context, k *call, f *function, args, n int, opts []TaskOption) {
-	if n < 1 {
-		k.err = errs.New(errs.CodeInvalid, "%s: asked for %d results, want at least 1", f.name, n)
-		return
-	}
-	begin(ctx, k, f, args, append(opts[:len(opts):len(opts)], returnsOption(n)))
-}
-
-// returnsOption is how many results are asked for.
-type returnsOption int
-
-func (returnsOption) taskOption() {}
-func (returnsOption) callOption() {}
-
-// beginTell begins a call of which no result is kept.
-func beginTell(ctx context.Context, k *call, f *function, args int, opts []CallOption) {
-	begin(ctx, k, f, args, append(opts[:len(opts):len(opts)], returnsOption(0)))
-}
-
-// nths gives the references to all results, after submit.
-func nths[R any](k *call, hs []*client.Handle, n int) []Ref[R] {
-	refs := make([]Ref[R], max(n, 1))
-	for i := range refs {
-		refs[i] = nth[R](k, hs, i)
-	}
-	return refs
 }

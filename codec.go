@@ -1,0 +1,19 @@
+package mobula
+
+import (
+	"mobula/internal/call"
+	"mobula/internal/codec"
+)
+
+// RegisterCodec adds a codec for types with a layout of their own, before the first of
+// their values is met; every binary must add the same.
+func RegisterCodec(c Codec) error { return call.AddCodec(c) }
+
+// Codec lays out the values of some types; see RegisterCodec.
+type Codec = codec.Codec
+
+// CodecHeader describes an encoded value to a Codec.
+type CodecHeader = codec.Header
+
+// FirstCodecID is the lowest id that a program's own codec may have.
+const FirstCodecID = codec.FirstCustom
