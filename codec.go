@@ -15,5 +15,8 @@ type Codec = codec.Codec
 // CodecHeader describes an encoded value to a Codec.
 type CodecHeader = codec.Header
 
+// CodecID numbers a codec.
+type CodecID = codec.ID
+
 // FirstCodecID is the lowest id that a program's own codec may have.
 const FirstCodecID = codec.FirstCustom

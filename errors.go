@@ -1,6 +1,8 @@
 package mobula
 
 import (
+	"slices"
+
 	"mobula/internal/call"
 	"mobula/internal/errs"
 )
@@ -10,15 +12,64 @@ import (
 //
 //	var te *mobula.TaskError
 //	if errors.As(err, &te) { log.Print(te.Name, te.Task, te.Stack) }
-//
-// Name is the function, Task the task, Stack the stack if it panicked or Python's traceback, and Unwrap gives the causes.
-type TaskError = errs.TaskError
+type TaskError struct {
+	Name  string // the function
+	Task  string // the task's id
+	Stack string // the stack of a panic, or the traceback of a Python function; else empty
+
+	err *errs.Error
+}
+
+// Error is the message.
+func (e *TaskError) Error() string { return e.err.Error() }
+
+// Is matches the sentinels of this package that say what has happened.
+func (e *TaskError) Is(target error) bool { return e.err.Is(target) }
+
+// Unwrap gives the causes.
+func (e *TaskError) Unwrap() []error { return e.err.Unwrap() }
+
+// As gives the runtime its own error back, where a task returns the error of another.
+func (e *TaskError) As(target any) bool { return asOwn(e.err, target) }
 
 // PythonError is the exception that a Python function raised:
 //
 //	var py *mobula.PythonError
 //	if errors.As(err, &py) && py.IsA("ValueError") { log.Print(py.Traceback) }
-type PythonError = errs.PythonError
+type PythonError struct {
+	// Classes are the exception's class and those it derives from, nearest first; built-in ones without
+	// their module: "UnicodeDecodeError", "UnicodeError", "ValueError", "Exception".
+	Classes   []string
+	Message   string // class and text, as the last line of a traceback
+	Traceback string // as Python prints it, from the user's function on; may be empty
+}
+
+// Error is the message.
+func (e *PythonError) Error() string { return e.Message }
+
+// IsA tells whether an except clause of that class would take the exception.
+func (e *PythonError) IsA(class string) bool { return slices.Contains(e.Classes, class) }
+
+// As gives the runtime its own error back, where a task returns the exception of another.
+func (e *PythonError) As(target any) bool { return asOwn(errs.Raised(errs.Exception(*e)), target) }
+
+func asOwn(e *errs.Error, target any) bool {
+	p, ok := target.(**errs.Error)
+	if ok {
+		*p = e
+	}
+	return ok
+}
+
+func init() {
+	errs.Show(func(e *errs.Error) (*TaskError, bool) {
+		return &TaskError{Name: e.Name, Task: e.Task, Stack: e.Stack, err: e}, e.OfTask()
+	})
+	errs.Show(func(e *errs.Error) (*PythonError, bool) {
+		x, ok := e.Exception()
+		return (*PythonError)(&x), ok
+	})
+}
 
 // What errors.Is tells apart.
 var (

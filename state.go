@@ -7,40 +7,6 @@ import (
 	"mobula/internal/state"
 )
 
-// Here times are Unix nanoseconds and sizes bytes.
-type (
-	// NodeStatus is the node at a glance.
-	NodeStatus = state.Status
-	// LostJob is a job that did not come back when its node was started again (NodeStatus.Lost).
-	LostJob = state.LostJob
-	// TaskState is a row of ListTasks.
-	TaskState = state.Task
-	// ActorState is a row of ListActors.
-	ActorState = state.Actor
-	// ObjectState is a row of ListObjects.
-	ObjectState = state.Object
-	// WorkerState is a row of ListWorkers.
-	WorkerState = state.Worker
-	// JobState is a row of ListJobs.
-	JobState = state.Job
-	// GraphState is a row of ListGraphs.
-	GraphState = state.Graph
-	// ComponentState is a row of ListComponents.
-	ComponentState = state.Component
-	// LogStream is what one worker process wrote to one of its outputs; it is there when the worker is gone too.
-	LogStream = state.LogStream
-	// Explanation says why a task or object is as it is.
-	Explanation = state.Explanation
-	// Query says which rows, in the order of the list: filters on the rows' JSON names, a limit (0: 100; at most 10,000), and
-	// the cursor of the page before.
-	Query = state.Query
-	// Filter is a condition on one field.
-	Filter = state.Filter
-)
-
-// Page is a part of a list; Truncated and Next tell of the rest, which is never left out silently.
-type Page[T any] = state.Page[T]
-
 // Status tells how the node is. Figures of the object store may be a few seconds old; Store.Age
 // says how much.
 func (c *Cluster) Status(ctx context.Context) (NodeStatus, error) {
@@ -92,7 +58,10 @@ func (c *Cluster) Explain(ctx context.Context, id string) (Explanation, error) {
 // the lines of all workers that name it, as those logged by slog with the task's context do.
 // Without an id it tells which logs there are. Logs outlive their worker.
 func (c *Cluster) Logs(ctx context.Context, id string, bytes int64) ([]LogStream, error) {
-	l, err := ask[state.Logs](ctx, c, state.MethodLogs, state.LogsRequest{ID: id, Bytes: bytes})
+	type logs struct {
+		Streams []LogStream `json:"streams"`
+	}
+	l, err := ask[logs](ctx, c, state.MethodLogs, state.LogsRequest{ID: id, Bytes: bytes})
 	return l.Streams, err
 }
 

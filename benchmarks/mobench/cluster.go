@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"mobula"
-	"mobula/internal/state"
 )
 
 // setup says how a case wants its cluster; the zero value is the default configuration.
@@ -109,7 +108,7 @@ func (cl *cluster) status(ctx context.Context) (mobula.NodeStatus, error) {
 }
 
 // store gives the store's figures as they are now: a node counts them every other second.
-func (cl *cluster) store(ctx context.Context) (state.Store, error) {
+func (cl *cluster) store(ctx context.Context) (mobula.StoreState, error) {
 	for begun := time.Now(); ; {
 		s, err := cl.status(ctx)
 		if err != nil || time.Duration(s.Store.Age) < cl.stale+time.Since(begun) {

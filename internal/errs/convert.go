@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 )
 
@@ -53,8 +52,13 @@ func from(err error, depth int) *Error {
 	switch e := err.(type) {
 	case *Error:
 		return e
-	case *TaskError:
-		return e.err
+	case interface{ As(target any) bool }: // perhaps one of the types that Show was told of
+		if shows(reflect.TypeOf(err)) {
+			var own *Error
+			if e.As(&own) {
+				return own
+			}
+		}
 	}
 	out := &Error{Msg: err.Error()}
 	inner := causes(err)
@@ -103,9 +107,6 @@ func codeOf(err error) (Code, string) {
 		return CodeCancelled, ""
 	case context.DeadlineExceeded:
 		return CodeDeadline, ""
-	}
-	if p, ok := err.(*PythonError); ok {
-		return CodePython, strings.Join(p.Classes, ",")
 	}
 	users.mu.RLock()
 	defer users.mu.RUnlock()

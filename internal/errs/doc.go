@@ -1,6 +1,6 @@
 // Package errs is the one list of errors that cross a process border: a code for
-// the wire, a sentinel for errors.Is, and the typed values for errors.As. Package
-// mobula re-exports them; nothing else may invent a wire code.
+// the wire and a sentinel for errors.Is. Package mobula re-exports the sentinels, and has the types
+// for errors.As (Show); nothing else may invent a wire code.
 //
 // An *Error is immutable once made. Its Is method matches the sentinel of its
 // code and of every broader code above it (freed is also lost), so a caller may

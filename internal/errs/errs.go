@@ -62,7 +62,7 @@ const (
 
 // Sentinels, one for each code.
 var (
-	ErrTaskFailed           = errors.New("task failed")                                // the function returned an error or panicked; *TaskError has the cause
+	ErrTaskFailed           = errors.New("task failed")                                // the function returned an error or panicked; mobula.TaskError has the cause
 	ErrWorkerCrashed        = errors.New("worker process died")                        // and its retries are used up
 	ErrActorDied            = errors.New("actor died")                                 // and will not come back
 	ErrActorUnavailable     = errors.New("actor unavailable")                          // it is restarting; the call may be made again
@@ -102,7 +102,7 @@ var (
 	ErrNodeRunning          = errors.New("a node is running there already")            // names the socket
 	ErrVersion              = errors.New("versions do not match")                      // names both; is also ErrProtocol
 	ErrDeadlock             = errors.New("waits for itself")                           // an actor's call waits for another of the same actor, which cannot begin
-	ErrPython               = errors.New("exception of a Python function")             // that a Python function raised; *PythonError has its class
+	ErrPython               = errors.New("exception of a Python function")             // that a Python function raised; mobula.PythonError has its class
 )
 
 type row struct {
@@ -159,7 +159,7 @@ var table = [codeEnd]row{
 type Error struct {
 	Code  Code
 	Msg   string   // one line: what was wrong, with which value, and what to do
-	Name  string   // CodeTaskFailed: the function; CodeUser: the registered name; CodePython: see PythonError
+	Name  string   // CodeTaskFailed: the function; CodeUser: the registered name; CodePython: see Exception
 	Task  string   // the task it happened in, if any
 	Stack string   // the stack of a panic, or the traceback of a Python function; else empty
 	Cause []*Error // what it wraps; more than one for joined errors

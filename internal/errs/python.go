@@ -1,53 +1,31 @@
 package errs
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// PythonError is an exception that a Python function raised, for errors.As.
-type PythonError struct {
-	// Classes are the exception's class and those it derives from, nearest first; built-in ones without
-	// their module: "UnicodeDecodeError", "UnicodeError", "ValueError", "Exception".
-	Classes   []string
-	Message   string // class and text, as the last line of a traceback
-	Traceback string // as Python prints it, from the user's function on; may be empty
+// Exception is what a Python function raised.
+type Exception struct {
+	Classes   []string // its class and those it derives from, nearest first; built-in ones without their module
+	Message   string   // class and text, as the last line of a traceback
+	Traceback string   // may be empty
 }
 
-// Error is the message.
-func (e *PythonError) Error() string { return e.Message }
-
-// IsA tells whether an except clause of that class would take the exception.
-func (e *PythonError) IsA(class string) bool { return slices.Contains(e.Classes, class) }
-
-// As gives the error of a task as a *TaskError, and an exception of a Python function as a *PythonError, with the
-// traceback that the failed task's error has.
-func (e *Error) As(target any) bool {
-	switch p := target.(type) {
-	case **TaskError:
-		t := e.task()
-		if t == nil {
-			return false
-		}
-		*p = t
-		return true
-	case **PythonError:
-		return e.python(p)
-	}
-	return false
-}
-
-func (e *Error) python(p **PythonError) bool {
+// Exception gives the exception that the error is, or that the task failed with; then the failed task's error has the traceback.
+func (e *Error) Exception() (x Exception, ok bool) {
 	cause := e
 	if e.Code == CodeTaskFailed && len(e.Cause) > 0 {
 		cause = e.Cause[0]
 	}
 	if cause.Code != CodePython {
-		return false
+		return x, false
 	}
-	*p = &PythonError{Classes: strings.Split(cause.Name, ","), Message: cause.Msg}
+	x = Exception{Classes: strings.Split(cause.Name, ","), Message: cause.Msg}
 	if cause != e {
-		(*p).Traceback = e.Stack
+		x.Traceback = e.Stack
 	}
-	return true
+	return x, true
+}
+
+// Raised is the error of an exception, which has no traceback: that is its task's.
+func Raised(x Exception) *Error {
+	return &Error{Code: CodePython, Name: strings.Join(x.Classes, ","), Msg: x.Message}
 }

@@ -59,7 +59,7 @@ func (t *userType) check() error {
 	switch {
 	case t.typ.Kind() == reflect.Interface:
 		return fmt.Errorf("it is an interface: register the types that implement it")
-	case v == reflect.TypeFor[Error](), v == reflect.TypeFor[TaskError](), v == reflect.TypeFor[PythonError]():
+	case v == reflect.TypeFor[Error](), shows(reflect.PointerTo(v)):
 		return fmt.Errorf("it is the runtime's own")
 	case t.marshals(), v.Kind() != reflect.Struct:
 		return nil

@@ -103,7 +103,7 @@ func TestTypesThatWouldLoseAreRefusedAtOnce(t *testing.T) {
 func TestOnlyATasksErrorIsATaskError(t *testing.T) {
 	of := func(c Code) *Error { return &Error{Code: c, Name: "f", Task: "1", Msg: "m"} }
 	for c := range codeEnd {
-		var te *TaskError
+		var te *shownTask
 		err := error(of(c))
 		want := c == CodeTaskFailed || c == CodeWorkerCrashed || c == CodeOutOfMemory || c == CodeDeadline || c == CodeCancelled || c == CodeReturnMismatch
 		if got := errors.As(err, &te); got != want {
@@ -117,7 +117,7 @@ func TestOnlyATasksErrorIsATaskError(t *testing.T) {
 			t.Errorf("code %d: %+v", c, te)
 		}
 	}
-	var te *TaskError
+	var te *shownTask
 	if errors.As(error(New(CodeCancelled, "a get was")), &te) {
 		t.Error("that of no task is one")
 	}

@@ -1,0 +1,273 @@
+package mobula
+
+// This file is what the node tells: rows of lists, reports, and the queries that ask for them. Times are Unix nanoseconds, sizes bytes,
+// resources in whole units ("CPU": 0.5). Ids are text as ID of a Ref or an ActorRef gives it.
+
+// Query says which rows of a list are wanted, in the order of the list.
+type Query struct {
+	Filters []Filter `json:"filters,omitempty"` // a row must pass all
+	Limit   int      `json:"limit,omitempty"`   // 0: 100; at most 10,000
+	Cursor  string   `json:"cursor,omitempty"`  // Page.Next of the page before
+}
+
+// Filter compares a field of a row with a text.
+type Filter struct {
+	Field string `json:"field"` // a row's json name
+	Not   bool   `json:"not,omitempty"`
+	Value string `json:"value"`
+}
+
+// String is the filter as it is written.
+func (f Filter) String() string {
+	if f.Not {
+		return f.Field + "!=" + f.Value
+	}
+	return f.Field + "=" + f.Value
+}
+
+// Page is a part of a list; Truncated and Next tell of the rest, which is never left out silently.
+type Page[T any] struct {
+	Rows      []T    `json:"rows"`
+	Total     int    `json:"total"`          // rows that match, on all pages
+	Truncated bool   `json:"truncated"`      // there are rows after these
+	Next      string `json:"next,omitempty"` // cursor for them
+}
+
+// TaskState is a row of ListTasks: one task.
+type TaskState struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"` // its label, or the function's
+	Func      string `json:"func"`
+	Kind      string `json:"kind"` // "task", "actor-creation" or "actor-call"
+	State     string `json:"state"`
+	Job       string `json:"job"`
+	Attempt   uint32 `json:"attempt"`   // 1 is the first; 0: none was started
+	Submitted int64  `json:"submitted"` // Unix ns; 0: not known
+	Since     int64  `json:"since"`     // in this state, Unix ns
+	Worker    string `json:"worker,omitempty"`
+	Actor     string `json:"actor,omitempty"`
+	Parent    string `json:"parent,omitempty"`
+	Callsite  string `json:"callsite,omitempty"` // of a sample of the tasks
+	Reason    string `json:"reason,omitempty"`   // why it failed, or runs again
+}
+
+// ActorState is a row of ListActors: one actor.
+type ActorState struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	State     string `json:"state"`
+	Job       string `json:"job"`
+	Detached  bool   `json:"detached"`
+	Created   int64  `json:"created"`       // when it was asked for, Unix ns; 0: not known
+	Restarts  int    `json:"restarts"`      // that MaxRestarts counts
+	Resets    int    `json:"resets"`        // restarts that it does not count: another actor brought the process down
+	Due       int64  `json:"due,omitempty"` // of one that waits before it restarts: when, Unix ns
+	Pending   int    `json:"pending"`       // calls that wait
+	Running   int    `json:"running"`       // calls pushed to it and not done
+	Worker    string `json:"worker,omitempty"`
+	PID       int    `json:"pid,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why it is dead, or was made anew last
+}
+
+// ObjectState is a row of ListObjects: one object that something refers to.
+type ObjectState struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`  // "return", "put" or "item"
+	State    string `json:"state"` // as the owner knows it: PENDING, INLINE, STORED, ERROR, FREED
+	Where    string `json:"where"` // "message", "memory", "spilled", ... as the store says
+	Size     uint64 `json:"size"`
+	Job      string `json:"job"`
+	Func     string `json:"func,omitempty"`
+	Callsite string `json:"callsite,omitempty"`
+	Holders  int    `json:"holders"` // processes with a handle
+	Tasks    int    `json:"tasks"`   // unfinished tasks that use it
+	Within   int    `json:"within"`  // live objects that contain it
+	Pins     int    `json:"pins"`
+	Error    string `json:"error,omitempty"`
+}
+
+// WorkerState is a row of ListWorkers: one process, or the slots of an embedded node, that runs tasks.
+type WorkerState struct {
+	ID         string   `json:"id"` // of its connection
+	PID        int      `json:"pid"`
+	Job        string   `json:"job"`
+	Language   string   `json:"language"` // of the functions that it knows: "go", "python"
+	Slot       string   `json:"slot"`     // "task host", "actor host", "isolated", "embedded"
+	Func       string   `json:"func,omitempty"`
+	State      string   `json:"state"`
+	Leases     int      `json:"leases"`
+	Running    int      `json:"running"`
+	Heap       uint64   `json:"heap"` // bytes, as it last reported
+	Goroutines int      `json:"goroutines"`
+	RSS        uint64   `json:"rss"` // bytes, as the kernel counts
+	LeaseIDs   []uint64 `json:"lease_ids,omitempty"`
+}
+
+// JobState is a row of ListJobs: one program's work.
+type JobState struct {
+	ID        string         `json:"id"`
+	Namespace string         `json:"namespace,omitempty"`
+	PID       int            `json:"pid,omitempty"` // of the driver
+	Tasks     map[string]int `json:"tasks"`
+	Submitted uint64         `json:"submitted"`
+	Finished  uint64         `json:"finished"`
+	Failed    uint64         `json:"failed"`
+	Retried   uint64         `json:"retried"`
+	Objects   int            `json:"objects"`
+}
+
+// GraphState is a row of ListGraphs: one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the rest is not needed.
+type GraphState struct {
+	ID         string `json:"id"`   // of the task that it is
+	Name       string `json:"name"` // of the component that schedules it
+	Job        string `json:"job"`
+	Tasks      int    `json:"tasks"`
+	Waiting    int    `json:"waiting"`    // for what they take
+	Queued     int    `json:"queued"`     // root tasks that could run and are withheld
+	Processing int    `json:"processing"` // with the job's owner, or in line to it
+	InLine     int    `json:"in_line"`    // of them
+	Done       int    `json:"done"`
+	Failed     int    `json:"failed"` // of themselves
+	Bytes      uint64 `json:"bytes"`  // of results that are held
+	Peak       uint64 `json:"peak"`   // the most that they were
+	Started    int64  `json:"started"`
+}
+
+// ComponentState is a row of ListComponents: one part of the node in its supervision tree.
+type ComponentState struct {
+	Path        string `json:"path"` // its id: names from the root
+	Kind        string `json:"kind"`
+	Name        string `json:"name"`
+	Restarts    int    `json:"restarts"`
+	Escalations int    `json:"escalations"`
+	Poisoned    int    `json:"poisoned"` // messages given up after two panics
+	Depth       int    `json:"depth"`    // messages that wait
+	Bound       int    `json:"bound"`    // of the mailbox; 0: it has none
+	Handled     uint64 `json:"handled"`
+	Waiting     bool   `json:"waiting"` // for its restart
+	Error       string `json:"error,omitempty"`
+}
+
+// NodeStatus is the node at a glance, as Status tells.
+type NodeStatus struct {
+	Node      string                   `json:"node"`
+	Address   string                   `json:"address"`
+	PID       int                      `json:"pid"`
+	Version   string                   `json:"version"`
+	Started   int64                    `json:"started"`
+	Now       int64                    `json:"now"`
+	Dir       string                   `json:"dir"`
+	Metrics   string                   `json:"metrics,omitempty"` // URL
+	Control   string                   `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
+	Resources map[string]ResourceState `json:"resources"`
+	Leases    int                      `json:"leases"`
+	Jobs      []JobState               `json:"jobs"`
+	Tasks     map[string]int           `json:"tasks"` // by state, of those that are remembered
+	Actors    map[string]int           `json:"actors"`
+	Graphs    []GraphState             `json:"graphs"` // that run
+	Workers   int                      `json:"workers"`
+	Clients   int                      `json:"clients"`
+	Store     StoreState               `json:"store"`
+	Restarts  map[string]uint64        `json:"restarts"` // of components, by kind
+	Events    EventsState              `json:"events"`
+	Export    ExportState              `json:"export"`
+	Lost      []LostJob                `json:"lost,omitempty"`   // jobs that could not come back
+	Silent    []string                 `json:"silent,omitempty"` // components that did not answer in time
+}
+
+// ResourceState is what a node has of one resource, in whole units; memory in bytes.
+type ResourceState struct {
+	Total float64 `json:"total"`
+	Free  float64 `json:"free"`
+}
+
+// StoreState is the object store's state, in bytes and objects. Held never exceeds Limit.
+type StoreState struct {
+	Limit        uint64        `json:"limit"`
+	Asked        uint64        `json:"asked,omitempty"`     // the limit that the node was started with, where objects of before keep another
+	WhyLimit     string        `json:"why_limit,omitempty"` // why they do
+	Held         uint64        `json:"held"`                // allocated
+	Backed       uint64        `json:"backed"`              // of the segment, with memory behind it
+	Sealed       uint64        `json:"sealed"`              // of Held
+	Writing      uint64        `json:"writing"`             // of Held: granted and not sealed
+	Pinned       uint64        `json:"pinned"`              // of Sealed
+	Args         uint64        `json:"args"`                // of running tasks
+	Spilled      uint64        `json:"spilled"`             // in spill storage
+	Fallback     uint64        `json:"fallback"`
+	Objects      int           `json:"objects"`
+	InMemory     int           `json:"in_memory"`
+	OnlySpilled  int           `json:"only_spilled"`
+	Waiting      int           `json:"waiting"` // creates that wait for room
+	WaitingArgs  int           `json:"waiting_args"`
+	Restoring    int           `json:"restoring"`
+	SpilledEver  uint64        `json:"spilled_ever"`  // bytes since the start
+	RestoredEver uint64        `json:"restored_ever"` // bytes since the start
+	SpillErrors  uint64        `json:"spill_errors"`
+	Spills       uint64        `json:"spills"`       // writes since the start, of many objects each
+	Restores     uint64        `json:"restores"`     // since the start
+	SpillTime    int64         `json:"spill_time"`   // ns in spill storage, summed over all at once
+	RestoreTime  int64         `json:"restore_time"` // as SpillTime
+	Lost         uint64        `json:"lost"`
+	SpillTargets []SpillTarget `json:"spill_targets,omitempty"`
+	Age          int64         `json:"age"` // of these figures, ns
+}
+
+// SpillTarget is a place to spill to.
+type SpillTarget struct {
+	URL    string `json:"url"`
+	Health string `json:"health"`
+	Error  string `json:"error,omitempty"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+// EventsState is the record of task events.
+type EventsState struct {
+	Recorded uint64 `json:"recorded"` // since the start
+	Kept     int    `json:"kept"`     // of these, remembered
+	Dropped  uint64 `json:"dropped"`  // never recorded, because more came than events.rate
+	Unfiled  uint64 `json:"unfiled"`  // recorded, but not written to the files in time
+}
+
+// ExportState is what the node has sent to its OTLP collector, and given up since that did not take it in time.
+type ExportState struct {
+	Spans          uint64 `json:"spans"`
+	SpansDropped   uint64 `json:"spans_dropped"`
+	Metrics        uint64 `json:"metrics"` // exports, each of all metrics
+	MetricsDropped uint64 `json:"metrics_dropped"`
+	Logs           uint64 `json:"logs"` // records
+	LogsDropped    uint64 `json:"logs_dropped"`
+}
+
+// LostJob is a job that did not come back when the node was started again, because what was kept of it is damaged or of a newer version.
+type LostJob struct {
+	ID    string `json:"id"`
+	Why   string `json:"why"`
+	Path  string `json:"path"`  // of what is left of it, which nobody else removes
+	Since int64  `json:"since"` // Unix ns
+}
+
+// Explanation is what Explain tells: why a task is where it is, or who holds an object.
+type Explanation struct {
+	ID      string       `json:"id"`
+	Kind    string       `json:"kind"` // "task" or "object"
+	State   string       `json:"state"`
+	Summary string       `json:"summary"` // the answer in one line
+	Details []string     `json:"details,omitempty"`
+	Task    *TaskState   `json:"task,omitempty"`
+	Object  *ObjectState `json:"object,omitempty"`
+	// Next is what it waits for in turn: the producer of an argument, and so on.
+	Next *Explanation `json:"next,omitempty"`
+}
+
+// LogStream is what one worker process wrote to one of its outputs; it is there when the worker is gone too.
+type LogStream struct {
+	Worker  string `json:"worker"` // "worker/3"
+	Stream  string `json:"stream"` // "out" or "err"
+	Path    string `json:"path"`   // of the file that is written to; older parts lie beside it
+	Size    int64  `json:"size"`   // bytes, of all parts that are kept
+	Changed int64  `json:"changed"`
+	Omitted int64  `json:"omitted,omitempty"` // bytes before Text that were left out, or not searched
+	Text    string `json:"text,omitempty"`
+}
