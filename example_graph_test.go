@@ -26,7 +26,7 @@ func ExampleDistributed() {
 	for i := range 4 {
 		squares = append(squares, g.Task(spec.K("square", i), exampleSquare, i))
 	}
-	total := g.Task(spec.K("total"), exampleSum, squares)
+	sum := g.Task(spec.K("total"), exampleSum, squares)
 
 	ctx := context.Background()
 	c, err := mobula.Start(ctx, mobula.WithStore(64<<20))
@@ -36,7 +36,7 @@ func ExampleDistributed() {
 	}
 	defer c.Close(ctx)
 	for _, x := range []spec.Executor{spec.Sync(), mobula.Distributed()} {
-		fmt.Println(spec.Get[float64](c.Context(ctx), x, g, total))
+		fmt.Println(spec.Get[float64](c.Context(ctx), x, g, sum))
 	}
 	// Output:
 	// 14 <nil>
