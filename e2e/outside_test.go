@@ -13,9 +13,9 @@ import (
 func TestAProgramOfAnotherFolder(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	must(t, err)
-	program := blocks(t, string(readme), "go", "package main\n")[0]
-	workspace := blocks(t, string(readme), "sh", "go work init . ../mobula")[0]
-	replace := blocks(t, string(readme), "sh", "-replace mobula=../mobula")[0]
+	program := fencedBlocks(t, string(readme), "go", "package main\n")[0]
+	workspace := fencedBlocks(t, string(readme), "sh", "go work init . ../mobula")[0]
+	replace := fencedBlocks(t, string(readme), "sh", "-replace mobula=../mobula")[0]
 
 	dir := t.TempDir()
 	root, err := filepath.Abs("..")
@@ -51,8 +51,8 @@ func TestAProgramOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// blocks gives the fenced blocks of a language that contain a text.
-func blocks(t *testing.T, page, language, with string) (out []string) {
+// fencedBlocks gives the fenced blocks of a language that contain a text.
+func fencedBlocks(t *testing.T, page, language, with string) (out []string) {
 	t.Helper()
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
 		if strings.Contains(m[1], with) {
