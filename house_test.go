@@ -162,7 +162,7 @@ func TestTheArchitectureIsTrue(t *testing.T) {
 	for _, p := range parts.Rows {
 		kinds[p.Kind] = regexp.MustCompile(`[0-9]+$`).ReplaceAllString(p.Path[strings.Index(p.Path, "/")+1:], "")
 	}
-	for _, kind := range []string{"gcs", "driver", "objectstore", "spiller", "scheduler", "memmon", "owner", "worker"} {
+	for _, kind := range []string{"gcs", "directory", "driver", "objectstore", "spiller", "scheduler", "memmon", "owner", "worker"} {
 		if kinds[kind] == "" {
 			t.Errorf("no %s in the tree %v", kind, slices.Collect(maps.Values(kinds)))
 		}
@@ -264,7 +264,7 @@ func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 func TestCoresAskNoClock(t *testing.T) {
 	clocks := []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
 	cores := map[string]bool{ // and whether a core was seen there
-		"raylet/owner": false, "raylet/sched": false, "raylet/pool": false, "raylet/memmon": false, "objectstore": false, "objectstore/spill": false, "gcs": false, "graph/run": false,
+		"raylet/owner": false, "raylet/sched": false, "raylet/pool": false, "raylet/memmon": false, "objectstore": false, "objectstore/spill": false, "gcs": false, "gcs/directory": false, "graph/run": false,
 	}
 	for path, f := range sources(t) {
 		dir := filepath.Dir(path)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mobula/gcs"
+	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/ids"
@@ -29,8 +30,14 @@ func (n *Node) newJob() (ids.JobID, error) {
 	if err != nil {
 		return 0, err
 	}
-	n.jobs.put(o)
+	n.addOwner(o)
 	return job, nil
+}
+
+// addOwner makes an owner known, before its job is to anybody.
+func (n *Node) addOwner(o *ownerActor) {
+	n.jobs.put(o)
+	n.toDirectory(directory.JobBegan{Job: o.job})
 }
 
 // restoreJobs starts the owners of the jobs that an earlier life of the node left.
@@ -50,7 +57,7 @@ func (n *Node) restoreJobs() error {
 		if err != nil {
 			return err
 		}
-		n.jobs.put(o)
+		n.addOwner(o)
 		restored = append(restored, o)
 	}
 	for _, o := range restored { // all are there before one goes on, and asks for another's actor
@@ -58,7 +65,9 @@ func (n *Node) restoreJobs() error {
 			return err
 		}
 	}
-	n.names.reconcile()
+	if n.gcs.kept {
+		n.toDirectory(directory.Reconcile{})
+	}
 	for _, job := range n.jobs.unowned() {
 		n.toStore(objectstore.DropJob{Job: job})
 	}
@@ -127,7 +136,7 @@ func (n *Node) jobEnded(job ids.JobID) {
 	n.raylet.Deliver(pool.JobEnded{Job: job})
 	n.procs.EndJob(job)
 	n.toStore(objectstore.DropJob{Job: job})
-	n.names.forget(job)
+	n.toDirectory(directory.JobEnded{Job: job})
 	for _, other := range n.jobs.all() {
 		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.JobGone{}})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/gcs/directory"
 	runshell "mobula/graph/run/shell"
 	"mobula/internal/errs"
 	"mobula/internal/home"
@@ -54,7 +55,7 @@ type Node struct {
 	mapped    memories // of the clients in this process
 	clients   sessions
 	jobs      owners
-	names     *names
+	directory *actors.Ref[directory.Event]
 	socket    *server
 	limited   *limited
 	lender    conn.Lender // of the workers' connections, to drivers in this process
@@ -119,7 +120,6 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.startLogs()
 	n.faults, n.calm = context.WithCancel(n.life)
 	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
-	n.names = newNames(n)
 	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
 	if err := n.assemble(); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
@@ -129,6 +129,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 // assemble starts the tree, in the order in which Close stops it backwards.
 func (n *Node) assemble() error {
+	if err := n.startDirectory(); err != nil {
+		return err
+	}
 	n.gcs = startControl(n)
 	var err error
 	if n.drivers, err = actors.Supervisor(n.sys, "drivers", "drivers", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {

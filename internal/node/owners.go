@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
@@ -88,7 +89,7 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 	}
 	first := o.keptBack(start)
 	if start.Restart > 0 {
-		first = append(first, o.n.names.ofJob(o.job)...)
+		o.n.toDirectory(directory.OwnerRestarted{Job: o.job})
 	}
 	if o.core = core; !o.waits.Load() {
 		first = append([]owner.Event{o.restored()}, first...)
@@ -219,7 +220,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.ToSched:
 		o.n.toSched(e.Msg.(sched.Event))
 	case owner.ToRegistry:
-		o.n.names.handle(o.job, e.Msg)
+		o.n.fromOwner(o.job, e.Msg)
 	case owner.ToOwner:
 		o.n.toPeer(o.job, e.Job, e.Msg)
 	case owner.Log:

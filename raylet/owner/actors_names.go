@@ -11,6 +11,21 @@ import (
 
 // Names, and actors of other jobs. The registry is asked, never waited for.
 
+// restate tells a registry that has lost what it knew what this owner had told it and asked it.
+func (as *actors) restate() {
+	for _, id := range as.actorIDs() {
+		switch a := as.byID[id]; {
+		case a.over():
+		case a.rec == nil:
+			as.toRegistry(LocateActor{Actor: a.id})
+		case a.state == actor.Claiming:
+			as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+		default:
+			as.publish(a)
+		}
+	}
+}
+
 // sought answers another job that asks for an actor of this one which the registry does not know:
 // one that will not come.
 func (as *actors) sought(id ids.ActorID) {
@@ -165,11 +180,25 @@ func (as *actors) actorAt(m ActorAt) {
 			err = errs.New(errs.CodeActorDied, "actor %v is dead", a.id)
 		}
 		as.die(a, err)
+	case actor.Locating:
+		as.notFound(a, m.Err)
 	default:
 		if a.state == actor.Alive {
 			as.moveActor(a, actor.Restart)
 			as.calls.failUnavailable(a)
 		}
+	}
+}
+
+// notFound fails the calls of another job's actor that the node cannot find, which is no word on whether it lives. The next call asks again.
+func (as *actors) notFound(a *actorRec, err *errs.Error) {
+	as.calls.eachQueued(a, func(t *taskRec) { as.up.fail(t, err) })
+	for _, w := range a.watchers {
+		as.toClient(w.client, &wire.ActorNews{Actor: w.as, State: wire.ActorRestarting, Err: err})
+	}
+	a.watchers = nil
+	if a.pending == 0 {
+		delete(as.byID, a.id)
 	}
 }
 

@@ -23,7 +23,7 @@ type FromStore struct{ Msg objectstore.OwnerMsg }
 // FromSched is a message of the scheduler.
 type FromSched struct{ Msg sched.OwnerMsg }
 
-// FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested or LocateActor, by value.
+// FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested, CallsLost, LocateActor or Restate, by value.
 type FromRegistry struct{ Msg any }
 
 // CancelRequested is a cancel that comes from no client of the job, but from whoever runs the node. KillRequested is its like for actors.

@@ -67,7 +67,12 @@ type NameHeld struct {
 	Opts  *wire.TaskOptions // Namespace, ActorName
 }
 
-// ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err.
+// Restate says that the registry has lost what it knew: this owner says again what it claims, where its named actors are, and which actors of other
+// jobs it looks for.
+type Restate struct{}
+
+// ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that the node cannot find it: it
+// is of a home that the node does not reach.
 type ActorAt struct {
 	Actor  ids.ActorID
 	State  actor.State

@@ -162,6 +162,8 @@ func (c *Core) fromRegistry(m any) {
 		c.sought(m.Actor)
 	case NameHeld:
 		c.nameHeld(m)
+	case Restate:
+		c.restate()
 	}
 }
 

@@ -1,0 +1,166 @@
+package directory
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+const (
+	mine  ids.JobID = 1
+	other ids.JobID = 2
+)
+
+func actorOf(job ids.JobID, n uint64) ids.ActorID {
+	return ids.ActorID(ids.Derive(ids.RootTask(job, 1), n))
+}
+
+func named(name string) *wire.TaskOptions {
+	return &wire.TaskOptions{Namespace: "prod", ActorName: name, Func: "app/counter"}
+}
+
+func alive(id ids.ActorID, name string) Publish {
+	return Publish{Place{Actor: id, State: actor.Alive, Worker: 7, Lease: 9, Opts: named(name)}}
+}
+
+// steps gives a core events and compares the effects of the last.
+func steps(t *testing.T, c *Core, want []Effect, evs ...Event) {
+	t.Helper()
+	var got []Effect
+	for _, ev := range evs {
+		got = append([]Effect(nil), c.Step(0, ev)...)
+	}
+	if len(got) == 0 && len(want) == 0 {
+		return
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("the last step asks for\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func newCore() *Core {
+	c := New(0)
+	c.Step(0, JobBegan{mine})
+	c.Step(0, JobBegan{other})
+	return c
+}
+
+// A name is claimed in the table, and the owner is told what became of that.
+func TestClaim(t *testing.T) {
+	c, a := newCore(), actorOf(mine, 1)
+	m := Claim{Job: mine, Actor: a, Opts: named("hits")}
+	steps(t, c, []Effect{ClaimRow{m}}, m)
+	steps(t, c, []Effect{ToOwner{mine, NameClaimed{Actor: a}}}, Claimed{Claim: m})
+
+	b := Claim{Job: other, Actor: actorOf(other, 1), Opts: named("hits")}
+	taken := errs.New(errs.CodeNameTaken, "it is")
+	steps(t, c, []Effect{ToOwner{other, NameClaimed{Actor: b.Actor, Err: taken}}}, b, Claimed{Claim: b, Holder: a, Err: taken})
+	get := b
+	get.Opts = named("hits")
+	get.Opts.GetIfExists = true
+	steps(t, c, []Effect{ToOwner{other, NameClaimed{Actor: b.Actor, Existing: a}}}, get, Claimed{Claim: get, Holder: a, Err: taken})
+}
+
+// Who looks for an actor is told where it is, at once and whenever it moves, until it looks no more.
+func TestLocate(t *testing.T) {
+	c, a := newCore(), actorOf(mine, 1)
+	steps(t, c, []Effect{ToOwner{mine, Sought{a}}}, Locate{Job: other, Actor: a})
+	up := alive(a, "hits")
+	steps(t, c, []Effect{ToOwner{other, up.Place}, UpdateRow{Row{a, up.Opts}}}, up)
+	steps(t, c, []Effect{ToOwner{other, up.Place}}, Locate{Job: other, Actor: a})
+	moved := Publish{Place{Actor: a, State: actor.Restarting, Opts: named("hits"), Restarts: 1}}
+	steps(t, c, []Effect{ToOwner{other, moved.Place}}, moved)
+	steps(t, c, nil, Locate{Job: other, Actor: a, Done: true})
+	steps(t, c, nil, moved)
+}
+
+// A statement that comes twice is told twice, and changes nothing.
+func TestStatementsMayComeTwice(t *testing.T) {
+	c, a := newCore(), actorOf(mine, 1)
+	up := alive(a, "hits")
+	c.Step(0, Locate{Job: other, Actor: a})
+	c.Step(0, up)
+	steps(t, c, []Effect{ToOwner{other, up.Place}, UpdateRow{Row{a, up.Opts}}}, up)
+	dead := Place{Actor: a, State: actor.Dead}
+	free := FreeRow{Name{"prod", "hits"}, a}
+	steps(t, c, []Effect{ToOwner{other, dead}, free}, Release{Actor: a})
+	steps(t, c, nil, Release{Actor: a}) // whoever repeats it without the name has nothing to add
+	steps(t, c, []Effect{free}, Release{Actor: a, Opts: named("hits")})
+}
+
+// A name that is being given up is claimed after that, be it that giving it up fails first.
+func TestAClaimWaitsForTheRelease(t *testing.T) {
+	for _, err := range []*errs.Error{nil, errs.New(errs.CodeDeadline, "slow")} {
+		c, a := newCore(), actorOf(mine, 1)
+		c.Step(0, alive(a, "hits"))
+		free := FreeRow{Name{"prod", "hits"}, a}
+		steps(t, c, []Effect{free}, Release{Actor: a, Opts: named("hits")})
+		next := Claim{Job: other, Actor: actorOf(other, 1), Opts: named("hits")}
+		steps(t, c, nil, next)
+		want := []Effect{ClaimRow{next}}
+		if err != nil {
+			want = append(want, Warn{What: "an actor's name could not be given up yet", Row: free, Err: err}, After{D: freeAgain, Ev: FreeAgain{free}})
+		}
+		steps(t, c, want, Freed{FreeRow: free, Err: err})
+		steps(t, c, []Effect{free}, FreeAgain{free})
+	}
+}
+
+// A job that ends leaves nobody waiting for its actors, and no name taken.
+func TestAJobEnds(t *testing.T) {
+	c, a, late := newCore(), actorOf(mine, 1), Claim{Job: mine, Actor: actorOf(mine, 2), Opts: named("late")}
+	c.Step(0, Locate{Job: other, Actor: a})
+	c.Step(0, alive(a, "hits"))
+	c.Step(0, Locate{Job: mine, Actor: actorOf(other, 1)})
+	c.Step(0, late)
+	gone := ended(a)
+	steps(t, c, []Effect{ToOwner{other, gone}, FreeRow{Name{"prod", "hits"}, a}}, JobEnded{mine})
+	steps(t, c, []Effect{FreeRow{Name{"prod", "late"}, late.Actor}}, Claimed{Claim: late})
+	steps(t, c, []Effect{ToOwner{other, gone}}, Locate{Job: other, Actor: a})
+	steps(t, c, nil, Publish{Place{Actor: actorOf(other, 1), State: actor.Alive}}) // whom the job looked for
+}
+
+// An actor of another home is not here to be found, which is not to say that it is dead.
+func TestAnActorOfAnotherHomeIsRefused(t *testing.T) {
+	c := newCore()
+	far := actorOf(ids.JobID(ids.Home(3).ID(1)), 1)
+	out := c.Step(0, Locate{Job: mine, Actor: far})
+	if len(out) != 1 {
+		t.Fatalf("%+v", out)
+	}
+	at := out[0].(ToOwner).Msg.(Place)
+	if at.State != actor.Locating || !errors.Is(at.Err, errs.ErrActorUnavailable) {
+		t.Errorf("it is told %+v", at)
+	}
+	row := Row{far, named("theirs")}
+	steps(t, c, nil, Listed{Rows: []Row{row}})
+}
+
+// A new core asks for all that the one before knew, and is what that was.
+func TestRebuild(t *testing.T) {
+	c, a := New(0), actorOf(mine, 1)
+	steps(t, c, []Effect{ToOwner{mine, Restate{}}, ToOwner{other, Restate{}}, ListRows{}}, Rebuild{Jobs: []ids.JobID{other, mine}})
+	c.Step(0, alive(a, "hits"))
+	c.Step(0, Locate{Job: other, Actor: a})
+	row := Row{a, named("hits")}
+	steps(t, c, []Effect{ToOwner{mine, NameHeld(row)}}, Listed{Rows: []Row{row}})
+	steps(t, c, []Effect{ToOwner{mine, NameHeld(row)}}, OwnerRestarted{mine})
+	steps(t, c, []Effect{ToOwner{other, Place{Actor: a, State: actor.Dead}}, FreeRow{Name{"prod", "hits"}, a}}, Release{Actor: a})
+}
+
+// An actor that died just before its node was killed has its name in the table still: its owner, or the end of its job, says that it is free.
+func TestANameWhoseActorDiedJustBeforeAKill(t *testing.T) {
+	c, a, orphan := New(0), actorOf(mine, 1), actorOf(77, 1)
+	c.Step(0, JobBegan{mine})
+	steps(t, c, []Effect{ListRows{}}, Reconcile{})
+	rows := []Row{{a, named("hits")}, {orphan, named("left")}}
+	steps(t, c, []Effect{ToOwner{mine, NameHeld(rows[0])}, FreeRow{Name{"prod", "left"}, orphan}}, Listed{Rows: rows})
+	steps(t, c, []Effect{FreeRow{Name{"prod", "hits"}, a}}, Release{Actor: a, Opts: named("hits")})
+	failed := errs.New(errs.CodeDeadline, "slow")
+	steps(t, c, []Effect{Warn{What: "the names of actors could not be read; those of dead ones stay taken", Err: failed}}, Listed{Err: failed})
+}

@@ -1,0 +1,182 @@
+package directory
+
+import (
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// Name is an actor's.
+type Name struct{ Namespace, Name string }
+
+func nameOf(o *wire.TaskOptions) Name { return Name{o.Namespace, o.ActorName} }
+
+// Place is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that this node cannot find it.
+type Place struct {
+	Actor  ids.ActorID
+	State  actor.State
+	Worker ids.ClientID
+	Lease  ids.LeaseID
+	Opts   *wire.TaskOptions // of its creation
+	Err    *errs.Error
+
+	Restarts int32
+}
+
+// Row is what the control plane's table has of a name.
+type Row struct {
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions // Namespace, ActorName, Detached and Func
+}
+
+// Event is what the core steps on.
+type Event interface{ directoryEvent() }
+
+// JobBegan says that a job has an owner here, before anybody else can know of the job.
+type JobBegan struct{ Job ids.JobID }
+
+// JobEnded says that a job has no owner any more, behind the owner's last word.
+type JobEnded struct{ Job ids.JobID }
+
+// Claim asks for a name for an actor of a job. NameClaimed answers.
+type Claim struct {
+	Job   ids.JobID
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions // Namespace, ActorName, Detached, GetIfExists
+}
+
+// Release gives a name up: its actor is dead. Without Opts it is the name that the actor has here.
+type Release struct {
+	Actor ids.ActorID
+	Opts  *wire.TaskOptions
+	Err   *errs.Error // why it died
+}
+
+// Publish is the word of an actor's owner on where it is.
+type Publish struct{ Place }
+
+// Locate asks for an actor of another job. A Place answers, at once and whenever the actor moves, until Done withdraws it.
+type Locate struct {
+	Job   ids.JobID // that asks
+	Actor ids.ActorID
+	Done  bool
+}
+
+// Reconcile has the names in the table looked at that an earlier life of the node left. All its jobs that came back have their owners.
+type Reconcile struct{}
+
+// OwnerRestarted says that a job's owner was built anew: it is told again which names its actors have.
+type OwnerRestarted struct{ Job ids.JobID }
+
+// Rebuild is the first event of a core that follows another: the jobs that have an owner now.
+type Rebuild struct{ Jobs []ids.JobID }
+
+// Claimed answers a ClaimRow. Holder is who has the name where it is taken.
+type Claimed struct {
+	Claim
+	Holder ids.ActorID
+	Err    *errs.Error
+}
+
+// Freed answers a FreeRow.
+type Freed struct {
+	FreeRow
+	Err   *errs.Error
+	Final bool // asking again would not help: the node ends, or has no control plane
+}
+
+// Listed answers ListRows.
+type Listed struct {
+	Rows []Row
+	Err  *errs.Error
+}
+
+// FreeAgain is a FreeRow's turn after a failure.
+type FreeAgain struct{ FreeRow }
+
+func (JobBegan) directoryEvent()       {}
+func (JobEnded) directoryEvent()       {}
+func (Claim) directoryEvent()          {}
+func (Release) directoryEvent()        {}
+func (Publish) directoryEvent()        {}
+func (Locate) directoryEvent()         {}
+func (Reconcile) directoryEvent()      {}
+func (OwnerRestarted) directoryEvent() {}
+func (Rebuild) directoryEvent()        {}
+func (Claimed) directoryEvent()        {}
+func (Freed) directoryEvent()          {}
+func (Listed) directoryEvent()         {}
+func (FreeAgain) directoryEvent()      {}
+
+// Effect is what the shell does.
+type Effect interface{ directoryEffect() }
+
+// ToOwner tells the owner of a job. The worker of a Place becomes known to it first: it will speak to it.
+type ToOwner struct {
+	Job ids.JobID
+	Msg Msg
+}
+
+// Msg is what an owner is told: a NameClaimed, NameHeld, Place, Sought or Restate.
+type Msg interface{ toOwner() }
+
+// NameClaimed answers a Claim: the name is the actor's where Err is nil and Existing is zero; Existing is who has it.
+type NameClaimed struct {
+	Actor    ids.ActorID
+	Existing ids.ActorID
+	Err      *errs.Error
+}
+
+// NameHeld says that the table has a name for an actor; Release answers if the actor is dead or not known.
+type NameHeld Row
+
+// Sought says that another job looks for an actor of which nothing is known here; Publish answers if it will not come.
+type Sought struct{ Actor ids.ActorID }
+
+// Restate has an owner say again what it claims, where its actors are and whom it looks for.
+type Restate struct{}
+
+func (NameClaimed) toOwner() {}
+func (NameHeld) toOwner()    {}
+func (Place) toOwner()       {}
+func (Sought) toOwner()      {}
+func (Restate) toOwner()     {}
+
+// ClaimRow asks the control plane for a name.
+type ClaimRow struct{ Claim }
+
+// FreeRow has the control plane free a name, if the actor has it.
+type FreeRow struct {
+	Name
+	Actor ids.ActorID
+}
+
+// UpdateRow notes in the table that a named actor is alive. It is a hint for those who read the table, and has no answer.
+type UpdateRow struct{ Row }
+
+// ListRows asks for the table.
+type ListRows struct{}
+
+// After has an event come back after a time.
+type After struct {
+	D  time.Duration
+	Ev Event
+}
+
+// Warn tells the user of a failure.
+type Warn struct {
+	What string
+	Row  FreeRow // zero: of no name
+	Err  *errs.Error
+}
+
+func (ToOwner) directoryEffect()   {}
+func (ClaimRow) directoryEffect()  {}
+func (FreeRow) directoryEffect()   {}
+func (UpdateRow) directoryEffect() {}
+func (ListRows) directoryEffect()  {}
+func (After) directoryEffect()     {}
+func (Warn) directoryEffect()      {}

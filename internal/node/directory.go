@@ -1,0 +1,175 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"mobula/actors"
+	"mobula/gcs"
+	"mobula/gcs/directory"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// startDirectory adds the directory of actors to the tree, below nothing: it is there before the control plane, which starts when it is first
+// asked, and after the owners.
+func (n *Node) startDirectory() (err error) {
+	n.directory, err = actors.Spawn(n.sys, actors.Spec[directory.Event, directory.Effect]{
+		Kind: "directory", Name: "directory",
+		New:      n.buildDirectory,
+		Do:       n.doDirectory,
+		OnPoison: func(_ *actors.Ref[directory.Event], ev directory.Event, err error) { n.noDirectory(ev, err) },
+		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	return err
+}
+
+// buildDirectory makes the core. One that follows another asks the owners and the control plane for all it is to know.
+func (n *Node) buildDirectory(start actors.Start) (actors.Core[directory.Event, directory.Effect], []directory.Event, error) {
+	core := directory.New(n.home.Row().Home)
+	if start.Restart == 0 {
+		return core, nil, nil
+	}
+	var jobs []ids.JobID
+	for _, o := range n.jobs.all() {
+		jobs = append(jobs, o.job)
+	}
+	return core, []directory.Event{directory.Rebuild{Jobs: jobs}}, nil
+}
+
+// toDirectory tells the directory. One that has failed for good has its askers told.
+func (n *Node) toDirectory(ev directory.Event) {
+	select {
+	case <-n.directory.Done():
+		n.noDirectory(ev, errs.New(errs.CodeComponentFailed, "the directory of actors has ended"))
+	default:
+		n.directory.Deliver(ev)
+	}
+}
+
+// noDirectory answers an event that the directory will not.
+func (n *Node) noDirectory(ev directory.Event, err error) {
+	switch ev := ev.(type) {
+	case directory.Claim:
+		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
+	case directory.Claimed:
+		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
+		n.toDirectory(directory.Release{Actor: ev.Actor, Opts: ev.Opts}) // its creation fails, whoever has the name
+	case directory.Locate:
+		if !ev.Done {
+			n.tellOwner(ev.Job, directory.Place{Actor: ev.Actor, State: actor.Locating, Err: errs.From(err)})
+		}
+	}
+}
+
+// fromOwner takes an owner's message about actors.
+func (n *Node) fromOwner(job ids.JobID, msg any) {
+	switch m := msg.(type) {
+	case owner.ClaimName:
+		n.toDirectory(directory.Claim{Job: job, Actor: m.Actor, Opts: m.Opts})
+	case owner.ReleaseName:
+		n.toDirectory(directory.Release{Actor: m.Actor, Opts: m.Opts, Err: m.Err})
+	case owner.PublishActor:
+		n.toDirectory(directory.Publish{Place: directory.Place(m.At)})
+	case owner.LocateActor:
+		n.toDirectory(directory.Locate{Job: job, Actor: m.Actor, Done: m.Done})
+	case owner.CallsLost:
+		n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: m})
+	case owner.KillActor:
+		n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: owner.KillRequested(m)})
+	}
+}
+
+// tellOwner passes on what the directory says to an owner.
+func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
+	var out any
+	switch m := m.(type) {
+	case directory.NameClaimed:
+		out = owner.NameClaimed(m)
+	case directory.NameHeld:
+		out = owner.NameHeld(m)
+	case directory.Place:
+		if s := n.clients.get(m.Worker); s != nil {
+			n.introduce(s, job) // it will speak to it
+		}
+		out = owner.ActorAt(m)
+	case directory.Sought:
+		out = owner.LocateActor{Actor: m.Actor}
+	case directory.Restate:
+		out = owner.Restate{}
+	}
+	n.jobs.post(job, owner.FromRegistry{Msg: out})
+}
+
+// doDirectory carries out one effect.
+func (n *Node) doDirectory(self *actors.Ref[directory.Event], e directory.Effect) {
+	switch e := e.(type) {
+	case directory.ToOwner:
+		n.tellOwner(e.Job, e.Msg)
+	case directory.ClaimRow:
+		n.ask(gcs.Claim{Actor: n.record(e.Job, e.Actor, e.Opts, gcs.ActorPending)}, func(r gcs.Reply) {
+			held, _ := firstActor(r.Records)
+			holder, _ := parseActor(held.Actor) // none: it is not known who
+			self.Deliver(directory.Claimed{Claim: e.Claim, Holder: holder, Err: errs.From(r.Err)})
+		})
+	case directory.FreeRow:
+		n.ask(gcs.Free{Namespace: e.Namespace, Name: e.Name.Name, Actor: e.Actor.String()}, func(r gcs.Reply) {
+			final := n.cfg.NoGCS || n.life.Err() != nil || errors.Is(r.Err, errs.ErrShutdown)
+			self.Deliver(directory.Freed{FreeRow: e, Err: errs.From(r.Err), Final: final})
+		})
+	case directory.UpdateRow:
+		n.ask(gcs.Update{Actor: n.record(e.Actor.Job(), e.Actor, e.Opts, gcs.ActorAlive)}, func(gcs.Reply) {})
+	case directory.ListRows:
+		n.listNames(self)
+	case directory.After:
+		self.After(e.D, e.Ev)
+	case directory.Warn:
+		if !errors.Is(e.Err, errs.ErrShutdown) {
+			n.limited.warn(e.What, "actor", e.Row.Actor, "name", e.Row.Name.Name, "err", e.Err)
+		}
+	}
+}
+
+// listNames reads the table of names; one that nobody has begun is empty.
+func (n *Node) listNames(self *actors.Ref[directory.Event]) {
+	if !n.gcs.begun.Load() {
+		self.Deliver(directory.Listed{})
+		return
+	}
+	n.ask(gcs.List{Bucket: gcs.Actors}, func(r gcs.Reply) {
+		out := directory.Listed{Err: errs.From(r.Err)}
+		for _, rec := range r.Records {
+			rec, ok := rec.(gcs.ActorRecord)
+			id, err := parseActor(rec.Actor)
+			if ok && err == nil {
+				out.Rows = append(out.Rows, directory.Row{Actor: id, Opts: &wire.TaskOptions{
+					Namespace: rec.Namespace, ActorName: rec.Name, Detached: rec.Detached, Func: rec.Type,
+				}})
+			}
+		}
+		self.Deliver(out)
+	})
+}
+
+func (n *Node) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
+	return gcs.ActorRecord{
+		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: n.cfg.Name,
+		Job: job, Detached: o.Detached, Epoch: n.home.Epoch(), State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
+	}
+}
+
+func firstActor(rs []gcs.Record) (gcs.ActorRecord, bool) {
+	if len(rs) == 0 {
+		return gcs.ActorRecord{}, false
+	}
+	r, ok := rs[0].(gcs.ActorRecord)
+	return r, ok
+}
+
+func parseActor(s string) (ids.ActorID, error) {
+	id, err := ids.ParseTask(s)
+	return ids.ActorID(id), err
+}

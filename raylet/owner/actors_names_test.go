@@ -1,0 +1,56 @@
+package owner
+
+import (
+	"slices"
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
+	"mobula/wire"
+)
+
+// An actor that the node cannot find fails the calls that wait for it with the node's reason, and the next call asks again: nobody says that it is dead.
+func TestAnActorThatCannotBeFound(t *testing.T) {
+	s := newScript(t, Config{})
+	far := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}
+	id := ids.ActorID(far.ID)
+	s.from(driver, &wire.WatchActor{Actor: id})
+	first := s.call(far, 1)
+	at := ActorAt{Actor: id, State: actor.Locating, Err: errs.New(errs.CodeActorUnavailable, "of another home")}
+	s.step(FromRegistry{at})
+	if news := sent[*wire.ActorNews](s, driver); len(news) != 1 || news[0].State == wire.ActorDead || news[0].Err == nil {
+		t.Errorf("who watches is told %+v", news)
+	}
+	s.wantError(first.ID.Return(0), errs.CodeActorUnavailable)
+	second := s.call(far, 2)
+	if l := told[LocateActor](s); len(l) != 1 || l[0].Actor != id {
+		t.Fatalf("the next call asks %+v", l)
+	}
+	s.step(FromRegistry{at})
+	s.wantError(second.ID.Return(0), errs.CodeActorUnavailable)
+}
+
+// A registry that lost what it knew is told again: what is claimed, where this job's actors are, and whom it looks for.
+func TestARegistryIsToldAgain(t *testing.T) {
+	s := newScript(t, Config{})
+	claims := s.create(&wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "claims", Namespace: "prod"})
+	creates := s.create(&wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "creates", Namespace: "prod"})
+	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(creates.ID)}})
+	s.call(&wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}, 1)
+	s.step(FromRegistry{Restate{}})
+	if c := told[ClaimName](s); len(c) != 1 || c[0].Actor != ids.ActorID(claims.ID) {
+		t.Errorf("claimed: %+v", c)
+	}
+	if p := told[PublishActor](s); len(p) != 1 || p[0].At.Actor != ids.ActorID(creates.ID) || p[0].At.State != actor.Creating {
+		t.Errorf("published: %+v", p)
+	}
+	if l := told[LocateActor](s); len(l) != 1 || l[0].Actor.Job() != 9 {
+		t.Errorf("looked for: %+v", l)
+	}
+	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(claims.ID), Err: errs.New(errs.CodeNameTaken, "taken")}})
+	s.step(FromRegistry{Restate{}})
+	if c := told[ClaimName](s); slices.ContainsFunc(c, func(c ClaimName) bool { return c.Actor == ids.ActorID(claims.ID) }) {
+		t.Error("one that is dead claims still")
+	}
+}
