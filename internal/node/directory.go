@@ -77,9 +77,9 @@ func (n *Node) fromOwner(job ids.JobID, msg any) {
 	case owner.LocateActor:
 		n.toDirectory(directory.Locate{Job: job, Actor: m.Actor, Done: m.Done})
 	case owner.CallsLost:
-		n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: m})
+		n.toOwnerOf(m.Actor, m)
 	case owner.KillActor:
-		n.jobs.post(m.Actor.Job(), owner.FromRegistry{Msg: owner.KillRequested(m)})
+		n.toOwnerOf(m.Actor, owner.KillRequested(m))
 	}
 }
 

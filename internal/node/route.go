@@ -2,8 +2,12 @@ package node
 
 import (
 	"context"
+	"maps"
+	"slices"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/route"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
 	"mobula/wire"
@@ -11,7 +15,7 @@ import (
 
 // route passes a client's batch on, in order for each who gets part of it. It reports
 // backpressure by waiting, and ctx's end. It keeps msgs if own, and then, if they are few
-// and the owner is idle, the owner's turn runs here.
+// and the owner is idle, the owner's turn runs here. What nobody here takes is refused: its error ends the connection.
 func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool) error {
 	turn, err := n.pass(ctx, s, msgs, own, own)
 	if turn != nil {
@@ -87,68 +91,100 @@ func (n *Node) givenBack(ctx context.Context, s *session, msgs []wire.Msg) error
 	return nil
 }
 
-// few messages are stepped by the goroutine that brings them, if the owner is idle: the
-// answer is what somebody waits for. Of more the owner makes a batch with those that follow.
-const few = 4
-
-func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
-	o := n.jobs.get(job)
-	if o == nil {
-		if s.role == wire.RoleDriver && s.job == job {
-			s.Push(n.jobOver(job))
-			s.Flush()
-		}
-		return nil // else nobody waits for an answer any more
-	}
-	return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
-}
-
-// ownerOf is the job whose owner a message is for; not ok: it is for no owner.
-func ownerOf(s *session, m wire.Msg) (job ids.JobID, ok bool) {
-	switch m := m.(type) {
-	case *wire.Create, *wire.Abort, *wire.Unpin, *wire.Request, *wire.Stats, *wire.Hello, *wire.Bye:
-		return 0, false
-	case *wire.Holdings:
-		return s.asker(m), m.Component == wire.ComponentOwner
-	case *wire.Done:
-		return m.Task.Job(), true
-	case *wire.StreamItem:
-		return m.Task.Job(), true
-	case *wire.Blocked:
-		return blockedJob(m), true
-	case *wire.Unblocked:
-		return m.Task.Job(), true
-	case *wire.Seal:
-		return m.ID.Job(), true
-	}
-	return s.job, true
-}
-
 // forOwner tells whether a message is for the owner of the client's own job, and that one's concern alone.
 func (n *Node) forOwner(s *session, m wire.Msg) bool {
-	job, ok := ownerOf(s, m)
-	return ok && job == s.job && !crosses(job, m)
+	to, job := route.Of(s.job, s, m)
+	return to == route.Owner && job == s.job && !route.Crosses(job, m)
 }
 
+// routeOther passes on what is not for the client's own owner alone, or refuses it.
 func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
-	if job, ok := ownerOf(s, m); ok {
+	switch to, job := route.Of(s.job, s, m); to {
+	case route.Owner:
+		if err := n.home.Answers(job); err != nil {
+			return err
+		}
 		return n.sendAcross(ctx, s, job, m)
-	}
-	switch m := m.(type) {
-	case *wire.Holdings, *wire.Create, *wire.Abort, *wire.Unpin:
+	case route.Store:
 		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
-	case *wire.Request:
-		n.cold(s, m)
-	case *wire.Stats:
-		n.workerStats(s, m)
+	case route.Request:
+		n.cold(s, m.(*wire.Request))
+	case route.Stats:
+		n.workerStats(s, m.(*wire.Stats))
+	default:
+		return errs.New(errs.CodeProtocol, "client %v sent a %v, which is the node's to send", s.id, m.Kind())
 	}
 	return nil
 }
 
-// blockedJob is the job whose tasks a Blocked is about; it may be only about those given back.
-func blockedJob(m *wire.Blocked) ids.JobID {
-	if m.Task.IsZero() && len(m.Returned) > 0 {
-		return m.Returned[0].Job()
+// few messages are stepped by the goroutine that brings them, if the owner is idle: the
+// answer is what somebody waits for. Of more the owner makes a batch with those that follow.
+const few = 4
+
+// sendOwner gives a client's messages to the owner of a job of this home. One that is not there has ended: the driver is told so, and nobody else waits for
+// an answer any more.
+func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
+	o := n.jobs.get(job)
+	switch {
+	case o != nil:
+		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
+	case s.role == wire.RoleTool:
+		return errs.New(errs.CodeProtocol, "client %v has no job: it may send requests, not a %v", s.id, msgs[0].Kind())
+	case s.role == wire.RoleDriver && s.job == job:
+		s.Push(n.jobOver(job))
+		s.Flush()
 	}
-	return m.Task.Job()
+	return nil
+}
+
+// References go from job to job inside messages: of a worker whose actor another job calls, and of whoever got a reference so. Their owners
+// hold them from before such a message is passed on until the owner that gets it has said that it holds them itself. Those of another home nobody here
+// can hold: the owner that gets the message asks for them, and is refused.
+
+// sendAcross passes a message on to an owner, with the references to other jobs' objects that are in it.
+func (n *Node) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire.Msg) error {
+	if !route.Crosses(job, m) {
+		return n.sendOwner(ctx, s, job, []wire.Msg{m})
+	}
+	refs := route.Foreign(job, m)
+	maps.DeleteFunc(refs, func(of ids.JobID, _ []ids.ObjectID) bool { return n.home.Answers(of) != nil })
+	owners := slices.Sorted(maps.Keys(refs))
+	token := n.crossings.Add(1)
+	for _, of := range owners {
+		n.jobs.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
+	}
+	err := n.sendOwner(ctx, s, job, []wire.Msg{m})
+	for _, of := range owners {
+		if o := n.jobs.get(job); o != nil {
+			o.ref.Deliver(owner.FromOwner{Job: of, Msg: owner.Reached{Token: token}})
+		} else {
+			n.jobs.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
+		}
+	}
+	return err
+}
+
+// toPeer passes on what the owner of one job says to that of another. The owner of a job of another home is not reached, which is no word on whether the job lives.
+func (n *Node) toPeer(from, to ids.JobID, m any) {
+	if err := n.home.Answers(to); err != nil {
+		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
+		return
+	}
+	if o := n.jobs.get(to); o != nil {
+		o.ref.Deliver(owner.FromOwner{Job: from, Msg: m})
+		return
+	}
+	switch m.(type) {
+	case *wire.AddRef, *wire.Get, *wire.Resync:
+		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
+	}
+}
+
+// toOwnerOf passes on what an owner says to the owner of another job's actor, which has no answer.
+func (n *Node) toOwnerOf(a ids.ActorID, m any) {
+	if err := n.home.Answers(a.Job()); err != nil {
+		n.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
+		return
+	}
+	n.jobs.post(a.Job(), owner.FromRegistry{Msg: m})
 }

@@ -234,7 +234,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) (*conn.Session, e
 			out.open(c)
 			err = n.receive(s, c)
 		}
-		if errors.Is(err, errs.ErrProtocol) {
+		if errors.Is(err, errs.ErrProtocol) || errors.Is(err, errs.ErrNotFound) { // what it sent was refused
 			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
 		}
 		why := departure(s, err)

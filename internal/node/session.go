@@ -60,8 +60,8 @@ func (s *session) asked(job ids.JobID, epoch uint64) {
 	s.asks[epoch] = job
 }
 
-// asker is the job whose owner an answer is for.
-func (s *session) asker(m *wire.Holdings) ids.JobID {
+// AskedBy is the job whose owner an answer is for.
+func (s *session) AskedBy(m *wire.Holdings) ids.JobID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if job, ok := s.asks[m.Epoch]; ok && m.Component == wire.ComponentOwner {

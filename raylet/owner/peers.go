@@ -32,7 +32,7 @@ type peersUp interface{ clientGone(ev ClientGone) }
 //
 // About objects of this job: *wire.AddRef, *wire.Release, *wire.Get and *wire.Holdings; *wire.Cancel of a task of this job.
 // About objects of its own: *wire.Resolved, and *wire.Resync, which asks for Holdings.
-// Passing, Arrived, Reached and JobGone, by value.
+// Passing, Arrived, Reached, JobGone and Unreachable, by value.
 type FromOwner struct {
 	Job ids.JobID
 	Msg any
@@ -54,6 +54,10 @@ type Reached struct{ Token uint64 }
 
 // JobGone says that a job has ended, and all its objects with it.
 type JobGone struct{}
+
+// Unreachable refuses what was said to the owner of a job that this node does not reach, whether it lives or not: nobody waits for it, and
+// who wants an object of it gets Err.
+type Unreachable struct{ Err *errs.Error }
 
 // passing is what is held for references that are on their way.
 type passing struct {

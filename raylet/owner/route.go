@@ -196,6 +196,9 @@ func (c *Core) fromOwner(ev FromOwner) {
 		c.toOwner(ev.Job, Arrived(m))
 	case JobGone:
 		c.jobGone(ev.Job)
+	case Unreachable:
+		c.spoken(ev.Job)
+		c.loseForeign(ev.Job, m.Err)
 	}
 }
 

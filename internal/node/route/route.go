@@ -1,0 +1,68 @@
+package route
+
+import (
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// Place is who takes a message.
+type Place uint8
+
+// The places.
+const (
+	Nobody  Place = iota // no client sends such a message
+	Owner                // of a job
+	Store                // of objects
+	Request              // answered beside everything else
+	Stats                // what a worker says of itself
+	Goodbye              // the end of the client's session
+)
+
+// Asker knows which job's owner a client's Holdings answer.
+type Asker interface {
+	AskedBy(m *wire.Holdings) ids.JobID
+}
+
+// Of says who takes a message of a client of job own; job is the one whose owner it is, where it is one.
+func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
+	switch m := m.(type) {
+	case *wire.Submit, *wire.Get, *wire.Unget, *wire.Release, *wire.AddRef, *wire.PutValue, *wire.StreamNext, *wire.Cancel,
+		*wire.KillActor, *wire.ActorStopped, *wire.WatchActor:
+		return Owner, own
+	case *wire.Done:
+		return Owner, m.Task.Job()
+	case *wire.StreamItem:
+		return Owner, m.Task.Job()
+	case *wire.Blocked:
+		return Owner, blockedJob(own, m)
+	case *wire.Unblocked:
+		return Owner, m.Task.Job()
+	case *wire.Seal:
+		return Owner, m.ID.Job()
+	case *wire.Holdings:
+		if m.Component == wire.ComponentOwner {
+			return Owner, from.AskedBy(m)
+		}
+		return Store, 0
+	case *wire.Create, *wire.Abort, *wire.Unpin:
+		return Store, 0
+	case *wire.Request:
+		return Request, 0
+	case *wire.Stats:
+		return Stats, 0
+	case *wire.Bye:
+		return Goodbye, 0
+	}
+	return Nobody, 0
+}
+
+// blockedJob is the job whose tasks a Blocked is about; it may be only about those given back.
+func blockedJob(own ids.JobID, m *wire.Blocked) ids.JobID {
+	switch {
+	case !m.Task.IsZero():
+		return m.Task.Job()
+	case len(m.Returned) > 0:
+		return m.Returned[0].Job()
+	}
+	return own
+}

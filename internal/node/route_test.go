@@ -1,0 +1,132 @@
+package node
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// dialled is a driver that speaks the protocol by hand.
+func dialled(t *testing.T, n *Node, role wire.Role) (*wire.Conn, *wire.Welcome) {
+	t.Helper()
+	c, w, f, err := wire.Dial(t.Context(), n.Address(), wire.Hello{Role: role, PID: int32(os.Getpid())}, wire.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if f != nil {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return c, w
+}
+
+// await reads messages until one passes.
+func await(t *testing.T, c *wire.Conn, what string, is func(wire.Msg) bool) {
+	t.Helper()
+	timer := time.AfterFunc(20*time.Second, func() { _ = c.Close() })
+	defer timer.Stop()
+	for {
+		batch, err := c.Recv()
+		for _, m := range batch {
+			if is(m) {
+				return
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+func refused(want error) func(wire.Msg) bool {
+	return func(m wire.Msg) bool {
+		b, ok := m.(*wire.Bye)
+		return ok && errors.Is(b.Err, want)
+	}
+}
+
+// A message that no client sends ends the connection with the reason.
+func TestAMessageThatIsNobodysIsRefused(t *testing.T) {
+	n, _ := running(t, Config{}, Telemetry{})
+	for _, m := range []wire.Msg{
+		&wire.Resolved{}, &wire.Created{}, &wire.UnmapFile{}, &wire.Exec{}, &wire.CancelTask{}, &wire.StopActor{}, &wire.Drain{},
+		&wire.StreamAck{}, &wire.Resume{}, &wire.Reply{}, &wire.Resync{}, &wire.Credit{}, &wire.Collect{}, &wire.Unneeded{}, &wire.ActorNews{},
+	} {
+		c, _ := dialled(t, n, wire.RoleDriver)
+		if err := c.Send(m); err != nil {
+			t.Fatal(err)
+		}
+		await(t, c, m.Kind().String(), refused(errs.ErrProtocol))
+	}
+	c, _ := dialled(t, n, wire.RoleTool)
+	if err := c.Send(&wire.Get{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "of a tool", refused(errs.ErrProtocol))
+}
+
+// What belongs to a job of another home is refused with the reason, and never taken for dead.
+func TestWhatBelongsToAnotherHomeIsRefused(t *testing.T) {
+	n, _ := running(t, Config{}, Telemetry{})
+	far := ids.Derive(ids.RootTask(ids.JobID(ids.Home(3).ID(7)), 1), 1)
+	for _, m := range []wire.Msg{
+		&wire.Done{Task: far}, &wire.StreamItem{Task: far}, &wire.Blocked{Task: far}, &wire.Unblocked{Task: far}, &wire.Seal{ID: far.Return(0)},
+	} {
+		c, _ := dialled(t, n, wire.RoleDriver)
+		if err := c.Send(m); err != nil {
+			t.Fatal(err)
+		}
+		await(t, c, m.Kind().String(), refused(errs.ErrNotFound))
+	}
+
+	// What is about another home's objects and actors is the own owner's, which is refused in turn.
+	c, w := dialled(t, n, wire.RoleDriver)
+	object, box := far.Return(0), w.Root.Put(1)
+	resolved := func(id ids.ObjectID, want error) func(wire.Msg) bool {
+		return func(m wire.Msg) bool {
+			r, ok := m.(*wire.Resolved)
+			if !ok || r.ID != id {
+				return false
+			}
+			if !errors.Is(r.Result.Err, want) {
+				t.Errorf("%v is %+v, want %v", id, r.Result, want)
+			}
+			return true
+		}
+	}
+	send := func(msgs ...wire.Msg) {
+		t.Helper()
+		if err := c.Send(msgs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(&wire.AddRef{ID: object}, &wire.Get{ID: object})
+	await(t, c, "a get", resolved(object, errs.ErrNotFound))
+	send(&wire.PutValue{ID: box, Value: wire.Value{Data: []byte("v"), Refs: []ids.ObjectID{far.Return(1)}}}, &wire.Get{ID: box})
+	await(t, c, "a value with a reference", func(m wire.Msg) bool {
+		r, ok := m.(*wire.Resolved)
+		return ok && r.ID == box && string(r.Result.Value.Data) == "v"
+	})
+	send(&wire.WatchActor{Actor: ids.ActorID(far)})
+	await(t, c, "a watch", func(m wire.Msg) bool {
+		news, ok := m.(*wire.ActorNews)
+		if ok && (news.State == wire.ActorDead || !errors.Is(news.Err, errs.ErrActorUnavailable)) {
+			t.Errorf("who watches is told %+v", news)
+		}
+		return ok
+	})
+	call := ids.Derive(w.Root, 1)
+	send(&wire.Submit{Spec: &wire.TaskSpec{
+		ID: call, Parent: w.Root, Kind: wire.TaskActorCall, Actor: ids.ActorID(far), Seq: 1, Opts: &wire.TaskOptions{Func: "f", NumReturns: 1},
+	}}, &wire.Get{ID: call.Return(0)})
+	await(t, c, "a call", resolved(call.Return(0), errs.ErrActorUnavailable))
+	send(&wire.KillActor{Actor: ids.ActorID(far)}, &wire.Cancel{Task: far}, &wire.Release{IDs: []ids.ObjectID{object, far.Return(1)}}, &wire.Get{ID: box})
+	await(t, c, "behind what has no answer", func(m wire.Msg) bool { r, ok := m.(*wire.Resolved); return ok && r.ID == box })
+}
