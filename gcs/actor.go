@@ -17,11 +17,13 @@ import (
 	"mobula/internal/inbox"
 )
 
-// Config configures the control plane of a node.
+// Config configures the control plane of a node. It is embedded, a server in this process, unless it says where another is.
 type Config struct {
-	Dir    string // of the embedded server's files
-	Node   string
-	Logger *slog.Logger // nil: silent
+	Dir     string   // of the embedded server's files
+	Servers []string // URLs of the NATS servers to use instead, of one cluster
+	Tables  Tables   // what to use instead of any server, in tests; nil: nothing
+	Node    string
+	Logger  *slog.Logger // nil: silent
 }
 
 // GCS is the control plane's actor and what must outlive its core: the server, the
@@ -36,9 +38,9 @@ type GCS struct {
 	stop context.CancelFunc
 
 	// Set by open on the actor's goroutine, kept while they work.
-	srv     *Server
+	srv     *Server // nil: the control plane is elsewhere
 	nc      *nats.Conn
-	tables  *Tables
+	tables  Tables
 	service micro.Service
 	unwatch context.CancelFunc // ends the watches that feed the present core
 
@@ -46,6 +48,7 @@ type GCS struct {
 	nextID  uint64             // guarded by mu
 	waiting map[uint64]*waiter // guarded by mu
 	closed  bool               // guarded by mu
+	self    *Announce          // guarded by mu: what the node says of itself; nil: nothing yet
 }
 
 type waiter struct {
@@ -53,7 +56,7 @@ type waiter struct {
 	done func(Reply)
 }
 
-// Start adds the control plane to the tree and waits until its server is ready, some 15 ms.
+// Start adds the control plane to the tree and waits until its server is ready, some 15 ms where it is embedded.
 func Start(parent actors.Parent, cfg Config) (*GCS, error) {
 	g := &GCS{cfg: cfg, up: make(chan struct{}), work: inbox.New[Effect](), waiting: make(map[uint64]*waiter)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
@@ -77,7 +80,7 @@ func Start(parent actors.Parent, cfg Config) (*GCS, error) {
 // open builds a core: server and tables once, a fresh view and the unanswered requests
 // each time.
 func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
-	if g.srv == nil {
+	if g.tables == nil {
 		if err := g.connect(); err != nil {
 			return nil, nil, err
 		}
@@ -118,36 +121,44 @@ func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, err
 		for _, id := range slices.Sorted(maps.Keys(g.waiting)) {
 			initial = append(initial, g.waiting[id].req)
 		}
+		if g.self != nil {
+			initial = append(initial, *g.self)
+		}
 	}
 	return NewCore(), initial, nil
 }
 
-func (g *GCS) connect() error {
-	srv, err := StartServer(ServerConfig{Dir: g.cfg.Dir, Name: g.cfg.Node, Logger: g.cfg.Logger})
-	if err != nil {
-		return err
+// connect opens the tables, wherever they are.
+func (g *GCS) connect() (err error) {
+	if g.tables = g.cfg.Tables; g.tables != nil {
+		return nil
 	}
-	nc, err := srv.Connect(g.cfg.Node)
+	if len(g.cfg.Servers) > 0 {
+		g.nc, err = dial(g.cfg.Servers, g.cfg.Node)
+	} else if g.srv, err = StartServer(ServerConfig{Dir: g.cfg.Dir, Name: g.cfg.Node, Logger: g.cfg.Logger}); err == nil {
+		g.nc, err = g.srv.Connect(g.cfg.Node)
+	}
 	if err != nil {
-		srv.Close()
-		return fmt.Errorf("control plane: connect: %w", err)
+		return fmt.Errorf("control plane: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
 	defer cancel()
-	tables, err := Open(ctx, nc, 1)
+	tables, err := Open(ctx, g.nc, replicas(len(g.cfg.Servers)))
 	if err != nil {
-		nc.Close()
-		srv.Close()
 		return fmt.Errorf("control plane: %w", err)
 	}
-	g.srv, g.nc, g.tables = srv, nc, tables
+	g.tables = tables
 	g.service, err = g.serveQuestions()
 	return err
 }
 
 // do runs on the actor's goroutine: a call is queued, a reply handed out. It does not wait for the
 // server, whose answers may wait for room in the actor's mailbox; each request has one call at a time.
-func (g *GCS) do(_ *actors.Ref[Event], e Effect) {
+func (g *GCS) do(self *actors.Ref[Event], e Effect) {
+	if t, ok := e.(After); ok {
+		self.After(t.D, t.Ev)
+		return
+	}
 	r, ok := e.(Reply)
 	if !ok {
 		g.work.Add(e)
@@ -200,6 +211,15 @@ func (g *GCS) Ask(op Op, done func(Reply)) {
 	}
 }
 
+// Announce has the node in the table of nodes, once its home is known, and with every sends heartbeats.
+func (g *GCS) Announce(r NodeRecord, every time.Duration) {
+	a := Announce{Record: r, Every: every}
+	g.mu.Lock()
+	g.self = &a
+	g.mu.Unlock()
+	g.ref.Deliver(a)
+}
+
 // Call is Ask for callers that can wait.
 func (g *GCS) Call(ctx context.Context, op Op) ([]Record, error) {
 	ch := make(chan Reply, 1)
@@ -219,6 +239,7 @@ func (g *GCS) close() {
 	if g.service != nil {
 		_ = g.service.Stop() // its connection goes next
 	}
+	g.leave()
 	if g.tables != nil {
 		g.tables.Close()
 	}
@@ -236,4 +257,20 @@ func (g *GCS) close() {
 	for _, w := range left {
 		w.done(Reply{ID: w.req.ID, Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
 	}
+}
+
+// goodbyeTime bounds what the end of a node waits for a control plane that others use to take note of it.
+const goodbyeTime = time.Second
+
+// leave takes the node out of the table that others read: it does not live any more, and nobody is to wait for its heartbeat.
+func (g *GCS) leave() {
+	g.mu.Lock()
+	self := g.self
+	g.mu.Unlock()
+	if self == nil || len(g.cfg.Servers) == 0 || g.tables == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	defer cancel()
+	_ = g.tables.Do(ctx, Delete{Bucket: Nodes, Key: self.Record.Key(), Revision: -1}) // else its heartbeat is missed
 }

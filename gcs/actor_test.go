@@ -10,7 +10,6 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 )
 
 func startTest(t *testing.T, dir string) (*actors.System, *GCS) {
@@ -72,7 +71,7 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 	defer stopTest(t, sys)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := g.Call(ctx, Put{JobRecord{Job: 3, Node: "n1"}}); err != nil {
+	if _, err := g.Call(ctx, Put{homeRecord(3)}); err != nil {
 		t.Fatal(err)
 	}
 	nc, err := g.srv.Connect("asker")
@@ -80,15 +79,15 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	msg, err := nc.RequestWithContext(ctx, "mobula.gcs.jobs.get", []byte("3"))
+	msg, err := nc.RequestWithContext(ctx, "mobula.gcs.homes.get", []byte("3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []JobRecord
-	if err := json.Unmarshal(msg.Data, &got); err != nil || len(got) != 1 || got[0].Job != ids.JobID(3) {
+	var got []HomeRecord
+	if err := json.Unmarshal(msg.Data, &got); err != nil || len(got) != 1 || got[0] != homeRecord(3) {
 		t.Errorf("answer %q: %v", msg.Data, err)
 	}
-	msg, err = nc.RequestWithContext(ctx, "mobula.gcs.jobs.get", []byte("4"))
+	msg, err = nc.RequestWithContext(ctx, "mobula.gcs.homes.get", []byte("4"))
 	if err != nil || msg.Header.Get("Nats-Service-Error") == "" {
 		t.Errorf("a row that is not there: %v, header %v", err, msg.Header)
 	}

@@ -3,6 +3,7 @@ package gcs
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
@@ -39,7 +40,10 @@ type Claim struct{ Actor ActorRecord }
 type Update struct{ Actor ActorRecord }
 
 // Begin begins a life of a home, by the rules of package register. The reply has the home's record.
-type Begin struct{ Claim register.Claim }
+type Begin struct {
+	Claim register.Claim
+	Node  string // that answers for the home
+}
 
 // Free gives a name up, if this actor holds it.
 type Free struct {
@@ -53,7 +57,7 @@ type Lookup struct {
 	Key    string
 }
 
-// List reads a table from the view, ordered by key.
+// List reads a table from the view, ordered by key. Nodes come with the time since their last heartbeat.
 type List struct{ Bucket Bucket }
 
 // Answered is the server's answer to an effect.
@@ -74,7 +78,19 @@ type Changed struct {
 	Revision uint64
 }
 
+// Announce has the node in the table of nodes from now on. With Every it is written again so often: a heartbeat, of which other nodes see that
+// this one lives.
+type Announce struct {
+	Record NodeRecord
+	Every  time.Duration
+}
+
+// Beat is the time of a heartbeat.
+type Beat struct{}
+
 func (Request) gcsEvent()  {}
+func (Announce) gcsEvent() {}
+func (Beat) gcsEvent()     {}
 func (Answered) gcsEvent() {}
 func (Changed) gcsEvent()  {}
 
@@ -121,16 +137,25 @@ type Reply struct {
 	Err     error
 }
 
+// After has an event come back after a time.
+type After struct {
+	D  time.Duration
+	Ev Event
+}
+
+func (After) gcsEffect()  {}
 func (Write) gcsEffect()  {}
 func (Delete) gcsEffect() {}
 func (Read) gcsEffect()   {}
 func (Reply) gcsEffect()  {}
 
 // Core is the control plane's logic: what each request needs of the server and what its
-// answer means. It holds the view and the requests under way, nothing else.
+// answer means. It holds the view, the requests under way and when each node was heard last, nothing else.
 type Core struct {
 	view    map[Bucket]map[string]Record
 	pending map[uint64]*pending
+	nodes   nodes
+	now     int64
 	out     []Effect
 }
 
@@ -141,11 +166,12 @@ type pending struct {
 	writing bool       // a Write or a Delete is to be answered, else a Read
 	failed  error      // of a claim that is being given up: its answer
 	home    HomeRecord // of a Begin: what it tries to write
+	unclear bool       // of a Begin: a write may have been made all the same
 }
 
 // NewCore makes an empty core; watches fill its view.
 func NewCore() *Core {
-	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending)}
+	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending), nodes: nodes{heard: make(map[string]int64)}}
 	for _, b := range Buckets {
 		c.view[b] = make(map[string]Record)
 	}
@@ -153,21 +179,32 @@ func NewCore() *Core {
 }
 
 // Step handles one event. The slice is valid until the next Step.
-func (c *Core) Step(_ int64, ev Event) []Effect {
-	c.out = c.out[:0]
+func (c *Core) Step(now int64, ev Event) []Effect {
+	c.now, c.out = now, c.out[:0]
 	switch ev := ev.(type) {
 	case Request:
 		c.request(ev)
 	case Answered:
 		c.answered(ev)
 	case Changed:
-		if ev.Record == nil {
-			delete(c.view[ev.Bucket], ev.Key)
-		} else {
-			c.view[ev.Bucket][ev.Key] = ev.Record
-		}
+		c.changed(ev)
+	case Announce:
+		c.announce(ev)
+	case Beat:
+		c.beat()
 	}
 	return c.out
+}
+
+func (c *Core) changed(ev Changed) {
+	if ev.Bucket == Nodes {
+		c.heardOf(ev)
+	}
+	if ev.Record == nil {
+		delete(c.view[ev.Bucket], ev.Key)
+	} else if ev.Key == ev.Record.Key() { // else it is of a release before 0.5, which had other keys
+		c.view[ev.Bucket][ev.Key] = ev.Record
+	}
 }
 
 func (c *Core) request(r Request) {
@@ -175,7 +212,7 @@ func (c *Core) request(r Request) {
 		rows := c.view[op.Bucket]
 		out := make([]Record, 0, len(rows))
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
-			out = append(out, rows[key])
+			out = append(out, c.shown(key, rows[key]))
 		}
 		c.emit(Reply{ID: r.ID, Records: out})
 		return
@@ -198,7 +235,7 @@ func (c *Core) request(r Request) {
 	case Update:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: op.Actor.Key()})
 	case Begin:
-		c.beginLife(r.ID, p, op.Claim)
+		c.beginLife(r.ID, p, op)
 	case Free:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
 	}
@@ -206,12 +243,21 @@ func (c *Core) request(r Request) {
 
 func (c *Core) answered(a Answered) {
 	p := c.pending[a.ID]
+	if a.ID == beatID {
+		c.beaten()
+		return
+	}
 	if p == nil || a.Wrote != p.writing {
 		return // to what the core before a restart had asked: the request was stepped again
 	}
 	if op, ok := p.op.(Claim); ok && a.Err != nil && p.writing { // it may have been written all the same, and nobody would free it
 		p.op, p.writing, p.failed = Free{op.Actor.Namespace, op.Actor.Name, op.Actor.Actor}, false, a.Err
 		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
+		return
+	}
+	if _, ok := p.op.(Begin); ok && a.Err != nil && p.writing && !p.unclear { // likewise: the row says whether it was, and once it is tried again
+		p.writing, p.unclear = false, true
+		c.emit(Read{ID: a.ID, Bucket: Homes, Key: p.home.Key()})
 		return
 	}
 	if a.Err != nil {
@@ -232,7 +278,7 @@ func (c *Core) answered(a Answered) {
 	case Update:
 		c.update(a, p, op)
 	case Begin:
-		c.begun(a, p, op.Claim)
+		c.begun(a, p, op)
 	case Free:
 		c.free(a, p, op)
 	}

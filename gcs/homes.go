@@ -9,11 +9,14 @@ import (
 )
 
 // Register is the control plane as the register of homes.
-type Register struct{ GCS *GCS }
+type Register struct {
+	GCS  *GCS
+	Node string // that asks
+}
 
 // Begin asks for the life's row.
 func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
-	records, err := r.GCS.Call(ctx, Begin{c})
+	records, err := r.GCS.Call(ctx, Begin{Claim: c, Node: r.Node})
 	if err != nil {
 		return register.Row{}, err
 	}
@@ -22,7 +25,8 @@ func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, er
 
 // beginLife looks at the row of a directory that had a life before. A new one gets a home above all there are, as far as the view tells: the row is
 // created, which somebody else may have done before.
-func (c *Core) beginLife(id uint64, p *pending, claim register.Claim) {
+func (c *Core) beginLife(id uint64, p *pending, op Begin) {
+	claim := op.Claim
 	if claim.Last != nil {
 		c.emit(Read{ID: id, Bucket: Homes, Key: claim.Last.Home.String()})
 		return
@@ -36,20 +40,21 @@ func (c *Core) beginLife(id uint64, p *pending, claim register.Claim) {
 		}
 		next = max(next, h.Home+1)
 	}
-	c.writeHome(id, p, register.First(next, claim), 0)
+	c.writeHome(id, p, HomeRecord{register.First(next, claim), op.Node}, 0)
 }
 
-func (c *Core) writeHome(id uint64, p *pending, row register.Row, revision int64) {
+func (c *Core) writeHome(id uint64, p *pending, row HomeRecord, revision int64) {
 	if row.Home > ids.MaxHome {
 		c.finish(Reply{ID: id, Err: errs.New(errs.CodeInvalid, "all homes of the cluster, up to %v, are given out", ids.MaxHome)})
 		return
 	}
-	p.writing, p.home = true, HomeRecord{Row: row}
+	p.writing, p.home = true, row
 	c.emit(Write{ID: id, Record: p.home, Revision: revision})
 }
 
-// begun goes on with a Begin: a write that came too late reads the row again.
-func (c *Core) begun(a Answered, p *pending, claim register.Claim) {
+// begun goes on with a Begin: a write that came too late, or of which nobody knows whether it was made, reads the row again.
+func (c *Core) begun(a Answered, p *pending, op Begin) {
+	claim := op.Claim
 	if p.writing {
 		if !a.Conflict {
 			c.finish(Reply{ID: a.ID, Records: []Record{p.home}})
@@ -66,8 +71,9 @@ func (c *Core) begun(a Answered, p *pending, claim register.Claim) {
 	case claim.Last != nil: // it was its own control plane, or this one has lost the row
 		row = *claim.Last
 	}
-	if claim.Last == nil && a.Record != nil && (row.Life != claim.Life || row.Identity != claim.Identity) {
-		c.writeHome(a.ID, p, register.First(row.Home+1, claim), 0)
+	granted := a.Record != nil && row.Life == claim.Life && row.Identity == claim.Identity
+	if claim.Last == nil && a.Record != nil && !granted {
+		c.writeHome(a.ID, p, HomeRecord{register.First(row.Home+1, claim), op.Node}, 0)
 		return
 	}
 	next, err := row.Next(claim)
@@ -77,6 +83,6 @@ func (c *Core) begun(a Answered, p *pending, claim register.Claim) {
 	case a.Record != nil && next == row:
 		c.finish(Reply{ID: a.ID, Records: []Record{a.Record}})
 	default:
-		c.writeHome(a.ID, p, next, int64(a.Revision))
+		c.writeHome(a.ID, p, HomeRecord{next, op.Node}, int64(a.Revision))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
@@ -15,14 +16,13 @@ type Bucket string
 
 // The tables.
 const (
-	Nodes  Bucket = "nodes"  // key: node name
-	Jobs   Bucket = "jobs"   // key: job number
+	Nodes  Bucket = "nodes"  // key: home
 	Homes  Bucket = "homes"  // key: home
 	Actors Bucket = "actors" // key: namespace and name, encoded
 )
 
 // Buckets is every table.
-var Buckets = []Bucket{Nodes, Jobs, Homes, Actors}
+var Buckets = []Bucket{Nodes, Homes, Actors}
 
 // Record is a row of a table. Rows are kept as JSON, so that an operator can read them
 // with any NATS client.
@@ -31,8 +31,9 @@ type Record interface {
 	Key() string
 }
 
-// NodeRecord is a node as it announced itself.
+// NodeRecord is a node as it announced itself, and does again with each heartbeat.
 type NodeRecord struct {
+	Home      ids.Home           `json:"home"`
 	Name      string             `json:"name"`
 	Epoch     uint64             `json:"epoch"` // grows with every start: an older epoch is fenced
 	Address   string             `json:"address"`
@@ -40,16 +41,10 @@ type NodeRecord struct {
 	Started   int64              `json:"started"` // Unix nanoseconds
 	Resources map[string]float64 `json:"resources"`
 	Version   string             `json:"version"`
-}
+	Beats     uint64             `json:"beats"` // how often it has said so
 
-// JobRecord is a driver's job.
-type JobRecord struct {
-	Job       ids.JobID `json:"job"`
-	Node      string    `json:"node"`
-	Driver    int32     `json:"driver_pid"`
-	Namespace string    `json:"namespace"`
-	Started   int64     `json:"started"`
-	Ended     int64     `json:"ended,omitempty"`
+	Heard  time.Duration `json:"-"` // of a list: how long ago the last heartbeat was heard here
+	Silent bool          `json:"-"` // of a list: too long ago for a node that lives
 }
 
 // HomeRecord is a home and who has it.
@@ -85,20 +80,14 @@ type ActorRecord struct {
 // Bucket is Nodes.
 func (NodeRecord) Bucket() Bucket { return Nodes }
 
-// Bucket is Jobs.
-func (JobRecord) Bucket() Bucket { return Jobs }
-
 // Bucket is Homes.
 func (HomeRecord) Bucket() Bucket { return Homes }
 
 // Bucket is Actors.
 func (ActorRecord) Bucket() Bucket { return Actors }
 
-// Key is the node's name, encoded.
-func (r NodeRecord) Key() string { return encode(r.Name) }
-
-// Key is the job's number.
-func (r JobRecord) Key() string { return r.Job.String() }
+// Key is the number of the node's home.
+func (r NodeRecord) Key() string { return r.Home.String() }
 
 // Key is the home's number.
 func (r HomeRecord) Key() string { return r.Home.String() }
@@ -126,10 +115,6 @@ func parse(b Bucket, data []byte) (Record, error) {
 	switch b {
 	case Nodes:
 		var r NodeRecord
-		err = json.Unmarshal(data, &r)
-		return r, err
-	case Jobs:
-		var r JobRecord
 		err = json.Unmarshal(data, &r)
 		return r, err
 	case Homes:

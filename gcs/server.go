@@ -3,6 +3,8 @@ package gcs
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -59,6 +61,38 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 // Connect gives an in-process connection, which reconnects for ever.
 func (s *Server) Connect(name string) (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(s.ns), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+}
+
+// dial connects to servers that run elsewhere. Once it was connected it looks for them for ever.
+func dial(servers []string, name string) (*nats.Conn, error) {
+	nc, err := nats.Connect(strings.Join(servers, ","), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.Timeout(5*time.Second))
+	if err != nil {
+		return nil, errs.New(errs.CodeComponentFailed, "no NATS server answers at %s (setting gcs): %v", Redacted(servers), err)
+	}
+	return nc, nil
+}
+
+// Redacted are the URLs of servers as they may be shown: without passwords.
+func Redacted(servers []string) string {
+	out := make([]string, len(servers))
+	for i, s := range servers {
+		if u, err := url.Parse(s); err == nil {
+			s = u.Redacted()
+		}
+		out[i] = s
+	}
+	return strings.Join(out, ",")
+}
+
+// replicas is how many copies of each table a set of servers keeps: the largest odd number up to 5 that it has servers for.
+func replicas(servers int) int {
+	switch {
+	case servers >= 5:
+		return 5
+	case servers >= 3:
+		return 3
+	}
+	return 1
 }
 
 // Close stops the server and waits for it.

@@ -19,25 +19,41 @@ const opTimeout = 5 * time.Second
 // that ever was would stay in the server's memory and files.
 const markerTTL = 5 * time.Minute
 
-// Tables are the buckets on the server.
-type Tables struct {
+// Tables keeps the rows: in NATS (KV), or in this process (Memory). Revisions grow with each write, in a table at least.
+type Tables interface {
+	// Watch calls changed for every row there is and then for every change, from one goroutine a table, until Close or the end of life; it
+	// returns when all rows there are have been told, or fails when ready ends before.
+	Watch(life, ready context.Context, changed func(Changed)) error
+
+	// Do makes one call, a Write, Delete or Read, and gives its answer.
+	Do(ctx context.Context, e Effect) Answered
+
+	// Close ends the watches; Watch may be called again.
+	Close()
+}
+
+// KV is the tables as key-value buckets of a NATS server.
+type KV struct {
 	kv       map[Bucket]jetstream.KeyValue
 	watchers []jetstream.KeyWatcher
 	wg       sync.WaitGroup
 	removed  time.Duration // for which a removed row is remembered
 }
 
+// unread are tables of earlier releases that nobody read.
+var unread = []string{"mobula_jobs"}
+
 // Open makes or finds the buckets, each kept on disk with so many replicas.
-func Open(ctx context.Context, nc *nats.Conn, replicas int) (*Tables, error) {
+func Open(ctx context.Context, nc *nats.Conn, replicas int) (*KV, error) {
 	return open(ctx, nc, replicas, markerTTL)
 }
 
-func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duration) (*Tables, error) {
+func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duration) (*KV, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
-	t := &Tables{kv: make(map[Bucket]jetstream.KeyValue), removed: removed}
+	t := &KV{kv: make(map[Bucket]jetstream.KeyValue), removed: removed}
 	for _, b := range Buckets {
 		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1, LimitMarkerTTL: removed,
@@ -47,13 +63,16 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 		}
 		t.kv[b] = kv
 	}
+	for _, bucket := range unread {
+		if err := js.DeleteKeyValue(ctx, bucket); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, fmt.Errorf("table %s, which is read no more: %w", bucket, err)
+		}
+	}
 	return t, nil
 }
 
-// Watch calls changed for every row there is and then for every change, from one goroutine a
-// table, until Close or the end of life; it returns when all rows there are have been told,
-// or fails when ready ends before.
-func (t *Tables) Watch(life, ready context.Context, changed func(Changed)) error {
+// Watch is Tables'.
+func (t *KV) Watch(life, ready context.Context, changed func(Changed)) error {
 	for _, b := range Buckets {
 		w, err := t.kv[b].WatchAll(life)
 		if err != nil {
@@ -95,8 +114,8 @@ func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Chang
 	}
 }
 
-// Do performs one effect on the server and gives its answer.
-func (t *Tables) Do(ctx context.Context, e Effect) Answered {
+// Do is Tables'. It waits for the server, up to opTimeout.
+func (t *KV) Do(ctx context.Context, e Effect) Answered {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	switch e := e.(type) {
@@ -114,7 +133,7 @@ func (t *Tables) Do(ctx context.Context, e Effect) Answered {
 	return Answered{Err: fmt.Errorf("%T is no call to the server", e)}
 }
 
-func (t *Tables) write(ctx context.Context, e Write) Answered {
+func (t *KV) write(ctx context.Context, e Write) Answered {
 	data, err := json.Marshal(e.Record)
 	if err != nil {
 		return Answered{ID: e.ID, Wrote: true, Err: err}
@@ -132,7 +151,7 @@ func (t *Tables) write(ctx context.Context, e Write) Answered {
 	return conflict(a, err)
 }
 
-func (t *Tables) read(ctx context.Context, e Read) Answered {
+func (t *KV) read(ctx context.Context, e Read) Answered {
 	entry, err := t.kv[e.Bucket].Get(ctx, e.Key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return Answered{ID: e.ID}
@@ -158,8 +177,8 @@ func conflict(a Answered, err error) Answered {
 	return a
 }
 
-// Close ends the watches; Watch may be called again.
-func (t *Tables) Close() {
+// Close is Tables'.
+func (t *KV) Close() {
 	for _, w := range t.watchers {
 		_ = w.Stop() // the connection may be gone already, and the watch with it
 	}

@@ -11,12 +11,13 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula/internal/errs"
+	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *Tables) {
+func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *KV) {
 	t.Helper()
 	srv, err := StartServer(ServerConfig{Dir: dir, Name: "test"})
 	if err != nil {
@@ -35,6 +36,11 @@ func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *Tables) {
 	return srv, nc, tables
 }
 
+func homeRecord(n ids.Home) HomeRecord {
+	return HomeRecord{Row: register.Row{Home: n, Identity: "me", Epoch: 1}, Node: "n1"}
+}
+
+// What was acknowledged is there after a restart of the server.
 func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	srv, nc, tables := openTest(t, dir)
@@ -42,12 +48,8 @@ func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
 	if a := tables.Do(t.Context(), Write{ID: 1, Record: rec, Revision: 0}); a.Err != nil || a.Conflict {
 		t.Fatalf("create: %+v", a)
 	}
-	if a := tables.Do(t.Context(), Write{ID: 2, Record: rec, Revision: 0}); !a.Conflict {
-		t.Errorf("a second create did not conflict: %+v", a)
-	}
 	nc.Close()
 	srv.Close()
-
 	srv, nc, tables = openTest(t, dir)
 	defer srv.Close()
 	defer nc.Close()
@@ -55,40 +57,25 @@ func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
 	if a.Err != nil || a.Record != Record(rec) {
 		t.Fatalf("after a restart: %+v", a)
 	}
-	if b := tables.Do(t.Context(), Write{ID: 4, Record: rec, Revision: int64(a.Revision) + 7}); !b.Conflict {
-		t.Errorf("a write with a stale revision did not conflict: %+v", b)
-	}
-	if b := tables.Do(t.Context(), Delete{ID: 5, Bucket: Actors, Key: rec.Key(), Revision: int64(a.Revision)}); b.Err != nil || b.Conflict {
-		t.Errorf("delete: %+v", b)
-	}
-	if b := tables.Do(t.Context(), Write{ID: 6, Record: rec, Revision: 0}); b.Err != nil || b.Conflict {
-		t.Errorf("create after delete: %+v", b)
-	}
 }
 
-func TestWatchTellsWhatIsThereAndWhatComes(t *testing.T) {
-	srv, nc, tables := openTest(t, t.TempDir())
+// A table of an earlier release that nobody read is gone.
+func TestUnreadTablesAreRemoved(t *testing.T) {
+	srv, nc, _ := openTest(t, t.TempDir())
 	defer srv.Close()
 	defer nc.Close()
-	tables.Do(t.Context(), Write{Record: JobRecord{Job: 1}, Revision: -1})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	got := make(chan Changed, 16)
-	if err := tables.Watch(ctx, ctx, func(c Changed) { got <- c }); err != nil {
+	js, err := jetstream.New(nc)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer tables.Close()
-	if c := <-got; c.Record != Record(JobRecord{Job: 1}) {
-		t.Errorf("first told %+v", c)
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: unread[0], Storage: jetstream.FileStorage, History: 1}); err != nil {
+		t.Fatal(err)
 	}
-	tables.Do(t.Context(), Delete{Bucket: Jobs, Key: "1", Revision: -1})
-	select {
-	case c := <-got:
-		if c.Record != nil || c.Key != "1" {
-			t.Errorf("told %+v of a deletion", c)
-		}
-	case <-ctx.Done():
-		t.Fatal("a deletion was not told")
+	if _, err := Open(t.Context(), nc, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.KeyValue(t.Context(), unread[0]); !errors.Is(err, jetstream.ErrBucketNotFound) {
+		t.Errorf("it is there still: %v", err)
 	}
 }
 
@@ -101,30 +88,30 @@ func TestRemovedRowsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := js.DeleteKeyValue(t.Context(), "mobula_"+string(Jobs)); err != nil {
+	if err := js.DeleteKeyValue(t.Context(), "mobula_"+string(Homes)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "mobula_" + string(Jobs), Storage: jetstream.FileStorage, History: 1}); err != nil {
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "mobula_" + string(Homes), Storage: jetstream.FileStorage, History: 1}); err != nil {
 		t.Fatal(err)
 	}
 	tables, err := open(t.Context(), nc, 1, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := func(i int) JobRecord { return JobRecord{Job: ids.JobID(i)} }
-	const jobs = 50
-	for i := 1; i <= jobs; i++ {
-		if a := tables.Do(t.Context(), Write{ID: uint64(i), Record: job(i), Revision: -1}); a.Err != nil {
+	row := func(i int) HomeRecord { return homeRecord(ids.Home(i)) }
+	const rows = 50
+	for i := 1; i <= rows; i++ {
+		if a := tables.Do(t.Context(), Write{ID: uint64(i), Record: row(i), Revision: -1}); a.Err != nil {
 			t.Fatal(a.Err)
 		}
-		if a := tables.Do(t.Context(), Delete{ID: uint64(i), Bucket: Jobs, Key: job(i).Key(), Revision: -1}); a.Err != nil {
+		if a := tables.Do(t.Context(), Delete{ID: uint64(i), Bucket: Homes, Key: row(i).Key(), Revision: -1}); a.Err != nil {
 			t.Fatal(a.Err)
 		}
 	}
-	if a := tables.Do(t.Context(), Write{Record: job(jobs), Revision: 0}); a.Err != nil || a.Conflict { // made again meanwhile
+	if a := tables.Do(t.Context(), Write{Record: row(rows), Revision: 0}); a.Err != nil || a.Conflict { // made again meanwhile
 		t.Fatalf("%+v", a)
 	}
-	kv, err := js.Stream(t.Context(), "KV_mobula_"+string(Jobs))
+	kv, err := js.Stream(t.Context(), "KV_mobula_"+string(Homes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +129,10 @@ func TestRemovedRowsAreForgotten(t *testing.T) {
 			t.Fatal("removed rows are remembered still")
 		}
 	}
-	if a := tables.Do(t.Context(), Read{Bucket: Jobs, Key: job(jobs).Key()}); a.Err != nil || a.Record == nil {
+	if a := tables.Do(t.Context(), Read{Bucket: Homes, Key: row(rows).Key()}); a.Err != nil || a.Record == nil {
 		t.Errorf("the row that was made again: %+v", a)
 	}
-	if a := tables.Do(t.Context(), Write{Record: job(1), Revision: 0}); a.Err != nil || a.Conflict {
+	if a := tables.Do(t.Context(), Write{Record: row(1), Revision: 0}); a.Err != nil || a.Conflict {
 		t.Errorf("a row whose removal is forgotten: %+v", a)
 	}
 }

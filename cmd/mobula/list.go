@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +46,7 @@ func build[T any](q *query) (state.Query, error) {
 
 func (a *app) list() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List jobs, tasks, actors, objects, workers, graphs or components",
+		Use: "list", Short: "List jobs, tasks, actors, objects, workers, graphs, nodes or components",
 		Long: `List shows rows in pages: tasks, actors, jobs and graphs newest first, by when they were
 submitted; the others ordered by id. It always says how many rows match in all, and how to
 get those that a page leaves out. Filters compare a field, as --json names it.`,
@@ -63,6 +66,7 @@ get those that a page leaves out. Filters compare a field, as --json names it.`,
 		lister(a, "objects", "List objects that something refers to", "  mobula list objects --filter state=STORED --limit 1000\n  mobula list objects --filter type=put", state.MethodObjects, objectTable),
 		lister(a, "workers", "List worker processes and embedded slots", "  mobula list workers\n  mobula list workers --filter slot=isolated", state.MethodWorkers, workerTable),
 		lister(a, "graphs", "List the task graphs that run", "  mobula list graphs\n  mobula list graphs --filter queued!=0", state.MethodGraphs, a.graphTable),
+		lister(a, "nodes", "List the nodes of the cluster that have not stopped: those that share this node's control plane", "  mobula list nodes\n  mobula list nodes --filter state=SILENT", state.MethodNodes, a.nodeTable),
 		lister(a, "components", "List the parts of the node in its supervision tree", "  mobula list components\n  mobula list components --filter kind=owner", state.MethodComponents, componentTable),
 	)
 	return c
@@ -163,6 +167,26 @@ func (a *app) graphTable(w io.Writer, gs []state.Graph) {
 		head:  []string{"GRAPH", "NAME", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
 		right: []string{"JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
 		less:  []string{"LINE", "PEAK", "JOB", "NAME", "AGE", "BYTES", "QUEUED", "WAITING", "PROCESSING", "TASKS", "FAILED"},
+	}, data)
+}
+
+func (a *app) nodeTable(w io.Writer, ns []state.Node) {
+	var data [][]string
+	for _, n := range ns {
+		var rs []string
+		for _, name := range slices.Sorted(maps.Keys(n.Resources)) {
+			if name == "memory" {
+				rs = append(rs, size(uint64(n.Resources[name]))+" memory")
+			} else {
+				rs = append(rs, fmt.Sprintf("%g %s", n.Resources[name], name))
+			}
+		}
+		data = append(data, []string{n.ID, n.Name, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), n.Address})
+	}
+	rows(w, columns{
+		head:  []string{"HOME", "NAME", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "ADDRESS"},
+		right: []string{"HEARD", "AGE", "PID"},
+		less:  []string{"PID", "VERSION", "ADDRESS", "HEARD", "AGE", "RESOURCES"},
 	}, data)
 }
 

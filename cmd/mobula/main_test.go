@@ -164,6 +164,9 @@ var replies = map[string]any{
 	state.MethodWorkers: state.Page[state.Worker]{Total: 1, Rows: []state.Worker{{ID: "17", PID: 77, Job: "1", Language: "go", Slot: "task host", State: "ready", Leases: 2, Running: 1, Heap: 3 << 20, RSS: 30 << 20}}},
 	state.MethodGraphs:  state.Page[state.Graph]{Total: 1, Rows: []state.Graph{graph}},
 	state.MethodJobs:    state.Page[state.Job]{Total: 2, Rows: []state.Job{{ID: "1", Namespace: "prod", PID: 77, Submitted: 12, Finished: 9, Failed: 1, Retried: 2, Objects: 5, Tasks: map[string]int{"RUNNING": 2}}, {ID: "2"}}},
+	state.MethodNodes: state.Page[state.Node]{Total: 2, Rows: []state.Node{
+		{ID: "0", Name: "host-1", State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30}},
+		{ID: "1", Name: "host-2", State: state.NodeSilent, PID: 78, Heard: 21_500_000_000, Resources: map[string]float64{"CPU": 2}}}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
 		{Path: "root/raylet", Kind: "raylet"}, {Path: "root/raylet/owner/1", Kind: "owner", Restarts: 2, Depth: 7, Bound: 65536, Handled: 1234, Error: "panic: x"}}},
 	state.MethodMemory: state.Memory{Store: state.Store{Limit: 1 << 30, Held: 64 << 20, Waiting: 1}, Inline: 5, Objects: state.Page[state.Object]{Total: 9, Truncated: true, Next: "5/" + taskID + ":0",
@@ -175,7 +178,7 @@ var replies = map[string]any{
 
 func TestOutput(t *testing.T) {
 	addr := fakeNode(t, replies)
-	for _, args := range []string{"status", "list tasks", "list actors", "list objects", "list workers", "list graphs", "list jobs", "list components", "memory", "explain " + taskID} {
+	for _, args := range []string{"status", "list tasks", "list actors", "list objects", "list workers", "list graphs", "list jobs", "list nodes", "list components", "memory", "explain " + taskID} {
 		name := strings.ReplaceAll(strings.TrimSuffix(args, " "+taskID), " ", "-")
 		code, out, errOut := command(t, nil, append(strings.Fields(args), "--address", addr)...)
 		if code != exitDone || errOut != "" {
@@ -200,7 +203,7 @@ func TestJSON(t *testing.T) {
 	addr := fakeNode(t, replies)
 	for args, v := range map[string]any{
 		"status": new(state.Status), "list tasks": new(state.Page[state.Task]), "list actors": new(state.Page[state.Actor]), "list objects": new(state.Page[state.Object]),
-		"list workers": new(state.Page[state.Worker]), "list graphs": new(state.Page[state.Graph]), "list jobs": new(state.Page[state.Job]), "list components": new(state.Page[state.Component]), "memory": new(state.Memory), "explain " + taskID: new(state.Explanation), "version": new(versions),
+		"list workers": new(state.Page[state.Worker]), "list graphs": new(state.Page[state.Graph]), "list jobs": new(state.Page[state.Job]), "list nodes": new(state.Page[state.Node]), "list components": new(state.Page[state.Component]), "memory": new(state.Memory), "explain " + taskID: new(state.Explanation), "version": new(versions),
 	} {
 		code, out, errOut := command(t, nil, append(strings.Fields(args), "--json", "--address", addr)...)
 		dec := json.NewDecoder(strings.NewReader(out))

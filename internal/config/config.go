@@ -10,6 +10,7 @@ import (
 type Config struct {
 	Name         string
 	Dir          string
+	GCS          []string // URLs; none: embedded
 	Namespace    string
 	CPUs         float64
 	GPUs         float64

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +188,52 @@ func (t *table) list(p *[]string, key, words, doc string) {
 		*p = out
 		return nil
 	}, func() string { return strings.Join(*p, ",") })
+}
+
+// embedded is the value of servers that names none.
+const embedded = "embedded"
+
+// servers are NATS servers by URL, all of one set.
+func (t *table) servers(p *[]string, key, doc string) {
+	var all []string
+	t.list(&all, key, embedded, doc)
+	s := &(*t)[len(*t)-1]
+	s.Kind = embedded + "|url,..."
+	list := s.set
+	s.set = func(v any) error {
+		if err := list(v); err != nil {
+			return err
+		}
+		if len(all) == 1 && strings.EqualFold(all[0], embedded) {
+			all = nil
+		}
+		for _, a := range all {
+			u, err := url.Parse(a)
+			if err != nil || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Host == "" {
+				return fmt.Errorf("%q: want %s alone, or URLs of NATS servers such as nats://host:4222", hidden(a), embedded)
+			}
+		}
+		*p = all
+		return nil
+	}
+	s.show = func() string {
+		out := make([]string, len(*p))
+		for i, a := range *p {
+			out[i] = hidden(a)
+		}
+		return either(strings.Join(out, ","), embedded)
+	}
+}
+
+// hidden is a URL without its password.
+func hidden(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	if _, host, ok := strings.Cut(s, "@"); ok {
+		return host
+	}
+	return s
 }
 
 func (t *table) amounts(p *map[string]float64, key, doc string) {

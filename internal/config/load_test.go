@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -325,4 +326,45 @@ func FuzzYAML(f *testing.F) {
 			t.Fatalf("untyped error %v", err)
 		}
 	})
+}
+
+// The control plane is embedded, or where URLs of NATS servers say; passwords are not shown.
+func TestWhereTheControlPlaneIs(t *testing.T) {
+	for _, c := range []struct {
+		said  any
+		want  []string
+		shown string
+		bad   bool
+	}{
+		{said: nil, shown: "embedded"},
+		{said: "Embedded", shown: "embedded"},
+		{said: "nats://a:4222", want: []string{"nats://a:4222"}, shown: "nats://a:4222"},
+		{said: "nats://a:4222, tls://me:secret@b:4222", want: []string{"nats://a:4222", "tls://me:secret@b:4222"}, shown: "nats://a:4222,tls://me:xxxxx@b:4222"},
+		{said: []any{"nats://a", "nats://b"}, want: []string{"nats://a", "nats://b"}, shown: "nats://a,nats://b"},
+		{said: "embedded,nats://a:4222", bad: true}, {said: "a:4222", bad: true}, {said: "http://a", bad: true}, {said: "nats://", bad: true}, {said: "http://me:secret@a", bad: true},
+	} {
+		options := map[string]any{}
+		if c.said != nil {
+			options["gcs"] = c.said
+		}
+		got, err := Load(Input{Options: options})
+		if (err != nil) != c.bad || c.bad && !errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%v: %v", c.said, err)
+			continue
+		}
+		if c.bad {
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v: it says %v", c.said, err)
+			}
+			continue
+		}
+		if !slices.Equal(got.GCS, c.want) {
+			t.Errorf("%v gives %q", c.said, got.GCS)
+		}
+		for _, v := range got.Describe() {
+			if v.Key == "gcs" && v.Value != c.shown {
+				t.Errorf("%v is shown as %q", c.said, v.Value)
+			}
+		}
+	}
 }

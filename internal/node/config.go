@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
 	"mobula/internal/memstat"
@@ -26,7 +27,9 @@ type Config struct {
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
 
-	Moved bool // the directory was copied here, and nobody uses the one that it was copied from
+	GCS   []string      // URLs of the NATS servers that have the control plane; none: it is embedded
+	Beat  time.Duration // between heartbeats to servers elsewhere; default 5 s
+	Moved bool          // the directory was copied here, and nobody uses the one that it was copied from
 
 	Bound bool // to the program that started it, nobody restarts it: its segment goes with the process, kept or not
 
@@ -94,6 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.TraceRatio, telemetry.DefaultRatio)
 	def(&c.Namespace, "default")
 	def(&c.CloseTimeout, 10*time.Second)
+	def(&c.Beat, 5*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -122,6 +126,7 @@ func (c Config) validate() error {
 		bad(v <= 0 || v > 1, "%s is %v; want a fraction above 0 and up to 1", name, v)
 	}
 	bad(c.CPUs < 0, "CPUs is %v; want 0 or more", c.CPUs)
+	bad(c.NoGCS && len(c.GCS) > 0, "the node is to run without a control plane, and with the one at %v", gcs.Redacted(c.GCS))
 	bad(c.GPUs < 0, "GPUs is %v; want 0 or more", c.GPUs)
 	bad(c.StoreBytes < 1<<20, "the store's size is %d bytes; want 1 MiB or more", c.StoreBytes)
 	fraction("the spill threshold", c.SpillThreshold)

@@ -12,7 +12,7 @@ import (
 // ConfigFrom is the node that a configuration describes.
 func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 	out := Config{
-		Name: c.Name, Dir: c.Dir, Namespace: c.Namespace, CPUs: c.CPUs, GPUs: c.GPUs, Memory: int64(min(c.Memory, math.MaxInt64)),
+		Name: c.Name, Dir: c.Dir, GCS: c.GCS, Namespace: c.Namespace, CPUs: c.CPUs, GPUs: c.GPUs, Memory: int64(min(c.Memory, math.MaxInt64)),
 		MemoryLimit: uint64(c.MemoryLimit),
 		Resources:   make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
 

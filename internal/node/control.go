@@ -1,7 +1,7 @@
 package node
 
 import (
-	"errors"
+	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -9,27 +9,37 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/errs"
-	"mobula/internal/ids"
+	"mobula/internal/home/register"
+	"mobula/internal/release"
 )
 
-// control is the control plane as the node uses it. It starts when it is first asked for something, or where an earlier life of
+// control is the control plane as the node uses it. An embedded one starts when it is first asked for something, or where an earlier life of
 // the node has left its tables: its server has clocks of its own, and a node without named actors has no need of it. What is
-// asked before it is up waits.
+// asked before it is up waits. One that is elsewhere is joined before anything else of the node starts: it says which home the node has.
 type control struct {
 	n     *Node
-	kept  bool      // tables of an earlier life are there; immutable
+	kept  bool      // an earlier life may have left names in its tables; immutable
 	once  sync.Once // of the start
 	begun atomic.Bool
 	ready chan struct{} // closed when g or err is set
 	g     *gcs.GCS
 	err   error
-
-	mu   sync.Mutex
-	jobs map[ids.JobID]gcs.JobRecord // guarded by mu: not announced; nil: it is up, and takes them itself
 }
 
+// joinControl joins a control plane that is elsewhere.
+func joinControl(n *Node) (*control, error) {
+	c := &control{n: n, kept: true, ready: make(chan struct{})}
+	c.once.Do(func() {
+		c.begun.Store(true)
+		c.g, c.err = gcs.Start(n.sys, gcs.Config{Servers: n.cfg.GCS, Node: n.cfg.Name, Logger: n.cfg.Logger})
+		close(c.ready)
+	})
+	return c, c.err
+}
+
+// startControl prepares an embedded one, and starts it where an earlier life has left its tables.
 func startControl(n *Node) *control {
-	c := &control{n: n, ready: make(chan struct{}), jobs: make(map[ids.JobID]gcs.JobRecord)}
+	c := &control{n: n, ready: make(chan struct{})}
 	if n.cfg.NoGCS {
 		c.end(errs.New(errs.CodeInvalid, "the node runs without a control plane"))
 		return c
@@ -43,7 +53,7 @@ func startControl(n *Node) *control {
 
 func (c *control) dir() string { return filepath.Join(c.n.dir, "gcs") }
 
-// begin starts it, if nobody has.
+// begin starts an embedded one, if nobody has.
 func (c *control) begin() {
 	c.once.Do(func() {
 		c.begun.Store(true)
@@ -54,13 +64,8 @@ func (c *control) begin() {
 				c.n.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
 				return
 			}
-			c.n.announce(c.g)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			for _, r := range c.jobs {
-				c.put(r)
-			}
-			c.jobs = nil
+			c.g.Announce(c.n.nodeRecord(), 0)                                                                     // nobody else reads its table
+			c.g.Ask(gcs.Put{Record: gcs.HomeRecord{Row: c.n.home.Row(), Node: c.n.cfg.Name}}, func(gcs.Reply) {}) // it is its own control plane: the row is its word
 		}()
 	})
 }
@@ -78,36 +83,6 @@ func (c *control) close() {
 	if c != nil {
 		c.end(errs.New(errs.CodeShutdown, "node %s is stopping", c.n.cfg.Name))
 		<-c.ready
-	}
-}
-
-// jobBegan has a job in the table of jobs, at the latest when somebody asks for anything.
-func (c *control) jobBegan(r gcs.JobRecord) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.jobs != nil {
-		c.jobs[r.Job] = r
-		return
-	}
-	c.put(r)
-}
-
-func (c *control) put(r gcs.JobRecord) {
-	c.g.Ask(gcs.Put{Record: r}, func(a gcs.Reply) {
-		if a.Err != nil && !errors.Is(a.Err, errs.ErrShutdown) {
-			c.n.limited.warn("a job could not be announced", "job", r.Job, "err", a.Err)
-		}
-	})
-}
-
-// jobEnded takes a job out of the table. One of an earlier life is in it, whether it was announced or not.
-func (c *control) jobEnded(job ids.JobID) {
-	c.mu.Lock()
-	held := c.jobs != nil
-	delete(c.jobs, job)
-	c.mu.Unlock()
-	if !held || c.kept {
-		c.n.ask(gcs.Remove{Bucket: gcs.Jobs, Key: job.String()}, func(gcs.Reply) {})
 	}
 }
 
@@ -130,5 +105,37 @@ func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
 			<-c.ready
 			put()
 		})
+	}
+}
+
+// askWait is ask for those who can wait.
+func (n *Node) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
+	answer := make(chan gcs.Reply, 1)
+	n.ask(op, func(r gcs.Reply) { answer <- r })
+	select {
+	case r := <-answer:
+		return r.Records, r.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// register is who gives the node its home.
+func (n *Node) register() register.Register {
+	if n.gcs != nil && n.gcs.g != nil {
+		return gcs.Register{GCS: n.gcs.g, Node: n.cfg.Name}
+	}
+	return register.Own{}
+}
+
+// nodeRecord is what the node says of itself in the table of nodes.
+func (n *Node) nodeRecord() gcs.NodeRecord {
+	total := make(map[string]float64)
+	for _, r := range n.resources() {
+		total[r.Name] = units(r)
+	}
+	return gcs.NodeRecord{
+		Home: n.home.Row().Home, Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.observer().started,
+		Resources: total, Version: release.Build(),
 	}
 }

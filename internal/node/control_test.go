@@ -2,14 +2,20 @@ package node
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	natsd "github.com/nats-io/nats-server/v2/server"
+
 	"mobula/actors"
 	"mobula/gcs"
+	"mobula/internal/client"
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/state"
 )
@@ -65,25 +71,116 @@ func TestTheControlPlaneStartsWhenItIsNeeded(t *testing.T) {
 		}
 		return keys
 	}
-	eventually := func(want ...string) {
+	eventually := func(b gcs.Bucket, want ...string) {
 		t.Helper()
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) { // a list is a view that watches feed
-			got := list(gcs.Jobs)
+			got := list(b)
 			if slices.Equal(got, want) {
 				return
 			}
 			if time.Now().After(end) {
-				t.Fatalf("jobs %v, want %v", got, want)
+				t.Fatalf("%s %v, want %v", b, got, want)
 			}
 		}
 	}
-	job := c.Root().Task.Job()
-	eventually(job.String())
+	eventually(gcs.Nodes, "0")
+	eventually(gcs.Homes, "0")
 	if s := must[state.Status](t, c, state.MethodStatus, nil); s.Control != "up" {
 		t.Errorf("the control plane is %q", s.Control)
 	}
-	n.gcs.jobEnded(job)
-	eventually()
-	n.gcs.jobBegan(gcs.JobRecord{Job: ids.JobID(77)})
-	eventually(ids.JobID(77).String())
+}
+
+// natsServer is a server that nodes share, and its URL.
+func natsServer(t *testing.T) string {
+	t.Helper()
+	ns, err := natsd.NewServer(&natsd.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	t.Cleanup(func() {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	})
+	if !ns.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return ns.ClientURL()
+}
+
+// Nodes that share a control plane have homes of their own, see each other, and have one table of names. One that starts again has its home again, in its
+// next life.
+func TestNodesShareAControlPlane(t *testing.T) {
+	url := natsServer(t)
+	start := func(dir string) (*Node, *client.Client) {
+		t.Helper()
+		n, err := Start(t.Context(), Config{
+			Dir: dir, Keep: true, GCS: []string{url}, Beat: 50 * time.Millisecond, StoreBytes: 8 << 20, StoreDir: filepath.Join(dir, "store"), CPUs: 1,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := n.Attach(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, c
+	}
+	stop := func(n *Node, c *client.Client) {
+		t.Helper()
+		if err := errors.Join(c.Close(context.Background()), n.Close(context.Background())); err != nil {
+			t.Error(err)
+		}
+	}
+	dirA, dirB := keptDir(t), keptDir(t)
+	a, ca := start(dirA)
+	defer func() { stop(a, ca) }()
+	b, cb := start(dirB)
+	if h, g := a.home.Row(), b.home.Row(); h.Home == g.Home || h.Epoch != 1 || g.Epoch != 1 {
+		t.Errorf("they have %+v and %+v", h, g)
+	}
+	if j, k := ca.Root().Task.Job(), cb.Root().Task.Job(); j == k {
+		t.Errorf("both have a job %v", j)
+	}
+	sees := func(c *client.Client, want int) {
+		t.Helper()
+		until(t, c, state.MethodNodes, nil, func(p state.Page[state.Node]) bool {
+			return len(p.Rows) == want && !slices.ContainsFunc(p.Rows, func(r state.Node) bool { return r.State != state.NodeAlive })
+		})
+	}
+	sees(ca, 2)
+	sees(cb, 2)
+	claim := func(n *Node, c *client.Client) error {
+		id := ids.ActorID(ids.Derive(ids.RootTask(c.Root().Task.Job(), 1), 1))
+		_, err := n.askWait(t.Context(), gcs.Claim{Actor: gcs.ActorRecord{Namespace: "n", Name: "hits", Actor: id.String(), Job: id.Job(), Detached: true}})
+		return err
+	}
+	if err := claim(a, ca); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(b, cb); !errors.Is(err, errs.ErrNameTaken) {
+		t.Errorf("the other's name: %v", err)
+	}
+	home := b.home.Row().Home
+	stop(b, cb)
+	sees(ca, 1)
+	b, cb = start(dirB)
+	defer func() { stop(b, cb) }()
+	if h := b.home.Row(); h.Home != home || h.Epoch != 2 {
+		t.Errorf("it comes back as %+v", h)
+	}
+	sees(ca, 2)
+	if err := claim(b, cb); !errors.Is(err, errs.ErrNameTaken) { // whatever it reconciles is not the other's
+		t.Errorf("the other's name then: %v", err)
+	}
+}
+
+// A node whose control plane does not answer does not start, and says why.
+func TestAControlPlaneThatIsNotThere(t *testing.T) {
+	dir := keptDir(t)
+	_, err := Start(t.Context(), Config{Dir: dir, Keep: true, GCS: []string{"nats://127.0.0.1:1"}, StoreBytes: 8 << 20, StoreDir: filepath.Join(dir, "store"), Logger: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, errs.ErrComponentFailed) {
+		t.Errorf("got %v", err)
+	}
 }

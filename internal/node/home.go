@@ -5,13 +5,12 @@ import (
 	"path/filepath"
 
 	"mobula/internal/home"
-	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
 
 // openHome begins a life of the node's directory.
 func (n *Node) openHome(ctx context.Context) (*home.Home, error) {
-	cfg := home.Config{Identity: n.identity, Register: register.Own{}, Moved: n.cfg.Moved}
+	cfg := home.Config{Identity: n.identity, Register: n.register(), Moved: n.cfg.Moved}
 	if n.cfg.Keep {
 		cfg.Dir, cfg.IdentityFile, cfg.LastJob = n.dir, filepath.Join(n.dir, identityName), lastJob(n.dir)
 	}

@@ -3,11 +3,9 @@ package node
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"mobula/gcs"
 	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/home"
@@ -140,7 +138,6 @@ func (n *Node) jobEnded(job ids.JobID) {
 	for _, other := range n.jobs.all() {
 		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.JobGone{}})
 	}
-	n.gcs.jobEnded(job)
 	n.mu.Lock()
 	locals := n.locals[job]
 	delete(n.locals, job)
@@ -158,14 +155,31 @@ func (n *Node) jobEnded(job ids.JobID) {
 	})
 }
 
+// newDriver makes the session of a driver, and its job. The session's number comes first: a job is there only for somebody.
+func (n *Node) newDriver(pid int32) (*session, error) {
+	id, err := n.home.Next(home.Clients)
+	if err != nil {
+		return nil, err
+	}
+	job, err := n.newJob()
+	if err != nil {
+		return nil, err
+	}
+	return n.sessionOf(ids.ClientID(id), wire.RoleDriver, job, pid), nil
+}
+
 func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) (*session, error) {
 	id, err := n.home.Next(home.Clients)
 	if err != nil {
 		return nil, err
 	}
-	s := makeSession(ids.ClientID(id), role, job, pid)
+	return n.sessionOf(ids.ClientID(id), role, job, pid), nil
+}
+
+func (n *Node) sessionOf(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
+	s := makeSession(id, role, job, pid)
 	s.faults = n.faultsOf(s)
-	return s, nil
+	return s
 }
 
 func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
@@ -175,19 +189,4 @@ func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
 		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job), Release: release.Version,
 		Clock: n.clock.Offset(),
 	}
-}
-
-func (n *Node) announce(g *gcs.GCS) {
-	total := make(map[string]float64)
-	for _, r := range n.resources() {
-		total[r.Name] = float64(r.Amount) / 1000
-	}
-	g.Ask(gcs.Put{Record: gcs.NodeRecord{
-		Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.clock.Now(), Resources: total, Version: release.Build(),
-	}}, func(gcs.Reply) {})
-	g.Ask(gcs.Put{Record: gcs.HomeRecord{Row: n.home.Row(), Node: n.cfg.Name}}, func(gcs.Reply) {}) // it is its own control plane: the row is its word
-}
-
-func (n *Node) announceJob(job ids.JobID, pid int32, namespace string) {
-	n.gcs.jobBegan(gcs.JobRecord{Job: job, Node: n.cfg.Name, Driver: pid, Namespace: namespace, Started: n.clock.Now()})
 }

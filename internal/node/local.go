@@ -40,15 +40,12 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	if namespace == "" {
 		namespace = n.cfg.Namespace
 	}
-	job, err := n.newJob()
+	s, err := n.newDriver(int32(os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
+	job := s.job
 	n.setProgram(job, program{functions: registry.List(), others: others, local: true})
-	s, err := n.newSession(wire.RoleDriver, job, int32(os.Getpid()))
-	if err != nil {
-		return nil, err
-	}
 	out := &local{}
 	s.outlet = out
 	w := n.welcomeFor(s, namespace)
@@ -61,7 +58,6 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	if err := n.startSlots(job); err != nil {
 		return nil, err
 	}
-	n.announceJob(job, s.pid, namespace)
 	return c, nil
 }
 

@@ -89,7 +89,7 @@ type closer interface {
 	Close(ctx context.Context) error
 }
 
-// Start runs a node in this process. It is up when Start returns, except for the control
+// Start runs a node in this process. It is up when Start returns, except for an embedded control
 // plane, which starts when it is first asked for a name.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
@@ -110,9 +110,6 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if n.clock, err = clockOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
-	if n.home, err = n.openHome(ctx); err != nil {
-		return nil, errors.Join(err, n.release())
-	}
 	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -121,19 +118,28 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n.faults, n.calm = context.WithCancel(n.life)
 	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
 	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
-	if err := n.assemble(); err != nil {
+	if err := n.assemble(ctx); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil
 }
 
 // assemble starts the tree, in the order in which Close stops it backwards.
-func (n *Node) assemble() error {
+func (n *Node) assemble(ctx context.Context) (err error) {
+	if len(n.cfg.GCS) > 0 {
+		if n.gcs, err = joinControl(n); err != nil {
+			return err
+		}
+	}
+	if n.home, err = n.openHome(ctx); err != nil {
+		return err
+	}
 	if err := n.startDirectory(); err != nil {
 		return err
 	}
-	n.gcs = startControl(n)
-	var err error
+	if n.gcs == nil {
+		n.gcs = startControl(n)
+	}
 	if n.drivers, err = actors.Supervisor(n.sys, "drivers", "drivers", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
 		return err
 	}
@@ -145,6 +151,9 @@ func (n *Node) assemble() error {
 	}
 	if err := n.restoreJobs(); err != nil {
 		return err
+	}
+	if len(n.cfg.GCS) > 0 {
+		n.gcs.g.Announce(n.nodeRecord(), n.cfg.Beat)
 	}
 	return n.listen()
 }
@@ -196,8 +205,10 @@ func (n *Node) close(ctx context.Context) error {
 	stuck := n.stuck
 	n.mu.Unlock()
 	all = append(all, stuck, n.closeStore(stuck == nil, keep))
-	if err := n.home.Close(); err != nil {
-		n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
+	if n.home != nil {
+		if err := n.home.Close(); err != nil {
+			n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
+		}
 	}
 	return errors.Join(append(all, n.release())...)
 }

@@ -87,10 +87,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	}
 	s, err := n.returning(h, p)
 	if err == nil && s == nil {
-		var job ids.JobID
-		if job, err = n.newJob(); err == nil {
-			s, err = n.newSession(wire.RoleDriver, job, p.PID)
-		}
+		s, err = n.newDriver(p.PID)
 	}
 	if err != nil {
 		prog.close()
@@ -109,7 +106,6 @@ func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	if err := n.startJob(pool.JobStarted{Job: s.job, Programs: prog.languages()}); err != nil {
 		return nil, err
 	}
-	n.announceJob(s.job, p.PID, prog.namespace)
 	return n.session(s, out, h)
 }
 
@@ -133,8 +129,7 @@ func (n *Node) returning(h *wire.Hello, p conn.Peer) (*session, error) {
 		n.leave(old, errs.New(errs.CodeShutdown, "the client connected again"))
 		<-old.told // its owner must not take the new session's messages for the old one's
 	}
-	s := makeSession(h.Client, wire.RoleDriver, h.Job, p.PID)
-	s.faults = n.faultsOf(s)
+	s := n.sessionOf(h.Client, wire.RoleDriver, h.Job, p.PID)
 	n.mu.Lock()
 	n.lastReturn++
 	s.nth = n.lastReturn

@@ -35,6 +35,7 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodWorkers:    handle((*Node).listWorkers),
 	state.MethodGraphs:     handle((*Node).listGraphs),
 	state.MethodJobs:       handle((*Node).listJobs),
+	state.MethodNodes:      handle((*Node).listNodes),
 	state.MethodComponents: handle((*Node).listComponents),
 	state.MethodMemory:     handle((*Node).memoryReport),
 	state.MethodUsage:      handle((*Node).usage),
@@ -199,20 +200,13 @@ func (n *Node) named(ctx context.Context, r state.ActorRequest) (rec gcs.ActorRe
 	if r.Namespace == "" {
 		r.Namespace = n.cfg.Namespace
 	}
-	answer := make(chan gcs.Reply, 1)
-	n.ask(gcs.Lookup{Bucket: gcs.Actors, Key: gcs.ActorKey(r.Namespace, r.Name)}, func(r gcs.Reply) { answer <- r })
-	var got gcs.Reply
-	select {
-	case got = <-answer:
-	case <-ctx.Done():
-		return rec, context.Cause(ctx)
-	}
-	found, ok := firstActor(got.Records)
+	records, err := n.askWait(ctx, gcs.Lookup{Bucket: gcs.Actors, Key: gcs.ActorKey(r.Namespace, r.Name)})
+	found, ok := firstActor(records)
 	switch {
-	case got.Err != nil && errs.From(got.Err).Code == errs.CodeNotFound, got.Err == nil && !ok:
+	case err != nil && errs.From(err).Code == errs.CodeNotFound, err == nil && !ok:
 		return rec, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q", r.Name, r.Namespace)
-	case got.Err != nil:
-		return rec, got.Err
+	case err != nil:
+		return rec, err
 	}
 	return found, nil
 }

@@ -12,6 +12,7 @@ const (
 	MethodWorkers    = "list.workers"    // Query; Page[Worker]
 	MethodGraphs     = "list.graphs"     // Query; Page[Graph]
 	MethodJobs       = "list.jobs"       // Query; Page[Job]
+	MethodNodes      = "list.nodes"      // Query; Page[Node]
 	MethodComponents = "list.components" // Query; Page[Component]
 	MethodMemory     = "node.memory"     // Query on objects; Memory
 	MethodUsage      = "node.usage"      // nothing; Usage

@@ -96,6 +96,26 @@ type Graph struct {
 	Started    int64  `json:"started"`
 }
 
+// Node is one node of the cluster. What the control plane has of it is as old as Heard says.
+type Node struct {
+	ID        string             `json:"id"` // its home
+	Name      string             `json:"name"`
+	State     string             `json:"state"`   // NodeAlive or NodeSilent
+	Address   string             `json:"address"` // of its socket, on its own machine
+	PID       int                `json:"pid"`
+	Version   string             `json:"version"`
+	Epoch     uint64             `json:"epoch"`     // its home's lives, with this one
+	Started   int64              `json:"started"`   // Unix ns, by its own clock
+	Heard     int64              `json:"heard"`     // ns since its last heartbeat; 0: it is the node that was asked
+	Resources map[string]float64 `json:"resources"` // that tasks may ask for
+}
+
+// The states of a node. One that stops in order is in no list any more.
+const (
+	NodeAlive  = "ALIVE"
+	NodeSilent = "SILENT" // several heartbeats were missed: it was killed, or is cut off
+)
+
 // Component is one part of the node in its supervision tree.
 type Component struct {
 	Path        string `json:"path"` // its id: names from the root

@@ -13,8 +13,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// Conform tries a register that is empty.
-func Conform(t *testing.T, r register.Register) {
+// Conform tries a register that is empty. lose has the answer to its next write be lost, be it made; nil: it writes nowhere.
+func Conform(t *testing.T, r register.Register, lose func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	begin := func(c register.Claim) register.Row {
@@ -81,5 +81,15 @@ func Conform(t *testing.T, r register.Register) {
 	}
 	if got := begin(register.Claim{Identity: "late", Life: "late"}); got.Home == 1000 || seen[got.Home] != 0 || got.Epoch != 1 {
 		t.Errorf("a new node gets %+v", got)
+	}
+	if lose == nil {
+		return
+	}
+	// A write of whose fate nobody was told is looked up: the life has begun, once.
+	lose()
+	first := begin(register.Claim{Identity: "unheard", Life: "first"})
+	lose()
+	if next := begin(register.Claim{Identity: "unheard", Life: "next", Last: &first}); first.Epoch != 1 || next.Epoch != 2 || next.Home != first.Home {
+		t.Errorf("without answers its lives are %+v and %+v", first, next)
 	}
 }

@@ -1,0 +1,186 @@
+package gcs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Whatever keeps the tables does so by the same rules.
+func TestTablesConform(t *testing.T) {
+	t.Run("NATS", func(t *testing.T) {
+		srv, nc, tables := openTest(t, t.TempDir())
+		defer srv.Close()
+		defer nc.Close()
+		conform(t, tables)
+	})
+	t.Run("memory", func(t *testing.T) { conform(t, NewMemory()) })
+}
+
+// conform holds empty tables to what their interface says.
+func conform(t *testing.T, tables Tables) {
+	do := func(e Effect) Answered {
+		t.Helper()
+		a := tables.Do(t.Context(), e)
+		if a.Err != nil {
+			t.Fatalf("%+v: %v", e, a.Err)
+		}
+		return a
+	}
+	accepted := func(e Effect, want bool) uint64 {
+		t.Helper()
+		a := do(e)
+		if a.Conflict == want || !a.Wrote {
+			t.Fatalf("%+v is answered %+v", e, a)
+		}
+		return a.Revision
+	}
+	rec := actor("hits", "a")
+	read := Read{ID: 7, Bucket: Actors, Key: rec.Key()}
+
+	// A row is read as it was written, with its revision, which a compare-and-set asks for.
+	if a := do(read); a.Record != nil || a.Revision != 0 || a.ID != 7 {
+		t.Fatalf("of no row is read %+v", a)
+	}
+	first := accepted(Write{Record: rec, Revision: 0}, true)
+	accepted(Write{Record: rec, Revision: 0}, false)
+	if a := do(read); a.Record != Record(rec) || a.Revision != first {
+		t.Fatalf("read %+v", a)
+	}
+	rec.State = ActorAlive
+	accepted(Write{Record: rec, Revision: int64(first) + 7}, false)
+	second := accepted(Write{Record: rec, Revision: int64(first)}, true)
+	if second <= first {
+		t.Errorf("revision %d after %d", second, first)
+	}
+	accepted(Write{Record: rec, Revision: int64(first)}, false)
+	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: int64(first)}, false)
+	if a := do(read); a.Record != Record(rec) || a.Revision != second {
+		t.Fatalf("read %+v", a)
+	}
+	third := accepted(Write{Record: rec, Revision: -1}, true)
+	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: int64(third)}, true)
+	if a := do(read); a.Record != nil {
+		t.Fatalf("of a removed row is read %+v", a)
+	}
+	accepted(Write{Record: rec, Revision: int64(third)}, false)
+	accepted(Write{Record: rec, Revision: 0}, true)
+	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: -1}, true)
+	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: -1}, true)
+
+	// Of many that write at once by compare-and-set one wins each round.
+	const writers, rounds = 8, 10
+	var won [rounds]int
+	var mu sync.Mutex
+	for round := range rounds {
+		at := do(Read{Bucket: Actors, Key: rec.Key()}).Revision
+		var all sync.WaitGroup
+		for i := range writers {
+			all.Go(func() {
+				r := rec
+				r.Type = fmt.Sprint(round, i)
+				if a := tables.Do(t.Context(), Write{Record: r, Revision: int64(at)}); a.Err == nil && !a.Conflict {
+					mu.Lock()
+					won[round]++
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+	}
+	for round, n := range won {
+		if n != 1 {
+			t.Errorf("in round %d %d writers won", round, n)
+		}
+	}
+
+	watched(t, tables, do)
+}
+
+// watched tries the watches of tables that have one actor.
+func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var mu sync.Mutex
+	var told []Changed
+	news := make(chan struct{}, 1<<10)
+	watch := func() {
+		t.Helper()
+		mu.Lock()
+		told = nil
+		mu.Unlock()
+		err := tables.Watch(ctx, ctx, func(c Changed) {
+			mu.Lock()
+			told = append(told, c)
+			mu.Unlock()
+			news <- struct{}{}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := func(what string, is func([]Changed) bool) {
+		t.Helper()
+		for {
+			mu.Lock()
+			done := is(told)
+			mu.Unlock()
+			if done {
+				return
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				t.Fatalf("%s: told %+v", what, told)
+			}
+		}
+	}
+	do(Write{Record: homeRecord(1), Revision: -1})
+
+	// All rows there are have been told when Watch returns, then comes every change, in order, with its revision.
+	watch()
+	mu.Lock()
+	has := func(b Bucket) bool {
+		return slices.ContainsFunc(told, func(c Changed) bool { return c.Bucket == b && c.Record != nil })
+	}
+	if len(told) != 2 || !has(Homes) || !has(Actors) {
+		t.Errorf("first told %+v", told)
+	}
+	mu.Unlock()
+	const n = 20
+	for i := range n {
+		r := homeRecord(1)
+		r.Epoch = uint64(i)
+		do(Write{Record: r, Revision: -1})
+	}
+	do(Delete{Bucket: Homes, Key: "1", Revision: -1})
+	until("every change", func(all []Changed) bool { return len(all) == 2+n+1 })
+	mu.Lock()
+	for i, c := range told[2 : 2+n] {
+		if c.Key != "1" || c.Record.(HomeRecord).Epoch != uint64(i) || c.Revision <= told[1+i].Revision && i > 0 {
+			t.Errorf("change %d is %+v", i, c)
+		}
+	}
+	if c := told[2+n]; c.Bucket != Homes || c.Key != "1" || c.Record != nil {
+		t.Errorf("the last is %+v", c)
+	}
+	mu.Unlock()
+
+	// Closed, it tells no more; watched again, it begins with what is there.
+	tables.Close()
+	do(Write{Record: homeRecord(2), Revision: -1})
+	mu.Lock()
+	if len(told) != 2+n+1 {
+		t.Errorf("after the end it told %+v", told[2+n+1:])
+	}
+	mu.Unlock()
+	watch()
+	until("what is there", func(all []Changed) bool {
+		return slices.ContainsFunc(all, func(c Changed) bool { return c.Record == Record(homeRecord(2)) })
+	})
+	tables.Close()
+}

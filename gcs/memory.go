@@ -1,0 +1,124 @@
+package gcs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"mobula/internal/inbox"
+)
+
+// Memory is Tables in this process, for tests. Its rows outlive a control plane that is started on it.
+type Memory struct {
+	mu       sync.Mutex
+	revision uint64                    // guarded by mu
+	rows     map[Bucket]map[string]row // guarded by mu
+	watches  []*memoryWatch            // guarded by mu
+}
+
+type row struct {
+	record   Record
+	revision uint64
+}
+
+// memoryWatch tells one watcher of all tables, in order.
+type memoryWatch struct {
+	changes *inbox.Inbox[Changed]
+	end     context.CancelFunc
+	ended   chan struct{}
+}
+
+// NewMemory makes empty tables.
+func NewMemory() *Memory {
+	m := &Memory{rows: make(map[Bucket]map[string]row)}
+	for _, b := range Buckets {
+		m.rows[b] = make(map[string]row)
+	}
+	return m
+}
+
+// Watch is Tables'.
+func (m *Memory) Watch(life, _ context.Context, changed func(Changed)) error {
+	life, end := context.WithCancel(life)
+	w := &memoryWatch{changes: inbox.New[Changed](), end: end, ended: make(chan struct{})}
+	m.mu.Lock()
+	var first []Changed
+	for b, rows := range m.rows {
+		for key, r := range rows {
+			first = append(first, Changed{Bucket: b, Key: key, Record: r.record, Revision: r.revision})
+		}
+	}
+	m.watches = append(m.watches, w)
+	m.mu.Unlock()
+	slices.SortFunc(first, func(a, b Changed) int { return cmp.Compare(a.Revision, b.Revision) })
+	for _, c := range first {
+		changed(c)
+	}
+	go func() {
+		defer close(w.ended)
+		for {
+			select {
+			case <-w.changes.Ready():
+			case <-life.Done():
+				return
+			}
+			for _, c := range w.changes.Take() {
+				if life.Err() != nil {
+					return
+				}
+				changed(c)
+			}
+		}
+	}()
+	return nil
+}
+
+// Do is Tables'. It does not block.
+func (m *Memory) Do(_ context.Context, e Effect) Answered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch e := e.(type) {
+	case Write:
+		b, key := e.Record.Bucket(), e.Record.Key()
+		if e.Revision >= 0 && m.rows[b][key].revision != uint64(e.Revision) {
+			return Answered{ID: e.ID, Wrote: true, Conflict: true}
+		}
+		m.revision++
+		m.rows[b][key] = row{e.Record, m.revision}
+		m.tell(Changed{Bucket: b, Key: key, Record: e.Record, Revision: m.revision})
+		return Answered{ID: e.ID, Wrote: true, Revision: m.revision}
+	case Delete:
+		if e.Revision >= 0 && m.rows[e.Bucket][e.Key].revision != uint64(e.Revision) {
+			return Answered{ID: e.ID, Wrote: true, Conflict: true}
+		}
+		m.revision++
+		delete(m.rows[e.Bucket], e.Key)
+		m.tell(Changed{Bucket: e.Bucket, Key: e.Key, Revision: m.revision})
+		return Answered{ID: e.ID, Wrote: true}
+	case Read:
+		r := m.rows[e.Bucket][e.Key]
+		return Answered{ID: e.ID, Record: r.record, Revision: r.revision}
+	}
+	return Answered{Err: fmt.Errorf("%T is no call to the tables", e)}
+}
+
+// tell queues a change. mu is held.
+func (m *Memory) tell(c Changed) {
+	for _, w := range m.watches {
+		w.changes.Add(c)
+	}
+}
+
+// Close is Tables'.
+func (m *Memory) Close() {
+	m.mu.Lock()
+	watches := m.watches
+	m.watches = nil
+	m.mu.Unlock()
+	for _, w := range watches {
+		w.end()
+		<-w.ended
+	}
+}
