@@ -55,7 +55,8 @@ type Home struct {
 type file struct {
 	register.Row
 	Place    Place             `json:"place"`
-	Reserved map[string]uint64 `json:"reserved"` // the last number that may have been given out
+	Reserved map[string]uint64 `json:"reserved"`           // the last number that may have been given out
+	Intended string            `json:"intended,omitempty"` // the life that a register was asked to begin behind that of Row; empty: none
 }
 
 // Open begins a life.
@@ -67,14 +68,11 @@ func Open(ctx context.Context, cfg Config) (*Home, error) {
 	claim := register.Claim{Identity: cfg.Identity, Life: rand.Text()}
 	if cfg.Dir != "" {
 		h.path = filepath.Join(cfg.Dir, fileName)
-		was, err := h.read(cfg)
-		if err != nil {
+		if err := h.read(cfg, &claim); err != nil {
 			return nil, err
 		}
-		claim.Last = was
 	}
-	var err error
-	if h.row, err = cfg.Register.Begin(ctx, claim); err != nil {
+	if err := h.begin(ctx, cfg.Register, claim); err != nil {
 		return nil, err
 	}
 	h.ledger.used(Jobs, cfg.LastJob)
@@ -87,15 +85,31 @@ func Open(ctx context.Context, cfg Config) (*Home, error) {
 	return h, nil
 }
 
-// read reads what the life before has left.
-func (h *Home) read(cfg Config) (*register.Row, error) {
-	var err error
+// begin has the register begin the life. Which life it is stands on the disk before one elsewhere is asked: should its answer be lost, the next try
+// asks for the same, and not as a copy of the directory would.
+func (h *Home) begin(ctx context.Context, r register.Register, claim register.Claim) (err error) {
+	if _, own := r.(register.Own); !own {
+		last := register.Row{Identity: claim.Identity}
+		if claim.Last != nil {
+			last = *claim.Last
+		}
+		if err := h.write(file{Row: last, Place: h.place, Reserved: named(h.ledger.reserved), Intended: claim.Life}); err != nil {
+			return err
+		}
+	}
+	h.row, err = r.Begin(ctx, claim)
+	return err
+}
+
+// read reads what the life before has left into the claim for this one.
+func (h *Home) read(cfg Config, claim *register.Claim) (err error) {
 	if h.place, err = placeOf(cfg.IdentityFile); err != nil {
-		return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
+		return errs.New(errs.CodeInvalid, "node directory: %v", err)
 	}
 	b, err := safefs.ReadFile(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h.readEpoch(cfg)
+		claim.Last, err = h.readEpoch(cfg)
+		return err
 	}
 	var f file
 	if err == nil {
@@ -109,24 +123,35 @@ func (h *Home) read(cfg Config) (*register.Row, error) {
 		err = fmt.Errorf("home %d is above %d", f.Home, ids.MaxHome)
 	}
 	if err != nil {
-		return nil, errs.New(errs.CodeInvalid, "%s, which tells what ids the node has given out: %v; put it back as it was, or give the node another directory", h.path, err)
+		return errs.New(errs.CodeInvalid, "%s, which tells what ids the node has given out: %v; put it back as it was, or give the node another directory", h.path, err)
 	}
 	if f.Identity != cfg.Identity {
-		return nil, errs.New(errs.CodeInvalid, "%s is of node %s, and %s says that this is node %s: put back the one that was there before", h.path, f.Identity, cfg.IdentityFile, cfg.Identity)
+		return errs.New(errs.CodeInvalid, "%s is of node %s, and %s says that this is node %s: put back the one that was there before", h.path, f.Identity, cfg.IdentityFile, cfg.Identity)
 	}
 	if !f.Place.same(h.place) && !cfg.Moved {
-		return nil, register.Copied("%s was copied here from another place, or put back from a copy: two nodes with the identity %s would take each other's spill files and names. "+
+		return register.Copied("%s was copied here from another place, or put back from a copy: two nodes with the identity %s would take each other's spill files and names. "+
 			"Where the first is gone for good, start once with mobula start --moved; else give this node a directory of its own", cfg.Dir, cfg.Identity)
 	}
-	return &f.Row, nil
+	if f.Intended != "" {
+		claim.Life = f.Intended
+	}
+	if f.Epoch > 0 { // else its first life has not begun
+		claim.Last = &f.Row
+	}
+	return nil
 }
 
-// readEpoch reads what release 0.4 left: the number of lives, which releases before began at the wall clock. Nil where there was none.
+// readEpoch reads what release 0.4 left: the number of lives, which releases before began at the wall clock. Nil where there was none, in a new directory: in one
+// with jobs the file home is lost, and with it which ids were given out.
 func (h *Home) readEpoch(cfg Config) (*register.Row, error) {
 	path := filepath.Join(cfg.Dir, epochName)
 	b, err := safefs.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && cfg.LastJob == 0 {
 		return nil, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errs.New(errs.CodeInvalid, "%s, which tells what ids the node has given out, is missing, and the directory has jobs up to %d: put it back as it was, "+
+			"or remove the directories owner, jobs and lost beside it, and lose them", h.path, cfg.LastJob)
 	}
 	if err != nil {
 		return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
@@ -222,7 +247,7 @@ func (h *Home) reserve() error {
 	if closed {
 		return errs.New(errs.CodeShutdown, "the node is stopping")
 	}
-	if err := h.write(ahead); err != nil {
+	if err := h.write(h.file(ahead)); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -231,11 +256,15 @@ func (h *Home) reserve() error {
 	return nil
 }
 
-func (h *Home) write(reserved [kinds]uint64) error {
+func (h *Home) file(reserved [kinds]uint64) file {
+	return file{Row: h.row, Place: h.place, Reserved: named(reserved)}
+}
+
+func (h *Home) write(f file) error {
 	if h.path == "" {
 		return nil
 	}
-	b, err := json.Marshal(file{Row: h.row, Place: h.place, Reserved: named(reserved)})
+	b, err := json.Marshal(f)
 	if err == nil {
 		err = h.save(h.path, append(b, '\n'))
 	}
@@ -256,5 +285,5 @@ func (h *Home) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ledger.reserved = h.ledger.last
-	return h.write(h.ledger.last)
+	return h.write(h.file(h.ledger.last))
 }

@@ -1,9 +1,11 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -208,4 +210,55 @@ func TestAClosedHomeWritesNothing(t *testing.T) {
 	if third := open(t, cfg); third.Epoch() != 3 || next(t, third, Jobs) != 2 {
 		t.Errorf("then epoch %d", third.Epoch())
 	}
+}
+
+// losing is a register that begins a life and whose answer is lost on the way.
+type losing struct {
+	register.Register
+	lose bool
+}
+
+func (l *losing) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
+	row, err := l.Register.Begin(ctx, c)
+	if l.lose && err == nil {
+		return register.Row{}, errLost
+	}
+	return row, err
+}
+
+var errLost = errors.New("no answer in time")
+
+// A directory whose register has begun a life, and whose node did not hear of it, is no copy: its next start asks for that life again.
+func TestAnAnswerOfTheRegisterThatIsLost(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	reg := &losing{Register: new(register.Memory)}
+	cfg.Register = reg
+	for life := range uint64(3) {
+		reg.lose = true
+		for range 2 {
+			if _, err := Open(t.Context(), cfg); !errors.Is(err, errLost) {
+				t.Fatalf("life %d: %v", life, err)
+			}
+		}
+		reg.lose = false
+		h := open(t, cfg)
+		if h.Epoch() != life+1 || next(t, h, Jobs) != life+1 {
+			t.Errorf("life %d: epoch %d", life, h.Epoch())
+		}
+		must(t, h.Close())
+	}
+}
+
+// Logs of jobs without the file home are of a node that has given out ids, and nobody knows which.
+func TestAMissingFileIsNoFirstLife(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(t, dir)
+	must(t, open(t, cfg).Close())
+	must(t, os.Remove(filepath.Join(dir, fileName)))
+	cfg.LastJob = 3
+	if _, err := Open(t.Context(), cfg); !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("got %v", err)
+	}
+	cfg.LastJob = 0
+	must(t, open(t, cfg).Close())
 }

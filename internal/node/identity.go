@@ -28,7 +28,7 @@ func identityOf(dir string, keep bool) (string, error) {
 		case err == nil && isIdentity(id):
 			return id, nil
 		case err == nil:
-			return "", errs.New(errs.CodeInvalid, "%s holds %q where the node's identity should be, %d hexadecimal digits: put back what it was, or remove it and the file home, and lose what the node has spilled", path, id, identityLen)
+			return "", errs.New(errs.CodeInvalid, "%s holds %q where the node's identity should be, %d hexadecimal digits: put back what it was, or give the node another directory", path, id, identityLen)
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", dirError(dir, err)
 		}
