@@ -222,18 +222,17 @@ func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
 // what outlives the machine's uptime, or is only shown.
 func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	may := map[string]string{
-		"internal/steady/steady.go":   "the node's clock begins with it",
-		"internal/node/epoch.go":      "the count of a directory of release 0.3 goes on above its ids",
-		"internal/node/state_logs.go": "shown: when a file was written",
-		"internal/node/graphs.go":     "shown: when a graph began",
-		"raylet/pool/proc/logs.go":    "shown: when a file was written",
-		"cmd/mobula/watch.go":         "shown: what time it is",
-		"objectstore/spill/disk/":     "what a dead node has spilled is kept for a day",
-		"objectstore/spill/cloud/":    "the same",
-		"objectstore/spill/storage/":  "the same: since when",
-		"benchmarks/":                 "measured",
-		"samples/":                    "the user's",
-		"internal/tools/":             "not in the runtime",
+		"internal/steady/steady.go":     "the node's clock begins with it",
+		"internal/node/inspect/logs.go": "shown: when a file was written",
+		"internal/node/graphs.go":       "shown: when a graph began",
+		"raylet/pool/proc/logs.go":      "shown: when a file was written",
+		"cmd/mobula/watch.go":           "shown: what time it is",
+		"objectstore/spill/disk/":       "what a dead node has spilled is kept for a day",
+		"objectstore/spill/cloud/":      "the same",
+		"objectstore/spill/storage/":    "the same: since when",
+		"benchmarks/":                   "measured",
+		"samples/":                      "the user's",
+		"internal/tools/":               "not in the runtime",
 	}
 	outside := func(path string) bool {
 		for place := range may {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mobula/actors"
+	"mobula/internal/node/inspect"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
 )
@@ -23,7 +24,7 @@ func (n *Node) OwnerStats(ctx context.Context) ([]OwnerStats, error) {
 	var all []OwnerStats
 	for _, o := range n.jobs.all() {
 		answer := make(chan OwnerStats, 1)
-		ask := question{ask: func(c *owner.Core) { answer <- OwnerStats{c.Counters(), c.Gauges()} }}
+		ask := inspect.Question{Ask: func(c *owner.Core) { answer <- OwnerStats{c.Counters(), c.Gauges()} }}
 		if err := o.ref.Send(ctx, ask); err != nil {
 			if ctx.Err() != nil {
 				return nil, err

@@ -10,6 +10,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
+	"mobula/internal/node/inspect"
 	"mobula/internal/release"
 )
 
@@ -132,10 +133,32 @@ func (n *Node) register() register.Register {
 func (n *Node) nodeRecord() gcs.NodeRecord {
 	total := make(map[string]float64)
 	for _, r := range n.resources() {
-		total[r.Name] = units(r)
+		total[r.Name] = inspect.Units(r)
 	}
 	return gcs.NodeRecord{
-		Home: n.home.Row().Home, Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.observer().started,
+		Home: n.home.Row().Home, Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.since,
 		Resources: total, Version: release.Build(),
+	}
+}
+
+// control says how the control plane is.
+func (n *Node) control() string {
+	switch {
+	case n.cfg.NoGCS:
+		return "off"
+	case n.gcs == nil:
+		return "starting"
+	}
+	select {
+	case <-n.gcs.ready:
+		if n.gcs.err != nil {
+			return n.gcs.err.Error()
+		}
+		return "up"
+	default:
+		if !n.gcs.begun.Load() {
+			return "asleep"
+		}
+		return "starting"
 	}
 }

@@ -4,15 +4,17 @@
 //
 // # Who owns what
 //
+// What is asked about a node package inspect answers (requests.go, inspected.go).
+//
 // Node owns the tree and the table of sessions. A session owns what is queued for one
 // client and nothing else: handles, pins and leases of a client live in owner, store and
 // scheduler, which are told when it is gone.
 //
 // # The way of a message
 //
-// A client's messages arrive in batches, in order. Create, Abort, Unpin and the store's
-// Holdings go to the store, Request to a goroutine of its own, everything else to the owner
-// of the job that the message's id names. Messages to a client are queued on its session
+// A client's messages arrive in batches, in order. Package route says whom each is for: Create, Abort, Unpin and the store's
+// Holdings are the store's, a Request has a goroutine of its own, everything else is the owner's
+// of the job that the message's id names. What is for nobody here, or belongs to another home, is refused: the connection ends with the reason. Messages to a client are queued on its session
 // and leave when the sender has stepped its batch; those for a client that does not read stay
 // there until it does (docs/decisions/0013).
 //
@@ -26,6 +28,6 @@
 //
 // # Errors
 //
-// ErrInvalid for a configuration, ErrSegmentUnavailable where shared memory cannot be had,
+// ErrProtocol for a message that no client sends, ErrNotFound for what belongs to another home, ErrInvalid for a configuration, ErrSegmentUnavailable where shared memory cannot be had,
 // ErrRegistryMismatch and ErrPermission for a client that cannot be let in.
 package node

@@ -9,6 +9,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/memstat"
+	"mobula/internal/node/inspect"
 	"mobula/objectstore"
 	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
@@ -152,7 +153,7 @@ func (n *Node) running() []memmon.Task {
 // answer in time.
 func askOwner[T any](n *Node, o *ownerActor, f func(*owner.Core) T) (v T) {
 	answer := make(chan T, 1)
-	if o.ref.Post(question{ask: func(c *owner.Core) { answer <- f(c) }}) != nil {
+	if o.ref.Post(inspect.Question{Ask: func(c *owner.Core) { answer <- f(c) }}) != nil {
 		return v
 	}
 	t := time.NewTimer(askTimeout)

@@ -14,6 +14,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
 	"mobula/internal/registry"
 	"mobula/internal/steady"
 	"mobula/objectstore"
@@ -38,6 +39,7 @@ type Node struct {
 	home     *home.Home    // where the node gives out ids; immutable
 	epochs   atomic.Uint64 // of components that were built anew in this life
 	clock    steady.Clock  // immutable
+	since    int64         // when it began; immutable
 	secret   []byte        // of the tokens
 
 	sys       *actors.System
@@ -60,6 +62,7 @@ type Node struct {
 	limited   *limited
 	lender    conn.Lender // of the workers' connections, to drivers in this process
 	obs       observer
+	inspect   *inspect.Inspector
 	crossings atomic.Uint64 // of references, from job to job
 
 	life    context.Context // ends when Close has stopped the tree
@@ -113,9 +116,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
+	n.since = n.clock.Now()
 	n.life, n.end = context.WithCancel(context.Background())
 	n.startLogs()
 	n.faults, n.calm = context.WithCancel(n.life)
+	n.inspect = n.newInspector()
 	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
 	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
 	if err := n.assemble(ctx); err != nil {

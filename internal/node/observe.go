@@ -10,7 +10,6 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
-	"mobula/internal/state"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/telemetry/events"
@@ -31,11 +30,10 @@ type Telemetry struct {
 
 // observer is what the node knows about itself and nobody's state depends on.
 type observer struct {
-	once    sync.Once // of what follows, up to started
-	rec     *events.Recorder
-	set     *metrics.Set
-	looks   sync.Once // of the start of watchMailboxes
-	started int64
+	once  sync.Once // of what follows, up to set
+	rec   *events.Recorder
+	set   *metrics.Set
+	looks sync.Once // of the start of watchMailboxes
 
 	configured sync.Once
 	err        error                       // of the configuration; written in configured
@@ -46,15 +44,11 @@ type observer struct {
 	logs       *export.Logs            // likewise; written before the tree is
 	stop       atomic.Pointer[chan struct{}]
 
-	mu        sync.Mutex
-	stats     map[ids.ClientID]report // guarded by mu: what workers last said
-	panicked  map[string]actors.Event // guarded by mu: components that wait for their restart
-	documents map[string]*document    // guarded by mu: timelines being read
-	store     state.Store             // guarded by mu: the last figures
-	storeAt   time.Time               // guarded by mu
-	scanning  chan struct{}           // one token: one scan of an owner at a time
-	cold      chan struct{}           // tokens of cold requests that run at once
-	asked     map[ids.ClientID]int    // guarded by mu: cold requests of each client
+	mu       sync.Mutex
+	stats    map[ids.ClientID]report // guarded by mu: what workers last said
+	panicked map[string]actors.Event // guarded by mu: components that wait for their restart
+	cold     chan struct{}           // tokens of cold requests that run at once
+	asked    map[ids.ClientID]int    // guarded by mu: cold requests of each client
 }
 
 // report is what a worker last said of itself.
@@ -75,10 +69,8 @@ func (n *Node) StartTelemetry(t Telemetry) error {
 func (n *Node) observer() *observer {
 	o := &n.obs
 	o.once.Do(func() {
-		o.started = n.clock.Now()
-		o.scanning = make(chan struct{}, 1)
 		o.cold = make(chan struct{}, maxColdRunning)
-		o.set = metrics.New(n.snapshot)
+		o.set = metrics.New(n.inspect.Snapshot)
 		o.rec = events.New(events.Config{})
 		exp, err := export.New(n.life, n.exporting())
 		if err != nil {
@@ -139,7 +131,7 @@ func (n *Node) watchMailboxes() {
 	for {
 		select {
 		case <-t.C:
-			n.obs.set.Mailboxes.Observe(n.clock.Now(), n.components())
+			n.obs.set.Mailboxes.Observe(n.clock.Now(), n.inspect.Tree())
 		case <-n.life.Done():
 			return
 		}

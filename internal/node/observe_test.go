@@ -259,9 +259,8 @@ func TestTheStoresOwnSpillsAndRestoresAreSeen(t *testing.T) {
 	}
 	n.sys.Faults.Inject(actors.Fault{Kind: "objectstore", Nth: 1, Action: actors.PanicMidStep})
 	until(t, c, state.MethodObjects, state.Query{}, func(state.Page[state.Object]) bool { return n.sys.Restarts()["objectstore"] == 1 })
-	n.obs.mu.Lock()
-	n.obs.storeAt = time.Time{} // the next look is a new one
-	n.obs.mu.Unlock()
+	crashed := time.Now()
+	until(t, c, state.MethodStatus, nil, func(s state.Status) bool { return time.Duration(s.Store.Age) < time.Since(crashed) }) // the figures are new
 	after := values()
 	for name, v := range before {
 		if strings.HasSuffix(name, "_total") && after[name] < v {

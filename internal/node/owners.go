@@ -16,6 +16,7 @@ import (
 	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
 	"mobula/objectstore"
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
@@ -29,6 +30,8 @@ type ownerActor struct {
 	job ids.JobID
 	ref *actors.Ref[owner.Event]
 	log *oplog.Log
+
+	shown *inspect.Owner // as inspection sees it; immutable
 
 	waits  atomic.Bool // of a job of before the node's restart: until its driver is back
 	orphan atomic.Bool // of such a job: it went on without its driver
@@ -72,6 +75,7 @@ func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 		_ = log.Close()
 		return nil, fmt.Errorf("owner of job %v: %w", job, err)
 	}
+	o.shown = &inspect.Owner{Job: job, Ref: o.ref}
 	return o, nil
 }
 
@@ -137,7 +141,7 @@ func (n *Node) stopOwners(ctx context.Context) {
 		o.ref.Deliver(owner.Stopping{})
 	}
 	for _, o := range n.jobs.all() {
-		if _, err := inOwner(ctx, o, func(*owner.Core) struct{} { return struct{}{} }); err != nil && !errors.Is(err, actors.ErrStopped) {
+		if _, err := inspect.InOwner(ctx, o.shown, func(*owner.Core) struct{} { return struct{}{} }); err != nil && !errors.Is(err, actors.ErrStopped) {
 			n.cfg.Logger.Warn("an owner did not stop in time; its job comes back as after a crash", "job", o.job, "err", err)
 		}
 	}
@@ -180,7 +184,7 @@ func redelivered(reason error) bool {
 // kept tells whether a core that waits for its clients keeps such an event back.
 func kept(ev owner.Event) bool {
 	switch ev.(type) {
-	case owner.Restored, owner.Timer, question:
+	case owner.Restored, owner.Timer, inspect.Question:
 		return false
 	}
 	return true
@@ -192,16 +196,10 @@ type ownerCore struct {
 	o *ownerActor
 }
 
-// question is an event of the node's own: it reads the core and changes nothing.
-type question struct {
-	owner.Event
-	ask func(*owner.Core)
-}
-
 func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
-	if q, ok := ev.(question); ok {
+	if q, ok := ev.(inspect.Question); ok {
 		c.o.hand = ev
-		q.ask(c.Core)
+		q.Ask(c.Core)
 		return nil
 	}
 	c.o.hand = ev

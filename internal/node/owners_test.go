@@ -7,6 +7,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
 	"mobula/wire"
@@ -46,7 +47,7 @@ func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
 		{"while what was written is flushed: nothing is delivered again", nil, "Flush", 1},
 		{"in an event of New's", nil, "start", 1},
 		{"at a timer, which is not kept", []owner.Event{owner.Timer{}}, "Step", 1},
-		{"at a question", []owner.Event{question{ask: func(*owner.Core) {}}}, "Step", 1},
+		{"at a question", []owner.Event{inspect.Question{Ask: func(*owner.Core) {}}}, "Step", 1},
 		{"in the step that goes on", []owner.Event{answer(6)}, "Step", 1},
 		{"a step later", []owner.Event{answer(6), owner.Timer{}}, "Step", 0},
 	} {

@@ -9,12 +9,13 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
+	"mobula/wire/conn"
 )
 
 // dialled is a driver that speaks the protocol by hand.
-func dialled(t *testing.T, n *Node, role wire.Role) (*wire.Conn, *wire.Welcome) {
+func dialled(t *testing.T, n *Node, role wire.Role) (*conn.Conn, *wire.Welcome) {
 	t.Helper()
-	c, w, f, err := wire.Dial(t.Context(), n.Address(), wire.Hello{Role: role, PID: int32(os.Getpid())}, wire.Config{})
+	c, w, f, err := conn.Dial(t.Context(), n.Address(), wire.Hello{Role: role, PID: int32(os.Getpid())}, conn.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func dialled(t *testing.T, n *Node, role wire.Role) (*wire.Conn, *wire.Welcome) 
 }
 
 // await reads messages until one passes.
-func await(t *testing.T, c *wire.Conn, what string, is func(wire.Msg) bool) {
+func await(t *testing.T, c *conn.Conn, what string, is func(wire.Msg) bool) {
 	t.Helper()
 	timer := time.AfterFunc(20*time.Second, func() { _ = c.Close() })
 	defer timer.Stop()

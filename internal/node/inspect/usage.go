@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"mobula/objectstore"
 )
 
-// usage is how much memory is in use now. It costs little however many objects there are: samplers ask for it often.
-func (n *Node) usage(ctx context.Context, _ empty) (state.Usage, error) {
+// Usage is how much memory is in use now. It costs little however many objects there are: samplers ask for it often.
+func (n *Inspector) Usage(ctx context.Context, _ Empty) (state.Usage, error) {
 	type bytes struct{ held, backed uint64 }
 	b, err := inStore(ctx, n, func(c *objectstore.Core) bytes {
 		held, backed := c.Memory()
@@ -22,17 +22,17 @@ func (n *Node) usage(ctx context.Context, _ empty) (state.Usage, error) {
 		return state.Usage{}, err
 	}
 	u := state.Usage{Held: b.held, Backed: b.backed}
-	for _, t := range n.spiller.Stats().Targets {
+	for _, t := range n.node.Parts().Spiller.Stats().Targets {
 		u.Spilled += t.Assigned
 	}
 	pids := map[int]bool{os.Getpid(): true}
-	for _, s := range n.clients.all() {
-		pids[int(s.pid)] = true
+	for _, s := range n.node.Clients() {
+		pids[int(s.PID)] = true
 	}
 	for pid := range pids {
 		u.Private += private(pid)
 	}
-	u.Processes, u.Time = len(pids), n.clock.Now()
+	u.Processes, u.Time = len(pids), n.Clock.Now()
 	return u, nil
 }
 

@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 	"mobula/wire"
 )
 
-// listTasks goes through the tasks of every owner. Rows are made of those on the page, and
+// Tasks goes through the tasks of every owner. Rows are made of those on the page, and
 // of those that a filter needs a row for.
-func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[state.Task], err error) {
+func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.Page[state.Task], err error) {
 	if q, err = state.Check[state.Task](q); err != nil {
 		return page, err
 	}
@@ -37,8 +37,8 @@ func (n *Node) listTasks(ctx context.Context, q state.Query) (page state.Page[st
 		}
 	}
 	pager := state.NewPager(q.Limit, after, func(a, b owner.TaskView) int { return newest(a.Born, b.Born, a.ID, b.ID) })
-	for _, o := range n.jobs.all() {
-		if !jobPasses(q.Filters, o.job) {
+	for _, o := range n.node.Owners() {
+		if !jobPasses(q.Filters, o.Job) {
 			continue
 		}
 		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanTasks(scanPart) },
@@ -96,7 +96,7 @@ func parsePlace(cursor string) (born int64, id ids.TaskID, err error) {
 }
 
 // ended tells whether an owner's job is over: a list goes on without it.
-func (n *Node) ended(o *ownerActor) bool { return n.jobs.get(o.job) != o }
+func (n *Inspector) ended(o *Owner) bool { return n.node.Owner(o.Job) != o }
 
 // jobPasses spares owners that no row can come from.
 func jobPasses(filters []state.Filter, job ids.JobID) bool {
@@ -202,8 +202,8 @@ func taskRow(v *owner.TaskView) state.Task {
 	return r
 }
 
-// listActors lists every owner's own actors.
-func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[state.Actor], err error) {
+// Actors lists every owner's own actors.
+func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.Page[state.Actor], err error) {
 	if q, err = state.Check[state.Actor](q); err != nil {
 		return page, err
 	}
@@ -216,11 +216,11 @@ func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[s
 		after = &owner.ActorView{Born: born, ID: ids.ActorID(id)}
 	}
 	pager := state.NewPager(q.Limit, after, func(a, b owner.ActorView) int { return newest(a.Born, b.Born, ids.TaskID(a.ID), ids.TaskID(b.ID)) })
-	for _, o := range n.jobs.all() {
-		if !jobPasses(q.Filters, o.job) {
+	for _, o := range n.node.Owners() {
+		if !jobPasses(q.Filters, o.Job) {
 			continue
 		}
-		all, err := inOwner(ctx, o, func(c *owner.Core) (found []owner.ActorView) {
+		all, err := InOwner(ctx, o, func(c *owner.Core) (found []owner.ActorView) {
 			c.Actors(func(a owner.ActorView) bool { found = append(found, a); return true })
 			return found
 		})
@@ -245,15 +245,15 @@ func (n *Node) listActors(ctx context.Context, q state.Query) (page state.Page[s
 	return page, nil
 }
 
-func (n *Node) actorRow(v *owner.ActorView) state.Actor {
+func (n *Inspector) actorRow(v *owner.ActorView) state.Actor {
 	r := state.Actor{
 		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
 		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Created: timeOf(v.Born), Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()
-		if s := n.clients.get(v.Worker); s != nil {
-			r.PID = int(s.pid)
+		if s := n.node.Client(v.Worker); s != nil {
+			r.PID = int(s.PID)
 		}
 	}
 	if v.Cause != nil {
@@ -262,8 +262,8 @@ func (n *Node) actorRow(v *owner.ActorView) state.Actor {
 	return r
 }
 
-// listWorkers lists worker processes, and the slots of an embedded node.
-func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[state.Worker], err error) {
+// Workers lists worker processes, and the slots of an embedded node.
+func (n *Inspector) Workers(ctx context.Context, q state.Query) (page state.Page[state.Worker], err error) {
 	if q, err = state.Check[state.Worker](q); err != nil {
 		return page, err
 	}
@@ -275,10 +275,10 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 	for _, w := range infos {
 		rows = append(rows, n.workerRow(&w))
 	}
-	for _, s := range n.clients.all() {
-		if s.role == wire.RoleWorker && s.local() && !s.system { // the node's own functions run in no worker that tasks get
-			r := state.Worker{ID: s.id.String(), PID: int(s.pid), Job: s.job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready"}
-			n.addReport(&r, s.id)
+	for _, s := range n.node.Clients() {
+		if s.Role == wire.RoleWorker && s.Local && !s.System { // the node's own functions run in no worker that tasks get
+			r := state.Worker{ID: s.ID.String(), PID: int(s.PID), Job: s.Job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready"}
+			n.addReport(&r, s.ID)
 			rows = append(rows, r)
 		}
 	}
@@ -289,7 +289,7 @@ func (n *Node) listWorkers(ctx context.Context, q state.Query) (page state.Page[
 	return page, nil
 }
 
-func (n *Node) workerRow(w *pool.Info) state.Worker {
+func (n *Inspector) workerRow(w *pool.Info) state.Worker {
 	r := state.Worker{ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Language: w.Language, Slot: w.Slot.String(), Func: w.Func, State: w.State.String(), Leases: len(w.Leases)}
 	if w.Client == 0 {
 		r.ID = "worker/" + w.Worker.String() // it has not registered
@@ -301,29 +301,27 @@ func (n *Node) workerRow(w *pool.Info) state.Worker {
 	return r
 }
 
-func (n *Node) addReport(r *state.Worker, id ids.ClientID) {
-	n.obs.mu.Lock()
-	defer n.obs.mu.Unlock()
-	if st, ok := n.obs.stats[id]; ok {
+func (n *Inspector) addReport(r *state.Worker, id ids.ClientID) {
+	if st, ok := n.node.Report(id); ok {
 		r.Heap, r.Goroutines, r.Running = st.HeapBytes, int(st.Goroutines), int(st.Running)
 	}
 }
 
-// listGraphs lists the task graphs that run.
-func (n *Node) listGraphs(_ context.Context, q state.Query) (page state.Page[state.Graph], err error) {
+// Graphs lists the task graphs that run.
+func (n *Inspector) Graphs(_ context.Context, q state.Query) (page state.Page[state.Graph], err error) {
 	if q, err = state.Check[state.Graph](q); err != nil {
 		return page, err
 	}
-	return state.SelectLast(q, n.runningGraphs(), func(g *state.Graph) string { return fmt.Sprintf("%020d/%s", g.Started, g.ID) }), nil
+	return state.SelectLast(q, n.node.Graphs(), func(g *state.Graph) string { return fmt.Sprintf("%020d/%s", g.Started, g.ID) }), nil
 }
 
-// listJobs lists the jobs that have not ended. A job whose owner does not answer is an error: its row would be wrong.
-func (n *Node) listJobs(ctx context.Context, q state.Query) (page state.Page[state.Job], err error) {
+// Jobs lists the jobs that have not ended. A job whose owner does not answer is an error: its row would be wrong.
+func (n *Inspector) Jobs(ctx context.Context, q state.Query) (page state.Page[state.Job], err error) {
 	if q, err = state.Check[state.Job](q); err != nil {
 		return page, err
 	}
 	g := n.newGather(ctx)
-	for _, ow := range n.jobs.all() {
+	for _, ow := range n.node.Owners() {
 		g.job(ow)
 	}
 	g.wg.Wait()
@@ -333,11 +331,11 @@ func (n *Node) listJobs(ctx context.Context, q state.Query) (page state.Page[sta
 	return state.SelectLast(q, g.out.Jobs, func(j *state.Job) string { return fmt.Sprintf("%010s", j.ID) }), nil
 }
 
-func (n *Node) listComponents(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
+func (n *Inspector) Components(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
 	if q, err = state.Check[state.Component](q); err != nil {
 		return page, err
 	}
-	return state.Select(q, n.components(), func(c *state.Component) string { return c.Path }), nil
+	return state.Select(q, n.Tree(), func(c *state.Component) string { return c.Path }), nil
 }
 
 // byID and bySize are the orders of objects.

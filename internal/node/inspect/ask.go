@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"context"
@@ -6,29 +6,32 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet"
 	"mobula/raylet/owner"
 )
 
-type clientID = ids.ClientID
+// Question is an event of the node's own to an owner: it reads the core and changes nothing. The owner's shell answers it between two steps.
+type Question struct {
+	owner.Event
+	Ask func(*owner.Core)
+}
 
-// inOwner runs f on an owner's goroutine, between two steps, and waits for what it gives. A
+// InOwner runs f on an owner's goroutine, between two steps, and waits for what it gives. A
 // panic of f is its error: the owner does not feel it. f may run again after a restart of the
 // owner, when nobody waits for it any more: it must write nothing but what it returns.
-func inOwner[T any](ctx context.Context, o *ownerActor, f func(*owner.Core) T) (T, error) {
-	return inside(ctx, o.ref, func(run func(*owner.Core)) owner.Event { return question{ask: run} }, f)
+func InOwner[T any](ctx context.Context, o *Owner, f func(*owner.Core) T) (T, error) {
+	return inside(ctx, o.Ref, func(run func(*owner.Core)) owner.Event { return Question{Ask: run} }, f)
 }
 
 // inRaylet does the same with the scheduler and pool.
-func inRaylet[T any](ctx context.Context, n *Node, f func(*raylet.Core) T) (T, error) {
-	return inside(ctx, n.raylet, func(run func(*raylet.Core)) raylet.Event { return raylet.Inspect{Do: run} }, f)
+func inRaylet[T any](ctx context.Context, n *Inspector, f func(*raylet.Core) T) (T, error) {
+	return inside(ctx, n.node.Parts().Raylet, func(run func(*raylet.Core)) raylet.Event { return raylet.Inspect{Do: run} }, f)
 }
 
 // inStore does the same with the object store.
-func inStore[T any](ctx context.Context, n *Node, f func(*objectstore.Core) T) (T, error) {
-	return inside(ctx, n.store.Ref(), func(run func(*objectstore.Core)) objectstore.Event { return objectstore.Inspect{Do: run} }, f)
+func inStore[T any](ctx context.Context, n *Inspector, f func(*objectstore.Core) T) (T, error) {
+	return inside(ctx, n.node.Parts().Store.Ref(), func(run func(*objectstore.Core)) objectstore.Event { return objectstore.Inspect{Do: run} }, f)
 }
 
 type answered[T any] struct {

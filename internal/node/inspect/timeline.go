@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"bytes"
@@ -27,9 +27,9 @@ type document struct {
 	used time.Time
 }
 
-// timeline draws what the node remembers. The document may be larger than a message: it is made
+// Timeline draws what the node remembers. The document may be larger than a message: it is made
 // once, and read in parts by its token.
-func (n *Node) timeline(ctx context.Context, r state.TimelineRequest) (state.TimelinePart, error) {
+func (n *Inspector) Timeline(ctx context.Context, r state.TimelineRequest) (state.TimelinePart, error) {
 	if r.Token == "" {
 		body, err := n.drawTimeline(ctx, r)
 		if err != nil {
@@ -39,10 +39,9 @@ func (n *Node) timeline(ctx context.Context, r state.TimelineRequest) (state.Tim
 			return state.TimelinePart{}, err
 		}
 	}
-	o := &n.obs
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	d := o.documents[r.Token]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := n.documents[r.Token]
 	if d == nil {
 		return state.TimelinePart{}, errs.New(errs.CodeNotFound, "the timeline %q is not kept any more; ask for it again", r.Token)
 	}
@@ -54,17 +53,17 @@ func (n *Node) timeline(ctx context.Context, r state.TimelineRequest) (state.Tim
 	out := state.TimelinePart{Token: r.Token, Body: d.body[r.Offset:end], Next: end}
 	if end == int64(len(d.body)) {
 		out.Next = 0
-		delete(o.documents, r.Token)
+		delete(n.documents, r.Token)
 	}
 	return out, nil
 }
 
-func (n *Node) drawTimeline(ctx context.Context, r state.TimelineRequest) ([]byte, error) {
-	rec := n.obs.rec
+func (n *Inspector) drawTimeline(ctx context.Context, r state.TimelineRequest) ([]byte, error) {
+	rec := n.node.Parts().Events
 	if !rec.Recording() {
-		return nil, errs.New(errs.CodeInvalid, "node %s records no task events (events.ring is 0)", n.cfg.Name)
+		return nil, errs.New(errs.CodeInvalid, "node %s records no task events (events.ring is 0)", n.Name)
 	}
-	in := timeline.Input{Node: n.cfg.Name, PID: os.Getpid(), Dropped: rec.Stats().Dropped, Processes: n.processes(ctx)}
+	in := timeline.Input{Node: n.Name, PID: os.Getpid(), Dropped: rec.Stats().Dropped, Processes: n.processes(ctx)}
 	parts, _, lost := rec.Since(0)
 	in.Lost = lost
 	for _, p := range parts {
@@ -80,14 +79,14 @@ func (n *Node) drawTimeline(ctx context.Context, r state.TimelineRequest) ([]byt
 }
 
 // processes names the workers that there are; of those that are gone only the number is known.
-func (n *Node) processes(ctx context.Context) map[ids.ClientID]timeline.Process {
+func (n *Inspector) processes(ctx context.Context) map[ids.ClientID]timeline.Process {
 	out := make(map[ids.ClientID]timeline.Process)
-	for _, s := range n.clients.all() {
-		name := fmt.Sprintf("worker %v of job %v", s.id, s.job)
-		if s.local() {
-			name = fmt.Sprintf("embedded slots %v of job %v", s.id, s.job)
+	for _, s := range n.node.Clients() {
+		name := fmt.Sprintf("worker %v of job %v", s.ID, s.Job)
+		if s.Local {
+			name = fmt.Sprintf("embedded slots %v of job %v", s.ID, s.Job)
 		}
-		out[s.id] = timeline.Process{PID: int(s.pid), Name: name}
+		out[s.ID] = timeline.Process{PID: int(s.PID), Name: name}
 	}
 	infos, err := inRaylet(ctx, n, (*raylet.Core).Workers)
 	if err != nil {
@@ -104,22 +103,21 @@ func (n *Node) processes(ctx context.Context) map[ids.ClientID]timeline.Process 
 }
 
 // keepDocument keeps a document for its reader, for a while.
-func (n *Node) keepDocument(body []byte) (token string, err error) {
-	o := &n.obs
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for t, d := range o.documents {
+func (n *Inspector) keepDocument(body []byte) (token string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for t, d := range n.documents {
 		if time.Since(d.used) > documentLife {
-			delete(o.documents, t)
+			delete(n.documents, t)
 		}
 	}
-	if len(o.documents) >= maxDocuments {
-		return "", errs.New(errs.CodeBacklog, "%d timelines are being read; try again in a minute", len(o.documents))
+	if len(n.documents) >= maxDocuments {
+		return "", errs.New(errs.CodeBacklog, "%d timelines are being read; try again in a minute", len(n.documents))
 	}
-	if o.documents == nil {
-		o.documents = make(map[string]*document)
+	if n.documents == nil {
+		n.documents = make(map[string]*document)
 	}
 	token = rand.Text()
-	o.documents[token] = &document{body: body, used: time.Now()}
+	n.documents[token] = &document{body: body, used: time.Now()}
 	return token, nil
 }

@@ -12,6 +12,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
 	"mobula/internal/state"
 	"mobula/wire"
 )
@@ -26,31 +27,36 @@ const (
 // handlers answer cold requests: a body in, a reply out, both CBOR.
 var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodPing:       handle((*Node).ping),
-	state.MethodStatus:     handle((*Node).statusOf),
 	state.MethodStop:       handle((*Node).stopNode),
 	state.MethodMetrics:    handle((*Node).metricsText),
-	state.MethodTasks:      handle((*Node).listTasks),
-	state.MethodActors:     handle((*Node).listActors),
-	state.MethodObjects:    handle((*Node).listObjects),
-	state.MethodWorkers:    handle((*Node).listWorkers),
-	state.MethodGraphs:     handle((*Node).listGraphs),
-	state.MethodJobs:       handle((*Node).listJobs),
-	state.MethodNodes:      handle((*Node).listNodes),
-	state.MethodComponents: handle((*Node).listComponents),
-	state.MethodMemory:     handle((*Node).memoryReport),
-	state.MethodUsage:      handle((*Node).usage),
-	state.MethodExplain:    handle((*Node).explain),
-	state.MethodTimeline:   handle((*Node).timeline),
+	state.MethodStatus:     look((*inspect.Inspector).Status),
+	state.MethodTasks:      look((*inspect.Inspector).Tasks),
+	state.MethodActors:     look((*inspect.Inspector).Actors),
+	state.MethodObjects:    look((*inspect.Inspector).Objects),
+	state.MethodWorkers:    look((*inspect.Inspector).Workers),
+	state.MethodGraphs:     look((*inspect.Inspector).Graphs),
+	state.MethodJobs:       look((*inspect.Inspector).Jobs),
+	state.MethodNodes:      look((*inspect.Inspector).Nodes),
+	state.MethodComponents: look((*inspect.Inspector).Components),
+	state.MethodMemory:     look((*inspect.Inspector).Memory),
+	state.MethodUsage:      look((*inspect.Inspector).Usage),
+	state.MethodExplain:    look((*inspect.Inspector).Explain),
+	state.MethodTimeline:   look((*inspect.Inspector).Timeline),
+	state.MethodLogs:       look((*inspect.Inspector).Logs),
+	state.MethodCancel:     look((*inspect.Inspector).Cancel),
+	state.MethodKill:       look((*inspect.Inspector).Kill),
 	state.MethodActorGet:   handle((*Node).actorGet),
-	state.MethodLogs:       handle((*Node).workerLogs),
 	state.MethodSpans:      handle((*Node).takeSpans),
 	state.MethodSecede:     handle((*Node).secede),
-	state.MethodCancel:     handle((*Node).cancelTask),
-	state.MethodKill:       handle((*Node).killActor),
 }
 
 // empty is the body of a request that says nothing.
-type empty struct{}
+type empty = inspect.Empty
+
+// look makes a handler of what inspection answers.
+func look[In, Out any](f func(*inspect.Inspector, context.Context, In) (Out, error)) func(*Node, context.Context, []byte) (any, error) {
+	return handle(func(n *Node, ctx context.Context, in In) (Out, error) { return f(n.inspect, ctx, in) })
+}
 
 // handle makes a handler of a method with typed request and reply.
 func handle[In, Out any](f func(*Node, context.Context, In) (Out, error)) func(*Node, context.Context, []byte) (any, error) {
@@ -82,7 +88,7 @@ func (n *Node) cold(s *session, m *wire.Request) {
 	waiting := o.asked[s.id]
 	if waiting < maxColdWaiting {
 		if o.asked == nil {
-			o.asked = make(map[clientID]int)
+			o.asked = make(map[ids.ClientID]int)
 		}
 		o.asked[s.id]++
 	}

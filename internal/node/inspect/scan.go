@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"context"
@@ -18,27 +18,27 @@ const (
 // scanOwner goes through an owner's records without holding it up: begin starts the scan, next
 // makes rows of the next records, on the owner's goroutine, until there are none, and take
 // gets them, here. Only one scan is under way at a time.
-func scanOwner[R any](ctx context.Context, n *Node, o *ownerActor, begin func(*owner.Core) *owner.Scan,
+func scanOwner[R any](ctx context.Context, n *Inspector, o *Owner, begin func(*owner.Core) *owner.Scan,
 	next func(*owner.Scan, *rowsOf[R]) bool, take func(*rowsOf[R])) (err error) {
 	select {
-	case n.obs.scanning <- struct{}{}:
-		defer func() { <-n.obs.scanning }()
+	case n.scanning <- struct{}{}:
+		defer func() { <-n.scanning }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	scan, err := inOwner(ctx, o, begin)
+	scan, err := InOwner(ctx, o, begin)
 	if err != nil {
 		return err
 	}
 	// Behind whatever part of it may still be under way.
 	defer func() {
-		if o.ref.Post(question{ask: func(*owner.Core) { scan.Stop() }}) != nil {
+		if o.Ref.Post(Question{Ask: func(*owner.Core) { scan.Stop() }}) != nil {
 			scan.Stop()
 		}
 	}()
 	var was owner.Counters
 	for {
-		p, err := inOwner(ctx, o, func(c *owner.Core) *rowsOf[R] {
+		p, err := InOwner(ctx, o, func(c *owner.Core) *rowsOf[R] {
 			p, start := new(rowsOf[R]), time.Now()
 			if p.other = !scan.Of(c); !p.other {
 				p.more = next(scan, p)
@@ -50,7 +50,7 @@ func scanOwner[R any](ctx context.Context, n *Node, o *ownerActor, begin func(*o
 		case err != nil:
 			return err
 		case p.other:
-			return errs.New(errs.CodeComponentFailed, "%s restarted while it was looked through; ask again", o.ref.Name())
+			return errs.New(errs.CodeComponentFailed, "%s restarted while it was looked through; ask again", o.Ref.Name())
 		case !p.more:
 			return nil
 		}

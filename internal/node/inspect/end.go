@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 
 // What whoever runs the node may end: the owner of a job gets the same messages as from the job's own programs.
 
-// cancelTask cancels a task, or the one that makes an object.
-func (n *Node) cancelTask(ctx context.Context, r state.CancelRequest) (done state.Cancelling, err error) {
+// Cancel cancels a task, or the one that makes an object.
+func (n *Inspector) Cancel(ctx context.Context, r state.CancelRequest) (done state.Cancelling, err error) {
 	id, _, err := n.subject(r.ID)
 	if err != nil {
 		return done, err
@@ -37,8 +37,8 @@ func (n *Node) cancelTask(ctx context.Context, r state.CancelRequest) (done stat
 		return done, errs.New(errs.CodeInvalid, "task %v has created actor %v, which is %v: kill that", id.Task, was.Of.ID, was.Of.State)
 	}
 	done = state.Cancelling{Task: id.Task.String(), Name: taskName(was.Opts), Was: was.State.String(), State: was.State.String(), Ended: was.State.Terminal()}
-	n.cfg.Logger.Info("a task is cancelled by request", "task", done.Task, "name", done.Name, "force", r.Force, "recursive", r.Recursive)
-	if err := o.ref.Send(ctx, owner.CancelRequested{Task: id.Task, Force: r.Force, Recursive: r.Recursive}); err != nil {
+	n.Log.Info("a task is cancelled by request", "task", done.Task, "name", done.Name, "force", r.Force, "recursive", r.Recursive)
+	if err := o.Ref.Send(ctx, owner.CancelRequested{Task: id.Task, Force: r.Force, Recursive: r.Recursive}); err != nil {
 		return done, err
 	}
 	now, err := n.taskIn(ctx, o, id.Task)
@@ -49,8 +49,8 @@ func (n *Node) cancelTask(ctx context.Context, r state.CancelRequest) (done stat
 }
 
 // taskIn asks an owner for a task; nil: it has none.
-func (n *Node) taskIn(ctx context.Context, o *ownerActor, id ids.TaskID) (*owner.TaskWhy, error) {
-	return inOwner(ctx, o, func(c *owner.Core) *owner.TaskWhy {
+func (n *Inspector) taskIn(ctx context.Context, o *Owner, id ids.TaskID) (*owner.TaskWhy, error) {
+	return InOwner(ctx, o, func(c *owner.Core) *owner.TaskWhy {
 		if w, ok := c.WhyTask(id); ok {
 			return &w
 		}
@@ -58,8 +58,8 @@ func (n *Node) taskIn(ctx context.Context, o *ownerActor, id ids.TaskID) (*owner
 	})
 }
 
-// killActor ends an actor, by its id or its name.
-func (n *Node) killActor(ctx context.Context, r state.KillRequest) (done state.Killed, err error) {
+// Kill ends an actor, by its id or its name.
+func (n *Inspector) Kill(ctx context.Context, r state.KillRequest) (done state.Killed, err error) {
 	if r.Actor == "" {
 		return done, errs.New(errs.CodeInvalid, "which actor? give its id or its name")
 	}
@@ -68,8 +68,8 @@ func (n *Node) killActor(ctx context.Context, r state.KillRequest) (done state.K
 		return done, err
 	}
 	done = state.Killed{Actor: was.ID.String(), Type: was.Opts.Func, Name: was.Opts.ActorName, Was: was.State.String(), State: was.State.String()}
-	n.cfg.Logger.Info("an actor is killed by request", "actor", done.Actor, "type", done.Type, "restart", r.Restart)
-	if err := o.ref.Send(ctx, owner.FromRegistry{Msg: owner.KillRequested{Actor: id, Restart: r.Restart}}); err != nil {
+	n.Log.Info("an actor is killed by request", "actor", done.Actor, "type", done.Type, "restart", r.Restart)
+	if err := o.Ref.Send(ctx, owner.FromRegistry{Msg: owner.KillRequested{Actor: id, Restart: r.Restart}}); err != nil {
 		return done, err
 	}
 	now, err := actorIn(ctx, o, id)
@@ -83,36 +83,37 @@ func (n *Node) killActor(ctx context.Context, r state.KillRequest) (done state.K
 }
 
 // findActor finds an actor by its id, or else by its name.
-func (n *Node) findActor(ctx context.Context, r state.KillRequest) (id ids.ActorID, was *owner.ActorView, o *ownerActor, err error) {
+func (n *Inspector) findActor(ctx context.Context, r state.KillRequest) (id ids.ActorID, was *owner.ActorView, o *Owner, err error) {
 	if id, err = parseActor(r.Actor); err == nil {
-		if o = n.jobs.get(id.Job()); o != nil {
+		if o = n.node.Owner(id.Job()); o != nil {
 			if was, err = actorIn(ctx, o, id); was != nil || err != nil {
 				return id, was, o, err
 			}
 		}
 	}
-	rec, err := n.named(ctx, state.ActorRequest{Namespace: r.Namespace, Name: r.Actor})
-	if err == nil {
-		id, err = parseActor(rec.Actor)
-	}
-	if err == nil {
+	if id, err = n.node.Named(ctx, r.Namespace, r.Actor); err == nil {
 		if o, err = n.ownerOf(id.Job(), "actor "+id.String()); err == nil {
 			was, err = actorIn(ctx, o, id)
 		}
 	}
 	switch e := errs.From(err); {
-	case err != nil && (e.Code == errs.CodeNotFound || n.cfg.NoGCS && e.Code == errs.CodeInvalid), err == nil && was == nil:
-		return id, nil, o, errs.New(errs.CodeNotFound, "no actor has the id %q, or is named so in namespace %q; lists show both", r.Actor, cmp.Or(r.Namespace, n.cfg.Namespace))
+	case err != nil && (e.Code == errs.CodeNotFound || n.node.Nameless() && e.Code == errs.CodeInvalid), err == nil && was == nil:
+		return id, nil, o, errs.New(errs.CodeNotFound, "no actor has the id %q, or is named so in namespace %q; lists show both", r.Actor, cmp.Or(r.Namespace, n.Namespace))
 	}
 	return id, was, o, err
 }
 
 // actorIn asks an owner for an actor; nil: it has none.
-func actorIn(ctx context.Context, o *ownerActor, id ids.ActorID) (*owner.ActorView, error) {
-	return inOwner(ctx, o, func(c *owner.Core) *owner.ActorView {
+func actorIn(ctx context.Context, o *Owner, id ids.ActorID) (*owner.ActorView, error) {
+	return InOwner(ctx, o, func(c *owner.Core) *owner.ActorView {
 		if v, ok := c.Actor(id); ok {
 			return &v
 		}
 		return nil
 	})
+}
+
+func parseActor(s string) (ids.ActorID, error) {
+	id, err := ids.ParseTask(s)
+	return ids.ActorID(id), err
 }

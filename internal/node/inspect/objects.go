@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"mobula/raylet/owner/task"
 )
 
-// listObjects lists objects by id.
-func (n *Node) listObjects(ctx context.Context, q state.Query) (page state.Page[state.Object], err error) {
+// Objects lists objects by id.
+func (n *Inspector) Objects(ctx context.Context, q state.Query) (page state.Page[state.Object], err error) {
 	var after *owner.ObjectView
 	if q.Cursor != "" {
 		id, err := ids.ParseObject(q.Cursor)
@@ -31,8 +31,8 @@ func (n *Node) listObjects(ctx context.Context, q state.Query) (page state.Page[
 	return page, err
 }
 
-// memoryReport lists objects by size, the largest first, and says how full the store is.
-func (n *Node) memoryReport(ctx context.Context, q state.Query) (m state.Memory, err error) {
+// Memory lists objects by size, the largest first, and says how full the store is.
+func (n *Inspector) Memory(ctx context.Context, q state.Query) (m state.Memory, err error) {
 	var after *owner.ObjectView
 	if q.Cursor != "" {
 		after = new(owner.ObjectView)
@@ -51,14 +51,14 @@ func (n *Node) memoryReport(ctx context.Context, q state.Query) (m state.Memory,
 		last := p.Rows[len(p.Rows)-1]
 		p.Next = fmt.Sprintf("%d/%s", last.Size, last.ID)
 	}
-	snap := n.snapshot(ctx)
+	snap := n.Snapshot(ctx)
 	m.Store, m.Inline = snap.Store, snap.InlineBytes
 	return m, nil
 }
 
 // objects goes through the objects of every owner; what the store knows is asked for the rows of the
 // page only.
-func (n *Node) objects(ctx context.Context, q state.Query, after *owner.ObjectView, order func(a, b owner.ObjectView) int) (page state.Page[state.Object], err error) {
+func (n *Inspector) objects(ctx context.Context, q state.Query, after *owner.ObjectView, order func(a, b owner.ObjectView) int) (page state.Page[state.Object], err error) {
 	if q, err = state.Check[state.Object](q); err != nil {
 		return page, err
 	}
@@ -68,8 +68,8 @@ func (n *Node) objects(ctx context.Context, q state.Query, after *owner.ObjectVi
 		}
 	}
 	pager := state.NewPager(q.Limit, after, order)
-	for _, o := range n.jobs.all() {
-		if !jobPasses(q.Filters, o.job) {
+	for _, o := range n.node.Owners() {
+		if !jobPasses(q.Filters, o.Job) {
 			continue
 		}
 		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanObjects(scanPart) },
@@ -120,7 +120,7 @@ func objectRow(v *owner.ObjectView) state.Object {
 const storePart = 256 // objects that the store is asked of in one go
 
 // whereabouts adds what the store knows.
-func (n *Node) whereabouts(ctx context.Context, views []owner.ObjectView, rows []state.Object) error {
+func (n *Inspector) whereabouts(ctx context.Context, views []owner.ObjectView, rows []state.Object) error {
 	var stored []int
 	for i := range views {
 		if views[i].State == object.Stored || views[i].State == object.Pending {

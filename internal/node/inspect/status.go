@@ -1,14 +1,12 @@
-package node
+package inspect
 
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"mobula/internal/release"
 	"mobula/internal/state"
 	"mobula/objectstore"
 	"mobula/raylet"
@@ -26,14 +24,14 @@ const (
 	storeAge = 2 * time.Second // figures of the store are not counted more often: that looks at every object
 )
 
-// statusOf is the node at a glance. What does not answer in time is named, and missing.
-func (n *Node) statusOf(ctx context.Context, _ empty) (state.Status, error) {
-	return n.snapshot(ctx).Status, nil
+// Status is the node at a glance. What does not answer in time is named, and missing.
+func (n *Inspector) Status(ctx context.Context, _ Empty) (state.Status, error) {
+	return n.Snapshot(ctx).Status, nil
 }
 
 // gather collects the parts of a status, which are asked for at once.
 type gather struct {
-	n   *Node
+	n   *Inspector
 	ctx context.Context
 	wg  sync.WaitGroup
 
@@ -41,7 +39,7 @@ type gather struct {
 	out metrics.Snapshot // guarded by mu
 }
 
-func (n *Node) newGather(ctx context.Context) *gather {
+func (n *Inspector) newGather(ctx context.Context) *gather {
 	g := &gather{n: n, ctx: ctx}
 	g.out.Tasks, g.out.Actors, g.out.Resources, g.out.Jobs = map[string]int{}, map[string]int{}, map[string]state.Resource{}, []state.Job{}
 	g.out.Changes, g.out.WorkersBy, g.out.AliveBy, g.out.PendingBy = map[string]uint64{}, map[string]int{}, map[string]int{}, map[string]int{}
@@ -64,24 +62,11 @@ func part[T any](g *gather, name string, ask func(ctx context.Context) (T, error
 	})
 }
 
-// snapshot is the node as status and metrics show it.
-func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
-	o := n.observer()
+// Snapshot is the node as status and metrics show it.
+func (n *Inspector) Snapshot(ctx context.Context) metrics.Snapshot {
 	g := n.newGather(ctx)
-	s := &g.out.Status
-	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), o.started, n.clock.Now()
-	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control(), n.sys.Restarts(), len(n.clients.all())
-	s.Graphs, s.Lost = n.runningGraphs(), n.lostJobs()
-	st := o.rec.Stats()
-	g.out.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
-	for s, k := range st.States {
-		g.out.Changes[s.String()] = k
-	}
-	if f := o.file.Load(); f != nil {
-		g.out.Events.Unfiled = f.Unfiled()
-	}
-	g.out.Export = o.exported()
-	for _, ow := range n.jobs.all() {
+	n.node.Outline(&g.out)
+	for _, ow := range n.node.Owners() {
 		g.job(ow)
 	}
 	g.raylet()
@@ -93,25 +78,26 @@ func (n *Node) snapshot(ctx context.Context) metrics.Snapshot {
 }
 
 // job adds an owner's part.
-func (g *gather) job(ow *ownerActor) {
+func (g *gather) job(ow *Owner) {
 	type figures struct {
 		counts        owner.Counters
 		gauges        owner.Gauges
 		actors, tasks map[string]int
 		alive, calls  map[string]int // by class
 	}
-	j := state.Job{ID: ow.job.String(), Namespace: g.n.programOf(ow.job).namespace}
-	for _, s := range g.n.clients.all() {
-		if s.job == ow.job && s.role == wire.RoleDriver {
-			j.PID = int(s.pid)
+	classes := g.n.node.Parts().Classes
+	j := state.Job{ID: ow.Job.String(), Namespace: g.n.node.Namespace(ow.Job)}
+	for _, s := range g.n.node.Clients() {
+		if s.Job == ow.Job && s.Role == wire.RoleDriver {
+			j.PID = int(s.PID)
 		}
 	}
-	part(g, ow.ref.Name(), func(ctx context.Context) (figures, error) {
-		return inOwner(ctx, ow, func(c *owner.Core) figures {
+	part(g, ow.Ref.Name(), func(ctx context.Context) (figures, error) {
+		return InOwner(ctx, ow, func(c *owner.Core) figures {
 			f := figures{counts: c.Counters(), gauges: c.Gauges(), actors: map[string]int{}, tasks: map[string]int{}, alive: map[string]int{}, calls: map[string]int{}}
 			c.States(func(s task.State, k int) { f.tasks[s.String()] = k })
 			c.Actors(func(a owner.ActorView) bool {
-				class := g.n.obs.set.Actors.Class(a.Opts)
+				class := classes.Class(a.Opts)
 				f.calls[class] += a.Pending
 				if a.Foreign {
 					return true // its own owner counts it, and does not know of calls from here
@@ -160,7 +146,7 @@ func (g *gather) raylet() {
 	}, func(s *metrics.Snapshot, f figures) {
 		s.Leases, s.Workers = f.leases, len(f.workers)
 		for i, r := range f.total {
-			s.Resources[r.Name] = state.Resource{Total: units(r), Free: units(f.free[i])}
+			s.Resources[r.Name] = state.Resource{Total: Units(r), Free: Units(f.free[i])}
 		}
 		for _, w := range f.workers {
 			s.WorkersBy[w.Slot.String()]++
@@ -168,48 +154,27 @@ func (g *gather) raylet() {
 	})
 }
 
-// units is an amount as people write it.
-func units(r wire.Resource) float64 {
+// Units is an amount as people write it.
+func Units(r wire.Resource) float64 {
 	if r.Name == sched.Memory {
 		return float64(r.Amount)
 	}
 	return float64(r.Amount) / 1000
 }
 
-func (n *Node) control() string {
-	switch {
-	case n.cfg.NoGCS:
-		return "off"
-	case n.gcs == nil:
-		return "starting"
-	}
-	select {
-	case <-n.gcs.ready:
-		if n.gcs.err != nil {
-			return n.gcs.err.Error()
-		}
-		return "up"
-	default:
-		if !n.gcs.begun.Load() {
-			return "asleep"
-		}
-		return "starting"
-	}
-}
-
-func (n *Node) lastStore() state.Store {
-	n.obs.mu.Lock()
-	defer n.obs.mu.Unlock()
-	s := n.obs.store
-	s.Age = time.Since(n.obs.storeAt).Nanoseconds()
+func (n *Inspector) lastStore() state.Store {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.store
+	s.Age = time.Since(n.storeAt).Nanoseconds()
 	return s
 }
 
 // storeFigures gives the store's figures, not older than storeAge.
-func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
-	n.obs.mu.Lock()
-	fresh := time.Since(n.obs.storeAt) < storeAge
-	n.obs.mu.Unlock()
+func (n *Inspector) storeFigures(ctx context.Context) (state.Store, error) {
+	n.mu.Lock()
+	fresh := time.Since(n.storeAt) < storeAge
+	n.mu.Unlock()
 	if fresh {
 		return n.lastStore(), nil
 	}
@@ -224,10 +189,11 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Lost,
 		Spills: st.Spills, Restores: st.Restores,
 	}
-	if why := n.shm.Kept; why != nil {
-		s.Asked, s.WhyLimit = n.asked, why.Error()
+	parts := n.node.Parts()
+	if why := parts.Memory.Kept; why != nil {
+		s.Asked, s.WhyLimit = parts.Asked, why.Error()
 	}
-	disk := n.spiller.Stats()
+	disk := parts.Spiller.Stats()
 	s.SpillTime, s.RestoreTime = disk.WriteTime.Nanoseconds(), disk.ReadTime.Nanoseconds()
 	for _, t := range disk.Targets {
 		row := state.Target{URL: t.URL, Health: t.Health.String(), Bytes: t.Assigned}
@@ -236,15 +202,15 @@ func (n *Node) storeFigures(ctx context.Context) (state.Store, error) {
 		}
 		s.SpillTargets = append(s.SpillTargets, row)
 	}
-	n.obs.mu.Lock()
-	n.obs.store, n.obs.storeAt = s, time.Now()
-	n.obs.mu.Unlock()
+	n.mu.Lock()
+	n.store, n.storeAt = s, time.Now()
+	n.mu.Unlock()
 	return n.lastStore(), nil
 }
 
-// components is the supervision tree.
-func (n *Node) components() []state.Component {
-	tree := n.sys.Tree()
+// Tree is the supervision tree.
+func (n *Inspector) Tree() []state.Component {
+	tree := n.node.Parts().System.Tree()
 	out := make([]state.Component, len(tree))
 	for i, c := range tree {
 		out[i] = state.Component{

@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"bufio"
@@ -25,13 +25,13 @@ const (
 	mostSearch = 256 << 20 // bytes that are looked at for one task
 )
 
-// workerLogs gives what workers wrote, of those that are gone too.
-func (n *Node) workerLogs(ctx context.Context, r state.LogsRequest) (state.Logs, error) {
+// Logs gives what workers wrote, of those that are gone too.
+func (n *Inspector) Logs(ctx context.Context, r state.LogsRequest) (state.Logs, error) {
 	if r.Bytes < 0 || r.Bytes > state.MaxLogBytes {
 		return state.Logs{}, errs.New(errs.CodeInvalid, "%d bytes of each log are asked for: want 1 to %d", r.Bytes, state.MaxLogBytes)
 	}
 	l := logReader{ctx: ctx, each: cmp.Or(r.Bytes, state.DefaultLogBytes), reply: mostReply, search: mostSearch}
-	l.gather(proc.LogFiles(filepath.Join(n.dir, "logs")))
+	l.gather(proc.LogFiles(filepath.Join(n.Dir, "logs")))
 	out := state.Logs{Streams: []state.LogStream{}}
 	if r.ID == "" {
 		for _, s := range l.streams {
@@ -64,7 +64,7 @@ func (n *Node) workerLogs(ctx context.Context, r state.LogsRequest) (state.Logs,
 }
 
 // logsOf gives whose logs an id means, and what of them.
-func (n *Node) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
+func (n *Inspector) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
 	if task, err := ids.ParseTask(id); err == nil {
 		id := []byte(hex.EncodeToString(task.Bytes())) // of the first home the digits that release 0.4 writes too
 		return func(ids.WorkerID) bool { return true }, func(l *logReader, s *logStream) (string, int64, error) { return l.lines(s, id) }, nil
@@ -75,7 +75,7 @@ func (n *Node) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logRe
 		return nil, nil, errs.New(errs.CodeInvalid, "logs of %q: want a task's id, a worker's as lists show it, or worker/NUMBER", id)
 	}
 	if !isLog {
-		w, ok := n.procs.WorkerOf(ids.ClientID(worker))
+		w, ok := n.node.Parts().Procs.WorkerOf(ids.ClientID(worker))
 		if !ok {
 			return nil, nil, errs.New(errs.CodeNotFound, "no worker process of this node is or was %s; mobula logs lists those that have written", id)
 		}

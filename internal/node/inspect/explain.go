@@ -1,4 +1,4 @@
-package node
+package inspect
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 
 const explainDepth = 8 // tasks that wait for each other
 
-// explain says why a task is where it is, or who keeps an object.
-func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
+// Explain says why a task is where it is, or who keeps an object.
+func (n *Inspector) Explain(ctx context.Context, r state.ExplainRequest) (state.Explanation, error) {
 	id, object, err := n.subject(r.ID)
 	switch {
 	case err != nil:
@@ -36,13 +36,13 @@ func (n *Node) explain(ctx context.Context, r state.ExplainRequest) (state.Expla
 
 // subject reads the id of a task, or of an object. Python's ref.hex() of a release before 0.5 has as many digits as a task has now: it is
 // taken for one where this node knows the job of the object, and not that of the task.
-func (n *Node) subject(s string) (id ids.ObjectID, object bool, err error) {
+func (n *Inspector) subject(s string) (id ids.ObjectID, object bool, err error) {
 	id, object, err = parseSubject(s)
-	if err != nil || object || n.jobs.get(id.Task.Job()) != nil {
+	if err != nil || object || n.node.Owner(id.Task.Job()) != nil {
 		return id, object, err
 	}
 	if raw, err := hex.DecodeString(s); err == nil && len(raw) == ids.TaskSize {
-		if short, ok := ids.ObjectOf(raw); ok && n.jobs.get(short.Task.Job()) != nil {
+		if short, ok := ids.ObjectOf(raw); ok && n.node.Owner(short.Task.Job()) != nil {
 			return short, true, nil
 		}
 	}
@@ -78,14 +78,14 @@ func parseObject(s string) (ids.ObjectID, error) {
 }
 
 // ownerOf finds who would know.
-func (n *Node) ownerOf(job ids.JobID, id string) (*ownerActor, error) {
-	if o := n.jobs.get(job); o != nil {
+func (n *Inspector) ownerOf(job ids.JobID, id string) (*Owner, error) {
+	if o := n.node.Owner(job); o != nil {
 		return o, nil
 	}
 	return nil, errs.New(errs.CodeNotFound, "%s is of job %v, which this node does not know: it has ended, or the id is of another node", id, job)
 }
 
-func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex state.Explanation, err error) {
+func (n *Inspector) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex state.Explanation, err error) {
 	o, err := n.ownerOf(id.Job(), "task "+id.String())
 	if err != nil {
 		return ex, err
@@ -108,8 +108,8 @@ func (n *Node) explainTask(ctx context.Context, id ids.TaskID, depth int) (ex st
 }
 
 // explainGone tells of a task that nothing refers to any more what the events remember.
-func (n *Node) explainGone(id ids.TaskID) (state.Explanation, error) {
-	parts, _, _ := n.obs.rec.Since(0)
+func (n *Inspector) explainGone(id ids.TaskID) (state.Explanation, error) {
+	parts, _, _ := n.node.Parts().Events.Since(0)
 	for p := len(parts) - 1; p >= 0; p-- {
 		for i := len(parts[p]) - 1; i >= 0; i-- {
 			if e := &parts[p][i]; e.Task == id {
@@ -121,14 +121,16 @@ func (n *Node) explainGone(id ids.TaskID) (state.Explanation, error) {
 	return state.Explanation{}, errs.New(errs.CodeNotFound, "task %v is not known: it has ended and nothing refers to its results, or there never was one", id)
 }
 
-func (n *Node) ago(at int64) time.Duration {
-	return time.Duration(n.clock.Now() - at).Round(time.Millisecond)
+func (n *Inspector) ago(at int64) time.Duration {
+	return time.Duration(n.Clock.Now() - at).Round(time.Millisecond)
 }
 
-func (n *Node) in(at int64) time.Duration { return max(-n.ago(at), 0).Round(100 * time.Millisecond) }
+func (n *Inspector) in(at int64) time.Duration {
+	return max(-n.ago(at), 0).Round(100 * time.Millisecond)
+}
 
 // taskSummary is the answer in a line; details and what comes before it are added to ex.
-func (n *Node) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
+func (n *Inspector) taskSummary(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
 	since := n.ago(w.Since)
 	switch w.State {
 	case task.PendingArgs:
@@ -173,19 +175,19 @@ func reason(err *errs.Error) string {
 	return err.Error()
 }
 
-func (n *Node) workerName(id ids.ClientID) string {
-	s := n.clients.get(id)
+func (n *Inspector) workerName(id ids.ClientID) string {
+	s := n.node.Client(id)
 	switch {
 	case s == nil:
 		return fmt.Sprintf("worker %v, which is gone", id)
-	case s.local():
+	case s.Local:
 		return fmt.Sprintf("embedded worker %v", id)
 	}
-	return fmt.Sprintf("worker %v (process %d)", id, s.pid)
+	return fmt.Sprintf("worker %v (process %d)", id, s.PID)
 }
 
 // waitsForArgs names the arguments that are not there, and explains the first one's producer.
-func (n *Node) waitsForArgs(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
+func (n *Inspector) waitsForArgs(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy, depth int) (string, error) {
 	missing := 0
 	for _, a := range w.Args {
 		if a.State.Resolved() {
@@ -212,7 +214,7 @@ func (n *Node) waitsForArgs(ctx context.Context, ex *state.Explanation, w *owner
 	return fmt.Sprintf("waits since %v for %d of %d arguments", n.ago(w.Since), missing, len(w.Args)), nil
 }
 
-func (n *Node) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
+func (n *Inspector) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 	a := w.Of
 	if a == nil {
 		return "waits for its actor"
@@ -238,7 +240,7 @@ func places(n int) string {
 }
 
 // waitsForSlot asks the scheduler what the task's class lacks.
-func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) (string, error) {
+func (n *Inspector) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) (string, error) {
 	class := w.Class
 	sx, err := inRaylet(ctx, n, func(c *raylet.Core) sched.Explanation { return c.Explain(class) })
 	if err != nil {
@@ -250,7 +252,7 @@ func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner
 	}
 	var lacks []string
 	for _, m := range sx.Missing {
-		r := func(v int64) float64 { return units(wire.Resource{Name: m.Resource, Amount: v}) }
+		r := func(v int64) float64 { return Units(wire.Resource{Name: m.Resource, Amount: v}) }
 		lacks = append(lacks, fmt.Sprintf("%g %s (%g of %g free)", r(m.Asked), m.Resource, r(max(m.Free, 0)), r(m.Held)))
 	}
 	at := fmt.Sprintf("behind %s of %d in its queue, which has %d leases", places(w.Ahead), w.Queued, w.Leases)
@@ -260,7 +262,7 @@ func (n *Node) waitsForSlot(ctx context.Context, ex *state.Explanation, w *owner
 	return fmt.Sprintf("waits since %v for a slot, %s", n.ago(w.Since), at), nil
 }
 
-func (n *Node) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) error {
+func (n *Inspector) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) error {
 	for i, a := range w.Args {
 		if a.State != object.Stored {
 			continue
@@ -269,7 +271,7 @@ func (n *Node) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.
 			ex.Details = append(ex.Details, "and further arguments")
 			break
 		}
-		lines, err := n.store.Why(ctx, a.ID)
+		lines, err := n.node.Parts().Store.Why(ctx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -278,12 +280,12 @@ func (n *Node) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.
 	return nil
 }
 
-func (n *Node) explainObject(ctx context.Context, id ids.ObjectID, depth int) (ex state.Explanation, err error) {
+func (n *Inspector) explainObject(ctx context.Context, id ids.ObjectID, depth int) (ex state.Explanation, err error) {
 	o, err := n.ownerOf(id.Job(), "object "+id.String())
 	if err != nil {
 		return ex, err
 	}
-	found, err := inOwner(ctx, o, func(c *owner.Core) *owner.ObjectWhy {
+	found, err := InOwner(ctx, o, func(c *owner.Core) *owner.ObjectWhy {
 		if w, ok := c.WhyObject(id); ok {
 			return &w
 		}
@@ -318,7 +320,7 @@ func (n *Node) explainObject(ctx context.Context, id ids.ObjectID, depth int) (e
 		ex.Summary = fmt.Sprintf("%d bytes in %s, kept by %d processes, %d tasks and %d other objects", rows[0].Size, rows[0].Where, w.Holders, w.Tasks, w.Within)
 	}
 	if w.State == object.Stored {
-		lines, err := n.store.Why(ctx, id)
+		lines, err := n.node.Parts().Store.Why(ctx, id)
 		if err != nil {
 			return ex, err
 		}
@@ -330,13 +332,13 @@ func (n *Node) explainObject(ctx context.Context, id ids.ObjectID, depth int) (e
 }
 
 // holders says who keeps the object.
-func (n *Node) holders(ex *state.Explanation, w *owner.ObjectWhy) {
+func (n *Inspector) holders(ex *state.Explanation, w *owner.ObjectWhy) {
 	for _, id := range w.Clients {
 		who := fmt.Sprintf("client %v", id)
-		if s := n.clients.get(id); s != nil {
-			switch s.role {
+		if s := n.node.Client(id); s != nil {
+			switch s.Role {
 			case wire.RoleDriver:
-				who = fmt.Sprintf("the driver of job %v (process %d)", s.job, s.pid)
+				who = fmt.Sprintf("the driver of job %v (process %d)", s.Job, s.PID)
 			case wire.RoleWorker:
 				who = n.workerName(id)
 			}

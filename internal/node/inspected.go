@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+	"os"
+
+	"mobula/gcs"
+	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
+	"mobula/internal/release"
+	"mobula/internal/state"
+	"mobula/telemetry/metrics"
+	"mobula/wire"
+)
+
+// inspected is the node as package inspect reads it.
+type inspected struct{ n *Node }
+
+func (n *Node) newInspector() *inspect.Inspector {
+	return inspect.New(inspect.Config{Name: n.cfg.Name, Dir: n.dir, Namespace: n.cfg.Namespace, Clock: n.clock, Log: n.cfg.Logger}, inspected{n})
+}
+
+func (v inspected) Parts() inspect.Parts {
+	n, o := v.n, v.n.observer()
+	return inspect.Parts{
+		System: n.sys, Raylet: n.raylet, Store: n.store, Memory: n.shm, Asked: n.asked, Spiller: n.spiller, Procs: n.procs, Events: o.rec, Classes: o.set.Actors,
+	}
+}
+
+func (v inspected) Outline(out *metrics.Snapshot) {
+	n, o := v.n, v.n.observer()
+	s := &out.Status
+	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), n.since, n.clock.Now()
+	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control(), n.sys.Restarts(), len(n.clients.all())
+	s.Graphs, s.Lost = n.runningGraphs(), n.lostJobs()
+	st := o.rec.Stats()
+	s.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
+	for s, k := range st.States {
+		out.Changes[s.String()] = k
+	}
+	if f := o.file.Load(); f != nil {
+		s.Events.Unfiled = f.Unfiled()
+	}
+	s.Export = o.exported()
+}
+
+func (v inspected) Owners() []*inspect.Owner {
+	all := v.n.jobs.all()
+	out := make([]*inspect.Owner, len(all))
+	for i, o := range all {
+		out[i] = o.shown
+	}
+	return out
+}
+
+func (v inspected) Owner(job ids.JobID) *inspect.Owner {
+	if o := v.n.jobs.get(job); o != nil {
+		return o.shown
+	}
+	return nil
+}
+
+func (v inspected) Namespace(job ids.JobID) string { return v.n.programOf(job).namespace }
+
+func (v inspected) Clients() []*inspect.Client {
+	all := v.n.clients.all()
+	out := make([]*inspect.Client, len(all))
+	for i, s := range all {
+		out[i] = s.shown()
+	}
+	return out
+}
+
+func (v inspected) Client(id ids.ClientID) *inspect.Client {
+	if s := v.n.clients.get(id); s != nil {
+		return s.shown()
+	}
+	return nil
+}
+
+// shown is the client as inspection sees it.
+func (s *session) shown() *inspect.Client {
+	return &inspect.Client{ID: s.id, Role: s.role, Job: s.job, PID: s.pid, Local: s.local(), System: s.system}
+}
+
+func (v inspected) Report(id ids.ClientID) (said wire.Stats, ok bool) {
+	v.n.obs.mu.Lock()
+	defer v.n.obs.mu.Unlock()
+	r, ok := v.n.obs.stats[id]
+	return r.Stats, ok
+}
+
+func (v inspected) Graphs() []state.Graph { return v.n.runningGraphs() }
+
+func (v inspected) Nameless() bool { return v.n.cfg.NoGCS }
+
+func (v inspected) Named(ctx context.Context, namespace, name string) (ids.ActorID, error) {
+	rec, err := v.n.named(ctx, state.ActorRequest{Namespace: namespace, Name: name})
+	if err != nil {
+		return ids.ActorID{}, err
+	}
+	return parseActor(rec.Actor)
+}
+
+func (v inspected) Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error) {
+	self = v.n.nodeRecord()
+	if len(v.n.cfg.GCS) == 0 {
+		return self, nil, nil
+	}
+	records, err := v.n.askWait(ctx, gcs.List{Bucket: gcs.Nodes})
+	for _, r := range records {
+		if r := r.(gcs.NodeRecord); r.Home != self.Home { // of itself it knows more than the table
+			others = append(others, r)
+		}
+	}
+	return self, others, err
+}
