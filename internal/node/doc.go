@@ -4,7 +4,7 @@
 //
 // # Who owns what
 //
-// What is asked about a node package inspect answers (requests.go, inspected.go).
+// What is asked about a node package inspect answers (requests.go, inspected.go); what it records of itself is package observe's (observed.go).
 //
 // Node owns the tree and the table of sessions. A session owns what is queued for one
 // client and nothing else: handles, pins and leases of a client live in owner, store and

@@ -82,10 +82,7 @@ func TestTheGuidesCollector(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	n.cfg.Logger.Error("a record")
-	if err := n.obs.logs.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.obs.metrics.Flush(ctx); err != nil {
+	if err := n.obs.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := coll.Wait(ctx, func(s []*tracepb.Span) bool { return len(s) > 0 }); err != nil {

@@ -21,27 +21,19 @@ func (n *Node) newInspector() *inspect.Inspector {
 }
 
 func (v inspected) Parts() inspect.Parts {
-	n, o := v.n, v.n.observer()
+	n := v.n
 	return inspect.Parts{
-		System: n.sys, Raylet: n.raylet, Store: n.store, Memory: n.shm, Asked: n.asked, Spiller: n.spiller, Procs: n.procs, Events: o.rec, Classes: o.set.Actors,
+		System: n.sys, Raylet: n.raylet, Store: n.store, Memory: n.shm, Asked: n.asked, Spiller: n.spiller, Procs: n.procs, Events: n.obs.Recorder(), Classes: n.obs.Set().Actors,
 	}
 }
 
 func (v inspected) Outline(out *metrics.Snapshot) {
-	n, o := v.n, v.n.observer()
+	n := v.n
 	s := &out.Status
 	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), n.since, n.clock.Now()
 	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control(), n.sys.Restarts(), len(n.clients.all())
 	s.Graphs, s.Lost = n.runningGraphs(), n.lostJobs()
-	st := o.rec.Stats()
-	s.Events = state.Events{Recorded: st.Recorded, Kept: st.Kept, Dropped: st.Dropped}
-	for s, k := range st.States {
-		out.Changes[s.String()] = k
-	}
-	if f := o.file.Load(); f != nil {
-		s.Events.Unfiled = f.Unfiled()
-	}
-	s.Export = o.exported()
+	n.obs.Outline(out)
 }
 
 func (v inspected) Owners() []*inspect.Owner {
@@ -84,10 +76,7 @@ func (s *session) shown() *inspect.Client {
 }
 
 func (v inspected) Report(id ids.ClientID) (said wire.Stats, ok bool) {
-	v.n.obs.mu.Lock()
-	defer v.n.obs.mu.Unlock()
-	r, ok := v.n.obs.stats[id]
-	return r.Stats, ok
+	return v.n.obs.Report(id)
 }
 
 func (v inspected) Graphs() []state.Graph { return v.n.runningGraphs() }

@@ -427,7 +427,7 @@ func TestTimelineIsReadInParts(t *testing.T) {
 			runs[e.Args["task"]] = true
 		}
 	}
-	st := n.obs.rec.Stats()
+	st := n.obs.Recorder().Stats()
 	if len(runs) != 3000 && st.Dropped == 0 {
 		t.Errorf("%d runs are drawn in %d parts; events %+v", len(runs), parts, st)
 	}
@@ -445,7 +445,7 @@ func TestTimelineIsReadInParts(t *testing.T) {
 func TestAClientsRequestsAreBounded(t *testing.T) {
 	n, c := running(t, Config{}, Telemetry{})
 	for range maxColdRunning { // all that run at once are busy
-		n.obs.cold <- struct{}{}
+		n.requests.running <- struct{}{}
 	}
 	answers := make(chan error, 2*maxColdWaiting)
 	for range cap(answers) {
@@ -467,7 +467,7 @@ func TestAClientsRequestsAreBounded(t *testing.T) {
 		}
 	}
 	for range maxColdRunning {
-		<-n.obs.cold
+		<-n.requests.running
 	}
 	for range maxColdWaiting {
 		if r := <-got; r.Err != nil {

@@ -204,7 +204,9 @@ func (n *Node) release() error {
 	if n.lock != nil {
 		all = append(all, n.lock.Close())
 	}
-	n.closeLogs()
+	if n.obs != nil {
+		n.obs.Close()
+	}
 	if n.cfg.closeLog != nil {
 		all = append(all, n.cfg.closeLog())
 	}

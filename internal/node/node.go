@@ -15,6 +15,7 @@ import (
 	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
+	"mobula/internal/node/observe"
 	"mobula/internal/registry"
 	"mobula/internal/steady"
 	"mobula/objectstore"
@@ -61,7 +62,8 @@ type Node struct {
 	socket    *server
 	limited   *limited
 	lender    conn.Lender // of the workers' connections, to drivers in this process
-	obs       observer
+	obs       *observe.Observer
+	requests  requests
 	inspect   *inspect.Inspector
 	crossings atomic.Uint64 // of references, from job to job
 
@@ -102,7 +104,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, sampleNow: make(chan struct{}, 1),
 		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
-		cut: make(map[ids.JobID]*errs.Error),
+		cut: make(map[ids.JobID]*errs.Error), requests: requests{running: make(chan struct{}, maxColdRunning)},
 	}
 	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())
@@ -118,9 +120,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.since = n.clock.Now()
 	n.life, n.end = context.WithCancel(context.Background())
-	n.startLogs()
-	n.faults, n.calm = context.WithCancel(n.life)
+	n.obs = n.newObserver()
+	n.cfg.Logger = n.obs.Log()
 	n.inspect = n.newInspector()
+	n.faults, n.calm = context.WithCancel(n.life)
 	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
 	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
 	if err := n.assemble(ctx); err != nil {
@@ -231,4 +234,4 @@ func (n *Node) sayBye(to func(wire.Role) bool) {
 func (n *Node) toSched(ev sched.Event)         { n.raylet.Deliver(ev) }
 func (n *Node) toStore(ev objectstore.Event)   { n.store.Deliver(ev) }
 func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
-func (n *Node) componentEvent(ev actors.Event) { n.obs.component(ev) }
+func (n *Node) componentEvent(ev actors.Event) { n.obs.Component(ev) }

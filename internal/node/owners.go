@@ -82,7 +82,7 @@ func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 // build makes the core: new for a new job, else from the log, and then every client is
 // asked what it holds.
 func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
-	cfg := owner.Config{Job: o.job, InlineBudget: o.n.inlineBudget(), Transitions: o.n.watching()}
+	cfg := owner.Config{Job: o.job, InlineBudget: o.n.inlineBudget(), Transitions: o.n.obs.Watching()}
 	if start.Restart == 0 && o.log.Stats().Segments == 0 {
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil, nil
@@ -240,7 +240,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		}
 		o.cancel = self.After(e.Delay(), owner.Timer{})
 	case owner.Transitions:
-		o.n.observe(*e.Changes)
+		o.n.obs.Record(*e.Changes)
 	case owner.JobEnded:
 		o.n.jobEnded(o.job)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -23,6 +25,37 @@ const (
 	maxColdWaiting = 2 * wire.RequestsAtOnce // of one client, unanswered
 	coldTimeout    = time.Minute
 )
+
+// requests are the cold ones under way.
+type requests struct {
+	running chan struct{} // tokens of those that run at once
+	stop    atomic.Pointer[chan struct{}]
+
+	mu      sync.Mutex
+	waiting map[ids.ClientID]int // guarded by mu: of each client
+}
+
+// enter counts a client's request in; false: too many wait.
+func (r *requests) enter(id ids.ClientID) (waiting int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting = r.waiting[id]; waiting >= maxColdWaiting {
+		return waiting, false
+	}
+	if r.waiting == nil {
+		r.waiting = make(map[ids.ClientID]int)
+	}
+	r.waiting[id]++
+	return waiting, true
+}
+
+func (r *requests) leave(id ids.ClientID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting[id]--; r.waiting[id] == 0 {
+		delete(r.waiting, id)
+	}
+}
 
 // handlers answer cold requests: a body in, a reply out, both CBOR.
 var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
@@ -46,8 +79,10 @@ var handlers = map[string]func(*Node, context.Context, []byte) (any, error){
 	state.MethodCancel:     look((*inspect.Inspector).Cancel),
 	state.MethodKill:       look((*inspect.Inspector).Kill),
 	state.MethodActorGet:   handle((*Node).actorGet),
-	state.MethodSpans:      handle((*Node).takeSpans),
-	state.MethodSecede:     handle((*Node).secede),
+	state.MethodSpans: handle(func(n *Node, ctx context.Context, r state.SpansRequest) (state.SpansReply, error) {
+		return n.obs.TakeSpans(ctx, r)
+	}),
+	state.MethodSecede: handle((*Node).secede),
 }
 
 // empty is the body of a request that says nothing.
@@ -83,27 +118,13 @@ var strict = func() cbor.DecMode {
 
 // cold answers a request beside everything else. It does not block.
 func (n *Node) cold(s *session, m *wire.Request) {
-	o := n.observer()
-	o.mu.Lock()
-	waiting := o.asked[s.id]
-	if waiting < maxColdWaiting {
-		if o.asked == nil {
-			o.asked = make(map[ids.ClientID]int)
-		}
-		o.asked[s.id]++
-	}
-	o.mu.Unlock()
-	if waiting >= maxColdWaiting {
+	if waiting, ok := n.requests.enter(s.id); !ok {
 		reply(s, m, nil, errs.New(errs.CodeBacklog, "%s: %d requests of this client wait already; wait for answers", m.Method, waiting))
 		return
 	}
 	n.work.Go(func() {
 		out, err := n.answer(m)
-		o.mu.Lock()
-		if o.asked[s.id]--; o.asked[s.id] == 0 {
-			delete(o.asked, s.id)
-		}
-		o.mu.Unlock()
+		n.requests.leave(s.id)
 		reply(s, m, out, err)
 		if m.Method == state.MethodStop && err == nil {
 			n.passStop() // once it is answered: what stops closes the connections
@@ -132,8 +153,8 @@ func (n *Node) answer(m *wire.Request) (body []byte, err error) {
 	ctx, cancel := context.WithTimeout(n.life, coldTimeout)
 	defer cancel()
 	select {
-	case n.obs.cold <- struct{}{}:
-		defer func() { <-n.obs.cold }()
+	case n.requests.running <- struct{}{}:
+		defer func() { <-n.requests.running }()
 	case <-ctx.Done():
 		return nil, n.late(ctx, m.Method)
 	}
@@ -167,7 +188,7 @@ func (n *Node) ping(context.Context, empty) (state.Pong, error) {
 
 // stopNode agrees to end, if whoever runs the node listens to that.
 func (n *Node) stopNode(_ context.Context, r state.StopRequest) (state.Stopping, error) {
-	if n.obs.stop.Load() == nil {
+	if n.requests.stop.Load() == nil {
 		return state.Stopping{}, errs.New(errs.CodePermission, "node %s is part of a program, process %d: end that", n.cfg.Name, os.Getpid())
 	}
 	n.cfg.Logger.Info("the node was asked to stop", "reason", r.Reason)
@@ -176,9 +197,9 @@ func (n *Node) stopNode(_ context.Context, r state.StopRequest) (state.Stopping,
 
 // passStop tells whoever runs the node, once.
 func (n *Node) passStop() {
-	c := *n.obs.stop.Load()
-	n.obs.mu.Lock()
-	defer n.obs.mu.Unlock()
+	c := *n.requests.stop.Load()
+	n.requests.mu.Lock()
+	defer n.requests.mu.Unlock()
 	select {
 	case <-c:
 	default:
@@ -186,8 +207,18 @@ func (n *Node) passStop() {
 	}
 }
 
+// StopRequested is closed when a tool asks the node to stop. A node that nobody calls it of,
+// one inside a program, refuses to be stopped from elsewhere.
+func (n *Node) StopRequested() <-chan struct{} {
+	c := make(chan struct{})
+	if n.requests.stop.CompareAndSwap(nil, &c) {
+		return c
+	}
+	return *n.requests.stop.Load()
+}
+
 func (n *Node) metricsText(context.Context, empty) (state.Text, error) {
-	b, err := n.obs.set.Text()
+	b, err := n.obs.Set().Text()
 	return state.Text{Body: b}, err
 }
 

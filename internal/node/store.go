@@ -51,7 +51,7 @@ func (n *Node) startStore() error {
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
 	cfg.Patience = n.cfg.StorePatience
 	n.store, err = storeshell.Open(sup, storeshell.Options{
-		Config: cfg, Memory: n.shm, Spiller: n.seen(n.failing(n.spiller)),
+		Config: cfg, Memory: n.shm, Spiller: n.obs.Seen(n.failing(n.spiller)),
 		ToClient: n.fromStore,
 		ToOwner:  func(job ids.JobID, m objectstore.OwnerMsg) { n.jobs.post(job, owner.FromStore{Msg: m}) },
 		Logger:   n.cfg.Logger,

@@ -1,4 +1,4 @@
-package node
+package observe
 
 import (
 	"context"
@@ -41,15 +41,15 @@ type spanner struct {
 	spans   []telemetry.Span   // guarded by mu
 }
 
-func (n *Node) startSpanner(exp *export.Exporter) {
+func (o *Observer) startSpanner(exp *export.Exporter) {
 	sp := &spanner{exp: exp, wake: make(chan struct{}, 1), batch: make(chan struct{}, 1)}
-	n.obs.spans.Store(sp)
-	n.work.Go(func() {
-		sp.run(n.life)
+	o.spans.Store(sp)
+	o.cfg.Go(func() {
+		sp.run(o.cfg.Life)
 		ctx, cancel := context.WithTimeout(context.Background(), spanFlushTime)
 		defer cancel()
 		if err := exp.Shutdown(ctx); err != nil {
-			n.cfg.Logger.Warn("the last spans could not be exported", "err", err)
+			o.log.Warn("the last spans could not be exported", "err", err)
 		}
 	})
 }
@@ -170,9 +170,9 @@ type seenSpiller struct {
 	clock steady.Clock
 }
 
-// seen lets the store's spills and restores be traced.
-func (n *Node) seen(s storeshell.Spiller) storeshell.Spiller {
-	return seenSpiller{s, &n.obs.spans, n.clock}
+// Seen lets the store's spills and restores be traced.
+func (o *Observer) Seen(s storeshell.Spiller) storeshell.Spiller {
+	return seenSpiller{s, &o.spans, o.cfg.Clock}
 }
 
 // Write is a spill.

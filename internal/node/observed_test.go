@@ -21,7 +21,6 @@ import (
 	"mobula/actors"
 	"mobula/internal/client"
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/internal/state"
 	"mobula/objectstore/spill"
@@ -71,7 +70,7 @@ func putLarge(t *testing.T, c *client.Client, bytes uint64) *client.Handle {
 // collector. Sibling phases do not overlap, include the restore, and sum to the wall time within 5 %.
 func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 	coll := collecting(t)
-	n, c := running(t, Config{CPUs: 2, StoreBytes: 96 << 20}, Telemetry{})
+	_, c := running(t, Config{CPUs: 2, StoreBytes: 96 << 20}, Telemetry{})
 	arg := putLarge(t, c, 64<<20)
 	putLarge(t, c, 64<<20) // which has no room beside it
 	where := until(t, c, state.MethodObjects, state.Query{}, func(p state.Page[state.Object]) bool { return p.Total == 2 })
@@ -127,7 +126,7 @@ func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 		t.Errorf("the phases %v sum to %v, the call took %v", took, time.Duration(sum), wall)
 	}
 	t.Logf("wall %v, phases %v", wall, took)
-	if n.obs.spans.Load().dropped.Load() != 0 {
+	if s := must[state.Status](t, c, state.MethodStatus, nil); s.Export.SpansDropped != 0 {
 		t.Error("spans were dropped")
 	}
 }
@@ -169,7 +168,7 @@ func TestSpillsAndRestoresAreSpans(t *testing.T) {
 	coll := collecting(t)
 	n, _ := running(t, Config{}, Telemetry{})
 	calls := 0
-	good, bad := n.seen(fakeSpiller{}), n.seen(fakeSpiller{errs.ErrOutOfDisk})
+	good, bad := n.obs.Seen(fakeSpiller{}), n.obs.Seen(fakeSpiller{errs.ErrOutOfDisk})
 	good.Write([]spill.Item{{Data: make([]byte, 10)}, {Data: make([]byte, 5)}}, func(l []spill.Location, err error) {
 		if calls++; err != nil || len(l) != 2 {
 			t.Errorf("write gives %v, %v", l, err)
@@ -366,17 +365,5 @@ func TestEventFilesOfAKeptNode(t *testing.T) {
 		if !slices.ContainsFunc(strings.Split(string(b), "\n"), func(l string) bool { return strings.Contains(l, id) && strings.Contains(l, w) }) {
 			t.Errorf("no %s of the task in\n%s", w, b)
 		}
-	}
-}
-
-func TestReportsOfWorkersThatAreGoneAreForgotten(t *testing.T) {
-	n, _ := running(t, Config{}, Telemetry{})
-	for i := range 500 {
-		n.workerStats(&session{id: ids.ClientID(i + 1)}, &wire.Stats{HeapBytes: 1})
-	}
-	n.obs.mu.Lock()
-	defer n.obs.mu.Unlock()
-	if k := len(n.obs.stats); k > 70 {
-		t.Errorf("%d reports are kept of workers that are gone", k)
 	}
 }

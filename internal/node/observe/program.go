@@ -1,4 +1,4 @@
-package node
+package observe
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"mobula/telemetry"
 )
 
-// takeSpans exports spans that a client's program made. They count as the node's own do: what finds no room is dropped.
-func (n *Node) takeSpans(_ context.Context, r state.SpansRequest) (state.SpansReply, error) {
+// TakeSpans exports spans that a client's program made. They count as the node's own do: what finds no room is dropped.
+func (o *Observer) TakeSpans(_ context.Context, r state.SpansRequest) (state.SpansReply, error) {
 	if len(r.Spans) > state.MaxSpans {
 		return state.SpansReply{}, errs.New(errs.CodeInvalid, "%d spans: want at most %d at a time", len(r.Spans), state.MaxSpans)
 	}
@@ -24,7 +24,7 @@ func (n *Node) takeSpans(_ context.Context, r state.SpansRequest) (state.SpansRe
 			return state.SpansReply{}, err
 		}
 	}
-	sp := n.obs.spans.Load()
+	sp := o.spans.Load()
 	if sp == nil {
 		return state.SpansReply{}, nil
 	}

@@ -28,7 +28,7 @@ func TestMetricsAndLogRecordsAreExported(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	n.cfg.Logger.Error("something is wrong", "task", h.ID().Task.String())
-	if err := n.obs.logs.Flush(ctx); err != nil {
+	if err := n.obs.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	logged := false
@@ -38,10 +38,10 @@ func TestMetricsAndLogRecordsAreExported(t *testing.T) {
 	if !logged {
 		t.Errorf("the record is not among %v", coll.Logs())
 	}
-	if err := n.obs.metrics.Flush(ctx); err != nil {
+	if err := n.obs.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	fs, err := n.obs.set.Gather()
+	fs, err := n.obs.Set().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,45 @@
+package node
+
+import (
+	"context"
+	"path/filepath"
+
+	"mobula/internal/ids"
+	"mobula/internal/node/observe"
+	"mobula/internal/state"
+	"mobula/raylet/pool"
+	"mobula/telemetry/metrics"
+	"mobula/wire"
+)
+
+// Telemetry says what a node records of itself, and shows.
+type Telemetry = observe.Telemetry
+
+func (n *Node) newObserver() *observe.Observer {
+	cfg := observe.Config{
+		Name: n.cfg.Name, Ratio: n.cfg.TraceRatio, Clock: n.clock, Log: n.cfg.Logger, Life: n.life, Go: n.work.Go,
+		Warn:     func(msg string, args ...any) { n.limited.warn(msg, args...) },
+		Snapshot: func(ctx context.Context) metrics.Snapshot { return n.inspect.Snapshot(ctx) },
+		Tree:     func() []state.Component { return n.inspect.Tree() },
+	}
+	cfg.Known = func(id ids.ClientID) bool { return n.clients.get(id) != nil }
+	if n.cfg.Keep {
+		cfg.Dir = filepath.Join(n.dir, "events")
+	}
+	return observe.New(cfg)
+}
+
+// StartTelemetry sets the bounds of what the node records and begins to serve metrics. Without it the
+// node records with the defaults and serves nothing. Only the first call counts.
+func (n *Node) StartTelemetry(t Telemetry) error { return n.obs.Configure(t) }
+
+// MetricsURL is where metrics are served, empty if they are not.
+func (n *Node) MetricsURL() string { return n.obs.MetricsURL() }
+
+// workerStats notes what a worker says of itself.
+func (n *Node) workerStats(s *session, m *wire.Stats) {
+	if m.Worn {
+		_ = n.raylet.Post(pool.Worn{Client: s.id}) // stopped: the node ends
+	}
+	n.obs.Note(s.id, m)
+}
