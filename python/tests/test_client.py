@@ -9,13 +9,14 @@ import threading
 import time
 from typing import Any
 
+import cbor2
 import numpy as np
 import pytest
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
 
 import mobula
-from mobula import _api, _ids, _runtime
+from mobula import _api, _ids, _refs, _runtime, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
@@ -271,3 +272,12 @@ def test_the_count_of_values_at_hand_is_exact_with_threads(mini: MiniNode) -> No
         sys.setswitchinterval(before)
     c.flush()
     assert not c.objects.handles and c.objects.cache_used == 0
+
+
+def test_references_that_a_release_before_0_5_wrote_are_the_same_objects(mini: MiniNode) -> None:
+    c, old = _runtime.client(), os.urandom(16) + bytes(4)
+    want = _refs.bound(c, bytes(4) + old)
+    tagged = [_value.decode(_value.header(3, name="any"), cbor2.dumps(cbor2.CBORTag(tag, old))) for tag in (_value.TAG_REF, _value.TAG_ACTOR)]
+    found = [_refs.bound(c, old), _refs.restore_ref(old), tagged[0], tagged[1]._ref, _api.actors.restore_actor(old, "a", "0", {})._ref]
+    assert found == [want] * len(found) and all(ref._h is want._h for ref in found)
+    assert want.hex() == "0" * 8 + old.hex()
