@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/link"
+	"mobula/internal/node/outlet"
 	"mobula/internal/state"
 	"mobula/wire"
 )
@@ -75,7 +76,6 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 	}
 }
 
-// A node that has gone need not be told that its driver leaves.
 // A session may be over before the goroutine that welcomed its client has opened its outlet.
 func TestAnOutletIsClosedThoughItWasNotYetOpen(t *testing.T) {
 	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
@@ -84,10 +84,10 @@ func TestAnOutletIsClosedThoughItWasNotYetOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := l.Conn.Counts().SentBytes
-	var o socket
+	var o outlet.Socket
 	o.Push(&wire.Drain{})
 	o.Close()
-	o.open(l.Conn)
+	o.Open(l.Conn)
 	if err := l.Conn.Send(&wire.Drain{}); !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("the connection is open: %v", err)
 	}
@@ -99,6 +99,7 @@ func TestAnOutletIsClosedThoughItWasNotYetOpen(t *testing.T) {
 	}
 }
 
+// A node that has gone need not be told that its driver leaves.
 func TestLeavingANodeThatHasGone(t *testing.T) {
 	n, _ := running(t, Config{Logger: slog.New(slog.DiscardHandler)}, Telemetry{})
 	l, err := link.Dial(t.Context(), filepath.Join(n.dir, SocketName), wire.Hello{Role: wire.RoleTool})

@@ -10,6 +10,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
+	"mobula/internal/node/outlet"
 	storeshell "mobula/objectstore/shell"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -246,7 +247,7 @@ func (f *faulty) push(m wire.Msg) {
 // sendLocked sends one message as the plan says.
 func (f *faulty) sendLocked(m wire.Msg) {
 	if f.closed {
-		f.s.outlet.Push(m)
+		f.s.Outlet.Push(m)
 		return
 	}
 	d := f.ask(f.s.done, fault.Message, m.Kind().String())
@@ -256,14 +257,14 @@ func (f *faulty) sendLocked(m wire.Msg) {
 		f.timer = time.AfterFunc(d.For, f.resume)
 		return
 	case fault.Drop:
-		if out, ok := f.s.outlet.(*socket); ok {
-			out.cut(dropped(m))
+		if out, ok := f.s.Outlet.(*outlet.Socket); ok {
+			out.Cut(dropped(m))
 		}
 		return
 	case fault.Duplicate:
-		f.s.outlet.Push(m)
+		f.s.Outlet.Push(m)
 	}
-	f.s.outlet.Push(m)
+	f.s.Outlet.Push(m)
 }
 
 // resume sends what was late, and what waited behind it.
@@ -280,7 +281,7 @@ func (f *faulty) drainLocked() {
 	for i, m := range queue {
 		switch {
 		case i == 0:
-			f.s.outlet.Push(m)
+			f.s.Outlet.Push(m)
 		case f.timer != nil:
 			f.queue = append(f.queue, m)
 		default:
@@ -306,7 +307,7 @@ func (s *session) Push(m wire.Msg) {
 		s.faults.push(m)
 		return
 	}
-	s.outlet.Push(m)
+	s.Outlet.Push(m)
 }
 
 // Close ends the way to the client.
@@ -314,5 +315,5 @@ func (s *session) Close() {
 	if s.faults != nil {
 		s.faults.close()
 	}
-	s.outlet.Close()
+	s.Outlet.Close()
 }

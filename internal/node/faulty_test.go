@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobula/internal/fault"
+	"mobula/internal/node/outlet"
 	"mobula/wire"
 )
 
@@ -39,7 +40,7 @@ func TestLateMessagesKeepTheirOrder(t *testing.T) {
 		n.cfg.Chaos = &script{does: c.does}
 		s := makeSession(1, wire.RoleDriver, 1, 1)
 		var got []uint64
-		s.outlet = &local{deliver: func(batch []wire.Msg) {
+		s.Outlet = &outlet.Local{Deliver: func(batch []wire.Msg) {
 			for _, m := range batch {
 				got = append(got, m.(*wire.Reply).Req)
 			}
@@ -69,7 +70,7 @@ func TestOneLateMessageAfterAnother(t *testing.T) {
 	n.cfg.Chaos = &script{does: map[int]fault.Decision{1: soon, 3: soon}}
 	s := makeSession(1, wire.RoleDriver, 1, 1)
 	got := make(chan uint64, 4)
-	s.outlet = &local{deliver: func(batch []wire.Msg) {
+	s.Outlet = &outlet.Local{Deliver: func(batch []wire.Msg) {
 		for _, m := range batch {
 			got <- m.(*wire.Reply).Req
 		}

@@ -457,7 +457,7 @@ func TestAClientsRequestsAreBounded(t *testing.T) {
 	wild := makeSession(c.ID()+1, wire.RoleTool, 0, 0)
 	defer wild.finish()
 	got := make(replies, 2*maxColdWaiting)
-	wild.outlet = got
+	wild.Outlet = got
 	for i := range maxColdWaiting + 10 {
 		n.cold(wild, &wire.Request{Req: uint64(i), Method: state.MethodPing})
 	}

@@ -7,6 +7,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/outlet"
 	"mobula/internal/registry"
 	"mobula/raylet/pool"
 	"mobula/telemetry"
@@ -46,12 +47,12 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	}
 	job := s.job
 	n.setProgram(job, program{functions: registry.List(), others: others, local: true})
-	out := &local{}
-	s.outlet = out
+	out := &outlet.Local{}
+	s.Outlet = out
 	w := n.welcomeFor(s, namespace)
 	n.memoryOf(s.job).drive()
 	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger), Lender: &n.lender})
-	out.deliver = c.Deliver
+	out.Deliver = c.Deliver
 	if err := n.join(s); err != nil {
 		return nil, err
 	}
@@ -86,15 +87,15 @@ func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Funct
 		return 0, err
 	}
 	s.system = lookup != nil
-	out := &local{}
-	s.outlet = out
+	out := &outlet.Local{}
+	s.Outlet = out
 	var exec *worker.Executor
 	c := n.newClient(client.Config{
 		Port: &localPort{n, s}, Welcome: n.welcomeFor(s, n.cfg.Namespace),
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
 	})
 	exec = worker.New(worker.Config{Client: c, Memory: n.memoryOf(job), Lookup: lookup, Log: n.cfg.Logger, Context: telemetry.Hook, Faults: n.callFaults(lookup != nil)})
-	out.deliver = exec.Deliver
+	out.Deliver = exec.Deliver
 	if err := n.join(s); err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/outlet"
 	"mobula/internal/pidfd"
 	"mobula/objectstore"
 	"mobula/raylet/memmon"
@@ -131,8 +132,8 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			}
 		})
 	case endReading:
-		if out, ok := s.outlet.(*socket); ok {
-			out.endReading()
+		if out, ok := s.Outlet.(*outlet.Socket); ok {
+			out.EndReading()
 		}
 	case tellPeers:
 		n.tellGone(s)

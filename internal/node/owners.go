@@ -17,6 +17,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
+	"mobula/internal/node/outlet"
 	"mobula/objectstore"
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
@@ -249,7 +250,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 // receipt tells the owner when its client has read what was sent before. It is apart from do, where its closure would
 // move every effect to the heap.
 func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRead) {
-	o.toClient(read.Client, receipt(func() { self.Deliver(read) }))
+	o.toClient(read.Client, outlet.Receipt(func() { self.Deliver(read) }))
 }
 
 // append puts a record on the log. Where it cannot (disk full), the runtime goes on without:

@@ -14,6 +14,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/outlet"
 	"mobula/raylet/pool"
 	"mobula/wire"
 	"mobula/wire/conn"
@@ -67,8 +68,8 @@ func (n *Node) handshake(h *wire.Hello, p conn.Peer) (*conn.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := &socket{}
-		s.outlet = out
+		out := &outlet.Socket{}
+		s.Outlet = out
 		if err := n.join(s); err != nil {
 			return nil, err
 		}
@@ -93,8 +94,8 @@ func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 		prog.close()
 		return nil, err
 	}
-	out := &socket{}
-	s.outlet = out
+	out := &outlet.Socket{}
+	s.Outlet = out
 	n.setProgram(s.job, prog)
 	n.noteDriver(s, h, prog.namespace, prog.environ)
 	if err := n.join(s); err != nil {
@@ -152,8 +153,8 @@ func (n *Node) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &socket{}
-	s.outlet = out
+	out := &outlet.Socket{}
+	s.Outlet = out
 	a := &arrival{s: s, done: make(chan error, 1)}
 	n.mu.Lock()
 	n.arrivals[s.id] = a
@@ -212,7 +213,7 @@ func (n *Node) refused(e pool.Refuse) {
 }
 
 // session is the life of a connection that was let in.
-func (n *Node) session(s *session, out *socket, h *wire.Hello) (*conn.Session, error) {
+func (n *Node) session(s *session, out *outlet.Socket, h *wire.Hello) (*conn.Session, error) {
 	var file *os.File
 	if s.role != wire.RoleTool { // which reads no objects
 		seg, err := n.shm.Segment(s.job)
@@ -226,7 +227,7 @@ func (n *Node) session(s *session, out *socket, h *wire.Hello) (*conn.Session, e
 	w.Token = n.token(s.job, s.id)
 	return &conn.Session{Welcome: w, Segment: file, Run: func(c *conn.Conn, err error) {
 		if err == nil {
-			out.open(c)
+			out.Open(c)
 			err = n.receive(s, c)
 		}
 		if errors.Is(err, errs.ErrProtocol) || errors.Is(err, errs.ErrNotFound) { // what it sent was refused
