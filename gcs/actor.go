@@ -145,7 +145,7 @@ func (g *GCS) connect() (err error) {
 	defer cancel()
 	tables, err := Open(ctx, g.nc, replicas(len(g.cfg.Servers)))
 	if err != nil {
-		return fmt.Errorf("control plane: %w", err)
+		return errs.New(errs.CodeComponentFailed, "control plane: %v", err)
 	}
 	g.tables = tables
 	g.service, err = g.serveQuestions()

@@ -3,7 +3,6 @@ package gcs
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -112,11 +111,13 @@ func TestAControlPlaneOnMemory(t *testing.T) {
 // natsServer is a server of the kind that a cluster's nodes share, and its URL.
 func natsServer(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mobula-nats-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
+	return startNATS(t, &server.Options{JetStream: true, StoreDir: t.TempDir()})
+}
+
+func startNATS(t *testing.T, opts *server.Options) string {
+	t.Helper()
+	opts.Host, opts.Port, opts.NoLog, opts.NoSigs = "127.0.0.1", -1, true, true
+	ns, err := server.NewServer(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,6 @@ func natsServer(t *testing.T) string {
 	t.Cleanup(func() {
 		ns.Shutdown()
 		ns.WaitForShutdown()
-		_ = os.RemoveAll(dir)
 	})
 	if !ns.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the server does not start")
@@ -173,6 +173,16 @@ func TestNodesShareAServer(t *testing.T) {
 	}
 	stopTest(t, sysB)
 	sees("one has left", func(rows []Record) bool { return len(rows) == 1 })
+}
+
+// A server without JetStream can keep no tables.
+func TestAServerWithoutJetStream(t *testing.T) {
+	sys := actors.NewSystem(actors.Config{})
+	defer stopTest(t, sys)
+	_, err := Start(sys, Config{Servers: []string{startNATS(t, &server.Options{})}, Node: "n1"})
+	if !errors.Is(err, errs.ErrComponentFailed) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // Servers that are not there are named, without their passwords.

@@ -21,8 +21,9 @@ const markerTTL = 5 * time.Minute
 
 // Tables keeps the rows: in NATS (KV), or in this process (Memory). Revisions grow with each write, in a table at least.
 type Tables interface {
-	// Watch calls changed for every row there is and then for every change, from one goroutine a table, until Close or the end of life; it
-	// returns when all rows there are have been told, or fails when ready ends before.
+	// Watch calls changed for every row there is and then for every change, in order, from one goroutine a table, until Close or the end of life; it
+	// returns when all rows there are have been told, or fails when ready ends before. Of changes of one row that come faster than they are
+	// told all but the last may be left out.
 	Watch(life, ready context.Context, changed func(Changed)) error
 
 	// Do makes one call, a Write, Delete or Read, and gives its answer.

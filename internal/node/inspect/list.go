@@ -331,6 +331,7 @@ func (n *Inspector) Jobs(ctx context.Context, q state.Query) (page state.Page[st
 	return state.SelectLast(q, g.out.Jobs, func(j *state.Job) string { return fmt.Sprintf("%010s", j.ID) }), nil
 }
 
+// Components lists the parts of the node in its supervision tree.
 func (n *Inspector) Components(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
 	if q, err = state.Check[state.Component](q); err != nil {
 		return page, err
