@@ -1,32 +1,54 @@
 package graph
 
+// replica is one copy of a result.
+type replica struct {
+	worker int32
+	from   int32 // the worker it comes from, until it is there
+	next   int32
+}
+
+// copies is where results are: who holds which, or is being sent it.
+type copies struct {
+	*step
+	tasks    *tasks
+	workers  *workers
+	entries  []replica
+	spare    int32 // first unused entry
+	inMemory int64 // bytes
+	peak     int64 // the most that it was
+}
+
+func newCopies(s *step, ts *tasks, ws *workers) *copies {
+	return &copies{step: s, tasks: ts, workers: ws, spare: none}
+}
+
 // addCopy records a copy of a task's result on w: there, or on its way from another worker.
-func (c *Core) addCopy(t int32, w *worker, from int32) {
-	x := &c.tasks[t]
-	i := c.spare
+func (cs *copies) addCopy(t int32, w *worker, from int32) {
+	x := &cs.tasks.list[t]
+	i := cs.spare
 	if i == none {
-		i = int32(len(c.copies))
-		c.copies = append(c.copies, replica{})
+		i = int32(len(cs.entries))
+		cs.entries = append(cs.entries, replica{})
 	} else {
-		c.spare = c.copies[i].next
+		cs.spare = cs.entries[i].next
 	}
-	c.copies[i] = replica{worker: w.index, from: from, next: x.copies}
+	cs.entries[i] = replica{worker: w.index, from: from, next: x.copies}
 	x.copies = i
 	w.bytes += x.bytes
-	c.inMemory += x.bytes
-	c.peak = max(c.peak, c.inMemory)
+	cs.inMemory += x.bytes
+	cs.peak = max(cs.peak, cs.inMemory)
 	w.nholds++
 	w.holds = append(w.holds, t)
 	if len(w.holds) > 32 && len(w.holds) > 2*w.nholds {
-		c.compact(w)
+		cs.compact(w)
 	}
 }
 
 // compact takes out of a worker's list what it does not hold any more, and what is in it twice.
-func (c *Core) compact(w *worker) {
+func (cs *copies) compact(w *worker) {
 	keep := w.holds[:0]
 	for _, t := range w.holds {
-		if c.copyAt(t, w.index) != none {
+		if cs.copyAt(t, w.index) != none {
 			keep = append(keep, t)
 		}
 	}
@@ -34,9 +56,9 @@ func (c *Core) compact(w *worker) {
 }
 
 // copyAt gives the entry of t's copy on a worker, or none.
-func (c *Core) copyAt(t, worker int32) int32 {
-	for i := c.tasks[t].copies; i != none; i = c.copies[i].next {
-		if c.copies[i].worker == worker {
+func (cs *copies) copyAt(t, worker int32) int32 {
+	for i := cs.tasks.list[t].copies; i != none; i = cs.entries[i].next {
+		if cs.entries[i].worker == worker {
 			return i
 		}
 	}
@@ -44,147 +66,110 @@ func (c *Core) copyAt(t, worker int32) int32 {
 }
 
 // removeCopy takes t's copy on a worker out of the tables.
-func (c *Core) removeCopy(t, worker int32) {
-	x := &c.tasks[t]
-	for p := &x.copies; *p != none; p = &c.copies[*p].next {
+func (cs *copies) removeCopy(t, worker int32) {
+	x := &cs.tasks.list[t]
+	for p := &x.copies; *p != none; p = &cs.entries[*p].next {
 		i := *p
-		if c.copies[i].worker != worker {
+		if cs.entries[i].worker != worker {
 			continue
 		}
-		*p = c.copies[i].next
-		c.dropEntry(t, i)
+		*p = cs.entries[i].next
+		cs.dropEntry(t, i)
 		return
 	}
 }
 
-func (c *Core) dropEntry(t, i int32) {
-	e := &c.copies[i]
-	if w := c.workers[e.worker]; w != nil {
-		w.bytes -= c.tasks[t].bytes
+func (cs *copies) dropEntry(t, i int32) {
+	e := &cs.entries[i]
+	if w := cs.workers.byIndex[e.worker]; w != nil {
+		w.bytes -= cs.tasks.list[t].bytes
 		w.nholds--
 	}
-	c.arrivedFrom(e.from)
-	c.inMemory -= c.tasks[t].bytes
-	*e = replica{next: c.spare}
-	c.spare = i
+	cs.arrivedFrom(e.from)
+	cs.inMemory -= cs.tasks.list[t].bytes
+	*e = replica{next: cs.spare}
+	cs.spare = i
 }
 
-func (c *Core) arrivedFrom(from int32) {
-	if w := c.workersOrGone(from); w != nil {
+func (cs *copies) arrivedFrom(from int32) {
+	if w := cs.workers.workersOrGone(from); w != nil {
 		w.sending--
 	}
 }
 
 // free drops every copy of a result.
-func (c *Core) free(t int32) {
-	x := &c.tasks[t]
+func (cs *copies) free(t int32) {
+	x := &cs.tasks.list[t]
 	if x.copies == none {
 		return
 	}
 	var where []WorkerID
 	for i := x.copies; i != none; {
-		next := c.copies[i].next
-		if w := c.workers[c.copies[i].worker]; w != nil {
+		next := cs.entries[i].next
+		if w := cs.workers.byIndex[cs.entries[i].worker]; w != nil {
 			where = append(where, w.id)
 		}
-		c.dropEntry(t, i)
+		cs.dropEntry(t, i)
 		i = next
 	}
 	x.copies = none
-	c.emit(Free{Task: t, Workers: where})
+	cs.emit(Free{Task: t, Workers: where})
 }
 
 // source is the worker to fetch a copy of t from: one that has it, and of these who sends the fewest.
-func (c *Core) source(t int32) *worker {
+func (cs *copies) source(t int32) *worker {
 	var best *worker
-	for i := c.tasks[t].copies; i != none; i = c.copies[i].next {
-		if c.copies[i].from != none {
+	for i := cs.tasks.list[t].copies; i != none; i = cs.entries[i].next {
+		if cs.entries[i].from != none {
 			continue
 		}
-		if w := c.workers[c.copies[i].worker]; best == nil || w.sending < best.sending || w.sending == best.sending && w.index < best.index {
+		if w := cs.workers.byIndex[cs.entries[i].worker]; best == nil || w.sending < best.sending || w.sending == best.sending && w.index < best.index {
 			best = w
 		}
 	}
 	return best
 }
 
-func (c *Core) holder(t int32) WorkerID { return c.source(t).id }
+func (cs *copies) holder(t int32) WorkerID { return cs.source(t).id }
 
 // fetch has t's result copied to w, unless it is there or on its way.
-func (c *Core) fetch(t int32, w *worker) {
-	if c.copyAt(t, w.index) != none {
+func (cs *copies) fetch(t int32, w *worker) {
+	if cs.copyAt(t, w.index) != none {
 		return
 	}
-	from := c.source(t)
-	c.addCopy(t, w, from.index)
-	c.tellFetch(t, from, w)
+	from := cs.source(t)
+	cs.addCopy(t, w, from.index)
+	cs.tellFetch(t, from, w)
 }
 
-func (c *Core) tellFetch(t int32, from, to *worker) {
+func (cs *copies) tellFetch(t int32, from, to *worker) {
 	from.sending++
-	b := c.tasks[t].bytes
-	c.counters.Fetches++
-	c.counters.BytesMoved += b
-	c.emit(Fetch{Task: t, From: from.id, To: to.id, Bytes: b})
+	b := cs.tasks.list[t].bytes
+	cs.counters.Fetches++
+	cs.counters.BytesMoved += b
+	cs.emit(Fetch{Task: t, From: from.id, To: to.id, Bytes: b})
 }
 
-func (c *Core) onFetched(ev Fetched) {
-	w := c.worker(ev.Worker)
+func (cs *copies) onFetched(ev Fetched) {
+	w := cs.workers.worker(ev.Worker)
 	if w == nil {
 		return
 	}
-	i := c.copyAt(ev.Task, w.index)
+	i := cs.copyAt(ev.Task, w.index)
 	if i == none {
 		return // freed since; the Free is on its way to the worker
 	}
-	c.arrivedFrom(c.copies[i].from)
-	c.copies[i].from = none
+	cs.arrivedFrom(cs.entries[i].from)
+	cs.entries[i].from = none
 }
 
-func (c *Core) onFetchFailed(ev FetchFailed) {
-	w, from := c.worker(ev.Worker), c.worker(ev.From)
-	if w == nil || from == nil || c.tasks[ev.Task].state != Memory {
-		return
-	}
-	if i := c.copyAt(ev.Task, w.index); i == none || c.copies[i].from != from.index {
-		return
-	}
-	if i := c.copyAt(ev.Task, from.index); i != none && c.copies[i].from == none {
-		for _, u := range c.g.up.of(ev.Task) {
-			if y := &c.tasks[u]; y.state == Processing && y.worker == from.index {
-				c.withdraw(u)
-				c.again(u)
-			}
-		}
-		c.removeCopy(ev.Task, from.index)
-		c.emit(Free{Task: ev.Task, Workers: []WorkerID{from.id}})
-	}
-	c.resource(ev.Task, from.index)
-}
-
-// resource finds another source for the copies of t that were to come from a worker.
-func (c *Core) resource(t, gone int32) {
-	from := c.source(t)
-	if from == nil {
-		c.lose(t)
-		return
-	}
-	for i := c.tasks[t].copies; i != none; i = c.copies[i].next {
-		if c.copies[i].from == gone {
-			c.arrivedFrom(gone)
-			c.copies[i].from = from.index
-			c.tellFetch(t, from, c.workers[c.copies[i].worker])
+// missing is the bytes of a task's inputs that a worker has not.
+func (cs *copies) missing(t int32, w *worker) int64 {
+	n := int64(0)
+	for _, d := range cs.g.deps.of(t) {
+		if cs.copyAt(d, w.index) == none {
+			n += cs.tasks.list[d].bytes
 		}
 	}
-}
-
-// loseCopies takes away what a worker held that has left.
-func (c *Core) loseCopies(w *worker) {
-	for _, t := range w.holds {
-		if c.copyAt(t, w.index) == none {
-			continue
-		}
-		c.removeCopy(t, w.index)
-		c.resource(t, w.index)
-	}
+	return n
 }

@@ -4,11 +4,19 @@
 //
 // # Who owns which state
 //
-// The core owns the state of every task (state.go has the states and the table), who holds which
+// The core owns the state of every task (state.go has the states and the moves), who holds which
 // result, and who is to run what. A worker owns its threads and its store: the core knows of them
 // what Done, Fetched and the like told it. Results are bytes elsewhere; the core knows their sizes.
 // An attempt's number makes late news harmless: what does not name the attempt under way is
 // ignored, and a result that came of it is freed.
+//
+// # Parts
+//
+// Core is composed of parts, a type each with state and methods of its own; files begin with the name of their part. From the lowest to the
+// highest: step (what every part has in common), tasks (the table), measures (how much results take, how long tasks), workers, copies
+// (of results), placement (which worker a ready task goes to), the queue of root tasks (homes; baseline.go has Dask's two), needs (what is
+// needed, fails or is lost), stealing. A part calls those below it directly; placement calls the queue by the interface rootQueue.
+// core_events.go is where they meet: what an event means to each.
 //
 // # What is needed
 //
@@ -22,7 +30,7 @@
 // Tasks that make data from outside the graph are withheld (Config.Saturation): a worker is sent one
 // when it has a slot left by everything that uses what is there already. With the policy Both
 // they are also kept together. They are laid out on a line so that those whose results meet are
-// neighbours (line.go); a worker claims a stretch of it (family.go says how long, decision 0007 why) and is sent that stretch's
+// neighbours (line.go); a worker claims a stretch of it (homes_family.go says how long, decision 0007 why) and is sent that stretch's
 // roots (homes.go). How much results take is learned as they come. Budgets, rooms and shares
 // decide when and where a root runs, never whether: with nothing else running one always does.
 //

@@ -8,6 +8,7 @@ import (
 // by block (family), and a block's roots run on the worker whose home it is. A home is soft: a worker for which
 // nothing is left takes half of what another has.
 type homes struct {
+	*placement
 	*line
 	ready  bitset // positions of roots that are withheld
 	nready int
@@ -37,14 +38,15 @@ type homeState struct {
 	blocks []*block
 }
 
-func newHomes(g *Graph) *homes {
+func newHomes(ps *placement) *homes {
+	g := ps.g
 	l := newLine(g)
-	return &homes{line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
+	return &homes{placement: ps, line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
 }
 
 func (h *homes) takes(t int32) bool { p := h.at[t]; return p != none && h.roots[p] == t }
 
-func (h *homes) push(_ *Core, t int32) {
+func (h *homes) push(t int32) {
 	p := h.at[t]
 	if h.ready.has(p) {
 		return
@@ -74,10 +76,10 @@ func (h *homes) after(p int32) int {
 
 // first gives the position of the first root withheld in a block, or none. What is not withheld any
 // more, though it is marked, is forgotten on the way.
-func (h *homes) first(c *Core, b *block) int32 {
+func (h *homes) first(b *block) int32 {
 	for {
 		p := h.ready.next(b.start, b.end)
-		if p == none || c.tasks[h.roots[p]].state == Queued {
+		if p == none || h.tasks.list[h.roots[p]].state == Queued {
 			b.start = max(p, b.start)
 			return p
 		}
@@ -107,55 +109,55 @@ func (h *homes) gone(w *worker) {
 	h.news = true
 }
 
-func (h *homes) settle(c *Core) {
-	if len(h.dry) > 0 && (h.news || c.now-h.looked >= helpPause || c.busy() == 0) {
+func (h *homes) settle() {
+	if len(h.dry) > 0 && (h.news || h.now-h.looked >= helpPause || h.workers.busy() == 0) {
 		for _, w := range h.dry {
-			if c.workers[w.index] != nil {
-				c.opened(w)
+			if h.workers.byIndex[w.index] != nil {
+				h.workers.opened(w)
 			}
 		}
 		h.dry = h.dry[:0]
 	}
 	h.news, h.vain = false, false
 	for h.nready > 0 {
-		if c.overBudget() {
-			h.lone(c)
+		if h.overBudget() {
+			h.lone()
 			return
 		}
-		w := c.leastFull(func(w *worker) bool { return h.admits(c, w) })
+		w := h.workers.leastFull(func(w *worker) bool { return h.admits(w) })
 		if w == nil {
 			return
 		}
-		if t := h.next(c, w); t != none {
-			c.assign(t, w)
+		if t := h.next(w); t != none {
+			h.placement.assign(t, w)
 		} else {
 			h.dry = append(h.dry, w)
-			h.looked = c.now
-			c.shut(w)
+			h.looked = h.now
+			h.workers.shut(w)
 		}
 	}
 }
 
 // lone sends one root where the budget is used up and nothing runs: the first in line, since
 // what lies before it is what waits for it.
-func (h *homes) lone(c *Core) {
-	if c.busy() > 0 {
+func (h *homes) lone() {
+	if h.workers.busy() > 0 {
 		return
 	}
 	for len(h.blocks) > 0 {
 		b := h.blocks[0]
-		p := h.first(c, b)
+		p := h.first(b)
 		if p == none {
 			h.remove(b)
 			continue
 		}
 		w := b.owner
-		if w == nil || c.slots(w) <= 0 {
-			w = c.leastFull(nil)
+		if w == nil || h.workers.slots(w) <= 0 {
+			w = h.workers.leastFull(nil)
 		}
 		if w != nil {
 			h.unmark(p)
-			c.assign(h.roots[p], w)
+			h.placement.assign(h.roots[p], w)
 		}
 		return
 	}
@@ -164,17 +166,17 @@ func (h *homes) lone(c *Core) {
 // admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads are
 // there to hide the way to the scheduler and back. They are not for a worker that holds much,
 // unless the cluster has held more before: then it costs nothing.
-func (h *homes) admits(c *Core, w *worker) bool {
+func (h *homes) admits(w *worker) bool {
 	n := len(w.procs) - w.long
-	if n < w.threads || c.unlimited() {
+	if n < w.threads || h.unlimited() {
 		return true
 	}
-	if c.all.n == 0 {
+	if h.measures.all.n == 0 {
 		return false
 	}
-	more := c.mean()
-	return float64(w.bytes)+float64(n+1)*more <= extraRooms*h.room(c, w) ||
-		float64(c.inMemory)+float64(c.count[Processing]+1)*more <= belowPeak*float64(c.peak)
+	more := h.measures.mean()
+	return float64(w.bytes)+float64(n+1)*more <= extraRooms*h.room(w) ||
+		float64(h.copies.inMemory)+float64(h.tasks.count[Processing]+1)*more <= belowPeak*float64(h.copies.peak)
 }
 
 const (
@@ -183,24 +185,24 @@ const (
 )
 
 // next takes the root that a worker should run now.
-func (h *homes) next(c *Core, w *worker) int32 {
+func (h *homes) next(w *worker) int32 {
 	for {
-		if p := h.own(c, w); p != none {
+		if p := h.own(w); p != none {
 			h.unmark(p)
 			return h.roots[p]
 		}
-		if !h.claim(c, w) && !h.help(c, w) {
+		if !h.claim(w) && !h.help(w) {
 			return none
 		}
 	}
 }
 
 // own gives the first root of a worker's own blocks.
-func (h *homes) own(c *Core, w *worker) int32 {
+func (h *homes) own(w *worker) int32 {
 	best := none
 	for i := len(w.home.blocks) - 1; i >= 0; i-- {
 		b := w.home.blocks[i]
-		switch p := h.first(c, b); {
+		switch p := h.first(b); {
 		case p == none:
 			h.remove(b)
 		case best == none || p < best:
@@ -215,28 +217,28 @@ const maxMenu = 64
 
 // claim makes a family that is nobody's a worker's own: of the first in line the one for which it has
 // more than any other worker, and where it has no more for any the very first.
-func (h *homes) claim(c *Core, w *worker) bool {
+func (h *homes) claim(w *worker) bool {
 	var best *block
 	most := int64(0)
-	menu := min(len(c.live)+1, maxMenu)
+	menu := min(len(h.workers.live)+1, maxMenu)
 	for i := 0; i < len(h.blocks) && menu > 0; i++ {
 		b := h.blocks[i]
 		if b.owner != nil {
 			continue
 		}
-		if h.first(c, b) == none {
+		if h.first(b) == none {
 			h.remove(b)
 			i--
 			continue
 		}
 		if !b.cut {
-			if end := h.family(c, w, b); end < b.end {
+			if end := h.family(w, b); end < b.end {
 				h.split(i, end)
 			}
 			b.cut = true
 		}
 		menu--
-		n := h.pull(c, w, b)
+		n := h.pull(w, b)
 		if best == nil || n > most {
 			best, most = b, max(n, 0)
 		}
@@ -249,11 +251,11 @@ func (h *homes) claim(c *Core, w *worker) bool {
 }
 
 // pull is how much more a worker has of what a block's results will meet than any other has.
-func (h *homes) pull(c *Core, w *worker, b *block) int64 {
+func (h *homes) pull(w *worker, b *block) int64 {
 	for p := b.start; p < b.end; p++ {
 		for _, t := range h.made.of(p) {
-			if c.tasks[t].state.active() {
-				h.countInputs(c, t)
+			if h.tasks.list[t].state.active() {
+				h.countInputs(t)
 			}
 		}
 	}
@@ -271,14 +273,14 @@ func (h *homes) pull(c *Core, w *worker, b *block) int64 {
 }
 
 // countInputs adds what workers hold of a task's inputs.
-func (h *homes) countInputs(c *Core, t int32) {
-	if n := len(c.workers) - len(h.have); n > 0 {
+func (h *homes) countInputs(t int32) {
+	if n := len(h.workers.byIndex) - len(h.have); n > 0 {
 		h.have = append(h.have, make([]int64, n)...)
 	}
-	for _, d := range c.g.deps.of(t) {
-		y := &c.tasks[d]
-		for i := y.copies; i != none; i = c.copies[i].next {
-			at := c.copies[i].worker
+	for _, d := range h.g.deps.of(t) {
+		y := &h.tasks.list[d]
+		for i := y.copies; i != none; i = h.copies.entries[i].next {
+			at := h.copies.entries[i].worker
 			if h.have[at] == 0 {
 				h.who = append(h.who, at)
 			}

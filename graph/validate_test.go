@@ -9,24 +9,24 @@ import (
 func (c *Core) validate() error {
 	var count [numStates]int
 	var bytes int64
-	work := make([]int64, len(c.workers))
-	held := make([]int64, len(c.workers))
-	nheld := make([]int, len(c.workers))
-	procs := make([]int, len(c.workers))
-	long := make([]int, len(c.workers))
-	sending := make([]int, len(c.workers))
+	work := make([]int64, len(c.workers.byIndex))
+	held := make([]int64, len(c.workers.byIndex))
+	nheld := make([]int, len(c.workers.byIndex))
+	procs := make([]int, len(c.workers.byIndex))
+	long := make([]int, len(c.workers.byIndex))
+	sending := make([]int, len(c.workers.byIndex))
 	left := 0
-	for i := range c.tasks {
+	for i := range c.tasks.list {
 		t := int32(i)
-		x := &c.tasks[t]
+		x := &c.tasks.list[t]
 		key := c.g.Key(t)
 		count[x.state]++
 		users, alive := int32(0), int32(0)
 		for _, u := range c.g.up.of(t) {
-			if c.tasks[u].state.active() {
+			if c.tasks.list[u].state.active() {
 				users++
 			}
-			if c.tasks[u].state != Forgotten {
+			if c.tasks.list[u].state != Forgotten {
 				alive++
 			}
 		}
@@ -35,7 +35,7 @@ func (c *Core) validate() error {
 		}
 		waits := int32(0)
 		for _, d := range c.g.deps.of(t) {
-			if c.tasks[d].state != Memory {
+			if c.tasks.list[d].state != Memory {
 				waits++
 			}
 		}
@@ -57,7 +57,7 @@ func (c *Core) validate() error {
 			return fmt.Errorf("%s is %v on worker %d", key, x.state, x.worker)
 		}
 		if x.state == Processing {
-			w := c.workers[x.worker]
+			w := c.workers.byIndex[x.worker]
 			if w == nil || w.procs[x.at] != t {
 				return fmt.Errorf("%s is misplaced", key)
 			}
@@ -67,7 +67,7 @@ func (c *Core) validate() error {
 				long[w.index]++
 			}
 			for _, d := range c.g.deps.of(t) {
-				if c.copyAt(d, w.index) == none {
+				if c.copies.copyAt(d, w.index) == none {
 					return fmt.Errorf("%s is processed where %s is not", key, c.g.Key(d))
 				}
 			}
@@ -76,9 +76,9 @@ func (c *Core) validate() error {
 			return fmt.Errorf("%s is stranded and not in the list", key)
 		}
 		there := 0
-		for e := x.copies; e != none; e = c.copies[e].next {
-			r := c.copies[e]
-			w := c.workers[r.worker]
+		for e := x.copies; e != none; e = c.copies.entries[e].next {
+			r := c.copies.entries[e]
+			w := c.workers.byIndex[r.worker]
 			if w == nil {
 				return fmt.Errorf("%s has a copy on a worker that left", key)
 			}
@@ -90,7 +90,7 @@ func (c *Core) validate() error {
 			}
 			if r.from == none {
 				there++
-			} else if c.workers[r.from] == nil {
+			} else if c.workers.byIndex[r.from] == nil {
 				return fmt.Errorf("%s comes from a worker that left", key)
 			} else {
 				sending[r.from]++
@@ -130,7 +130,7 @@ func (b bitset) count(from, to int32) int {
 
 // validateQueue checks that no root is withheld that nobody would ever send.
 func (c *Core) validateQueue() error {
-	h, ok := c.roots.(*homes)
+	h, ok := c.queue.(*homes)
 	if !ok {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c *Core) validateQueue() error {
 		if i > 0 && h.blocks[i-1].end > b.start || b.end < b.start {
 			return fmt.Errorf("block %d overlaps", i)
 		}
-		if b.owner != nil && (c.workers[b.owner.index] != b.owner || !slices.Contains(b.owner.home.blocks, b)) {
+		if b.owner != nil && (c.workers.byIndex[b.owner.index] != b.owner || !slices.Contains(b.owner.home.blocks, b)) {
 			return fmt.Errorf("block %d is of a worker that does not know it", i)
 		}
 		n += h.ready.count(b.start, b.end)
@@ -151,8 +151,8 @@ func (c *Core) validateQueue() error {
 	if n != marked {
 		return fmt.Errorf("%d roots are marked, %d in blocks", marked, n)
 	}
-	for i := range c.tasks {
-		if t := int32(i); c.tasks[t].state == Queued && !h.ready.has(h.at[t]) {
+	for i := range c.tasks.list {
+		if t := int32(i); c.tasks.list[t].state == Queued && !h.ready.has(h.at[t]) {
 			return fmt.Errorf("%s is withheld and not marked", c.g.Key(t))
 		}
 	}

@@ -3,16 +3,16 @@ package graph
 import "math"
 
 // share is how many roots there are for a worker, if each thread has as many.
-func (h *homes) share(c *Core, w *worker) int32 {
-	return int32(max(len(h.roots)*w.threads/max(c.threads, 1), 1))
+func (h *homes) share(w *worker) int32 {
+	return int32(max(len(h.roots)*w.threads/max(h.workers.threads, 1), 1))
 }
 
 // room is what a worker may hold of roots' families at once: as much as the tasks it has slots for are
 // likely to hold.
-func (h *homes) room(c *Core, w *worker) float64 {
-	room := max(math.Ceil(min(c.cfg.Saturation, 2)*float64(w.threads)), 1) * c.mean() * (1 + h.fanIn)
-	if b := c.budget(); b > 0 && c.all.n > 0 {
-		room = min(room, float64(b)*float64(w.threads)/float64(c.threads))
+func (h *homes) room(w *worker) float64 {
+	room := max(math.Ceil(min(h.cfg.Saturation, 2)*float64(w.threads)), 1) * h.measures.mean() * (1 + h.fanIn)
+	if b := h.budget(); b > 0 && h.measures.all.n > 0 {
+		room = min(room, float64(b)*float64(w.threads)/float64(h.workers.threads))
 	}
 	return room
 }
@@ -25,11 +25,11 @@ func (h *homes) room(c *Core, w *worker) float64 {
 // has become too much for the worker to hold or the block more than its share. What is too much
 // grows with the logarithm of the block's length. A tree's front does no more, and so a subtree can
 // have a worker to itself; of roots that all wait for each other several workers take a few each.
-func (h *homes) family(c *Core, w *worker, b *block) int32 {
-	room := h.room(c, w)
+func (h *homes) family(w *worker, b *block) int32 {
+	room := h.room(w)
 	top, base := 0.0, int32(1)
 	best, cost := b.start+1, math.Inf(1)
-	h.walk(c, b.start, min(b.end, b.start+h.share(c, w)), func(p int32, front float64) bool {
+	h.walk(b.start, min(b.end, b.start+h.share(w)), func(p int32, front float64) bool {
 		n := p + 1 - b.start
 		if front <= room*nothing {
 			best = p + 1
@@ -50,7 +50,7 @@ func (h *homes) family(c *Core, w *worker, b *block) int32 {
 
 // walk goes along the line from start until end, or until see says no. see is told front: what is made from
 // start up to and with p, and needed later.
-func (h *homes) walk(c *Core, start, end int32, see func(p int32, front float64) bool) {
+func (h *homes) walk(start, end int32, see func(p int32, front float64) bool) {
 	if h.ends == nil {
 		h.ends = make([]float64, len(h.roots))
 	}
@@ -58,7 +58,7 @@ func (h *homes) walk(c *Core, start, end int32, see func(p int32, front float64)
 	for p := start; p < end; p++ {
 		for _, t := range h.made.of(p) {
 			if h.last[t] > p {
-				size := c.size(t)
+				size := h.measures.size(t)
 				front += size
 				h.ends[h.last[t]] += size
 				h.used = append(h.used, h.last[t])

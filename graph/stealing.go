@@ -12,22 +12,34 @@ const (
 	stealLatency  = int64(100 * time.Millisecond) // what a theft costs besides moves; Dask counts as much
 )
 
+// stealing asks loaded workers for what idle ones can end sooner.
+type stealing struct {
+	*step
+	tasks     *tasks
+	measures  *measures
+	workers   *workers
+	copies    *copies
+	placement *placement
+	stole     int64   // when work was stolen last
+	ended     *worker // where a task ended in this step
+}
+
 // stealIfIdle steals where a worker has run dry.
-func (c *Core) stealIfIdle(w *worker) {
-	if len(w.procs)-w.long < w.threads && c.now-c.stole >= int64(c.cfg.StealInterval)/stealsATick {
-		c.steal()
+func (sg *stealing) stealIfIdle(w *worker) {
+	if len(w.procs)-w.long < w.threads && sg.now-sg.stole >= int64(sg.cfg.StealInterval)/stealsATick {
+		sg.steal()
 	}
 }
 
 // steal asks loaded workers for tasks that idle ones can end sooner. A worker gives back only
 // what it has not begun; the task is placed where it was meant to go once Recalled says so.
-func (c *Core) steal() {
-	if c.cfg.StealInterval < 0 || !c.started {
+func (sg *stealing) steal() {
+	if sg.cfg.StealInterval < 0 || !sg.started {
 		return
 	}
-	c.stole = c.now
+	sg.stole = sg.now
 	var idle, full []*worker
-	for _, w := range c.live {
+	for _, w := range sg.workers.live {
 		switch n := len(w.procs) - w.long; {
 		case n < w.threads && !w.paused:
 			idle = append(idle, w)
@@ -47,7 +59,7 @@ func (c *Core) steal() {
 		free[i] = w.threads - (len(w.procs) - w.long)
 	}
 	for _, v := range full {
-		if c.stealFrom(v, idle, free) {
+		if sg.stealFrom(v, idle, free) {
 			return
 		}
 	}
@@ -55,7 +67,7 @@ func (c *Core) steal() {
 
 // stealFrom takes the last in order from a victim, for as many threads as are idle; it tells
 // whether none is left.
-func (c *Core) stealFrom(v *worker, idle []*worker, free []int) bool {
+func (sg *stealing) stealFrom(v *worker, idle []*worker, free []int) bool {
 	spare := len(v.procs) - v.long - v.threads
 	if v.paused {
 		spare = len(v.procs) - v.long
@@ -67,16 +79,16 @@ func (c *Core) stealFrom(v *worker, idle []*worker, free []int) bool {
 	if total == 0 {
 		return true
 	}
-	picks := c.stealable(v, min(spare, total)*2+maxStealTries)
+	picks := sg.stealable(v, min(spare, total)*2+maxStealTries)
 	work := v.work
 	for _, t := range picks {
 		if spare <= 0 {
 			break
 		}
-		x := &c.tasks[t]
+		x := &sg.tasks.list[t]
 		// What runs there is half done, on average.
 		wait := (work-x.est)/int64(v.threads) - v.work/int64(2*len(v.procs))
-		i := c.thief(t, v, idle, free, wait)
+		i := sg.thief(t, v, idle, free, wait)
 		if i < 0 {
 			continue
 		}
@@ -84,33 +96,33 @@ func (c *Core) stealFrom(v *worker, idle []*worker, free []int) bool {
 		free[i]--
 		spare--
 		work -= x.est
-		c.emit(Recall{Task: t, Attempt: x.attempt, Worker: v.id})
+		sg.emit(Recall{Task: t, Attempt: x.attempt, Worker: v.id})
 	}
 	return false
 }
 
 // stealable gives up to n tasks of a worker that may go elsewhere, the last in order first.
-func (c *Core) stealable(v *worker, n int) []int32 {
+func (sg *stealing) stealable(v *worker, n int) []int32 {
 	var out []int32
 	for _, t := range v.procs {
-		if x := &c.tasks[t]; x.flags&(isLong|isRecalled) == 0 {
+		if x := &sg.tasks.list[t]; x.flags&(isLong|isRecalled) == 0 {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b int32) int { return cmp.Compare(c.g.rank[b], c.g.rank[a]) })
+	slices.SortFunc(out, func(a, b int32) int { return cmp.Compare(sg.g.rank[b], sg.g.rank[a]) })
 	return out[:min(n, len(out))]
 }
 
 // thief picks the idle worker on which t costs the least to move. It is worth it where t waits longer than
 // it takes to move its inputs there and its result to where it was meant to be, twice over.
-func (c *Core) thief(t int32, v *worker, idle []*worker, free []int, wait int64) int {
+func (sg *stealing) thief(t int32, v *worker, idle []*worker, free []int, wait int64) int {
 	best, low := -1, int64(0)
-	restricted := c.g.tasks[t].Ann.restricts()
+	restricted := sg.g.tasks[t].Ann.restricts()
 	for i, w := range idle {
-		if free[i] <= 0 || restricted && !slices.Contains(c.valid(t), w) {
+		if free[i] <= 0 || restricted && !slices.Contains(sg.workers.valid(t), w) {
 			continue
 		}
-		cost := stealLatency + int64(2*(float64(c.missing(t, w))+c.size(t))/c.cfg.Bandwidth*1e9)
+		cost := stealLatency + int64(2*(float64(sg.copies.missing(t, w))+sg.measures.size(t))/sg.cfg.Bandwidth*1e9)
 		if best < 0 || cost < low {
 			best, low = i, cost
 		}
@@ -121,9 +133,9 @@ func (c *Core) thief(t int32, v *worker, idle []*worker, free []int, wait int64)
 	return best
 }
 
-func (c *Core) onRecalled(ev Recalled) {
-	x := c.attempt(ev.Task, ev.Attempt)
-	w := c.worker(ev.Worker)
+func (sg *stealing) onRecalled(ev Recalled) {
+	x := sg.tasks.attempt(ev.Task, ev.Attempt)
+	w := sg.workers.worker(ev.Worker)
 	if x == nil || w == nil || x.worker != w.index {
 		return
 	}
@@ -131,24 +143,24 @@ func (c *Core) onRecalled(ev Recalled) {
 	if !ev.OK {
 		return
 	}
-	to := c.idlest(ev.Task, w)
+	to := sg.idlest(ev.Task, w)
 	if to == nil {
 		to = w // it goes back, under a new attempt
 	} else {
-		c.counters.Stolen++
+		sg.counters.Stolen++
 	}
-	c.leave(ev.Task)
-	c.to(ev.Task, onUnmeet)
+	sg.workers.leave(ev.Task)
+	sg.tasks.to(ev.Task, onUnmeet)
 	x.waits = 0
-	c.assign(ev.Task, to)
+	sg.placement.assign(ev.Task, to)
 }
 
 // idlest is the worker with an idle thread where t costs the least to move.
-func (c *Core) idlest(t int32, not *worker) *worker {
+func (sg *stealing) idlest(t int32, not *worker) *worker {
 	var idle []*worker
-	ws := c.live
-	if c.g.tasks[t].Ann.restricts() {
-		ws = c.valid(t)
+	ws := sg.workers.live
+	if sg.g.tasks[t].Ann.restricts() {
+		ws = sg.workers.valid(t)
 	}
 	for _, w := range ws {
 		if w != not && !w.paused && len(w.procs)-w.long < w.threads {
@@ -158,5 +170,5 @@ func (c *Core) idlest(t int32, not *worker) *worker {
 	if len(idle) == 0 {
 		return nil
 	}
-	return c.best(t, idle)
+	return sg.placement.best(t, idle)
 }

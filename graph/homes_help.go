@@ -10,16 +10,16 @@ const helpPause = int64(10 * time.Millisecond)
 
 // help takes for a worker that has none left the end of another's block, where that saves more time
 // than it costs in moves.
-func (h *homes) help(c *Core, w *worker) bool {
+func (h *homes) help(w *worker) bool {
 	if h.vain {
 		return false
 	}
 	at, cut, most := -1, none, int64(0)
 	for i, b := range h.blocks {
-		if b.owner == nil || b.owner == w || h.first(c, b) == none {
+		if b.owner == nil || b.owner == w || h.first(b) == none {
 			continue
 		}
-		if p, gain := h.cut(c, b); p != none && (at < 0 || gain > most) {
+		if p, gain := h.cut(b); p != none && (at < 0 || gain > most) {
 			at, cut, most = i, p, gain
 		}
 	}
@@ -40,18 +40,18 @@ func (h *homes) help(c *Core, w *worker) bool {
 // cut gives the place from which on another worker may take a block's roots, and the ns that saves, or
 // none where it saves nothing. The place is in the middle half of the roots that are left, where the least would
 // have to be moved.
-func (h *homes) cut(c *Core, b *block) (int32, int64) {
+func (h *homes) cut(b *block) (int32, int64) {
 	o := b.owner
 	n := b.end - b.start
 	if o.paused {
-		return b.start, int64(n) * h.perRoot(c)
+		return b.start, int64(n) * h.perRoot()
 	}
-	if c.ahead(o)+int64(n)*h.perRoot(c)/int64(o.threads) <= stealLatency {
+	if o.ahead()+int64(n)*h.perRoot()/int64(o.threads) <= stealLatency {
 		return none, 0
 	}
 	lo, hi := b.start+n/4, b.start+n-1-n/4
 	best, least := none, 0.0
-	h.walk(c, b.begin, hi, func(p int32, front float64) bool { // front is what p and those after it need of those before
+	h.walk(b.begin, hi, func(p int32, front float64) bool { // front is what p and those after it need of those before
 		if p+1 >= lo && p+1 <= hi && (best == none || front <= least) {
 			best, least = p+1, front
 		}
@@ -60,8 +60,8 @@ func (h *homes) cut(c *Core, b *block) (int32, int64) {
 	if best == none { // nothing of the block has run
 		best = b.start
 	}
-	wait := c.ahead(o) + int64(best-b.start)*h.perRoot(c)/int64(o.threads)
-	cost := stealLatency + int64(2*least/c.cfg.Bandwidth*1e9)
+	wait := o.ahead() + int64(best-b.start)*h.perRoot()/int64(o.threads)
+	cost := stealLatency + int64(2*least/h.cfg.Bandwidth*1e9)
 	if wait <= cost {
 		return none, 0
 	}
@@ -69,14 +69,6 @@ func (h *homes) cut(c *Core, b *block) (int32, int64) {
 }
 
 // perRoot is what a root and its share of all other tasks take, in ns of one thread.
-func (h *homes) perRoot(c *Core) int64 {
-	return int64(float64(c.meanDuration()) * float64(len(h.at)) / float64(len(h.roots)))
-}
-
-// ahead is how long what a worker was sent keeps it busy. What runs is half done, on average.
-func (c *Core) ahead(w *worker) int64 {
-	if len(w.procs) == 0 {
-		return 0
-	}
-	return w.work/int64(w.threads) - w.work/int64(2*len(w.procs))
+func (h *homes) perRoot() int64 {
+	return int64(float64(h.measures.meanDuration()) * float64(len(h.at)) / float64(len(h.roots)))
 }

@@ -1,0 +1,176 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// placement gives ready tasks their workers. Root tasks may be withheld: those are the queue's.
+type placement struct {
+	*step
+	tasks    *tasks
+	measures *measures
+	workers  *workers
+	copies   *copies
+	queue    rootQueue
+	fresh    []int32 // waiting, with all inputs in memory: to be placed at the end of the step
+	stranded []int32 // those that no worker may run
+}
+
+// rootQueue holds root tasks that are withheld, one kind a policy. It is above placement, which it asks to assign them.
+type rootQueue interface {
+	// takes tells whether a root task is to be withheld.
+	takes(t int32) bool
+	// push takes a root task that has become ready.
+	push(t int32)
+	// settle assigns what may run now.
+	settle()
+	// gone tells of a worker that left.
+	gone(w *worker)
+}
+
+// place gives a ready task a worker, or keeps it until there is one for it.
+func (ps *placement) place(t int32) {
+	if len(ps.workers.live) > 0 && ps.isRoot(t) && ps.queue.takes(t) {
+		ps.tasks.to(t, onHold)
+		ps.queue.push(t)
+		return
+	}
+	if w := ps.choose(t); w != nil {
+		ps.assign(t, w)
+	} else {
+		ps.strand(t)
+	}
+}
+
+// isRoot tells whether a ready task is to be treated as a root: what it makes comes from outside the
+// graph, or it is one of a large group that depends on next to nothing. This is Dask's is_rootish.
+// With Both, everything without inputs is one: related tasks are kept together however few they are.
+func (ps *placement) isRoot(t int32) bool {
+	x := &ps.g.tasks[t]
+	if x.Ann.restricts() {
+		return false
+	}
+	if x.Producer || ps.cfg.Policy == Both && len(ps.g.deps.of(t)) == 0 {
+		return true
+	}
+	g := &ps.g.groups[ps.g.group[t]]
+	return int(g.size) > 2*ps.workers.threads && g.deps < bigDeps && g.depTasks < bigDeps
+}
+
+// choose picks a worker for a task that is no root, or nil.
+func (ps *placement) choose(t int32) *worker {
+	if ps.g.tasks[t].Ann.restricts() {
+		return ps.best(t, ps.workers.valid(t))
+	}
+	deps := ps.g.deps.of(t)
+	if len(deps) == 0 {
+		return ps.workers.leastBusy()
+	}
+	var have [8]*worker
+	ws := have[:0]
+	for _, d := range deps {
+		for i := ps.tasks.list[d].copies; i != none; i = ps.copies.entries[i].next {
+			if w := ps.workers.byIndex[ps.copies.entries[i].worker]; !w.paused && !slices.Contains(ws, w) {
+				ws = append(ws, w)
+			}
+		}
+	}
+	if len(ws) == 1 {
+		return ws[0]
+	}
+	if len(ws) == 0 {
+		ws = ps.workers.running()
+	}
+	return ps.best(t, ws)
+}
+
+// best picks of ws where a task goes. Dask's objective is the earliest start, moves and work before
+// it added up; with Both it is the fewest bytes to move, then the least work.
+func (ps *placement) best(t int32, ws []*worker) *worker {
+	var best *worker
+	var low [3]float64
+	for _, w := range ws {
+		missing := float64(ps.copies.missing(t, w))
+		load := float64(w.work) / float64(w.threads)
+		cost := [3]float64{load/1e9 + missing/ps.cfg.Bandwidth, float64(w.bytes), 0}
+		if ps.cfg.Policy == Both {
+			cost = [3]float64{missing, load, float64(w.bytes)}
+		}
+		if best == nil || slices.Compare(cost[:], low[:]) < 0 {
+			best, low = w, cost
+		}
+	}
+	return best
+}
+
+// assign sends a task, and what it lacks, to a worker.
+func (ps *placement) assign(t int32, w *worker) {
+	ps.tasks.to(t, onAssign)
+	x := &ps.tasks.list[t]
+	x.attempt++
+	x.worker, x.at = w.index, int32(len(w.procs))
+	x.est = ps.measures.duration(t)
+	w.procs = append(w.procs, t)
+	w.work += x.est
+	for _, d := range ps.g.deps.of(t) {
+		ps.copies.fetch(d, w)
+	}
+	ps.emit(Run{Task: t, Attempt: x.attempt, Worker: w.id, Rank: ps.g.rank[t]})
+}
+
+// freshen notes a task whose last input has come.
+func (ps *placement) freshen(t int32) {
+	if x := &ps.tasks.list[t]; x.flags&isFresh == 0 {
+		x.flags |= isFresh
+		ps.fresh = append(ps.fresh, t)
+	}
+}
+
+// placeFresh places what has become ready in this step, in order.
+func (ps *placement) placeFresh() {
+	if !ps.started || len(ps.fresh) == 0 {
+		return
+	}
+	if len(ps.fresh) > 1 {
+		slices.SortFunc(ps.fresh, func(a, b int32) int { return cmp.Compare(ps.g.rank[a], ps.g.rank[b]) })
+	}
+	for i := 0; i < len(ps.fresh); i++ {
+		t := ps.fresh[i]
+		x := &ps.tasks.list[t]
+		x.flags &^= isFresh
+		if x.state == Waiting && x.waits == 0 {
+			ps.place(t)
+		}
+	}
+	ps.fresh = ps.fresh[:0]
+}
+
+// again places a task anew that has left its worker, or had none. What it needs is still there.
+func (ps *placement) again(t int32) {
+	ps.tasks.to(t, onUnmeet)
+	ps.tasks.list[t].waits = 0
+	ps.freshen(t)
+}
+
+// strand keeps a task for which there is no worker.
+func (ps *placement) strand(t int32) {
+	ps.tasks.to(t, onStrand)
+	ps.tasks.list[t].at = int32(len(ps.stranded))
+	ps.stranded = append(ps.stranded, t)
+}
+
+func (ps *placement) leaveStranded(t int32) {
+	last := ps.stranded[len(ps.stranded)-1]
+	ps.stranded[ps.tasks.list[t].at] = last
+	ps.tasks.list[last].at = ps.tasks.list[t].at
+	ps.stranded = ps.stranded[:len(ps.stranded)-1]
+}
+
+// unstrand places anew what no worker could run.
+func (ps *placement) unstrand() {
+	for _, t := range ps.stranded {
+		ps.again(t)
+	}
+	ps.stranded = ps.stranded[:0]
+}
