@@ -3,13 +3,10 @@ package client
 import (
 	"context"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/internal/steady"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -51,44 +48,62 @@ type Config struct {
 
 // Client is one process' side of the conversation with its node. All methods are safe
 // for concurrent use, except Deliver, which one goroutine at a time calls.
+//
+// It is composed of parts, from the lowest to the highest, each with state, locks and methods of its own; the exported ones are the
+// client's. A part knows those below it directly, and asks those above it by an interface that it declares.
 type Client struct {
-	cfg    Config
-	log    *slog.Logger
-	client ids.ClientID
-	inline int
-	root   TaskContext
-	clock  atomic.Pointer[steady.Clock]
-
-	memory  atomic.Pointer[Memory]
-	table   table
-	out     outbox
-	rel     releaser
-	credit  credit
-	waiters sync.Pool // of *waiter
-
-	req      atomic.Uint64
-	creates  pending[*creation]
-	requests requests
-	streams  streams
-	watches  actorWatches
-	follow   followed
-	rooms    *rooms
-	collect  collector
-
-	dead     chan struct{} // closed when the client has failed or was closed
-	fail     sync.Once
-	cause    error // why; written before dead is closed
-	life     context.Context
-	end      context.CancelFunc
-	joining  atomic.Bool    // a reconnect is under way
-	sessions atomic.Uint32  // reconnects that found the node
-	tasks    sync.WaitGroup // the client's own goroutines
-	shutdown sync.Mutex     // guards tasks.Add against Wait
-	closed   atomic.Bool    // by Close
+	base         // the configuration, the client's life
+	clock        // the node's
+	memory       // the node's segment
+	handles      // what this process holds, and what it has released
+	outbox       // the way to the node
+	credit       // how much more the owner takes
+	submits      // tasks
+	gets         // values, and waits for them
+	puts         // objects that this process makes
+	streams      // those that it reads
+	actorWatches // where actors stand
+	requests     // of the node's cold service
+	watchers     // many objects at once; rooms of actors
+	followed     // tasks that end with a context
+	collector    // of garbage
+	rejoining    // a node that was gone
 }
 
 // New makes a client over an open connection.
 func New(cfg Config) *Client {
+	cfg = cfg.withDefaults()
+	c := &Client{base: base{cfg: cfg, log: cfg.Log, id: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), dead: make(chan struct{})}}
+	if c.inline == 0 {
+		c.inline = wire.InlineMax
+	}
+	c.root.Client, c.root.Task = c, cfg.Welcome.Root
+	c.life, c.end = context.WithCancel(context.Background())
+	b, o := &c.base, &c.outbox
+	c.clock.set(cfg.Welcome)
+	c.memory.base = b
+	c.memory.of.Store(&cfg.Memory)
+	c.handles.cacheMax = cfg.CacheBytes
+	c.handles.releaser.up = c
+	o.base, o.handles, o.up = b, &c.handles, c
+	o.port = cfg.Port
+	o.replay = cfg.Reconnect != nil
+	c.credit.base = b
+	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit}
+	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o
+	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
+	c.streams.base, c.streams.handles, c.streams.outbox = b, &c.handles, o
+	c.actorWatches.base, c.actorWatches.outbox = b, o
+	c.requests.base, c.requests.outbox, c.requests.turns = b, o, freeTurns()
+	c.watchers = watchers{base: b, handles: &c.handles, outbox: o, credit: &c.credit, gets: &c.gets, rooms: new(rooms)}
+	c.followed.base, c.followed.outbox, c.followed.streams = b, o, &c.streams
+	c.collector.base, c.collector.outbox = b, o
+	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
+		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed}
+	return c
+}
+
+func (cfg Config) withDefaults() Config {
 	if cfg.CacheBytes == 0 {
 		cfg.CacheBytes = 64 << 20
 	}
@@ -104,59 +119,7 @@ func New(cfg Config) *Client {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	c := &Client{cfg: cfg, log: cfg.Log, client: cfg.Welcome.Client, inline: int(cfg.Welcome.InlineMax), rooms: new(rooms), requests: requests{turns: freeTurns()}, dead: make(chan struct{})}
-	if c.inline == 0 {
-		c.inline = wire.InlineMax
-	}
-	c.life, c.end = context.WithCancel(context.Background())
-	c.setClock(cfg.Welcome)
-	c.memory.Store(&cfg.Memory)
-	c.table.cacheMax = cfg.CacheBytes
-	c.rel.c = c
-	c.out.port = cfg.Port
-	c.out.replay = cfg.Reconnect != nil
-	c.root.Client, c.root.Task = c, cfg.Welcome.Root
-	return c
-}
-
-// Root is the process' own implicit task: what code outside any task submits and puts
-// belongs to it.
-func (c *Client) Root() *TaskContext { return &c.root }
-
-// ID is the id that the node gave this client.
-func (c *Client) ID() ids.ClientID { return c.client }
-
-// InlineMax is the size in bytes up to which a value travels inside messages.
-func (c *Client) InlineMax() int { return c.inline }
-
-// SegmentSize is how many bytes the store holds; 0: its node did not say.
-func (c *Client) SegmentSize() uint64 { return c.cfg.Welcome.SegmentSize }
-
-// Handles counts the objects that this process holds.
-func (c *Client) Handles() int { return c.table.len() }
-
-// Done is closed when the client can do nothing any more; Err says why.
-func (c *Client) Done() <-chan struct{} { return c.dead }
-
-// Closed tells whether Close was called: what Data holds of the segment must not be read any more.
-func (c *Client) Closed() bool { return c.closed.Load() }
-
-// Err is nil while the client works.
-func (c *Client) Err() error {
-	select {
-	case <-c.dead:
-		return c.cause
-	default:
-		return nil
-	}
-}
-
-// failure is Err, and never nil.
-func (c *Client) failure() error {
-	if err := c.Err(); err != nil {
-		return err
-	}
-	return errs.New(errs.CodeOwnerDied, "the connection to the node is gone")
+	return cfg
 }
 
 // Deliver takes a batch of messages from the node, in order.
@@ -171,76 +134,32 @@ func (c *Client) Deliver(batch []wire.Msg) {
 func (c *Client) Dispatch(m wire.Msg) {
 	switch m := m.(type) {
 	case *wire.Resolved:
-		c.resolved(m)
+		c.gets.resolved(m)
 	case *wire.StreamItem:
-		c.streamed(m)
+		c.streams.streamed(m)
 	case *wire.Created:
-		c.created(m)
+		c.puts.created(m)
 	case *wire.Reply:
-		c.replied(m)
+		c.requests.replied(m)
 	case *wire.ActorNews:
-		c.actorNews(m)
+		c.actorWatches.actorNews(m)
 	case *wire.Credit:
 		c.credit.add(m.Bytes)
 	case *wire.Resync:
-		c.resync(m)
+		c.rejoining.resync(m)
 	case *wire.Collect:
-		c.collect.start(c)
+		c.collector.collect()
 	case *wire.MapFile:
-		c.mapFile(m)
+		c.memory.mapFile(m)
 	case *wire.UnmapFile:
-		c.unmapFile(m)
+		c.memory.unmapFile(m)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {
 			err = m.Err
 		}
-		c.Disconnected(nil, err)
+		c.rejoining.Disconnected(nil, err)
 	}
-}
-
-// kill makes every pending and later operation fail with cause.
-func (c *Client) kill(cause error) {
-	c.fail.Do(func() {
-		defer c.follow.close() // after the client is dead: nothing is added any more
-		c.shutdown.Lock()      // whoever starts a goroutine has counted it, or sees that we are dead
-		defer c.shutdown.Unlock()
-		c.cause = cause
-		close(c.dead)
-		c.end()
-		c.rel.close()
-	})
-}
-
-func (c *Client) waits() {
-	if c.cfg.Waits != nil {
-		c.cfg.Waits()
-	}
-}
-
-// Go runs f in a goroutine that Close waits for, which must end when Done is closed; false where the client is closing.
-func (c *Client) Go(f func()) bool { return c.start(f) }
-
-// start runs f as one of the client's own goroutines, unless it is closing.
-func (c *Client) start(f func()) bool {
-	c.shutdown.Lock()
-	defer c.shutdown.Unlock()
-	if c.Err() != nil {
-		return false
-	}
-	c.tasks.Go(f)
-	return true
-}
-
-// enter counts the goroutine that runs as one of the client's own, until tasks.Done, unless the client is closing.
-func (c *Client) enter() bool {
-	c.shutdown.Lock()
-	defer c.shutdown.Unlock()
-	if c.Err() != nil {
-		return false
-	}
-	c.tasks.Add(1)
-	return true
 }
 
 // Close tells the owner of the last releases, fails whatever is pending with
@@ -248,14 +167,14 @@ func (c *Client) enter() bool {
 // ends. Closing again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if c.Err() == nil {
-		c.Flush()
+		c.outbox.Flush()
 	}
 	c.closed.Store(true)
-	c.kill(errs.New(errs.CodeShutdown, "the client was closed"))
-	c.out.mu.Lock()
-	port := c.out.port
-	c.out.port = nil
-	c.out.mu.Unlock()
+	c.rejoining.kill(errs.New(errs.CodeShutdown, "the client was closed"))
+	c.outbox.mu.Lock()
+	port := c.outbox.port
+	c.outbox.port = nil
+	c.outbox.mu.Unlock()
 	var err error
 	if port != nil {
 		if c.cfg.Reconnect != nil { // a driver of another process: its mapping goes too

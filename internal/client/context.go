@@ -113,11 +113,3 @@ func FromContext(ctx context.Context) *TaskContext {
 	tc, _ := ctx.Value(TaskKey).(*TaskContext)
 	return tc
 }
-
-// task is the task of ctx if it belongs to this client, else the client's own.
-func (c *Client) task(ctx context.Context) *TaskContext {
-	if tc := FromContext(ctx); tc != nil && tc.Client == c {
-		return tc
-	}
-	return &c.root
-}

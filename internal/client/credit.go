@@ -11,6 +11,7 @@ import (
 // Whoever finds it above zero may go, so a single message larger than the window still
 // passes.
 type credit struct {
+	*base
 	on   atomic.Bool
 	left atomic.Int64
 
@@ -71,8 +72,8 @@ func (c *credit) take(n int64) bool {
 }
 
 // admit waits until n more bytes may be under way.
-func (c *Client) admit(ctx context.Context, tc *TaskContext, n int64) error {
-	if c.credit.take(n) {
+func (c *credit) admit(ctx context.Context, tc *TaskContext, n int64) error {
+	if c.take(n) {
 		return nil
 	}
 	c.waits()
@@ -81,16 +82,16 @@ func (c *Client) admit(ctx context.Context, tc *TaskContext, n int64) error {
 		defer tc.Blocker.Unblocked(ctx)
 	}
 	for {
-		c.credit.mu.Lock()
-		if c.credit.take(n) {
-			c.credit.mu.Unlock()
+		c.mu.Lock()
+		if c.take(n) {
+			c.mu.Unlock()
 			return nil
 		}
-		if c.credit.wake == nil {
-			c.credit.wake = make(chan struct{})
+		if c.wake == nil {
+			c.wake = make(chan struct{})
 		}
-		wake := c.credit.wake
-		c.credit.mu.Unlock()
+		wake := c.wake
+		c.mu.Unlock()
 		select {
 		case <-wake:
 		case <-ctx.Done():

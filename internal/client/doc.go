@@ -10,7 +10,13 @@
 // back with the last. Values of resolved inline objects are kept, up to Config.CacheBytes,
 // and asked for again when they were dropped.
 //
-// Lock order: outbox.mu, then releaser.mu or streams.mu or pending.mu, then a shard's mu.
+// Client is composed of parts, a type each with state, locks and methods of its own; files begin with the name of their part. From the
+// lowest to the highest: base (the configuration, the client's life), clock, memory (the segment), handles (the table, the queue of
+// releases), outbox (the way out), credit, submits, gets, puts, streams, actorWatches, requests, watchers (and rooms), followed (tasks
+// that end with a context), collector, rejoining (a node that was gone). A part calls those below it directly. Two ask those above: the queue
+// of releases has itself sent (releaserUp), and the outbox tells that the connection is gone (outboxUp).
+//
+// Lock order: outbox.mu, then releaser.mu, streams.mu, actorWatches.mu or pending.mu, then a shard's mu.
 // callOrder.mu comes before outbox.mu. Nothing is sent while a shard is locked.
 //
 // # What blocks

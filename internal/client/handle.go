@@ -10,7 +10,7 @@ import (
 // Handle is this process' hold on one object. There is one an object and process; it
 // counts its users, and the last Release tells the owner.
 type Handle struct {
-	c    *Client
+	of   *handles
 	next *Handle   // of its bucket; guarded by the shard's mu
 	wait *waitNode // who waits for it; guarded by the shard's mu
 
@@ -41,7 +41,7 @@ func (h *Handle) ID() ids.ObjectID { return h.id }
 
 // Retain adds a user and returns h. The caller must be a user itself.
 func (h *Handle) Retain() *Handle {
-	s := h.c.table.shard(h.id)
+	s := h.of.table.shard(h.id)
 	s.mu.Lock()
 	h.refs++
 	s.mu.Unlock()
@@ -50,7 +50,7 @@ func (h *Handle) Retain() *Handle {
 
 // Release ends one user's hold. After the last one the owner is told, in a batch.
 func (h *Handle) Release() {
-	s := h.c.table.shard(h.id)
+	s := h.of.table.shard(h.id)
 	s.mu.Lock()
 	if h.refs <= 0 { // one Release too many: the entry is another's or gone
 		s.mu.Unlock()
@@ -60,12 +60,20 @@ func (h *Handle) Release() {
 	queue := s.queueIfUnused(h)
 	s.mu.Unlock()
 	if queue {
-		h.c.rel.release(h)
+		h.of.releaser.release(h)
 	}
 }
 
 // Ready tells whether the object was resolved, as far as this process knows.
 func (h *Handle) Ready() bool { return h.res.Load() != nil }
+
+// awaited tells whether somebody holds the object and nothing is known of it yet.
+func (h *Handle) awaited() bool {
+	s := h.of.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.refs > 0 && h.flags&(settled|removed) == 0
+}
 
 // queueIfUnused marks h for the release queue if nobody uses it or waits for it and it
 // is not there already.

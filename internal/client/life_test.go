@@ -180,10 +180,10 @@ func TestTheNewConnectionAnswersWhatItIsAskedFirst(t *testing.T) {
 			return ok && h.Component == wire.ComponentOwner && h.Epoch == 77
 		})
 	})
-	f.c.out.mu.Lock()
-	defer f.c.out.mu.Unlock()
-	if f.c.out.port != Port(second) {
-		t.Errorf("the client sends to %v", f.c.out.port)
+	f.c.outbox.mu.Lock()
+	defer f.c.outbox.mu.Unlock()
+	if f.c.outbox.port != Port(second) {
+		t.Errorf("the client sends to %v", f.c.outbox.port)
 	}
 }
 

@@ -56,7 +56,7 @@ func (m *writerMemory) Write(e wire.Extent, src []byte) error {
 func TestCreateFromLeavesTheWritingToTheMemory(t *testing.T) {
 	f := newFake(t, Config{})
 	w := &writerMemory{fakeNode: f}
-	f.c.memory.Store(new(Memory(w)))
+	f.c.memory.of.Store(new(Memory(w)))
 	data := make([]byte, fakeInline+1)
 	data[fakeInline] = 7
 	h, err := f.c.Put(t.Context(), wire.Value{Data: data})

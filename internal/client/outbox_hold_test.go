@@ -146,7 +146,7 @@ func TestSubmitIsNotKeptLong(t *testing.T) {
 		l.want(t, "after the tick", submitOnly)
 		time.Sleep(2 * holdCalm * holdTick)
 		synctest.Wait()
-		if c.out.hold.ticking.Load() {
+		if c.outbox.hold.ticking.Load() {
 			t.Error("the ticker goes on without anything to do")
 		}
 		l.kinds() // releases

@@ -26,7 +26,7 @@ type Data struct {
 
 // reading is one reader's share of a pin; copies of a Data share it.
 type reading struct {
-	c    *Client
+	of   *handles
 	p    *pin
 	done atomic.Bool
 }
@@ -39,25 +39,11 @@ func (d Data) Release() {
 	if d.lease == nil || d.lease.done.Swap(true) {
 		return
 	}
-	d.lease.c.unread(d.lease.p)
+	d.lease.of.unread(d.lease.p)
 }
 
 // Released tells whether Release was called: the slice must not be used any more.
 func (d Data) Released() bool { return d.lease != nil && d.lease.done.Load() }
-
-func (c *Client) unread(p *pin) {
-	s := c.table.shard(p.id)
-	s.mu.Lock()
-	p.users--
-	queue := p.users == 0 && !p.queued
-	if queue {
-		p.queued = true
-	}
-	s.mu.Unlock()
-	if queue {
-		c.rel.unpin(p)
-	}
-}
 
 // dropPin takes a queued pin out of the table, unless it has readers again, and gives
 // the number of pins to give back to the store.
@@ -101,17 +87,4 @@ func (s *shard) pinned(id ids.ObjectID, data []byte, users int32) *pin {
 	p.n++
 	p.users += users
 	return p
-}
-
-// read makes a Data of what is known of an object and, where it is stored, its pin; the
-// pin counts this reader already.
-func (c *Client) read(r *wire.Result, p *pin) Data {
-	if p == nil {
-		return Data{Value: r.Value, got: true}
-	}
-	return Data{
-		Value: wire.Value{Meta: r.Value.Meta, Data: p.data[:r.Size:r.Size], Refs: r.Value.Refs},
-		lease: &reading{c: c, p: p},
-		got:   true,
-	}
 }

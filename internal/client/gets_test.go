@@ -131,9 +131,9 @@ func TestGetErrorComesAtOnceAndGivesPinsBack(t *testing.T) {
 // What could not be mapped is an error of each get of it, until it can be.
 func TestGetOfWhatCannotBeMapped(t *testing.T) {
 	f := newFake(t, Config{})
-	f.c.rel.mu.Lock()
-	f.c.rel.armed = true // its pin is not given back before the next get
-	f.c.rel.mu.Unlock()
+	f.c.releaser.mu.Lock()
+	f.c.releaser.armed = true // its pin is not given back before the next get
+	f.c.releaser.mu.Unlock()
 	_, hs := f.submit(plain)
 	id := hs[0].ID()
 	f.mu.Lock()

@@ -65,7 +65,7 @@ func TestFollowersStayFew(t *testing.T) {
 			h.Release()
 		}
 	}
-	fs := &f.c.follow
+	fs := &f.c.followed
 	fs.mu.Lock()
 	if n := len(fs.by); n > 2*followSweep {
 		t.Errorf("%d contexts are followed", n)

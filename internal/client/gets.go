@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"mobula/internal/errs"
@@ -9,15 +10,24 @@ import (
 	"mobula/wire"
 )
 
+// gets is who waits for objects, and what they get.
+type gets struct {
+	*base
+	memory  *memory
+	handles *handles
+	outbox  *outbox
+	waiters sync.Pool // of *waiter
+}
+
 // Get gives the values of objects, in order, and waits until all are there or one has
 // failed. Stored values are pinned until Data.Release. On an error nothing is pinned and
 // the handles stay valid: the object's own *errs.Error, ErrGetTimeout where ctx ran out,
 // the cause of ctx, ErrFetchTimedOut, ErrShutdown or ErrOwnerDied.
-func (c *Client) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
+func (g *gets) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
 	out := make([]Data, len(hs))
 	pending := 0
 	for i, h := range hs {
-		ok, err := c.known(h, &out[i])
+		ok, err := g.known(h, &out[i])
 		if err != nil {
 			release(out[:i])
 			return nil, err
@@ -29,7 +39,7 @@ func (c *Client) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
 	if pending == 0 {
 		return out, nil
 	}
-	if err := c.fetch(ctx, hs, out, pending); err != nil {
+	if err := g.fetch(ctx, hs, out, pending); err != nil {
 		release(out)
 		return nil, err
 	}
@@ -37,14 +47,14 @@ func (c *Client) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
 }
 
 // Get1 is Get of one object.
-func (c *Client) Get1(ctx context.Context, h *Handle) (Data, error) {
+func (g *gets) Get1(ctx context.Context, h *Handle) (Data, error) {
 	var out [1]Data
-	ok, err := c.known(h, &out[0])
+	ok, err := g.known(h, &out[0])
 	if ok || err != nil {
 		return out[0], err
 	}
 	hs := [1]*Handle{h}
-	err = c.fetch(ctx, hs[:], out[:], 1)
+	err = g.fetch(ctx, hs[:], out[:], 1)
 	return out[0], err
 }
 
@@ -55,7 +65,7 @@ func release(ds []Data) {
 }
 
 // known answers from what this process knows, without a lock where the value is inline.
-func (c *Client) known(h *Handle, out *Data) (bool, error) {
+func (g *gets) known(h *Handle, out *Data) (bool, error) {
 	r := h.res.Load()
 	if r == nil {
 		return false, nil
@@ -67,7 +77,7 @@ func (c *Client) known(h *Handle, out *Data) (bool, error) {
 	case wire.ResultError:
 		return false, failureOf(h.id, r)
 	}
-	s := c.table.shard(h.id)
+	s := g.handles.table.shard(h.id)
 	s.mu.Lock()
 	p := s.readable(h.id)
 	if p == nil {
@@ -76,19 +86,19 @@ func (c *Client) known(h *Handle, out *Data) (bool, error) {
 	}
 	p.users++
 	s.mu.Unlock()
-	*out = c.read(r, p)
+	*out = g.handles.read(r, p)
 	return true, nil
 }
 
 // fetch asks for what is missing in one batch and waits for it.
-func (c *Client) fetch(ctx context.Context, hs []*Handle, out []Data, pending int) error {
-	if err := c.Err(); err != nil {
+func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int) error {
+	if err := g.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return ctxError(ctx)
 	}
-	w := c.waiter()
+	w := g.waiter()
 	nodes := w.nodes(pending)[:0]
 	w.left.Store(int32(pending) + 1) // one is ours: nothing wakes us while we link
 	gets := make([]wire.Get, 0, pending)
@@ -99,7 +109,7 @@ func (c *Client) fetch(ctx context.Context, hs []*Handle, out []Data, pending in
 		}
 		nodes = append(nodes, waitNode{w: w, h: h, i: i, fetch: true})
 		var ask bool
-		if ask, err = c.link(&nodes[len(nodes)-1]); err != nil {
+		if ask, err = g.link(&nodes[len(nodes)-1]); err != nil {
 			nodes = nodes[:len(nodes)-1]
 			break
 		}
@@ -107,20 +117,20 @@ func (c *Client) fetch(ctx context.Context, hs []*Handle, out []Data, pending in
 			gets = append(gets, wire.Get{ID: h.id, Fetch: true})
 		}
 	}
-	if asked := c.ask(gets); err == nil { // also those before one that was released: they count as asked
+	if asked := g.outbox.ask(gets); err == nil { // also those before one that was released: they count as asked
 		err = asked
 	}
 	if err == nil && w.left.Add(-1) > 0 {
-		err = c.await(ctx, w, nodes)
+		err = g.await(ctx, w, nodes)
 	}
-	return c.collectNodes(w, nodes, out, err)
+	return g.collectNodes(w, nodes, out, err)
 }
 
 // link puts n on its handle's list, or finishes it at once from what is known. ask tells
 // that a Get must be sent.
-func (c *Client) link(n *waitNode) (ask bool, err error) {
+func (g *gets) link(n *waitNode) (ask bool, err error) {
 	h := n.h
-	s := c.table.shard(h.id)
+	s := g.handles.table.shard(h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.refs <= 0 {
@@ -150,25 +160,11 @@ func (c *Client) link(n *waitNode) (ask bool, err error) {
 	return true, nil
 }
 
-func (c *Client) ask(gets []wire.Get) error {
-	switch len(gets) {
-	case 0:
-		return nil
-	case 1:
-		return c.sendWait([]wire.Msg{&gets[0]})
-	}
-	msgs := make([]wire.Msg, len(gets))
-	for i := range gets {
-		msgs[i] = &gets[i]
-	}
-	return c.sendWait(msgs)
-}
-
 // collectNodes turns finished nodes into values, or gives their pins back if the wait
 // failed, and frees the waiter.
-func (c *Client) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) error {
+func (g *gets) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) error {
 	if err != nil || w.left.Load() > 0 { // else each is done, and stays so
-		c.unlink(nodes)
+		g.unlink(nodes)
 	}
 	for i := range nodes {
 		n := &nodes[i]
@@ -185,10 +181,10 @@ func (c *Client) collectNodes(w *waiter, nodes []waitNode, out []Data, err error
 				err = failureOf(n.h.id, n.res)
 			}
 		default:
-			out[n.i] = c.read(n.res, n.pin)
+			out[n.i] = g.handles.read(n.res, n.pin)
 		}
 	}
-	c.free(w)
+	g.free(w)
 	if err != nil {
 		release(out)
 	}
@@ -196,7 +192,7 @@ func (c *Client) collectNodes(w *waiter, nodes []waitNode, out []Data, err error
 }
 
 // resolved takes the owner's or the store's answer to a Get.
-func (c *Client) resolved(m *wire.Resolved) {
+func (g *gets) resolved(m *wire.Resolved) {
 	r := &m.Result
 	if r.Kind == wire.ResultNone {
 		r = &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeProtocol, "object %v: the node answered with no result", m.ID)}
@@ -205,25 +201,25 @@ func (c *Client) resolved(m *wire.Resolved) {
 	var mapErr error
 	stored := r.Kind == wire.ResultStored && m.Fetch
 	if stored {
-		if data, mapErr = c.mem().Map(m.Extent, false); mapErr == nil && uint64(len(data)) < r.Size {
+		if data, mapErr = g.memory.mem().Map(m.Extent, false); mapErr == nil && uint64(len(data)) < r.Size {
 			mapErr = errs.New(errs.CodeProtocol, "object %v: the extent has %d bytes, the object %d", m.ID, len(data), r.Size)
 		}
 	}
-	s := c.table.shard(m.ID)
+	s := g.handles.table.shard(m.ID)
 	s.mu.Lock()
 	h := s.find(m.ID)
 	if h == nil {
 		s.mu.Unlock()
 		if stored {
-			c.giveBack(m.ID, data)
+			g.giveBack(m.ID, data)
 		}
 		return
 	}
-	c.settle(s, h, m, r, data, mapErr)
+	g.settle(s, h, m, r, data, mapErr)
 }
 
 // settle records a result and wakes who waits for it. It unlocks s.mu.
-func (c *Client) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, data []byte, mapErr error) {
+func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, data []byte, mapErr error) {
 	if m.Fetch {
 		h.flags &^= fetching
 	} else {
@@ -233,7 +229,7 @@ func (c *Client) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, d
 		h.res.Store(r)
 		h.flags |= settled
 		if r.Kind == wire.ResultInline {
-			c.table.remember(s, h)
+			g.handles.table.remember(s, h)
 		}
 	} else if old.Kind == wire.ResultStored && r.Kind == wire.ResultStored && r.Value.Refs == nil && old.Value.Refs != nil {
 		with := *r // the store knows no references, the owner told us before
@@ -269,19 +265,19 @@ func (c *Client) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, d
 	queue := s.queueIfUnused(h)
 	s.mu.Unlock()
 	if unpin {
-		c.rel.unpin(p)
+		g.handles.releaser.unpin(p)
 	}
 	if queue {
-		c.rel.release(h)
+		g.handles.releaser.release(h)
 	}
-	if r.Kind == wire.ResultInline && c.table.cacheUsed.Load() > c.table.cacheMax {
-		c.table.evict()
+	if r.Kind == wire.ResultInline && g.handles.table.cacheUsed.Load() > g.handles.table.cacheMax {
+		g.handles.table.evict()
 	}
 }
 
 // giveBack unpins an object that came after its reader had left.
-func (c *Client) giveBack(id ids.ObjectID, data []byte) {
-	s := c.table.shard(id)
+func (g *gets) giveBack(id ids.ObjectID, data []byte) {
+	s := g.handles.table.shard(id)
 	s.mu.Lock()
 	p := s.pinned(id, data, 0)
 	queue := p.users == 0 && !p.queued
@@ -290,11 +286,9 @@ func (c *Client) giveBack(id ids.ObjectID, data []byte) {
 	}
 	s.mu.Unlock()
 	if queue {
-		c.rel.unpin(p)
+		g.handles.releaser.unpin(p)
 	}
 }
-
-func (c *Client) mem() Memory { return *c.memory.Load() }
 
 // failureOf is the error that an object was resolved with.
 func failureOf(id ids.ObjectID, r *wire.Result) error {

@@ -10,15 +10,19 @@ import (
 // costs CPU in proportion to the heap, and dropped handles do not pile up faster.
 const collectEvery = time.Second
 
+// collector runs the garbage collector where the store asks for it.
 type collector struct {
+	*base
+	outbox *outbox
+
 	mu      sync.Mutex
 	last    time.Time // guarded by mu
 	running bool      // guarded by mu
 }
 
-// start runs the garbage collector, so that handles that nobody can reach are released,
+// collect runs the garbage collector, so that handles that nobody can reach are released,
 // and sends the releases.
-func (k *collector) start(c *Client) {
+func (k *collector) collect() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
@@ -26,9 +30,9 @@ func (k *collector) start(c *Client) {
 		return
 	}
 	k.last = now
-	k.running = c.start(func() {
+	k.running = k.start(func() {
 		runtime.GC()
-		c.Flush() // what the cleanups release after this goes with the timer
+		k.outbox.Flush() // what the cleanups release after this goes with the timer
 		k.mu.Lock()
 		k.running = false
 		k.mu.Unlock()

@@ -113,6 +113,20 @@ func (t *table) adopt(h *Handle) (entry *Handle, fresh bool) {
 	return h, true
 }
 
+// drop takes a queued handle out of the table, unless it is used again.
+func (t *table) drop(h *Handle) bool {
+	s := t.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.flags &^= queued
+	if h.refs > 0 || h.wait != nil || h.flags&removed != 0 {
+		return false
+	}
+	t.forget(s, h)
+	s.remove(h)
+	return true
+}
+
 // each calls f for every handle, shard by shard, under the shard's lock.
 func (t *table) each(f func(s *shard, h *Handle)) {
 	for i := range t.shards {

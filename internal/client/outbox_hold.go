@@ -27,17 +27,16 @@ const (
 )
 
 // submit sends a task, or keeps it for its wait.
-func (c *Client) submit(m *wire.Submit) error {
-	o := &c.out
+func (o *outbox) submit(m *wire.Submit) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.hold.since++
-	if o.hold.since == 1 && o.hold.pairs >= holdAfter && o.port != nil && c.tick() {
+	if o.hold.since == 1 && o.hold.pairs >= holdAfter && o.port != nil && o.tick() {
 		o.hold.msgs = append(o.hold.msgs, m)
 		return nil
 	}
 	o.one[0] = m
-	err := c.sendLocked(o.one[:])
+	err := o.sendLocked(o.one[:])
 	o.one[0] = nil
 	return err
 }
@@ -55,26 +54,26 @@ func (h *hold) waits() {
 
 // tick counts a submit that is to be kept back and sees to it that it will not stay; false
 // when the client is closing.
-func (c *Client) tick() bool {
-	h := &c.out.hold
+func (o *outbox) tick() bool {
+	h := &o.hold
 	h.count.Add(1)
 	if h.ticking.Load() || !h.ticking.CompareAndSwap(false, true) {
 		return true
 	}
-	if c.start(c.ticker) {
+	if o.start(o.ticker) {
 		return true
 	}
 	h.ticking.Store(false)
 	return false
 }
 
-func (c *Client) ticker() {
-	h := &c.out.hold
+func (o *outbox) ticker() {
+	h := &o.hold
 	t := time.NewTicker(holdTick)
 	defer t.Stop()
 	for last, calm := h.count.Load(), 0; ; {
 		select {
-		case <-c.dead:
+		case <-o.dead:
 			return
 		case <-t.C:
 		}
@@ -84,7 +83,7 @@ func (c *Client) ticker() {
 		} else {
 			calm++
 		}
-		c.letGo()
+		o.letGo()
 		if calm < holdCalm {
 			continue
 		}
@@ -97,11 +96,11 @@ func (c *Client) ticker() {
 }
 
 // letGo sends what is kept back.
-func (c *Client) letGo() {
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	if len(c.out.hold.msgs) > 0 {
-		c.out.hold.late = true
-		_ = c.writeLocked(nil) // where the connection is gone, every use of its handles says so
+func (o *outbox) letGo() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.hold.msgs) > 0 {
+		o.hold.late = true
+		_ = o.writeLocked(nil) // where the connection is gone, every use of its handles says so
 	}
 }

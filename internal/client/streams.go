@@ -10,6 +10,10 @@ import (
 
 // streams are the streams that this process reads, and the items that its goroutines wait for.
 type streams struct {
+	*base
+	handles *handles
+	outbox  *outbox
+
 	mu   sync.Mutex
 	open map[itemKey]*itemWait   // guarded by mu
 	read map[ids.TaskID]struct{} // guarded by mu
@@ -17,27 +21,35 @@ type streams struct {
 
 // Reads notes that this process reads a task's stream, from before it is submitted until Unread: a node that has restarted ends
 // those that nobody reads.
-func (c *Client) Reads(task ids.TaskID) {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	if c.streams.read == nil {
-		c.streams.read = make(map[ids.TaskID]struct{})
+func (s *streams) Reads(task ids.TaskID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read == nil {
+		s.read = make(map[ids.TaskID]struct{})
 	}
-	c.streams.read[task] = struct{}{}
+	s.read[task] = struct{}{}
 }
 
 // Unread notes that a stream was read to its end.
-func (c *Client) Unread(task ids.TaskID) {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	delete(c.streams.read, task)
+func (s *streams) Unread(task ids.TaskID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.read, task)
+}
+
+// reads tells whether this process reads a task's stream.
+func (s *streams) reads(task ids.TaskID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.read[task]
+	return ok
 }
 
 // Leave gives up a stream before its end: its items that were not taken go, that was asked for included, and a task that still
 // produces is cancelled.
-func (c *Client) Leave(task ids.TaskID) {
-	c.Unread(task)
-	_ = c.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // where the connection is gone, so is the stream
+func (s *streams) Leave(task ids.TaskID) {
+	s.Unread(task)
+	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // where the connection is gone, so is the stream
 }
 
 type itemKey struct {
@@ -57,34 +69,34 @@ type itemWait struct {
 // Next waits for the i-th item of a task's stream. It gives the item's handle; or false
 // at the end of the stream; or the error that ended the stream there. An item counts as
 // consumed, for the producer's bound, when it was handed out.
-func (c *Client) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle, bool, error) {
-	if err := c.Err(); err != nil {
+func (s *streams) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle, bool, error) {
+	if err := s.Err(); err != nil {
 		return nil, false, err
 	}
 	if ctx.Err() != nil {
 		return nil, false, ctxError(ctx)
 	}
 	k := itemKey{task, i}
-	c.streams.mu.Lock()
-	w := c.streams.open[k]
+	s.mu.Lock()
+	w := s.open[k]
 	fresh := w == nil
 	if fresh {
 		w = &itemWait{done: make(chan struct{})}
-		if c.streams.open == nil {
-			c.streams.open = make(map[itemKey]*itemWait)
+		if s.open == nil {
+			s.open = make(map[itemKey]*itemWait)
 		}
-		c.streams.open[k] = w
+		s.open[k] = w
 	}
 	w.readers++
-	c.streams.mu.Unlock()
+	s.mu.Unlock()
 	if fresh {
-		if err := c.send(&wire.StreamNext{Task: task, Index: i}); err != nil {
-			c.leave(k, w)
+		if err := s.outbox.send(&wire.StreamNext{Task: task, Index: i}); err != nil {
+			s.leave(k, w)
 			return nil, false, err
 		}
 	}
-	if err := c.awaitItem(ctx, w); err != nil {
-		c.leave(k, w)
+	if err := s.awaitItem(ctx, w); err != nil {
+		s.leave(k, w)
 		return nil, false, err
 	}
 	if w.err != nil || w.end {
@@ -93,13 +105,13 @@ func (c *Client) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle, 
 	return w.h, true, nil
 }
 
-func (c *Client) awaitItem(ctx context.Context, w *itemWait) error {
+func (s *streams) awaitItem(ctx context.Context, w *itemWait) error {
 	select {
 	case <-w.done:
 		return nil
 	default:
 	}
-	c.waits()
+	s.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
 		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
@@ -109,34 +121,34 @@ func (c *Client) awaitItem(ctx context.Context, w *itemWait) error {
 		return nil
 	case <-ctx.Done():
 		return ctxError(ctx)
-	case <-c.dead:
-		return c.cause
+	case <-s.dead:
+		return s.cause
 	}
 }
 
 // leave takes one reader away that does not wait any more.
-func (c *Client) leave(k itemKey, w *itemWait) {
-	c.streams.mu.Lock()
+func (s *streams) leave(k itemKey, w *itemWait) {
+	s.mu.Lock()
 	w.readers--
-	if w.readers == 0 && c.streams.open[k] == w {
-		delete(c.streams.open, k)
+	if w.readers == 0 && s.open[k] == w {
+		delete(s.open, k)
 	}
 	h := w.h // it may have come all the same
-	c.streams.mu.Unlock()
+	s.mu.Unlock()
 	if h != nil {
 		h.Release()
 	}
 }
 
-func (c *Client) streamed(m *wire.StreamItem) {
+func (s *streams) streamed(m *wire.StreamItem) {
 	k := itemKey{m.Task, m.Index}
-	c.streams.mu.Lock()
-	w := c.streams.open[k]
+	s.mu.Lock()
+	w := s.open[k]
 	if w == nil {
-		c.streams.mu.Unlock()
+		s.mu.Unlock()
 		return // every reader has left; whoever comes back asks again
 	}
-	delete(c.streams.open, k)
+	delete(s.open, k)
 	fresh := false
 	switch m.Result.Kind {
 	case wire.ResultNone:
@@ -144,14 +156,14 @@ func (c *Client) streamed(m *wire.StreamItem) {
 	case wire.ResultError:
 		w.err = failureOf(m.Task.Return(int(m.Index)), &m.Result)
 	default:
-		w.h, fresh = c.resolvedHandle(m.Task.Return(int(m.Index)), &m.Result)
+		w.h, fresh = s.handles.resolvedHandle(m.Task.Return(int(m.Index)), &m.Result)
 		for range w.readers - 1 {
 			w.h.Retain()
 		}
 	}
-	c.streams.mu.Unlock()
+	s.mu.Unlock()
 	if fresh {
-		_ = c.send(&wire.AddRef{ID: w.h.id}) // where the connection is gone, every use of h says so
+		_ = s.outbox.send(&wire.AddRef{ID: w.h.id}) // where the connection is gone, every use of h says so
 	}
 	close(w.done)
 }

@@ -13,6 +13,10 @@ import (
 // alone share one. A call costs an append. What has ended since is found out when a list has doubled, so nothing is to be done
 // where a result arrives or a reference is released.
 type followed struct {
+	*base
+	outbox  *outbox
+	streams *streams
+
 	mu      sync.Mutex
 	by      map[<-chan struct{}]*follower // guarded by mu
 	last    *follower                     // guarded by mu
@@ -21,7 +25,7 @@ type followed struct {
 
 // follower is what ends with one context.
 type follower struct {
-	c    *Client
+	t    *followed
 	ctx  context.Context
 	own  context.Context // of the task that made the calls; see TaskContext.Own
 	stop func() bool
@@ -63,18 +67,17 @@ func cancelledBy(ctx, own context.Context) error {
 
 // Follow has a task that was submitted with ctx cancelled, with what it has submitted, when ctx is cancelled before its result is
 // known here or the last handle on it is released. hs are its handles, none for a stream.
-func (c *Client) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, hs []*Handle) {
+func (t *followed) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, hs []*Handle) {
 	done := ctx.Done()
-	t := &c.follow
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.Err() != nil {
+	if t.Err() != nil {
 		return
 	}
 	f := t.last
 	if f == nil || f.ctx.Done() != done {
 		if f = t.by[done]; f == nil {
-			f = t.add(ctx, c, done)
+			f = t.add(ctx, done)
 			f.own = tc.Own
 		}
 		t.last = f
@@ -90,7 +93,7 @@ func (c *Client) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, h
 }
 
 // add makes the follower of a context. The lock is held.
-func (t *followed) add(ctx context.Context, c *Client, done <-chan struct{}) *follower {
+func (t *followed) add(ctx context.Context, done <-chan struct{}) *follower {
 	if t.by == nil {
 		t.by = make(map[<-chan struct{}]*follower)
 	}
@@ -103,7 +106,7 @@ func (t *followed) add(ctx context.Context, c *Client, done <-chan struct{}) *fo
 		}
 		t.last, t.sweepAt = nil, 2*len(t.by)
 	}
-	f := &follower{c: c, ctx: ctx, sweepAt: followSweep}
+	f := &follower{t: t, ctx: ctx, sweepAt: followSweep}
 	t.by[done] = f
 	f.stop = context.AfterFunc(ctx, f.ended) // which waits for the lock
 	return f
@@ -121,7 +124,7 @@ func (f *follower) sweep() int {
 	f.handles = handles
 	streams := f.streams[:0]
 	for _, s := range f.streams {
-		if f.c.reads(s) {
+		if f.t.streams.reads(s) {
 			streams = append(streams, s)
 		}
 	}
@@ -136,11 +139,11 @@ func (f *follower) sweep() int {
 
 // ended cancels what is left when the context has ended.
 func (f *follower) ended() {
-	c, t := f.c, &f.c.follow
-	if !c.enter() {
+	t := f.t
+	if !t.enter() {
 		return
 	}
-	defer c.tasks.Done()
+	defer t.tasks.Done()
 	t.mu.Lock()
 	f.sweep()
 	handles, streams := f.handles, f.streams
@@ -159,11 +162,11 @@ func (f *follower) ended() {
 	for _, h := range handles {
 		if h.id.Task != told { // else another result of the same
 			told = h.id.Task
-			_ = c.Cancel(wire.Cancel{Task: told, Recursive: true}) // where the connection is gone, so is the job
+			_ = t.outbox.Cancel(wire.Cancel{Task: told, Recursive: true}) // where the connection is gone, so is the job
 		}
 	}
 	for _, task := range streams {
-		_ = c.Cancel(wire.Cancel{Task: task, Recursive: true})
+		_ = t.outbox.Cancel(wire.Cancel{Task: task, Recursive: true})
 	}
 }
 
@@ -175,20 +178,4 @@ func (t *followed) close() {
 		f.stop()
 	}
 	t.by, t.last = nil, nil
-}
-
-// awaited tells whether somebody holds the object and nothing is known of it yet.
-func (h *Handle) awaited() bool {
-	s := h.c.table.shard(h.id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return h.refs > 0 && h.flags&(settled|removed) == 0
-}
-
-// reads tells whether this process reads a task's stream.
-func (c *Client) reads(task ids.TaskID) bool {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	_, ok := c.streams.read[task]
-	return ok
 }

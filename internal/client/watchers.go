@@ -7,10 +7,20 @@ import (
 	"mobula/wire"
 )
 
+// watchers makes watchers, and rooms, which are made of them.
+type watchers struct {
+	*base
+	handles *handles
+	outbox  *outbox
+	credit  *credit
+	gets    *gets
+	rooms   *rooms
+}
+
 // Watcher hears when objects are resolved, of any number of them, without a goroutine each and without fetching
 // what is stored. Its methods are safe for concurrent use.
 type Watcher struct {
-	c     *Client
+	ws    *watchers
 	owner any // lives as long as something is watched
 
 	mu    sync.Mutex
@@ -26,29 +36,29 @@ type Watched struct {
 }
 
 // NewWatcher makes a watcher.
-func (c *Client) NewWatcher() *Watcher {
-	return &Watcher{c: c, nodes: make(map[int]*waitNode), ch: make(chan struct{}, 1)}
+func (ws *watchers) NewWatcher() *Watcher {
+	return &Watcher{ws: ws, nodes: make(map[int]*waitNode), ch: make(chan struct{}, 1)}
 }
 
 // Submit is Client.Submit of a task that is no stream; its first return is watched, under a token that is not in use.
 func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([]*Handle, error) {
-	c := w.c
-	if err := c.Err(); err != nil {
+	credit := w.ws.credit
+	if err := w.ws.Err(); err != nil {
 		return nil, err
 	}
-	if c.credit.on.Load() {
-		if err := c.admit(ctx, c.task(ctx), wire.CostOfSpec(spec)); err != nil {
+	if credit.on.Load() {
+		if err := credit.admit(ctx, w.ws.task(ctx), wire.CostOfSpec(spec)); err != nil {
 			return nil, err
 		}
 	}
-	hs := c.returns(spec)
+	hs := w.ws.handles.returns(spec)
 	ask, err := w.add(hs[0], token)
 	if err == nil {
 		msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: hs[0].id}}
 		if !ask { // the task runs again, and this process knows the result already
 			msgs = msgs[:1]
 		}
-		err = c.Send(msgs...)
+		err = w.ws.outbox.Send(msgs...)
 	}
 	if err != nil {
 		w.Forget(token)
@@ -73,7 +83,7 @@ func (w *Watcher) Watch(hs []*Handle) error {
 			gets = append(gets, wire.Get{ID: h.id})
 		}
 	}
-	if asked := w.c.ask(gets); err == nil {
+	if asked := w.ws.outbox.ask(gets); err == nil {
 		err = asked
 	}
 	return err
@@ -85,7 +95,7 @@ func (w *Watcher) add(h *Handle, token int) (ask bool, err error) {
 	w.mu.Lock()
 	w.nodes[token] = n
 	w.mu.Unlock()
-	return w.c.link(n)
+	return w.ws.gets.link(n)
 }
 
 // Wait waits until Take has something to give, or says why it does not wait any longer: ctx has ended, or the client has. The task is
@@ -96,7 +106,7 @@ func (w *Watcher) Wait(ctx context.Context) error {
 		return nil
 	default:
 	}
-	w.c.waits()
+	w.ws.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
 		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
@@ -106,8 +116,8 @@ func (w *Watcher) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctxError(ctx)
-	case <-w.c.dead:
-		return w.c.cause
+	case <-w.ws.dead:
+		return w.ws.cause
 	}
 }
 
@@ -120,7 +130,7 @@ func (w *Watcher) Forget(token int) {
 	if n == nil {
 		return
 	}
-	s := w.c.table.shard(n.h.id)
+	s := w.ws.handles.table.shard(n.h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := &n.h.wait; *p != nil; p = &(*p).next {

@@ -12,7 +12,7 @@ import (
 
 // ActorWatch hears where an actor stands: what is true at first, and each change. It does not hold the actor.
 type ActorWatch struct {
-	c     *Client
+	of    *actorWatches
 	actor ids.ActorID
 	news  *inbox.Inbox[wire.ActorNews]
 }
@@ -20,6 +20,9 @@ type ActorWatch struct {
 // actorWatches is the watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone, under the
 // outbox's lock, which comes before this one.
 type actorWatches struct {
+	*base
+	outbox *outbox
+
 	mu sync.Mutex
 	of map[ids.ActorID]*watchedActor // guarded by mu
 }
@@ -31,17 +34,17 @@ type watchedActor struct {
 }
 
 // WatchActor begins to watch an actor, of this job or a named one of another.
-func (c *Client) WatchActor(actor ids.ActorID) (*ActorWatch, error) {
-	if err := c.Err(); err != nil {
+func (t *actorWatches) WatchActor(actor ids.ActorID) (*ActorWatch, error) {
+	if err := t.Err(); err != nil {
 		return nil, err
 	}
-	w := &ActorWatch{c: c, actor: actor, news: inbox.New[wire.ActorNews]()}
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	if !c.watches.add(w) {
+	w := &ActorWatch{of: t, actor: actor, news: inbox.New[wire.ActorNews]()}
+	t.outbox.mu.Lock()
+	defer t.outbox.mu.Unlock()
+	if !t.add(w) {
 		return w, nil
 	}
-	return w, c.sendLocked([]wire.Msg{&wire.WatchActor{Actor: actor}})
+	return w, t.outbox.sendLocked([]wire.Msg{&wire.WatchActor{Actor: actor}})
 }
 
 // add tells whether the watch is the first of its actor.
@@ -65,10 +68,11 @@ func (t *actorWatches) add(w *ActorWatch) bool {
 
 // Close ends the watch.
 func (w *ActorWatch) Close() {
-	w.c.out.mu.Lock()
-	defer w.c.out.mu.Unlock()
-	if w.c.watches.drop(w) {
-		_ = w.c.sendLocked([]wire.Msg{&wire.WatchActor{Actor: w.actor, Done: true}}) // where the connection is gone, so is the watch
+	o := w.of.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.of.drop(w) {
+		_ = o.sendLocked([]wire.Msg{&wire.WatchActor{Actor: w.actor, Done: true}}) // where the connection is gone, so is the watch
 	}
 }
 
@@ -98,7 +102,7 @@ func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 	if news := w.news.Take(); len(news) > 0 {
 		return news, nil
 	}
-	w.c.waits()
+	w.of.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
 		tc.Blocker.Blocked(ctx, nil)
 		defer tc.Blocker.Unblocked(ctx)
@@ -108,8 +112,8 @@ func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 		case <-w.news.Ready():
 		case <-ctx.Done():
 			return nil, ctxError(ctx)
-		case <-w.c.dead:
-			return nil, w.c.cause
+		case <-w.of.dead:
+			return nil, w.of.cause
 		}
 		if news := w.news.Take(); len(news) > 0 {
 			return news, nil
@@ -118,8 +122,7 @@ func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 }
 
 // actorNews passes on what the node tells. What was known already is no news: after a restart the node tells again.
-func (c *Client) actorNews(m *wire.ActorNews) {
-	t := &c.watches
+func (t *actorWatches) actorNews(m *wire.ActorNews) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.of[m.Actor]
@@ -133,25 +136,24 @@ func (c *Client) actorNews(m *wire.ActorNews) {
 }
 
 // watchAgainLocked tells a node which has lost its memory what is watched. The outbox's lock is held.
-func (c *Client) watchAgainLocked() {
-	t := &c.watches
+func (t *actorWatches) watchAgainLocked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, a := range t.of {
 		if a.last.State != wire.ActorDead {
-			_ = c.writeLocked([]wire.Msg{&wire.WatchActor{Actor: id}}) // a dead connection is declared again
+			_ = t.outbox.writeLocked([]wire.Msg{&wire.WatchActor{Actor: id}}) // a dead connection is declared again
 		}
 	}
 }
 
 // StopActor ends an actor gracefully, and waits until it has ended. The error is why its close failed, or why it is not known.
-func (c *Client) StopActor(ctx context.Context, actor ids.ActorID) error {
-	w, err := c.WatchActor(actor)
+func (t *actorWatches) StopActor(ctx context.Context, actor ids.ActorID) error {
+	w, err := t.WatchActor(actor)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	if err := c.AskStop(actor); err != nil {
+	if err := t.AskStop(actor); err != nil {
 		return err
 	}
 	for {
@@ -168,26 +170,25 @@ func (c *Client) StopActor(ctx context.Context, actor ids.ActorID) error {
 }
 
 // AskStop asks for the graceful end of an actor, and does not wait for it.
-func (c *Client) AskStop(actor ids.ActorID) error {
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	c.watches.mu.Lock()
-	if a := c.watches.of[actor]; a != nil {
+func (t *actorWatches) AskStop(actor ids.ActorID) error {
+	t.outbox.mu.Lock()
+	defer t.outbox.mu.Unlock()
+	t.mu.Lock()
+	if a := t.of[actor]; a != nil {
 		a.stop = true
 	}
-	c.watches.mu.Unlock()
-	return c.sendLocked([]wire.Msg{&wire.KillActor{Actor: actor, Stop: true}})
+	t.mu.Unlock()
+	return t.outbox.sendLocked([]wire.Msg{&wire.KillActor{Actor: actor, Stop: true}})
 }
 
 // stopAgainLocked asks a node again to end actors, for which somebody waits: the question may have been lost with the connection. The
 // outbox's lock is held.
-func (c *Client) stopAgainLocked() {
-	t := &c.watches
+func (t *actorWatches) stopAgainLocked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, a := range t.of {
 		if a.stop && a.last.State != wire.ActorDead {
-			_ = c.writeLocked([]wire.Msg{&wire.KillActor{Actor: id, Stop: true}}) // a dead connection is declared again
+			_ = t.outbox.writeLocked([]wire.Msg{&wire.KillActor{Actor: id, Stop: true}}) // a dead connection is declared again
 		}
 	}
 }

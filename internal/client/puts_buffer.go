@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,37 +9,6 @@ import (
 	"mobula/internal/ids"
 	"mobula/wire"
 )
-
-// pending is the table of one kind of cold question, by its number.
-type pending[T any] struct {
-	mu sync.Mutex
-	m  map[uint64]T // guarded by mu
-}
-
-func (p *pending[T]) add(n uint64, v T) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.m == nil {
-		p.m = make(map[uint64]T)
-	}
-	p.m[n] = v
-}
-
-func (p *pending[T]) take(n uint64) (T, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v, ok := p.m[n]
-	delete(p.m, n)
-	return v, ok
-}
-
-func (p *pending[T]) each(f func(T)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, v := range p.m {
-		f(v)
-	}
-}
 
 // creation is a Create that was not answered yet.
 type creation struct {
@@ -52,12 +20,12 @@ type creation struct {
 // pressure until the store has made room. Attempt and task are those of ctx. When ctx
 // ends the wish is withdrawn. Errors: ErrObjectTooLarge, ErrStoreFull, ErrOutOfDisk from
 // the store, the cause of ctx, ErrShutdown, ErrOwnerDied.
-func (c *Client) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buffer, error) {
-	b, e, err := c.allocate(ctx, id, size)
+func (ps *puts) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buffer, error) {
+	b, e, err := ps.allocate(ctx, id, size)
 	if err != nil || b.exists {
 		return b, err
 	}
-	if b.data, err = c.mem().Map(e, true); err != nil {
+	if b.data, err = ps.memory.mem().Map(e, true); err != nil {
 		b.Abort()
 		return nil, err
 	}
@@ -65,24 +33,18 @@ func (c *Client) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buf
 	return b, nil
 }
 
-// Writer is a Memory that knows a faster way than a copy to what Map gives: several
-// threads, or pages made with the bytes in them.
-type Writer interface {
-	Write(e wire.Extent, src []byte) error
-}
-
 // CreateFrom is Create of an object that holds src, which is written when it returns. All that is
 // left to do with the buffer is to seal or abort it.
-func (c *Client) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*Buffer, error) {
-	m, ok := c.mem().(Writer)
+func (ps *puts) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*Buffer, error) {
+	m, ok := ps.memory.mem().(Writer)
 	if !ok {
-		b, err := c.Create(ctx, id, uint64(len(src)))
+		b, err := ps.Create(ctx, id, uint64(len(src)))
 		if err == nil && !b.exists {
 			copy(b.data, src)
 		}
 		return b, err
 	}
-	b, e, err := c.allocate(ctx, id, uint64(len(src)))
+	b, e, err := ps.allocate(ctx, id, uint64(len(src)))
 	if err != nil || b.exists {
 		return b, err
 	}
@@ -94,35 +56,35 @@ func (c *Client) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*
 }
 
 // allocate asks the store for an extent.
-func (c *Client) allocate(ctx context.Context, id ids.ObjectID, size uint64) (b *Buffer, e wire.Extent, err error) {
-	if err := c.Err(); err != nil {
+func (ps *puts) allocate(ctx context.Context, id ids.ObjectID, size uint64) (b *Buffer, e wire.Extent, err error) {
+	if err := ps.Err(); err != nil {
 		return nil, e, err
 	}
-	m := &wire.Create{Req: c.req.Add(1), ID: id, Size: size}
-	if tc := FromContext(ctx); tc != nil && tc.Client == c && tc.Spec != nil {
+	m := &wire.Create{Req: ps.outbox.req.Add(1), ID: id, Size: size}
+	if tc := FromContext(ctx); tc != nil && tc.Client == ps.root.Client && tc.Spec != nil {
 		m.Attempt, m.Task = tc.Attempt, tc.Task
 	}
 	q := &creation{m: m, ch: make(chan *wire.Created, 1)}
-	c.creates.add(m.Req, q)
-	if c.rel.waiting.Load() > 0 {
-		c.Flush() // this client's own pins may be what the store waits for
+	ps.creates.add(m.Req, q)
+	if ps.handles.releaser.waiting.Load() > 0 {
+		ps.outbox.Flush() // this client's own pins may be what the store waits for
 	}
-	if err := c.send(m); err != nil {
-		c.creates.take(m.Req)
+	if err := ps.outbox.send(m); err != nil {
+		ps.creates.take(m.Req)
 		return nil, e, err
 	}
-	a, err := c.awaitCreated(ctx, q)
+	a, err := ps.awaitCreated(ctx, q)
 	if err != nil {
-		if _, open := c.creates.take(m.Req); !open { // answered meanwhile, or about to be
-			err = c.raced(q, err)
+		if _, open := ps.creates.take(m.Req); !open { // answered meanwhile, or about to be
+			err = ps.raced(q, err)
 		}
-		_ = c.send(&wire.Abort{ID: id, Attempt: m.Attempt}) // a dead connection holds nothing
+		_ = ps.outbox.send(&wire.Abort{ID: id, Attempt: m.Attempt}) // a dead connection holds nothing
 		return nil, e, err
 	}
 	if a.Err != nil {
 		return nil, e, a.Err
 	}
-	b = &Buffer{c: c, id: id, attempt: m.Attempt, size: size, exists: a.Exists}
+	b = &Buffer{ps: ps, id: id, attempt: m.Attempt, size: size, exists: a.Exists}
 	if !a.Exists && a.Extent.Size < size {
 		b.Abort()
 		return nil, e, errs.New(errs.CodeProtocol, "object %v: asked for %d bytes, the extent has %d", id, size, a.Extent.Size)
@@ -131,7 +93,7 @@ func (c *Client) allocate(ctx context.Context, id ids.ObjectID, size uint64) (b 
 }
 
 // raced keeps the store's own error if it came together with the end of the wait.
-func (c *Client) raced(q *creation, err error) error {
+func (ps *puts) raced(q *creation, err error) error {
 	select {
 	case a := <-q.ch:
 		if a.Err != nil {
@@ -142,27 +104,27 @@ func (c *Client) raced(q *creation, err error) error {
 	return err
 }
 
-func (c *Client) awaitCreated(ctx context.Context, q *creation) (*wire.Created, error) {
-	c.waits()
-	warn := time.NewTimer(c.cfg.WarnAfter)
+func (ps *puts) awaitCreated(ctx context.Context, q *creation) (*wire.Created, error) {
+	ps.waits()
+	warn := time.NewTimer(ps.cfg.WarnAfter)
 	defer warn.Stop()
-	for waited := c.cfg.WarnAfter; ; waited += c.cfg.WarnAfter {
+	for waited := ps.cfg.WarnAfter; ; waited += ps.cfg.WarnAfter {
 		select {
 		case a := <-q.ch:
 			return a, nil
 		case <-ctx.Done():
 			return nil, ctxError(ctx)
-		case <-c.dead:
-			return nil, c.cause
+		case <-ps.dead:
+			return nil, ps.cause
 		case <-warn.C:
-			c.log.Warn("a create waits long for room in the object store", "waited", waited.String(), "object", q.m.ID, "bytes", q.m.Size)
-			warn.Reset(c.cfg.WarnAfter)
+			ps.log.Warn("a create waits long for room in the object store", "waited", waited.String(), "object", q.m.ID, "bytes", q.m.Size)
+			warn.Reset(ps.cfg.WarnAfter)
 		}
 	}
 }
 
-func (c *Client) created(m *wire.Created) {
-	if q, ok := c.creates.take(m.Req); ok {
+func (ps *puts) created(m *wire.Created) {
+	if q, ok := ps.creates.take(m.Req); ok {
 		q.ch <- m
 	}
 }
@@ -170,7 +132,7 @@ func (c *Client) created(m *wire.Created) {
 // Buffer is an object that is being written in the segment. It ends by Seal, SealReturn
 // or Abort; it is one goroutine's.
 type Buffer struct {
-	c       *Client
+	ps      *puts
 	id      ids.ObjectID
 	attempt uint32
 	size    uint64
@@ -211,10 +173,10 @@ func (b *Buffer) Seal(meta []byte, refs []ids.ObjectID) (*Handle, error) {
 	}
 	r := &wire.Result{Kind: wire.ResultStored, Size: b.size, Value: v}
 	if b.exists {
-		return b.c.Bind(b.id), nil
+		return b.ps.outbox.Bind(b.id), nil
 	}
-	h, _ := b.c.resolvedHandle(b.id, r)
-	if err := b.c.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v}); err != nil {
+	h, _ := b.ps.handles.resolvedHandle(b.id, r)
+	if err := b.ps.outbox.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v}); err != nil {
 		h.Release()
 		return nil, err
 	}
@@ -228,7 +190,7 @@ func (b *Buffer) SealReturn(meta []byte, refs []ids.ObjectID) error {
 	if err != nil || b.exists {
 		return err
 	}
-	return b.c.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v})
+	return b.ps.outbox.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v})
 }
 
 func (b *Buffer) end(meta []byte, refs []ids.ObjectID) (wire.Value, error) {
@@ -250,6 +212,6 @@ func (b *Buffer) Abort() {
 	}
 	b.data = nil
 	if !b.exists {
-		_ = b.c.send(&wire.Abort{ID: b.id, Attempt: b.attempt}) // a dead connection holds nothing
+		_ = b.ps.outbox.send(&wire.Abort{ID: b.id, Attempt: b.attempt}) // a dead connection holds nothing
 	}
 }

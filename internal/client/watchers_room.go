@@ -30,30 +30,30 @@ type rooms struct {
 }
 
 // Room gives the room of an actor whose limit is most; nil: it has none.
-func (c *Client) Room(actor ids.ActorID, most int) *Room {
+func (ws *watchers) Room(actor ids.ActorID, most int) *Room {
 	if most <= 0 {
 		return nil
 	}
-	c.rooms.mu.Lock()
-	defer c.rooms.mu.Unlock()
-	if r := c.rooms.of[actor].Value(); r != nil {
+	ws.rooms.mu.Lock()
+	defer ws.rooms.mu.Unlock()
+	if r := ws.rooms.of[actor].Value(); r != nil {
 		return r
 	}
-	if c.rooms.of == nil {
-		c.rooms.of = make(map[ids.ActorID]weak.Pointer[Room])
+	if ws.rooms.of == nil {
+		ws.rooms.of = make(map[ids.ActorID]weak.Pointer[Room])
 	}
-	r := &Room{w: c.NewWatcher(), most: most}
+	r := &Room{w: ws.NewWatcher(), most: most}
 	r.w.owner = r
-	c.rooms.of[actor] = weak.Make(r)
-	runtime.AddCleanup(r, c.rooms.forget, actor)
+	ws.rooms.of[actor] = weak.Make(r)
+	runtime.AddCleanup(r, ws.rooms.forget, actor)
 	return r
 }
 
 // KnownRoom gives the room of an actor whose limit another reference of this process knows; nil: none does, or it has none.
-func (c *Client) KnownRoom(actor ids.ActorID) *Room {
-	c.rooms.mu.Lock()
-	defer c.rooms.mu.Unlock()
-	return c.rooms.of[actor].Value()
+func (ws *watchers) KnownRoom(actor ids.ActorID) *Room {
+	ws.rooms.mu.Lock()
+	defer ws.rooms.mu.Unlock()
+	return ws.rooms.of[actor].Value()
 }
 
 func (s *rooms) forget(actor ids.ActorID) {
@@ -64,21 +64,13 @@ func (s *rooms) forget(actor ids.ActorID) {
 	}
 }
 
-// EndOfCall has a call that keeps no result, or is a stream, tell of its end, and gives the handle that is resolved then.
-func (c *Client) EndOfCall(spec *wire.TaskSpec) *Handle {
-	spec.Promises = endOfCall
-	return c.Promised(ids.Derive(spec.ID, uint64(wire.EndOfCall)).Return(0))
-}
-
-var endOfCall = []uint32{wire.EndOfCall}
-
 // Enter takes the place of a call that is about to be made. Where there is none it fails with ErrPendingCallsLimit, or waits, at most until ctx ends.
 func (r *Room) Enter(ctx context.Context, actor ids.ActorID, wait bool) error {
 	for {
 		if r.tryEnter() {
 			return nil
 		}
-		if err := r.w.c.Err(); err != nil {
+		if err := r.w.ws.Err(); err != nil {
 			return err
 		}
 		if !wait {
@@ -137,7 +129,7 @@ func (r *Room) Called(hs []*Handle) {
 		r.token++
 		ask, err := r.w.add(hs[0], r.token)
 		if ask {
-			err = r.w.c.ask([]wire.Get{{ID: hs[0].id}})
+			err = r.w.ws.outbox.ask([]wire.Get{{ID: hs[0].id}})
 		}
 		if err == nil {
 			return

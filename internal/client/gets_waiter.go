@@ -38,8 +38,8 @@ type waitNode struct {
 	watcher  *Watcher  // who is told instead of w; nil: w
 }
 
-func (c *Client) waiter() *waiter {
-	if w, ok := c.waiters.Get().(*waiter); ok {
+func (g *gets) waiter() *waiter {
+	if w, ok := g.waiters.Get().(*waiter); ok {
 		return w
 	}
 	w := &waiter{ch: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
@@ -48,14 +48,14 @@ func (c *Client) waiter() *waiter {
 }
 
 // free gives w back. None of its nodes is linked any more.
-func (c *Client) free(w *waiter) {
+func (g *gets) free(w *waiter) {
 	w.timer.Stop()
 	select {
 	case <-w.ch:
 	default:
 	}
 	w.one[0] = waitNode{}
-	c.waiters.Put(w)
+	g.waiters.Put(w)
 }
 
 func (w *waiter) nodes(n int) []waitNode {
@@ -91,21 +91,21 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 
 // await blocks until w is woken, ctx ends, the client fails or a fetch has taken too
 // long. The task is reported as blocked meanwhile.
-func (c *Client) await(ctx context.Context, w *waiter, nodes []waitNode) error {
+func (g *gets) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 	select {
 	case <-w.ch: // came while we were asking
 		return nil
 	default:
 	}
-	c.waits()
+	g.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
-		if tc.calls.Load() == 0 && c.briefly(ctx, w) {
+		if tc.calls.Load() == 0 && g.briefly(ctx, w) {
 			return nil
 		}
 		tc.Blocker.Blocked(ctx, needs(nodes))
 		defer tc.Blocker.Unblocked(ctx)
 	}
-	return c.park(ctx, w, nodes)
+	return g.park(ctx, w, nodes)
 }
 
 const tellNeeds = 8 // objects of a get that are named; a get of more is not searched for a circle
@@ -128,14 +128,14 @@ func needs(nodes []waitNode) []ids.ObjectID {
 const blockedAfter = time.Millisecond
 
 // briefly waits for so long; false if w was not woken.
-func (c *Client) briefly(ctx context.Context, w *waiter) bool {
+func (g *gets) briefly(ctx context.Context, w *waiter) bool {
 	w.timer.Reset(blockedAfter)
 	select {
 	case <-w.ch:
 		return true
 	case <-w.timer.C:
 	case <-ctx.Done():
-	case <-c.dead:
+	case <-g.dead:
 	}
 	return w.Woken()
 }
@@ -143,31 +143,31 @@ func (c *Client) briefly(ctx context.Context, w *waiter) bool {
 // Woken tells that a token is there.
 func (w *waiter) Woken() bool { return len(w.ch) > 0 }
 
-func (c *Client) park(ctx context.Context, w *waiter, nodes []waitNode) error {
-	if l := c.cfg.Lender; l != nil {
+func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
+	if l := g.cfg.Lender; l != nil {
 		if l.Read(ctx, w) {
 			return nil
 		}
 		defer l.Woken()
 	}
 	var begun time.Time // read only when the wait is long
-	w.timer.Reset(c.cfg.WarnAfter)
+	w.timer.Reset(g.cfg.WarnAfter)
 	for {
 		select {
 		case <-w.ch:
 			return nil
 		case <-ctx.Done():
 			return ctxError(ctx)
-		case <-c.dead:
-			return c.cause
+		case <-g.dead:
+			return g.cause
 		case now := <-w.timer.C:
 			if begun.IsZero() {
-				begun = now.Add(-c.cfg.WarnAfter)
+				begun = now.Add(-g.cfg.WarnAfter)
 			}
-			if err := c.overdue(ctx, nodes, begun, now); err != nil {
+			if err := g.overdue(ctx, nodes, begun, now); err != nil {
 				return err
 			}
-			w.timer.Reset(c.cfg.WarnAfter)
+			w.timer.Reset(g.cfg.WarnAfter)
 		}
 	}
 }
@@ -186,13 +186,13 @@ func ctxError(ctx context.Context) error {
 
 // overdue reports what a waiter still misses, asks the owner which of it is stored, and
 // fails the wait if a stored object could not be fetched for too long.
-func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.Time) error {
+func (g *gets) overdue(ctx context.Context, nodes []waitNode, begun, now time.Time) error {
 	var missing []ids.ObjectID
 	var probes []wire.Msg
 	count := 0
 	for i := range nodes {
 		n := &nodes[i]
-		s := c.table.shard(n.h.id)
+		s := g.handles.table.shard(n.h.id)
 		s.mu.Lock()
 		if n.done {
 			s.mu.Unlock()
@@ -210,65 +210,65 @@ func (c *Client) overdue(ctx context.Context, nodes []waitNode, begun, now time.
 		if n.fetch && r != nil && r.Kind == wire.ResultStored && n.storedAt.IsZero() {
 			n.storedAt = now
 		}
-		late := !n.storedAt.IsZero() && now.Sub(n.storedAt) >= c.cfg.FetchTimeout
+		late := !n.storedAt.IsZero() && now.Sub(n.storedAt) >= g.cfg.FetchTimeout
 		s.mu.Unlock()
 		if late {
-			return errs.New(errs.CodeFetchTimedOut, "object %v (%d bytes) is stored, but its bytes did not come within %v: is its node or disk stuck? %s", n.h.id, r.Size, c.cfg.FetchTimeout, c.explain(ctx, n.h.id))
+			return errs.New(errs.CodeFetchTimedOut, "object %v (%d bytes) is stored, but its bytes did not come within %v: is its node or disk stuck? %s", n.h.id, r.Size, g.cfg.FetchTimeout, g.explain(ctx, n.h.id))
 		}
 	}
 	if count == 0 {
 		return nil
 	}
-	_ = c.Send(probes...) // where the connection is gone, the wait fails by itself
+	_ = g.outbox.Send(probes...) // where the connection is gone, the wait fails by itself
 	attrs := []any{"waited", now.Sub(begun).Round(time.Second).String(), "missing", count, "objects", missing}
-	if why := c.explain(ctx, missing[0]); why != "" {
+	if why := g.explain(ctx, missing[0]); why != "" {
 		attrs = append(attrs, "why", why)
 	}
-	c.log.Warn("a get waits long", attrs...)
+	g.log.Warn("a get waits long", attrs...)
 	return nil
 }
 
 // explain asks why an object is not there, for a moment.
-func (c *Client) explain(ctx context.Context, id ids.ObjectID) string {
-	if c.cfg.Explain == nil {
+func (g *gets) explain(ctx context.Context, id ids.ObjectID) string {
+	if g.cfg.Explain == nil {
 		return ""
 	}
 	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return c.cfg.Explain(short, id)
+	return g.cfg.Explain(short, id)
 }
 
 // unlink takes the nodes that are not done off their handles and withdraws Gets that
 // nobody waits for any more.
-func (c *Client) unlink(nodes []waitNode) {
+func (g *gets) unlink(nodes []waitNode) {
 	var unused []*Handle
 	if len(nodes) > 0 && nodes[0].fetch {
-		unused = c.withdraw(nodes)
+		unused = g.withdraw(nodes)
 	} else {
-		unused, _ = c.unlinkNodes(nodes)
+		unused, _ = g.unlinkNodes(nodes)
 	}
 	for _, h := range unused {
-		c.rel.release(h)
+		g.handles.releaser.release(h)
 	}
 }
 
 // withdraw is unlink of nodes that fetch. Whoever asks for one of the objects from now on does so after what is sent
 // here: an Unget withdraws all that this client has asked of the object.
-func (c *Client) withdraw(nodes []waitNode) []*Handle {
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	unused, msgs := c.unlinkNodes(nodes)
+func (g *gets) withdraw(nodes []waitNode) []*Handle {
+	g.outbox.mu.Lock()
+	defer g.outbox.mu.Unlock()
+	unused, msgs := g.unlinkNodes(nodes)
 	if len(msgs) > 0 {
-		_ = c.sendLocked(msgs) // a dead connection waits for nothing
+		_ = g.outbox.sendLocked(msgs) // a dead connection waits for nothing
 	}
 	return unused
 }
 
 // unlinkNodes gives the handles that nobody uses any more, and what is to be sent.
-func (c *Client) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg) {
+func (g *gets) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg) {
 	for i := range nodes {
 		n := &nodes[i]
-		s := c.table.shard(n.h.id)
+		s := g.handles.table.shard(n.h.id)
 		s.mu.Lock()
 		if n.done {
 			s.mu.Unlock()

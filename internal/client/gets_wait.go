@@ -9,7 +9,7 @@ import (
 // Wait waits until n of the objects are resolved (a value or an error) and gives the
 // indices of at most n of them, in order, and of the rest. When ctx ends first it gives
 // what is ready and ErrGetTimeout or the cause of ctx; every handle stays valid.
-func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int, err error) {
+func (g *gets) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int, err error) {
 	n = min(n, len(hs))
 	known := make([]bool, len(hs)) // a value that is evicted meanwhile stays known
 	have := 0
@@ -19,7 +19,7 @@ func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []i
 		}
 	}
 	if have < n {
-		err = c.waitFor(ctx, hs, n-have, known)
+		err = g.waitFor(ctx, hs, n-have, known)
 	}
 	for i := range hs {
 		if len(ready) < n && known[i] {
@@ -35,8 +35,8 @@ func (c *Client) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []i
 }
 
 // waitFor waits until n more objects are known.
-func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool) error {
-	if err := c.Err(); err != nil {
+func (g *gets) waitFor(ctx context.Context, hs []*Handle, n int, known []bool) error {
+	if err := g.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -48,7 +48,7 @@ func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool)
 			pending++
 		}
 	}
-	w := c.waiter()
+	w := g.waiter()
 	nodes := w.nodes(pending)[:0]
 	w.left.Store(int32(n) + 1)
 	gets := make([]wire.Get, 0, pending)
@@ -59,7 +59,7 @@ func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool)
 		}
 		nodes = append(nodes, waitNode{w: w, h: h, i: i})
 		var ask bool
-		if ask, err = c.link(&nodes[len(nodes)-1]); err != nil {
+		if ask, err = g.link(&nodes[len(nodes)-1]); err != nil {
 			nodes = nodes[:len(nodes)-1]
 			break
 		}
@@ -67,16 +67,16 @@ func (c *Client) waitFor(ctx context.Context, hs []*Handle, n int, known []bool)
 			gets = append(gets, wire.Get{ID: h.id})
 		}
 	}
-	if asked := c.ask(gets); err == nil { // also those before one that was released: they count as asked
+	if asked := g.outbox.ask(gets); err == nil { // also those before one that was released: they count as asked
 		err = asked
 	}
 	if err == nil && w.left.Add(-1) > 0 {
-		err = c.await(ctx, w, nodes)
+		err = g.await(ctx, w, nodes)
 	}
-	c.unlink(nodes)
+	g.unlink(nodes)
 	for i := range nodes {
 		known[nodes[i].i] = nodes[i].done
 	}
-	c.free(w)
+	g.free(w)
 	return err
 }

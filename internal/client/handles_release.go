@@ -1,0 +1,74 @@
+package client
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mobula/wire"
+)
+
+const (
+	flushAt    = 256                  // releases or unpins that are sent at once
+	flushDelay = 2 * time.Millisecond // the longest that one waits for company
+)
+
+// releaser gathers what is not used any more. A handle in its queue is still in the
+// table and comes back to life if somebody takes it before the flush: then nothing was
+// sent and nothing is lost.
+type releaser struct {
+	up      releaserUp
+	waiting atomic.Int32 // handles and pins queued
+
+	mu      sync.Mutex
+	handles []*Handle   // guarded by mu
+	pins    []*pin      // guarded by mu
+	armed   bool        // guarded by mu: the timer runs
+	timer   *time.Timer // guarded by mu
+	closed  bool        // guarded by mu
+
+	spareH []*Handle  // guarded by outbox.mu
+	spareP []*pin     // guarded by outbox.mu
+	unpins []wire.Msg // guarded by outbox.mu
+}
+
+// releaserUp sends what has been gathered.
+type releaserUp interface{ Flush() }
+
+func (r *releaser) release(h *Handle) {
+	r.mu.Lock()
+	r.handles = append(r.handles, h)
+	r.added()
+}
+
+func (r *releaser) unpin(p *pin) {
+	r.mu.Lock()
+	r.pins = append(r.pins, p)
+	r.added()
+}
+
+// added arms the timer, or flushes when the batch is full. It unlocks mu.
+func (r *releaser) added() {
+	n := r.waiting.Add(1)
+	if !r.armed && !r.closed {
+		r.armed = true
+		if r.timer == nil {
+			r.timer = time.AfterFunc(flushDelay, r.up.Flush)
+		} else {
+			r.timer.Reset(flushDelay)
+		}
+	}
+	r.mu.Unlock()
+	if n == flushAt {
+		r.up.Flush()
+	}
+}
+
+func (r *releaser) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

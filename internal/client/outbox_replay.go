@@ -1,0 +1,48 @@
+package client
+
+import "mobula/wire"
+
+// The replay queue: the submits, inline puts and seals that were sent last. The protocol
+// has no acknowledgement for them, so the queue keeps what could still be on its way: more
+// than what a socket and the node's mailbox hold together.
+const (
+	replayMessages = 64 << 10
+	replayBytes    = 64 << 20
+)
+
+type unacked struct {
+	ring  []wire.Msg // from head on, wrapping
+	head  int
+	n     int
+	bytes int64
+}
+
+func (u *unacked) add(m wire.Msg) {
+	switch m.Kind() {
+	case wire.KindSubmit, wire.KindPutValue, wire.KindSeal:
+	default:
+		return
+	}
+	u.bytes += wire.Cost(m)
+	for u.n > 0 && (u.n >= replayMessages || u.bytes > replayBytes) {
+		u.bytes -= wire.Cost(u.ring[u.head])
+		u.ring[u.head] = nil
+		u.head = (u.head + 1) % len(u.ring)
+		u.n--
+	}
+	if u.n == len(u.ring) {
+		grown := make([]wire.Msg, max(64, 2*u.n))
+		copy(grown, u.list())
+		u.ring, u.head = grown, 0
+	}
+	u.ring[(u.head+u.n)%len(u.ring)] = m
+	u.n++
+}
+
+func (u *unacked) list() []wire.Msg {
+	out := make([]wire.Msg, 0, u.n)
+	for i := range u.n {
+		out = append(out, u.ring[(u.head+i)%len(u.ring)])
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+
+	"mobula/wire"
+)
+
+// submits sends tasks, in order where they are calls of an actor, and as there is credit.
+type submits struct {
+	*base
+	handles *handles
+	outbox  *outbox
+	credit  *credit
+}
+
+// Submit sends a task and gives a handle on each of its returns; a stream has none. It
+// fills in only the Seq of an actor call whose Seq is 0, counting for the task that ctx
+// belongs to. It blocks for credit alone; when it fails, nothing was sent. The caller
+// keeps the handles of the arguments until it returns.
+func (ss *submits) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, error) {
+	if err := ss.Err(); err != nil {
+		return nil, err
+	}
+	if ss.credit.on.Load() {
+		if err := ss.credit.admit(ctx, ss.task(ctx), wire.CostOfSpec(spec)); err != nil {
+			return nil, err
+		}
+	}
+	hs := ss.handles.returns(spec)
+	var err error
+	if spec.Kind == wire.TaskActorCall && spec.Seq == 0 {
+		err = ss.submitInOrder(ctx, spec)
+	} else {
+		err = ss.outbox.submit(&wire.Submit{Spec: spec})
+	}
+	if err != nil {
+		for _, h := range hs {
+			h.Release()
+		}
+		return nil, err
+	}
+	return hs, nil
+}
+
+func (ss *submits) submitInOrder(ctx context.Context, spec *wire.TaskSpec) error {
+	o := ss.task(ctx).orderOf(spec.Actor)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	spec.Seq = o.seq + 1
+	if err := ss.outbox.submit(&wire.Submit{Spec: spec}); err != nil {
+		return err
+	}
+	o.seq++
+	return nil
+}
