@@ -228,7 +228,7 @@ func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 		"raylet/pool/proc/logs.go":      "shown: when a file was written",
 		"cmd/mobula/watch.go":           "shown: what time it is",
 		"objectstore/spill/disk/":       "what a dead node has spilled is kept for a day",
-		"objectstore/spill/cloud/":      "the same",
+		"objectstore/spill/s3/":         "the same",
 		"objectstore/spill/storage/":    "the same: since when",
 		"benchmarks/":                   "measured",
 		"samples/":                      "the user's",

@@ -43,7 +43,8 @@ func WithStore(bytes int64) StartOption {
 }
 
 // WithSpill sets where objects go that do not fit: directories or URLs (file://, s3://), used
-// in turn. Default: a directory under the node's own.
+// in turn. Default: a directory under the node's own. A program that spills to s3:// imports its driver:
+// import _ "mobula/objectstore/spill/s3".
 func WithSpill(urls ...string) StartOption {
 	return func(c *startConfig) error { c.Spill = append(c.Spill, urls...); return nil }
 }

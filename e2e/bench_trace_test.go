@@ -9,6 +9,7 @@ import (
 
 	"mobula"
 	"mobula/telemetry/collector"
+	_ "mobula/telemetry/otlp"
 )
 
 // The standard variables alone switch tracing on: a program that has no spans of its own gets those

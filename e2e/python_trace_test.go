@@ -18,6 +18,7 @@ import (
 	"mobula"
 	"mobula/mobulatest"
 	"mobula/telemetry/collector"
+	_ "mobula/telemetry/otlp"
 )
 
 // What drives the programs of these tests: python/tests/helpers_of_traces.py.

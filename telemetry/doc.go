@@ -3,7 +3,8 @@
 // Its subpackages make something of it:
 //
 //	phases    a task's spans, built after the fact from its changes of state
-//	export    OpenTelemetry's SDK and exporters, as the OTEL_ variables say
+//	export    whether anything leaves the process, as the OTEL_ variables say
+//	otlp      OpenTelemetry's SDK and exporters, the driver of export
 //	events    the bounded record of changes of state, in memory and in files
 //	timeline  Chrome's trace format from those events
 //	metrics   Prometheus

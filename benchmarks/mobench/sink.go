@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobula/telemetry"
+	_ "mobula/telemetry/otlp" // what it takes comes from there
 )
 
 // sink takes spans over OTLP/HTTP and counts their bytes: an exporter with nowhere to send would cost less

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"mobula/internal/node"
+	_ "mobula/objectstore/spill/s3"
+	_ "mobula/telemetry/otlp"
 )
 
 func main() {

@@ -26,6 +26,7 @@ import (
 	"mobula/objectstore/spill"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
+	_ "mobula/telemetry/otlp"
 	"mobula/wire"
 )
 

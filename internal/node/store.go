@@ -18,7 +18,6 @@ import (
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
 	storeshell "mobula/objectstore/shell"
-	_ "mobula/objectstore/spill/cloud" // s3:// and mem:// targets
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet/owner"
 	"mobula/wire"

@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"mobula"
+	_ "mobula/objectstore/spill/s3" // -spill may name a bucket
 )
 
 // config is what the flags say.

@@ -1,25 +1,21 @@
-// Package export sends spans, metrics and log records where the standard OTEL_ variables say, by OpenTelemetry's SDK.
+// Package export says whether spans, metrics and log records leave the process, by the standard OTEL_ variables, and hands them to the
+// driver that a program has linked: OpenTelemetry's SDK and its exporters are 13 MiB of a binary and not every program wants them.
 //
-// Nothing is exported, and nothing of the SDK runs, unless OTEL_TRACES_EXPORTER (_METRICS_, _LOGS_) names an exporter
+//	import _ "mobula/telemetry/otlp"
+//
+// Nothing is exported, and nothing of a driver runs, unless OTEL_TRACES_EXPORTER (_METRICS_, _LOGS_) names an exporter
 // or OTEL_EXPORTER_OTLP_ENDPOINT (or _TRACES_ENDPOINT, ...) an endpoint. Exporters: otlp (over
-// grpc or http/protobuf, as OTEL_EXPORTER_OTLP_PROTOCOL says), none. The endpoint's further
-// variables, OTEL_BSP_ and OTEL_BLRP_ for the batches, OTEL_METRIC_EXPORT_INTERVAL, OTEL_RESOURCE_ATTRIBUTES and
-// OTEL_SERVICE_NAME (default "mobula") are the SDK's.
-//
-// Metrics are those that a Prometheus registry gives, by the same names.
+// grpc or http/protobuf, as OTEL_EXPORTER_OTLP_PROTOCOL says), none.
 //
 // # Who owns what
 //
-// An Exporter (Metrics, Logs) owns a provider, its queue and its connection. It sets nothing global: a
-// process that is all ours (a worker) may set Provider itself.
+// The registry of drivers is written while packages initialise. Whoever makes an exporter owns it and ends it with Shutdown.
 //
 // # What blocks
 //
-// New, Emit and a record never do: the queues are bounded, and what does not fit, or what the collector does not take in
-// time, is given up and counted (Dropped). Shutdown flushes, until its context ends.
+// Nothing here. Of an exporter only Flush and Shutdown block, until their context ends.
 //
 // # Errors
 //
-// errs.ErrInvalid for variables that cannot be meant. An exporter that cannot reach its collector says so in
-// the log through OpenTelemetry's error handler, not more often than the SDK does.
+// errs.ErrInvalid for variables that cannot be meant, and where they ask for a driver that is not linked: the error names its import.
 package export

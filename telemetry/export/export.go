@@ -2,20 +2,10 @@ package export
 
 import (
 	"context"
-	"fmt"
-	"net/http"
+	"log/slog"
 	"os"
-	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/sdk/instrumentation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
 	"mobula/telemetry"
@@ -36,125 +26,71 @@ type Config struct {
 	InTask func(ctx context.Context) (wire.TraceContext, bool)
 }
 
-// Exporter sends spans.
-type Exporter struct {
-	*counts
-	provider *sdktrace.TracerProvider
-	batches  sdktrace.SpanProcessor // the provider's
-	resource *resource.Resource
-	idle     func() // closes idle connections; nil: there are none
+// Exporter is what those of every signal have.
+type Exporter interface {
+	Sent() uint64    // what the collector has taken
+	Dropped() uint64 // what was given up: there was no room in the queue, or the collector did not take it in time
+	// Flush sends what is queued.
+	Flush(ctx context.Context) error
+	// Shutdown sends what is queued and ends the exporter, its connections too.
+	Shutdown(ctx context.Context) error
+}
+
+// SpanExporter sends spans.
+type SpanExporter interface {
+	Exporter
+	// Emit exports a span that is over. It does not block.
+	Emit(s *telemetry.Span)
+	// Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process
+	// that is all ours.
+	Provider() trace.TracerProvider
+}
+
+// LogExporter sends records of slog.
+type LogExporter interface {
+	Exporter
+	// Beside gives a handler that does what h does, and exports what h is enabled for. A record whose context is in a span
+	// has its ids.
+	Beside(h slog.Handler) slog.Handler
 }
 
 // New makes what the environment asks for: nil, and no error, where that is nothing.
-func New(ctx context.Context, cfg Config) (*Exporter, error) {
+func New(ctx context.Context, cfg Config) (SpanExporter, error) {
+	d, p, err := cfg.driver(Traces)
+	if d == nil {
+		return nil, err
+	}
+	return d.Spans(ctx, cfg, p)
+}
+
+// NewMetrics makes what the environment asks for, of what a gatherer gives, every OTEL_METRIC_EXPORT_INTERVAL: nil, and no
+// error, where that is nothing. What it counts are exports, each of all metrics.
+func NewMetrics(ctx context.Context, cfg Config, of prometheus.Gatherer) (Exporter, error) {
+	d, p, err := cfg.driver(Metrics)
+	if d == nil {
+		return nil, err
+	}
+	return d.Metrics(ctx, cfg, p, of)
+}
+
+// NewLogs makes what the environment asks for: nil, and no error, where that is nothing.
+func NewLogs(ctx context.Context, cfg Config) (LogExporter, error) {
+	d, p, err := cfg.driver(Logs)
+	if d == nil {
+		return nil, err
+	}
+	return d.Logs(ctx, cfg, p)
+}
+
+// driver finds what exports a signal, and how: none where nothing is asked for.
+func (cfg *Config) driver(of Signal) (Driver, Protocol, error) {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}
-	p, err := fromEnv(cfg.Getenv, traces)
+	p, err := fromEnv(cfg.Getenv, of)
 	if p == "" || err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	sampler, err := telemetry.SamplerFromEnv(cfg.Getenv, cfg.Ratio)
-	if err != nil {
-		return nil, err
-	}
-	var exp sdktrace.SpanExporter
-	var idle func()
-	if p == grpcProtocol {
-		exp, err = otlptracegrpc.New(ctx)
-	} else {
-		var c *http.Client
-		if c, err = httpClient(cfg.Getenv, traces); err != nil {
-			return nil, err
-		}
-		idle = c.CloseIdleConnections
-		exp, err = otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(c))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trace exporter %s: %w", p, err)
-	}
-	e, err := newExporter(ctx, cfg, sampler, exp)
-	if err == nil {
-		e.idle = idle
-	}
-	return e, err
-}
-
-// newResource is who exports.
-func newResource(ctx context.Context, cfg Config) (*resource.Resource, error) {
-	attrs := []attribute.KeyValue{attribute.String("service.name", "mobula")}
-	if cfg.Node != "" {
-		attrs = append(attrs, attribute.String("service.instance.id", cfg.Node))
-	}
-	if cfg.Version != "" {
-		attrs = append(attrs, attribute.String("service.version", cfg.Version))
-	}
-	// The later detector counts: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before ours.
-	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(),
-		resource.WithAttributes(attrs...), resource.WithFromEnv())
-	if err != nil && res == nil {
-		return nil, fmt.Errorf("OpenTelemetry resource: %w", err)
-	}
-	return res, nil
-}
-
-func newExporter(ctx context.Context, cfg Config, sampler telemetry.Sampler, exp sdktrace.SpanExporter) (*Exporter, error) {
-	if cfg.Getenv == nil {
-		cfg.Getenv = os.Getenv
-	}
-	res, err := newResource(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	most := queueSize(cfg.Getenv, "OTEL_BSP_MAX_QUEUE_SIZE")
-	n := &counts{most: int64(most)}
-	batches := boundedSpans{sdktrace.NewBatchSpanProcessor(countedSpans{exp, n}, sdktrace.WithMaxQueueSize(most)), n}
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(batches), sdktrace.WithResource(res),
-		sdktrace.WithSampler(decider{sampler, cfg.InTask}))
-	return &Exporter{counts: n, provider: tp, batches: batches, resource: res}, nil
-}
-
-// Emit exports a span that is over. It is handed over as it is: to start and end one with a tracer, which
-// has to be ready for anything in between, costs several times as much.
-func (e *Exporter) Emit(s *telemetry.Span) {
-	out := tracetest.SpanStub{
-		Name:        s.Name,
-		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.ID, TraceFlags: trace.FlagsSampled}),
-		SpanKind:    trace.SpanKindInternal,
-		StartTime:   time.Unix(0, s.Start), EndTime: time.Unix(0, s.End),
-		Attributes: s.Attrs, Resource: e.resource, InstrumentationScope: instrumentation.Scope{Name: "mobula"},
-	}
-	if s.Parent != [8]byte{} {
-		out.Parent = trace.NewSpanContext(trace.SpanContextConfig{TraceID: s.TraceID, SpanID: s.Parent, TraceFlags: trace.FlagsSampled, Remote: true})
-	}
-	for _, l := range s.Links {
-		out.Links = append(out.Links, sdktrace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
-			TraceID: l.TraceID, SpanID: l.ID, TraceFlags: trace.FlagsSampled})})
-	}
-	for _, ev := range s.Events {
-		out.Events = append(out.Events, sdktrace.Event{Name: ev.Name, Time: time.Unix(0, ev.At), Attributes: ev.Attrs})
-	}
-	if s.Err != nil {
-		out.Status = sdktrace.Status{Code: codes.Error, Description: s.Err.Error()}
-		out.Events = append(out.Events, sdktrace.Event{Name: semconv.ExceptionEventName, Time: out.EndTime, Attributes: []attribute.KeyValue{
-			semconv.ExceptionType(fmt.Sprintf("%T", s.Err)), semconv.ExceptionMessage(s.Err.Error())}})
-	}
-	e.batches.OnEnd(out.Snapshot())
-}
-
-// Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process
-// that is all ours.
-func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
-
-// Flush sends what is queued.
-func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
-
-// Shutdown sends what is queued and ends the exporter, its connections too.
-func (e *Exporter) Shutdown(ctx context.Context) error {
-	err := e.provider.Shutdown(ctx)
-	e.end()
-	if e.idle != nil {
-		e.idle()
-	}
-	return err
+	d, err := linked(of)
+	return d, p, err
 }

@@ -61,8 +61,8 @@ type Observer struct {
 	file       atomic.Pointer[events.File] // nil: there are none
 	server     atomic.Pointer[metrics.Server]
 	spans      atomic.Pointer[spanner] // nil: no exporter is configured
-	metrics    *export.Metrics         // nil: no exporter is configured; written in once
-	logs       *export.Logs            // likewise; immutable
+	metrics    export.Exporter         // nil: no exporter is configured; written in once
+	logs       export.LogExporter      // likewise; immutable
 
 	mu       sync.Mutex
 	stats    map[ids.ClientID]wire.Stats // guarded by mu: what workers last said

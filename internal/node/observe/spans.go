@@ -31,7 +31,7 @@ const (
 // spanner builds spans beside the actors and gives them to the exporter. It lets a batch gather first: to wake up for
 // every transition of a few sampled tasks costs more than the work on them.
 type spanner struct {
-	exp     *export.Exporter
+	exp     export.SpanExporter
 	wake    chan struct{} // there is something
 	batch   chan struct{} // there is a batch
 	dropped atomic.Uint64 // before the exporter had them
@@ -41,7 +41,7 @@ type spanner struct {
 	spans   []telemetry.Span   // guarded by mu
 }
 
-func (o *Observer) startSpanner(exp *export.Exporter) {
+func (o *Observer) startSpanner(exp export.SpanExporter) {
 	sp := &spanner{exp: exp, wake: make(chan struct{}, 1), batch: make(chan struct{}, 1)}
 	o.spans.Store(sp)
 	o.cfg.Go(func() {

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	spill.Config
 	// URLs are the targets, each once: absolute paths, file:// and, with package
-	// spill/cloud imported, s3:// and mem://. Empty means the one directory Dir.
+	// spill/s3 imported, s3:// and mem://. Empty means the one directory Dir.
 	URLs []string
 	// Dir is used when URLs is empty. The default is under /var/tmp, which is on disk where
 	// /tmp may be memory.

@@ -1,7 +1,7 @@
 // Package shell writes objects to spill storage and reads them back: the goroutines, files and buckets around package spill.
 //
 // A Spiller writes the objects of one Write to files, moves a file that a target refuses to another, and deletes a file with its last
-// object. Targets are URLs behind one interface, storage.Storage: directories (package disk) and, where package cloud is imported,
+// object. Targets are URLs behind one interface, storage.Storage: directories (package disk) and, where package s3 is imported,
 // buckets.
 //
 // # Who owns what

@@ -27,6 +27,9 @@ var openers struct { // guarded by mu; written while packages initialise
 	scheme map[string]Opener
 }
 
+// drivers are the packages that a program imports for their schemes.
+var drivers = map[string]string{"s3": "mobula/objectstore/spill/s3", "mem": "mobula/objectstore/spill/s3"}
+
 // Register adds a URL scheme. It panics on a second one of the same name: a mistake in the program.
 func Register(scheme string, open Opener) {
 	openers.mu.Lock()
@@ -60,6 +63,9 @@ func Parse(target string) (*url.URL, error) {
 			known = append(known, s+"://")
 		}
 		slices.Sort(known)
+		if path := drivers[u.Scheme]; path != "" {
+			return nil, fmt.Errorf("spill target %q: this program has not linked the driver of %s://: import _ %q", u.Redacted(), u.Scheme, path)
+		}
 		return nil, fmt.Errorf("spill target %q: this program knows %s only", u.Redacted(), strings.Join(known, ", "))
 	}
 	if u.Scheme == "file" && (u.Host != "" || u.Path == "") {

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, %v; want %s", in, u, err, want)
 		}
 	}
-	for in, want := range map[string]string{"": "absolute path", "a/b": "absolute path", "nowhere://x": "file://, here://", "file://host/a": "file:///absolute", "file://": "file:///absolute", "here://%zz": "spill target"} {
+	for in, want := range map[string]string{"": "absolute path", "a/b": "absolute path", "nowhere://x": "file://, here://", "s3://bucket/a": `import _ "mobula/objectstore/spill/s3"`, "file://host/a": "file:///absolute", "file://": "file:///absolute", "here://%zz": "spill target"} {
 		if u, err := Parse(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q) = %v, %v; want an error with %q", in, u, err, want)
 		}

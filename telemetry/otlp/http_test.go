@@ -1,4 +1,4 @@
-package export
+package otlp
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
+	"mobula/telemetry/export"
 )
 
 // After Shutdown no connection is left, though the collector is still there.
@@ -31,7 +32,7 @@ func TestShutdownLeavesNoConnection(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.Endpoint())
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", name)
 			before := goleak.IgnoreCurrent()
-			e, err := New(t.Context(), Config{})
+			e, err := export.New(t.Context(), export.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +69,7 @@ func TestExportOverTLS(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", ca)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
-	e, err := New(t.Context(), Config{})
+	e, err := export.New(t.Context(), export.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestVariablesOfTheHTTPClient(t *testing.T) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
-		got, err := httpClient(func(k string) string { return env[k] }, traces)
+		got, err := httpClient(func(k string) string { return env[k] }, export.Traces)
 		switch {
 		case c.wrong != "":
 			if !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), c.wrong) {

@@ -1,7 +1,9 @@
-package export
+package otlp
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -90,4 +92,13 @@ func (e countedLogs) Export(ctx context.Context, records []sdklog.Record) error 
 	err := e.Exporter.Export(ctx, records)
 	e.n.over(len(records), err)
 	return err
+}
+
+// queueSize reads how many spans or log records may wait.
+func queueSize(getenv func(string) string, name string) int {
+	const most = 2048 // OpenTelemetry's default
+	if n, err := strconv.Atoi(strings.TrimSpace(getenv(name))); err == nil && n > 0 {
+		return n
+	}
+	return most
 }

@@ -1,4 +1,4 @@
-package export
+package otlp
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
+	"mobula/telemetry/export"
 )
 
 func within(t *testing.T) context.Context {
@@ -44,7 +45,7 @@ func TestMetricsAndLogsArrive(t *testing.T) {
 			count.Add(3)
 			took.(prometheus.ExemplarObserver).ObserveWithExemplar(1.5, prometheus.Labels{"trace_id": strings.Repeat("ab", 16)})
 			ctx := within(t)
-			m, err := NewMetrics(ctx, Config{Node: "n1"}, reg)
+			m, err := export.NewMetrics(ctx, export.Config{Node: "n1"}, reg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +59,7 @@ func TestMetricsAndLogsArrive(t *testing.T) {
 			if !ok || h.Histogram.DataPoints[0].Count != 1 || len(h.Histogram.DataPoints[0].Exemplars) != 1 || len(h.Histogram.DataPoints[0].Exemplars[0].TraceId) != 16 {
 				t.Errorf("the histogram is %v", h)
 			}
-			l, err := NewLogs(ctx, Config{Node: "n1"})
+			l, err := export.NewLogs(ctx, export.Config{Node: "n1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,15 +135,15 @@ func TestWhatASlowCollectorDoesNotTakeIsCounted(t *testing.T) {
 	t.Setenv("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "50")
 	ctx := within(t)
 	const n = 5000
-	e, err := New(ctx, Config{})
+	e, err := export.New(ctx, export.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := NewLogs(ctx, Config{})
+	l, err := export.NewLogs(ctx, export.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := NewMetrics(ctx, Config{}, prometheus.NewRegistry())
+	m, err := export.NewMetrics(ctx, export.Config{}, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,27 +167,3 @@ func TestWhatASlowCollectorDoesNotTakeIsCounted(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-func TestEachSignalHasItsVariables(t *testing.T) {
-	for _, c := range []struct {
-		env  map[string]string
-		of   signal
-		want protocol
-		bad  bool
-	}{
-		{nil, metrics, "", false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, metrics, httpProtocol, false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x"}, logs, httpProtocol, false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x"}, metrics, "", false},
-		{map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"}, metrics, grpcProtocol, false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_LOGS_EXPORTER": "none"}, logs, "", false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, logs, "", false},
-		{map[string]string{"OTEL_METRICS_EXPORTER": "prometheus"}, metrics, "", true},
-		{map[string]string{"OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, logs, "", true},
-	} {
-		got, err := fromEnv(func(k string) string { return c.env[k] }, c.of)
-		if got != c.want || (err != nil) != c.bad || err != nil && !strings.Contains(err.Error(), c.of.what) {
-			t.Errorf("%s of %v: %q, %v", c.of.name, c.env, got, err)
-		}
-	}
-}

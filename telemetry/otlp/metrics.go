@@ -1,11 +1,10 @@
-package export
+package otlp
 
 import (
 	"context"
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
@@ -13,38 +12,34 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"mobula/telemetry/export"
 )
 
-// Metrics sends what a gatherer gives, every OTEL_METRIC_EXPORT_INTERVAL.
-type Metrics struct {
+// points sends what a gatherer gives, every OTEL_METRIC_EXPORT_INTERVAL.
+type points struct {
 	*counts  // of exports, each of all metrics
 	provider *sdkmetric.MeterProvider
 	idle     func()
 }
 
-// NewMetrics makes what the environment asks for: nil, and no error, where that is nothing.
-func NewMetrics(ctx context.Context, cfg Config, of prometheus.Gatherer) (*Metrics, error) {
-	if cfg.Getenv == nil {
-		cfg.Getenv = os.Getenv
-	}
-	p, err := fromEnv(cfg.Getenv, metrics)
-	if p == "" || err != nil {
-		return nil, err
-	}
-	m := &Metrics{counts: &counts{}, idle: func() {}}
+// Metrics implements export.Driver.
+func (driver) Metrics(ctx context.Context, cfg export.Config, by export.Protocol, of prometheus.Gatherer) (export.Exporter, error) {
+	m := &points{counts: &counts{}, idle: func() {}}
 	var exp sdkmetric.Exporter
-	if p == grpcProtocol {
+	var err error
+	if by == export.GRPC {
 		exp, err = otlpmetricgrpc.New(ctx)
 	} else {
 		var c *http.Client
-		if c, err = httpClient(cfg.Getenv, metrics); err != nil {
+		if c, err = httpClient(cfg.Getenv, export.Metrics); err != nil {
 			return nil, err
 		}
 		m.idle = c.CloseIdleConnections
 		exp, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithHTTPClient(c))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("metric exporter %s: %w", p, err)
+		return nil, fmt.Errorf("metric exporter %s: %w", by, err)
 	}
 	res, err := newResource(ctx, cfg)
 	if err != nil {
@@ -56,10 +51,10 @@ func NewMetrics(ctx context.Context, cfg Config, of prometheus.Gatherer) (*Metri
 }
 
 // Flush sends the metrics of now.
-func (m *Metrics) Flush(ctx context.Context) error { return m.provider.ForceFlush(ctx) }
+func (m *points) Flush(ctx context.Context) error { return m.provider.ForceFlush(ctx) }
 
 // Shutdown sends the metrics a last time, and ends the exporter.
-func (m *Metrics) Shutdown(ctx context.Context) error {
+func (m *points) Shutdown(ctx context.Context) error {
 	defer m.idle()
 	return m.provider.Shutdown(ctx)
 }

@@ -1,6 +1,10 @@
-// Package cloud spills to object stores: URL schemes s3 and mem, over gocloud.dev/blob. A program imports it
-// for its effect of registering them; the store does without, as linking the AWS SDK costs a process 1.5 ms of
-// start, 0.8 MiB of memory of its own (8 MiB resident) and 22 MiB of binary. Workers and drivers need not pay that.
+// Package s3 spills to object stores: URL schemes s3 and mem, over gocloud.dev/blob. A program imports it
+// for its effect of registering them:
+//
+//	import _ "mobula/objectstore/spill/s3"
+//
+// The mobula binary does. The store does without, as linking the AWS SDK costs a process 1.5 ms of
+// start, 0.8 MiB of memory of its own (8 MiB resident) and 20 MiB of binary: a program whose node spills to directories need not pay that.
 //
 //	s3://BUCKET/PREFIX?region=eu-central-1
 //	s3://BUCKET?endpoint=http://HOST:PORT&use_path_style=true&region=any
@@ -14,4 +18,4 @@
 // another node's, and deletes those of other sessions that died on this machine; what died elsewhere is left to a lifecycle rule of the bucket.
 //
 // Calls block on the network until their context ends; the SDK tries each request three times.
-package cloud
+package s3
