@@ -104,8 +104,10 @@ nightly: soak stress ## what takes too long for every change
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)
 
-lint: ## golangci-lint, and ruff where there is Python 3.11 or later
+lint: ## golangci-lint, go.mod, the rules of internal/lint (pure cores, layers, the size of hello world), and ruff where there is Python 3.11 or later
 	$(GO) run $(LINT) run
+	$(GO) mod tidy -diff
+	CGO_ENABLED=0 $(GO) test -count 1 ./internal/lint
 	@if sh python/interpreter.sh >/dev/null; then \
 		$(MAKE) --no-print-directory ruff; \
 	elif [ -n "$$REQUIRE_PYTHON" ]; then \

@@ -259,34 +259,6 @@ func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	}
 }
 
-// What decides is told the time with each step, by the node's clock: its package asks no clock.
-func TestCoresAskNoClock(t *testing.T) {
-	clocks := []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
-	cores := map[string]bool{ // and whether a core was seen there
-		"raylet/owner": false, "raylet/sched": false, "raylet/pool": false, "raylet/memmon": false, "objectstore": false, "objectstore/spill": false, "gcs": false, "gcs/directory": false, "graph/run": false,
-	}
-	for path, f := range sources(t) {
-		dir := filepath.Dir(path)
-		if _, ok := cores[dir]; !ok {
-			continue
-		}
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			cores[dir] = cores[dir] || ok && fn.Recv != nil && strings.EqualFold(fn.Name.Name, "step")
-		}
-		eachCall(f, func(of *ast.SelectorExpr, _ int) {
-			if nameOf(of.X) == "time" && slices.Contains(clocks, of.Sel.Name) {
-				t.Errorf("%s: time.%s beside a core: the time comes with the step, timers go out as effects", path, of.Sel.Name)
-			}
-		})
-	}
-	for dir, seen := range cores {
-		if !seen {
-			t.Errorf("%s has no core", dir)
-		}
-	}
-}
-
 // eachCall calls f for every call of something that is selected, with the number of its arguments.
 func eachCall(f *ast.File, visit func(of *ast.SelectorExpr, args int)) {
 	ast.Inspect(f, func(n ast.Node) bool {

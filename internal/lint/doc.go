@@ -1,0 +1,9 @@
+// Package lint holds the module to its own rules, by tests: a rule that nobody checks is a wish.
+//
+//	purity_test.go   cores decide, and import nothing that acts: no goroutine, clock, I/O or actor, transitively
+//	layers_test.go   which package may import which layer, and which one may import a module of others
+//	size_test.go     what a hello-world program links, and how large it is
+//
+// The tables are in the tests. Each fails for what breaks its rule, and also for an exception that is no longer needed.
+// `make lint` runs them; so does every `go test ./...`.
+package lint
