@@ -25,7 +25,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint ruff bench bench-peers cover docs generate clean
+.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint api ruff bench bench-peers cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -104,7 +104,7 @@ nightly: soak stress ## what takes too long for every change
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)
 
-lint: ## golangci-lint, go.mod, the rules of internal/lint (pure cores, layers, the size of hello world), and ruff where there is Python 3.11 or later
+lint: ## golangci-lint, go.mod, the rules of internal/lint (pure cores, layers, the API, the size of hello world), and ruff where there is Python 3.11 or later
 	$(GO) run $(LINT) run
 	$(GO) mod tidy -diff
 	CGO_ENABLED=0 $(GO) test -count 1 ./internal/lint
@@ -115,6 +115,9 @@ lint: ## golangci-lint, go.mod, the rules of internal/lint (pure cores, layers, 
 	else \
 		echo "make lint: the Python code was NOT looked at: it needs what is said above." >&2; \
 	fi
+
+api: ## the exported API as the baseline of the next release: with every release, and at no other time
+	CGO_ENABLED=0 $(GO) test -count 1 -run TestTheAPIKeepsItsWord ./internal/lint -update
 
 ruff: python ## ruff, over the Python code
 	cd python && ../$(VENV)/bin/ruff check .

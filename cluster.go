@@ -69,6 +69,8 @@ func (c *Cluster) Address() string { return c.session.Address }
 func (c *Cluster) Node() string { return c.session.Node }
 
 // Faults is the plan that WithFaults gave, nil where it gave none.
+//
+// Experimental: faults may change in any release.
 func (c *Cluster) Faults() *chaos.Plan { return c.faults }
 
 // Close leaves the cluster: the job ends, with its objects and its actors that are not detached. A node

@@ -108,6 +108,8 @@ func WithWorkerOutput(w io.Writer) StartOption {
 
 // WithFaults has what a test's plan says go wrong in the node and its workers. It is for tests: nothing but the program
 // that starts a node can give it a plan. See package chaos, and mobulatest, which says what the plan did when a test fails.
+//
+// Experimental: faults may change in any release.
 func WithFaults(p *chaos.Plan) StartOption {
 	return func(c *startConfig) error { c.Faults = p; return nil }
 }

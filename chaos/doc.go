@@ -13,6 +13,8 @@
 // Instead of sleeping, a test waits for a place in its program: Point marks one, Plan.Hold stops whoever reaches it, Plan.Reached waits until somebody
 // has, Plan.Release lets them go on. Without a plan a Point costs one atomic load.
 //
+// Experimental: faults, and what takes them in packages mobula and mobulatest, may change in any release.
+//
 // docs/guide/testing-faults.md shows it on a bank. docs/decisions/0015 says what each fault is, and why some cannot be asked for.
 //
 // # What keeps it out of production

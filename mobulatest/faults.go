@@ -16,6 +16,8 @@ import (
 // WithFaults has what the plan says go wrong in the runtime. When the test fails, its log has the seed, which MOBULA_CHAOS_SEED replays
 // where the plan was made with chaos.Seed, and what went wrong. A rule that could not be carried out fails it. One plan at a time is in use in
 // a process: such tests do not run in parallel.
+//
+// Experimental: faults may change in any release.
 func WithFaults(plan *chaos.Plan) mobula.StartOption { return mobula.WithFaults(plan) }
 
 // report says what a plan did, after its test.
@@ -49,6 +51,8 @@ const (
 // Invariant checks that something holds: again and again while the test runs, in a goroutine, and at its end once more, when the faults are over.
 // It fails the test once. The context is c's. An error that says that something was away just then (ErrActorUnavailable,
 // ErrWorkerCrashed, ErrDisconnected) is none of the invariant's, unless it is still so a minute after the faults.
+//
+// Experimental: it goes with faults, which may change in any release.
 func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(c.Context(context.WithoutCancel(t.Context())))

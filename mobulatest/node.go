@@ -28,6 +28,8 @@ const nodeEnv = "MOBULA_TEST_NODE"
 const startTimeout = 2 * time.Minute
 
 // NodeConfig is what a node in a process of its own is like. Zero means the default.
+//
+// Experimental: it goes with faults, which may change in any release.
 type NodeConfig struct {
 	CPUs   float64     // default: the machine's
 	Store  int64       // bytes; default 64 MiB
@@ -43,6 +45,8 @@ type told struct {
 
 // Node is a node in a process of its own: the test binary started again, so Main must be in TestMain. It can be killed and come back: what drivers
 // wait for goes on.
+//
+// Experimental: it goes with faults, which may change in any release.
 type Node struct {
 	t    testing.TB
 	told told
@@ -57,6 +61,8 @@ type Node struct {
 var _ fault.Node = (*Node)(nil)
 
 // StartNode starts a node for t, with tasks in worker processes. It is stopped when the test ends, after the clusters that are connected to it.
+//
+// Experimental: it goes with faults, which may change in any release.
 func StartNode(t testing.TB, cfg NodeConfig) *Node {
 	t.Helper()
 	n := &Node{t: t, told: told{NodeConfig: cfg, Dir: tempDir(t)}}

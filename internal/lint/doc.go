@@ -3,6 +3,7 @@
 //	purity_test.go   cores decide, and import nothing that acts: no goroutine, clock, I/O or actor, transitively
 //	layers_test.go   which package may import which layer, and which one may import a module of others
 //	size_test.go     what a hello-world program links, and how large it is
+//	api_test.go      the exported API of the release before, of which nothing goes without a word in CHANGELOG.md
 //
 // The tables are in the tests. Each fails for what breaks its rule, and also for an exception that is no longer needed.
 // `make lint` runs them; so does every `go test ./...`.
