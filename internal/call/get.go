@@ -26,15 +26,24 @@ func (c *Cell) fetch(ctx context.Context) (client.Data, error) {
 	return d, err
 }
 
-// Get waits for the object and gives a copy.
+// Get waits for the object and gives a copy. It is fetch once more, to spare the object that is here already the copies of a Data.
 func Get[T any](ctx context.Context, c *Cell) (T, error) {
-	d, err := c.fetch(ctx)
+	var none T
+	h, err := c.handle()
 	if err != nil {
-		var none T
 		return none, err
 	}
-	v, err := decode[T](c.life.client, d.Value, false)
-	c.life.from.saw(d.Pinned())
+	l := c.life
+	d, err := l.client.Get1(ctx, h)
+	if err != nil {
+		err = failure(l.client, err)
+	}
+	runtime.KeepAlive(c)
+	if err != nil {
+		return none, err
+	}
+	v, err := decode[T](l.client, d.Value, false)
+	l.from.saw(d.Pinned())
 	d.Release()
 	return v, err
 }
