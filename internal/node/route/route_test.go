@@ -74,3 +74,16 @@ func TestForeignObjects(t *testing.T) {
 		}
 	}
 }
+
+// Every message of every client is asked for its place: that allocates nothing.
+func TestPlacesCostNothing(t *testing.T) {
+	msgs := []wire.Msg{&wire.Submit{Spec: &wire.TaskSpec{}}, &wire.Done{}, &wire.Get{}, &wire.Release{}, &wire.Holdings{Component: wire.ComponentOwner}}
+	from := asker(other)
+	if n := testing.AllocsPerRun(100, func() {
+		for _, m := range msgs {
+			Of(own, &from, m)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
