@@ -88,23 +88,28 @@ func object(n uint64) ids.ObjectID { return ids.RootTask(7, n).Return(0) }
 
 // A handle that is taken again before its release was sent lives on, and nobody is told.
 func TestHandlesComeBackBeforeTheFlush(t *testing.T) {
-	o, port, _ := outboxAlone()
-	defer o.handles.releaser.close()
-	h := o.handles.Promised(object(1))
-	h.Release()
-	again := o.handles.Promised(object(1))
-	o.Flush()
-	if again != h || len(port.sent) != 0 || o.handles.Handles() != 1 {
-		t.Fatalf("taken again: the same %v, %v sent, %d handles", again == h, port.sent, o.handles.Handles())
-	}
-	again.Release()
-	o.Flush()
-	if r, ok := port.sent[0].(*wire.Release); !ok || len(port.sent) != 1 || len(r.IDs) != 1 || r.IDs[0] != object(1) {
-		t.Errorf("after the last release %v was sent", port.sent)
-	}
-	if o.handles.Handles() != 0 {
-		t.Errorf("%d handles are left", o.handles.Handles())
-	}
+	synctest.Test(t, func(t *testing.T) { // in which no time passes, so the timer does not flush
+		o, port, _ := outboxAlone()
+		h := o.handles.Promised(object(1))
+		h.Release()
+		again := o.handles.Promised(object(1))
+		o.Flush()
+		if again != h || len(port.sent) != 0 || o.handles.Handles() != 1 {
+			t.Fatalf("taken again: the same %v, %v sent, %d handles", again == h, port.sent, o.handles.Handles())
+		}
+		again.Release()
+		o.Flush()
+		if len(port.sent) != 1 {
+			t.Fatalf("after the last release %v was sent", port.sent)
+		}
+		if r, ok := port.sent[0].(*wire.Release); !ok || len(r.IDs) != 1 || r.IDs[0] != object(1) {
+			t.Errorf("after the last release %v was sent", port.sent[0])
+		}
+		if o.handles.Handles() != 0 {
+			t.Errorf("%d handles are left", o.handles.Handles())
+		}
+		o.handles.releaser.close()
+	})
 }
 
 // Releases are gathered, and the batch that is full goes at once.

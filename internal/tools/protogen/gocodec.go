@@ -43,7 +43,7 @@ func goSource(pkg string, imports ...string) *source {
 	return s
 }
 
-func (s *source) p(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+func (s *source) p(format string, args ...any) { fmt.Fprintf(&s.Buffer, format, args...) }
 
 func (s *source) fail(err error) {
 	if s.err == nil {
@@ -246,7 +246,7 @@ func decoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 		s.p("\nfunc (d *Decoder) %s(b []byte, m *%s) {\nc := cursor{b: b, d: d}\nfor c.next() {\nswitch c.tag {\n", lower(m.Name()), m.Name())
 		for _, c := range cols {
 			s.p("case %d<<3 | %s:\n", c.num(), wireType(c))
-			s.decode(in, c, interned[string(m.Name())])
+			s.decode(c, interned[string(m.Name())])
 		}
 		s.p("default:\nc.skip()\n}\n}\n}\n")
 	}
@@ -268,7 +268,7 @@ func wireType(c column) string {
 }
 
 // decode writes the statements that read a field of m.
-func (s *source) decode(in *goTypes, c column, interned bool) {
+func (s *source) decode(c column, interned bool) {
 	at, typ := "m."+c.path, strings.TrimPrefix(c.typ, "wire.")
 	inside := ""
 	if c.Message() != nil {
