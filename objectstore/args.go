@@ -12,23 +12,23 @@ import (
 // args pins the arguments of tasks, all of a task or none, within their share of the store.
 type args struct {
 	*step
-	clients    *clients
-	space      *space
-	progress   *progress
-	objects    *objects
-	restores   *restores
-	nodes      *nodes
-	creates    *creates
-	copies     *copies
-	up         argsUp
-	sets       map[ids.TaskID][]*argSet
-	argWait    []*argSet
-	idle       map[ids.TaskID]bool // tasks that wait in a get
-	ahead      []ids.ObjectID      // to be read when nobody asks for anything else
-	argBytes   uint64
-	activeSets int
-	argsFull   bool  // the head of argWait does not fit
-	argsAt     int64 // nobody of argWait is let in before
+	clients        *clients
+	space          *space
+	progress       *progress
+	objects        *objects
+	restores       *restores
+	nodes          *nodes
+	creates        *creates
+	copies         *copies
+	up             argsUp
+	sets           map[ids.TaskID][]*argSet
+	argWait        []*argSet
+	idle           map[ids.TaskID]bool // tasks that wait in a get
+	readaheadQueue []ids.ObjectID      // to be read when nobody asks for anything else
+	argBytes       uint64
+	activeSets     int
+	argsFull       bool  // the head of argWait does not fit
+	argsAt         int64 // nobody of argWait is let in before
 }
 
 func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, no *nodes, cr *creates, cp *copies, up argsUp) *args {
@@ -37,7 +37,7 @@ func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *res
 }
 
 // argsUp tells who is to be served first.
-type argsUp interface{ senior() *demand }
+type argsUp interface{ oldestDemand() *demand }
 
 // argSet is the stored arguments of one attempt: pinned all or none.
 type argSet struct {
@@ -96,7 +96,7 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 		ar.remember(s)
 		return
 	}
-	if err := ar.tooMuch(s); err != nil {
+	if err := ar.exceedsLimit(s); err != nil {
 		ar.refuseSet(s, err)
 		return
 	}
@@ -158,10 +158,10 @@ func (ar *args) admit(s *argSet) {
 		r.o.argPins++
 		if !r.o.resident {
 			s.missing++
-			d := ar.restores.want(r.o, laneArgs)
+			d := ar.restores.requestRestore(r.o, laneArgs)
 			d.sets = append(d.sets, s)
 		}
-		ar.objects.settle(r.o)
+		ar.objects.relist(r.o)
 	}
 	if s.idle = ar.idle[s.req.Task]; !s.idle {
 		ar.activate(s, true)
@@ -271,26 +271,26 @@ func (ar *args) dropSet(s *argSet) {
 		return
 	}
 	if s.answered {
-		ar.progress.letGo()
+		ar.progress.noteProgress()
 	}
-	ar.dismiss(s)
+	ar.undoAdmit(s)
 	s.objs = nil
 }
 
-// dismiss undoes admit.
-func (ar *args) dismiss(s *argSet) {
+// undoAdmit undoes admit.
+func (ar *args) undoAdmit(s *argSet) {
 	if !s.idle {
 		ar.activate(s, false)
 	}
 	for _, r := range s.objs {
 		if d := r.o.restore; d != nil {
 			d.sets = slices.DeleteFunc(d.sets, func(x *argSet) bool { return x == s })
-			ar.restores.unwanted(r.o)
+			ar.restores.cancelRestore(r.o)
 		}
 	}
 	for i, r := range s.objs {
 		r.o.argPins--
-		ar.objects.settle(r.o)
+		ar.objects.relist(r.o)
 		if of := r.o.of; of != nil {
 			s.objs[i].o = of
 		}
@@ -307,8 +307,8 @@ func (ar *args) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
 	ar.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Err: err}})
 }
 
-// tooMuch says why a set can never be in memory: it is more than the segment and the files outside it may hold.
-func (ar *args) tooMuch(s *argSet) *errs.Error {
+// exceedsLimit says why a set can never be in memory: it is more than the segment and the files outside it may hold.
+func (ar *args) exceedsLimit(s *argSet) *errs.Error {
 	most := ar.space.alloc.Limit() + min(ar.cfg.FallbackBytes, math.MaxUint64-ar.space.alloc.Limit())
 	if n := ar.setBytes(s); n > most {
 		return errs.New(errs.CodeStoreFull, "%d objects of %d bytes have to be in memory together, and the store may hold %d: its limit is %d and its disk budget %d: raise one of the two, or take fewer at a time",
@@ -342,7 +342,7 @@ func (ar *args) noRoom(s *argSet, err *errs.Error) {
 		return
 	}
 	ar.log("a task waits: there is no room for its arguments beside what others hold", err)
-	ar.dismiss(s)
+	ar.undoAdmit(s)
 	ar.argWait = append(ar.argWait, s)
 	ar.argsAt = ar.after(ar.cfg.Stall)
 	ar.wakeAt(ar.argsAt)
@@ -350,7 +350,7 @@ func (ar *args) noRoom(s *argSet, err *errs.Error) {
 
 // alone tells whether nobody but an admitted set, which has no room, holds any memory.
 func (ar *args) alone(s *argSet) bool {
-	if len(ar.objects.pinned)+len(ar.nodes.exports)+len(ar.clients.old)+len(ar.creates.grants)+len(ar.copies.draining) > 0 || ar.recovering {
+	if len(ar.objects.pinned)+len(ar.nodes.exports)+len(ar.clients.old)+len(ar.creates.grants)+len(ar.copies.inFlightReads) > 0 || ar.recovering {
 		return false
 	}
 	for _, l := range ar.sets {

@@ -34,7 +34,7 @@ func (w *world) readable(objs []ids.ObjectID) {
 	for _, id := range objs {
 		before := len(w.resolved)
 		w.step(PinForGet{Client: 1, ID: id})
-		w.settle(int64(2 * time.Second))
+		w.relist(int64(2 * time.Second))
 		if len(w.resolved) != before+1 || w.resolved[before].Result.Err != nil {
 			w.t.Fatalf("object %v: %+v", id, w.resolved[before:])
 		}
@@ -55,7 +55,7 @@ func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, args := spilledPuts(t, c.n)
 			w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
-			w.settle(int64(c.wait))
+			w.relist(int64(c.wait))
 			if len(w.refused) != 1 || w.refused[0].Task != task(5) || !errors.Is(w.refused[0].Err, errs.ErrStoreFull) {
 				t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
 			}
@@ -66,7 +66,7 @@ func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
 			}
 			w.readable(args)
 			w.step(PinArgs{Job: 1, Task: task(6), Worker: 1, IDs: args[:2]})
-			w.settle(int64(5 * time.Second))
+			w.relist(int64(5 * time.Second))
 			if got := w.argsOK[NoteKey{Task: task(6)}]; len(got.Values) != 2 {
 				t.Errorf("two of them: %+v", got)
 			}
@@ -79,11 +79,11 @@ func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
 func TestArgumentsWaitForWhatOthersHold(t *testing.T) {
 	w, args := spilledPuts(t, 3)
 	w.step(PinForGet{Client: 1, ID: put(2)})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]}) // beside the view one of them has room, in a file
 	logged := len(w.logs)
 	for range 10 {
-		w.settle(int64(5 * time.Second))
+		w.relist(int64(5 * time.Second))
 		if len(w.refused)+len(w.argsOK)+len(w.lost) > 0 {
 			t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
 		}
@@ -92,12 +92,12 @@ func TestArgumentsWaitForWhatOthersHold(t *testing.T) {
 		t.Errorf("the log does not say why it waits: %q", all)
 	}
 	r := w.create(1, put(9), 0, mib, task(7)) // of a task that runs
-	w.settle(int64(5 * time.Second))
+	w.relist(int64(5 * time.Second))
 	if m := w.created[r]; m == nil || m.Err != nil {
 		t.Errorf("a create beside it: %+v", m)
 	}
 	w.unpin(1, put(2), 1)
-	w.settle(int64(5 * time.Second))
+	w.relist(int64(5 * time.Second))
 	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 2 {
 		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
 	}
@@ -108,7 +108,7 @@ func TestArgumentsWithoutDiskAreRefusedAndKept(t *testing.T) {
 	w, args := spilledPuts(t, 2)
 	w.failing = true
 	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
-	w.settle(int64(10 * time.Second))
+	w.relist(int64(10 * time.Second))
 	if len(w.refused) != 1 || !errors.Is(w.refused[0].Err, errs.ErrOutOfDisk) {
 		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
 	}
@@ -126,7 +126,7 @@ func TestADiskBudgetWithoutBoundRefusesNoArguments(t *testing.T) {
 	w.write(1, 0, m)
 	w.seal(1, 0, m, 4*mib)
 	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1), put(2)}})
-	w.settle(int64(time.Minute))
+	w.relist(int64(time.Minute))
 	if len(w.argsOK) != 1 || len(w.refused) != 0 {
 		t.Fatalf("arguments: %+v, refused %+v", w.argsOK, w.refused)
 	}

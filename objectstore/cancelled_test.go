@@ -22,7 +22,7 @@ func TestABlockThatACancelledReadFillsIsNotHandedOutByTheNextCore(t *testing.T) 
 	w.jobs = nil
 	for i := range 3 {
 		r := w.create(1, put(10+i), 0, 4*mib, ids.TaskID{})
-		w.settle(0)
+		w.relist(0)
 		if m := w.created[r]; m != nil && m.Err == nil {
 			w.write(1, 0, m)
 		}
@@ -31,7 +31,7 @@ func TestABlockThatACancelledReadFillsIsNotHandedOutByTheNextCore(t *testing.T) 
 		j.run() // checks that nobody was given what it writes to
 	}
 	w.step(Drained{w.epoch})
-	w.settle(0)
+	w.relist(0)
 	if len(w.disk) != 0 || len(w.c.all()) != 0 {
 		t.Fatalf("left over: %d spilled, %d objects", len(w.disk), len(w.c.all()))
 	}

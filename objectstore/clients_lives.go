@@ -44,13 +44,13 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 			o.pins = slices.Delete(o.pins, i, i+1)
 			if o.values != nil {
-				c.settleValue(p.id, ref{o, p.sub})
+				c.dropFreedValue(p.id, ref{o, p.sub})
 			}
 		}
 		if len(o.pins) == 0 {
 			delete(c.pinned, o)
 		}
-		c.settle(o)
+		c.relist(o)
 	}
 	for _, g := range c.grants {
 		if g.client == client {
@@ -69,7 +69,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 			return g.client == client
 		})
-		c.unwanted(d.o)
+		c.cancelRestore(d.o)
 	})
 	for _, l := range c.sets {
 		for _, s := range slices.Clone(l) {
@@ -80,5 +80,5 @@ func (c *Core) clientGone(client ids.ClientID) {
 	}
 	c.declared(client)
 	delete(c.jobOf, client)
-	c.landAdrift()
+	c.freeOrphanCopies()
 }

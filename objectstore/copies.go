@@ -18,12 +18,12 @@ import (
 // copies is what other jobs' processes read, and the jobs' files.
 type copies struct {
 	*step
-	clients  *clients
-	space    *space
-	objects  *objects
-	adrift   []*object             // copies of before a restart whose object is not there any more
-	over     map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
-	draining []drain               // that an earlier core's reads may still fill
+	clients       *clients
+	space         *space
+	objects       *objects
+	orphanCopies  []*object             // copies of before a restart whose object is not there any more
+	over          map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
+	inFlightReads []inFlightRead        // that an earlier core's reads may still fill
 }
 
 // reading is what a client reads r in. A copy that there was not yet has to be wanted now.
@@ -68,7 +68,7 @@ func (rs *restores) readInto(d *demand, job uint64) {
 	case of != nil && of.resident:
 		of.copying++
 		d.from = of
-		rs.objects.settle(of)
+		rs.objects.relist(of)
 		rs.emit(CopyObject{Job: job, From: of.job, Of: ref{o: of}.whole(), Place: e.Place, Extent: e.Extent})
 	case of != nil && of.spilled:
 		e.Loc = of.loc
@@ -86,7 +86,7 @@ func (rs *restores) copied(d *demand) bool {
 	}
 	d.from = nil
 	of.copying--
-	rs.objects.settle(of)
+	rs.objects.relist(of)
 	return true
 }
 
@@ -102,11 +102,11 @@ func (rs *restores) copyFailed(d *demand, fromMemory bool, cause error) {
 	d.stage = stageWaiting
 	if fromMemory {
 		rs.failRestore(d, errs.New(errs.CodeSegmentUnavailable, "object %v cannot be copied for another job: %v", o.id, cause))
-		rs.objects.settle(o)
+		rs.objects.relist(o)
 		return
 	}
 	rs.failRestore(d, rs.unreadable(of, cause))
-	rs.objects.settle(o)
+	rs.objects.relist(o)
 	if of.restore == nil && !of.dead { // else that read ends likewise
 		rs.forget(of)
 	}
@@ -117,17 +117,17 @@ func (rs *restores) failCopies(o *object, err *errs.Error) {
 	for _, job := range sortedKeys(o.copies) {
 		if x := o.copies[job]; x != nil && x.restore != nil && x.restore.stage != stageReading {
 			rs.failRestore(x.restore, err)
-			rs.objects.settle(x)
+			rs.objects.relist(x)
 		}
 	}
 }
 
-// letCopiesGo ends the copies of an object of which something was freed, as soon as nobody has them pinned.
-func (os *objects) letCopiesGo(o *object) {
+// releaseCopies ends the copies of an object of which something was freed, as soon as nobody has them pinned.
+func (os *objects) releaseCopies(o *object) {
 	for _, job := range sortedKeys(o.copies) {
 		if x := o.copies[job]; x != nil && !x.gone {
 			x.gone = true
-			os.settle(x)
+			os.relist(x)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (os *objects) copyGone(x *object) {
 	delete(os.allCopies, x)
 	if x.of != nil {
 		delete(x.of.copies, x.job)
-		os.settle(x.of)
+		os.relist(x.of)
 	}
 }
 
@@ -146,7 +146,7 @@ func (cp *copies) dropCopiesOf(job ids.JobID) {
 	for _, x := range cp.sortedCopies() {
 		if x.job == job && !x.dead {
 			x.gone = true
-			cp.objects.settle(x)
+			cp.objects.relist(x)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID
 		rc.replayRead(x, e)
 		return x.draining
 	}
-	if e.State != record.StateSealed || !e.Resident || !rc.takeBack(e, r) {
+	if e.State != record.StateSealed || !e.Resident || !rc.claimExtent(e, r) {
 		return false
 	}
 	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path
@@ -190,31 +190,31 @@ func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID
 		if e.File != 0 {
 			rc.space.fallbackBytes -= e.Size // it is dropped with the files of no record
 		}
-		rc.giveUpReplay(x)
+		rc.skipRecord(x)
 		return false
 	default:
 		x.gone, x.quarantine = true, true
-		rc.copies.adrift = append(rc.copies.adrift, x)
+		rc.copies.orphanCopies = append(rc.copies.orphanCopies, x)
 		rc.objects.orphan(e.ID, ref{o: x})
 	}
 	rc.objects.allCopies[x] = struct{}{}
 	return true
 }
 
-// landAdrift ends copies without an object whose readers are gone.
-func (cp *copies) landAdrift() {
-	if len(cp.adrift) == 0 || len(cp.clients.old) > 0 {
+// freeOrphanCopies ends copies without an object whose readers are gone.
+func (cp *copies) freeOrphanCopies() {
+	if len(cp.orphanCopies) == 0 || len(cp.clients.old) > 0 {
 		return
 	}
-	all := cp.adrift
-	cp.adrift = nil
+	all := cp.orphanCopies
+	cp.orphanCopies = nil
 	for _, x := range all {
 		if cp.clients.clientsOf(x.job) > 0 {
-			cp.adrift = append(cp.adrift, x)
+			cp.orphanCopies = append(cp.orphanCopies, x)
 			continue
 		}
 		x.quarantine = false
-		cp.objects.settle(x)
+		cp.objects.relist(x)
 	}
 }
 
@@ -238,8 +238,8 @@ func (cp *copies) dropFiles() {
 		}
 		cp.emit(Forget{cp.over[job]})
 		delete(cp.over, job)
-		if cp.space.warmFor == alloc.Owner(job) {
-			cp.space.warmAny = false
+		if cp.space.lastOwner == alloc.Owner(job) {
+			cp.space.hasLastOwner = false
 		}
 		cp.space.alloc.Forget(alloc.Owner(job))
 		cp.emit(DropSegment{job})

@@ -121,15 +121,15 @@ func (c *Core) handle(ev Event) {
 		c.reserveDone(e)
 	case FallbackDone:
 		c.fallbackDone(e)
-	case SetRoom:
-		c.room = e.Bytes
-	case IndexTakes:
+	case SetMemoryTarget:
+		c.memoryTarget = e.Bytes
+	case IndexSize:
 		c.index = max(c.index, e.Bytes)
 	case Tick:
 		c.timer = 0
 	case Drained:
 		if e.Epoch == c.epoch {
-			c.drained()
+			c.inFlightReadsDone()
 			c.emit(SpillReady{})
 		}
 	case Inspect:
@@ -162,16 +162,16 @@ func locs(l spill.Location) []spill.Location { return []spill.Location{l} }
 
 // pump serves what waits, as far as there is room, and makes room for the rest.
 func (c *Core) pump() {
-	c.withhold()
+	c.reserveForIndex()
 	c.admitArgs()
-	c.pumpRereads()
+	c.startReadRetries()
 	for c.serve() {
 	}
 	c.trim()
-	c.giveWay()
-	c.withhold()
-	c.warmth()
-	c.pumpAhead()
+	c.shrinkToTarget()
+	c.reserveForIndex()
+	c.purgeFree()
+	c.startReadahead()
 	if len(c.over) > 0 {
 		c.dropFiles()
 	}

@@ -64,12 +64,12 @@ func TestCreatesAreServedInOrder(t *testing.T) {
 	w.step(PinForGet{Client: 1, ID: put(1)})
 	big := w.create(2, put(2), 0, 12*mib, ids.TaskID{})
 	small := w.create(1, put(3), 0, 100, ids.TaskID{})
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	if w.created[big] != nil || w.created[small] != nil {
 		t.Fatal("a later, smaller create went before an earlier one")
 	}
 	w.unpin(1, put(1), 1)
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	if w.created[big] == nil || w.created[small] == nil || w.created[big].Extent.File != 0 {
 		t.Fatalf("creates after the pin fell: %+v, %+v", w.created[big], w.created[small])
 	}
@@ -83,7 +83,7 @@ func TestAnythingThatFitsTheLimitCanBeCreated(t *testing.T) {
 	w.join(1)
 	for i := range 40 {
 		w.put(1, put(i), uint64(i*i)*4000+1)
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 	}
 	m := w.put2(1, put(100), 8*mib)
 	if m.Extent.File != 0 || w.c.alloc.Held() != 8*mib {
@@ -93,7 +93,7 @@ func TestAnythingThatFitsTheLimitCanBeCreated(t *testing.T) {
 	w.seal(1, 0, m, 8*mib)
 	for i := range 40 { // each is still there
 		w.step(PinForGet{Client: 1, ID: put(i)})
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 		w.unpin(1, put(i), 1)
 	}
 	if len(w.resolved) != 40 {
@@ -105,7 +105,7 @@ func TestAnythingThatFitsTheLimitCanBeCreated(t *testing.T) {
 func (w *world) put2(c ids.ClientID, id ids.ObjectID, size uint64) *wire.Created {
 	w.t.Helper()
 	r := w.create(c, id, 0, size, ids.TaskID{})
-	w.settle(int64(500 * time.Millisecond))
+	w.relist(int64(500 * time.Millisecond))
 	if m := w.created[r]; m != nil && m.Err == nil {
 		return m
 	}
@@ -121,7 +121,7 @@ func TestCopiesGoWithoutAWrite(t *testing.T) {
 	w.write(1, 0, m)
 	w.seal(1, 0, m, 8*mib)
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	w.unpin(1, put(1), 1)
 	spilled := w.c.counts.SpilledBytes
 	if s := w.c.Stats(); s.Copies != 3*mib {
@@ -152,7 +152,7 @@ func TestSpillStartsAboveTheThreshold(t *testing.T) {
 			break
 		}
 	}
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if s := w.c.Stats(); s.Spills != 1 || s.SpilledBytes < limit/8 || s.Held > limit*8/10 || w.collects != 1 {
 		t.Fatalf("after the threshold: %+v, %d requests to collect", s, w.collects)
 	}
@@ -171,7 +171,7 @@ func TestTwoTasksThatEachNeedTheOthersRoom(t *testing.T) {
 	}
 	a := w.create(11, task(1).Return(0), 0, limit*40/100, task(1))
 	b := w.create(12, task(2).Return(0), 0, limit*40/100, task(2))
-	w.settle(int64(time.Millisecond)) // at once, not after a stall
+	w.relist(int64(time.Millisecond)) // at once, not after a stall
 	if m := w.created[a]; m == nil || m.Err != nil || m.Extent.File == 0 {
 		t.Fatalf("the first create: %+v", m)
 	}
@@ -181,7 +181,7 @@ func TestTwoTasksThatEachNeedTheOthersRoom(t *testing.T) {
 	w.write(11, 0, w.created[a])
 	w.seal(11, 0, w.created[a], limit*40/100)
 	w.step(UnpinArgs{Task: task(1)})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if m := w.created[b]; m == nil || m.Err != nil || m.Extent.File != 0 {
 		t.Fatalf("the second create: %+v", m)
 	}
@@ -248,7 +248,7 @@ func TestReadAhead(t *testing.T) {
 	w.join(1)
 	for i := range 16 { // more than the threshold: the first are spilled
 		w.put(1, put(i), limit/10)
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 	}
 	for i := 8; i < 16; i++ {
 		w.step(Free{[]ids.ObjectID{put(i)}})
@@ -261,7 +261,7 @@ func TestReadAhead(t *testing.T) {
 	if n := w.c.restores.underWay; n != 2 {
 		t.Fatalf("%d reads under way, want 2: one is for who waits", n)
 	}
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if s := w.c.Stats(); spilled(0) || spilled(1) || spilled(2) || s.ReadAhead != 3 || s.Restores != 3 || s.Pinned != 0 {
 		t.Fatalf("read ahead: %+v", s)
 	}
@@ -279,19 +279,19 @@ func TestReadAhead(t *testing.T) {
 	}
 	for i := 23; i < 40; i++ {
 		w.put(1, put(i), limit/10)
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 		w.step(PinForGet{Client: 1, ID: put(i)})
 		if w.c.pinnedBytes >= limit*8/10 {
 			break
 		}
 	}
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	n := w.c.counts.ReadAhead
 	for i := range 8 {
 		w.step(ReadAhead{[]ids.ObjectID{put(i)}})
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 	}
-	if got := w.c.counts; got.ReadAhead != n || len(w.c.ahead) != 0 {
+	if got := w.c.counts; got.ReadAhead != n || len(w.c.readaheadQueue) != 0 {
 		t.Errorf("%d read ahead into a full store, %d held", got.ReadAhead-n, w.c.alloc.Held())
 	}
 }
@@ -302,18 +302,18 @@ func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 	w.put(1, put(1), 12*mib)
 	w.step(PinForGet{Client: 1, ID: put(1)})
 	r := w.create(1, put(2), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(990 * time.Millisecond))
+	w.relist(int64(990 * time.Millisecond))
 	if w.created[r] != nil {
 		t.Fatal("the escape was taken while the driver might have closed its view")
 	}
-	w.settle(int64(20 * time.Millisecond))
+	w.relist(int64(20 * time.Millisecond))
 	if m := w.created[r]; m == nil || m.Extent.File == 0 {
 		t.Fatalf("after the stall: %+v", m)
 	}
 	w.write(1, 0, w.created[r])
 	w.seal(1, 0, w.created[r], 8*mib)
 	next := w.create(1, put(3), 0, 5*mib, ids.TaskID{})
-	w.settle(int64(time.Millisecond))
+	w.relist(int64(time.Millisecond))
 	if m := w.created[next]; m == nil || m.Extent.File == 0 {
 		t.Fatalf("the next create waits for another stall: %+v", m)
 	}
@@ -322,7 +322,7 @@ func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 		t.Fatalf("view of a fallback object: %+v", w.resolved[n-1])
 	}
 	last := w.create(1, put(4), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	if m := w.created[last]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) || !strings.Contains(m.Err.Error(), "pinned 12582912") {
 		t.Fatalf("beyond the disk budget: %+v", m)
 	}
@@ -342,7 +342,7 @@ func TestARestoreThatCannotFitIsServedFromAFile(t *testing.T) {
 	w.seal(1, 0, m, 12*mib)
 	w.step(PinForGet{Client: 1, ID: put(2)})
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(int64(1100 * time.Millisecond))
+	w.relist(int64(1100 * time.Millisecond))
 	if len(w.resolved) != 2 || w.resolved[1].Extent.File == 0 {
 		t.Fatalf("get of a spilled object in a store full of views: %+v", w.resolved)
 	}
@@ -351,7 +351,7 @@ func TestARestoreThatCannotFitIsServedFromAFile(t *testing.T) {
 		t.Fatal("the file stays although the object is spilled too")
 	}
 	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: []ids.ObjectID{put(1), put(2)}}) // 22 of 16 MiB, alone
-	w.settle(int64(1100 * time.Millisecond))
+	w.relist(int64(1100 * time.Millisecond))
 	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 2 || got.Values[0].Extent.File == 0 {
 		t.Fatalf("arguments larger than the store: %+v", got)
 	}
@@ -363,16 +363,16 @@ func TestOutOfDiskIsAnErrorInBoundedTime(t *testing.T) {
 	w.failing = true
 	w.put(1, put(1), 12*mib)
 	r := w.create(1, put(2), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(3 * time.Second))
+	w.relist(int64(3 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrOutOfDisk) || !strings.Contains(m.Err.Error(), "disk full") {
 		t.Fatalf("with every directory full: %+v", m)
 	}
-	w.settle(int64(60 * time.Second))
+	w.relist(int64(60 * time.Second))
 	if n := len(w.logs); n == 0 || n > 8 {
 		t.Fatalf("%d log lines in a minute", n)
 	}
 	w.failing = false
-	w.settle(int64(10 * time.Second))
+	w.relist(int64(10 * time.Second))
 	if m := w.put2(1, put(3), 8*mib); m.Extent.File != 0 {
 		t.Fatalf("after the disk came back: %+v", m)
 	}
@@ -386,21 +386,21 @@ func TestADiskThatWasFullIsTriedWhenItHasRoom(t *testing.T) {
 	m := w.put2(1, put(2), 12*mib) // spills the first
 	w.write(1, 0, m)
 	w.seal(1, 0, m, 12*mib)
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	w.failing = true
 	for i := range 8 { // the pauses get long
 		r := w.create(1, put(3+i), 0, 8*mib, ids.TaskID{})
-		w.settle(int64(4 * time.Second))
+		w.relist(int64(4 * time.Second))
 		if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrOutOfDisk) {
 			t.Fatalf("with a full disk: %+v", m)
 		}
 	}
 	w.create(1, put(20), 0, 8*mib, ids.TaskID{}) // tries, and starts another pause
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	w.failing = false
 	w.step(Free{[]ids.ObjectID{put(1)}})
 	r := w.create(1, put(21), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(100 * time.Millisecond)) // clients are asked to collect first
+	w.relist(int64(100 * time.Millisecond)) // clients are asked to collect first
 	if m := w.created[r]; m == nil || m.Err != nil {
 		t.Fatalf("after an object on it was freed: %+v", m)
 	}
@@ -411,12 +411,12 @@ func TestNoMemoryIsAnError(t *testing.T) {
 	w.join(1)
 	w.noMem = true
 	r := w.create(1, put(1), 0, 2*mib, ids.TaskID{})
-	w.settle(int64(3 * time.Second))
+	w.relist(int64(3 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrSegmentUnavailable) {
 		t.Fatalf("without memory: %+v", m)
 	}
 	w.noMem = false
-	w.settle(int64(3 * time.Second))
+	w.relist(int64(3 * time.Second))
 	w.put(1, put(1), 2*mib)
 	w.noMem = true // what the segment has is used again, by spilling
 	m := w.put2(1, put(2), 2*mib)

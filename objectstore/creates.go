@@ -40,7 +40,7 @@ func (cr *creates) create(client ids.ClientID, m *wire.Create) {
 			r.o.revive(r.sub)
 		}
 		r.o.gone = false
-		cr.objects.settle(r.o)
+		cr.objects.relist(r.o)
 		cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Exists: true})
 		return
 	}
@@ -96,9 +96,9 @@ func (cr *creates) grantDemand(d *demand) {
 	cr.clients.toClient(g.client, &wire.Created{Req: d.req, ID: g.id, Extent: g.extent()})
 }
 
-// unbring gives back what a writer may have brought of a part of a cold extent. A
+// punchUnwritten gives back what a writer may have brought of a part of a cold extent. A
 // reservation under way that meets it would count what was punched: it counts what is there when it ends.
-func (cr *creates) unbring(b alloc.Block) {
+func (cr *creates) punchUnwritten(b alloc.Block) {
 	cr.space.alloc.Unback(b)
 	if rs := cr.space.settled(alloc.Owned{Owner: b.Owner, Range: b.Range()}); len(rs) > 0 {
 		cr.emit(Punch{rs})
@@ -146,7 +146,7 @@ func (cr *creates) dropGrant(g *grant) {
 	cr.space.grantBytes -= g.footprint()
 	cr.objects.clearSlot(g.slot)
 	if g.cold {
-		cr.unbring(g.block)
+		cr.punchUnwritten(g.block)
 	}
 	cr.objects.giveBack(g.block, g.file, g.size, g.path)
 }
@@ -185,7 +185,7 @@ func (cr *creates) seal(e SealObject) {
 	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
 		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
-			cr.unbring(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
+			cr.punchUnwritten(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
 		}
 		b, err := cr.space.alloc.Shrink(g.block, e.Size)
 		if err != nil {
@@ -201,7 +201,7 @@ func (cr *creates) seal(e SealObject) {
 	cr.objects.objs[e.ID] = ref{o: o}
 	cr.counts.Sealed++
 	cr.objects.recordWith(o, append([]byte{}, e.Meta...))
-	cr.objects.settle(o)
+	cr.objects.relist(o)
 }
 
 // dropAttempt frees what a losing attempt made.
@@ -228,7 +228,7 @@ func (cr *creates) dropAttempt(k grantKey) {
 	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
 		cr.objects.orphan(k.id, r)
 	}
-	cr.objects.settle(o)
+	cr.objects.relist(o)
 }
 
 type grantKey struct {

@@ -37,23 +37,23 @@ const (
 
 // demand asks for memory: a create, a restore or a pack.
 type demand struct {
-	lane    lane
-	stage   stage
-	ticket  uint64 // order of arrival
-	need    uint64 // bytes
-	since   int64  // when it was found to be stuck at the head of its lane; 0: it is not
-	block   alloc.Block
-	file    uint32
-	node    ids.Home // that it is imported from
-	path    string
-	exact   bool // its reservation was tried again without the step
-	cold    bool // its writer will bring the memory
-	yielded bool // its task was asked for its CPU
-	short   bool // its reservation failed, and it waited for what is backed already
-	held    bool // a reservation for another job is under way where it could lie
+	lane          lane
+	stage         stage
+	ticket        uint64 // order of arrival
+	need          uint64 // bytes
+	since         int64  // when it was found to be stuck at the head of its lane; 0: it is not
+	block         alloc.Block
+	file          uint32
+	node          ids.Home // that it is imported from
+	path          string
+	exact         bool // its reservation was tried again without the step
+	cold          bool // its writer will bring the memory
+	yielded       bool // its task was asked for its CPU
+	reserveFailed bool // its reservation failed, and it waited for what is backed already
+	held          bool // a reservation for another job is under way where it could lie
 
-	exchanging bool  // warm memory was given back for its reservation
-	exchangeAt int64 // when that may be tried again
+	takingFromOthers bool  // warm memory was given back for its reservation
+	takeRetryAt      int64 // when that may be tried again
 
 	// A create.
 	job       ids.JobID // the client's
@@ -115,7 +115,7 @@ func (d *demand) waitsIn(l lane) bool { return d.stage == stageWaiting && d.lane
 func (dm *demands) enqueue(d *demand) {
 	dm.ticket++
 	d.ticket, d.stage = dm.ticket, stageWaiting
-	dm.space.lastNeed = dm.now
+	dm.space.lastDemandAt = dm.now
 	dm.queues[d.lane].Push(d)
 }
 

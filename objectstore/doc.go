@@ -30,7 +30,7 @@
 //
 // The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (space_index.go). Of memory that is
 // free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is
-// given back (space_warm.go).
+// given back (space_purge.go).
 //
 // # Other nodes
 //

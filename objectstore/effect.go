@@ -196,8 +196,8 @@ type Inspect struct{ Do func(*Core) }
 
 // begin is stepped first: it tells owners and clients that the store is back.
 type begin struct {
-	drop    []uint32 // slots of records of no use
-	drained bool
+	drop              []uint32 // slots of records of no use
+	inFlightReadsDone bool
 }
 
 // Note is a remembered event and its key.

@@ -36,7 +36,7 @@ func (gt *gets) pinForGet(e PinForGet) {
 	} else {
 		gt.note++
 		gt.emit(Remember{NoteKey{N: gt.note}, e})
-		d := gt.restores.want(r.o, laneGet)
+		d := gt.restores.requestRestore(r.o, laneGet)
 		d.gets = append(d.gets, getter{e.Client, e.Job, e.ID, r.sub, gt.note, e.Refs})
 	}
 }
@@ -65,7 +65,7 @@ func (gt *gets) unpinForGet(e UnpinForGet) {
 			break
 		}
 	}
-	gt.restores.unwanted(r.o)
+	gt.restores.cancelRestore(r.o)
 }
 
 // missing is the answer about an object that the store does not have. It names the extents that were granted for it: its owner may have

@@ -20,7 +20,7 @@ func TestATaskThatWaitsInAGetIsKnownToAfterARestart(t *testing.T) {
 	w.crash(true)
 	w.step(Drained{w.epoch})
 	w.step(PinArgs{Job: 1, Task: task(2), Worker: 12, IDs: []ids.ObjectID{put(2)}})
-	w.settle(int64(time.Minute))
+	w.relist(int64(time.Minute))
 	if _, ok := w.argsOK[NoteKey{Task: task(2)}]; !ok {
 		t.Fatalf("the task that it waits for waits for its arguments: %+v", w.c.Stats())
 	}

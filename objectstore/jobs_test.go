@@ -36,29 +36,29 @@ func TestACopyOutlivesItsLostObject(t *testing.T) {
 			} else {
 				w.put(1, all[0], mib)
 			}
-			w.settle(0)
+			w.relist(0)
 			for _, id := range all {
 				w.step(PinForGet{Client: 2, ID: id})
 			}
-			w.settle(0)
+			w.relist(0)
 			o := w.c.objs[all[0]].o
 			w.put(1, jobObject(1, 8), 13*mib) // the object is spilled for these
 			w.put2(1, jobObject(1, 9), 2*mib+900<<10)
-			w.settle(0)
+			w.relist(0)
 			if o.resident || len(w.resolved) != len(all) || w.c.alloc.UsedBy(2) == 0 {
 				t.Fatalf("it is in memory still, or was not read: %+v", w.c.Stats())
 			}
 			w.broken = fmt.Errorf("a bad disk: %w", spill.ErrCorrupt)
 			w.step(Free{[]ids.ObjectID{jobObject(1, 8), jobObject(1, 9)}})
 			w.step(PinForGet{Client: 1, ID: all[0]})
-			w.settle(0)
+			w.relist(0)
 			if len(w.lost) == 0 {
 				t.Fatal("nobody was told that it is lost")
 			}
 			for _, id := range all {
 				w.unpin(2, id, 1)
 			}
-			w.settle(0)
+			w.relist(0)
 			if n := w.c.alloc.UsedBy(2); n != 0 || len(w.c.allCopies)+len(w.c.orphans)+len(w.c.pinned) != 0 {
 				t.Errorf("%d bytes of the copy are left, %d copies, %d orphans, %d pinned", n, len(w.c.allCopies), len(w.c.orphans), len(w.c.pinned))
 			}
@@ -74,8 +74,8 @@ func TestACreateWaitsForAReservationNoLongerThanItLasts(t *testing.T) {
 	w.put(1, jobObject(1, 1), 3*mib)
 	a := w.create(1, jobObject(1, 2), 0, 4096, ids.TaskID{}) // a step is reserved ahead
 	b := w.create(2, jobObject(2, 1), 0, 300<<10, ids.TaskID{})
-	w.step(SetRoom{3 * mib})
-	w.settle(int64(time.Second))
+	w.step(SetMemoryTarget{3 * mib})
+	w.relist(int64(time.Second))
 	for _, req := range []uint64{a, b} {
 		if m := w.created[req]; m == nil || m.Err != nil {
 			t.Errorf("create %d: %+v; %s", req-a, m, w.c.figures(4096))
@@ -129,12 +129,12 @@ func TestAFileStaysWhileAnEarlierCoreUsesIt(t *testing.T) {
 		t.Fatalf("no write is under way: %+v", w.c.Stats())
 	}
 	w.crash(true)
-	w.settle(0)
+	w.relist(0)
 	if len(w.c.over) != 1 {
 		t.Error("the file has gone before the write has ended")
 	}
 	w.step(Drained{w.epoch})
-	w.settle(0)
+	w.relist(0)
 	if len(w.c.over) != 0 || w.c.alloc.UsedBy(1) != 0 {
 		t.Errorf("the file is left: %+v", w.c.Stats())
 	}
@@ -146,14 +146,14 @@ func TestAWaitingPackEndsWithItsJob(t *testing.T) {
 	w.joinJob(1, 1)
 	w.joinJob(2, 2)
 	full := w.create(2, jobObject(2, 1), 0, 16*mib, ids.TaskID{})
-	w.settle(0)
+	w.relist(0)
 	if m := w.created[full]; m == nil || m.Err != nil {
 		t.Fatalf("%+v", m)
 	}
 	w.step(Pack{Job: 1, Values: []PackValue{{ID: jobObject(1, 1), Value: wire.Value{Data: make([]byte, 1000)}}}})
 	w.step(DropJob{1})
 	w.step(ClientGone{1})
-	w.settle(0)
+	w.relist(0)
 	w.step(FromClient{2, &wire.Abort{ID: jobObject(2, 1)}})
 	if len(w.c.over) != 0 || len(w.jobs) != 0 || w.c.alloc.UsedBy(1) != 0 || w.c.queues[laneCreate].peek(laneCreate) != nil {
 		t.Errorf("left of the job: %+v, %d jobs", w.c.Stats(), len(w.jobs))
@@ -168,13 +168,13 @@ func TestALateCopyGoesWithItsReader(t *testing.T) {
 	w.put(1, jobObject(1, 1), mib)
 	w.step(DropJob{2})
 	w.step(PinForGet{Client: 2, ID: jobObject(1, 1)})
-	w.settle(0)
+	w.relist(0)
 	if len(w.resolved) != 1 || w.resolved[0].Result.Err != nil {
 		t.Fatalf("%+v", w.resolved)
 	}
 	delete(w.owned, owner{id: jobObject(1, 1), client: 2, pin: true})
 	w.step(ClientGone{2})
-	w.settle(0)
+	w.relist(0)
 	if len(w.c.over) != 0 || w.c.alloc.UsedBy(2) != 0 {
 		t.Errorf("the job's file is left: %+v", w.c.Stats())
 	}

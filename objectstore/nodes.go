@@ -58,7 +58,7 @@ func (no *nodes) located(e Located) {
 func (no *nodes) setElsewhere(o *object, on []ids.Home) {
 	no.noteElsewhere(o, on)
 	if len(on) > 0 || o.resident || o.spilled || o.draining {
-		no.objects.settle(o)
+		no.objects.relist(o)
 		return
 	}
 	if d := o.restore; d != nil {
@@ -135,9 +135,9 @@ func (no *nodes) export(e Export) {
 	if r.o.resident {
 		no.exported(x)
 	} else {
-		no.restores.want(r.o, laneGet)
+		no.restores.requestRestore(r.o, laneGet)
 	}
-	no.objects.settle(r.o)
+	no.objects.relist(r.o)
 }
 
 func (no *nodes) exported(x *export) {
@@ -157,9 +157,9 @@ func (no *nodes) endExport(k exportKey, why *errs.Error) {
 	}
 	o := x.r.o
 	o.exports--
-	no.restores.unwanted(o)
-	no.progress.letGo()
-	no.objects.settle(o)
+	no.restores.cancelRestore(o)
+	no.progress.noteProgress()
+	no.objects.relist(o)
 }
 
 // nodeGone drops the pins of a node, and its copies.

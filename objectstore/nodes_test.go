@@ -145,7 +145,7 @@ func settleAll(all []*world, d time.Duration) {
 	for busy := true; busy; {
 		busy = false
 		for _, w := range all {
-			w.settle(0)
+			w.relist(0)
 		}
 		for _, w := range all {
 			busy = busy || len(w.jobs) > 0
@@ -153,7 +153,7 @@ func settleAll(all []*world, d time.Duration) {
 	}
 	if d > 0 {
 		for _, w := range all {
-			w.settle(int64(d))
+			w.relist(int64(d))
 		}
 		settleAll(all, 0)
 	}
@@ -409,7 +409,7 @@ func TestTheLastNodeThatHasAnObjectGoes(t *testing.T) {
 			case "tried again":
 				b.nodes.lossy = true
 				b.get(2, put(1))
-				b.settle(int64(time.Second))
+				b.relist(int64(time.Second))
 			default:
 				b.get(2, put(1))
 			}
@@ -538,7 +538,7 @@ func TestNodesReadOneAnother(t *testing.T) {
 				if n++; w.create(c, put(n), 0, uint64(rapid.IntRange(1, 2*mib).Draw(rt, "size")), ids.TaskID{}) == 0 {
 					continue
 				}
-				w.settle(int64(time.Minute))
+				w.relist(int64(time.Minute))
 				m := w.created[reqs]
 				if m == nil || m.Err != nil {
 					rt.Fatalf("create: %+v; %s", m, w.c.figures(mib))

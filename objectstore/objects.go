@@ -29,11 +29,11 @@ func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
 		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{})}
 }
 
-// settle brings an object's place in the lists and the books up to date after any change of its pins
+// relist brings an object's place in the lists and the books up to date after any change of its pins
 // or copies, and lets it go when nothing keeps it.
-func (os *objects) settle(o *object) {
+func (os *objects) relist(o *object) {
 	if len(o.copies) > 0 && (o.gone || len(o.parked) > 0) {
-		os.letCopiesGo(o)
+		os.releaseCopies(o)
 	}
 	if o.dead {
 		return
@@ -67,7 +67,7 @@ func (os *objects) settle(o *object) {
 		o.parked = nil
 		for _, id := range parked {
 			if r, ok := os.objs[id]; ok && r.o == o {
-				os.settleValue(id, r)
+				os.dropFreedValue(id, r)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (os *objects) destroy(o *object) {
 		}
 	}
 	delete(os.pinned, o)
-	os.progress.letGo()
+	os.progress.noteProgress()
 	os.clearSlot(o.slot)
 	if o.spilled {
 		os.emit(SpillRemove{locs(o.loc)})
@@ -133,16 +133,16 @@ func (os *objects) destroy(o *object) {
 func (os *objects) giveBack(b alloc.Block, file uint32, size uint64, path string) {
 	if file != 0 {
 		os.space.fallbackBytes -= size
-		os.progress.hopeAgain()
+		os.progress.resetCollect()
 		os.clients.dropFile(file, path)
 		return
 	}
 	os.space.freeBlock(b)
 }
 
-// potential is what is free or could be made free without anyone letting go of anything.
-func (os *objects) potential() uint64 {
-	return os.space.forObjects() - min(os.space.forObjects(), os.space.alloc.Used()) + os.cold.bytes + os.second.bytes + os.space.spillingBytes
+// reclaimable is what is free or could be made free without anyone letting go of anything.
+func (os *objects) reclaimable() uint64 {
+	return os.space.objectLimit() - min(os.space.objectLimit(), os.space.alloc.Used()) + os.cold.bytes + os.second.bytes + os.space.spillingBytes
 }
 
 func (os *objects) newSlot() uint32 {

@@ -18,7 +18,7 @@ func (os *objects) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 	}
 	r.o.addPin(client, id, r.sub, n)
 	os.pinned[r.o] = struct{}{}
-	os.settle(r.o)
+	os.relist(r.o)
 }
 
 func (os *objects) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
@@ -53,13 +53,13 @@ func (os *objects) unpinned(id ids.ObjectID, r ref) {
 		delete(os.pinned, r.o)
 	}
 	if r.o.values != nil {
-		os.settleValue(id, r)
+		os.dropFreedValue(id, r)
 	}
-	os.settle(r.o)
+	os.relist(r.o)
 }
 
-// settleValue lets a freed value go once no view pins it; with its last one goes the block.
-func (os *objects) settleValue(id ids.ObjectID, r ref) {
+// dropFreedValue lets a freed value go once no view pins it; with its last one goes the block.
+func (os *objects) dropFreedValue(id ids.ObjectID, r ref) {
 	if !r.o.values[r.sub].gone || os.objs[id] != r {
 		return
 	}

@@ -112,7 +112,7 @@ func (pk *packs) packInto(d *demand) {
 			pk.emit(ToOwner{d.pack.job, Packed{v.ID, uint64(len(v.Value.Data))}})
 		}
 	}
-	pk.objects.settle(o)
+	pk.objects.relist(o)
 }
 
 // A directory is longIDs and its entries: task 20, index 4, offset 4, size 4, length of meta 2, meta. One of release 0.4 is entries alone, with tasks
@@ -204,10 +204,10 @@ func (pk *packs) free(id ids.ObjectID) {
 	}
 	if r.o.values != nil {
 		r.o.values[r.sub].gone = true
-		pk.objects.settleValue(id, r)
+		pk.objects.dropFreedValue(id, r)
 	} else {
 		r.o.gone = true
 	}
-	pk.restores.unwanted(r.o)
-	pk.objects.settle(r.o)
+	pk.restores.cancelRestore(r.o)
+	pk.objects.relist(r.o)
 }

@@ -25,9 +25,9 @@ type placing struct {
 
 // serve makes one step of progress for the head, and tells whether there may be another.
 func (rm *placing) serve() bool {
-	d := rm.senior()
+	d := rm.oldestDemand()
 	if d == nil {
-		rm.nobodyWaits()
+		rm.resetFullDisk()
 		return false
 	}
 	if rm.place(d) {
@@ -38,7 +38,7 @@ func (rm *placing) serve() bool {
 	}
 	if d.since == 0 {
 		d.since = rm.now
-		rm.progress.stall.best = rm.objects.potential()
+		rm.progress.stall.best = rm.objects.reclaimable()
 	}
 	placed, coming := rm.makeRoom(d)
 	if placed {
@@ -48,10 +48,10 @@ func (rm *placing) serve() bool {
 		return false
 	}
 	if rm.progress.diskFull() {
-		if h := rm.nextHolder(); h != nil && h != d && rm.creates.reservingCreates == 0 && rm.place(h) {
+		if h := rm.nextArgHolder(); h != nil && h != d && rm.creates.reservingCreates == 0 && rm.place(h) {
 			return true
 		}
-		return rm.escape(d)
+		return rm.resolveStall(d)
 	}
 	// Everything is pinned. What others ask may still fit where this does not.
 	if d.lane == laneCreate {
@@ -61,17 +61,17 @@ func (rm *placing) serve() bool {
 	} else if r := rm.demands.queues[laneCreate].peek(laneCreate); r != nil && d.lane == laneGet && rm.creates.reservingCreates == 0 && rm.place(r) {
 		return true
 	}
-	return rm.escape(d)
+	return rm.resolveStall(d)
 }
 
 // argsDelay is how many later arrivals may go before a restore that only arguments need: running
 // tasks' creates and gets let memory go, tasks that have not started do not.
 const argsDelay = 256
 
-// senior is the head that has waited longest, with the lane's handicap; nil if none waits that
+// oldestDemand is the head that has waited longest, with the lane's handicap; nil if none waits that
 // could be served now. While memory is being reserved for a create the later ones wait:
 // answers keep the order.
-func (rm *placing) senior() *demand {
+func (rm *placing) oldestDemand() *demand {
 	var best *demand
 	var at uint64
 	if rm.progress.diskFull() && rm.restores.canRestore() {
@@ -100,22 +100,22 @@ func (rm *placing) senior() *demand {
 // place gives a waiting demand a block, if there is one.
 func (rm *placing) place(d *demand) bool {
 	d.held = false
-	if rm.spilling.tight(alloc.Rounded(d.need)) {
+	if rm.spilling.overTarget(alloc.Rounded(d.need)) {
 		return false
 	}
-	b, ok := rm.space.alloc.Alloc(rm.owner(d), d.need, rm.now < rm.space.coldAt)
-	if !ok && rm.now < rm.space.coldAt {
-		b, ok = rm.exchange(d)
+	b, ok := rm.space.alloc.Alloc(rm.owner(d), d.need, rm.now < rm.space.reserveRetryAt)
+	if !ok && rm.now < rm.space.reserveRetryAt {
+		b, ok = rm.takeFromOtherJobs(d)
 	}
 	if !ok || rm.held(d, b) {
 		return false
 	}
-	rm.space.punchTaken()
-	rm.space.warmFor, rm.space.warmAny = b.Owner, true
+	rm.space.punchTakenFromOthers()
+	rm.space.lastOwner, rm.space.hasLastOwner = b.Owner, true
 	rm.demands.dequeue(d)
-	rm.progress.letGo()
+	rm.progress.noteProgress()
 	d.block, d.since, d.cold = b, 0, false
-	rm.progress.stall.stuck = false
+	rm.progress.stall.stalled = false
 	if rs := rm.space.alloc.Unbacked(b); len(rs) > 0 {
 		d.stage = stageReserving
 		d.cold = d.o == nil && d.pack == nil && rm.cfg.ColdFrom > 0 && d.need >= rm.cfg.ColdFrom && !b.Slab && len(rs) == 1 && rs[0] == b.Range()
@@ -142,7 +142,7 @@ func (rm *placing) placed(d *demand) {
 // spilled: then room is coming.
 func (rm *placing) makeRoom(d *demand) (placed, coming bool) {
 	need := alloc.Rounded(d.need)
-	if rm.objects.potential() < need {
+	if rm.objects.reclaimable() < need {
 		return false, false
 	}
 	for rm.objects.second.head != nil {
@@ -164,14 +164,14 @@ func (rm *placing) makeRoom(d *demand) (placed, coming bool) {
 	return false, rm.spilling.spills > 0 || (rm.objects.cold.n > 0 && rm.progress.canSpill())
 }
 
-// giveUp ends a demand for which no room can be had anywhere.
-func (rm *placing) giveUp(d *demand, err *errs.Error) {
+// failDemand ends a demand for which no room can be had anywhere.
+func (rm *placing) failDemand(d *demand, err *errs.Error) {
 	switch {
 	case d.pack != nil:
 		rm.packs.dropPack(d)
 	case d.o != nil:
 		rm.restores.failRestore(d, err)
-		rm.objects.settle(d.o)
+		rm.objects.relist(d.o)
 	default:
 		rm.creates.refuseDemand(d, err)
 	}

@@ -10,12 +10,12 @@ import (
 	"mobula/objectstore/alloc"
 )
 
-// escape decides about the head of the queue when nothing can be evicted or spilled for it. It
+// resolveStall decides about the head of the queue when nothing can be evicted or spilled for it. It
 // waits while someone may let go; when it is plain that nobody will, or nothing has moved
 // for Stall, the head is served from a file outside the segment, or ends with an error that
 // names all figures. It tells whether the head is off the queue.
-func (rm *placing) escape(d *demand) bool {
-	if p := rm.objects.potential(); p > rm.progress.stall.best && p-rm.progress.stall.best > d.need/64 {
+func (rm *placing) resolveStall(d *demand) bool {
+	if p := rm.objects.reclaimable(); p > rm.progress.stall.best && p-rm.progress.stall.best > d.need/64 {
 		rm.progress.stall = stallState{best: p}
 		d.since = rm.now
 	}
@@ -23,22 +23,22 @@ func (rm *placing) escape(d *demand) bool {
 		return false // their ends step the core again
 	}
 	if due := d.since + int64(rm.cfg.Stall); rm.now >= due {
-		rm.progress.stall.stuck = true // those behind need not wait as long again
-	} else if rm.progress.lastHope.ticket != d.ticket && !rm.progress.stall.stuck && !rm.hopeless(d) {
+		rm.progress.stall.stalled = true // those behind need not wait as long again
+	} else if rm.progress.lastCollect.ticket != d.ticket && !rm.progress.stall.stalled && !rm.deadlocked(d) {
 		rm.wakeAt(due)
 		return false
 	}
-	if err := rm.noEscape(d); err != nil {
-		if rm.patient(d) || rm.spilling.hope(d, err) {
+	if err := rm.fallbackRefusal(d); err != nil {
+		if rm.keepsWaiting(d) || rm.spilling.collectAndWait(d, err) {
 			return false
 		}
 		rm.demands.queues[d.lane].Pop()
-		rm.giveUp(d, err)
+		rm.failDemand(d, err)
 		return true
 	}
 	if d.pack != nil {
 		rm.demands.queues[d.lane].Pop()
-		rm.giveUp(d, nil)
+		rm.failDemand(d, nil)
 		return true
 	}
 	rm.demands.queues[d.lane].Pop()
@@ -46,30 +46,30 @@ func (rm *placing) escape(d *demand) bool {
 	return true
 }
 
-// noEscape says why a file outside the segment is no way out either.
-func (rm *placing) noEscape(d *demand) *errs.Error {
-	short := rm.now < rm.space.coldAt && d.lane == laneCreate
+// fallbackRefusal says why a file outside the segment is no way out either.
+func (rm *placing) fallbackRefusal(d *demand) *errs.Error {
+	short := rm.now < rm.space.reserveRetryAt && d.lane == laneCreate
 	switch {
 	case short:
 		return rm.unavailable(d)
-	case rm.progress.disk.err != nil && rm.objects.cold.n > 0 && !rm.drains(d):
+	case rm.progress.disk.err != nil && rm.objects.cold.n > 0 && !rm.bringsRelease(d):
 		return errs.New(errs.CodeOutOfDisk, "%v: %s: free space in the spill directories or add one", rm.progress.disk.err, rm.space.figures(d.need))
 	case rm.space.fallbackBytes+d.need > rm.cfg.FallbackBytes:
 		return errs.New(errs.CodeStoreFull, "everything is pinned: %s: close views, raise the store's limit or its disk budget", rm.space.figures(d.need))
-	case rm.progress.drain.fileErr != nil && rm.now < rm.progress.drain.fileAt:
-		rm.wakeAt(rm.progress.drain.fileAt)
-		return rm.noFileError(d)
+	case rm.progress.fullDisk.fileErr != nil && rm.now < rm.progress.fullDisk.fileAt:
+		rm.wakeAt(rm.progress.fullDisk.fileAt)
+		return rm.fallbackError(d)
 	}
 	return nil
 }
 
-// hopeless tells whether every byte in the store is held by a task that itself waits: to create, in
+// deadlocked tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are hope.
-func (rm *placing) hopeless(d *demand) bool {
-	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.rereads) > 0 || len(rm.copies.draining) > 0 {
+func (rm *placing) deadlocked(d *demand) bool {
+	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.readRetries) > 0 || len(rm.copies.inFlightReads) > 0 {
 		return false
 	}
-	if rm.objects.cold.n > 0 && rm.objects.potential() >= alloc.Rounded(d.need) {
+	if rm.objects.cold.n > 0 && rm.objects.reclaimable() >= alloc.Rounded(d.need) {
 		return false // enough could be spilled, if the disk came back
 	}
 	for _, g := range rm.creates.grants {
@@ -94,7 +94,7 @@ func (rm *placing) fallback(d *demand) {
 	d.stage, d.block = stageFallback, alloc.Block{}
 	rm.fallbacks++
 	rm.space.fallbackBytes += d.need
-	rm.emit(CreateFallback{Job: rm.newJob(d), Size: max(d.need, 1), Last: rm.drains(d)})
+	rm.emit(CreateFallback{Job: rm.newJob(d), Size: max(d.need, 1), Last: rm.bringsRelease(d)})
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
@@ -117,30 +117,30 @@ func (rm *placing) fallbackDone(e FallbackDone) {
 			rm.clients.dropFile(e.File, e.Path)
 		}
 		if !d.cancelled {
-			rm.noFile(d, e.Err)
+			rm.fallbackFailed(d, e.Err)
 		}
 		return
 	}
-	rm.progress.drain.fileErr = nil
+	rm.progress.fullDisk.fileErr = nil
 	rm.counts.Fallbacks++
 	rm.log("an object is served from a file outside the store: nothing in it can be unpinned", nil)
 	d.block, d.file, d.path = alloc.Block{}, e.File, e.Path
 	rm.placed(d)
 }
 
-// noFile notes that no file outside the segment could be made for a demand, and has it wait, or ends it.
-func (rm *placing) noFile(d *demand, err error) {
+// fallbackFailed notes that no file outside the segment could be made for a demand, and has it wait, or ends it.
+func (rm *placing) fallbackFailed(d *demand, err error) {
 	rm.log("no fallback file could be made", err)
-	rm.progress.drain.fileErr, rm.progress.drain.fileAt = err, rm.after(rm.cfg.RetrySpill)
-	if rm.patient(d) {
+	rm.progress.fullDisk.fileErr, rm.progress.fullDisk.fileAt = err, rm.after(rm.cfg.RetrySpill)
+	if rm.keepsWaiting(d) {
 		d.stage = stageWaiting
 		rm.demands.queues[d.lane].PushFront(d)
-		rm.wakeAt(rm.progress.drain.fileAt)
+		rm.wakeAt(rm.progress.fullDisk.fileAt)
 		return
 	}
-	rm.giveUp(d, rm.noFileError(d))
+	rm.failDemand(d, rm.fallbackError(d))
 }
 
-func (rm *placing) noFileError(d *demand) *errs.Error {
-	return errs.New(errs.CodeOutOfDisk, "no file outside the store can be made: %v: %s", rm.progress.drain.fileErr, rm.space.figures(d.need))
+func (rm *placing) fallbackError(d *demand) *errs.Error {
+	return errs.New(errs.CodeOutOfDisk, "no file outside the store can be made: %v: %s", rm.progress.fullDisk.fileErr, rm.space.figures(d.need))
 }

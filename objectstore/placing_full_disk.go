@@ -10,29 +10,29 @@ import (
 // hold arguments. The other creates wait, in order. A task that waits so gives its CPU to others, one task each Stall. When nothing was let
 // go for Config.Patience, the head ends with an error, and so do those behind it until something is.
 
-// drainState is how the wait for others to let go fares.
-type drainState struct {
+// fullDiskState is how the wait for others to let go fares.
+type fullDiskState struct {
 	from    int64 // since when there was no room and nothing was let go; 0: not so
 	yielded int64 // when a task was last asked for its CPU
 	fileAt  int64 // no file outside the segment is tried before: one could not be made
 	fileErr error // why; nil: the last one was made
 }
 
-// busyFactor is by how much longer is waited while tasks that go on hold arguments: they end some time.
-const busyFactor = 10
+// runningArgsFactor is by how much longer is waited while tasks that go on hold arguments: they end some time.
+const runningArgsFactor = 10
 
-// holdersSeen bounds the creates that are looked at for one that goes first.
-const holdersSeen = 256
+// maxArgHolders bounds the creates that are looked at for one that goes first.
+const maxArgHolders = 256
 
-// nobodyWaits ends a wait: the next one is another. After one that was too long those that come soon do not wait as long again.
-func (rm *placing) nobodyWaits() {
-	if p := int64(rm.cfg.Patience); rm.now < rm.progress.drain.from+p || rm.now >= rm.progress.drain.from+2*p {
-		rm.progress.drain.from, rm.progress.drain.fileErr = 0, nil
+// resetFullDisk ends a wait: the next one is another. After one that was too long those that come soon do not wait as long again.
+func (rm *placing) resetFullDisk() {
+	if p := int64(rm.cfg.Patience); rm.now < rm.progress.fullDisk.from+p || rm.now >= rm.progress.fullDisk.from+2*p {
+		rm.progress.fullDisk.from, rm.progress.fullDisk.fileErr = 0, nil
 	}
 }
 
-// drains tells whether serving a demand brings the end of a task or of a get nearer, which then lets go.
-func (rm *placing) drains(d *demand) bool {
+// bringsRelease tells whether serving a demand brings the end of a task or of a get nearer, which then lets go.
+func (rm *placing) bringsRelease(d *demand) bool {
 	return d.o != nil || !d.task.IsZero() && rm.args.holdsArgs(d.task)
 }
 
@@ -45,33 +45,33 @@ func (ar *args) holdsArgs(t ids.TaskID) bool {
 	return false
 }
 
-// nextHolder is the first create of a task that holds arguments.
-func (rm *placing) nextHolder() (found *demand) {
+// nextArgHolder is the first create of a task that holds arguments.
+func (rm *placing) nextArgHolder() (found *demand) {
 	n := 0
 	for _, d := range rm.demands.queues[laneCreate].All() {
-		if d.stage == stageWaiting && rm.drains(d) {
+		if d.stage == stageWaiting && rm.bringsRelease(d) {
 			return d
 		}
-		if n++; n == holdersSeen {
+		if n++; n == maxArgHolders {
 			break
 		}
 	}
 	return nil
 }
 
-// patient tells whether a demand for which there is no room goes on waiting.
-func (rm *placing) patient(d *demand) bool {
-	if !rm.progress.diskFull() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.hopeless(d) {
+// keepsWaiting tells whether a demand for which there is no room goes on waiting.
+func (rm *placing) keepsWaiting(d *demand) bool {
+	if !rm.progress.diskFull() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {
 		return false
 	}
-	if rm.progress.drain.from == 0 {
-		rm.progress.drain.from = rm.now
+	if rm.progress.fullDisk.from == 0 {
+		rm.progress.fullDisk.from = rm.now
 	}
 	wait := int64(rm.cfg.Patience)
 	if rm.args.tasksGoOn() {
-		wait *= busyFactor
+		wait *= runningArgsFactor
 	}
-	due := rm.progress.drain.from + wait
+	due := rm.progress.fullDisk.from + wait
 	if rm.now >= due {
 		return false
 	}
@@ -95,14 +95,14 @@ func (ar *args) tasksGoOn() bool {
 
 // yieldCPU tells the owner of a task whose create waits to let others run: they may let go of what it waits for.
 func (rm *placing) yieldCPU() {
-	due := max(rm.progress.drain.from, rm.progress.drain.yielded) + int64(rm.cfg.Stall)
+	due := max(rm.progress.fullDisk.from, rm.progress.fullDisk.yielded) + int64(rm.cfg.Stall)
 	if rm.now < due {
 		rm.wakeAt(due)
 		return
 	}
 	for _, d := range rm.demands.queues[laneCreate].All() {
 		if d.stage == stageWaiting && !d.yielded && !d.task.IsZero() {
-			d.yielded, rm.progress.drain.yielded = true, rm.now
+			d.yielded, rm.progress.fullDisk.yielded = true, rm.now
 			rm.emit(ToOwner{d.id.Job(), CreateWaits{Task: d.task}})
 			rm.wakeAt(rm.now + int64(rm.cfg.Stall))
 			return

@@ -26,7 +26,7 @@ func diskless(t *testing.T) *world {
 func TestACreateOnAFullDiskWaitsForTasksThatRun(t *testing.T) {
 	w := diskless(t)
 	r := w.create(11, put(3), 0, 6*mib, task(7))
-	w.settle(int64(8 * time.Second))
+	w.relist(int64(8 * time.Second))
 	if m := w.created[r]; m != nil {
 		t.Fatalf("while a task runs that holds an object: %+v", m)
 	}
@@ -34,9 +34,9 @@ func TestACreateOnAFullDiskWaitsForTasksThatRun(t *testing.T) {
 		t.Errorf("CPUs were asked of %v", w.yields)
 	}
 	w.step(UnpinArgs{Task: task(5)})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	w.step(Free{[]ids.ObjectID{put(1)}})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if m := w.created[r]; m == nil || m.Err != nil {
 		t.Fatalf("when the object has gone: %+v", m)
 	}
@@ -47,11 +47,11 @@ func TestACreateOnAFullDiskEndsWhenNothingIsLetGo(t *testing.T) {
 	w.step(UnpinArgs{Task: task(5)})
 	a := w.create(11, put(3), 0, 8*mib, task(7))
 	b := w.create(11, put(4), 0, 8*mib, task(8))
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	if w.created[a] != nil || w.created[b] != nil {
 		t.Fatalf("before the patience is over: %+v, %+v", w.created[a], w.created[b])
 	}
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	for _, r := range []uint64{a, b} {
 		if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrOutOfDisk) {
 			t.Fatalf("when nothing was let go: %+v", m)
@@ -64,7 +64,7 @@ func TestOnAFullDiskTasksThatHoldObjectsGoFirst(t *testing.T) {
 	w := diskless(t)
 	other := w.create(11, put(3), 0, 6*mib, task(7))
 	own := w.create(11, put(4), 0, 2*mib, task(5))
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	if m := w.created[own]; m == nil || m.Err != nil || w.created[other] != nil {
 		t.Fatalf("the holder's create: %+v, the other: %+v", m, w.created[other])
 	}
@@ -82,9 +82,9 @@ func TestOnAFullDiskArgumentsAreReadIntoFiles(t *testing.T) {
 	w.put(1, put(4), 4*mib)
 	w.noSpill = true
 	w.create(1, put(5), 0, 6*mib, task(7))
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	w.step(PinArgs{Job: 1, Task: task(5), Worker: 11, IDs: []ids.ObjectID{put(1)}})
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 1 {
 		t.Fatalf("the argument is not there: %+v, refused %+v", got, w.refused)
 	}

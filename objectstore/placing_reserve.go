@@ -8,7 +8,7 @@ import (
 
 // reserve asks for memory behind the unbacked parts of a demand's block, in steps.
 func (rm *placing) reserve(d *demand, rs []alloc.Range) {
-	if !d.exact && !d.cold && rm.space.room == 0 {
+	if !d.exact && !d.cold && rm.space.memoryTarget == 0 {
 		last := &rs[len(rs)-1]
 		if ahead := rm.space.alloc.Ahead(*last, rm.space.reserveStep()); !rm.space.pending(d.block.Owner, ahead) {
 			*last = ahead
@@ -42,12 +42,12 @@ func (rm *placing) reserveDone(e ReserveDone) {
 		for _, x := range r.ranges {
 			rm.space.alloc.Back(alloc.Owned{Owner: r.owner, Range: x})
 		}
-		rm.space.coldAt = 0
+		rm.space.reserveRetryAt = 0
 	}
 	switch {
 	case d == nil:
 		if e.Err != nil {
-			rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), e.Err
+			rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), e.Err
 		}
 	case d.cancelled:
 		rm.space.freeBlock(d.block)
@@ -57,58 +57,58 @@ func (rm *placing) reserveDone(e ReserveDone) {
 	case !d.exact && !d.cold:
 		d.exact = true // a whole step is not there, but what is needed may be
 		rm.reserve(d, rm.space.alloc.Unbacked(d.block))
-	case d.short && !d.exchanging:
-		rm.short(d, e.Err)
+	case d.reserveFailed && !d.takingFromOthers:
+		rm.reserveFailed(d, e.Err)
 	default:
 		// Only memory that the segment has already is left, for a while: back to the head of the queue.
-		d.short = true
+		d.reserveFailed = true
 		rm.log("no memory can be reserved for the object store", e.Err)
-		rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), e.Err
-		if d.exchanging {
-			d.exchanging, d.exchangeAt = false, rm.space.coldAt
+		rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), e.Err
+		if d.takingFromOthers {
+			d.takingFromOthers, d.takeRetryAt = false, rm.space.reserveRetryAt
 		}
 		rm.space.freeBlock(d.block)
 		d.stage = stageWaiting
 		rm.demands.queues[d.lane].PushFront(d)
-		rm.wakeAt(rm.space.coldAt)
+		rm.wakeAt(rm.space.reserveRetryAt)
 	}
-	rm.space.punchLoose(r)
+	rm.space.punchUnowned(r)
 }
 
-// short ends a demand for which no memory could be reserved, twice: a restore goes on in a
+// reserveFailed ends a demand for which no memory could be reserved, twice: a restore goes on in a
 // file outside the segment.
-func (rm *placing) short(d *demand, err error) {
+func (rm *placing) reserveFailed(d *demand, err error) {
 	rm.space.freeBlock(d.block)
-	rm.space.coldAt, rm.space.coldErr = rm.after(rm.cfg.Stall), err
+	rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), err
 	if d.o != nil && rm.space.fallbackBytes+d.need <= rm.cfg.FallbackBytes {
 		rm.fallback(d)
 		return
 	}
 	d.stage = stageWaiting
-	rm.giveUp(d, rm.unavailable(d))
+	rm.failDemand(d, rm.unavailable(d))
 }
 
 func (rm *placing) unavailable(d *demand) *errs.Error {
-	return errs.New(errs.CodeSegmentUnavailable, "%v; backed so far %d: %s", rm.space.coldErr, rm.space.alloc.Backed(), rm.space.figures(d.need))
+	return errs.New(errs.CodeSegmentUnavailable, "%v; backed so far %d: %s", rm.space.reserveErr, rm.space.alloc.Backed(), rm.space.figures(d.need))
 }
 
-// exchange serves a demand while no memory can be reserved, and none of its owner's own is free: what others have warm is given back, and as
+// takeFromOtherJobs serves a demand while no memory can be reserved, and none of its owner's own is free: what others have warm is given back, and as
 // much is reserved anew. Where that fails it is tried again after a while, and until then the demand waits for what others let go of.
-func (rm *placing) exchange(d *demand) (alloc.Block, bool) {
+func (rm *placing) takeFromOtherJobs(d *demand) (alloc.Block, bool) {
 	warm, n := rm.space.alloc.Warm(), (d.need+alloc.Page-1)&^(alloc.Page-1)
-	if warm < alloc.Page || rm.now < d.exchangeAt {
+	if warm < alloc.Page || rm.now < d.takeRetryAt {
 		return alloc.Block{}, false
 	}
 	b, ok := rm.space.alloc.Alloc(rm.owner(d), d.need, false)
 	if !ok || rm.held(d, b) {
 		return alloc.Block{}, false
 	}
-	rm.space.punchTaken()
+	rm.space.punchTakenFromOthers()
 	left := rm.space.alloc.Warm() // it is less by what the block took
 	if rs := rm.space.alloc.Release(left-min(n, left), n); len(rs) > 0 {
 		rm.emit(Punch{rs})
 	}
-	d.exact, d.exchanging = true, true
+	d.exact, d.takingFromOthers = true, true
 	return b, true
 }
 
@@ -119,7 +119,7 @@ func (rm *placing) held(d *demand, bs ...alloc.Block) bool {
 		d.held = d.held || rm.space.pending(b.Owner, rm.space.alloc.Span(b))
 	}
 	if d.held {
-		rm.space.punchTaken()
+		rm.space.punchTakenFromOthers()
 		for _, b := range bs {
 			rm.space.freeBlock(b)
 		}

@@ -3,10 +3,10 @@ package objectstore
 // progress is how spill writes and the head of the queue fare, and who was asked to let go of what.
 type progress struct {
 	*step
-	disk     diskState
-	stall    stallState
-	drain    drainState
-	lastHope lastHope
+	disk        diskState
+	stall       stallState
+	fullDisk    fullDiskState
+	lastCollect collectState
 }
 
 // diskState tells how spill writes fare.
@@ -19,19 +19,19 @@ type diskState struct {
 
 // stallState watches for progress of the head of the queue.
 type stallState struct {
-	best  uint64 // most bytes that were ever free or freeable while it waited
-	stuck bool   // it waited out Stall; cleared by progress
+	best    uint64 // most bytes that were ever free or freeable while it waited
+	stalled bool   // it waited out Stall; cleared by progress
 }
 
 // diskFull tells whether the last write to the disk, or the last file, had no room.
-func (pr *progress) diskFull() bool { return pr.disk.err != nil || pr.drain.fileErr != nil }
+func (pr *progress) diskFull() bool { return pr.disk.err != nil || pr.fullDisk.fileErr != nil }
 
 func (pr *progress) fullError() error {
 	if pr.disk.err != nil {
 		return pr.disk.err
 	}
-	return pr.drain.fileErr
+	return pr.fullDisk.fileErr
 }
 
-// letGo notes that something was let go, or has found room.
-func (pr *progress) letGo() { pr.drain.from = 0 }
+// noteProgress notes that something was let go, or has found room.
+func (pr *progress) noteProgress() { pr.fullDisk.from = 0 }

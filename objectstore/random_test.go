@@ -238,7 +238,7 @@ func (x *chaos) act() {
 	case 27:
 		x.shaky = !x.shaky
 	case 24:
-		x.step(SetRoom{uint64(x.rnd.Intn(2) * x.rnd.Intn(limit))})
+		x.step(SetMemoryTarget{uint64(x.rnd.Intn(2) * x.rnd.Intn(limit))})
 	case 23:
 		switch x.rnd.Intn(6) {
 		case 0:
@@ -464,7 +464,7 @@ func (x *chaos) end() {
 	t := x.t
 	x.failing, x.noMem, x.shaky = false, false, false
 	for range 200 { // nobody lets go of anything: each wait ends all the same
-		x.settle(int64(2 * time.Second))
+		x.relist(int64(2 * time.Second))
 		x.absorb()
 	}
 	if len(x.open) > 0 || len(x.c.waiting) > 0 {
@@ -478,10 +478,10 @@ func (x *chaos) end() {
 	}
 	for len(x.granted) > 0 {
 		x.finish(0, true)
-		x.settle(int64(2 * time.Second))
+		x.relist(int64(2 * time.Second))
 	}
 	for range 200 {
-		x.settle(int64(2 * time.Second))
+		x.relist(int64(2 * time.Second))
 		for _, k := range inOrder(x.argsReq) {
 			if _, ok := x.argsOK[k]; ok || x.c.findSet(k.Task, k.Attempt) == nil {
 				delete(x.argsReq, k)
@@ -496,7 +496,7 @@ func (x *chaos) end() {
 	for _, id := range inOrder(x.alive) { // each object that was sealed can be read
 		before := len(x.resolved)
 		x.step(PinForGet{Client: x.clients[0], ID: id})
-		x.settle(int64(3 * time.Second))
+		x.relist(int64(3 * time.Second))
 		if len(x.resolved) != before+1 || x.resolved[before].Result.Err != nil {
 			if len(x.resolved) > before {
 				t.Log(x.resolved[before].Result.Err)
@@ -510,7 +510,7 @@ func (x *chaos) end() {
 		x.forgetClient(c)
 		x.step(ClientGone{c})
 	}
-	x.settle(int64(60 * time.Second))
+	x.relist(int64(60 * time.Second))
 	if s := x.c.Stats(); s.Held != 0 || s.Objects != 0 || s.FallbackBytes != 0 || s.Args != 0 || s.Backed > x.cfg.WarmBytes+4096 {
 		t.Fatalf("left over: %+v", s)
 	}
@@ -548,7 +548,7 @@ func TestALostCopyIsForgottenAndSaid(t *testing.T) {
 		w.step(PinForGet{Client: 1, ID: put(1)})
 		w.step(PinArgs{Job: 1, Task: task(1), Worker: 1, IDs: []ids.ObjectID{put(1)}})
 		w.step(FromClient{1, &wire.Abort{ID: put(2)}})
-		w.settle(int64(2 * time.Second))
+		w.relist(int64(2 * time.Second))
 		if len(w.lost) != 2 || w.lost[0].Client != 1 || w.lost[1].Task != task(1) || w.c.alloc.Held() != 0 || len(w.c.objs) != 0 {
 			t.Fatalf("%v: lost %+v, held %d", broken, w.lost, w.c.alloc.Held())
 		}

@@ -15,12 +15,12 @@ import (
 // recovery rebuilds the books from the index, and has clients say the rest.
 type recovery struct {
 	*step
-	clients    *clients
-	space      *space
-	objects    *objects
-	creates    *creates
-	copies     *copies
-	drainFiles map[uint32]string // fallback files of no record, which an earlier core's reads may still fill
+	clients       *clients
+	space         *space
+	objects       *objects
+	creates       *creates
+	copies        *copies
+	inFlightFiles map[uint32]string // fallback files of no record, which an earlier core's reads may still fill
 }
 
 // Replay is what a core is rebuilt from.
@@ -87,16 +87,16 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		o.quarantine = len(c.old) > 0 && o.resident
 	}
 	for _, o := range c.all() {
-		c.settle(o)
+		c.relist(o)
 	}
 	c.out = nil
 	c.recovering = r.Draining
-	c.drainFiles = maps.Clone(r.Files)
+	c.inFlightFiles = maps.Clone(r.Files)
 	for _, o := range c.all() {
-		delete(c.drainFiles, o.file)
+		delete(c.inFlightFiles, o.file)
 	}
 	for _, g := range c.grants {
-		delete(c.drainFiles, g.file)
+		delete(c.inFlightFiles, g.file)
 	}
 	evs := []Event{begin{drop, !r.Draining}}
 	for _, n := range slices.SortedStableFunc(slices.Values(r.Notes), heldFirst) {
@@ -118,7 +118,7 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 	if e.State == record.StateRestoring {
 		rc.replayRead(o, e)
 	} else if e.Resident {
-		o.resident = rc.takeBack(e, r)
+		o.resident = rc.claimExtent(e, r)
 		o.block, o.file, o.path = e.Block, e.File, e.Path
 	}
 	if !o.resident {
@@ -131,7 +131,7 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 		var idList []ids.ObjectID
 		var ok bool
 		if idList, o.values, o.meta, ok = readDirectory(e.Payload, e.Size); !ok {
-			rc.giveUpReplay(o)
+			rc.skipRecord(o)
 			return o.draining
 		}
 		o.live = len(o.values)
@@ -152,7 +152,7 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 		return true
 	}
 	if _, dup := rc.objects.objs[e.ID]; dup {
-		rc.giveUpReplay(o)
+		rc.skipRecord(o)
 		return o.draining
 	}
 	rc.objects.objs[e.ID] = ref{o: o}
@@ -162,13 +162,13 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 // replayRead keeps the room that an earlier core's read may still fill.
 func (rc *recovery) replayRead(o *object, e record.Entry) {
 	if e.File == 0 && e.Block.Size > 0 && rc.space.alloc.Restore(e.Block) == nil {
-		rc.copies.draining = append(rc.copies.draining, drain{o, e.Block})
+		rc.copies.inFlightReads = append(rc.copies.inFlightReads, inFlightRead{o, e.Block})
 		o.draining = true
 	}
 }
 
-// takeBack marks a record's bytes as used; false if they cannot be its.
-func (rc *recovery) takeBack(e record.Entry, r Replay) bool {
+// claimExtent marks a record's bytes as used; false if they cannot be its.
+func (rc *recovery) claimExtent(e record.Entry, r Replay) bool {
 	if e.File != 0 {
 		_, ok := r.Files[e.File]
 		if ok {
@@ -179,7 +179,7 @@ func (rc *recovery) takeBack(e record.Entry, r Replay) bool {
 	return e.Size <= e.Block.Size && rc.space.alloc.Restore(e.Block) == nil
 }
 
-func (rc *recovery) giveUpReplay(o *object) {
+func (rc *recovery) skipRecord(o *object) {
 	if o.resident && o.file == 0 {
 		rc.space.freeBlock(o.block)
 	}
@@ -188,7 +188,7 @@ func (rc *recovery) giveUpReplay(o *object) {
 
 func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 	k := grantKey{e.ID, e.Attempt}
-	if _, dup := rc.creates.grants[k]; dup || rc.clients.old[e.Client] == nil || !rc.takeBack(e, r) {
+	if _, dup := rc.creates.grants[k]; dup || rc.clients.old[e.Client] == nil || !rc.claimExtent(e, r) {
 		return false // a writer that is gone has nothing to seal
 	}
 	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
@@ -200,9 +200,9 @@ func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 	return true
 }
 
-// drain is a block that an earlier core's read may be filling, for an object that has its
+// fullDisk is a block that an earlier core's read may be filling, for an object that has its
 // spilled copy.
-type drain struct {
+type inFlightRead struct {
 	o     *object
 	block alloc.Block
 }
@@ -212,8 +212,8 @@ func (rc *recovery) begin(e begin) {
 	for _, s := range e.drop {
 		rc.emit(ClearRecord{s})
 	}
-	if e.drained {
-		rc.drained()
+	if e.inFlightReadsDone {
+		rc.inFlightReadsDone()
 	}
 	byJob := make(map[ids.JobID][]SealedInfo)
 	for _, id := range sortedObjects(rc.objects.objs) {
@@ -231,21 +231,21 @@ func (rc *recovery) begin(e begin) {
 	}
 }
 
-// drained frees what an earlier core's reads might have written to.
-func (rc *recovery) drained() {
-	for _, d := range rc.copies.draining {
+// inFlightReadsDone frees what an earlier core's reads might have written to.
+func (rc *recovery) inFlightReadsDone() {
+	for _, d := range rc.copies.inFlightReads {
 		rc.space.freeBlock(d.block)
 		if d.o.draining = false; d.o.spilled { // else only its record was kept, for the block
 			rc.objects.record(d.o)
-			rc.objects.settle(d.o)
+			rc.objects.relist(d.o)
 		} else {
 			rc.objects.clearSlot(d.o.slot)
 		}
 	}
-	for _, f := range sortedKeys(rc.drainFiles) {
-		rc.clients.dropFile(f, rc.drainFiles[f])
+	for _, f := range sortedKeys(rc.inFlightFiles) {
+		rc.clients.dropFile(f, rc.inFlightFiles[f])
 	}
-	rc.copies.draining, rc.drainFiles, rc.recovering = nil, nil, false
+	rc.copies.inFlightReads, rc.inFlightFiles, rc.recovering = nil, nil, false
 }
 
 // holdings takes a client's word on what it has pinned.
@@ -282,12 +282,12 @@ func (rc *recovery) declared(client ids.ClientID) {
 		return
 	}
 	for _, o := range rc.objects.all() {
-		if o.quarantine && !slices.Contains(rc.copies.adrift, o) {
+		if o.quarantine && !slices.Contains(rc.copies.orphanCopies, o) {
 			o.quarantine = false
-			rc.objects.settle(o)
+			rc.objects.relist(o)
 		}
 	}
-	rc.copies.landAdrift()
+	rc.copies.freeOrphanCopies()
 }
 
 // OldClients are the clients of before the restart that are still waited for, and their

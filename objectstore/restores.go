@@ -12,12 +12,12 @@ import (
 // restores brings objects back into memory from spill storage, or from another job's file.
 type restores struct {
 	*step
-	clients  *clients
-	objects  *objects
-	demands  *demands
-	up       restoresUp
-	underWay int
-	rereads  []reread
+	clients     *clients
+	objects     *objects
+	demands     *demands
+	up          restoresUp
+	underWay    int
+	readRetries []readRetry
 }
 
 // restoresUp is those who wait for an object, and the nodes that it may be read from.
@@ -33,8 +33,8 @@ type restoresUp interface {
 	noRoom(s *argSet, err *errs.Error)
 }
 
-// want asks for an object's bytes in memory. A get moves it before what only arguments need.
-func (rs *restores) want(o *object, l lane) *demand {
+// requestRestore asks for an object's bytes in memory. A get moves it before what only arguments need.
+func (rs *restores) requestRestore(o *object, l lane) *demand {
 	d := o.restore
 	if d == nil {
 		d = &demand{lane: l, need: o.size, o: o}
@@ -49,8 +49,8 @@ func (rs *restores) want(o *object, l lane) *demand {
 	return d
 }
 
-// unwanted withdraws a restore that nobody waits for any more.
-func (rs *restores) unwanted(o *object) {
+// cancelRestore withdraws a restore that nobody waits for any more.
+func (rs *restores) cancelRestore(o *object) {
 	d := o.restore
 	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 {
 		return
@@ -58,7 +58,7 @@ func (rs *restores) unwanted(o *object) {
 	if d.stage == stageWaiting {
 		d.stage = stageDone
 		o.restore = nil
-		rs.objects.settle(o)
+		rs.objects.relist(o)
 	}
 }
 
@@ -106,7 +106,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	if d.cancelled {
 		o.filling = nil
 		rs.objects.giveBack(d.block, d.file, o.size, d.path)
-		if rs.objects.settle(o); !o.dead { // copies for other jobs keep it
+		if rs.objects.relist(o); !o.dead { // copies for other jobs keep it
 			rs.objects.record(o)
 		}
 		return
@@ -125,7 +125,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 			} else {
 				rs.log("a spilled object could not be read, trying again", e.Err)
 			}
-			rs.readLater(d)
+			rs.retryRead(d)
 			return
 		}
 		if o.of != nil {
@@ -165,7 +165,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 		rs.up.exported(x)
 	}
 	o.restore = nil // not before all who waited have their pins
-	rs.objects.settle(o)
+	rs.objects.relist(o)
 }
 
 // unreadable is the error of an object whose spilled copy, or the last one on another node, cannot be read.
@@ -229,7 +229,7 @@ func (rs *restores) forget(o *object) {
 		}
 	}
 	o.gone = true
-	rs.objects.settle(o)
+	rs.objects.relist(o)
 }
 
 func (rs *restores) canRestore() bool { return !rs.recovering && rs.underWay < rs.cfg.MaxRestores }

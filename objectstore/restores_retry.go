@@ -7,38 +7,38 @@ import "errors"
 // has no descriptor left, is no reason to lose a copy.
 const maxTries = 6
 
-// reread is a restore that pauses before its next try. It keeps its extent and has a job, so that it ends as any
+// readRetry is a restore that pauses before its next try. It keeps its extent and has a job, so that it ends as any
 // other does, but takes no place among the reads: those of other objects may well work.
-type reread struct {
+type readRetry struct {
 	job uint64
 	d   *demand
 	at  int64
 }
 
-// readLater has a restore whose read failed tried again after a pause.
-func (rs *restores) readLater(d *demand) {
-	rs.rereads = append(rs.rereads, reread{rs.newJob(d), d, rs.after(rs.cfg.RetrySpill << (d.tries - 1))})
+// retryRead has a restore whose read failed tried again after a pause.
+func (rs *restores) retryRead(d *demand) {
+	rs.readRetries = append(rs.readRetries, readRetry{rs.newJob(d), d, rs.after(rs.cfg.RetrySpill << (d.tries - 1))})
 }
 
 var errWithdrawn = errors.New("nobody waits for it any more")
 
-// pumpRereads starts those whose pause is over, as far as there are places.
-func (rs *restores) pumpRereads() {
-	if len(rs.rereads) == 0 {
+// startReadRetries starts those whose pause is over, as far as there are places.
+func (rs *restores) startReadRetries() {
+	if len(rs.readRetries) == 0 {
 		return
 	}
-	all := rs.rereads
-	rs.rereads = nil
+	all := rs.readRetries
+	rs.readRetries = nil
 	for _, r := range all {
 		switch {
 		case r.d.cancelled:
 			rs.underWay++
 			rs.restoreDone(RestoreDone{r.job, errWithdrawn})
 		case rs.now < r.at:
-			rs.rereads = append(rs.rereads, r)
+			rs.readRetries = append(rs.readRetries, r)
 			rs.wakeAt(r.at)
 		case rs.underWay >= rs.cfg.MaxRestores:
-			rs.rereads = append(rs.rereads, r) // a read's end steps the core
+			rs.readRetries = append(rs.readRetries, r) // a read's end steps the core
 		default:
 			rs.underWay++
 			rs.readInto(r.d, r.job)

@@ -17,7 +17,7 @@ func spilledBeside(t *testing.T) *world {
 	w.put(1, put(1), 10*mib)
 	w.put2(1, put(2), 12*mib)
 	w.step(FromClient{1, &wire.Abort{ID: put(2)}})
-	w.settle(0)
+	w.relist(0)
 	if o := w.c.objs[put(1)].o; o.resident || !o.spilled {
 		t.Fatalf("it is not spilled: %+v", w.c.Stats())
 	}
@@ -30,12 +30,12 @@ func TestStorageThatIsAwayForAMomentLosesNothing(t *testing.T) {
 	w := spilledBeside(t)
 	w.broken = errAway
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if len(w.lost) != 0 || len(w.resolved) != 0 {
 		t.Fatalf("lost %+v, answered %+v", w.lost, w.resolved)
 	}
 	w.broken = nil
-	w.settle(int64(10 * time.Second))
+	w.relist(int64(10 * time.Second))
 	if len(w.lost) != 0 || len(w.resolved) != 1 || w.resolved[0].Result.Err != nil {
 		t.Fatalf("lost %+v, answered %+v", w.lost, w.resolved)
 	}
@@ -45,7 +45,7 @@ func TestStorageThatStaysAwayLosesTheObject(t *testing.T) {
 	w := spilledBeside(t)
 	w.broken = errAway
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(int64(time.Minute))
+	w.relist(int64(time.Minute))
 	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores.underWay != 0 {
 		t.Fatalf("lost %+v, %+v", w.lost, w.c.Stats())
 	}
@@ -61,17 +61,17 @@ func TestReadsThatPauseHoldUpNoOther(t *testing.T) {
 	}
 	w.put2(1, put(9), 16*mib)
 	w.step(FromClient{1, &wire.Abort{ID: put(9)}})
-	w.settle(0)
+	w.relist(0)
 	w.broken = errAway
 	w.step(PinForGet{Client: 1, ID: put(0)})
-	w.settle(0)
+	w.relist(0)
 	w.broken = nil
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(0)
+	w.relist(0)
 	if len(w.resolved) != 1 || w.resolved[0].ID != put(1) {
 		t.Fatalf("answered %+v: %+v", w.resolved, w.c.Stats())
 	}
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if len(w.resolved) != 2 || w.resolved[1].Result.Err != nil {
 		t.Fatalf("answered %+v", w.resolved)
 	}
@@ -81,9 +81,9 @@ func TestARestoreThatPausesCanBeDropped(t *testing.T) {
 	w := spilledBeside(t)
 	w.broken = errAway
 	w.step(PinForGet{Client: 1, ID: put(1)})
-	w.settle(int64(50 * time.Millisecond))
+	w.relist(int64(50 * time.Millisecond))
 	w.step(DropAttempt{ID: put(1)})
-	w.settle(0)
+	w.relist(0)
 	if len(w.lost) != 1 || w.c.alloc.Held() != 0 || w.c.restores.underWay != 0 || len(w.c.jobs) != 0 || len(w.records) != 1 {
 		t.Fatalf("lost %+v, %+v", w.lost, w.c.Stats())
 	}

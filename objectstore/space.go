@@ -8,20 +8,20 @@ import (
 // space is the segment's bytes: which are taken, which have memory behind them, and how many there may be.
 type space struct {
 	*step
-	alloc         *alloc.Allocator
-	room          uint64 // bytes that may have memory behind them; 0: Limit
-	index         uint64 // bytes of the index, which count as the store's
-	pinnedBytes   uint64
-	grantBytes    uint64 // blocks and files granted, unsealed
-	spillingBytes uint64
-	fallbackBytes uint64 // of fallback files
-	reserving     int
-	coldAt        int64 // no cold memory before: a reservation failed
-	coldErr       error
-	warmFor       alloc.Owner // who asked for room last, if anybody did
-	warmAny       bool
-	need          recentNeed
-	lastNeed      int64 // of a create or restore
+	alloc          *alloc.Allocator
+	memoryTarget   uint64 // bytes that may have memory behind them; 0: Limit
+	index          uint64 // bytes of the index, which count as the store's
+	pinnedBytes    uint64
+	grantBytes     uint64 // blocks and files granted, unsealed
+	spillingBytes  uint64
+	fallbackBytes  uint64 // of fallback files
+	reserving      int
+	reserveRetryAt int64 // no cold memory before: a reservation failed
+	reserveErr     error
+	lastOwner      alloc.Owner // who asked for room last, if anybody did
+	hasLastOwner   bool
+	peak           recentPeak
+	lastDemandAt   int64 // of a create or restore
 }
 
 func (sp *space) freeBlock(b alloc.Block) {

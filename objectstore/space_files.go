@@ -7,8 +7,8 @@ import (
 // Each job's processes have a file of their own, made when it is first needed. What another job's file had warm where a block is
 // cut is given back there first, so that no page has memory twice: decision 0016.
 
-// punchTaken gives back what the last allocation took from other owners. A part to which a reservation brings memory is backed when that ends.
-func (sp *space) punchTaken() {
+// punchTakenFromOthers gives back what the last allocation took from other owners. A part to which a reservation brings memory is backed when that ends.
+func (sp *space) punchTakenFromOthers() {
 	var out []alloc.Owned
 	for _, t := range sp.alloc.Taken() {
 		out = append(out, sp.settled(t)...)
@@ -18,9 +18,9 @@ func (sp *space) punchTaken() {
 	}
 }
 
-// punchLoose gives back what a writer that gave up may have brought to where a reservation that has ended was on its way, and has brought
+// punchUnowned gives back what a writer that gave up may have brought to where a reservation that has ended was on its way, and has brought
 // nothing that counts. What is in use now is looked at when it is given back.
-func (sp *space) punchLoose(r *reservation) {
+func (sp *space) punchUnowned(r *reservation) {
 	var out []alloc.Owned
 	for _, x := range r.ranges {
 		for _, loose := range sp.alloc.Loose(alloc.Owned{Owner: r.owner, Range: x}) {

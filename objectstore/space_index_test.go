@@ -14,7 +14,7 @@ func TestTheIndexIsInTheLimit(t *testing.T) {
 		w.put(1, put(i), 2*mib)
 		w.step(PinForGet{Client: 1, ID: put(i)})
 	}
-	w.step(IndexTakes{mib + 1})
+	w.step(IndexSize{mib + 1})
 	if s := w.c.Stats(); s.Held != 8*mib || w.c.alloc.Withheld() != 0 {
 		t.Fatalf("everything is pinned: %+v", s)
 	}
@@ -27,7 +27,7 @@ func TestTheIndexIsInTheLimit(t *testing.T) {
 	if s := w.c.Stats(); s.Held+s.Index != s.Limit || s.FallbackBytes != 0 || s.Spills != 0 {
 		t.Fatalf("the rest is not used: %+v", s)
 	}
-	w.step(IndexTakes{100 * mib})
+	w.step(IndexSize{100 * mib})
 	for i := range 4 {
 		if i != 2 {
 			w.unpin(1, put(i), 1)

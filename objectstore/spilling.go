@@ -66,8 +66,8 @@ func (sl *spilling) spillDone(e SpillDone) {
 		sl.spillFailed(j, e.Err)
 		return
 	}
-	sl.progress.disk, sl.progress.drain.fileErr = diskState{}, nil
-	sl.progress.letGo()
+	sl.progress.disk, sl.progress.fullDisk.fileErr = diskState{}, nil
+	sl.progress.noteProgress()
 	sl.counts.Spills++
 	for i, o := range j.objs {
 		o.spilling = false
@@ -79,7 +79,7 @@ func (sl *spilling) spillDone(e SpillDone) {
 		} else {
 			sl.objects.evict(o)
 		}
-		sl.objects.settle(o)
+		sl.objects.relist(o)
 	}
 }
 
@@ -95,7 +95,7 @@ func (sl *spilling) spillFailed(j *spillJob, err error) {
 	sl.log("objects cannot be spilled: every spill directory is full, missing or failing", err)
 	for _, o := range j.objs {
 		o.spilling = false
-		sl.objects.settle(o)
+		sl.objects.relist(o)
 	}
 }
 

@@ -5,41 +5,41 @@ import (
 	"mobula/wire"
 )
 
-// lastHope is what is tried before a demand ends with CodeStoreFull: what fills the escape files may be
+// lastCollect is what is tried before a demand ends with CodeStoreFull: what fills the escape files may be
 // handles that no program can reach any more, which only a garbage collection lets go.
-type lastHope struct {
+type collectState struct {
 	asks int   // since a file was let go
 	at   int64 // of the last one
 	// ticket is that of the demand they were asked for last: it has waited long enough; those after it have not.
 	ticket uint64
 }
 
-// hopeAsks is how often clients are asked: one that has just collected takes no notice of the first.
-const hopeAsks = 2
+// maxCollectRequests is how often clients are asked: one that has just collected takes no notice of the first.
+const maxCollectRequests = 2
 
-// hope asks clients to collect, and tells whether to wait for what comes of it.
-func (sl *spilling) hope(d *demand, err *errs.Error) bool {
+// collectAndWait asks clients to collect, and tells whether to wait for what comes of it.
+func (sl *spilling) collectAndWait(d *demand, err *errs.Error) bool {
 	if err.Code != errs.CodeStoreFull || sl.space.fallbackBytes == 0 || len(sl.clients.byID) == 0 {
 		return false
 	}
-	due := sl.progress.lastHope.at + int64(sl.cfg.Stall)
-	if sl.progress.lastHope.asks > 0 && sl.now < due {
+	due := sl.progress.lastCollect.at + int64(sl.cfg.Stall)
+	if sl.progress.lastCollect.asks > 0 && sl.now < due {
 		sl.wakeAt(due)
 		return true
 	}
-	if sl.progress.lastHope.asks == hopeAsks {
+	if sl.progress.lastCollect.asks == maxCollectRequests {
 		return false
 	}
-	sl.progress.lastHope.asks++
-	sl.progress.lastHope.ticket = d.ticket
-	sl.progress.lastHope.at = sl.now
+	sl.progress.lastCollect.asks++
+	sl.progress.lastCollect.ticket = d.ticket
+	sl.progress.lastCollect.at = sl.now
 	sl.collect()
 	sl.wakeAt(sl.now + int64(sl.cfg.Stall))
 	return true
 }
 
-// hopeAgain notes that a file was let go: the next demand may hope too.
-func (pr *progress) hopeAgain() { pr.lastHope = lastHope{} }
+// resetCollect notes that a file was let go: the next demand may hope too.
+func (pr *progress) resetCollect() { pr.lastCollect = collectState{} }
 
 // collect asks every client to drop the handles it no longer uses.
 func (sl *spilling) collect() {

@@ -18,7 +18,7 @@ func fullOfFiles(t *testing.T) *world {
 	w.put(1, put(1), 12*mib)
 	w.step(PinForGet{Client: 1, ID: put(1)})
 	r := w.create(1, put(2), 0, 12*mib, ids.TaskID{})
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File == 0 {
 		t.Fatalf("the create that fills the disk budget: %+v", m)
 	}
@@ -31,7 +31,7 @@ func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
 	w := fullOfFiles(t)
 	asked := w.c.Stats().Collects
 	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(500 * time.Millisecond))
+	w.relist(int64(500 * time.Millisecond))
 	if m := w.created[r]; m != nil {
 		t.Fatalf("answered while clients collect: %+v", m)
 	}
@@ -39,7 +39,7 @@ func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
 		t.Fatalf("clients were asked %d times, want once", n-asked)
 	}
 	w.step(Free{[]ids.ObjectID{put(2)}}) // that was it
-	w.settle(int64(time.Millisecond))
+	w.relist(int64(time.Millisecond))
 	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File == 0 {
 		t.Fatalf("after the collection: %+v", m)
 	}
@@ -60,10 +60,10 @@ func TestGarbageIsCollectedAboveAShareOfTheStoreAndNotOften(t *testing.T) {
 	collects(0, "at 11 of 16 MiB")
 	w.put(1, put(2), mib/2)
 	collects(1, "at 11.5")
-	w.settle(int64(29 * time.Second))
+	w.relist(int64(29 * time.Second))
 	w.put(1, put(3), mib/2)
 	collects(1, "29 s later")
-	w.settle(int64(2 * time.Second))
+	w.relist(int64(2 * time.Second))
 	w.put(1, put(4), mib/2)
 	collects(2, "31 s later")
 }
@@ -71,13 +71,13 @@ func TestGarbageIsCollectedAboveAShareOfTheStoreAndNotOften(t *testing.T) {
 func TestTheStoreIsFullWhenCollectionsGiveNothing(t *testing.T) {
 	w := fullOfFiles(t)
 	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(10 * time.Second))
+	w.relist(int64(10 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("nothing was let go: %+v", m)
 	}
 	asked := w.c.Stats().Collects
 	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(time.Millisecond))
+	w.relist(int64(time.Millisecond))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("the next one waits for what has given nothing: %+v", m)
 	}
@@ -94,25 +94,25 @@ func TestAfterAFullStoreACreateStillWaitsForRunningTasks(t *testing.T) {
 	w.put(1, put(2), 10*mib)
 	w.step(PinForGet{Client: 1, ID: put(2)})
 	r := w.create(1, put(3), 0, 12*mib, ids.TaskID{})
-	w.settle(int64(2 * time.Second)) // a file that stays
+	w.relist(int64(2 * time.Second)) // a file that stays
 	w.write(1, 0, w.created[r])
 	w.seal(1, 0, w.created[r], 12*mib)
 	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
-	w.settle(int64(10 * time.Second))
+	w.relist(int64(10 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("nothing was let go: %+v", m)
 	}
 	w.unpin(1, put(2), 1)
 	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(2)}})
 	w.put(1, put(5), mib) // things move again
-	w.settle(int64(time.Minute))
+	w.relist(int64(time.Minute))
 	r = w.create(1, put(6), 0, 10*mib, ids.TaskID{})
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	if m := w.created[r]; m != nil {
 		t.Fatalf("a create did not wait for a task that runs: %+v", m)
 	}
 	w.step(UnpinArgs{Task: task(1)})
-	w.settle(int64(500 * time.Millisecond))
+	w.relist(int64(500 * time.Millisecond))
 	if m := w.created[r]; m == nil || m.Err != nil {
 		t.Fatalf("after the task has ended: %+v", m)
 	}

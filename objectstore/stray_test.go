@@ -16,7 +16,7 @@ func TestMemoryThatAWriterBroughtGoesWithTheBlock(t *testing.T) {
 	w.joinJob(1, 1)
 	w.joinJob(2, 2)
 	w.put(2, put(1), 100)
-	w.settle(0)
+	w.relist(0)
 	for i := 2; len(w.jobs) == 0; i++ { // until the store reserves ahead of demand
 		w.write(2, 0, w.created[w.create(2, put(i), 0, w.c.alloc.Warm(), ids.TaskID{})])
 	}
@@ -45,6 +45,6 @@ func TestMemoryThatAWriterBroughtGoesWithTheBlock(t *testing.T) {
 	}
 	w.step(FromClient{2, &wire.Abort{ID: put(101)}})
 	w.noMem = false
-	w.settle(int64(cfg.Stall))
+	w.relist(int64(cfg.Stall))
 	w.put(1, put(102), 12*mib) // checks that no page has memory twice
 }

@@ -13,7 +13,7 @@ func TestWhoAsksForWhatIsUnsealedIsToldWhereItIs(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))
 	w.join(1, 2)
 	r := w.create(1, put(1), 3, mib, ids.TaskID{})
-	w.settle(0)
+	w.relist(0)
 	m := w.created[r]
 	w.write(1, 3, m)
 	w.crash(false)

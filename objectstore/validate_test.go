@@ -70,7 +70,7 @@ func validate(c *Core) error {
 			}
 		}
 	}
-	for _, d := range c.draining {
+	for _, d := range c.inFlightReads {
 		used += d.block.Size
 	}
 	exports := make(map[*object]uint32)
@@ -112,7 +112,7 @@ func validate(c *Core) error {
 			return fmt.Errorf("%s: the core says %d, it is %d", x.what, x.got, x.want)
 		}
 	}
-	if owed := c.alloc.Limit() - c.forObjects(); c.alloc.Withheld() != owed && c.reserving == 0 && (c.alloc.Withheld() > owed || c.alloc.Largest() >= alloc.Page) {
+	if owed := c.alloc.Limit() - c.objectLimit(); c.alloc.Withheld() != owed && c.reserving == 0 && (c.alloc.Withheld() > owed || c.alloc.Largest() >= alloc.Page) {
 		return fmt.Errorf("the index takes %d bytes of the limit, %d are withheld and %d free", owed, c.alloc.Withheld(), c.alloc.Largest())
 	}
 	if s := c.Stats(); s.Held != s.Sealed+s.Granted+s.Slack+s.Moving || s.Held > s.Limit {

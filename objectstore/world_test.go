@@ -311,7 +311,7 @@ func (w *world) back(job ids.JobID, off, size uint64) {
 	}
 }
 
-// short tells whether the machine has not the memory for a reservation.
+// reserveFailed tells whether the machine has not the memory for a reservation.
 func (w *world) short(e Reserve) bool {
 	pages := len(w.backed)
 	for _, r := range e.Ranges {
@@ -521,8 +521,8 @@ func (w *world) run(rnd *rand.Rand) bool {
 	return true
 }
 
-// settle runs all jobs, and lets time pass for the timer, for at most d.
-func (w *world) settle(d int64) {
+// relist runs all jobs, and lets time pass for the timer, for at most d.
+func (w *world) relist(d int64) {
 	end := w.now + d
 	for {
 		for w.run(nil) {
@@ -602,7 +602,7 @@ func (w *world) seal(c ids.ClientID, attempt uint32, m *wire.Created, size uint6
 func (w *world) put(c ids.ClientID, id ids.ObjectID, size uint64) *wire.Created {
 	w.t.Helper()
 	r := w.create(c, id, 0, size, ids.TaskID{})
-	w.settle(0)
+	w.relist(0)
 	m := w.created[r]
 	if m == nil || m.Err != nil {
 		w.t.Fatalf("create of %d bytes: %+v; %s", size, m, w.c.figures(size))

@@ -129,7 +129,7 @@ func (n *Node) doMonitor(self *actors.Ref[memmon.Event], e memmon.Effect) {
 	case memmon.SetLevel:
 		n.toSched(sched.SetPaused{On: e.Level >= memmon.Pause})
 	case memmon.StoreRoom:
-		n.toStore(objectstore.SetRoom{Bytes: e.Bytes})
+		n.toStore(objectstore.SetMemoryTarget{Bytes: e.Bytes})
 	case memmon.Report:
 		n.cfg.Logger.Error("memory is short and nothing can be ended", "err", e.Err)
 	}

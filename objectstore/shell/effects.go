@@ -32,7 +32,7 @@ func (s *Store) do(self *actors.Ref[objectstore.Event], f objectstore.Effect) {
 			s.log.Warn("object store index: a record is missing, its object would not survive the node's process", "object", e.Record.ID, "err", err)
 		}
 		if has := s.o.Memory.Index.Soon(); has > had {
-			self.Deliver(objectstore.IndexTakes{Bytes: has})
+			self.Deliver(objectstore.IndexSize{Bytes: has})
 		}
 	case objectstore.ClearRecord:
 		if err := s.unwritten.clear(s.o.Memory.Index, e.Slot); err != nil {

@@ -195,7 +195,7 @@ func (s *Store) build(start actors.Start) (actors.Core[objectstore.Event, object
 		}
 	}
 	s.ready = false
-	return timed{s}, append(evs, objectstore.IndexTakes{Bytes: s.o.Memory.Index.Soon()}, objectstore.RecoverSpill{Live: core.Live()}), nil
+	return timed{s}, append(evs, objectstore.IndexSize{Bytes: s.o.Memory.Index.Soon()}, objectstore.RecoverSpill{Live: core.Live()}), nil
 }
 
 // recover tells spill storage what is still named, away from the actor: it may wait for I/O.

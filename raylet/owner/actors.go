@@ -15,17 +15,17 @@ import (
 // actors is the life of actors: named, made, restarted, stopped, watched; and where those of other jobs are.
 type actors struct {
 	*step
-	journal    *journal
-	tasks      *tasks
-	objects    *objects
-	clients    *clients
-	leases     *leases
-	calls      *calls
-	up         actorsUp
-	byID       map[ids.ActorID]*actorRec
-	movedActor []*actorRec
-	escalated  []escalation
-	bereft     bool // a detached actor has died, and there is no driver
+	journal          *journal
+	tasks            *tasks
+	objects          *objects
+	clients          *clients
+	leases           *leases
+	calls            *calls
+	up               actorsUp
+	byID             map[ids.ActorID]*actorRec
+	movedActor       []*actorRec
+	escalated        []escalation
+	lastDetachedDied bool // a detached actor has died, and there is no driver
 }
 
 func newActors(s *step, j *journal, ts *tasks, os *objects, cs *clients, ls *leases, cc *calls, up actorsUp) *actors {
@@ -38,7 +38,7 @@ type actorsUp interface {
 	requeue(t *taskRec, front bool)
 	withdraw(t *taskRec)
 	fail(t *taskRec, err *errs.Error)
-	over(t *taskRec)
+	afterEnd(t *taskRec)
 	reap(t *taskRec)
 }
 
@@ -53,17 +53,17 @@ type actorRec struct {
 	lease     *leaseRec // while alive
 	callers   map[ids.TaskID]*callerRec
 	last      *callerRec
-	parent    ids.ActorID // where it escalates: the actor that has created it
-	hurt      *errs.Error // the failure of a child while its constructor ran; the log has it
-	uncharged bool        // its last restart
-	queue     taskList    // calls whose turn it is, in the order they are pushed
-	pending   int         // calls that have not ended
-	restarts  int32       // that were charged
-	resets    int32       // restarts that were not: another brought its process down
-	streak    int         // restarts in a row, for their back-off
-	upAt      int64       // when it was last made, Unix ns; 0: it is not up
-	lostLease ids.LeaseID // of its last instance
-	inquest   *inquest    // nil: nobody asks who is to be charged for its last death
+	parent    ids.ActorID     // where it escalates: the actor that has created it
+	hurt      *errs.Error     // the failure of a child while its constructor ran; the log has it
+	uncharged bool            // its last restart
+	queue     taskList        // calls whose turn it is, in the order they are pushed
+	pending   int             // calls that have not ended
+	restarts  int32           // that were charged
+	resets    int32           // restarts that were not: another brought its process down
+	streak    int             // restarts in a row, for their back-off
+	upAt      int64           // when it was last made, Unix ns; 0: it is not up
+	lostLease ids.LeaseID     // of its last instance
+	inquiry   *culpritInquiry // nil: nobody asks who is to be charged for its last death
 	dirty     bool
 	forgot    bool // some of its callers
 	claimed   bool // its name is registered
@@ -76,8 +76,8 @@ type actorRec struct {
 	logged    *record.Actor // what the log of a rebuilt core says
 }
 
-// over tells whether nothing more will happen to the actor.
-func (a *actorRec) over() bool { return a.state == actor.Dead || a.state == actor.Alias }
+// afterEnd tells whether nothing more will happen to the actor.
+func (a *actorRec) ended() bool { return a.state == actor.Dead || a.state == actor.Alias }
 
 // real follows an alias.
 func (a *actorRec) real() *actorRec {
@@ -157,13 +157,13 @@ func (as *actors) created(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) 
 	as.journal.logDone(t, nil)
 	as.tasks.move(t, task.Finish)
 	as.stats.Finished++
-	as.up.over(t)
+	as.up.afterEnd(t)
 	if t.flags&taskCancelled != 0 || !t.ret0.held() && !a.opts.Detached {
-		as.objects.loosen(&t.ret0)
+		as.objects.queueRecount(&t.ret0)
 	}
 	as.calls.touchActor(a)
 	if a.hurt != nil {
-		as.chargeHurt(a)
+		as.chargeParent(a)
 	}
 }
 
@@ -184,23 +184,23 @@ func handleValue(t *taskRec, id ids.ActorID, job ids.JobID) *wire.Result {
 // creationFailed is the end of a creation without an actor.
 func (as *actors) creationFailed(a *actorRec, err *errs.Error) {
 	switch {
-	case a.over():
+	case a.ended():
 	case err.Code == errs.CodeCancelled || err.Code == errs.CodeNameTaken:
 		as.die(a, err)
 	default:
-		as.fall(a, err)
+		as.failForGood(a, err)
 	}
 }
 
 // die ends an actor for good: its calls fail, its name and its handle are free.
 func (as *actors) die(a *actorRec, err *errs.Error) {
-	if a.over() {
+	if a.ended() {
 		return
 	}
 	as.setCause(a, err, nil)
 	as.stopTimerOf(a)
 	as.moveActor(a, actor.Die)
-	as.bereft = as.bereft || as.orphan && a.rec != nil && a.opts.Detached
+	as.lastDetachedDied = as.lastDetachedDied || as.orphan && a.rec != nil && a.opts.Detached
 	as.stats.ActorsDied++
 	as.calls.returnCalls(a, as.stopInstance(a, false), err)
 	as.calls.failQueued(a)
@@ -232,7 +232,7 @@ func (as *actors) stopInstance(a *actorRec, restarts bool) []*taskRec {
 func (as *actors) leaveInstance(a *actorRec) []*taskRec {
 	l := a.lease
 	a.lease = nil
-	as.leases.giveBackFetching(l)
+	as.leases.unpushFetching(l)
 	calls := l.lane.drain()
 	l.out = nil
 	as.leases.returnLease(l)
@@ -243,7 +243,7 @@ func (as *actors) leaveInstance(a *actorRec) []*taskRec {
 func (as *actors) endCreation(t *taskRec, err *errs.Error) {
 	switch {
 	case t.state.Terminal():
-		as.objects.unholdArgs(t) // it will not run again
+		as.objects.releaseArgs(t) // it will not run again
 	case t.state.OnWorker():
 		l := t.lease
 		as.leases.toLease(l, &wire.CancelTask{Task: t.id()})
@@ -257,9 +257,9 @@ func (as *actors) endCreation(t *taskRec, err *errs.Error) {
 	as.up.reap(t)
 }
 
-// handleGone ends an actor whose last handle is gone and that no call needs.
-func (as *actors) handleGone(a *actorRec) {
-	if a.over() || a.opts.Detached || as.recovering {
+// lastHandleReleased ends an actor whose last handle is gone and that no call needs.
+func (as *actors) lastHandleReleased(a *actorRec) {
+	if a.ended() || a.opts.Detached || as.recovering {
 		return
 	}
 	if a.stop == nil {
@@ -283,7 +283,7 @@ func (as *actors) killActor(m *wire.KillActor) {
 		as.toRegistry(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
 		return
 	}
-	if a.over() {
+	if a.ended() {
 		return
 	}
 	if m.Stop {
@@ -307,13 +307,13 @@ func (as *actors) killActor(m *wire.KillActor) {
 }
 
 func (as *actors) killActorWith(a *actorRec, err *errs.Error) {
-	if !a.over() {
+	if !a.ended() {
 		as.die(a, err)
 	}
 }
 
 func (as *actors) actorDied(a *actorRec, err *errs.Error) *errs.Error {
-	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: because(err)}
+	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: wrappedCause(err)}
 	e.Msg = "actor " + a.id.String() + " (" + a.opts.Func + ") lost its process after " + itoa(a.restarts) + " of " + itoa(a.opts.MaxRestarts) + " restarts: " + err.Error()
 	return e
 }

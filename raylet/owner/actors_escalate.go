@@ -26,9 +26,9 @@ func actorOf(t *taskRec) ids.ActorID {
 	return t.actor.id
 }
 
-// fall is an actor's end by a failure.
-func (as *actors) fall(a *actorRec, err *errs.Error) {
-	if a.over() {
+// failForGood is an actor's end by a failure.
+func (as *actors) failForGood(a *actorRec, err *errs.Error) {
+	if a.ended() {
 		return
 	}
 	if parent := a.parent; parent != (ids.ActorID{}) {
@@ -42,7 +42,7 @@ func (as *actors) fall(a *actorRec, err *errs.Error) {
 // reasons gives what a failed child's error is due to, without that it is an actor's death: its parent's restart is none.
 func reasons(err *errs.Error) []*errs.Error {
 	if err.Code != errs.CodeActorDied {
-		return because(err)
+		return wrappedCause(err)
 	}
 	var out []*errs.Error
 	for _, cause := range err.Cause {
@@ -63,8 +63,8 @@ func (as *actors) escalate() {
 	as.escalated = as.escalated[:0]
 }
 
-// chargeHurt charges an actor with the child that failed while its constructor ran.
-func (as *actors) chargeHurt(a *actorRec) {
+// chargeParent charges an actor with the child that failed while its constructor ran.
+func (as *actors) chargeParent(a *actorRec) {
 	as.escalated = append(as.escalated, escalation{to: a.id, err: a.hurt})
 	as.setCause(a, a.cause, nil)
 }
@@ -75,10 +75,10 @@ func (as *actors) childFailed(p *actorRec, err *errs.Error) {
 	died := func() {
 		e := &errs.Error{Code: errs.CodeActorDied, Name: p.opts.Func, Task: p.id.String(), Cause: err.Cause}
 		e.Msg = "actor " + p.id.String() + " (" + p.opts.Func + ") has used " + itoa(p.restarts) + " of " + itoa(p.opts.MaxRestarts) + " restarts: " + err.Msg
-		as.fall(p, e)
+		as.failForGood(p, e)
 	}
 	switch {
-	case p.over() || p.state == actor.Stopping:
+	case p.ended() || p.state == actor.Stopping:
 	case p.state == actor.Alive:
 		if as.useRestart(p) {
 			as.restart(p, as.stopInstance(p, true), err, as.restartDelay(p))

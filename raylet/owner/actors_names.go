@@ -15,7 +15,7 @@ import (
 func (as *actors) restate() {
 	for _, id := range as.actorIDs() {
 		switch a := as.byID[id]; {
-		case a.over():
+		case a.ended():
 		case a.rec == nil:
 			as.toRegistry(LocateActor{Actor: a.id})
 		case a.state == actor.Claiming:
@@ -26,13 +26,13 @@ func (as *actors) restate() {
 	}
 }
 
-// sought answers another job that asks for an actor of this one which the registry does not know:
+// locateRequested answers another job that asks for an actor of this one which the registry does not know:
 // one that will not come.
-func (as *actors) sought(id ids.ActorID) {
+func (as *actors) locateRequested(id ids.ActorID) {
 	at := ActorAt{Actor: id, State: actor.Dead}
 	switch a := as.byID[id]; {
 	case a == nil:
-	case a.over():
+	case a.ended():
 		at.Err = a.cause
 	case a.claimed || a.state == actor.Claiming:
 		return // it is published when it is up
@@ -44,7 +44,7 @@ func (as *actors) sought(id ids.ActorID) {
 
 // nameHeld gives a name back whose actor is dead, or not known any more.
 func (as *actors) nameHeld(m NameHeld) {
-	if a := as.byID[m.Actor]; a == nil || a.over() {
+	if a := as.byID[m.Actor]; a == nil || a.ended() {
 		rel := ReleaseName{Actor: m.Actor, Opts: m.Opts}
 		if a != nil {
 			rel.Err = a.cause
@@ -59,7 +59,7 @@ func (as *actors) nameClaimed(m NameClaimed) {
 	}
 	a := as.byID[m.Actor]
 	if a == nil || a.state != actor.Claiming {
-		if m.Err == nil && m.Existing.IsZero() && (a == nil || a.over()) {
+		if m.Err == nil && m.Existing.IsZero() && (a == nil || a.ended()) {
 			rel := ReleaseName{Actor: m.Actor} // it died before it had its name
 			if a != nil {
 				rel.Opts, rel.Err = a.opts, a.cause
@@ -107,8 +107,8 @@ func (as *actors) aliased(t *taskRec, a *actorRec) {
 		q.actor = to
 		q.flags |= taskTurn
 		cr := as.calls.caller(to, q)
-		cr.had(q.spec.Seq) // those behind it name the same actor
-		as.calls.takeTurns(cr)
+		cr.advancePast(q.spec.Seq) // those behind it name the same actor
+		as.calls.releaseInOrder(cr)
 		if err := as.calls.refusesCalls(to); err != nil { // it has died meanwhile
 			as.up.fail(q, err)
 		} else if q.state == task.PendingActor {
@@ -116,8 +116,8 @@ func (as *actors) aliased(t *taskRec, a *actorRec) {
 		}
 	})
 	as.moveWatchers(a, to)
-	as.up.over(t)
-	as.objects.unholdArgs(t)
+	as.up.afterEnd(t)
+	as.objects.releaseArgs(t)
 	as.calls.touchActor(to)
 }
 
@@ -153,7 +153,7 @@ func (as *actors) actorFor(id ids.ActorID) *actorRec {
 // actorAt is where another job's actor is now.
 func (as *actors) actorAt(m ActorAt) {
 	a := as.byID[m.Actor]
-	if a == nil || a.rec != nil || a.over() {
+	if a == nil || a.rec != nil || a.ended() {
 		return
 	}
 	if m.Opts != nil {
@@ -167,7 +167,7 @@ func (as *actors) actorAt(m ActorAt) {
 		as.foreignMoved(a, m.Err)
 	}
 	if a.doubt {
-		as.settleDoubt(a, m)
+		as.failUncertainCalls(a, m)
 	}
 	switch m.State {
 	case actor.Alive:
@@ -202,11 +202,11 @@ func (as *actors) notFound(a *actorRec, err *errs.Error) {
 	}
 }
 
-// settleDoubt fails the calls that a lost core may have pushed and that must not run twice. A worker that has said what it has
+// failUncertainCalls fails the calls that a lost core may have pushed and that must not run twice. A worker that has said what it has
 // would have named them.
-func (as *actors) settleDoubt(a *actorRec, m ActorAt) {
+func (as *actors) failUncertainCalls(a *actorRec, m ActorAt) {
 	a.doubt = false
-	if cl := as.clients.client(m.Worker); m.State == actor.Alive && cl != nil && cl.spoke {
+	if cl := as.clients.client(m.Worker); m.State == actor.Alive && cl != nil && cl.reported {
 		return
 	}
 	as.calls.failUnavailable(a)
@@ -238,7 +238,7 @@ func (as *actors) foreignMoved(a *actorRec, err *errs.Error) {
 	}
 	a.lease = nil
 	calls := l.lane.drain()
-	as.leases.giveBackFetching(l)
+	as.leases.unpushFetching(l)
 	l.out = nil
 	as.leases.endLease(l)
 	as.foreignLost(a, calls, err)

@@ -40,7 +40,7 @@ func (as *actors) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait t
 	t := a.rec
 	if wait > 0 {
 		t.ext().err = err
-		as.tasks.later(t, wait)
+		as.tasks.runAfter(t, wait)
 	} else {
 		as.tasks.move(t, task.Rerun)
 		as.tasks.workQ = append(as.tasks.workQ, t)
@@ -50,7 +50,7 @@ func (as *actors) restart(a *actorRec, calls []*taskRec, err *errs.Error, wait t
 	as.objects.holdArgs(t)
 	if t.flags&taskCounted == 0 {
 		t.flags |= taskCounted
-		t.class = as.leases.classAgain(t.class)
+		t.class = as.leases.currentClass(t.class)
 		t.class.live++
 	}
 }
@@ -74,7 +74,7 @@ func (as *actors) creationAgain(t *taskRec, err *errs.Error) {
 	as.journal.logActor(a)
 	if wait := as.restartDelay(a); wait > 0 && t.flags&taskCancelled == 0 {
 		t.ext().err = err
-		as.tasks.later(t, wait)
+		as.tasks.runAfter(t, wait)
 		return
 	}
 	as.up.requeue(t, true)
@@ -90,7 +90,7 @@ func (as *actors) actorLost(a *actorRec, calls []*taskRec, charged bool, err *er
 		return
 	}
 	if charged && !as.useRestart(a) {
-		as.fall(a, as.actorDied(a, err))
+		as.failForGood(a, as.actorDied(a, err))
 		as.calls.returnCalls(a, calls, err)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 // stopActor asks an actor to end after the calls that it has.
 func (as *actors) stopActor(a *actorRec, why *errs.Error) {
-	if a.over() || a.stop != nil {
+	if a.ended() || a.stop != nil {
 		return
 	}
 	a.stop = why
@@ -25,7 +25,7 @@ func (as *actors) stopActor(a *actorRec, why *errs.Error) {
 // maybeStop goes on with an actor that was asked to end, once it has no call.
 func (as *actors) maybeStop(a *actorRec) {
 	switch {
-	case a.pending > 0 || as.recovering || a.over() || a.state == actor.Stopping:
+	case a.pending > 0 || as.recovering || a.ended() || a.state == actor.Stopping:
 	case a.state == actor.Alive:
 		as.beginClose(a, true)
 	default: // it has no instance
@@ -35,7 +35,7 @@ func (as *actors) maybeStop(a *actorRec) {
 
 // endActor ends an actor gracefully and at once: its calls fail, its close hook is called.
 func (as *actors) endActor(a *actorRec, why *errs.Error) {
-	if a.over() || a.state == actor.Stopping {
+	if a.ended() || a.state == actor.Stopping {
 		return
 	}
 	if a.state != actor.Alive {
@@ -44,7 +44,7 @@ func (as *actors) endActor(a *actorRec, why *errs.Error) {
 	}
 	a.stop = why
 	as.setCause(a, why, a.hurt)
-	as.leases.giveBackFetching(a.lease)
+	as.leases.unpushFetching(a.lease)
 	calls := a.lease.lane.drain()
 	a.lease.out = nil
 	as.beginClose(a, false)
@@ -90,7 +90,7 @@ func (a *actorRec) closedWith(err *errs.Error) *errs.Error {
 // stopOver gives up on a close hook that does not return.
 func (as *actors) stopOver(a *actorRec) {
 	a.closing = nil
-	if !a.over() {
+	if !a.ended() {
 		as.die(a, a.closedWith(errs.New(errs.CodeDeadline, "it had not returned %v after it was asked for", as.cfg.StopGrace)))
 	}
 }

@@ -24,7 +24,7 @@ func (as *actors) watchActor(cl *clientRec, m *wire.WatchActor) {
 	}
 	a := as.actorFor(m.Actor)
 	w := watcher{client: cl, as: m.Actor}
-	if !slices.Contains(a.watchers, w) && !a.over() {
+	if !slices.Contains(a.watchers, w) && !a.ended() {
 		a.watchers = append(a.watchers, w)
 	}
 	as.tellWatcher(a, w)

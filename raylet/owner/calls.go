@@ -46,8 +46,8 @@ type callerRec struct {
 	ended map[uint64]struct{} // numbers behind next whose calls have ended without a turn
 }
 
-// had goes on behind a number, and behind those after it that are not waited for.
-func (cr *callerRec) had(seq uint64) {
+// advancePast goes on behind a number, and behind those after it that are not waited for.
+func (cr *callerRec) advancePast(seq uint64) {
 	cr.next = max(cr.next, seq+1)
 	for len(cr.ended) > 0 {
 		if _, ok := cr.ended[cr.next]; !ok {
@@ -62,7 +62,7 @@ func (cr *callerRec) had(seq uint64) {
 func (cr *callerRec) skip(seq uint64) {
 	switch {
 	case seq == cr.next:
-		cr.had(seq)
+		cr.advancePast(seq)
 	case seq > cr.next:
 		if cr.ended == nil {
 			cr.ended = make(map[uint64]struct{})
@@ -87,7 +87,7 @@ func (cc *calls) acceptCall(t *taskRec) bool {
 	case a.opts != nil && a.opts.MaxPendingCalls > 0 && a.pending > int(a.opts.MaxPendingCalls):
 		cc.up.fail(t, errs.New(errs.CodePendingCallsLimit, "actor %v (%s) has %d calls pending, its limit is %d: wait for some to end", a.id, a.opts.Func, a.pending-1, a.opts.MaxPendingCalls))
 	default:
-		cc.lineUp(cr, t)
+		cc.sequence(cr, t)
 		return true
 	}
 	return false
@@ -104,20 +104,20 @@ func (cc *calls) refusesCalls(a *actorRec) *errs.Error {
 	return nil
 }
 
-// lineUp gives a call its place behind those of its caller that wait, unless its turn is now.
-func (cc *calls) lineUp(cr *callerRec, t *taskRec) {
+// sequence gives a call its place behind those of its caller that wait, unless its turn is now.
+func (cc *calls) sequence(cr *callerRec, t *taskRec) {
 	seq := t.spec.Seq
 	if cr.wait.n == 0 && seq <= cr.next && len(t.spec.Args) == 0 {
-		cr.had(seq)
+		cr.advancePast(seq)
 		t.flags |= taskTurn
 		return
 	}
-	cr.stand(t)
-	cc.watchGap(cr)
+	cr.enqueueBySeq(t)
+	cc.timeSequenceGap(cr)
 }
 
-// stand puts a call into the line of its caller, by its number.
-func (cr *callerRec) stand(t *taskRec) {
+// enqueueBySeq puts a call into the line of its caller, by its number.
+func (cr *callerRec) enqueueBySeq(t *taskRec) {
 	p := cr.wait.tail
 	for p != nil && p.spec.Seq > t.spec.Seq {
 		p = p.prev
@@ -125,18 +125,18 @@ func (cr *callerRec) stand(t *taskRec) {
 	cr.wait.insertAfter(p, t)
 }
 
-// lineUpAgain takes a call back that had its turn and must wait for an argument that was
+// resequence takes a call back that had its turn and must wait for an argument that was
 // lost; those of its caller that were to follow it wait behind it.
-func (cc *calls) lineUpAgain(t *taskRec) {
+func (cc *calls) resequence(t *taskRec) {
 	cr := cc.caller(t.actor, t)
 	t.flags &^= taskTurn | taskFront
-	cr.stand(t)
+	cr.enqueueBySeq(t)
 	for q := t.actor.queue.head; q != nil; {
 		next := q.next
 		if q.spec.Caller() == cr.id {
 			q.unlist()
 			q.flags &^= taskTurn
-			cr.stand(q)
+			cr.enqueueBySeq(q)
 		}
 		q = next
 	}
@@ -189,41 +189,41 @@ func (cc *calls) callReady(t *taskRec) {
 		return
 	}
 	if cr := a.callers[t.spec.Caller()]; cr != nil {
-		cc.takeTurns(cr)
+		cc.releaseInOrder(cr)
 	}
 }
 
-// takeTurns moves the calls of a caller that are next and ready into the actor's queue.
-func (cc *calls) takeTurns(cr *callerRec) {
+// releaseInOrder moves the calls of a caller that are next and ready into the actor's queue.
+func (cc *calls) releaseInOrder(cr *callerRec) {
 	for t := cr.wait.head; t != nil && t.spec.Seq <= cr.next && t.state == task.PendingActor; t = cr.wait.head {
 		t.unlist()
-		cr.had(t.spec.Seq)
+		cr.advancePast(t.spec.Seq)
 		t.flags |= taskTurn
 		cr.actor.queue.pushBack(t)
 		cc.touchActor(cr.actor)
 	}
-	cc.watchGap(cr)
+	cc.timeSequenceGap(cr)
 }
 
-// watchGap bounds the wait for a call that is missing in the sequence.
-func (cc *calls) watchGap(cr *callerRec) {
+// timeSequenceGap bounds the wait for a call that is missing in the sequence.
+func (cc *calls) timeSequenceGap(cr *callerRec) {
 	gap := cr.wait.head != nil && cr.wait.head.spec.Seq > cr.next
 	switch {
 	case gap && cr.gap == nil:
-		cr.gap = cc.timers.add(cc.now+int64(cc.cfg.OrderGrace), timer{kind: timerOrder, caller: cr})
+		cr.gap = cc.timers.add(cc.now+int64(cc.cfg.SequenceGapTimeout), timer{kind: timerOrder, caller: cr})
 	case !gap && cr.gap != nil:
 		cc.timers.remove(cr.gap)
 		cr.gap = nil
 	}
 }
 
-// orderOver goes on without the missing call: its caller died before it was sent.
-func (cc *calls) orderOver(cr *callerRec) {
+// sequenceGapExpired goes on without the missing call: its caller died before it was sent.
+func (cc *calls) sequenceGapExpired(cr *callerRec) {
 	cr.gap = nil
 	if h := cr.wait.head; h != nil {
 		cr.next = max(cr.next, h.spec.Seq)
 		maps.DeleteFunc(cr.ended, func(seq uint64, _ struct{}) bool { return seq < cr.next })
-		cc.takeTurns(cr)
+		cc.releaseInOrder(cr)
 	}
 }
 
@@ -307,7 +307,7 @@ func (cc *calls) callOver(t *taskRec) {
 	if t.flags&taskTurn == 0 && t.spec != nil {
 		if cr := a.callers[t.spec.Caller()]; cr != nil {
 			cr.skip(t.spec.Seq)
-			cc.takeTurns(cr)
+			cc.releaseInOrder(cr)
 		}
 	}
 	cc.up.maybeForgetForeign(a)
@@ -336,7 +336,7 @@ func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		cc.up.reap(t)
 	case t.flags&taskCancelled != 0:
 		cc.up.end(t, task.Cancel, cc.tasks.cancelled(t))
-	case a.over(), a.state == actor.Stopping:
+	case a.ended(), a.state == actor.Stopping:
 		cc.up.fail(t, cc.callDied(a))
 	case cc.up.charge(t):
 		t.ext().err = err
@@ -374,14 +374,14 @@ func (cc *calls) eachQueued(a *actorRec, f func(*taskRec)) {
 			cr.skip(t.spec.Seq)
 			f(t)
 		}
-		cc.watchGap(cr)
+		cc.timeSequenceGap(cr)
 	}
 }
 
 func (cc *calls) callDied(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorDied, Task: a.id.String(), Msg: "actor " + a.id.String() + " is " + a.gone()}
 	if a.cause != nil {
-		e.Name, e.Cause = a.cause.Name, because(a.cause)
+		e.Name, e.Cause = a.cause.Name, wrappedCause(a.cause)
 		e.Msg += ": " + a.cause.Error()
 	}
 	return e
@@ -389,7 +389,7 @@ func (cc *calls) callDied(a *actorRec) *errs.Error {
 
 // gone is how errors call what a dead actor is, or one that takes no more calls.
 func (a *actorRec) gone() string {
-	if a.stop != nil && !a.over() {
+	if a.stop != nil && !a.ended() {
 		return "stopping"
 	}
 	return "dead"
@@ -397,8 +397,8 @@ func (a *actorRec) gone() string {
 
 func (cc *calls) unavailable(a *actorRec) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorUnavailable, Task: a.id.String(), Msg: "actor " + a.id.String() + " is restarting; the call may be made again"}
-	if a.rec != nil && a.rec.due() > cc.now {
-		e.Msg += " in " + (time.Duration(a.rec.due()-cc.now) + 50*time.Millisecond).Truncate(100*time.Millisecond).String()
+	if a.rec != nil && a.rec.retryAt() > cc.now {
+		e.Msg += " in " + (time.Duration(a.rec.retryAt()-cc.now) + 50*time.Millisecond).Truncate(100*time.Millisecond).String()
 	}
 	if a.cause != nil {
 		e.Name = a.cause.Name
@@ -407,14 +407,14 @@ func (cc *calls) unavailable(a *actorRec) *errs.Error {
 	return e
 }
 
-// because gives what the error of a dead actor wraps: what its program did, or what it was ended for. That its process or a
+// wrappedCause gives what the error of a dead actor wraps: what its program did, or what it was ended for. That its process or a
 // connection is gone the message tells: ErrWorkerCrashed is of tasks, and what is lost or unavailable may come back.
-func because(err *errs.Error) []*errs.Error {
+func wrappedCause(err *errs.Error) []*errs.Error {
 	switch err.Code {
 	case errs.CodeWorkerCrashed, errs.CodeDisconnected, errs.CodeActorUnavailable, errs.CodeUnknown:
 		var out []*errs.Error
 		for _, c := range err.Cause {
-			out = append(out, because(c)...)
+			out = append(out, wrappedCause(c)...)
 		}
 		return out
 	}
@@ -428,7 +428,7 @@ func (as *actors) callerGone(cl *clientRec) {
 		for _, cr := range a.callers {
 			if cr.gap != nil {
 				as.timers.remove(cr.gap)
-				as.calls.orderOver(cr)
+				as.calls.sequenceGapExpired(cr)
 			}
 		}
 	}

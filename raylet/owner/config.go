@@ -15,9 +15,9 @@ type Config struct {
 	// in memory; above it values are packed into the store and queued specs paged out to the
 	// log. Default 64 MiB; the node gives 10 % of its store (design section 3).
 	InlineBudget int64
-	// UnreadWindow bounds the bytes of values that are sent to a client and not on their way; what it asks for beyond waits until it reads. Default an
+	// SendWindow bounds the bytes of values that are sent to a client and not on their way; what it asks for beyond waits until it reads. Default an
 	// eighth of InlineBudget, from 256 KiB to 8 MiB.
-	UnreadWindow int64
+	SendWindow int64
 	// MessageArgs bounds the bytes of inline values that a task is sent; where it takes more they are packed into the store
 	// first, and it reads them there. Default wire.MessageValues.
 	MessageArgs int64
@@ -45,8 +45,8 @@ type Config struct {
 	// SettleGrace bounds the wait for the second of the two notices of a worker's death (its
 	// connection's end and its revoked leases). Default 2 s.
 	SettleGrace time.Duration
-	// OrderGrace bounds the wait for a call that is missing in its caller's sequence. Default 1 s.
-	OrderGrace time.Duration
+	// SequenceGapTimeout bounds the wait for a call that is missing in its caller's sequence. Default 1 s.
+	SequenceGapTimeout time.Duration
 	// ResyncTimeout bounds the wait for a client's holdings after a restart; a client that
 	// says nothing is told Bye. Default 10 s.
 	ResyncTimeout time.Duration
@@ -59,8 +59,8 @@ type Config struct {
 	// a row runs again: doubled each time, and a quarter more or less. Default 100 ms and 15 s. An actor that lived for RestartReset,
 	// and twice as long as it had waited, begins anew. Default 1 s.
 	RestartBackoff, MaxRestartBackoff, RestartReset time.Duration
-	// InquestTime is how long other jobs may tell that their calls ran in a process that died. Default 250 ms.
-	InquestTime time.Duration
+	// InquiryTimeout is how long other jobs may tell that their calls ran in a process that died. Default 250 ms.
+	InquiryTimeout time.Duration
 
 	// CreditWindow is the bytes of submits and inline puts a client may have under way.
 	// Default 32 MiB; negative: clients are not bounded.
@@ -88,7 +88,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	def(&c.InlineBudget, 64<<20)
-	def(&c.UnreadWindow, min(max(c.InlineBudget/8, 256<<10), 8<<20))
+	def(&c.SendWindow, min(max(c.InlineBudget/8, 256<<10), 8<<20))
 	def(&c.MessageArgs, wire.MessageValues)
 	def(&c.MaxLineageBytes, 1<<30)
 	def(&c.CreditWindow, 32<<20)
@@ -97,7 +97,7 @@ func (c Config) withDefaults() Config {
 	defTime(&c.PipelineTime, time.Millisecond)
 	defTime(&c.CancelGrace, 2*time.Second)
 	defTime(&c.SettleGrace, 2*time.Second)
-	defTime(&c.OrderGrace, time.Second)
+	defTime(&c.SequenceGapTimeout, time.Second)
 	defTime(&c.ResyncTimeout, 10*time.Second)
 	defTime(&c.StopGrace, 30*time.Second)
 	defTime(&c.OOMBackoff, time.Second)
@@ -105,7 +105,7 @@ func (c Config) withDefaults() Config {
 	defTime(&c.RestartBackoff, 100*time.Millisecond)
 	defTime(&c.MaxRestartBackoff, 15*time.Second)
 	defTime(&c.RestartReset, time.Second)
-	defTime(&c.InquestTime, 250*time.Millisecond)
+	defTime(&c.InquiryTimeout, 250*time.Millisecond)
 	if c.MaxPipeline == 0 {
 		c.MaxPipeline = 256
 	}

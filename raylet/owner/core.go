@@ -67,7 +67,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	if _, ok := ev.(Stopping); ok {
 		c.stop()
 	} else if c.recovering {
-		c.hold(ev)
+		c.deferEvent(ev)
 	} else {
 		c.handle(ev)
 	}
@@ -91,5 +91,5 @@ func (c *Core) begin(now int64) {
 	c.cookies = c.cookies[:0]
 	clear(c.changes)
 	c.changes = c.changes[:0]
-	c.recycleTasks()
+	c.refillFreeList()
 }

@@ -28,7 +28,7 @@ type Gauges struct {
 // by their tasks.
 func (c *Core) Gauges() Gauges {
 	return Gauges{
-		Tasks: c.tasks.n, Objects: c.tasks.n + c.puts.n + len(c.strays), Actors: len(c.actors.byID),
+		Tasks: c.tasks.n, Objects: c.tasks.n + c.puts.n + len(c.placeholders), Actors: len(c.actors.byID),
 		Clients: len(c.clients.byID), Leases: len(c.leases.byID), Classes: len(c.classes.byID),
 		InlineBytes: c.budget.inline, SpecBytes: c.budget.specs, LineageBytes: c.lineage.bytes,
 		Recovering: c.recovering,

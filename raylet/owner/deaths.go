@@ -77,13 +77,13 @@ func (ds *deaths) settleWorker(cl *clientRec) {
 	var dead []deadActor
 	for len(cl.leases) > 0 {
 		l := cl.leases[0]
-		ds.leases.giveBackFetching(l)
+		ds.leases.unpushFetching(l)
 		l.out = nil
 		if l.actor != nil {
 			d := deadActor{a: l.actor, lease: l.id, ran: l.ranCalls(), calls: l.lane.drain()}
 			ds.leases.endLease(l)
 			switch {
-			case d.a.over():
+			case d.a.ended():
 				ds.calls.returnCalls(d.a, d.calls, err)
 			case d.a.rec == nil:
 				d.a.lease = nil
@@ -102,14 +102,14 @@ func (ds *deaths) settleWorker(cl *clientRec) {
 				ds.tasks.stopTimer(t)
 				ds.life.reap(t)
 			case t.state == task.Submitted:
-				ds.life.giveBack(t)
+				ds.life.unpush(t)
 			default:
 				started = append(started, t)
 			}
 		}
 		ds.leases.endLease(l)
 	}
-	ds.blame(cl, dead, started, err)
+	ds.findCulprit(cl, dead, started, err)
 	ds.clients.maybeForget(cl)
 }
 
@@ -129,12 +129,12 @@ func (ds *deaths) settleStarted(cl *clientRec, started []*taskRec, several bool,
 		switch {
 		case t.flags&taskCancelled != 0:
 			ds.life.end(t, task.Cancel, ds.tasks.cancelled(t))
-		case t.isCreation() && (several || cl.drained):
+		case t.isCreation() && (several || cl.drainRequested):
 			ds.actors.reset(t.actor)
 			ds.actors.creationAgain(t, err)
 		case err.Code == errs.CodeOutOfMemory && retriable(t):
 			ds.life.outOfMemory(t, cl, len(started) == 1, err)
-		case cl.drained:
+		case cl.drainRequested:
 			ds.life.requeue(t, true) // the process was ended because of another task
 		case several && retriable(t):
 			ds.life.isolate(t, 0)
@@ -159,11 +159,11 @@ func (ds *deaths) culprit(t *taskRec) {
 			continue
 		}
 		m.x.group = nil
-		if m != t && m.x.ooms == 0 && m.flags&taskSolo != 0 {
-			m.flags &^= taskSolo
-			if m.state == task.PendingNode && m.in == &m.x.solo.ready {
+		if m != t && m.x.ooms == 0 && m.flags&taskIsolated != 0 {
+			m.flags &^= taskIsolated
+			if m.state == task.PendingNode && m.in == &m.x.isolatedClass.ready {
 				m.unlist()
-				ds.leases.touch(m.x.solo)
+				ds.leases.touch(m.x.isolatedClass)
 				m.flags |= taskFront
 				ds.life.enqueue(m)
 			}

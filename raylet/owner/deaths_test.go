@@ -44,12 +44,12 @@ func TestSuspectsRunAloneUntilTheCulpritIsFound(t *testing.T) {
 	if n := s.c.stats.Retried; n != 0 {
 		t.Fatalf("%d attempts are charged", n)
 	}
-	if s.c.tasks.task(queued.ID).flags&taskSolo != 0 {
+	if s.c.tasks.task(queued.ID).flags&taskIsolated != 0 {
 		t.Error("a task that had not begun is suspected")
 	}
 	var solo sched.ClassKey
 	for _, k := range s.c.classes.byID {
-		if k.solo {
+		if k.isolated {
 			solo = sched.ClassKey{Job: 1, Class: k.id}
 			if k.ready.n != 2 || !k.opts.Isolate {
 				t.Fatalf("%d tasks wait isolated", k.ready.n)
@@ -66,7 +66,7 @@ func TestSuspectsRunAloneUntilTheCulpritIsFound(t *testing.T) {
 	if first.Spec.ID == bad.ID {
 		other = good.ID
 	}
-	if s.c.tasks.task(other).flags&taskSolo != 0 {
+	if s.c.tasks.task(other).flags&taskIsolated != 0 {
 		t.Error("the other suspect is not cleared")
 	}
 }

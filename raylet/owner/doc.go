@@ -20,21 +20,21 @@
 // room (leases_dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
 // (life_done.go) resolves its returns, which answers gets and wakes dependents; when nothing
 // refers to a return its value is dropped, with its hold on what it, or its error, has references
-// to (objects_nested.go), and when nothing may need the task to run again, its record (lineage.go).
+// to (objects_contained.go), and when nothing may need the task to run again, its record (lineage.go).
 //
 // testdata/transcripts tells it as scripts: what the owner is told, and all that it then asks for.
 //
-// Another job's objects (objects_foreign.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
+// Another job's objects (objects_borrowed.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
-// again (tasks_recycle.go), and what concerns every record there is goes in slices, a step each
+// again (tasks_freelist.go), and what concerns every record there is goes in slices, a step each
 // (job_sweep.go): no step is longer for what a client leaves behind.
 //
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
 // of several, none is charged and each runs again isolated (deaths.go), as are actors whose calls ran; idle ones restart
-// uncharged (deaths_blame.go), and whatever dies again and again ever later (life_backoff.go). A lost stored
+// uncharged (deaths_culprit.go), and whatever dies again and again ever later (life_backoff.go). A lost stored
 // object is made again by its task (lineage.go, lineage_lost.go), at once by a stream's that
-// waits for its readers (streams_again.go). The core itself may be thrown
+// waits for its readers (streams_retry.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
 // reads them, and clients tell the rest (recovery.go).
 //

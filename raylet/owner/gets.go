@@ -84,7 +84,7 @@ func (gs *gets) answer(cl *clientRec, o *objRec, fetch bool) {
 		gs.toStore(objectstore.PinForGet{Client: cl.id, Job: gs.cfg.Job, ID: o.id, Refs: o.res.Value.Refs})
 		return
 	}
-	if o.state == object.Inline && cl.peer == 0 && !gs.mayAnswer(cl, o, fetch) {
+	if o.state == object.Inline && cl.peer == 0 && !gs.takeWindow(cl, o, fetch) {
 		return
 	}
 	m := gs.newResolved()
@@ -94,13 +94,13 @@ func (gs *gets) answer(cl *clientRec, o *objRec, fetch bool) {
 
 // unget withdraws what get asked.
 func (gs *gets) unget(cl *clientRec, id ids.ObjectID) {
-	cl.unread.withdraw(id)
+	cl.window.withdraw(id)
 	o := gs.objects.object(id)
 	if o == nil {
 		return
 	}
 	o.ungetAll(cl)
-	gs.objects.loosen(o)
+	gs.objects.queueRecount(o)
 	if o.state == object.Stored {
 		gs.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
 	}

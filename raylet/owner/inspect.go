@@ -27,7 +27,7 @@ type TaskView struct {
 }
 
 func (t *taskRec) view() TaskView {
-	v := TaskView{ID: t.id(), Spec: t.spec, State: t.shown(), Attempt: t.start, Born: t.born, Since: t.since, Due: t.due()}
+	v := TaskView{ID: t.id(), Spec: t.spec, State: t.displayState(), Attempt: t.start, Born: t.born, Since: t.since, Due: t.retryAt()}
 	switch {
 	case t.spec != nil:
 		v.Opts, v.Kind = t.spec.Opts, t.spec.Kind
@@ -112,7 +112,7 @@ func (a *actorRec) view() ActorView {
 		v.Opts = &noOptions
 	}
 	if a.rec != nil {
-		v.Due, v.Born = a.rec.due(), a.rec.born
+		v.Due, v.Born = a.rec.retryAt(), a.rec.born
 	}
 	if a.lease != nil {
 		v.Worker = a.lease.worker.id
@@ -195,7 +195,7 @@ func (s *Scan) NextTasks(keep func(id *ids.TaskID, born int64, st task.State) bo
 	ts := s.part(&s.core.tasks.table, &s.tasks)
 	for _, o := range ts {
 		t := o.rec
-		if keep == nil || keep(&t.ret0.id.Task, t.born, t.shown()) {
+		if keep == nil || keep(&t.ret0.id.Task, t.born, t.displayState()) {
 			visit(t.view())
 		}
 	}

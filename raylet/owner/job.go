@@ -38,7 +38,7 @@ func (jb *job) endJob(err *errs.Error) {
 	jb.orphan = true
 	why := errs.New(errs.CodeActorDied, "the driver of job %v is gone", jb.cfg.Job)
 	if err != nil {
-		why.Cause = because(err)
+		why.Cause = wrappedCause(err)
 	}
 	jb.ended = jb.actors.detachedActors() == 0
 	jb.endActors(why)
@@ -55,9 +55,9 @@ func (jb *job) endActors(why *errs.Error) {
 	}
 }
 
-// endHeirs ends what the last detached actor of a job without drivers leaves behind.
-func (jb *job) endHeirs() {
-	jb.actors.bereft = false
+// endDetachedWork ends what the last detached actor of a job without drivers leaves behind.
+func (jb *job) endDetachedWork() {
+	jb.actors.lastDetachedDied = false
 	if jb.actors.detachedActors() == 0 {
 		jb.ended = true
 		jb.endActors(errs.New(errs.CodeActorDied, "the last detached actor of job %v has ended", jb.cfg.Job))
@@ -79,31 +79,31 @@ func (jb *job) cancelPushed() {
 
 // outlives tells whether a task goes on without the job's drivers: it creates a detached actor, or was submitted
 // by what a detached actor runs, or by such a task.
-func (t *taskRec) outlives() bool { return t.heir || t.isCreation() && t.ofDetached() }
+func (t *taskRec) outlives() bool { return t.detachedDescendant || t.isCreation() && t.ofDetached() }
 
 // ofDetached tells whether a task creates an actor that outlives the drivers, or is a call of one.
 func (t *taskRec) ofDetached() bool { return t.actor != nil && t.actor.outlives() }
 
 // outlives tells whether an actor goes on without the job's drivers: it is detached, or was created by what a detached actor runs.
 func (a *actorRec) outlives() bool {
-	return a.opts != nil && a.opts.Detached || a.rec != nil && a.rec.heir
+	return a.opts != nil && a.opts.Detached || a.rec != nil && a.rec.detachedDescendant
 }
 
-// inherit notes, while the record of who submitted a task is there, whether it belongs to a detached actor. The log has it too.
-func (t *taskRec) inherit(parent *taskRec) {
-	t.heir = t.heir || parent != nil && (parent.heir || parent.ofDetached())
+// markDetached notes, while the record of who submitted a task is there, whether it belongs to a detached actor. The log has it too.
+func (t *taskRec) markDetached(parent *taskRec) {
+	t.detachedDescendant = t.detachedDescendant || parent != nil && (parent.detachedDescendant || parent.ofDetached())
 }
 
-// hostsHeir tells whether a client runs an actor that outlives the drivers. Who has submitted a task is not known here where that is a call
+// hostsDetached tells whether a client runs an actor that outlives the drivers. Who has submitted a task is not known here where that is a call
 // from another job.
-func (cl *clientRec) hostsHeir() bool {
+func (cl *clientRec) hostsDetached() bool {
 	return slices.ContainsFunc(cl.leases, func(l *leaseRec) bool { return l.actor != nil && l.actor.rec != nil && l.actor.outlives() })
 }
 
 func (as *actors) detachedActors() int {
 	n := 0
 	for _, a := range as.byID {
-		if a.rec != nil && a.opts.Detached && !a.over() {
+		if a.rec != nil && a.opts.Detached && !a.ended() {
 			n++
 		}
 	}

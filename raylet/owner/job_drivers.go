@@ -10,7 +10,7 @@ func (jb *job) clientJoined(ev ClientJoined) {
 	if cl.joined {
 		return
 	}
-	cl.joined, cl.role, cl.guest = true, ev.Role, ev.Guest
+	cl.joined, cl.role, cl.ofOtherJob = true, ev.Role, ev.Guest
 	if ev.Role == wire.RoleDriver {
 		jb.sweepAll() // of the last driver: what this one submits is not to be cancelled
 		jb.clients.drivers++
@@ -28,7 +28,7 @@ func (jb *job) clientGone(ev ClientGone) {
 		return
 	}
 	cl.gone = true
-	jb.gets.dropUnread(cl)
+	jb.gets.dropWindow(cl)
 	if cl.lostErr == nil {
 		cl.lostErr = ev.Err
 	}

@@ -68,7 +68,7 @@ func (jb *job) sweepOn(s *sweep, budget int) (n int, over bool) {
 	if n = len(jb.sweepBuf); !s.puts.done {
 		return n, false
 	}
-	for _, o := range jb.objects.strays {
+	for _, o := range jb.objects.placeholders {
 		jb.objects.dropHandle(s.client, o)
 	}
 	if s.client.handles > 0 { // one moved to a record behind the cursor: a stray was adopted

@@ -228,7 +228,7 @@ func TestASweepFindsWhatMovedBehindIt(t *testing.T) {
 	}
 	late := s.spec(simple)
 	cl := s.c.client(worker2)
-	s.c.giveHandle(cl, s.c.stray(late.ID.Return(0))) // as its Holdings after a restart do
+	s.c.giveHandle(cl, s.c.placeholder(late.ID.Return(0))) // as its Holdings after a restart do
 	s.c.tasks.each(func(o *objRec) { s.c.giveHandle(cl, o) })
 	s.step(ClientGone{Client: worker2})
 	for i := 0; i < 6 && len(s.c.sweeps) > 0 && !s.c.sweeps[0].tasks.done; i++ {

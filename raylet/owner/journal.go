@@ -80,7 +80,7 @@ func (j *journal) nextRecord() uint64 {
 func (j *journal) logSubmit(t *taskRec, parent ids.ActorID) {
 	no := j.optionsNo(t.spec.Opts)
 	at := len(j.logbuf)
-	j.logbuf = record.AppendSubmit(j.logbuf, j.nextRecord(), t.spec, record.Submission{OptsNo: no, Born: t.born, Parent: parent, Heir: t.heir})
+	j.logbuf = record.AppendSubmit(j.logbuf, j.nextRecord(), t.spec, record.Submission{OptsNo: no, Born: t.born, Parent: parent, DetachedDescendant: t.detachedDescendant})
 	j.logged(at, &t.cookie)
 }
 
@@ -122,7 +122,7 @@ func (j *journal) logRetry(t *taskRec) {
 	at := len(j.logbuf)
 	r := record.Retry{Task: t.id(), Attempt: t.start, Tries: t.tries, Cancelled: t.flags&taskCancelled != 0}
 	if t.x != nil {
-		r.Errors, r.Insist = t.x.errors, t.x.insist
+		r.Errors, r.Insist = t.x.errors, t.x.forceAfterGrace
 	}
 	j.logbuf = record.AppendRetry(j.logbuf, j.nextRecord(), &r)
 	j.logged(at, laterCookie(t))

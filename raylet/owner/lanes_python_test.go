@@ -92,15 +92,15 @@ func (p *pythons) ask(o pyOrder) pyState {
 
 // pySide is a worker in Python. Its executor, lane and waits are the real ones; what a task's code asks the node for is asked here.
 type pySide struct {
-	w       *lanesWorld
-	p       *pythons
-	id      ids.ClientID
-	state   pyState
-	out     []wire.Msg
-	handles map[ids.ObjectID]bool
-	got     map[ids.ObjectID]bool
-	kids    []ids.ObjectID // of the task that runs
-	running ids.TaskID
+	w        *lanesWorld
+	p        *pythons
+	id       ids.ClientID
+	state    pyState
+	out      []wire.Msg
+	handles  map[ids.ObjectID]bool
+	got      map[ids.ObjectID]bool
+	children []ids.ObjectID // of the task that runs
+	running  ids.TaskID
 }
 
 func (p *pythons) start(w *lanesWorld, id ids.ClientID) side {
@@ -148,12 +148,12 @@ func (s *pySide) follow() {
 
 // release is the end of the code that ran.
 func (s *pySide) release() {
-	for _, id := range s.kids {
+	for _, id := range s.children {
 		s.out = append(s.out, &wire.Release{IDs: []ids.ObjectID{id}})
 		delete(s.handles, id)
 		delete(s.got, id)
 	}
-	s.kids = nil
+	s.children = nil
 }
 
 func (s *pySide) deliver(m wire.Msg) {
@@ -165,7 +165,7 @@ func (s *pySide) deliver(m wire.Msg) {
 	case *wire.Resync:
 		h := &wire.Holdings{Component: m.Component, Epoch: m.Epoch}
 		h.Tasks = append(h.Tasks, s.attempts()...)
-		for _, id := range s.kids {
+		for _, id := range s.children {
 			h.Handles = append(h.Handles, id)
 			if !s.got[id] {
 				h.Gets = append(h.Gets, wire.Get{ID: id, Fetch: true})
@@ -182,12 +182,12 @@ func (s *pySide) acts() []func() {
 	do := ""
 	switch {
 	case s.state.Ready:
-	case s.state.At == "user" && s.w.depth[s.running] > 0 && len(s.kids) == 0 && !s.state.Cancelled:
+	case s.state.At == "user" && s.w.depth[s.running] > 0 && len(s.children) == 0 && !s.state.Cancelled:
 		do = "get"
 	case s.state.At == "user":
 		do = "end"
 	case s.state.At == "get":
-		for _, id := range s.kids {
+		for _, id := range s.children {
 			if !s.got[id] && !s.state.Cancelled {
 				return nil
 			}
@@ -201,7 +201,7 @@ func (s *pySide) acts() []func() {
 			for i := range uint64(2) {
 				spec := s.w.spec(s.running, i+1, s.w.depth[s.running]-1)
 				id := spec.ID.Return(0)
-				s.kids, s.handles[id] = append(s.kids, id), true
+				s.children, s.handles[id] = append(s.children, id), true
 				s.out = append(s.out, &wire.Submit{Spec: spec}, &wire.Get{ID: id, Fetch: true})
 			}
 		}

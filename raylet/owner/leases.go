@@ -39,7 +39,7 @@ type leasesUp interface {
 	waitsFor(t *taskRec, m *wire.Blocked)
 	cancelling() bool
 	fail(t *taskRec, err *errs.Error)
-	giveBack(t *taskRec)
+	unpush(t *taskRec)
 	requeue(t *taskRec, front bool)
 }
 
@@ -86,8 +86,8 @@ func (ls *leases) granted(m sched.Granted) {
 	ls.moveLease(l, lease.Grant)
 	ls.addLease(l)
 	ls.stats.LeasesGranted++
-	k.told = max(k.told-1, 0) // as the scheduler counts
-	if cl.gone {              // its Revoked is on its way
+	k.lastWant = max(k.lastWant-1, 0) // as the scheduler counts
+	if cl.gone {                      // its Revoked is on its way
 		ls.moveLease(l, lease.Lose)
 		return
 	}
@@ -118,40 +118,40 @@ func (ls *leases) leaseIdle(l *leaseRec) {
 		ls.returnLease(l)
 	case l.state != lease.Active:
 	case l.class.ready.n > 0 && l.class.ready.head.spec == nil: // its spec is being read back
-	case l.worker.drained:
+	case l.worker.drainRequested:
 		ls.returnLease(l)
 	default:
 		l.idleAt = ls.now
 		if l.idle == nil {
-			l.idle = ls.timers.add(ls.now+ls.mayIdle(), timer{kind: timerIdle, lease: l})
+			l.idle = ls.timers.add(ls.now+ls.idleLimit(), timer{kind: timerIdle, lease: l})
 		}
 	}
 }
 
-// idleOver is the idle timer. It is not moved at each task, so it looks how long the
+// idleExpired is the idle timer. It is not moved at each task, so it looks how long the
 // lease has idled indeed.
-func (ls *leases) idleOver(l *leaseRec) {
+func (ls *leases) idleExpired(l *leaseRec) {
 	l.idle = nil
 	if l.state != lease.Active || l.load() > 0 {
 		return
 	}
-	if due := l.idleAt + ls.mayIdle(); due > ls.now {
+	if due := l.idleAt + ls.idleLimit(); due > ls.now {
 		l.idle = ls.timers.add(due, timer{kind: timerIdle, lease: l})
 		return
 	}
 	ls.returnLease(l)
 }
 
-// mayIdle is how long a lease may have nothing to do, in nanoseconds.
-func (ls *leases) mayIdle() int64 {
+// idleLimit is how long a lease may have nothing to do, in nanoseconds.
+func (ls *leases) idleLimit() int64 {
 	if ls.wanting > 0 {
 		return int64(ls.cfg.LeaseSpare)
 	}
 	return int64(ls.cfg.LeaseIdle)
 }
 
-// spareIdle looks again soon whether the leases that have nothing to do are wanted.
-func (ls *leases) spareIdle() {
+// returnSpareLeases looks again soon whether the leases that have nothing to do are wanted.
+func (ls *leases) returnSpareLeases() {
 	soon := ls.now + int64(ls.cfg.LeaseSpare)
 	for _, id := range slices.Sorted(maps.Keys(ls.byID)) {
 		if l := ls.byID[id]; l.idle != nil && l.idle.at > soon {
@@ -203,18 +203,18 @@ func without(ls []*leaseRec, l *leaseRec) []*leaseRec {
 func (ls *leases) closeLease(l *leaseRec) {
 	l.closing = true
 	if l.state == lease.Active {
-		ls.giveBackFetching(l)
+		ls.unpushFetching(l)
 		ls.moveLease(l, lease.Close)
 		ls.touchLease(l)
 	}
 }
 
-// giveBackFetching takes the tasks back whose arguments are being pinned for a lease.
-func (ls *leases) giveBackFetching(l *leaseRec) {
+// unpushFetching takes the tasks back whose arguments are being pinned for a lease.
+func (ls *leases) unpushFetching(l *leaseRec) {
 	for len(l.fetching) > 0 {
 		t := l.fetching[len(l.fetching)-1]
 		l.fetching = l.fetching[:len(l.fetching)-1]
-		ls.up.giveBack(t)
+		ls.up.unpush(t)
 	}
 }
 

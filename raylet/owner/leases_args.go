@@ -23,7 +23,7 @@ func (ls *leases) argsPinned(m objectstore.ArgsPinned) {
 		return // withdrawn by UnpinArgs, which is on its way
 	}
 	l := t.lease
-	ls.unfetch(l, t)
+	ls.cancelFetch(l, t)
 	args, ok := ls.memory.argValues(t, m.Values)
 	if !ok {
 		ls.memory.unpinArgs(t)
@@ -41,8 +41,8 @@ func (ls *leases) argsWait(m objectstore.ArgsWait) {
 	}
 }
 
-// unfetch ends the wait for a task's arguments. Calls that waited behind it go on: it may be waiting for one of them.
-func (ls *leases) unfetch(l *leaseRec, t *taskRec) {
+// cancelFetch ends the wait for a task's arguments. Calls that waited behind it go on: it may be waiting for one of them.
+func (ls *leases) cancelFetch(l *leaseRec, t *taskRec) {
 	if i := slices.Index(l.fetching, t); i >= 0 {
 		l.fetching = slices.Delete(l.fetching, i, i+1)
 		if l.actor != nil {

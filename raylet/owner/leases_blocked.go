@@ -12,7 +12,7 @@ import (
 // A zero Task only gives back the queue of a lease whose task takes long.
 func (ls *leases) blocked(cl *clientRec, m *wire.Blocked) {
 	for i := len(m.Returned) - 1; i >= 0; i-- {
-		ls.returned(cl, m.Returned[i])
+		ls.returnedByWorker(cl, m.Returned[i])
 	}
 	l := ls.byID[m.Lease]
 	if l == nil || l.worker != cl {
@@ -32,14 +32,14 @@ func (ls *leases) blocked(cl *clientRec, m *wire.Blocked) {
 		ls.memory.idleArgs(t, true)
 	}
 	if l.actor == nil && ls.moveLease(l, lease.Block) {
-		ls.giveBackFetching(l)
+		ls.unpushFetching(l)
 		ls.toSched(sched.BlockCPU{Lease: l.id})
 	}
 }
 
-// returned takes a task back that a worker has not started, whatever lease it came on: an older worker tells of all that it
+// returnedByWorker takes a task back that a worker has not started, whatever lease it came on: an older worker tells of all that it
 // has queued under the lease of the task that it runs, which may have been returned since. An actor's calls stay where they are.
-func (ls *leases) returned(cl *clientRec, id ids.TaskID) {
+func (ls *leases) returnedByWorker(cl *clientRec, id ids.TaskID) {
 	t := ls.tasks.task(id)
 	if t == nil || t.lease == nil || t.lease.worker != cl || t.lease.actor != nil {
 		return
@@ -48,7 +48,7 @@ func (ls *leases) returned(cl *clientRec, id ids.TaskID) {
 	if l.lane.take(id) == nil { // its arguments are being pinned: it was not pushed again yet
 		return
 	}
-	ls.up.giveBack(t)
+	ls.up.unpush(t)
 	ls.startHead(l)
 	ls.touchLease(l) // it may have nothing left
 }

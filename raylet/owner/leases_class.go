@@ -74,22 +74,22 @@ func (ls *leases) classByKey(kind wire.TaskKind, opts *wire.TaskOptions) *classR
 	if len(ls.classes.byID) >= maxClasses {
 		ls.forgetClasses()
 	}
-	k := &classRec{id: ls.classes.number(ls.keyBuf), key: string(ls.keyBuf), kind: kind, opts: opts, solo: opts.Isolate}
+	k := &classRec{id: ls.classes.number(ls.keyBuf), key: string(ls.keyBuf), kind: kind, opts: opts, isolated: opts.Isolate}
 	ls.classes.byKey[k.key], ls.classes.byID[k.id] = k, k
 	return k
 }
 
-// classAgain gives the class to go on with in place of one that may have been forgotten since it was last used.
-func (ls *leases) classAgain(k *classRec) *classRec {
+// currentClass gives the class to go on with in place of one that may have been forgotten since it was last used.
+func (ls *leases) currentClass(k *classRec) *classRec {
 	if !k.forgotten {
 		return k
 	}
 	return ls.classByKey(k.kind, k.opts)
 }
 
-// soloClass gives the class of tasks that are to run in a process of their own, with at
+// isolatedClass gives the class of tasks that are to run in a process of their own, with at
 // least this much memory for them.
-func (ls *leases) soloClass(k *classRec, memory uint64) *classRec {
+func (ls *leases) isolatedClass(k *classRec, memory uint64) *classRec {
 	opts := *k.opts
 	opts.Isolate = true
 	if memory > 0 {
@@ -122,7 +122,7 @@ func withMemory(rs []wire.Resource, bytes int64) []wire.Resource {
 // forgetClasses drops the classes that nothing uses.
 func (ls *leases) forgetClasses() {
 	for id, k := range ls.classes.byID {
-		if k.live == 0 && k.ready.n == 0 && len(k.leases) == 0 && !k.wants && !k.dirty {
+		if k.live == 0 && k.ready.n == 0 && len(k.leases) == 0 && !k.wantSent && !k.dirty {
 			k.forgotten = true
 			delete(ls.classes.byID, id)
 			delete(ls.classes.byKey, k.key)

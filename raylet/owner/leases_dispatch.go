@@ -39,7 +39,7 @@ func (ls *leases) dispatch(k *classRec) {
 	}
 	if left > 1 {
 		if k.ready.n == 1 {
-			if l := k.warmest(); l != nil {
+			if l := k.mostRecentlyIdle(); l != nil {
 				ls.fill(k, l, 1)
 				return
 			}
@@ -64,9 +64,9 @@ func (ls *leases) dispatch(k *classRec) {
 	}
 }
 
-// warmest gives the lease that has nothing to do since the shortest time, or nil. A single task goes there: its worker is awake still, and where tasks
+// mostRecentlyIdle gives the lease that has nothing to do since the shortest time, or nil. A single task goes there: its worker is awake still, and where tasks
 // come one at a time the other leases are returned.
-func (k *classRec) warmest() *leaseRec {
+func (k *classRec) mostRecentlyIdle() *leaseRec {
 	var best *leaseRec
 	for _, l := range k.leases {
 		if l.takes() && l.load() == 0 && (best == nil || l.idleAt > best.idleAt) {
@@ -88,11 +88,11 @@ func (ls *leases) readAhead(k *classRec) {
 		if t == nil {
 			return
 		}
-		if t.spec != nil && !slices.Contains(k.ahead, t.id()) && ls.memory.argsOf(t) == argsStored {
-			if len(k.ahead) > 2*len(k.leases) {
-				k.ahead = slices.Delete(k.ahead, 0, len(k.leases))
+		if t.spec != nil && !slices.Contains(k.readaheadSent, t.id()) && ls.memory.argsOf(t) == argsStored {
+			if len(k.readaheadSent) > 2*len(k.leases) {
+				k.readaheadSent = slices.Delete(k.readaheadSent, 0, len(k.leases))
 			}
-			k.ahead = append(k.ahead, t.id())
+			k.readaheadSent = append(k.readaheadSent, t.id())
 			ls.toStore(objectstore.ReadAhead{IDs: ls.memory.storedArgs(t)})
 		}
 		t = t.next
@@ -156,7 +156,7 @@ func (ls *leases) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	l.lane.push(t)
 	t.flags &^= taskAdopted
 	ls.tasks.move(t, task.Push)
-	ls.promises.remindUnneeded(t)
+	ls.promises.resendUnneeded(t)
 	ls.stats.Pushed++
 	if l.lane.len() == 1 && l.actor == nil {
 		ls.tasks.move(t, task.Start)
@@ -203,7 +203,7 @@ func (ls *leases) toLease(l *leaseRec, m wire.Msg) {
 
 // depth is how many tasks of a class are pushed ahead over one lease.
 func (ls *leases) depth(k *classRec) int {
-	if !k.known || k.solo || k.kind == wire.TaskActorCreate {
+	if !k.known || k.isolated || k.kind == wire.TaskActorCreate {
 		return 1
 	}
 	if k.runNs <= 0 {
@@ -230,12 +230,12 @@ func (ls *leases) want(k *classRec) {
 	if ls.ended || ls.up.cancelling() {
 		n = 0
 	}
-	if n == 0 && !k.wants || n != 0 && k.told != 0 && n < 2*k.told && 2*n > k.told {
+	if n == 0 && !k.wantSent || n != 0 && k.lastWant != 0 && n < 2*k.lastWant && 2*n > k.lastWant {
 		return
 	}
 	if ls.setWants(k, n); n > 0 {
 		ls.stats.LeaseRequests++
-		ls.spareIdle()
+		ls.returnSpareLeases()
 	}
 	ls.toSched(sched.Want{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: n})
 }
@@ -243,10 +243,10 @@ func (ls *leases) want(k *classRec) {
 // setWants notes what the scheduler has been told of a class.
 func (ls *leases) setWants(k *classRec, n int) {
 	switch {
-	case n > 0 && !k.wants:
+	case n > 0 && !k.wantSent:
 		ls.wanting++
-	case n == 0 && k.wants:
+	case n == 0 && k.wantSent:
 		ls.wanting--
 	}
-	k.told, k.wants = n, n > 0
+	k.lastWant, k.wantSent = n, n > 0
 }

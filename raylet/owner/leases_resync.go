@@ -33,13 +33,13 @@ func (ls *leases) schedResync(epoch uint64) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(ls.classes.byID)) {
 		k := ls.classes.byID[id]
-		if ls.setWants(k, k.ready.n); k.wants {
+		if ls.setWants(k, k.ready.n); k.wantSent {
 			h.Wants = append(h.Wants, sched.Want{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: k.ready.n})
 		}
 	}
 	ls.toSched(h)
 	for _, id := range slices.Sorted(maps.Keys(ls.clients.byID)) {
-		if cl := ls.clients.byID[id]; cl.drained && !cl.gone { // the pool before may not have told it to exit yet: others run in it
+		if cl := ls.clients.byID[id]; cl.drainRequested && !cl.gone { // the pool before may not have told it to exit yet: others run in it
 			ls.toSched(sched.DrainWorker{Worker: id, Err: errs.New(errs.CodeCancelled, "a task on %s was abandoned", cl.workerName())})
 		}
 	}

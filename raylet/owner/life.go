@@ -33,8 +33,8 @@ func (lf *life) accept(t, parent *taskRec) {
 	lf.stats.Submitted++
 	spec := t.spec
 	if parent != nil && !parent.state.Terminal() {
-		parent.flags |= taskParent
-		lf.tasks.addKid(spec.Parent, spec.ID)
+		parent.flags |= taskHasChildren
+		lf.tasks.addChild(spec.Parent, spec.ID)
 	}
 	if spec.Kind != wire.TaskNormal {
 		if !lf.actors.acceptActorTask(t) {
@@ -56,8 +56,8 @@ func (lf *life) accept(t, parent *taskRec) {
 	}
 }
 
-// over is what every end of a task has in common.
-func (lf *life) over(t *taskRec) {
+// afterEnd is what every end of a task has in common.
+func (lf *life) afterEnd(t *taskRec) {
 	if t.x != nil {
 		if t.lease == nil || t.state == task.Finished {
 			lf.tasks.stopTimer(t)
@@ -66,9 +66,9 @@ func (lf *life) over(t *taskRec) {
 			t.x.group = nil
 		}
 	}
-	if t.flags&taskParent != 0 {
-		t.flags &^= taskParent
-		delete(lf.tasks.kids, t.id())
+	if t.flags&taskHasChildren != 0 {
+		t.flags &^= taskHasChildren
+		delete(lf.tasks.children, t.id())
 	}
 	if t.flags&taskCounted != 0 {
 		t.flags &^= taskCounted
@@ -110,7 +110,7 @@ func (lf *life) end(t *taskRec, ev task.Event, err *errs.Error) {
 		lf.actors.creationFailed(t.actor, err)
 	}
 	lf.promises.breakPromises(t, err)
-	lf.over(t)
+	lf.afterEnd(t)
 }
 
 // fail ends a task with an error, which then says which task it is of: every return that is not resolved has it.
@@ -129,7 +129,7 @@ func (lf *life) requeue(t *taskRec, front bool) {
 		return
 	}
 	if t.x != nil {
-		t.x.anew = false
+		t.x.restartRequested = false
 	}
 	t.unlist()
 	lf.tasks.move(t, task.Requeue)
@@ -139,9 +139,9 @@ func (lf *life) requeue(t *taskRec, front bool) {
 	lf.await(t)
 }
 
-// giveBack puts a task that was not started at the head of its queue. The attempt's number
+// unpush puts a task that was not started at the head of its queue. The attempt's number
 // is used again: no trace of it is anywhere.
-func (lf *life) giveBack(t *taskRec) {
+func (lf *life) unpush(t *taskRec) {
 	lf.memory.unpinArgs(t)
 	lf.leases.unassign(t)
 	if t.state.Terminal() {
@@ -154,11 +154,11 @@ func (lf *life) giveBack(t *taskRec) {
 
 // reap removes the record of a task that has ended and whose returns nothing refers to.
 func (lf *life) reap(t *taskRec) {
-	if !t.state.Terminal() || t.live > 0 || t.flags&taskReaped != 0 || t.isCreation() && !t.actor.over() {
+	if !t.state.Terminal() || t.live > 0 || t.flags&taskReaped != 0 || t.isCreation() && !t.actor.ended() {
 		return
 	}
 	t.flags |= taskReaped
-	lf.objects.unholdArgs(t)
+	lf.objects.releaseArgs(t)
 	lf.lineage.dropLineage(t)
 	lf.tasks.byState[t.state]--
 	lf.tasks.remove(&t.ret0.id)

@@ -25,7 +25,7 @@ func (lf *life) await(t *taskRec) {
 	if t.deps == 0 {
 		lf.argsReady(t)
 	} else if t.flags&taskTurn != 0 {
-		lf.calls.lineUpAgain(t)
+		lf.calls.resequence(t)
 	}
 }
 
@@ -69,9 +69,9 @@ func (lf *life) argsReady(t *taskRec) {
 // enqueue puts a ready task into its class's queue.
 func (lf *life) enqueue(t *taskRec) {
 	k := t.class
-	if t.flags&taskSolo != 0 && t.x.solo != nil {
-		t.x.solo = lf.leases.classAgain(t.x.solo)
-		k = t.x.solo
+	if t.flags&taskIsolated != 0 && t.x.isolatedClass != nil {
+		t.x.isolatedClass = lf.leases.currentClass(t.x.isolatedClass)
+		k = t.x.isolatedClass
 	}
 	if k.infeasible != nil {
 		lf.leases.failInfeasible(t, k.infeasible)

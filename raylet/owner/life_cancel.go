@@ -22,7 +22,7 @@ func (lf *life) cancel(m *wire.Cancel) {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if m.Recursive {
-			for _, kid := range lf.tasks.kids[id] {
+			for _, kid := range lf.tasks.children[id] {
 				if !seen[kid] {
 					seen[kid] = true
 					todo = append(todo, kid)
@@ -32,11 +32,11 @@ func (lf *life) cancel(m *wire.Cancel) {
 		if t := lf.tasks.task(id); t != nil {
 			insists := m.Insist && t.state.OnWorker() && !t.isCall()
 			if insists {
-				t.ext().insist = true // which cancelTask logs
+				t.ext().forceAfterGrace = true // which cancelTask logs
 			}
 			lf.cancelTask(t, m.Force)
-			if insists && t.state.OnWorker() && !t.inGrace() {
-				lf.giveGrace(t)
+			if insists && t.state.OnWorker() && !t.inGracePeriod() {
+				lf.startGrace(t)
 			}
 		}
 	}
@@ -74,12 +74,12 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 func (lf *life) withdraw(t *taskRec) {
 	if k := t.class; k != nil {
 		lf.leases.touch(k) // its Want may change
-		if t.x != nil && t.x.solo != nil {
-			lf.leases.touch(t.x.solo)
+		if t.x != nil && t.x.isolatedClass != nil {
+			lf.leases.touch(t.x.isolatedClass)
 		}
 	}
 	if l := t.lease; l != nil { // its arguments are being pinned
-		lf.leases.unfetch(l, t)
+		lf.leases.cancelFetch(l, t)
 		t.lease = nil
 		lf.memory.unpinArgs(t)
 		lf.leases.touchLease(l)
@@ -97,7 +97,7 @@ func (lf *life) abandon(t *taskRec) {
 	if l.actor != nil {
 		return
 	}
-	l.worker.drained = true
+	l.worker.drainRequested = true
 	lf.leases.closeLease(l)
 	lf.toSched(sched.DrainWorker{Lease: l.id, Worker: l.worker.id, Err: errs.New(errs.CodeCancelled, "%s (task %v) was abandoned", t.name(), t.id())})
 	for _, other := range l.worker.leases {
@@ -130,23 +130,23 @@ func (lf *life) deadline(t *taskRec) {
 		lf.fail(t, lf.pastDeadline(t))
 		return
 	}
-	lf.tellToEnd(t)
+	lf.requestEnd(t)
 	lf.fail(t, lf.pastDeadline(t))
 }
 
-// tellToEnd tells a worker to end a task that fails, and gives it a grace.
-func (lf *life) tellToEnd(t *taskRec) {
+// requestEnd tells a worker to end a task that fails, and gives it a grace.
+func (lf *life) requestEnd(t *taskRec) {
 	lf.leases.toLease(t.lease, &wire.CancelTask{Task: t.id()})
-	lf.giveGrace(t)
+	lf.startGrace(t)
 }
 
-// giveGrace has graceOver called, unless the task ends before.
-func (lf *life) giveGrace(t *taskRec) {
+// startGrace has graceExpired called, unless the task ends before.
+func (lf *life) startGrace(t *taskRec) {
 	lf.tasks.setTimer(t, lf.now+int64(lf.cfg.CancelGrace), timerGrace)
 }
 
-// inGrace tells whether a task was told to end, and when that is over: asking again gives it no more time.
-func (t *taskRec) inGrace() bool {
+// inGracePeriod tells whether a task was told to end, and when that is over: asking again gives it no more time.
+func (t *taskRec) inGracePeriod() bool {
 	return t.x != nil && t.x.timer != nil && t.x.timer.kind == timerGrace
 }
 
@@ -157,12 +157,12 @@ func (lf *life) pastDeadline(t *taskRec) *errs.Error {
 	}
 }
 
-// graceOver gives up the lane of a task that was told to end and has not.
-func (lf *life) graceOver(t *taskRec) {
+// graceExpired gives up the lane of a task that was told to end and has not.
+func (lf *life) graceExpired(t *taskRec) {
 	t.x.timer = nil
 	if !t.state.Terminal() { // else its reference has an error already
 		if t.lease != nil && t.lease.lane.head() != t { // another holds up the worker, which is not to die for it
-			lf.giveGrace(t)
+			lf.startGrace(t)
 			return
 		}
 		lf.cancelTask(t, true)

@@ -22,7 +22,7 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 		t = l.lane.take(d.Task)
 	}
 	if t == nil && lf.recovering {
-		t, l = lf.doneUnplaced(d), nil
+		t, l = lf.findTaskOfDone(d), nil
 	}
 	if t == nil { // stale, or abandoned and back after all
 		lf.values.dropResults(d)
@@ -45,7 +45,7 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 		return
 	}
 	if lf.cfg.Transitions {
-		lf.ran(t, d)
+		lf.reportRun(t, d)
 	}
 	t.lease = nil
 	if d.Err != nil {
@@ -74,8 +74,8 @@ func (ls *leases) laneMoved(l *leaseRec) {
 	}
 }
 
-// ran tells telemetry of the run that has ended.
-func (lf *life) ran(t *taskRec, d *wire.Done) {
+// reportRun tells telemetry of the run that has ended.
+func (lf *life) reportRun(t *taskRec, d *wire.Done) {
 	ch := Transition{Spec: t.spec, State: task.Running, Attempt: t.start, At: lf.now, Times: &d.Times}
 	if d.Times.Started != 0 {
 		ch.At = d.Times.Started
@@ -88,9 +88,9 @@ func (lf *life) ran(t *taskRec, d *wire.Done) {
 
 // succeed accepts an attempt's results.
 func (lf *life) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
-	if t.x != nil && (t.x.again || t.x.anew) {
+	if t.x != nil && (t.x.rerunRequested || t.x.restartRequested) {
 		lf.values.dropResults(d)
-		lf.runAgain(t)
+		lf.rerunAfterEnd(t)
 		return
 	}
 	if t.nret == wire.Streaming {
@@ -147,7 +147,7 @@ func (lf *life) lostResult(t *taskRec, d *wire.Done, i int) {
 	}
 	if charge(t) {
 		lf.stats.Lost++
-		lf.runAgain(t)
+		lf.rerunAfterEnd(t)
 		return
 	}
 	lf.fail(t, errs.New(errs.CodeObjectLost, "return %d of %s was lost by the store as it was made, and no retry is left", i, t.name()))
@@ -162,7 +162,7 @@ func (lf *life) finish(t *taskRec, d *wire.Done) {
 		lf.values.accepted(t.ret(uint32(i)), d, i)
 	}
 	lf.promises.breakPromises(t, nil)
-	lf.over(t)
+	lf.afterEnd(t)
 }
 
 func errorResult(err *errs.Error) *wire.Result {
@@ -172,8 +172,8 @@ func errorResult(err *errs.Error) *wire.Result {
 	return &wire.Result{Kind: wire.ResultError, Err: err}
 }
 
-// doneUnplaced finds the task of a Done that came while leases are not known yet.
-func (lf *life) doneUnplaced(d *wire.Done) *taskRec {
+// findTaskOfDone finds the task of a Done that came while leases are not known yet.
+func (lf *life) findTaskOfDone(d *wire.Done) *taskRec {
 	t := lf.tasks.task(d.Task)
 	if t == nil || t.state.Terminal() || t.lease != nil || t.flags&taskWaitsName != 0 || d.Err != nil && d.Err.Code == errs.CodeCancelled && t.flags&taskCancelled == 0 {
 		return nil // of an attempt that was given up

@@ -68,8 +68,8 @@ func (lf *life) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 			lf.actors.foreignMoved(a, d.Err)
 		}
 		lf.calls.callLost(t.actor, t, d.Err)
-	case t.x.anew, lf.again(t, d):
-		lf.runAgain(t)
+	case t.x.restartRequested, lf.again(t, d):
+		lf.rerunAfterEnd(t)
 	default:
 		if t.isCreation() && l != nil {
 			lf.leases.closeLease(l) // what the constructor left behind goes with the process' slot
@@ -78,7 +78,7 @@ func (lf *life) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	}
 }
 
-// again tells whether a task is to be tried again after an error, and charges it then.
+// rerunRequested tells whether a task is to be tried again after an error, and charges it then.
 func (lf *life) again(t *taskRec, d *wire.Done) bool {
 	switch d.Err.Code {
 	case errs.CodeCancelled: // and not by us: the worker drains, or a lost core had given the attempt up
@@ -97,7 +97,7 @@ func (lf *life) crashed(t *taskRec, err *errs.Error) {
 	}
 	if lf.charge(t) {
 		if wait := lf.tasks.backoff(t.id(), int(t.tries)); wait > 0 {
-			lf.tasks.later(t, wait)
+			lf.tasks.runAfter(t, wait)
 		} else {
 			lf.requeue(t, true)
 		}
@@ -118,7 +118,7 @@ func (lf *life) crashed(t *taskRec, err *errs.Error) {
 func (lf *life) outOfMemory(t *taskRec, cl *clientRec, alone bool, err *errs.Error) {
 	x := t.ext()
 	x.ooms = min(x.ooms+1, 250)
-	if t.flags&taskSolo != 0 || alone {
+	if t.flags&taskIsolated != 0 || alone {
 		x.peak = max(x.peak, cl.peak)
 	}
 	if t.isCreation() {
@@ -146,10 +146,10 @@ func (lf *life) backoffOver(t *taskRec) {
 	}
 }
 
-// runAgain has a task run once more whose attempt has ended.
-func (lf *life) runAgain(t *taskRec) {
+// rerunAfterEnd has a task run once more whose attempt has ended.
+func (lf *life) rerunAfterEnd(t *taskRec) {
 	if t.x != nil {
-		t.x.again = false
+		t.x.rerunRequested = false
 	}
 	if t.isCall() {
 		lf.calls.callAgain(t)
@@ -172,21 +172,21 @@ func (lf *life) chargeLoss(t *taskRec) bool {
 
 // isolate lets a task run in a process of its own from now on.
 func (lf *life) isolate(t *taskRec, memory uint64) {
-	lf.setApart(t, lf.leases.soloClass(t.class, memory))
+	lf.moveToClass(t, lf.leases.isolatedClass(t.class, memory))
 }
 
 // inProcess lets an actor be made in the process of a name from now on.
 func (lf *life) inProcess(t *taskRec, process string) {
 	opts := *t.class.opts
 	opts.Process = process
-	lf.setApart(t, lf.leases.classByKey(t.class.kind, &opts))
+	lf.moveToClass(t, lf.leases.classByKey(t.class.kind, &opts))
 }
 
-// setApart lets a task run in leases of another class than its own from now on.
-func (lf *life) setApart(t *taskRec, k *classRec) {
+// moveToClass lets a task run in leases of another class than its own from now on.
+func (lf *life) moveToClass(t *taskRec, k *classRec) {
 	was := t.in
-	t.flags |= taskSolo
-	t.ext().solo = k
+	t.flags |= taskIsolated
+	t.ext().isolatedClass = k
 	lf.stats.Isolated++
 	if t.state == task.PendingNode && was != nil && was != &k.ready {
 		t.unlist()

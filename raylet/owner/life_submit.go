@@ -16,8 +16,8 @@ const maxReturns, fewReturns = 1 << 20, 1 << 10
 // returnCost is the bytes of the record of a further return, which is there from when it is announced.
 const returnCost = int64(unsafe.Sizeof(objRec{}))
 
-// mayAnnounce is how many returns a task may have: their records, which the message that announces them does not pay for, take a quarter of the budget at most.
-func (lf *life) mayAnnounce() int32 {
+// returnsLimit is how many returns a task may have: their records, which the message that announces them does not pay for, take a quarter of the budget at most.
+func (lf *life) returnsLimit() int32 {
 	return int32(min(max(lf.cfg.InlineBudget/4/returnCost, fewReturns), maxReturns))
 }
 
@@ -31,18 +31,18 @@ func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
 	known, at := lf.tasks.findOrPlace(&name)
 	if known != nil {
 		lf.giveReturns(cl, known.rec)
-		lf.takeAgain(known.rec, spec)
+		lf.resubmitted(known.rec, spec)
 		return
 	}
 	refused := lf.refuse(spec)
-	if spec.Opts.NumReturns > lf.mayAnnounce() {
+	if spec.Opts.NumReturns > lf.returnsLimit() {
 		spec = withOneReturn(spec)
 	}
 	t := lf.newTask(spec, at)
 	lf.giveReturns(cl, t)
 	by := lf.tasks.task(spec.Parent)
-	t.inherit(by)
-	t.heir = t.heir || by == nil && cl.hostsHeir()
+	t.markDetached(by)
+	t.detachedDescendant = t.detachedDescendant || by == nil && cl.hostsDetached()
 	var parent ids.ActorID
 	if spec.Opts.Escalate && spec.Kind == wire.TaskActorCreate {
 		parent = actorOf(by)
@@ -65,9 +65,9 @@ func (lf *life) refuse(spec *wire.TaskSpec) *errs.Error {
 	switch o := spec.Opts; {
 	case lf.ended:
 		return errs.New(errs.CodeShutdown, "task %v: job %v has ended", spec.ID, lf.cfg.Job)
-	case o.NumReturns > lf.mayAnnounce():
+	case o.NumReturns > lf.returnsLimit():
 		return errs.New(errs.CodeInvalid, "%s asks for %d returns, whose records take %d bytes; at most %d are possible, a quarter of this node's budget of %d bytes for inline values and records: return a list, or a stream, or give the node a larger store",
-			o.Func, o.NumReturns, int64(o.NumReturns)*returnCost, lf.mayAnnounce(), lf.cfg.InlineBudget)
+			o.Func, o.NumReturns, int64(o.NumReturns)*returnCost, lf.returnsLimit(), lf.cfg.InlineBudget)
 	case spec.Deadline != 0 && spec.Deadline <= lf.now:
 		return errs.New(errs.CodeDeadline, "%s was submitted after its deadline", o.Func)
 	}
@@ -84,7 +84,7 @@ func withOneReturn(spec *wire.TaskSpec) *wire.TaskSpec {
 
 // newTask makes the record of a task and enters it where it belongs.
 func (lf *life) newTask(spec *wire.TaskSpec, at place) *taskRec {
-	t := lf.tasks.taskRecord()
+	t := lf.tasks.newTaskRecord()
 	lf.tasks.born = max(lf.tasks.born+1, lf.now)
 	t.spec, t.nret, t.born, t.since, t.begun = spec, spec.Opts.NumReturns, lf.tasks.born, lf.now, ticks(lf.now)
 	t.ret0.id.Task = spec.ID
@@ -113,8 +113,8 @@ func (lf *life) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	}
 	lf.tasks.enter(&t.ret0, at)
 	lf.objects.budget.addSpec(spec)
-	if len(lf.objects.strays) > 0 {
-		lf.objects.adoptStrays(t)
+	if len(lf.objects.placeholders) > 0 {
+		lf.objects.fillPlaceholders(t)
 	}
 	lf.promises.promise(t)
 	t.state = task.PendingArgs
@@ -141,9 +141,9 @@ func (lf *life) giveReturns(cl *clientRec, t *taskRec) {
 	}
 }
 
-// takeAgain runs a task once more of which a return was dropped while others were kept, where lineage does not make it: the one
+// resubmitted runs a task once more of which a return was dropped while others were kept, where lineage does not make it: the one
 // who submits it anew, and whoever that one calls with it, wants them all. The error of a task that has failed stays what it was.
-func (lf *life) takeAgain(t *taskRec, spec *wire.TaskSpec) {
+func (lf *life) resubmitted(t *taskRec, spec *wire.TaskSpec) {
 	if !t.state.Terminal() || t.isCall() || t.isCreation() || t.nret < 2 {
 		return
 	}

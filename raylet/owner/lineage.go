@@ -29,7 +29,7 @@ type lineageUp interface {
 	charge(t *taskRec) bool
 	chargeLoss(t *taskRec) bool
 	requeue(t *taskRec, front bool)
-	foreignGone(o *objRec, m objectstore.Lost)
+	borrowedLost(o *objRec, m objectstore.Lost)
 }
 
 // keepLineage decides, when a task has ended, whether its spec is kept to make its results
@@ -37,7 +37,7 @@ type lineageUp interface {
 // The objects the spec uses are then kept by lineage only: their values may go, what makes
 // them may not.
 func (ln *lineage) keepLineage(t *taskRec) {
-	if t.isCreation() && !t.actor.over() {
+	if t.isCreation() && !t.actor.ended() {
 		return // it runs again when the actor restarts
 	}
 	if t.spec == nil || !ln.reproducible(t) {
@@ -49,7 +49,7 @@ func (ln *lineage) keepLineage(t *taskRec) {
 	}
 	t.flags |= taskLineage
 	ln.objects.eachRef(t.spec, holdLineage)
-	ln.objects.unholdArgs(t)
+	ln.objects.releaseArgs(t)
 	ln.kept.pushBack(t)
 	ln.bytes += wire.CostOfSpec(t.spec)
 	for ln.bytes > ln.cfg.MaxLineageBytes && ln.kept.head != nil {
@@ -71,7 +71,7 @@ func (ln *lineage) reproducible(t *taskRec) bool {
 
 // dropSpec gives up what a task would need to run again. A call keeps its spec for its name.
 func (ln *lineage) dropSpec(t *taskRec) {
-	ln.objects.unholdArgs(t)
+	ln.objects.releaseArgs(t)
 	if t.spec != nil && t.class != nil {
 		ln.objects.budget.dropSpec(t.spec)
 		t.spec = nil
@@ -114,7 +114,7 @@ func (ln *lineage) remake(o *objRec) bool {
 	if o.state == object.Stored {
 		ev = object.Lose
 		ln.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
-		ln.objects.dropInner(inside(o.res))
+		ln.objects.releaseContained(containedIn(o.res))
 	}
 	ln.objects.moveObject(o, ev)
 	o.res = nil
@@ -145,7 +145,7 @@ func (ln *lineage) startAgain(t *taskRec) {
 		ln.leaveLineage(t)
 	}
 	ln.tasks.move(t, task.Rerun)
-	t.class = ln.leases.classAgain(t.class)
+	t.class = ln.leases.currentClass(t.class)
 	t.class.live++
 	t.flags |= taskCounted
 	ln.tasks.workQ = append(ln.tasks.workQ, t)

@@ -19,7 +19,7 @@ func (ln *lineage) createWaits(m objectstore.CreateWaits) {
 		return
 	}
 	ln.tasks.move(t, task.Block)
-	ln.leases.giveBackFetching(t.lease)
+	ln.leases.unpushFetching(t.lease)
 	ln.toSched(sched.BlockCPU{Lease: t.lease.id})
 }
 
@@ -29,8 +29,8 @@ func (ln *lineage) lost(m objectstore.Lost) {
 	o := ln.objects.object(m.ID)
 	if o != nil && o.state == object.Stored {
 		switch {
-		case o.flags&objForeign != 0:
-			ln.up.foreignGone(o, m)
+		case o.flags&objBorrowed != 0:
+			ln.up.borrowedLost(o, m)
 		case !ln.sealAgain(o, m.Unsealed):
 			ln.stats.Lost++
 			ln.recoverObject(o, m.Err)
@@ -38,7 +38,7 @@ func (ln *lineage) lost(m objectstore.Lost) {
 	}
 	if t := ln.tasks.task(m.Task); t != nil && t.start == m.Attempt && ln.memory.ask(t) == m.Ask && (t.state == task.PendingFetch || t.state == task.PendingStore) {
 		l := t.lease
-		ln.leases.unfetch(l, t)
+		ln.leases.cancelFetch(l, t)
 		t.flags &^= taskPinned // all or none: nothing was pinned
 		t.lease = nil
 		t.start--
@@ -79,10 +79,10 @@ func (ln *lineage) recoverObject(o *objRec, cause *errs.Error) {
 		err.Cause = []*errs.Error{cause}
 		err.Msg += " (" + cause.Error() + ")"
 	}
-	ln.objects.dropInner(inside(o.res))
+	ln.objects.releaseContained(containedIn(o.res))
 	ln.objects.moveObject(o, object.SetError)
 	o.res = errorResult(err)
-	ln.objects.holdInner(inside(o.res))
+	ln.objects.retainContained(containedIn(o.res))
 }
 
 // inventory is what a store that was rebuilt has. What it lacks shows when it is asked for;

@@ -132,7 +132,7 @@ func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
 	s.from(driver, &wire.Submit{Spec: a})
 	l = s.grant(worker)
 	refused(a.ID)
-	if r := s.c.actors.byID[a.Actor]; r != nil && !r.over() {
+	if r := s.c.actors.byID[a.Actor]; r != nil && !r.ended() {
 		t.Error("an actor lives whose creation has no room")
 	}
 	s.step(FromSched{sched.Reclaim{Lease: l}})

@@ -25,7 +25,7 @@ type memory struct {
 type memoryUp interface {
 	longestQueue() *classRec
 	touch(k *classRec)
-	lineUpAgain(t *taskRec)
+	resequence(t *taskRec)
 	fail(t *taskRec, err *errs.Error)
 }
 
@@ -55,7 +55,7 @@ func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value
 
 // add counts an inline value; the oldest are packed first.
 func (b *budget) add(o *objRec) {
-	if o.flags&objForeign != 0 {
+	if o.flags&objBorrowed != 0 {
 		return // its own owner counts it
 	}
 	n := sizeOf(o.res)
@@ -75,7 +75,7 @@ func (b *budget) ask(o *objRec) objectstore.PackValue {
 }
 
 // packable tells whether the store can take an inline value: what it refers to only the owner counts.
-func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 && o.flags&objForeign == 0 }
+func (o *objRec) packable() bool { return len(o.res.Value.Refs) == 0 && o.flags&objBorrowed == 0 }
 
 // drop uncounts a value that is given up.
 func (b *budget) drop(o *objRec) {
@@ -96,11 +96,11 @@ func (b *budget) used() int64 { return b.inline + b.specs + b.returns + b.unread
 func (b *budget) addSpec(s *wire.TaskSpec)  { b.specs += wire.CostOfSpec(s) }
 func (b *budget) dropSpec(s *wire.TaskSpec) { b.specs -= wire.CostOfSpec(s) }
 
-// balance packs values and pages specs out while the budget is exceeded.
-func (ms *memory) balance() {
+// enforceBudget packs values and pages specs out while the budget is exceeded.
+func (ms *memory) enforceBudget() {
 	b := &ms.objects.budget
 	if len(b.cold) > 64 && b.inline < int64(len(b.cold))*packMin/2 {
-		ms.pruneCold()
+		ms.pruneInlineLRU()
 	}
 	if b.used() <= ms.cfg.InlineBudget {
 		return
@@ -111,8 +111,8 @@ func (ms *memory) balance() {
 	}
 }
 
-// pruneCold forgets the values that are no longer there.
-func (ms *memory) pruneCold() {
+// pruneInlineLRU forgets the values that are no longer there.
+func (ms *memory) pruneInlineLRU() {
 	b := &ms.objects.budget
 	keep := b.cold[:0]
 	for _, o := range b.cold {
@@ -315,8 +315,8 @@ func (ms *memory) specFetched(t *taskRec, ev Fetched) {
 	t.spec = spec
 	ms.objects.budget.addSpec(spec)
 	ms.up.touch(t.class)
-	if t.x != nil && t.x.solo != nil {
-		ms.up.touch(t.x.solo)
+	if t.x != nil && t.x.isolatedClass != nil {
+		ms.up.touch(t.x.isolatedClass)
 	}
 }
 

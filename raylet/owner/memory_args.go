@@ -124,7 +124,7 @@ func (ms *memory) packArgs(t *taskRec) {
 	}
 	ms.askPack(vs)
 	if t.flags&taskTurn != 0 {
-		ms.up.lineUpAgain(t)
+		ms.up.resequence(t)
 	}
 }
 

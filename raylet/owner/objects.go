@@ -12,21 +12,21 @@ import (
 // that something here refers to are among them.
 type objects struct {
 	*step
-	journal   *journal
-	tasks     *tasks
-	up        objectsUp
-	puts      table                    // of Put
-	strays    map[ids.ObjectID]*objRec // referred to and unknown
-	budget    budget
-	passing   map[uint64]passing     // references on their way to other jobs
-	silent    map[ids.JobID]struct{} // whose owners are to tell a rebuilt core what they have
-	loose     []*objRec              // that lost a reference
-	frees     []ids.ObjectID
-	waitsFree []*waits
+	journal      *journal
+	tasks        *tasks
+	up           objectsUp
+	puts         table                    // of Put
+	placeholders map[ids.ObjectID]*objRec // referred to and unknown
+	budget       budget
+	transfers    map[uint64]refTransfer // references on their way to other jobs
+	silent       map[ids.JobID]struct{} // whose owners are to tell a rebuilt core what they have
+	recountQueue []*objRec              // that lost a reference
+	frees        []ids.ObjectID
+	waitsFree    []*waits
 }
 
 func newObjects(s *step, j *journal, ts *tasks, up objectsUp) *objects {
-	return &objects{step: s, journal: j, tasks: ts, up: up, strays: make(map[ids.ObjectID]*objRec), passing: make(map[uint64]passing),
+	return &objects{step: s, journal: j, tasks: ts, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
 		silent: make(map[ids.JobID]struct{})}
 }
 
@@ -36,7 +36,7 @@ type objectsUp interface {
 	waitGet(cl *clientRec, o *objRec, fetch bool)
 	maybeUnneeded(o *objRec)
 	taken(o *objRec)
-	handleGone(a *actorRec)
+	lastHandleReleased(a *actorRec)
 	reap(t *taskRec)
 }
 
@@ -51,10 +51,10 @@ func (os *objects) object(id ids.ObjectID) *objRec {
 			return o
 		}
 	}
-	if len(os.strays) == 0 {
+	if len(os.placeholders) == 0 {
 		return nil
 	}
-	return os.strays[id]
+	return os.placeholders[id]
 }
 
 func (os *objects) moveObject(o *objRec, ev object.Event) {
@@ -69,7 +69,7 @@ func (os *objects) moveObject(o *objRec, ev object.Event) {
 func (os *objects) resolve(o *objRec, res *wire.Result, ev object.Event) {
 	os.moveObject(o, ev)
 	o.res = res
-	os.holdInner(inside(res))
+	os.retainContained(containedIn(res))
 	if ev == object.SetInline {
 		os.budget.add(o)
 	}
@@ -84,7 +84,7 @@ func (os *objects) resolve(o *objRec, res *wire.Result, ev object.Event) {
 		os.wake(w)
 		os.recycle(w)
 	}
-	os.loosen(o)
+	os.queueRecount(o)
 }
 
 // wake makes tasks ready that waited for this only.
@@ -120,14 +120,14 @@ func (os *objects) recycle(w *waits) {
 	}
 }
 
-// stray gives the record of an object that is referred to but unknown.
-func (os *objects) stray(id ids.ObjectID) *objRec {
-	if os.isForeign(id) {
-		return os.foreign(id)
+// placeholder gives the record of an object that is referred to but unknown.
+func (os *objects) placeholder(id ids.ObjectID) *objRec {
+	if os.ofOtherJob(id) {
+		return os.borrow(id)
 	}
-	o := &objRec{id: id, state: object.Failed, flags: objStray}
+	o := &objRec{id: id, state: object.Failed, flags: objPlaceholder}
 	o.res = &wire.Result{Kind: wire.ResultError, Err: os.unknown(id)}
-	os.strays[id] = o
+	os.placeholders[id] = o
 	return o
 }
 
@@ -138,29 +138,29 @@ func (os *objects) unknown(id ids.ObjectID) *errs.Error {
 	return errs.New(errs.CodeObjectFreed, "object %v: its last reference was released; hold a reference for as long as it is used", id)
 }
 
-// adoptStrays lets the returns of a task that comes anew take over what was counted for
+// fillPlaceholders lets the returns of a task that comes anew take over what was counted for
 // their names while they were unknown.
-func (os *objects) adoptStrays(t *taskRec) {
+func (os *objects) fillPlaceholders(t *taskRec) {
 	for i := range uint32(max(t.nret, 0)) {
 		o := t.ret(i)
-		s := os.strays[o.id]
+		s := os.placeholders[o.id]
 		if s == nil {
 			continue
 		}
-		os.adoptStray(o, s)
+		os.fillPlaceholder(o, s)
 	}
 }
 
-// adoptStray lets an object take over what was counted for its name.
-func (os *objects) adoptStray(o, s *objRec) {
-	delete(os.strays, o.id)
+// fillPlaceholder lets an object take over what was counted for its name.
+func (os *objects) fillPlaceholder(o, s *objRec) {
+	delete(os.placeholders, o.id)
 	o.holder, o.more, o.tasks, o.objs, o.lineage = s.holder, s.more, s.tasks, s.objs, s.lineage
 	s.holder, s.more, s.tasks, s.objs, s.lineage = nil, nil, 0, 0, 0
 	if s.flags&objPromised != 0 { // somebody may wait for it already
 		o.waits, s.waits = s.waits, nil
 		o.flags |= s.flags & (objGet | objGetFetch | objPromised)
 		s.flags &^= objPromised
-		os.loosen(o) // as the stray may have been
+		os.queueRecount(o) // as the stray may have been
 	}
 }
 
@@ -168,7 +168,7 @@ func (os *objects) adoptStray(o, s *objRec) {
 func (os *objects) eachObject(f func(*objRec)) {
 	os.tasks.eachTask(func(t *taskRec) { t.eachReturn(f) })
 	os.puts.each(f)
-	for _, o := range os.strays {
+	for _, o := range os.placeholders {
 		f(o)
 	}
 }

@@ -59,7 +59,7 @@ func (os *objects) takeHandle(cl *clientRec, o *objRec) bool {
 		return false
 	}
 	cl.handles--
-	os.loosen(o)
+	os.queueRecount(o)
 	return true
 }
 
@@ -84,7 +84,7 @@ func (os *objects) ensure(id ids.ObjectID) *objRec {
 	if o := os.object(id); o != nil {
 		return o
 	}
-	return os.stray(id)
+	return os.placeholder(id)
 }
 
 // revive brings an object back that had been counted out, because its task's record is
@@ -96,11 +96,11 @@ func (os *objects) revive(o *objRec) {
 	}
 }
 
-// loosen notes that an object lost a reference; settleRefs looks at it.
-func (os *objects) loosen(o *objRec) {
-	if o.flags&objLoose == 0 && (!o.held() || o.flags&objPromised != 0) {
-		o.flags |= objLoose
-		os.loose = append(os.loose, o)
+// queueRecount notes that an object lost a reference; collectUnreferenced looks at it.
+func (os *objects) queueRecount(o *objRec) {
+	if o.flags&objRecount == 0 && (!o.held() || o.flags&objPromised != 0) {
+		o.flags |= objRecount
+		os.recountQueue = append(os.recountQueue, o)
 	}
 }
 
@@ -122,9 +122,9 @@ func (os *objects) eachRef(spec *wire.TaskSpec, f func(*objects, *objRec)) {
 }
 
 func holdForTask(os *objects, o *objRec)    { os.revive(o); o.tasks++ }
-func releaseByTask(os *objects, o *objRec)  { o.tasks--; os.loosen(o) }
+func releaseByTask(os *objects, o *objRec)  { o.tasks--; os.queueRecount(o) }
 func holdLineage(os *objects, o *objRec)    { os.revive(o); o.lineage++ }
-func releaseLineage(os *objects, o *objRec) { o.lineage--; os.loosen(o) }
+func releaseLineage(os *objects, o *objRec) { o.lineage--; os.queueRecount(o) }
 
 // holdArgs counts the objects a live task uses.
 func (os *objects) holdArgs(t *taskRec) {
@@ -134,8 +134,8 @@ func (os *objects) holdArgs(t *taskRec) {
 	}
 }
 
-// unholdArgs gives up what holdArgs counted.
-func (os *objects) unholdArgs(t *taskRec) {
+// releaseArgs gives up what holdArgs counted.
+func (os *objects) releaseArgs(t *taskRec) {
 	if t.flags&taskHolds == 0 {
 		return
 	}
@@ -145,17 +145,17 @@ func (os *objects) unholdArgs(t *taskRec) {
 	}
 }
 
-// settleRefs drops what nothing refers to any more, and what that held in turn.
-func (os *objects) settleRefs() {
+// collectUnreferenced drops what nothing refers to any more, and what that held in turn.
+func (os *objects) collectUnreferenced() {
 	if len(os.silent) > 0 {
 		return // other owners may have what nothing else refers to
 	}
-	for len(os.loose) > 0 {
-		n := len(os.loose) - 1
-		o := os.loose[n]
-		os.loose[n] = nil
-		os.loose = os.loose[:n]
-		o.flags &^= objLoose
+	for len(os.recountQueue) > 0 {
+		n := len(os.recountQueue) - 1
+		o := os.recountQueue[n]
+		os.recountQueue[n] = nil
+		os.recountQueue = os.recountQueue[:n]
+		o.flags &^= objRecount
 		if !o.held() {
 			os.drop(o)
 		} else if o.flags&objPromised != 0 {
@@ -168,8 +168,8 @@ func (os *objects) settleRefs() {
 // either, its record. A small value stays while lineage needs it: that is cheaper than to
 // keep what makes it.
 func (os *objects) drop(o *objRec) {
-	if o.flags&objForeign != 0 {
-		os.dropForeign(o)
+	if o.flags&objBorrowed != 0 {
+		os.returnBorrowed(o)
 		return
 	}
 	if o.flags&objPromised != 0 {
@@ -177,7 +177,7 @@ func (os *objects) drop(o *objRec) {
 	}
 	switch o.state {
 	case object.Pending:
-		if o.flags&(objStray|objPromised) == objStray {
+		if o.flags&(objPlaceholder|objPromised) == objPlaceholder {
 			os.forgetObject(o) // a promise that was given up: its task, if it comes, has a return like any other
 		}
 		return // looked at again when it is resolved
@@ -205,7 +205,7 @@ func (os *objects) drop(o *objRec) {
 		o.rec.live--
 	}
 	if o.rec.isCreation() {
-		os.up.handleGone(o.rec.actor)
+		os.up.lastHandleReleased(o.rec.actor)
 	}
 	if o.rec.live == 0 {
 		os.up.reap(o.rec)
@@ -218,13 +218,13 @@ func (os *objects) dropValue(o *objRec) {
 	os.moveObject(o, object.Drop)
 	o.res = nil
 	o.flags &^= objArgErr | objPacked
-	os.dropInner(inside(res))
+	os.releaseContained(containedIn(res))
 }
 
 // forgetObject removes the record of a put or a stray.
 func (os *objects) forgetObject(o *objRec) {
-	if o.flags&objStray != 0 {
-		delete(os.strays, o.id)
+	if o.flags&objPlaceholder != 0 {
+		delete(os.placeholders, o.id)
 		return
 	}
 	os.puts.remove(&o.id)

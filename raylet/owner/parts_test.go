@@ -59,7 +59,7 @@ func (a *above) cannotRemake(*objRec) *errs.Error  { return errs.New(errs.CodeOb
 func (a *above) waitGet(*clientRec, *objRec, bool) {}
 func (a *above) maybeUnneeded(*objRec)             {}
 func (a *above) taken(*objRec)                     {}
-func (a *above) handleGone(*actorRec)              {}
+func (a *above) lastHandleReleased(*actorRec)      {}
 
 // alone makes the parts that objects are made of, and nothing else.
 func alone() (*objects, *above) {
@@ -82,12 +82,12 @@ func TestObjectsLiveAsLongAsSomethingRefersToThem(t *testing.T) {
 	os.giveHandle(cl, outer)
 	os.resolve(inner, &wire.Result{Kind: wire.ResultStored, Size: 1}, object.SetStored)
 	os.resolve(outer, &wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: []byte("v"), Refs: []ids.ObjectID{inner.id}}}, object.SetInline)
-	os.settleRefs()
+	os.collectUnreferenced()
 	if os.object(inner.id) != inner || os.object(outer.id) != outer {
 		t.Fatal("an object that is referred to is gone")
 	}
 	os.takeHandle(cl, outer)
-	os.settleRefs()
+	os.collectUnreferenced()
 	if os.object(inner.id) != nil || os.object(outer.id) != nil || cl.handles != 0 {
 		t.Errorf("what nothing refers to is still there: %v, %v, %d handles", os.object(outer.id), os.object(inner.id), cl.handles)
 	}

@@ -59,8 +59,8 @@ type JobGone struct{}
 // who wants an object of it gets Err.
 type Unreachable struct{ Err *errs.Error }
 
-// passing is what is held for references that are on their way.
-type passing struct {
+// refTransfer is what is held for references that are on their way.
+type refTransfer struct {
 	to   ids.JobID
 	refs []ids.ObjectID
 }
@@ -79,9 +79,9 @@ func (pe *peers) peer(job ids.JobID) *clientRec {
 }
 
 func (pe *peers) arrived(token uint64) {
-	refs := pe.objects.passing[token].refs
-	delete(pe.objects.passing, token)
-	pe.objects.dropInner(refs)
+	refs := pe.objects.transfers[token].refs
+	delete(pe.objects.transfers, token)
+	pe.objects.releaseContained(refs)
 }
 
 // peerHolds replaces what is known of another owner by what it says.
@@ -91,11 +91,11 @@ func (pe *peers) peerHolds(job ids.JobID, m *wire.Holdings) {
 	for _, id := range m.Handles {
 		pe.objects.addRef(cl, id)
 	}
-	pe.spoken(job)
+	pe.noteReported(job)
 }
 
-// spoken notes that another owner has told a rebuilt core what it has. Before all have, nothing is freed.
-func (pe *peers) spoken(job ids.JobID) { delete(pe.objects.silent, job) }
+// noteReported notes that another owner has told a rebuilt core what it has. Before all have, nothing is freed.
+func (pe *peers) noteReported(job ids.JobID) { delete(pe.objects.silent, job) }
 
 // askPeers has the other owners tell a rebuilt core what they have. Those that recover too answer when they have. It tells them
 // what it has when it goes on: what the core before had said may be lost.
@@ -108,21 +108,21 @@ func (pe *peers) askPeers(jobs []ids.JobID) {
 
 // jobGone lets go of what a job had that has ended, and gives up what it owned.
 func (pe *peers) jobGone(job ids.JobID) {
-	pe.spoken(job)
-	for _, token := range slices.Sorted(maps.Keys(pe.objects.passing)) {
-		if pe.objects.passing[token].to == job {
+	pe.noteReported(job)
+	for _, token := range slices.Sorted(maps.Keys(pe.objects.transfers)) {
+		if pe.objects.transfers[token].to == job {
 			pe.arrived(token)
 		}
 	}
 	if cl := pe.clients.client(peerClient(job)); cl != nil {
 		pe.up.clientGone(ClientGone{Client: cl.id})
 	}
-	pe.loseForeign(job, errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job))
+	pe.failBorrowed(job, errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job))
 }
 
 // tellHeld tells another owner which of its objects are held here, and asks again for those that are waited for.
 func (pe *peers) tellHeld(job ids.JobID) {
-	held := pe.foreignOf(job)
+	held := pe.borrowedFrom(job)
 	m := &wire.Holdings{Component: wire.ComponentOwner}
 	for _, o := range held {
 		m.Handles = append(m.Handles, o.id)
@@ -135,10 +135,10 @@ func (pe *peers) tellHeld(job ids.JobID) {
 	}
 }
 
-// foreignResolved is what an object's own owner says it is.
-func (pe *peers) foreignResolved(m *wire.Resolved) {
-	o := pe.objects.strays[m.ID]
-	if o == nil || o.flags&objForeign == 0 || o.state != object.Pending {
+// borrowedResolved is what an object's own owner says it is.
+func (pe *peers) borrowedResolved(m *wire.Resolved) {
+	o := pe.objects.placeholders[m.ID]
+	if o == nil || o.flags&objBorrowed == 0 || o.state != object.Pending {
 		return // dropped meanwhile, or told before
 	}
 	o.flags &^= objAsked
@@ -153,33 +153,33 @@ func (pe *peers) foreignResolved(m *wire.Resolved) {
 	}
 }
 
-// foreignGone has an object's own owner find a way to a value that the store does not have any more, and asks for it anew.
-func (pe *peers) foreignGone(o *objRec, m objectstore.Lost) {
+// borrowedLost has an object's own owner find a way to a value that the store does not have any more, and asks for it anew.
+func (pe *peers) borrowedLost(o *objRec, m objectstore.Lost) {
 	pe.toOwner(o.id.Job(), objectstore.Lost{ID: o.id, Attempt: m.Attempt, Err: m.Err, Unsealed: m.Unsealed})
-	pe.objects.dropInner(inside(o.res))
+	pe.objects.releaseContained(containedIn(o.res))
 	pe.objects.moveObject(o, object.Lose)
 	o.res = nil
 }
 
-// loseForeign has an error stand for the objects of a job that has ended.
-func (pe *peers) loseForeign(job ids.JobID, err *errs.Error) {
-	for _, o := range pe.foreignOf(job) {
+// failBorrowed has an error stand for the objects of a job that has ended.
+func (pe *peers) failBorrowed(job ids.JobID, err *errs.Error) {
+	for _, o := range pe.borrowedFrom(job) {
 		switch o.state {
 		case object.Pending:
 			pe.objects.resolve(o, errorResult(err), object.SetError)
 		case object.Stored:
-			pe.objects.dropInner(inside(o.res))
+			pe.objects.releaseContained(containedIn(o.res))
 			pe.objects.moveObject(o, object.SetError)
 			o.res = errorResult(err)
 		}
 	}
 }
 
-// foreignOf gives the objects of another job that there are records of, in order.
-func (pe *peers) foreignOf(job ids.JobID) []*objRec {
+// borrowedFrom gives the objects of another job that there are records of, in order.
+func (pe *peers) borrowedFrom(job ids.JobID) []*objRec {
 	var out []*objRec
-	for id, o := range pe.objects.strays {
-		if id.Job() == job && o.flags&objForeign != 0 {
+	for id, o := range pe.objects.placeholders {
+		if id.Job() == job && o.flags&objBorrowed != 0 {
 			out = append(out, o)
 		}
 	}

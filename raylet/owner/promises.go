@@ -11,7 +11,7 @@ import (
 
 // A promise is the first return of a task that another one, which runs or will, is to submit: an object
 // with a name, holders and waiters, and no task yet. It is kept with the strays until its task comes
-// (adoptStrays), or the one that promised it has ended. When nobody can ask for the object any more but
+// (fillPlaceholders), or the one that promised it has ended. When nobody can ask for the object any more but
 // the worker that runs who promised it, the promise is given up, and that worker is told (wire.Unneeded).
 // A parent that runs again and submits who promised it wants it once more: then that one runs once more too.
 //
@@ -40,7 +40,7 @@ type promise struct {
 }
 
 // endOfCall tells whether the promised object o is the end of a call that is still to come.
-func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objStray != 0 }
+func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objPlaceholder != 0 }
 
 // promise makes what a new task promises; an actor's creation promises nothing. What is there already is kept.
 func (ps *promises) promise(t *taskRec) {
@@ -57,8 +57,8 @@ func (ps *promises) promiseOne(t *taskRec, n uint32) {
 	id := promised(t, n)
 	o := ps.objects.object(id)
 	if o == nil {
-		o = &objRec{id: id, state: object.Pending, flags: objStray}
-		ps.objects.strays[id] = o
+		o = &objRec{id: id, state: object.Pending, flags: objPlaceholder}
+		ps.objects.placeholders[id] = o
 	}
 	o.flags |= objPromised
 	ps.open[id] = promise{t, n}
@@ -78,11 +78,11 @@ func (ps *promises) givePromises(cl *clientRec, t *taskRec) {
 		if _, ok := ps.open[id]; !ok {
 			ps.promiseOne(t, n)
 			t.x.unneeded--
-			t.x.again = t.x.again || t.state.OnWorker() // which was told that it need not make this
+			t.x.rerunRequested = t.x.rerunRequested || t.state.OnWorker() // which was told that it need not make this
 		}
 		o := ps.objects.object(id)
 		ps.objects.giveHandle(cl, o)
-		ps.objects.loosen(o) // a client that is gone holds nothing
+		ps.objects.queueRecount(o) // a client that is gone holds nothing
 		if o.state == object.Freed {
 			ps.up.remake(o)
 		}
@@ -98,11 +98,11 @@ func (ps *promises) maybeUnneeded(o *objRec) {
 	if o.waits != nil && slices.ContainsFunc(o.waits.gets, func(g getWait) bool { return g.client != o.holder }) {
 		return // it released its handle and still expects an answer
 	}
-	ps.giveUp(o)
+	ps.abandonPromise(o)
 }
 
-// giveUp ends a promise that nobody needs kept.
-func (ps *promises) giveUp(o *objRec) {
+// abandonPromise ends a promise that nobody needs kept.
+func (ps *promises) abandonPromise(o *objRec) {
 	p, ok := ps.open[o.id]
 	if !ok {
 		return
@@ -115,8 +115,8 @@ func (ps *promises) giveUp(o *objRec) {
 	}
 }
 
-// remindUnneeded tells of what was given up before this attempt.
-func (ps *promises) remindUnneeded(t *taskRec) {
+// resendUnneeded tells of what was given up before this attempt.
+func (ps *promises) resendUnneeded(t *taskRec) {
 	if t.x == nil || t.x.unneeded == 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func (ps *promises) breakPromises(t *taskRec, err *errs.Error) {
 		delete(ps.open, id)
 		o := ps.objects.object(id)
 		o.flags &^= objPromised
-		if o.flags&objStray == 0 || o.state != object.Pending {
+		if o.flags&objPlaceholder == 0 || o.state != object.Pending {
 			continue
 		}
 		if err == nil {
@@ -170,5 +170,5 @@ func (ps *promises) breakPromises(t *taskRec, err *errs.Error) {
 		}
 		ps.objects.resolve(o, errorResult(err), object.SetError)
 	}
-	t.x.promises, t.x.unneeded, t.x.again = nil, 0, false
+	t.x.promises, t.x.unneeded, t.x.rerunRequested = nil, 0, false
 }

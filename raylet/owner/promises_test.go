@@ -62,7 +62,7 @@ func TestAPromiseFailsWithWhoGaveIt(t *testing.T) {
 		t.Fatalf("the get is answered with %+v", r)
 	}
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{id, spec.ID.Return(0)}})
-	if n := len(s.c.strays); n != 0 {
+	if n := len(s.c.placeholders); n != 0 {
 		t.Errorf("%d strays stay", n)
 	}
 	if s.c.tasks.n != 0 {
@@ -79,8 +79,8 @@ func TestAPromiseGivenUpLeavesNothing(t *testing.T) {
 	x := s.executed(worker)
 	s.done(worker, l, x, inline("over"))
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
-	if len(s.c.strays) != 0 || s.c.tasks.n != 0 {
-		t.Errorf("%d strays and %d tasks stay", len(s.c.strays), s.c.tasks.n)
+	if len(s.c.placeholders) != 0 || s.c.tasks.n != 0 {
+		t.Errorf("%d strays and %d tasks stay", len(s.c.placeholders), s.c.tasks.n)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestAPromiseOutlivesTheCore(t *testing.T) {
 	h = holds(3)
 	h.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l}}
 	s.from(worker, h)
-	if n := len(s.c.strays); n != 1 {
+	if n := len(s.c.placeholders); n != 1 {
 		t.Fatalf("%d promises, want the one that is held", n)
 	}
 	s.from(worker, &wire.Submit{Spec: kids[0]})
@@ -155,8 +155,8 @@ func TestWhatNobodyNeedsIsTold(t *testing.T) {
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
 	s.from(worker, &wire.Done{Task: spec.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("over")}})
 	s.from(worker2, &wire.Done{Task: kids[2].ID, Attempt: 1, Lease: l2, Err: errs.New(errs.CodeCancelled, "it was told")})
-	if n := len(s.c.strays) + len(s.c.promises.open) + s.c.tasks.n; n != 0 {
-		t.Errorf("%d strays, %d promises and %d tasks stay", len(s.c.strays), len(s.c.promises.open), s.c.tasks.n)
+	if n := len(s.c.placeholders) + len(s.c.promises.open) + s.c.tasks.n; n != 0 {
+		t.Errorf("%d strays, %d promises and %d tasks stay", len(s.c.placeholders), len(s.c.promises.open), s.c.tasks.n)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestTheEndOfACallThatHasNoResult(t *testing.T) {
 			}
 			s.from(caller, &wire.Release{IDs: []ids.ObjectID{dropped}})
 			s.done(worker, l, xs[0].Tasks[1])
-			if s.c.tasks.n != 1 || len(s.c.strays)+len(s.c.promises.open) != 0 {
-				t.Errorf("%d tasks, %d strays and %d promises stay", s.c.tasks.n-1, len(s.c.strays), len(s.c.promises.open))
+			if s.c.tasks.n != 1 || len(s.c.placeholders)+len(s.c.promises.open) != 0 {
+				t.Errorf("%d tasks, %d strays and %d promises stay", s.c.tasks.n-1, len(s.c.placeholders), len(s.c.promises.open))
 			}
 			s.from(caller, &wire.Get{ID: id}) // after the end
 			if r := sent[*wire.Resolved](s, caller); len(r) != 1 {

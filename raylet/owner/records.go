@@ -36,21 +36,21 @@ type objRec struct {
 type objFlags uint16
 
 const (
-	objLoose     objFlags = 1 << iota // in Core.loose
-	objDead                           // out of scope and no longer counted in taskRec.live
-	objStray                          // referred to, but unknown: it was freed, or is another job's (objForeign)
-	objArgErr                         // its error came from an argument and names it already
-	objPacking                        // a Pack is under way
-	objHeld                           // an item held by its stream: counted in objs
-	objHandedOut                      // an item that a reader was given
-	objLogged                         // a record of its own is in the log
-	objPacked                         // the store has it through Pack: the log has the bytes too
-	objGet                            // its first holder waits for it: most gets, which so need no waits
-	objGetFetch                       // and asked to fetch
-	objCold                           // was in the list of values to be packed, and may be still
-	objPromised                       // in Core.promises
-	objForeign                        // a stray: another job's
-	objAsked                          // a foreign one: its owner was asked for it
+	objRecount     objFlags = 1 << iota // in Core.loose
+	objDead                             // out of scope and no longer counted in taskRec.live
+	objPlaceholder                      // referred to, but unknown: it was freed, or is another job's (objBorrowed)
+	objArgErr                           // its error came from an argument and names it already
+	objPacking                          // a Pack is under way
+	objHeld                             // an item held by its stream: counted in objs
+	objHandedOut                        // an item that a reader was given
+	objLogged                           // a record of its own is in the log
+	objPacked                           // the store has it through Pack: the log has the bytes too
+	objGet                              // its first holder waits for it: most gets, which so need no waits
+	objGetFetch                         // and asked to fetch
+	objCold                             // was in the list of values to be packed, and may be still
+	objPromised                         // in Core.promises
+	objBorrowed                         // a stray: another job's
+	objAsked                            // a foreign one: its owner was asked for it
 )
 
 // held tells whether the value is needed.
@@ -85,20 +85,20 @@ type taskRec struct {
 	next, prev *taskRec
 	x          *extra // nil: nothing out of the ordinary
 
-	born   int64  // when it was submitted, Unix ns; no two tasks of a job have the same
-	since  int64  // of its state, Unix ns
-	cookie uint64 // log position of its submission
-	doneAt uint64 // log position of its end
-	nret   int32  // returns; wire.Streaming: a stream
-	live   uint32 // returns, items and stream handles that are not dead
-	deps   uint32 // arguments it waits for
-	gen    uint32 // counts the times it waited, so that old waits are known
-	start  uint32 // attempt numbers given out
-	tries  uint32 // attempts charged
-	begun  uint32 // when it came, in ticks
-	state  task.State
-	heir   bool // who submitted it belongs to a detached actor
-	flags  taskFlags
+	born               int64  // when it was submitted, Unix ns; no two tasks of a job have the same
+	since              int64  // of its state, Unix ns
+	cookie             uint64 // log position of its submission
+	doneAt             uint64 // log position of its end
+	nret               int32  // returns; wire.Streaming: a stream
+	live               uint32 // returns, items and stream handles that are not dead
+	deps               uint32 // arguments it waits for
+	gen                uint32 // counts the times it waited, so that old waits are known
+	start              uint32 // attempt numbers given out
+	tries              uint32 // attempts charged
+	begun              uint32 // when it came, in ticks
+	state              task.State
+	detachedDescendant bool // who submitted it belongs to a detached actor
+	flags              taskFlags
 }
 
 // tick is the unit of taskRec.begun: what lasts less than half a day is known by the difference, whatever was cut off.
@@ -109,43 +109,43 @@ func ticks(now int64) uint32 { return uint32(now / int64(tick)) }
 type taskFlags uint16
 
 const (
-	taskHolds     taskFlags = 1 << iota // counted in tasks of the objects it uses
-	taskLineage                         // counted in lineage of the objects it uses
-	taskCancelled                       // a cancel was asked for
-	taskFront                           // goes to the head of its queue
-	taskPinned                          // arguments are pinned, or being pinned, under this attempt
-	taskSolo                            // runs in a process of its own until it is cleared
-	taskAdopted                         // after a restart: a worker has it
-	taskEvicted                         // its lineage was given up for want of room
-	taskCounted                         // in its class's live count
-	taskTurn                            // an actor call that had its turn: its order is settled
-	taskParent                          // Core.kids has an entry
-	taskFetching                        // its spec is being read back
-	taskReaped                          // no longer in the table
-	taskWaitsName                       // a creation whose name is being claimed
-	taskEnded                           // a record of its end is in the log
-	taskOnce                            // it ended, and has no retries that could make its results again
+	taskHolds       taskFlags = 1 << iota // counted in tasks of the objects it uses
+	taskLineage                           // counted in lineage of the objects it uses
+	taskCancelled                         // a cancel was asked for
+	taskFront                             // goes to the head of its queue
+	taskPinned                            // arguments are pinned, or being pinned, under this attempt
+	taskIsolated                          // runs in a process of its own until it is cleared
+	taskAdopted                           // after a restart: a worker has it
+	taskEvicted                           // its lineage was given up for want of room
+	taskCounted                           // in its class's live count
+	taskTurn                              // an actor call that had its turn: its order is settled
+	taskHasChildren                       // Core.kids has an entry
+	taskFetching                          // its spec is being read back
+	taskReaped                            // no longer in the table
+	taskWaitsName                         // a creation whose name is being claimed
+	taskEnded                             // a record of its end is in the log
+	taskOnce                              // it ended, and has no retries that could make its results again
 )
 
 // extra is what few tasks have.
 type extra struct {
-	more    []objRec // returns after the first
-	stream  *streamRec
-	timer   *timer // deadline, backoff or grace
-	group   *group
-	cookies []*uint64 // of further log records
-	solo    *classRec // the isolated class it runs in
-	errors  uint32    // attempts charged for errors of its own, where these are counted apart from tries
-	ooms    uint8
-	insist  bool // it was cancelled, and is to be by force after a grace
-	peak    uint64
-	err     *errs.Error // why it was requeued last, or ended
+	more            []objRec // returns after the first
+	stream          *streamRec
+	timer           *timer // deadline, backoff or grace
+	group           *group
+	cookies         []*uint64 // of further log records
+	isolatedClass   *classRec // the isolated class it runs in
+	errors          uint32    // attempts charged for errors of its own, where these are counted apart from tries
+	ooms            uint8
+	forceAfterGrace bool // it was cancelled, and is to be by force after a grace
+	peak            uint64
+	err             *errs.Error // why it was requeued last, or ended
 
-	promises []uint32       // of its spec, kept where that is paged out
-	unneeded int            // of them, given up
-	waitsFor []ids.ObjectID // all of which its get needs, as far as it told
-	again    bool           // when it has ended it is to run once more: promises that were given up are needed
-	anew     bool           // a stream: its attempt was told to end, for another to begin
+	promises         []uint32       // of its spec, kept where that is paged out
+	unneeded         int            // of them, given up
+	waitsFor         []ids.ObjectID // all of which its get needs, as far as it told
+	rerunRequested   bool           // when it has ended it is to run once more: promises that were given up are needed
+	restartRequested bool           // a stream: its attempt was told to end, for another to begin
 }
 
 func (t *taskRec) id() ids.TaskID { return t.ret0.id.Task }
@@ -190,63 +190,63 @@ func (t *taskRec) name() string {
 
 // clientRec is a driver or a worker.
 type clientRec struct {
-	id      ids.ClientID
-	role    wire.Role
-	handles int         // objects it holds
-	leases  []*leaseRec // on it
-	gone    bool
-	joined  bool
-	guest   bool      // another job's worker
-	peer    ids.JobID // another job's owner; 0: a process
-	spoke   bool      // it has told a rebuilt core what it has
-	drained bool      // asked to be drained: what dies with it is not charged
-	lostErr *errs.Error
-	peak    uint64
-	settle  *timer
-	used    int64 // credit to give back
-	unread  unread
+	id             ids.ClientID
+	role           wire.Role
+	handles        int         // objects it holds
+	leases         []*leaseRec // on it
+	gone           bool
+	joined         bool
+	ofOtherJob     bool      // another job's worker
+	peer           ids.JobID // another job's owner; 0: a process
+	reported       bool      // it has told a rebuilt core what it has
+	drainRequested bool      // asked to be drained: what dies with it is not charged
+	lostErr        *errs.Error
+	peak           uint64
+	settle         *timer
+	used           int64 // credit to give back
+	window         sendWindow
 }
 
 // leaseRec is a lease that the scheduler granted.
 type leaseRec struct {
-	id       ids.LeaseID
-	class    *classRec
-	worker   *clientRec
-	actor    *actorRec // whose lifetime lease it is
-	state    lease.State
-	closing  bool // asked back
-	slow     bool // its task takes long: it gave back those behind
-	toldBusy bool // another job had calls on its actor when its process died
-	dirty    bool
-	lane     fifo            // pushed and not done, in the order pushed
-	fetching []*taskRec      // arguments being pinned
-	out      []wire.ExecTask // to be pushed when the step ends
-	idleAt   int64
-	idle     *timer
+	id             ids.LeaseID
+	class          *classRec
+	worker         *clientRec
+	actor          *actorRec // whose lifetime lease it is
+	state          lease.State
+	closing        bool // asked back
+	slow           bool // its task takes long: it gave back those behind
+	otherJobsCalls bool // another job had calls on its actor when its process died
+	dirty          bool
+	lane           fifo            // pushed and not done, in the order pushed
+	fetching       []*taskRec      // arguments being pinned
+	out            []wire.ExecTask // to be pushed when the step ends
+	idleAt         int64
+	idle           *timer
 }
 
 func (l *leaseRec) load() int { return l.lane.len() + len(l.fetching) }
 
 // classRec is a scheduling class: the tasks that one lease can run.
 type classRec struct {
-	id         sched.Class
-	key        string
-	kind       wire.TaskKind
-	opts       *wire.TaskOptions
-	ready      taskList
-	looked     uint64 // of ready.pushed, how far pageOut has looked
-	leases     []*leaseRec
-	next       int   // of leases, where the next round begins
-	told       int   // the last Want, less the leases granted since
-	wants      bool  // the last Want was not 0
-	runNs      int64 // mean run time; meaningful where known
-	known      bool
-	dirty      bool
-	solo       bool         // one task a process
-	forgotten  bool         // no longer in the table
-	live       int          // tasks that have not ended
-	ahead      []ids.TaskID // whose arguments were named to the store, the latest
-	infeasible *errs.Error
+	id            sched.Class
+	key           string
+	kind          wire.TaskKind
+	opts          *wire.TaskOptions
+	ready         taskList
+	looked        uint64 // of ready.pushed, how far pageOut has looked
+	leases        []*leaseRec
+	next          int   // of leases, where the next round begins
+	lastWant      int   // the last Want, less the leases granted since
+	wantSent      bool  // the last Want was not 0
+	runNs         int64 // mean run time; meaningful where known
+	known         bool
+	dirty         bool
+	isolated      bool         // one task a process
+	forgotten     bool         // no longer in the table
+	live          int          // tasks that have not ended
+	readaheadSent []ids.TaskID // whose arguments were named to the store, the latest
+	infeasible    *errs.Error
 }
 
 // group is the tasks that ran in a shared process when it died.

@@ -41,7 +41,7 @@ type recovery struct {
 // recoveryUp steps what was kept back.
 type recoveryUp interface {
 	drain()
-	eachInside(f func(refs []ids.ObjectID))
+	eachContainer(f func(refs []ids.ObjectID))
 	handle(ev Event)
 	message(cl *clientRec, m wire.Msg)
 }
@@ -84,7 +84,7 @@ func (rc *recovery) restored(ev Restored) {
 	rc.toSched(sched.OwnerRestarted{Job: rc.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := rc.clients.addClient(j.Client, j.Role)
-		cl.joined, cl.guest = true, j.Guest
+		cl.joined, cl.ofOtherJob = true, j.Guest
 		if j.Role == wire.RoleDriver {
 			rc.clients.drivers++
 		}
@@ -97,8 +97,8 @@ func (rc *recovery) restored(ev Restored) {
 	rc.maybeResume()
 }
 
-// hold keeps an event back, and looks in it for what is waited for.
-func (rc *recovery) hold(ev Event) {
+// deferEvent keeps an event back, and looks in it for what is waited for.
+func (rc *recovery) deferEvent(ev Event) {
 	p := rc.pause
 	switch ev := ev.(type) {
 	case Restored:
@@ -195,7 +195,7 @@ func (rc *recovery) adoptAll(ev FromClient) {
 			continue
 		}
 		h := m.(*wire.Holdings)
-		cl.spoke = true
+		cl.reported = true
 		for _, id := range h.Actors {
 			if id.Job() != rc.cfg.Job {
 				continue // of a guest's own job, whose owner it is that knows
@@ -203,7 +203,7 @@ func (rc *recovery) adoptAll(ev FromClient) {
 			if a := rc.actors.byID[id]; a != nil {
 				rc.adoptActor(cl, a)
 			}
-			if a := rc.actors.byID[id]; a == nil || a.over() {
+			if a := rc.actors.byID[id]; a == nil || a.ended() {
 				rc.toClient(cl, &wire.StopActor{Actor: id})
 			}
 		}
@@ -229,7 +229,7 @@ func (rc *recovery) resumeClient(ev FromClient) {
 
 // applyHoldings replaces what is known of a client by what it says.
 func (rc *recovery) applyHoldings(cl *clientRec, m *wire.Holdings) {
-	if cl.guest {
+	if cl.ofOtherJob {
 		return // what it holds it holds of its own job's owner
 	}
 	rc.objects.dropHandles(cl)
@@ -282,8 +282,8 @@ func (rc *recovery) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	if l.lane.len() == 1 && l.actor == nil {
 		rc.tasks.setState(t, task.Running)
 	}
-	if t.x != nil && t.x.insist {
-		rc.life.giveGrace(t)
+	if t.x != nil && t.x.forceAfterGrace {
+		rc.life.startGrace(t)
 	}
 }
 
@@ -293,14 +293,14 @@ func (rc *recovery) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
 	if t == nil || t.state != task.Failed && t.state != task.Cancelled || t.class == nil || t.isCall() || t.isCreation() || t.lease != nil {
 		return
 	}
-	l := rc.leases.adoptLease(id, cl, rc.leases.classAgain(t.class))
+	l := rc.leases.adoptLease(id, cl, rc.leases.currentClass(t.class))
 	if l == nil || l.worker != cl {
 		return
 	}
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted
 	l.lane.push(t)
-	rc.life.giveGrace(t)
+	rc.life.startGrace(t)
 }
 
 // reach brings a task that waits to where a worker has it.
@@ -333,9 +333,9 @@ func (rc *recovery) adoptForeign(cl *clientRec, a *actorRec, id ids.LeaseID) {
 	rc.actors.moveActor(a, actor.Up)
 }
 
-// seekAgain asks where another job's actor is, of which a core that is lost knew: what it was told, and what it asked, went with it.
-func (rc *recovery) seekAgain(a *actorRec) {
-	if a.over() {
+// relocateActor asks where another job's actor is, of which a core that is lost knew: what it was told, and what it asked, went with it.
+func (rc *recovery) relocateActor(a *actorRec) {
+	if a.ended() {
 		rc.actors.maybeForgetForeign(a)
 		return
 	}
@@ -351,17 +351,17 @@ func (rc *recovery) reconcile() {
 	for _, id := range rc.actors.actorIDs() {
 		a := rc.actors.byID[id]
 		if a.rec == nil {
-			rc.seekAgain(a)
+			rc.relocateActor(a)
 			continue
 		}
 		switch {
-		case a.over() && a.claimed: // it may have died for the log and not for the registry
+		case a.ended() && a.claimed: // it may have died for the log and not for the registry
 			rc.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})
 			a.claimed = false
 		case a.state == actor.Alive && a.lease == nil:
 			rc.actors.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))
 		case a.state == actor.Alive && a.hurt != nil: // its constructor had just returned
-			rc.actors.chargeHurt(a)
+			rc.actors.chargeParent(a)
 		case a.state == actor.Stopping && a.lease == nil:
 			rc.actors.die(a, a.stop)
 		case a.state == actor.Stopping:
@@ -369,7 +369,7 @@ func (rc *recovery) reconcile() {
 		case a.state == actor.Claiming:
 			rc.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
 		}
-		if !a.over() {
+		if !a.ended() {
 			rc.actors.publish(a)
 			rc.calls.touchActor(a)
 		}
@@ -386,7 +386,7 @@ func (rc *recovery) reconcile() {
 			rc.life.end(t, task.Cancel, rc.tasks.cancelled(t))
 		}
 	})
-	rc.objects.eachObject(rc.objects.loosen)
+	rc.objects.eachObject(rc.objects.queueRecount)
 	for _, cl := range rc.clients.byID {
 		if cl.joined && rc.cfg.CreditWindow > 0 {
 			rc.toClient(cl, &wire.Credit{Bytes: 0})

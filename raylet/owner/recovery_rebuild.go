@@ -77,7 +77,7 @@ func (rc *recovery) build(im *image) {
 	for _, ti := range live {
 		rc.buildResults(ti)
 	}
-	rc.up.eachInside(func(refs []ids.ObjectID) {
+	rc.up.eachContainer(func(refs []ids.ObjectID) {
 		for _, id := range refs {
 			rc.objects.ensure(id).objs++ // strays made here have no references of their own
 		}
@@ -94,7 +94,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	t := rc.life.newTask(ti.submit.Spec, at)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
-	t.heir = ti.submit.Heir
+	t.detachedDescendant = ti.submit.DetachedDescendant
 	for _, ck := range ti.further {
 		x := t.ext()
 		x.cookies = append(x.cookies, &ck)
@@ -115,7 +115,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 			t.flags |= taskCancelled
 		}
 		if r.Insist {
-			t.ext().insist = true
+			t.ext().forceAfterGrace = true
 		}
 	}
 	if ti.done != nil {
@@ -145,7 +145,7 @@ func (rc *recovery) buildActor(t *taskRec, r *record.Actor) {
 
 func (rc *recovery) buildObject(im *objectImage) {
 	o := rc.objects.object(im.ID)
-	if o == nil || o.flags&objStray != 0 {
+	if o == nil || o.flags&objPlaceholder != 0 {
 		if o = rc.values.sealTarget(im.ID); o == nil {
 			return
 		}
@@ -242,7 +242,7 @@ func (rc *recovery) buildResults(ti *taskImage) {
 func (rc *recovery) buildLife(ti *taskImage) {
 	t := ti.rec
 	parent := rc.tasks.task(t.spec.Parent)
-	t.inherit(parent)
+	t.markDetached(parent)
 	if t.state.Terminal() {
 		rc.promises.breakPromises(t, ti.done.Done.Err)
 	}
@@ -277,7 +277,7 @@ func (rc *recovery) buildCreation(t *taskRec) {
 	if a.logged.Alias != (ids.ActorID{}) {
 		a.alias = rc.actors.actorFor(a.logged.Alias)
 	}
-	if a.over() {
+	if a.ended() {
 		if !t.state.Terminal() {
 			rc.life.fail(t, rc.calls.callDied(a))
 		}

@@ -74,7 +74,7 @@ func TestRebuiltCoreAdoptsItsCallsOnAnotherJobsWorker(t *testing.T) {
 	if m := sent[*wire.StopActor](s, worker); len(m) != 0 {
 		t.Errorf("another job's actors are ended: %+v", m)
 	}
-	if len(s.c.strays) != 0 {
+	if len(s.c.placeholders) != 0 {
 		t.Error("it counts another job's objects")
 	}
 	s.step(FromRegistry{at})
@@ -112,7 +112,7 @@ func TestDetachedActorsComeBackAfterAStop(t *testing.T) {
 	plain, _ := s.spawn(counter, worker)
 	own := s.submit(simple)
 	s.step(Stopping{})
-	if p := s.c.actors.byID[ids.ActorID(plain.ID)]; p != nil && !p.over() && p.state != actor.Stopping || s.state(own) != task.Cancelled {
+	if p := s.c.actors.byID[ids.ActorID(plain.ID)]; p != nil && !p.ended() && p.state != actor.Stopping || s.state(own) != task.Cancelled {
 		t.Errorf("what is not detached goes on: %+v, %v", p, s.state(own))
 	}
 	s.step(ClientGone{Client: worker2, Err: errs.New(errs.CodeWorkerCrashed, "its node stops")})

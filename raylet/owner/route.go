@@ -49,8 +49,8 @@ func (c *Core) fromClient(ev FromClient) {
 		return
 	}
 	for i, m := range ev.Msgs {
-		if i%warmAhead == 0 {
-			c.warmMessages(ev.Msgs[i:])
+		if i%prefetchBatch == 0 {
+			c.prefetchMessages(ev.Msgs[i:])
 		}
 		c.message(cl, m)
 	}
@@ -66,8 +66,8 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 		c.get(cl, m.ID, m.Fetch)
 	case *wire.Release:
 		for i, id := range m.IDs {
-			if i%warmAhead == 0 {
-				c.tasks.warm(m.IDs[i:])
+			if i%prefetchBatch == 0 {
+				c.tasks.prefetch(m.IDs[i:])
 			}
 			c.release(cl, id)
 		}
@@ -159,7 +159,7 @@ func (c *Core) fromRegistry(m any) {
 	case CallsLost:
 		c.callsLost(m)
 	case LocateActor:
-		c.sought(m.Actor)
+		c.locateRequested(m.Actor)
 	case NameHeld:
 		c.nameHeld(m)
 	case Restate:
@@ -182,14 +182,14 @@ func (c *Core) fromOwner(ev FromOwner) {
 	case *wire.Cancel:
 		c.cancel(m)
 	case *wire.Resolved:
-		c.foreignResolved(m)
+		c.borrowedResolved(m)
 	case *wire.Resync:
 		c.tellHeld(ev.Job)
 	case objectstore.Lost:
 		c.lost(m)
 	case Passing:
-		c.holdInner(m.Refs)
-		c.passing[m.Token] = passing{ev.Job, m.Refs}
+		c.retainContained(m.Refs)
+		c.transfers[m.Token] = refTransfer{ev.Job, m.Refs}
 	case Arrived:
 		c.arrived(m.Token)
 	case Reached:
@@ -197,8 +197,8 @@ func (c *Core) fromOwner(ev FromOwner) {
 	case JobGone:
 		c.jobGone(ev.Job)
 	case Unreachable:
-		c.spoken(ev.Job)
-		c.loseForeign(ev.Job, m.Err)
+		c.noteReported(ev.Job)
+		c.failBorrowed(ev.Job, m.Err)
 	}
 }
 
@@ -226,20 +226,20 @@ func (c *Core) tick() {
 		case timerBackoff:
 			c.backoffOver(t.task)
 		case timerGrace:
-			c.graceOver(t.task)
+			c.graceExpired(t.task)
 		case timerIdle:
-			c.idleOver(t.lease)
+			c.idleExpired(t.lease)
 		case timerSettle:
 			t.client.settle = nil
 			c.settleWorker(t.client)
 		case timerOrder:
-			c.orderOver(t.caller)
+			c.sequenceGapExpired(t.caller)
 		case timerPack:
 			c.packOver()
 		case timerResync:
 			c.resyncOver()
-		case timerInquest:
-			c.inquestOver(t.inquest)
+		case timerInquiry:
+			c.inquiryOver(t.inquiry)
 		case timerStop:
 			c.stopOver(t.actor)
 		case timerSweep:

@@ -7,10 +7,10 @@ func (c *Core) finishStep() {
 	c.drain()
 	if !c.recovering && !c.stopped {
 		c.dispatchAll()
-		c.settleRefs()
+		c.collectUnreferenced()
 		c.drain() // nothing of a drop makes work, but a dead actor's calls end
 		c.dispatchAll()
-		c.balance()
+		c.enforceBudget()
 	}
 	c.flushLeases()
 	c.flushNews()
@@ -36,7 +36,7 @@ func (c *Core) dispatchAll() {
 
 // drain works until no task's arguments are to be looked at, and no actor's failure is another's.
 func (c *Core) drain() {
-	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated) > 0 || c.bereft) && !c.recovering {
+	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated) > 0 || c.lastDetachedDied) && !c.recovering {
 		for i := 0; i < len(c.readyQ); i++ {
 			c.argsReady(c.readyQ[i])
 		}
@@ -50,8 +50,8 @@ func (c *Core) drain() {
 		if len(c.escalated) > 0 && !c.recovering {
 			c.escalate()
 		}
-		if c.bereft && !c.recovering {
-			c.endHeirs()
+		if c.lastDetachedDied && !c.recovering {
+			c.endDetachedWork()
 		}
 	}
 }

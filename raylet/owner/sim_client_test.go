@@ -41,7 +41,7 @@ type simLane struct {
 // simRun is a task in the middle.
 type simRun struct {
 	wire.ExecTask
-	kids      []ids.ObjectID
+	children  []ids.ObjectID
 	item      uint32
 	acked     uint32
 	blocked   bool

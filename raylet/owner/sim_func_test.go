@@ -54,7 +54,7 @@ func (cl *simClient) canGoOn(r *simRun) bool {
 		if r.resumed {
 			return true
 		}
-		for _, id := range r.kids {
+		for _, id := range r.children {
 			if _, ok := cl.got[id]; !ok {
 				return false
 			}
@@ -137,7 +137,7 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 	case "nap", "deaf":
 		r.blocked = false
 	case "kids":
-		cl.kids(l, r, args)
+		cl.children(l, r, args)
 	case "stream":
 		cl.stream(l, r, args)
 	case "new":
@@ -179,16 +179,16 @@ func (cl *simClient) done(l *simLane, r *simRun, res []wire.Result, err *errs.Er
 	})
 }
 
-// kids submits two tasks, waits for a result of each, and sums up.
-func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
+// children submits two tasks, waits for a result of each, and sums up.
+func (cl *simClient) children(l *simLane, r *simRun, args []uint64) {
 	if !r.blocked {
 		pair := &wire.TaskSpec{ID: ids.Derive(r.Spec.ID, 1), Parent: r.Spec.ID, Opts: pairOpts,
 			Args: []wire.Arg{{Value: wire.Value{Data: bytesOf(taskVal(args, 0), 0)}}}}
 		sum := &wire.TaskSpec{ID: ids.Derive(r.Spec.ID, 2), Parent: r.Spec.ID, Opts: kidOpts, Args: []wire.Arg{{Ref: pair.ID.Return(0)}}}
 		cl.submit(pair)
 		cl.submit(sum)
-		r.kids = append(r.kids, pair.ID.Return(1), sum.ID.Return(0))
-		for _, id := range r.kids {
+		r.children = append(r.children, pair.ID.Return(1), sum.ID.Return(0))
+		for _, id := range r.children {
 			cl.get(id)
 		}
 		cl.release(pair.ID.Return(0)) // who takes it holds it
@@ -209,7 +209,7 @@ func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
 		return
 	}
 	var vals []uint64
-	for _, id := range r.kids {
+	for _, id := range r.children {
 		out := cl.got[id]
 		if out.err != 0 {
 			cl.letGo(r)
@@ -223,7 +223,7 @@ func (cl *simClient) kids(l *simLane, r *simRun, args []uint64) {
 	cl.letGo(r)
 }
 
-func (cl *simClient) letGo(r *simRun) { cl.release(r.kids...) }
+func (cl *simClient) letGo(r *simRun) { cl.release(r.children...) }
 
 func kidsVal(args []uint64) uint64 {
 	arg := []uint64{taskVal(args, 0)}

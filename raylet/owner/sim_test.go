@@ -155,17 +155,17 @@ type simPlan struct {
 	deaths, losses, cancels float64
 	crash                   float64
 	budget, message         int64
-	kids, fails, gets       bool
+	children, fails, gets   bool
 }
 
 func (p simPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, UnreadWindow: int64(seed%3) * 700, MessageArgs: p.message, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, sweepPart: 3})
 	w.crash = p.crash
 	d := newSimDriver(w)
 	d.lossy = p.deaths+p.losses > 0
 	funcs := []string{"sum", "sum", "big", "multi", "wrap"}
-	if p.kids {
+	if p.children {
 		funcs = append(funcs, "kids")
 	}
 	if p.fails {
@@ -260,13 +260,13 @@ var simSeeds = uint64(40) // of each plan; more were run when it was written
 func TestSimulation(t *testing.T) {
 	for name, p := range map[string]simPlan{
 		"calm":     {acts: 60, gets: true},
-		"nested":   {acts: 50, gets: true, kids: true, fails: true},
-		"deaths":   {acts: 60, gets: true, deaths: .1, kids: true},
+		"nested":   {acts: 50, gets: true, children: true, fails: true},
+		"deaths":   {acts: 60, gets: true, deaths: .1, children: true},
 		"losses":   {acts: 60, gets: true, losses: .15},
-		"cancels":  {acts: 60, gets: true, cancels: .1, kids: true, fails: true},
+		"cancels":  {acts: 60, gets: true, cancels: .1, children: true, fails: true},
 		"budget":   {acts: 60, gets: true, budget: 8 << 10, message: 4 << 10, losses: .05},
-		"rebuilds": {acts: 50, gets: true, crash: .01, kids: true, fails: true},
-		"all":      {acts: 50, gets: true, deaths: .05, losses: .05, cancels: .05, crash: .004, kids: true, fails: true, budget: 16 << 10, message: 2 << 10},
+		"rebuilds": {acts: 50, gets: true, crash: .01, children: true, fails: true},
+		"all":      {acts: 50, gets: true, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range simSeeds {

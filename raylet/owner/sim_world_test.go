@@ -332,18 +332,18 @@ func (w *simWorld) settle() {
 func (w *simWorld) check() {
 	w.t.Helper()
 	c := w.c
-	if n := c.tasks.n + c.puts.n + len(c.strays) + len(c.actors.byID) + len(c.kids) + len(c.fetches); n > 0 || c.lineage.bytes != 0 {
+	if n := c.tasks.n + c.puts.n + len(c.placeholders) + len(c.actors.byID) + len(c.children) + len(c.fetches); n > 0 || c.lineage.bytes != 0 {
 		for _, t := range c.tasks.all() {
 			w.t.Logf("left: task %v %s %v live %d flags %b", t.id(), t.name(), t.state, t.live, t.flags)
 			t.eachReturn(func(o *objRec) {
 				w.t.Logf("  %v %v handle %v tasks %d objs %d lineage %d", o.id, o.state, o.holder, o.tasks, o.objs, o.lineage)
 			})
 		}
-		for _, o := range c.strays {
+		for _, o := range c.placeholders {
 			w.t.Logf("left: stray %v tasks %d objs %d lineage %d", o.id, o.tasks, o.objs, o.lineage)
 		}
 		w.t.Fatalf("left: %d tasks, %d puts, %d strays, %d actors, %d parents, %d reads, %d bytes of lineage",
-			c.tasks.n, c.puts.n, len(c.strays), len(c.actors.byID), len(c.kids), len(c.fetches), c.lineage.bytes)
+			c.tasks.n, c.puts.n, len(c.placeholders), len(c.actors.byID), len(c.children), len(c.fetches), c.lineage.bytes)
 	}
 	if c.budget.inline != 0 || c.budget.specs != 0 {
 		w.t.Fatalf("left: %d bytes inline, %d of specs", c.budget.inline, c.budget.specs)

@@ -27,7 +27,7 @@ type streams struct {
 type streamsUp interface {
 	cancelTask(t *taskRec, force bool)
 	chargeLoss(t *taskRec) bool
-	tellToEnd(t *taskRec)
+	requestEnd(t *taskRec)
 	fail(t *taskRec, err *errs.Error)
 	reap(t *taskRec)
 }
@@ -114,8 +114,8 @@ func (ss *streams) newItem(t *taskRec, i uint32) *objRec {
 	o := &objRec{id: t.id().Return(int(i)), rec: t}
 	s.items[i] = o
 	t.live++
-	if st := ss.objects.strays[o.id]; st != nil {
-		ss.objects.adoptStray(o, st)
+	if st := ss.objects.placeholders[o.id]; st != nil {
+		ss.objects.fillPlaceholder(o, st)
 	}
 	if !s.closed {
 		o.flags |= objHeld
@@ -139,7 +139,7 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 		o = ss.newItem(t, m.Index)
 	}
 	if o == nil {
-		ss.up.tellToEnd(t)
+		ss.up.requestEnd(t)
 		ss.up.fail(t, errs.New(errs.CodeInvalid, "%s streams more than %d items", t.name(), maxReturns))
 		return
 	}
@@ -152,11 +152,11 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 	}
 	s.produced = max(s.produced, m.Index+1)
 	s.attempt, s.sent = m.Attempt, m.Index+1
-	if m.Index < t.told() || s.closed {
+	if m.Index < t.ackedIndex() || s.closed {
 		ss.touchStream(t) // a further attempt, which does not know how far its readers are
 	}
 	ss.wakeReaders(t)
-	ss.lookForHoles(t)
+	ss.findMissingItem(t)
 }
 
 func (ss *streams) setItem(o *objRec, m *wire.StreamItem) {
@@ -303,13 +303,13 @@ func (ss *streams) closeStream(t *taskRec) {
 	if s.closed {
 		return
 	}
-	ss.objects.dropInner(s.held())
+	ss.objects.releaseContained(s.held())
 	s.closed = true
 	t.live--
 	ss.journal.logClosed(t)
 	s.eachItem(func(o *objRec) {
 		if o.flags&objHandedOut == 0 {
-			ss.unholdItem(o)
+			ss.releaseItem(o)
 		}
 	})
 	ss.touchStream(t)
@@ -324,14 +324,14 @@ func (ss *streams) taken(o *objRec) {
 		s.consumed = o.id.Index + 1
 		ss.touchStream(o.rec)
 	}
-	ss.unholdItem(o)
+	ss.releaseItem(o)
 }
 
-func (ss *streams) unholdItem(o *objRec) {
+func (ss *streams) releaseItem(o *objRec) {
 	if o.flags&objHeld != 0 {
 		o.flags &^= objHeld
 		o.objs--
-		ss.objects.loosen(o)
+		ss.objects.queueRecount(o)
 	}
 }
 
@@ -347,7 +347,7 @@ func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 		ss.up.cancelTask(t, false)
 	}
 	ss.closeStream(t)
-	s.eachItem(ss.unholdItem)
+	s.eachItem(ss.releaseItem)
 }
 
 // dropStreams forgets what a client reads: it says.
@@ -399,7 +399,7 @@ func (ss *streams) flushStreams() {
 		if !t.state.OnWorker() || t.lease == nil {
 			continue
 		}
-		n := t.told()
+		n := t.ackedIndex()
 		if s.closed || t.flags&taskCancelled != 0 {
 			n = math.MaxUint32 // nobody is waited for
 		}

@@ -16,7 +16,7 @@ type table struct {
 	n     int
 	gone  int // removed since the last resize
 
-	warmed uint64 // of no meaning: what warm reads goes somewhere
+	prefetched uint64 // of no meaning: what warm reads goes somewhere
 }
 
 // slot has the hash beside the record, so that a probe reads no record but the one it is for.
@@ -36,7 +36,7 @@ func hashOf(id *ids.ObjectID) uint64 {
 	return (h ^ h>>32) * 0xd6e8feb86659fd93
 }
 
-func (t *table) home(hash uint64) int { return int(hash >> (64 - t.bits)) }
+func (t *table) bucket(hash uint64) int { return int(hash >> (64 - t.bits)) }
 
 // find gives the record of exactly this name, or nil.
 func (t *table) find(id *ids.ObjectID) *objRec {
@@ -49,7 +49,7 @@ func (t *table) find(id *ids.ObjectID) *objRec {
 
 // at finds a name's record, or where it belongs. Not in an empty table.
 func (t *table) at(id *ids.ObjectID, h uint64) (*objRec, int) {
-	for i := t.home(h); ; i++ {
+	for i := t.bucket(h); ; i++ {
 		s := &t.slots[i]
 		if s.o == nil || s.hash > h {
 			return nil, i
@@ -125,7 +125,7 @@ func (t *table) remove(id *ids.ObjectID) {
 		return
 	}
 	end := i + 1
-	for t.slots[end].o != nil && t.home(t.slots[end].hash) < end {
+	for t.slots[end].o != nil && t.bucket(t.slots[end].hash) < end {
 		end++
 	}
 	copy(t.slots[i:end-1], t.slots[i+1:end])
@@ -149,7 +149,7 @@ func (t *table) resize(to uint8) {
 		if old[k].o == nil {
 			continue
 		}
-		i := max(t.home(old[k].hash), next)
+		i := max(t.bucket(old[k].hash), next)
 		if i == len(t.slots)-1 {
 			t.lengthen()
 		}
@@ -172,7 +172,7 @@ func (t *table) scan(c *cursor, want int, buf []*objRec) []*objRec {
 		c.done = true
 		return buf
 	}
-	for i := t.home(c.from); i < len(t.slots); i++ {
+	for i := t.bucket(c.from); i < len(t.slots); i++ {
 		s := &t.slots[i]
 		if s.o == nil || s.hash < c.from {
 			continue

@@ -25,8 +25,8 @@ func checkTable(t *rapid.T, tb *table, want map[ids.ObjectID]*objRec) {
 		if s.o == nil {
 			continue
 		}
-		if n++; s.hash < last || s.hash != hashOf(&s.o.id) || tb.home(s.hash) > i {
-			t.Fatalf("slot %d: hash %x after %x, home %d", i, s.hash, last, tb.home(s.hash))
+		if n++; s.hash < last || s.hash != hashOf(&s.o.id) || tb.bucket(s.hash) > i {
+			t.Fatalf("slot %d: hash %x after %x, home %d", i, s.hash, last, tb.bucket(s.hash))
 		}
 		last = s.hash
 	}
@@ -167,8 +167,8 @@ func TestTableOfCollisions(t *testing.T) {
 	for i := range uint64(n) {
 		tb.add(&objRec{id: colliding(i + 1)})
 	}
-	if id := colliding(5); tb.home(hashOf(&id)) != 1<<tb.bits-1 {
-		t.Fatalf("the names collide at %d of %d homes, not at the last", tb.home(hashOf(&id)), 1<<tb.bits)
+	if id := colliding(5); tb.bucket(hashOf(&id)) != 1<<tb.bits-1 {
+		t.Fatalf("the names collide at %d of %d homes, not at the last", tb.bucket(hashOf(&id)), 1<<tb.bits)
 	}
 	if len(tb.slots) > 8*n {
 		t.Errorf("%d names that collide take %d slots", n, len(tb.slots))

@@ -18,7 +18,7 @@ type tasks struct {
 	byState     [16]int
 	streamCount int                         // records of streaming tasks
 	born        int64                       // of the task submitted last
-	kids        map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
+	children    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
 	readyQ      []*taskRec                  // whose last argument was resolved
 	workQ       []*taskRec                  // to look at the arguments of
 	restarting  *taskRec                    // the creation of an actor that was just moved to restarting
@@ -26,7 +26,7 @@ type tasks struct {
 	tasksFree   []*taskRec
 }
 
-func newTasks(s *step) *tasks { return &tasks{step: s, kids: make(map[ids.TaskID][]ids.TaskID)} }
+func newTasks(s *step) *tasks { return &tasks{step: s, children: make(map[ids.TaskID][]ids.TaskID)} }
 
 // move takes a task along its table. A move that the table does not have is a fault of the
 // core: whoever calls has looked at the state.
@@ -70,13 +70,13 @@ func (ts *tasks) setState(t *taskRec, st task.State) {
 	t.state, t.since = st, ts.now
 }
 
-const manyKids = 1024
+const manyChildren = 1024
 
-// addKid notes who submitted a task, for recursive cancels. A long list is cleared of the
+// addChild notes who submitted a task, for recursive cancels. A long list is cleared of the
 // tasks that have ended before it grows.
-func (ts *tasks) addKid(parent, kid ids.TaskID) {
-	ks := ts.kids[parent]
-	if len(ks) >= manyKids && len(ks) == cap(ks) {
+func (ts *tasks) addChild(parent, kid ids.TaskID) {
+	ks := ts.children[parent]
+	if len(ks) >= manyChildren && len(ks) == cap(ks) {
 		live := ks[:0]
 		for _, id := range ks {
 			if t := ts.task(id); t != nil && !t.state.Terminal() {
@@ -85,7 +85,7 @@ func (ts *tasks) addKid(parent, kid ids.TaskID) {
 		}
 		ks = live
 	}
-	ts.kids[parent] = append(ks, kid)
+	ts.children[parent] = append(ks, kid)
 }
 
 // setTimer gives a task its one timer; an earlier one is replaced.
@@ -101,8 +101,8 @@ func (ts *tasks) stopTimer(t *taskRec) {
 	}
 }
 
-// later lets a task run again after a wait; at its deadline it is looked at in any case.
-func (ts *tasks) later(t *taskRec, wait time.Duration) {
+// runAfter lets a task run again after a wait; at its deadline it is looked at in any case.
+func (ts *tasks) runAfter(t *taskRec, wait time.Duration) {
 	ts.move(t, task.Delay)
 	at := ts.now + int64(wait)
 	if d := t.deadlineAt(); d != 0 {

@@ -13,7 +13,7 @@ const (
 	timerPack                          // packs that were not answered
 	timerResync                        // clients that do not say what they hold
 	timerSweep                         // the next slice of a sweep
-	timerInquest                       // who brought a process down is still asked
+	timerInquiry                       // who brought a process down is still asked
 	timerStop                          // an actor's close hook
 )
 
@@ -26,7 +26,7 @@ type timer struct {
 	lease   *leaseRec
 	client  *clientRec
 	caller  *callerRec
-	inquest *inquest
+	inquiry *culpritInquiry
 	actor   *actorRec
 }
 

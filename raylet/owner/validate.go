@@ -17,7 +17,7 @@ func (c *Core) Validate() error {
 	v := &recount{tasks: make(map[ids.ObjectID]uint32), objs: make(map[ids.ObjectID]uint32), lineage: make(map[ids.ObjectID]uint32),
 		handles: make(map[*clientRec]int), onLane: make(map[*taskRec]int), readBack: c.memory.unpacking,
 		endOfCall: func(o *objRec) bool { return c.promises.open[o.id].endOfCall(o) }}
-	c.eachInside(func(refs []ids.ObjectID) {
+	c.eachContainer(func(refs []ids.ObjectID) {
 		for _, id := range refs {
 			v.objs[id]++
 		}
@@ -78,10 +78,10 @@ func (ls *leases) validate(v *recount) error {
 		if k.id != id || k.live != live {
 			return fmt.Errorf("class %d counts %d live tasks, there are %d", id, k.live, live)
 		}
-		if k.wants {
+		if k.wantSent {
 			wanting++
 		}
-		if k.wants && !k.dirty && k.ready.n == 0 {
+		if k.wantSent && !k.dirty && k.ready.n == 0 {
 			return fmt.Errorf("the scheduler was not told that nothing of class %d waits any more", id)
 		}
 	}
@@ -109,7 +109,7 @@ func (lf *life) validate(v *recount) error {
 		if n := t.countLive(); n != t.live {
 			return fmt.Errorf("task %v counts %d live returns, there are %d", id, t.live, n)
 		}
-		if t.state.Terminal() && t.live == 0 && (!t.isCreation() || t.actor.over()) && !lf.recovering {
+		if t.state.Terminal() && t.live == 0 && (!t.isCreation() || t.actor.ended()) && !lf.recovering {
 			return fmt.Errorf("task %v has ended, nothing refers to it, and it is still there", id)
 		}
 		if t.spec == nil {
@@ -135,7 +135,7 @@ func (lf *life) validate(v *recount) error {
 	if byState != lf.tasks.byState {
 		return fmt.Errorf("tasks by state: counted %v, are %v", lf.tasks.byState, byState)
 	}
-	for id := range lf.tasks.kids {
+	for id := range lf.tasks.children {
 		if t := lf.tasks.task(id); t == nil || t.state.Terminal() {
 			return fmt.Errorf("task %v has ended and its children are kept", id)
 		}
@@ -158,8 +158,8 @@ func (lf *life) validatePlace(v *recount, t *taskRec) error {
 	switch t.state {
 	case task.PendingNode:
 		k := t.class
-		if t.flags&taskSolo != 0 {
-			k = t.x.solo
+		if t.flags&taskIsolated != 0 {
+			k = t.x.isolatedClass
 		}
 		if t.in != &k.ready {
 			return fmt.Errorf("task %v is %v and not in its class's queue", t.id(), t.state)
@@ -239,7 +239,7 @@ func (os *objects) validateOne(v *recount, o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
-	if !os.recovering && len(os.silent) == 0 && !o.held() && (o.flags&objForeign == 0 || o.waits == nil) {
+	if !os.recovering && len(os.silent) == 0 && !o.held() && (o.flags&objBorrowed == 0 || o.waits == nil) {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
@@ -315,7 +315,7 @@ func (ln *lineage) validate(*recount) error {
 func (ms *memory) validate(*recount) error {
 	inline, specs, returns := int64(0), int64(0), int64(0)
 	ms.objects.eachObject(func(o *objRec) {
-		if o.state == object.Inline && o.flags&objForeign == 0 {
+		if o.state == object.Inline && o.flags&objBorrowed == 0 {
 			inline += sizeOf(o.res)
 		}
 	})
@@ -343,7 +343,7 @@ func (ms *memory) validate(*recount) error {
 func (gs *gets) validate(*recount) error {
 	sent := int64(0)
 	for id, cl := range gs.clients.byID {
-		u := &cl.unread
+		u := &cl.window
 		if sent += u.bytes; u.fresh > u.bytes || len(u.later) > 0 && u.fresh >= u.bytes {
 			return fmt.Errorf("client %v: %d answers wait, %d bytes are unread, and of %d of these no receipt was asked", id, len(u.later), u.bytes, u.fresh)
 		}

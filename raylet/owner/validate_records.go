@@ -34,7 +34,7 @@ func (c *Core) validateRecycled(v *recount) error {
 			return fmt.Errorf("a record that is to be used again is on a lane")
 		}
 	}
-	for _, os := range [][]*objRec{c.loose, c.budget.cold, c.budget.asked} {
+	for _, os := range [][]*objRec{c.recountQueue, c.budget.cold, c.budget.asked} {
 		for _, o := range os {
 			if err := points("a list of objects", o); err != nil {
 				return err

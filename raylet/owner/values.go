@@ -32,7 +32,7 @@ func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
 		return // a name that only a task's return can have
 	}
 	o := vs.objects.object(m.ID)
-	if o != nil && o.flags&objStray == 0 {
+	if o != nil && o.flags&objPlaceholder == 0 {
 		vs.objects.giveHandle(cl, o)
 		return
 	}
@@ -48,8 +48,8 @@ func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
 // unknown goes over to it.
 func (vs *values) newPut(id ids.ObjectID) *objRec {
 	o := &objRec{id: id}
-	if s := vs.objects.strays[id]; s != nil {
-		vs.objects.adoptStray(o, s)
+	if s := vs.objects.placeholders[id]; s != nil {
+		vs.objects.fillPlaceholder(o, s)
 	}
 	vs.objects.puts.add(o)
 	return o
@@ -59,7 +59,7 @@ func (vs *values) newPut(id ids.ObjectID) *objRec {
 // attempt wins; the store frees the others.
 func (vs *values) seal(cl *clientRec, m *wire.Seal) {
 	o := vs.objects.object(m.ID)
-	if o == nil || o.flags&objStray != 0 {
+	if o == nil || o.flags&objPlaceholder != 0 {
 		o = vs.sealTarget(m.ID)
 	}
 	if o == nil || o.state != object.Pending || o.rec != nil && !vs.runs(cl, o.rec, m.Attempt) {

@@ -38,7 +38,7 @@ func appendSubmit(b []byte, submission *Submission, spec *wire.TaskSpec) []byte 
 	b = putUint(b, 12, uint64(spec.Trace.Flags))
 	b = putString(b, 13, spec.Callsite)
 	b = putTask(b, 15, (*ids.TaskID)(&submission.Parent))
-	b = putBool(b, 16, submission.Heir)
+	b = putBool(b, 16, submission.DetachedDescendant)
 	b = putInt(b, 17, submission.Born)
 	if len(spec.Promises) > 0 {
 		b, at = open(b, 14)
@@ -81,7 +81,7 @@ func readSubmit(b []byte, r *Submit) error {
 		case 15:
 			err = f.task((*ids.TaskID)(&r.Parent))
 		case 16:
-			r.Heir = f.n != 0
+			r.DetachedDescendant = f.n != 0
 		case 17:
 			r.Born = f.int()
 		case 14:

@@ -25,10 +25,10 @@ type Submit struct {
 
 // Submission is what a submission says beside the spec.
 type Submission struct {
-	OptsNo uint32      // the number of its options in the log; 0: they stand in the record
-	Born   int64       // when it was, Unix ns; 0: an older version wrote the record
-	Parent ids.ActorID // of an actor that escalates: the actor that has created it
-	Heir   bool        // who submitted it belongs to a detached actor
+	OptsNo             uint32      // the number of its options in the log; 0: they stand in the record
+	Born               int64       // when it was, Unix ns; 0: an older version wrote the record
+	Parent             ids.ActorID // of an actor that escalates: the actor that has created it
+	DetachedDescendant bool        // who submitted it belongs to a detached actor
 }
 
 // Done is the end of a task.

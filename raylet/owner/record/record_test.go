@@ -181,7 +181,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	s := &wire.TaskSpec{ID: ids.RootTask(1, 1), Opts: &wire.TaskOptions{Func: "f", Resources: []wire.Resource{{Name: "CPU", Amount: 500}}},
 		Args: []wire.Arg{{Ref: ids.RootTask(1, 2).Return(3)}, {Value: wire.Value{Meta: []byte{1}, Data: []byte("data")}}}}
-	f.Add(AppendSubmit(nil, 7, s, Submission{Heir: true}))
+	f.Add(AppendSubmit(nil, 7, s, Submission{DetachedDescendant: true}))
 	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep", Refs: []ids.ObjectID{s.ID.Put(1)}}}}}, task.Failed))

@@ -50,7 +50,7 @@ func samples() map[string][]byte {
 	return map[string][]byte{
 		"options":            AppendOptions(nil, 1, 300, EncodeOptions(nil, opts)),
 		"options, none":      AppendOptions(nil, 1<<40, 1, EncodeOptions(nil, &wire.TaskOptions{Resources: []wire.Resource{}})),
-		"submit":             AppendSubmit(nil, 77, spec, Submission{Born: 1e18, Parent: ids.ActorID(id), Heir: true}),
+		"submit":             AppendSubmit(nil, 77, spec, Submission{Born: 1e18, Parent: ids.ActorID(id), DetachedDescendant: true}),
 		"submit by number":   AppendSubmit(nil, 78, spec, Submission{OptsNo: 300}),
 		"submit half traced": AppendSubmit(nil, 79, &halfTraced, Submission{OptsNo: 1}),
 		"submit, least":      AppendSubmit(nil, 0, &wire.TaskSpec{ID: id, Opts: &wire.TaskOptions{}}, Submission{}),

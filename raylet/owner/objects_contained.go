@@ -9,8 +9,8 @@ import (
 // What lies inside a value, or an error, that somebody can get lives as long as that: an object's result, a stream's error, the
 // reason of an actor's death. The references that a client finds there it borrows before it lets go of what it found them in.
 
-// inside gives the objects that a result has references to.
-func inside(res *wire.Result) []ids.ObjectID {
+// containedIn gives the objects that a result has references to.
+func containedIn(res *wire.Result) []ids.ObjectID {
 	switch {
 	case res == nil:
 		return nil
@@ -20,8 +20,8 @@ func inside(res *wire.Result) []ids.ObjectID {
 	return res.Value.Refs
 }
 
-// holdInner counts objects that something is about to contain.
-func (os *objects) holdInner(refs []ids.ObjectID) {
+// retainContained counts objects that something is about to contain.
+func (os *objects) retainContained(refs []ids.ObjectID) {
 	for _, id := range refs {
 		in := os.ensure(id)
 		os.revive(in)
@@ -29,22 +29,22 @@ func (os *objects) holdInner(refs []ids.ObjectID) {
 	}
 }
 
-// dropInner gives up what holdInner counted.
-func (os *objects) dropInner(refs []ids.ObjectID) {
+// releaseContained gives up what retainContained counted.
+func (os *objects) releaseContained(refs []ids.ObjectID) {
 	for _, id := range refs {
 		if in := os.object(id); in != nil {
 			in.objs--
-			os.loosen(in)
+			os.queueRecount(in)
 		}
 	}
 }
 
 // setCause notes why an actor restarts or is dead, and the failure of a child that it is to be charged with; nil: there is none.
 func (as *actors) setCause(a *actorRec, cause, hurt *errs.Error) {
-	as.objects.holdInner(cause.AllRefs())
-	as.objects.holdInner(hurt.AllRefs())
-	as.objects.dropInner(a.cause.AllRefs())
-	as.objects.dropInner(a.hurt.AllRefs())
+	as.objects.retainContained(cause.AllRefs())
+	as.objects.retainContained(hurt.AllRefs())
+	as.objects.releaseContained(a.cause.AllRefs())
+	as.objects.releaseContained(a.hurt.AllRefs())
 	a.cause, a.hurt = cause, hurt
 }
 
@@ -60,13 +60,13 @@ func (s *streamRec) held() []ids.ObjectID {
 func (ss *streams) setError(s *streamRec, err *errs.Error) {
 	before := s.held()
 	s.err = err
-	ss.objects.holdInner(s.held())
-	ss.objects.dropInner(before)
+	ss.objects.retainContained(s.held())
+	ss.objects.releaseContained(before)
 }
 
-// eachInside calls f with what each thing contains that holds objects: results, the errors of open streams, what actors died of.
-func (c *Core) eachInside(f func(refs []ids.ObjectID)) {
-	c.eachObject(func(o *objRec) { f(inside(o.res)) })
+// eachContainer calls f with what each thing contains that holds objects: results, the errors of open streams, what actors died of.
+func (c *Core) eachContainer(f func(refs []ids.ObjectID)) {
+	c.eachObject(func(o *objRec) { f(containedIn(o.res)) })
 	if c.streamCount > 0 {
 		c.tasks.eachTask(func(t *taskRec) {
 			if t.nret == wire.Streaming {
@@ -74,7 +74,7 @@ func (c *Core) eachInside(f func(refs []ids.ObjectID)) {
 			}
 		})
 	}
-	for _, p := range c.passing {
+	for _, p := range c.transfers {
 		f(p.refs)
 	}
 	for _, a := range c.actors.byID {

@@ -19,8 +19,8 @@ func TestStoreGivesWay(t *testing.T) {
 	if w.c.alloc.Backed() < 12*mib {
 		t.Fatalf("%d bytes are backed, of 12 MiB that were written", w.c.alloc.Backed())
 	}
-	w.step(SetRoom{5 * mib})
-	w.settle(int64(time.Second))
+	w.step(SetMemoryTarget{5 * mib})
+	w.relist(int64(time.Second))
 	if b := w.c.alloc.Backed(); b > 5*mib || b < 2*mib {
 		t.Fatalf("%d bytes are backed, with room for 5 MiB of which 2 are pinned", b)
 	}
@@ -30,21 +30,21 @@ func TestStoreGivesWay(t *testing.T) {
 	// What is asked for is served, and what lies idle goes for it.
 	for i := range 6 {
 		w.step(PinForGet{Client: 1, ID: put(i)})
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 		w.unpin(1, put(i), 1)
 	}
 	if n := len(w.resolved); n != 7 {
 		t.Fatalf("%d of 7 gets are answered", n)
 	}
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if b := w.c.alloc.Backed(); b > 5*mib {
 		t.Errorf("%d bytes are backed after the gets", b)
 	}
-	w.step(SetRoom{})
+	w.step(SetMemoryTarget{})
 	for i := 10; i < 14; i++ {
 		w.put(1, put(i), 2*mib)
 	}
-	w.settle(int64(100 * time.Millisecond))
+	w.relist(int64(100 * time.Millisecond))
 	if b := w.c.alloc.Backed(); b < 10*mib {
 		t.Errorf("%d bytes are backed with all of the room again", b)
 	}
@@ -63,7 +63,7 @@ func TestRebuiltStoreGivesBackWhatIsIdle(t *testing.T) {
 	for i := range 6 {
 		w.step(Free{[]ids.ObjectID{put(i)}})
 	}
-	w.settle(int64(w.cfg.WarmIdle + time.Second))
+	w.relist(int64(w.cfg.WarmIdle + time.Second))
 	if b := w.c.alloc.Backed(); b > w.cfg.WarmBytes {
 		t.Errorf("%d bytes are backed and nothing is held: %+v", b, w.c.Stats())
 	}
@@ -73,17 +73,17 @@ func TestRebuiltStoreGivesBackWhatIsIdle(t *testing.T) {
 func TestWithoutRoomEverythingIsServed(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))
 	w.join(1)
-	w.step(SetRoom{1})
+	w.step(SetMemoryTarget{1})
 	for i := range 4 {
 		w.put(1, put(i), 3*mib)
 		w.step(PinForGet{Client: 1, ID: put(i)})
-		w.settle(int64(time.Second))
+		w.relist(int64(time.Second))
 	}
 	if n := len(w.resolved); n != 4 {
 		t.Fatalf("%d of 4 objects that fit are pinned", n)
 	}
 	r := w.create(1, put(9), 0, 4*mib, ids.TaskID{})
-	w.settle(int64(time.Second))
+	w.relist(int64(time.Second))
 	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File != 0 {
 		t.Fatalf("what is left of the limit: %+v", m)
 	}

@@ -48,8 +48,8 @@ func (c *Core) WhyTask(id ids.TaskID) (TaskWhy, bool) {
 		}
 	}
 	if k := t.class; k != nil {
-		if t.flags&taskSolo != 0 && t.x.solo != nil {
-			k = t.x.solo
+		if t.flags&taskIsolated != 0 && t.x.isolatedClass != nil {
+			k = t.x.isolatedClass
 		}
 		w.Class, w.Leases, w.Infeasible = sched.ClassKey{Job: c.cfg.Job, Class: k.id}, len(k.leases), k.infeasible
 	}

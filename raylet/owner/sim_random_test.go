@@ -25,7 +25,7 @@ type wildPlan struct {
 
 func (p wildPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, UnreadWindow: int64(seed%3) * 700, MessageArgs: p.message, MaxLineageBytes: 20 << 10, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, MaxLineageBytes: 20 << 10, sweepPart: 3})
 	w.crash, w.silent, w.refusals = p.crash, p.silent, p.refusals
 	d := &simActors{simDriver: newSimDriver(w), seq: make(map[[2]ids.TaskID]uint64)}
 	d.lossy, w.anyOrder = true, true

@@ -55,7 +55,7 @@ func TestARecordOnALaneIsNotUsedAgain(t *testing.T) {
 // Lookups of many tasks are read ahead; what is found is the same.
 func TestManyTasksAreFoundAndForgotten(t *testing.T) {
 	w := newBenchWorld(2)
-	const n = 2*warmFrom + 5
+	const n = 2*prefetchMinRecords + 5
 	subs := w.specs(n)
 	w.step(FromClient{benchDriver, subs})
 	var gets []wire.Msg

@@ -7,45 +7,45 @@ import (
 )
 
 // A client that does not read, for it was stopped or its program is busy, may have asked for any number of values. What was sent and is
-// not known to be on its way counts in the budget of inline values, and is bounded: above Config.UnreadWindow an answer with a value is put
+// not known to be on its way counts in the budget of inline values, and is bounded: above Config.SendWindow an answer with a value is put
 // off, and costs its object's name. The value stays its object's, which the store may take as any other's; whichever has it then answers when the
 // client reads again.
 
 // messageCost is what a message costs beside its value.
 const messageCost = 128
 
-// unread is what concerns a client's answers.
-type unread struct {
-	bytes int64                        // sent, and not known to be on their way
-	fresh int64                        // of these, of which no Receipt was asked yet
-	later map[ids.ObjectID]laterAnswer // put off
-	queue []ids.ObjectID               // of later, in order; one that is not there any more was withdrawn
+// sendWindow is what concerns a client's answers.
+type sendWindow struct {
+	bytes int64                           // sent, and not known to be on their way
+	fresh int64                           // of these, of which no Receipt was asked yet
+	later map[ids.ObjectID]deferredAnswer // put off
+	queue []ids.ObjectID                  // of later, in order; one that is not there any more was withdrawn
 }
 
-// laterAnswer counts what was put off.
-type laterAnswer struct{ plain, fetch int32 }
+// deferredAnswer counts what was put off.
+type deferredAnswer struct{ plain, fetch int32 }
 
-// mayAnswer counts a value that is sent to a client, and is false if it has to wait.
-func (gs *gets) mayAnswer(cl *clientRec, o *objRec, fetch bool) bool {
-	u := &cl.unread
-	if u.bytes >= gs.cfg.UnreadWindow {
-		gs.putOff(cl, o.id, fetch)
+// takeWindow counts a value that is sent to a client, and is false if it has to wait.
+func (gs *gets) takeWindow(cl *clientRec, o *objRec, fetch bool) bool {
+	u := &cl.window
+	if u.bytes >= gs.cfg.SendWindow {
+		gs.deferAnswer(cl, o.id, fetch)
 		return false
 	}
 	n := sizeOf(o.res) + messageCost
 	u.bytes += n
 	u.fresh += n
 	gs.objects.budget.unread += n
-	if u.fresh >= gs.cfg.UnreadWindow/4 {
-		gs.askReceipt(cl)
+	if u.fresh >= gs.cfg.SendWindow/4 {
+		gs.requestReceipt(cl)
 	}
 	return true
 }
 
-func (gs *gets) putOff(cl *clientRec, id ids.ObjectID, fetch bool) {
-	u := &cl.unread
+func (gs *gets) deferAnswer(cl *clientRec, id ids.ObjectID, fetch bool) {
+	u := &cl.window
 	if u.later == nil {
-		u.later = make(map[ids.ObjectID]laterAnswer)
+		u.later = make(map[ids.ObjectID]deferredAnswer)
 	}
 	a, known := u.later[id]
 	if fetch {
@@ -61,13 +61,13 @@ func (gs *gets) putOff(cl *clientRec, id ids.ObjectID, fetch bool) {
 	}
 	u.later[id] = a
 	gs.stats.PutOff++
-	gs.askReceipt(cl)
+	gs.requestReceipt(cl)
 }
 
-// askReceipt asks to hear when all that was sent so far is on its way.
-func (gs *gets) askReceipt(cl *clientRec) {
-	if n := cl.unread.fresh; n > 0 {
-		cl.unread.fresh = 0
+// requestReceipt asks to hear when all that was sent so far is on its way.
+func (gs *gets) requestReceipt(cl *clientRec) {
+	if n := cl.window.fresh; n > 0 {
+		cl.window.fresh = 0
 		gs.effects = append(gs.effects, Effect{Kind: Receipt, Client: cl.id, N: n})
 	}
 }
@@ -78,12 +78,12 @@ func (gs *gets) clientRead(ev ClientRead) {
 	if cl == nil || cl.gone {
 		return
 	}
-	u := &cl.unread
+	u := &cl.window
 	n := min(ev.Bytes, u.bytes-u.fresh) // a core before this one may have asked
 	u.bytes -= n
 	gs.objects.budget.unread -= n
 	i := 0
-	for ; i < len(u.queue) && u.bytes < gs.cfg.UnreadWindow; i++ {
+	for ; i < len(u.queue) && u.bytes < gs.cfg.SendWindow; i++ {
 		id := u.queue[i]
 		a, ok := u.later[id]
 		if !ok {
@@ -102,14 +102,14 @@ func (gs *gets) clientRead(ev ClientRead) {
 		u.later, u.queue = nil, nil
 		return
 	}
-	gs.askReceipt(cl)
+	gs.requestReceipt(cl)
 }
 
 // withdraw takes back what was put off.
-func (u *unread) withdraw(id ids.ObjectID) { delete(u.later, id) }
+func (u *sendWindow) withdraw(id ids.ObjectID) { delete(u.later, id) }
 
-// dropUnread forgets a client's answers.
-func (gs *gets) dropUnread(cl *clientRec) {
-	gs.objects.budget.unread -= cl.unread.bytes
-	cl.unread = unread{}
+// dropWindow forgets a client's answers.
+func (gs *gets) dropWindow(cl *clientRec) {
+	gs.objects.budget.unread -= cl.window.bytes
+	cl.window = sendWindow{}
 }

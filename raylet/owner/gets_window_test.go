@@ -30,7 +30,7 @@ func valueBytes(ms []*wire.Resolved) (n int) {
 // where that has the values by then; what it asks for no more is not answered.
 func TestAClientThatDoesNotReadIsSentAWindow(t *testing.T) {
 	const each, puts, window = 10_000, 100, 50_000
-	s := newScript(t, Config{InlineBudget: 200_000, UnreadWindow: window})
+	s := newScript(t, Config{InlineBudget: 200_000, SendWindow: window})
 	asked := make(map[ids.ObjectID]bool)
 	var wait []ClientRead
 	bytes, packed := 0, 0
@@ -89,21 +89,21 @@ func TestAClientThatDoesNotReadIsSentAWindow(t *testing.T) {
 	if len(asked) > 0 || pinned == 0 {
 		t.Errorf("%d gets are not answered, %d by the store", len(asked), pinned)
 	}
-	if u := s.c.clients.byID[driver].unread; len(u.later) != 0 || s.c.budget.unread != u.bytes || u.bytes != u.fresh {
+	if u := s.c.clients.byID[driver].window; len(u.later) != 0 || s.c.budget.unread != u.bytes || u.bytes != u.fresh {
 		t.Errorf("all was read: %+v, %d", u, s.c.budget.unread)
 	}
 }
 
 // What was put off goes with its client.
 func TestAnswersGoWithTheirClient(t *testing.T) {
-	s := newScript(t, Config{UnreadWindow: 1000})
+	s := newScript(t, Config{SendWindow: 1000})
 	for i := range 5 {
 		s.from(driver, &wire.PutValue{ID: s.root.Put(uint32(i + 1)), Value: wire.Value{Data: make([]byte, 900)}})
 	}
 	for i := range 5 {
 		s.from(worker, &wire.Get{ID: s.root.Put(uint32(i + 1))})
 	}
-	if len(s.c.clients.byID[worker].unread.later) == 0 {
+	if len(s.c.clients.byID[worker].window.later) == 0 {
 		t.Fatal("nothing was put off")
 	}
 	s.step(ClientGone{Client: worker, Err: errs.New(errs.CodeDisconnected, "killed")})

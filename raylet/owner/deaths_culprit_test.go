@@ -48,8 +48,8 @@ func (s *script) up(a *wire.TaskSpec, w ids.ClientID) ids.LeaseID {
 	t := s.c.tasks.task(a.ID)
 	s.lease++
 	k := t.class
-	if t.flags&taskSolo != 0 {
-		k = t.x.solo
+	if t.flags&taskIsolated != 0 {
+		k = t.x.isolatedClass
 	}
 	s.step(granted(k, s.lease, w))
 	s.done(w, s.lease, s.executed(w), inline(""))
@@ -74,7 +74,7 @@ func TestOnlyTheCulpritOfASharedProcessIsCharged(t *testing.T) {
 	s.charges(as[1], actor.Restarting, 0, 1)
 	s.charges(bad, actor.Restarting, 1, 0)
 	for i, a := range as {
-		if solo := s.c.tasks.task(a.ID).flags&taskSolo != 0; solo != (i == 2) {
+		if solo := s.c.tasks.task(a.ID).flags&taskIsolated != 0; solo != (i == 2) {
 			t.Errorf("actor %d restarts in a process of its own: %v", i, solo)
 		}
 	}
@@ -100,7 +100,7 @@ func TestSuspectedActorsRestartApart(t *testing.T) {
 	s.kill(worker, errs.CodeWorkerCrashed, 0, ls...)
 	for i, a := range as {
 		s.charges(a, actor.Restarting, 0, 1)
-		if solo := s.c.tasks.task(a.ID).flags&taskSolo != 0; solo != (i < 2) {
+		if solo := s.c.tasks.task(a.ID).flags&taskIsolated != 0; solo != (i < 2) {
 			t.Errorf("actor %d restarts apart: %v", i, solo)
 		}
 	}
@@ -110,7 +110,7 @@ func TestSuspectedActorsRestartApart(t *testing.T) {
 	s.kill(50, errs.CodeWorkerCrashed, 0, l)
 	s.charges(as[1], actor.Dead, 0, 1)
 	s.wantError(call.ID.Return(0), errs.CodeActorDied)
-	if s.c.tasks.task(as[0].ID).flags&taskSolo != 0 {
+	if s.c.tasks.task(as[0].ID).flags&taskIsolated != 0 {
 		t.Error("who was suspected with the culprit still is")
 	}
 }
@@ -138,7 +138,7 @@ func TestManySuspectsShareAFewProcesses(t *testing.T) {
 	in := make(map[string]int)
 	for _, a := range as {
 		s.charges(a, actor.Restarting, 0, 1)
-		in[s.c.tasks.task(a.ID).x.solo.opts.Process]++
+		in[s.c.tasks.task(a.ID).x.isolatedClass.opts.Process]++
 	}
 	if len(in) != maxApart || in[""] != 0 {
 		t.Errorf("they restart in %v", in)
@@ -178,7 +178,7 @@ func TestAnotherJobsCallsCountToo(t *testing.T) {
 	s.pass(time.Second)
 	for i, a := range as {
 		s.charges(a, actor.Restarting, 0, 1)
-		if solo := s.c.tasks.task(a.ID).flags&taskSolo != 0; solo != (i < 2) {
+		if solo := s.c.tasks.task(a.ID).flags&taskIsolated != 0; solo != (i < 2) {
 			t.Errorf("actor %d is a suspect: %v", i, solo)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // ended. One that is held up by backpressure does not end: it waits for its readers, who may wait for the item. It is told to end then,
 // and the next attempt makes the item. What is there already holds no attempt up, whoever has taken it.
 
-// passed gives how many items the running attempt has announced. Of one that a rebuilt core took over it is what was made at all.
-func (t *taskRec) passed() uint32 {
+// announcedItems gives how many items the running attempt has announced. Of one that a rebuilt core took over it is what was made at all.
+func (t *taskRec) announcedItems() uint32 {
 	s := t.x.stream
 	switch {
 	case s.attempt == t.start:
@@ -22,8 +22,8 @@ func (t *taskRec) passed() uint32 {
 	return 0
 }
 
-// told is how far a producer is told its readers are: as far as they are, and so far that it can make again what had been made.
-func (t *taskRec) told() uint32 {
+// lastWant is how far a producer is told its readers are: as far as they are, and so far that it can make again what had been made.
+func (t *taskRec) ackedIndex() uint32 {
 	s, n := t.x.stream, t.x.stream.consumed
 	if ahead := backpressure(t); s.produced > ahead {
 		n = max(n, s.produced-ahead)
@@ -34,10 +34,10 @@ func (t *taskRec) told() uint32 {
 // backpressure is how many items a producer may be ahead of its readers; 0: any number.
 func backpressure(t *taskRec) uint32 { return uint32(max(t.options().Backpressure, 0)) }
 
-// heldUp tells whether the running attempt waits for its readers.
-func (t *taskRec) heldUp() bool {
+// backpressured tells whether the running attempt waits for its readers.
+func (t *taskRec) backpressured() bool {
 	ahead := backpressure(t)
-	return ahead > 0 && !t.x.stream.closed && t.state.OnWorker() && t.lease != nil && t.passed() >= t.told()+ahead
+	return ahead > 0 && !t.x.stream.closed && t.state.OnWorker() && t.lease != nil && t.announcedItems() >= t.ackedIndex()+ahead
 }
 
 // lostItem notes that an item is to be made again, and ends an attempt that would never come to it; false: no retry is left for that.
@@ -47,35 +47,35 @@ func (ss *streams) lostItem(t *taskRec, o *objRec) bool {
 	if o.state == object.Stored && o.attempt < t.start {
 		s.owed = true // lost with what the last attempt was for, before anybody looked
 	}
-	if o.id.Index < t.passed() {
-		return ss.startOver(t)
+	if o.id.Index < t.announcedItems() {
+		return ss.restartStream(t)
 	}
 	return true
 }
 
-// startOver tells an attempt that is held up to end: another one is to begin; false: no retry is left.
-func (ss *streams) startOver(t *taskRec) bool {
-	if t.x.anew || !t.heldUp() {
+// restartStream tells an attempt that is held up to end: another one is to begin; false: no retry is left.
+func (ss *streams) restartStream(t *taskRec) bool {
+	if t.x.restartRequested || !t.backpressured() {
 		return true // it ends, and is looked at then
 	}
 	if !ss.up.chargeLoss(t) {
 		return false
 	}
 	ss.stats.Reconstructed++
-	t.x.anew = true
+	t.x.restartRequested = true
 	ss.leases.toLease(t.lease, &wire.CancelTask{Task: t.id()})
 	return true
 }
 
-// lookForHoles looks, when an attempt is held up, whether an item is missing that it has passed.
-func (ss *streams) lookForHoles(t *taskRec) {
+// findMissingItem looks, when an attempt is held up, whether an item is missing that it has passed.
+func (ss *streams) findMissingItem(t *taskRec) {
 	s := t.x.stream
-	if !s.holes || t.x.anew || !t.heldUp() {
+	if !s.holes || t.x.restartRequested || !t.backpressured() {
 		return
 	}
 	i := s.missing()
-	if s.holes = i >= 0; s.holes && uint32(i) < t.passed() && !ss.startOver(t) {
-		ss.up.tellToEnd(t)
+	if s.holes = i >= 0; s.holes && uint32(i) < t.announcedItems() && !ss.restartStream(t) {
+		ss.up.requestEnd(t)
 		ss.up.fail(t, errs.New(errs.CodeObjectLost, "item %d of %s was lost by the store, and no retry is left", i, t.name()))
 	}
 }

@@ -23,7 +23,7 @@ type deadActor struct {
 
 // ranCalls tells whether a call of an actor may have run code.
 func (l *leaseRec) ranCalls() bool {
-	return l.toldBusy || l.lane.contains(func(t *taskRec) bool { return alive(t) && t.state != task.RunningInGet })
+	return l.otherJobsCalls || l.lane.contains(func(t *taskRec) bool { return alive(t) && t.state != task.RunningInGet })
 }
 
 // alive tells whether a task on a lane has not ended.
@@ -33,8 +33,8 @@ func alive(t *taskRec) bool { return !t.state.Terminal() }
 // the next death tells which of the processes to look in.
 const maxApart = 16
 
-// blame decides about the actors of a process that died, and the creations and tasks that ran in it.
-func (ds *deaths) blame(cl *clientRec, dead []deadActor, started []*taskRec, err *errs.Error) {
+// findCulprit decides about the actors of a process that died, and the creations and tasks that ran in it.
+func (ds *deaths) findCulprit(cl *clientRec, dead []deadActor, started []*taskRec, err *errs.Error) {
 	suspects := slices.Clip(started)
 	for _, d := range dead {
 		if d.ran {
@@ -43,7 +43,7 @@ func (ds *deaths) blame(cl *clientRec, dead []deadActor, started []*taskRec, err
 	}
 	alone := len(dead)+len(started) == 1
 	switch {
-	case cl.drained: // the process was ended because of a task that was given up
+	case cl.drainRequested: // the process was ended because of a task that was given up
 		suspects = nil
 	case len(suspects) > 1:
 		ds.suspect(suspects)
@@ -62,7 +62,7 @@ func (ds *deaths) blame(cl *clientRec, dead []deadActor, started []*taskRec, err
 		ds.actors.actorLost(d.a, d.calls, charged, err)
 	}
 	if len(suspects) == 0 {
-		ds.askOthers(dead)
+		ds.askOtherJobs(dead)
 	}
 	ds.settleStarted(cl, started, len(suspects) > 1, err)
 }
@@ -83,27 +83,27 @@ func (ds *deaths) suspect(ts []*taskRec) {
 	}
 }
 
-// askOthers waits a moment for other jobs to tell which of the actors that died together had calls of theirs: no call of this job's
+// askOtherJobs waits a moment for other jobs to tell which of the actors that died together had calls of theirs: no call of this job's
 // ran, and of others' only they know.
-func (ds *deaths) askOthers(dead []deadActor) {
+func (ds *deaths) askOtherJobs(dead []deadActor) {
 	var named []*actorRec
 	for _, d := range dead {
-		if d.a.claimed && !d.a.over() {
+		if d.a.claimed && !d.a.ended() {
 			named = append(named, d.a)
 		}
 	}
 	if len(named) == 0 {
 		return
 	}
-	q := &inquest{of: named}
+	q := &culpritInquiry{of: named}
 	for _, a := range named {
-		a.inquest = q
+		a.inquiry = q
 	}
-	ds.timers.add(ds.now+int64(ds.cfg.InquestTime), timer{kind: timerInquest, inquest: q})
+	ds.timers.add(ds.now+int64(ds.cfg.InquiryTimeout), timer{kind: timerInquiry, inquiry: q})
 }
 
-// inquest waits for the word of other jobs about a death for which nobody is known to be charged.
-type inquest struct {
+// inquiry waits for the word of other jobs about a death for which nobody is known to be charged.
+type culpritInquiry struct {
 	of       []*actorRec
 	suspects []*actorRec
 }
@@ -112,21 +112,21 @@ type inquest struct {
 func (ds *deaths) callsLost(m CallsLost) {
 	a := ds.actors.byID[m.Actor]
 	switch {
-	case a == nil || a.rec == nil || a.over():
+	case a == nil || a.rec == nil || a.ended():
 	case a.lease != nil && a.lease.id == m.Lease:
-		a.lease.toldBusy = true // its end is told a moment later
-	case a.inquest != nil && a.lostLease == m.Lease:
-		q := a.inquest
-		a.inquest = nil // told by several jobs it is one suspect
+		a.lease.otherJobsCalls = true // its end is told a moment later
+	case a.inquiry != nil && a.lostLease == m.Lease:
+		q := a.inquiry
+		a.inquiry = nil // told by several jobs it is one suspect
 		q.suspects = append(q.suspects, a)
 	}
 }
 
-// inquestOver decides with what other jobs have told.
-func (ds *deaths) inquestOver(q *inquest) {
+// inquiryOver decides with what other jobs have told.
+func (ds *deaths) inquiryOver(q *culpritInquiry) {
 	for _, a := range q.of {
-		if a.inquest == q {
-			a.inquest = nil
+		if a.inquiry == q {
+			a.inquiry = nil
 		}
 	}
 	switch len(q.suspects) {
@@ -136,7 +136,7 @@ func (ds *deaths) inquestOver(q *inquest) {
 	default:
 		ts := make([]*taskRec, 0, len(q.suspects))
 		for _, a := range q.suspects {
-			if !a.over() {
+			if !a.ended() {
 				ts = append(ts, a.rec)
 			}
 		}
@@ -146,11 +146,11 @@ func (ds *deaths) inquestOver(q *inquest) {
 
 // chargeLate charges the restart that an actor has begun.
 func (ds *deaths) chargeLate(a *actorRec) {
-	if a.over() || !a.uncharged {
+	if a.ended() || !a.uncharged {
 		return
 	}
 	if !ds.actors.chargeReset(a) {
-		ds.actors.fall(a, ds.actors.actorDied(a, a.cause))
+		ds.actors.failForGood(a, ds.actors.actorDied(a, a.cause))
 		return
 	}
 	ds.life.isolate(a.rec, 0)

@@ -5,8 +5,8 @@ package owner
 
 const keepTasks = 1 << 14 // records kept, 3.7 MB
 
-// taskRecord gives an empty record.
-func (ts *tasks) taskRecord() *taskRec {
+// newTaskRecord gives an empty record.
+func (ts *tasks) newTaskRecord() *taskRec {
 	n := len(ts.tasksFree)
 	if n == 0 {
 		return new(taskRec)
@@ -17,12 +17,12 @@ func (ts *tasks) taskRecord() *taskRec {
 	return t
 }
 
-// recycleTasks takes back the records that the step before has reaped, whose effects have run: those
+// refillFreeList takes back the records that the step before has reaped, whose effects have run: those
 // that nothing else can point at. A wait for an object may, but knows by gen that it is stale.
-func (ts *tasks) recycleTasks() {
+func (ts *tasks) refillFreeList() {
 	for i, t := range ts.reaped {
 		ts.reaped[i] = nil
-		if len(ts.tasksFree) < keepTasks && t.plain() {
+		if len(ts.tasksFree) < keepTasks && t.recyclable() {
 			gen := t.gen
 			*t = taskRec{}
 			t.gen = gen
@@ -32,9 +32,9 @@ func (ts *tasks) recycleTasks() {
 	ts.reaped = ts.reaped[:0]
 }
 
-// plain tells that a reaped task is in none of the lists that outlive it: timers and groups (x), a
+// recyclable tells that a reaped task is in none of the lists that outlive it: timers and groups (x), a
 // lane, a queue, the loose and the cold objects, a fetch of its spec.
-func (t *taskRec) plain() bool {
+func (t *taskRec) recyclable() bool {
 	return t.x == nil && t.lease == nil && t.in == nil && t.flags&taskFetching == 0 && !t.isCreation() &&
-		t.ret0.flags&(objLoose|objCold) == 0 && t.ret0.waits == nil
+		t.ret0.flags&(objRecount|objCold) == 0 && t.ret0.waits == nil
 }

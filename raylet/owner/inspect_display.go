@@ -5,15 +5,15 @@ import (
 	"mobula/raylet/owner/task"
 )
 
-// shown is a task's state as lists show it. That a call of an actor has begun nobody tells its owner: of those pushed and not
+// displayState is a task's state as lists show it. That a call of an actor has begun nobody tells its owner: of those pushed and not
 // done the first run, as many as the actor runs at once. Where other jobs may call the actor too that is not known here, and a call
 // stays as it is.
-func (t *taskRec) shown() task.State {
+func (t *taskRec) displayState() task.State {
 	if t.state != task.Submitted || t.lease == nil || !t.lease.countsRunning() {
 		return t.state
 	}
 	group := t.concurrencyGroup()
-	left := t.lease.actor.places(group)
+	left := t.lease.actor.concurrencyLimit(group)
 	for _, x := range t.lease.lane.all() {
 		switch {
 		case left <= 0:
@@ -36,7 +36,7 @@ func (l *leaseRec) started() int {
 	used := make(map[string]int)
 	for _, x := range l.lane.all() {
 		group := x.concurrencyGroup()
-		if used[group]++; used[group] <= l.actor.places(group) && x.state == task.Submitted {
+		if used[group]++; used[group] <= l.actor.concurrencyLimit(group) && x.state == task.Submitted {
 			n++
 		}
 	}
@@ -49,8 +49,8 @@ func (l *leaseRec) countsRunning() bool {
 	return a != nil && a.rec != nil && a.state == actor.Alive && a.opts != nil && !a.opts.Detached
 }
 
-// places is how many calls of a group, or with "" of none, an actor runs at once.
-func (a *actorRec) places(group string) int {
+// concurrencyLimit is how many calls of a group, or with "" of none, an actor runs at once.
+func (a *actorRec) concurrencyLimit(group string) int {
 	if group == "" {
 		return max(int(a.opts.MaxConcurrency), 1)
 	}

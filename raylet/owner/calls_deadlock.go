@@ -26,10 +26,10 @@ func (cc *calls) waitsFor(t *taskRec, m *wire.Blocked) {
 		return
 	}
 	t.ext().waitsFor = m.WaitsFor
-	w := waitSearch{c: cc, left: maxWaitSteps}
+	w := cycleSearch{c: cc, left: maxWaitSteps}
 	for _, id := range m.WaitsFor {
-		if u := cc.maker(id); u != nil && w.stuckWaiting(u) {
-			cc.failStuck(t, u)
+		if u := cc.maker(id); u != nil && w.inCycle(u) {
+			cc.failDeadlocked(t, u)
 			return
 		}
 	}
@@ -44,16 +44,16 @@ func (cc *calls) maker(id ids.ObjectID) *taskRec {
 	return o.rec
 }
 
-// waitSearch asks whether tasks wait in a circle. It holds no conclusion beyond the branch that it was drawn in: what is assumed
+// cycleSearch asks whether tasks wait in a circle. It holds no conclusion beyond the branch that it was drawn in: what is assumed
 // of a task further up may turn out wrong.
-type waitSearch struct {
+type cycleSearch struct {
 	c    *calls
 	path []*taskRec
 	left int
 }
 
-// stuckWaiting tells whether a task can never end by itself.
-func (w *waitSearch) stuckWaiting(t *taskRec) bool {
+// inCycle tells whether a task can never end by itself.
+func (w *cycleSearch) inCycle(t *taskRec) bool {
 	if slices.Contains(w.path, t) {
 		return true
 	}
@@ -64,46 +64,46 @@ func (w *waitSearch) stuckWaiting(t *taskRec) bool {
 	defer func() { w.path = w.path[:len(w.path)-1] }()
 	switch t.state {
 	case task.RunningInGet:
-		return t.x != nil && slices.ContainsFunc(t.x.waitsFor, w.stuckObject)
+		return t.x != nil && slices.ContainsFunc(t.x.waitsFor, w.objectInCycle)
 	case task.PendingArgs:
-		return t.spec != nil && slices.ContainsFunc(t.spec.Args, func(a wire.Arg) bool { return !a.Ref.IsZero() && w.stuckObject(a.Ref) })
+		return t.spec != nil && slices.ContainsFunc(t.spec.Args, func(a wire.Arg) bool { return !a.Ref.IsZero() && w.objectInCycle(a.Ref) })
 	case task.PendingActor, task.Submitted:
-		return t.isCall() && w.noPlace(t)
+		return t.isCall() && w.noConcurrencySlot(t)
 	}
 	return false
 }
 
-func (w *waitSearch) stuckObject(id ids.ObjectID) bool {
+func (w *cycleSearch) objectInCycle(id ids.ObjectID) bool {
 	u := w.c.maker(id)
-	return u != nil && w.stuckWaiting(u)
+	return u != nil && w.inCycle(u)
 }
 
-// noPlace tells whether every place of its actor that a call could begin in is taken by one that is stuck.
-func (w *waitSearch) noPlace(t *taskRec) bool {
+// noConcurrencySlot tells whether every place of its actor that a call could begin in is taken by one that is stuck.
+func (w *cycleSearch) noConcurrencySlot(t *taskRec) bool {
 	a := t.actor.real()
 	if a.rec == nil || a.opts == nil {
 		return false // another job's
 	}
 	if a.state != actor.Alive || a.lease == nil {
-		return a.rec.state == task.RunningInGet && w.stuckWaiting(a.rec)
+		return a.rec.state == task.RunningInGet && w.inCycle(a.rec)
 	}
 	group := t.concurrencyGroup()
-	places := a.places(group)
+	places := a.concurrencyLimit(group)
 	for _, x := range a.lease.lane.all() {
 		if places == 0 {
 			break
 		}
-		if x != t && x.state == task.RunningInGet && x.concurrencyGroup() == group && w.stuckWaiting(x) {
+		if x != t && x.state == task.RunningInGet && x.concurrencyGroup() == group && w.inCycle(x) {
 			places--
 		}
 	}
-	return places == 0 && a.places(group) > 0
+	return places == 0 && a.concurrencyLimit(group) > 0
 }
 
-// failStuck fails the call that a get waits for in vain.
-func (cc *calls) failStuck(t, u *taskRec) {
+// failDeadlocked fails the call that a get waits for in vain.
+func (cc *calls) failDeadlocked(t, u *taskRec) {
 	for u.state == task.RunningInGet || u.state == task.PendingArgs { // to where the circle can be opened: a call that has not begun
-		next := cc.stuckBelow(u)
+		next := cc.nextInCycle(u)
 		if next == nil || next == u {
 			return
 		}
@@ -126,8 +126,8 @@ func (cc *calls) failStuck(t, u *taskRec) {
 	cc.up.fail(u, err)
 }
 
-// stuckBelow gives the task that one which is stuck waits for.
-func (cc *calls) stuckBelow(t *taskRec) *taskRec {
+// nextInCycle gives the task that one which is stuck waits for.
+func (cc *calls) nextInCycle(t *taskRec) *taskRec {
 	list := []ids.ObjectID(nil)
 	if t.state == task.RunningInGet && t.x != nil {
 		list = t.x.waitsFor
@@ -139,8 +139,8 @@ func (cc *calls) stuckBelow(t *taskRec) *taskRec {
 		}
 	}
 	for _, id := range list {
-		w := waitSearch{c: cc, left: maxWaitSteps}
-		if u := cc.maker(id); u != nil && w.stuckWaiting(u) {
+		w := cycleSearch{c: cc, left: maxWaitSteps}
+		if u := cc.maker(id); u != nil && w.inCycle(u) {
 			return u
 		}
 	}

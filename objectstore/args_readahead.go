@@ -5,8 +5,8 @@ import (
 	"mobula/objectstore/alloc"
 )
 
-// maxAhead bounds the objects that are noted for reading ahead.
-const maxAhead = 4096
+// maxReadahead bounds the objects that are noted for reading ahead.
+const maxReadahead = 4096
 
 // readAhead notes objects that a task which runs soon will ask for. Those that are spilled are read while
 // nobody asks for anything else, into memory that is free: so a worker does not wait for the disk
@@ -14,38 +14,38 @@ const maxAhead = 4096
 // is not read ahead: those who ask for it read it in a file of their own, and the maker's may have gone with its job.
 func (ar *args) readAhead(want []ids.ObjectID) {
 	for _, id := range want {
-		if r, ok := ar.objects.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && len(ar.ahead) < maxAhead {
-			ar.ahead = append(ar.ahead, id)
+		if r, ok := ar.objects.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && len(ar.readaheadQueue) < maxReadahead {
+			ar.readaheadQueue = append(ar.readaheadQueue, id)
 		}
 	}
 }
 
-// pumpAhead starts such reads. One slot of the reads is left to those that somebody waits for, and a tenth of
+// startReadahead starts such reads. One slot of the reads is left to those that somebody waits for, and a tenth of
 // the store to creates.
-func (ar *args) pumpAhead() {
-	for len(ar.ahead) > 0 && ar.restores.underWay+1 < ar.cfg.MaxRestores && !ar.recovering && ar.up.senior() == nil {
-		id := ar.ahead[0]
-		ar.ahead = ar.ahead[1:]
+func (ar *args) startReadahead() {
+	for len(ar.readaheadQueue) > 0 && ar.restores.underWay+1 < ar.cfg.MaxRestores && !ar.recovering && ar.up.oldestDemand() == nil {
+		id := ar.readaheadQueue[0]
+		ar.readaheadQueue = ar.readaheadQueue[1:]
 		o := ar.objects.objs[id].o
 		if o == nil || o.resident || o.restore != nil || o.gone {
 			continue // it was freed, or somebody asked for it
 		}
-		most := ar.space.forObjects()
-		if ar.space.room > 0 {
-			most = min(most, ar.space.room)
+		most := ar.space.objectLimit()
+		if ar.space.memoryTarget > 0 {
+			most = min(most, ar.space.memoryTarget)
 		}
 		if ar.space.alloc.Held()+o.footprint()+most/10 > most {
-			ar.ahead = nil // who needs them reads them
+			ar.readaheadQueue = nil // who needs them reads them
 			return
 		}
 		b, ok := ar.space.alloc.Alloc(alloc.Owner(o.job), o.size, true)
 		if !ok {
-			ar.ahead = nil
+			ar.readaheadQueue = nil
 			return
 		}
-		ar.space.punchTaken() // of a slab: nothing was warm elsewhere
+		ar.space.punchTakenFromOthers() // of a slab: nothing was warm elsewhere
 		o.restore = &demand{lane: laneArgs, need: o.size, o: o, block: b}
-		ar.objects.settle(o)
+		ar.objects.relist(o)
 		ar.restores.read(o.restore)
 		ar.counts.ReadAhead++
 	}

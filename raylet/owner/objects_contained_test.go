@@ -28,8 +28,8 @@ func (s *script) wantValue(id ids.ObjectID, want string) {
 
 func (s *script) wantEmpty() {
 	s.t.Helper()
-	if n := s.c.tasks.n + s.c.puts.n + len(s.c.strays); n != 0 {
-		s.t.Errorf("%d tasks, %d puts and %d unknown objects are left", s.c.tasks.n, s.c.puts.n, len(s.c.strays))
+	if n := s.c.tasks.n + s.c.puts.n + len(s.c.placeholders); n != 0 {
+		s.t.Errorf("%d tasks, %d puts and %d unknown objects are left", s.c.tasks.n, s.c.puts.n, len(s.c.placeholders))
 	}
 }
 

@@ -10,40 +10,40 @@ import (
 // owner of this job has a handle at the object's own, and what it was told of the value, when somebody asked for it first. Nothing of the
 // value is this owner's to pack, free or make again.
 
-// foreign makes the record of another job's object, and borrows it.
-func (os *objects) foreign(id ids.ObjectID) *objRec {
-	o := &objRec{id: id, state: object.Pending, flags: objStray | objForeign}
-	os.strays[id] = o
+// borrow makes the record of another job's object, and borrows it.
+func (os *objects) borrow(id ids.ObjectID) *objRec {
+	o := &objRec{id: id, state: object.Pending, flags: objPlaceholder | objBorrowed}
+	os.placeholders[id] = o
 	os.toOwner(id.Job(), &wire.AddRef{ID: id})
 	return o
 }
 
 // known finds an object, and makes the record of another job's that has none yet; nil: one of this job is unknown.
 func (os *objects) known(id ids.ObjectID) *objRec {
-	if o := os.object(id); o != nil || !os.isForeign(id) {
+	if o := os.object(id); o != nil || !os.ofOtherJob(id) {
 		return o
 	}
-	return os.foreign(id)
+	return os.borrow(id)
 }
 
-func (os *objects) isForeign(id ids.ObjectID) bool { return id.Job() != os.cfg.Job }
+func (os *objects) ofOtherJob(id ids.ObjectID) bool { return id.Job() != os.cfg.Job }
 
 // askFor asks the owner of another job's object for it, since somebody waits.
 func (os *objects) askFor(o *objRec) {
-	if o.flags&(objForeign|objAsked) == objForeign && o.state == object.Pending {
+	if o.flags&(objBorrowed|objAsked) == objBorrowed && o.state == object.Pending {
 		o.flags |= objAsked
 		os.toOwner(o.id.Job(), &wire.Get{ID: o.id})
 	}
 }
 
-// dropForeign gives back an object that nothing here refers to any more. While somebody waits for it, it stays.
-func (os *objects) dropForeign(o *objRec) {
+// returnBorrowed gives back an object that nothing here refers to any more. While somebody waits for it, it stays.
+func (os *objects) returnBorrowed(o *objRec) {
 	if o.lineage > 0 || o.waits != nil {
 		return
 	}
-	delete(os.strays, o.id)
+	delete(os.placeholders, o.id)
 	res := o.res
 	o.state, o.res = object.Freed, nil
-	os.dropInner(inside(res))
+	os.releaseContained(containedIn(res))
 	os.toOwner(o.id.Job(), &wire.Release{IDs: []ids.ObjectID{o.id}})
 }

@@ -17,7 +17,7 @@ func (w *world) use(n int, long time.Duration) (least uint64) {
 		for i := range n {
 			w.step(Free{[]ids.ObjectID{put(i)}})
 		}
-		w.settle(int64(100 * time.Millisecond))
+		w.relist(int64(100 * time.Millisecond))
 		least = min(least, w.c.alloc.Backed())
 	}
 	return least
@@ -36,7 +36,7 @@ func TestWarmIsWhatWasNeededLately(t *testing.T) {
 	if b := w.c.alloc.Backed(); b > 8*mib || b < 3*mib {
 		t.Errorf("%d bytes are backed after 20 s in which 3 MiB were needed", b)
 	}
-	w.settle(int64(20 * time.Second))
+	w.relist(int64(20 * time.Second))
 	if b := w.c.alloc.Backed(); b > mib {
 		t.Errorf("%d bytes are backed when nothing happens", b)
 	}
@@ -56,12 +56,12 @@ func TestASteadyNeedIsNotGivenBack(t *testing.T) {
 				w.put(1, put(made), mib)
 				made++
 			}
-			w.settle(int64(50 * time.Millisecond))
+			w.relist(int64(50 * time.Millisecond))
 			for made-freed > fewest {
 				w.step(Free{[]ids.ObjectID{put(freed)}})
 				freed++
 			}
-			w.settle(int64(50 * time.Millisecond))
+			w.relist(int64(50 * time.Millisecond))
 		}
 	}
 	cycle(5 * time.Second)
