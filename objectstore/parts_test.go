@@ -7,7 +7,7 @@ import (
 
 // Parts refer to the parts below them only: what they ask of those above is an interface of their own.
 func TestPartsKnowOnlyThoseBelow(t *testing.T) {
-	core := reflect.TypeOf(Core{})
+	core := reflect.TypeFor[Core]()
 	place := make(map[reflect.Type]int)
 	for i := range core.NumField() {
 		place[core.Field(i).Type] = i
@@ -16,7 +16,7 @@ func TestPartsKnowOnlyThoseBelow(t *testing.T) {
 		part := core.Field(i).Type.Elem()
 		for k := range part.NumField() {
 			f := part.Field(k)
-			if f.Type == reflect.TypeOf(&Core{}) {
+			if f.Type == reflect.TypeFor[*Core]() {
 				t.Errorf("%s knows the whole core", part.Name())
 			}
 			if at, ok := place[f.Type]; ok && at >= i {

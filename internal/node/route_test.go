@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,10 +36,8 @@ func await(t *testing.T, c *conn.Conn, what string, is func(wire.Msg) bool) {
 	defer timer.Stop()
 	for {
 		batch, err := c.Recv()
-		for _, m := range batch {
-			if is(m) {
-				return
-			}
+		if slices.ContainsFunc(batch, is) {
+			return
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)

@@ -12,13 +12,13 @@ import (
 
 // Parts refer to the parts below them only: what they ask of those above is an interface of their own.
 func TestPartsKnowOnlyThoseBelow(t *testing.T) {
-	core := reflect.TypeOf(Core{})
+	core := reflect.TypeFor[Core]()
 	below := make(map[reflect.Type]bool)
 	for i := range core.NumField() {
 		part := core.Field(i).Type
 		for k := range part.Elem().NumField() {
 			f := part.Elem().Field(k)
-			if f.Type == reflect.TypeOf(&Core{}) {
+			if f.Type == reflect.TypeFor[*Core]() {
 				t.Errorf("%s knows the whole core", part.Elem().Name())
 			}
 			if isPart(core, f.Type) && !below[f.Type] {
