@@ -138,10 +138,11 @@ def test_requests_wait_for_their_turn(mini: MiniNode) -> None:
     assert len(kinds(mini, m.Request)) == before + most
     assert several(2, "echo", 0.1) == ["GetTimeoutError"] * 2
     old = mini.driver()
+    before_the_break = {id(r) for r in kinds(mini, m.Request)}  # which the driver's next connection may take over
     mini.drop_all()
     mini.until(lambda: mini.peers and mini.driver() is not old)
     assert several(3 * most, "echo", 20) == ["x"] * 3 * most
-    assert [r.method for r in kinds(mini, m.Request)] == ["echo"] * 3 * most
+    assert [r.method for r in kinds(mini, m.Request) if id(r) not in before_the_break] == ["echo"] * 3 * most
 
 
 def test_resync_and_collect(mini: MiniNode) -> None:
