@@ -24,10 +24,10 @@ type Config struct {
 	// ArgsFraction is the share of Limit that running tasks' arguments may take. Default 0.7, as
 	// Ray's max_task_args_memory_fraction.
 	ArgsFraction float64
-	// FallbackBytes is the disk budget of the escape: files mapped in place of segment memory when
-	// nothing can be unpinned. 0: no escape, and creates end with CodeStoreFull. Default: Limit.
+	// FallbackBytes is the disk budget of fallback files, which are mapped in place of segment memory when
+	// nothing can be unpinned. 0: no such files, and creates end with CodeStoreFull. Default: Limit.
 	FallbackBytes uint64
-	// Stall is how long the head of the queue waits without any progress before the escape, where
+	// Stall is how long the head of the queue waits without any progress before it is served from a fallback file, where
 	// it is not plain that nobody can help. Default 1 s.
 	Stall time.Duration
 	// Patience is how long is waited, while the spill directories are full, for others to let go of anything, before
@@ -41,7 +41,7 @@ type Config struct {
 	// half the time (segment.Mapping does). 0: never. Default 64 MiB.
 	ColdFrom uint64
 	// WarmBytes of memory stay backed beyond what was in use within WarmIdle, at least a step of reservation while the store is
-	// used (warmth.go). Default 16 MiB, 1 s, which is mimalloc 3's purge delay. With 10 s, short workloads in a row peaked up
+	// used (space_purge.go). Default 16 MiB, 1 s, which is mimalloc 3's purge delay. With 10 s, short workloads in a row peaked up
 	// to 200 MiB higher and were 1 % faster.
 	WarmBytes uint64
 	WarmIdle  time.Duration

@@ -164,7 +164,7 @@ func compareObjects(a, b *object) int {
 	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.job, b.job), cmp.Compare(a.attempt, b.attempt))
 }
 
-// replayCopy takes a copy over. One whose object is not there any more is adrift: it keeps its place while its job has processes that may read it.
+// replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place while its job has processes that may read it.
 func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
 	if e.State == record.StateRestoring {

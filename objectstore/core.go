@@ -12,8 +12,9 @@ import (
 // Core is the store's logic: which bytes are whose, who has pinned what, what is sealed, and who
 // waits. It reads no clock and does no I/O: Step takes one event and says what to do.
 //
-// It is composed of parts, each with state and methods of its own. A part calls those above it in this list directly, and asks those below by an
-// interface that it declares, which the Core satisfies.
+// It is composed of parts, each with state and methods of its own. They are listed from the lowest to the highest. A part calls those
+// before it directly, and asks those behind it by an interface that it declares and the Core satisfies: so each can be tested with the parts that it
+// is made of alone.
 type Core struct {
 	*step
 	*clients

@@ -100,8 +100,8 @@ type KeepArgs struct {
 	Attempts []UnpinArgs
 }
 
-// ArgsIdle says that the task waits in a get (its arguments leave the 70 % count and it is no
-// hope for memory) or runs again.
+// ArgsIdle says that the task waits in a get (its arguments leave the 70 % count, and nobody waits
+// for it to let go of them) or runs again.
 type ArgsIdle struct {
 	Task ids.TaskID
 	Idle bool

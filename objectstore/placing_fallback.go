@@ -64,7 +64,7 @@ func (rm *placing) fallbackRefusal(d *demand) *errs.Error {
 }
 
 // deadlocked tells whether every byte in the store is held by a task that itself waits: to create, in
-// a get, or for arguments. Views of clients may be closed at any time, so they are hope.
+// a get, or for arguments. Views of clients may be closed at any time, so they are not counted as held for good.
 func (rm *placing) deadlocked(d *demand) bool {
 	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.readRetries) > 0 || len(rm.copies.inFlightReads) > 0 {
 		return false
@@ -101,7 +101,7 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// fallbackDone gives the escape's file to the demand that waited for it.
+// fallbackDone gives the file to the demand that waited for it.
 func (rm *placing) fallbackDone(e FallbackDone) {
 	d, ok := takeJob[*demand](rm.step, e.Job)
 	if !ok {

@@ -263,7 +263,7 @@ func (rc *recovery) holdings(client ids.ClientID, m *wire.Holdings) {
 		case ok && r.o.resident:
 			rc.objects.pin(client, p.ID, r, p.N)
 		default:
-			for _, x := range rc.objects.orphansOf(client, p.ID) { // a copy that is adrift
+			for _, x := range rc.objects.orphansOf(client, p.ID) { // a copy without an object
 				x.o.addPin(client, p.ID, x.sub, p.N)
 				rc.objects.pinned[x.o] = struct{}{}
 			}

@@ -5,7 +5,7 @@ import (
 	"mobula/wire"
 )
 
-// lastCollect is what is tried before a demand ends with CodeStoreFull: what fills the escape files may be
+// lastCollect is what is tried before a demand ends with CodeStoreFull: what fills the fallback files may be
 // handles that no program can reach any more, which only a garbage collection lets go.
 type collectState struct {
 	asks int   // since a file was let go
@@ -38,7 +38,7 @@ func (sl *spilling) collectAndWait(d *demand, err *errs.Error) bool {
 	return true
 }
 
-// resetCollect notes that a file was let go: the next demand may hope too.
+// resetCollect notes that a file was let go: the next demand may have clients asked again.
 func (pr *progress) resetCollect() { pr.lastCollect = collectState{} }
 
 // collect asks every client to drop the handles it no longer uses.

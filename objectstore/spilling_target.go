@@ -1,7 +1,7 @@
 package objectstore
 
 // SetMemoryTarget says how many bytes of memory the store may have behind it for now; 0: all of its limit. The node's memory monitor sends it where
-// the node has a memory limit: when the processes' heaps grow, the store gives way. What is pinned or being written stays, and nothing
+// the node has a memory limit: when the processes' heaps grow, the store shrinks. What is pinned or being written stays, and nothing
 // waits that could not wait for a spill anyway: room changes what lies on disk, not what can be done.
 type SetMemoryTarget struct{ Bytes uint64 }
 

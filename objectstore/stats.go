@@ -154,12 +154,13 @@ func (c *Core) List(job ids.JobID, after ids.ObjectID, limit int) []Info {
 	}
 	out := make([]Info, 0, len(keys))
 	for _, id := range keys {
-		out = append(out, c.info(id))
+		out = append(out, c.Info(id))
 	}
 	return out
 }
 
-func (c *Core) info(id ids.ObjectID) Info {
+// Info is one object as List gives it; of one that the store does not have only the id is set.
+func (c *Core) Info(id ids.ObjectID) Info {
 	r, ok := c.objs[id]
 	if !ok {
 		for k, g := range c.grants {
@@ -205,7 +206,7 @@ func (c *Core) info(id ids.ObjectID) Info {
 func (c *Core) Why(id ids.ObjectID) []string {
 	r, ok := c.objs[id]
 	if !ok {
-		in := c.info(id)
+		in := c.Info(id)
 		switch in.State {
 		case "writing":
 			g := c.grants[grantKey{id, in.Attempt}]

@@ -335,7 +335,7 @@ func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		cc.tasks.stopTimer(t)
 		cc.up.reap(t)
 	case t.flags&taskCancelled != 0:
-		cc.up.end(t, task.Cancel, cc.tasks.cancelled(t))
+		cc.up.end(t, task.Cancel, t.cancelledError())
 	case a.ended(), a.state == actor.Stopping:
 		cc.up.fail(t, cc.callDied(a))
 	case cc.up.charge(t):

@@ -2,8 +2,9 @@ package owner
 
 // Core is the owner of one job, composed of its parts. Step it from one goroutine.
 //
-// Each part has state of its own and methods of its own. It calls those above it in this list directly, and those below by an interface that it
-// declares, which the Core satisfies: so each part can be tested with the parts that it is made of alone.
+// Each part has state of its own and methods of its own. They are listed from the lowest to the highest. A part calls those
+// before it directly, and asks those behind it by an interface that it declares and the Core satisfies: so each can be tested with the parts that it
+// is made of alone.
 type Core struct {
 	*step
 	*journal

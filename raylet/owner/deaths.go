@@ -128,7 +128,7 @@ func (ds *deaths) settleStarted(cl *clientRec, started []*taskRec, several bool,
 		}
 		switch {
 		case t.flags&taskCancelled != 0:
-			ds.life.end(t, task.Cancel, ds.tasks.cancelled(t))
+			ds.life.end(t, task.Cancel, t.cancelledError())
 		case t.isCreation() && (several || cl.drainRequested):
 			ds.actors.reset(t.actor)
 			ds.actors.creationAgain(t, err)

@@ -80,15 +80,3 @@ type Transition struct {
 	Took    time.Duration // of what has ended: since it came, to 10 µs, modulo half a day
 	Restart bool          // of an actor's creation: it runs again since the actor is restarted
 }
-
-// logged takes what was appended to the log buffer since start as a record of this step. The
-// log of a job that has ended is removed with it: nothing more is written or freed there, and a
-// core that is rebuilt from it ends the job again.
-func (j *journal) logged(start int, cookie *uint64) {
-	b := j.logbuf
-	if j.ended {
-		j.logbuf = b[:start]
-		return
-	}
-	j.logs = append(j.logs, LogRecord{b[start:len(b):len(b)], cookie})
-}

@@ -1,9 +1,7 @@
 package owner
 
 import (
-	"mobula/internal/errs"
 	"mobula/raylet/owner/actor"
-	"mobula/raylet/owner/record"
 )
 
 // A node that is stopped in order ends its jobs, but for detached actors and what those have under way: that is to be there when the
@@ -27,15 +25,4 @@ func (jb *job) stop() {
 			jb.journal.logStopped(a)
 		}
 	}
-}
-
-// logStopped records that an actor is to be made again, which costs it no restart.
-func (j *journal) logStopped(a *actorRec) {
-	at := len(j.logbuf)
-	r := record.Actor{Actor: a.id, State: actor.Restarting, Restarts: a.restarts, Named: a.claimed, Err: errs.New(errs.CodeShutdown, "the node was stopped, and restarts actor %v", a.id)}
-	if a.stop != nil { // or ended, as was asked
-		r.Err, r.Stop = a.stop, true
-	}
-	j.logbuf = record.AppendActor(j.logbuf, j.nextRecord(), &r)
-	j.logged(at, laterCookie(a.rec))
 }

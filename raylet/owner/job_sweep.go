@@ -71,7 +71,7 @@ func (jb *job) sweepOn(s *sweep, budget int) (n int, over bool) {
 	for _, o := range jb.objects.placeholders {
 		jb.objects.dropHandle(s.client, o)
 	}
-	if s.client.handles > 0 { // one moved to a record behind the cursor: a stray was adopted
+	if s.client.handles > 0 { // one moved to a record behind the cursor: a placeholder was filled
 		*s = sweep{client: s.client}
 		return n, false
 	}

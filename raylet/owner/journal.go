@@ -3,6 +3,7 @@ package owner
 import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -183,4 +184,34 @@ func (j *journal) logActor(a *actorRec) {
 	}
 	j.logbuf = record.AppendActor(j.logbuf, j.nextRecord(), &r)
 	j.logged(at, laterCookie(a.rec))
+}
+
+// logStopped records that an actor is to be made again, which costs it no restart.
+func (j *journal) logStopped(a *actorRec) {
+	at := len(j.logbuf)
+	r := record.Actor{Actor: a.id, State: actor.Restarting, Restarts: a.restarts, Named: a.claimed, Err: errs.New(errs.CodeShutdown, "the node was stopped, and restarts actor %v", a.id)}
+	if a.stop != nil { // or ended, as was asked
+		r.Err, r.Stop = a.stop, true
+	}
+	j.logbuf = record.AppendActor(j.logbuf, j.nextRecord(), &r)
+	j.logged(at, laterCookie(a.rec))
+}
+
+// logPacked records that the store has an object's value.
+func (j *journal) logPacked(o *objRec, size uint64) {
+	at := len(j.logbuf)
+	j.logbuf = record.AppendPacked(j.logbuf, j.nextRecord(), o.id, size)
+	j.logged(at, j.objectCookie(o))
+}
+
+// logged takes what was appended to the log buffer since start as a record of this step. The
+// log of a job that has ended is removed with it: nothing more is written or freed there, and a
+// core that is rebuilt from it ends the job again.
+func (j *journal) logged(start int, cookie *uint64) {
+	b := j.logbuf
+	if j.ended {
+		j.logbuf = b[:start]
+		return
+	}
+	j.logs = append(j.logs, LogRecord{b[start:len(b):len(b)], cookie})
 }

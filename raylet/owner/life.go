@@ -125,7 +125,7 @@ func (lf *life) fail(t *taskRec, err *errs.Error) {
 // requeue lets a task run again, at the head of its queue if front; not one that was cancelled meanwhile.
 func (lf *life) requeue(t *taskRec, front bool) {
 	if t.flags&taskCancelled != 0 {
-		lf.end(t, task.Cancel, lf.tasks.cancelled(t))
+		lf.end(t, task.Cancel, t.cancelledError())
 		return
 	}
 	if t.x != nil {

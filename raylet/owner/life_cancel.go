@@ -22,10 +22,10 @@ func (lf *life) cancel(m *wire.Cancel) {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if m.Recursive {
-			for _, kid := range lf.tasks.children[id] {
-				if !seen[kid] {
-					seen[kid] = true
-					todo = append(todo, kid)
+			for _, child := range lf.tasks.children[id] {
+				if !seen[child] {
+					seen[child] = true
+					todo = append(todo, child)
 				}
 			}
 		}
@@ -56,7 +56,7 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 	}
 	if !t.state.OnWorker() {
 		lf.withdraw(t)
-		lf.end(t, task.Cancel, lf.tasks.cancelled(t))
+		lf.end(t, task.Cancel, t.cancelledError())
 		lf.streams.cutStream(t)
 		return
 	}
@@ -65,7 +65,7 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 		lf.journal.logRetry(t)
 	} else {
 		lf.abandon(t)
-		lf.end(t, task.Cancel, lf.tasks.cancelled(t))
+		lf.end(t, task.Cancel, t.cancelledError())
 	}
 	lf.streams.cutStream(t)
 }

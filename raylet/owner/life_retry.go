@@ -62,7 +62,7 @@ func (lf *life) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	t.ext().err = d.Err
 	switch {
 	case t.flags&taskCancelled != 0:
-		lf.end(t, task.Cancel, lf.tasks.cancelled(t))
+		lf.end(t, task.Cancel, t.cancelledError())
 	case t.isCall() && d.Err.Code == errs.CodeActorUnavailable:
 		if a := t.actor; l != nil && a.rec == nil && a.lease == l { // it was stopped there; its owner says what becomes of it
 			lf.actors.foreignMoved(a, d.Err)

@@ -7,7 +7,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
-	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -35,7 +34,6 @@ const (
 	packRetry = time.Second
 	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
 	pageBatch = 256  // specs read back at once
-	recBytes  = 256  // of a task's record
 )
 
 // budget counts what the core keeps in memory for values and tasks.
@@ -162,9 +160,7 @@ func (ms *memory) packed(m objectstore.Packed) {
 		return
 	}
 	ms.objects.budget.drop(o)
-	at := len(ms.journal.logbuf)
-	ms.journal.logbuf = record.AppendPacked(ms.journal.logbuf, ms.journal.nextRecord(), m.ID, m.Size)
-	ms.journal.logged(at, ms.journal.objectCookie(o))
+	ms.journal.logPacked(o, m.Size)
 	ms.objects.moveObject(o, object.Pack)
 	o.flags |= objPacked
 	meta := bytes.Clone(o.res.Value.Meta) // it lies beside the value, whose bytes are to go

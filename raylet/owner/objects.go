@@ -160,7 +160,7 @@ func (os *objects) fillPlaceholder(o, s *objRec) {
 		o.waits, s.waits = s.waits, nil
 		o.flags |= s.flags & (objGet | objGetFetch | objPromised)
 		s.flags &^= objPromised
-		os.queueRecount(o) // as the stray may have been
+		os.queueRecount(o) // as the placeholder may have been
 	}
 }
 

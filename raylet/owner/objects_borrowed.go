@@ -6,7 +6,7 @@ import (
 	"mobula/wire"
 )
 
-// An object of another job that something here refers to has a record among the strays, for as long as that is so. With the record the
+// An object of another job that something here refers to has a record among the placeholders, for as long as that is so. With the record the
 // owner of this job has a handle at the object's own, and what it was told of the value, when somebody asked for it first. Nothing of the
 // value is this owner's to pack, free or make again.
 

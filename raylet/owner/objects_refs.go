@@ -79,7 +79,7 @@ func (os *objects) addRef(cl *clientRec, id ids.ObjectID) {
 	}
 }
 
-// ensure finds an object or makes a stray, so that what is counted up can be counted down.
+// ensure finds an object or makes a placeholder, so that what is counted up can be counted down.
 func (os *objects) ensure(id ids.ObjectID) *objRec {
 	if o := os.object(id); o != nil {
 		return o
@@ -221,7 +221,7 @@ func (os *objects) dropValue(o *objRec) {
 	os.releaseContained(containedIn(res))
 }
 
-// forgetObject removes the record of a put or a stray.
+// forgetObject removes the record of a put or a placeholder.
 func (os *objects) forgetObject(o *objRec) {
 	if o.flags&objPlaceholder != 0 {
 		delete(os.placeholders, o.id)

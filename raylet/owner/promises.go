@@ -10,7 +10,7 @@ import (
 )
 
 // A promise is the first return of a task that another one, which runs or will, is to submit: an object
-// with a name, holders and waiters, and no task yet. It is kept with the strays until its task comes
+// with a name, holders and waiters, and no task yet. It is kept with the placeholders until its task comes
 // (fillPlaceholders), or the one that promised it has ended. When nobody can ask for the object any more but
 // the worker that runs who promised it, the promise is given up, and that worker is told (wire.Unneeded).
 // A parent that runs again and submits who promised it wants it once more: then that one runs once more too.

@@ -21,7 +21,7 @@ type objRec struct {
 	id      ids.ObjectID
 	state   object.State
 	flags   objFlags
-	rec     *taskRec      // that makes it; nil: a put, or a stray
+	rec     *taskRec      // that makes it; nil: a put, or a placeholder
 	res     *wire.Result  // immutable; nil until resolved and after the drop
 	waits   *waits        // nil: nobody waits
 	holder  *clientRec    // the first client with a handle
@@ -36,7 +36,7 @@ type objRec struct {
 type objFlags uint16
 
 const (
-	objRecount     objFlags = 1 << iota // in Core.loose
+	objRecount     objFlags = 1 << iota // in objects.recountQueue
 	objDead                             // out of scope and no longer counted in taskRec.live
 	objPlaceholder                      // referred to, but unknown: it was freed, or is another job's (objBorrowed)
 	objArgErr                           // its error came from an argument and names it already
@@ -48,8 +48,8 @@ const (
 	objGet                              // its first holder waits for it: most gets, which so need no waits
 	objGetFetch                         // and asked to fetch
 	objCold                             // was in the list of values to be packed, and may be still
-	objPromised                         // in Core.promises
-	objBorrowed                         // a stray: another job's
+	objPromised                         // in promises.open
+	objBorrowed                         // a placeholder: another job's
 	objAsked                            // a foreign one: its owner was asked for it
 )
 
@@ -119,7 +119,7 @@ const (
 	taskEvicted                           // its lineage was given up for want of room
 	taskCounted                           // in its class's live count
 	taskTurn                              // an actor call that had its turn: its order is settled
-	taskHasChildren                       // Core.kids has an entry
+	taskHasChildren                       // tasks.children has an entry
 	taskFetching                          // its spec is being read back
 	taskReaped                            // no longer in the table
 	taskWaitsName                         // a creation whose name is being claimed

@@ -383,7 +383,7 @@ func (rc *recovery) reconcile() {
 			rc.life.reap(t)
 		case t.flags&taskCancelled != 0 && !t.state.Terminal() && !t.state.OnWorker() && !t.isCreation():
 			rc.life.withdraw(t)
-			rc.life.end(t, task.Cancel, rc.tasks.cancelled(t))
+			rc.life.end(t, task.Cancel, t.cancelledError())
 		}
 	})
 	rc.objects.eachObject(rc.objects.queueRecount)

@@ -150,3 +150,19 @@ func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
 	}
 	return t.submit.Spec.Opts != nil
 }
+
+// rebuild takes over the options and tombstones of a log, and the records in it that nothing needs.
+func (j *journal) rebuild(im *image) {
+	for no, o := range im.opts {
+		j.optByNo[no], j.optNo[o] = o, no
+		ck := im.optsAt[no]
+		j.optCookies[no] = &ck
+		j.optKeys[string(record.EncodeOptions(nil, o))] = no
+	}
+	for _, ck := range im.tombs {
+		j.tombs = append(j.tombs, &ck)
+	}
+	for _, ck := range im.dead {
+		j.deadLog = append(j.deadLog, &ck)
+	}
+}

@@ -53,18 +53,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 // build makes the records: first every task and object, then what they refer to, then the
 // life of the tasks that have not ended.
 func (rc *recovery) build(im *image) {
-	for no, o := range im.opts {
-		rc.journal.optByNo[no], rc.journal.optNo[o] = o, no
-		ck := im.optsAt[no]
-		rc.journal.optCookies[no] = &ck
-		rc.journal.optKeys[string(record.EncodeOptions(nil, o))] = no
-	}
-	for _, ck := range im.tombs {
-		rc.journal.tombs = append(rc.journal.tombs, &ck)
-	}
-	for _, ck := range im.dead {
-		rc.journal.deadLog = append(rc.journal.deadLog, &ck)
-	}
+	rc.journal.rebuild(im)
 	live := slices.DeleteFunc(im.order, func(t *taskImage) bool { return t.gone || !t.resolveOpts(im.opts) })
 	for _, ti := range live {
 		rc.buildTask(ti)
@@ -79,7 +68,7 @@ func (rc *recovery) build(im *image) {
 	}
 	rc.up.eachContainer(func(refs []ids.ObjectID) {
 		for _, id := range refs {
-			rc.objects.ensure(id).objs++ // strays made here have no references of their own
+			rc.objects.ensure(id).objs++ // placeholders made here have no references of their own
 		}
 	})
 	for _, ti := range live {

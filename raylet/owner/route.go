@@ -100,7 +100,7 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	}
 }
 
-func (c *Core) fromStore(m any) {
+func (c *Core) fromStore(m objectstore.OwnerMsg) {
 	switch m := m.(type) {
 	case objectstore.ArgsPinned:
 		c.argsPinned(m)
@@ -119,7 +119,7 @@ func (c *Core) fromStore(m any) {
 	}
 }
 
-func (c *Core) fromSched(m any) {
+func (c *Core) fromSched(m sched.OwnerMsg) {
 	switch m := m.(type) {
 	case sched.Granted:
 		c.granted(m)

@@ -74,7 +74,7 @@ const manyChildren = 1024
 
 // addChild notes who submitted a task, for recursive cancels. A long list is cleared of the
 // tasks that have ended before it grows.
-func (ts *tasks) addChild(parent, kid ids.TaskID) {
+func (ts *tasks) addChild(parent, child ids.TaskID) {
 	ks := ts.children[parent]
 	if len(ks) >= manyChildren && len(ks) == cap(ks) {
 		live := ks[:0]
@@ -85,7 +85,7 @@ func (ts *tasks) addChild(parent, kid ids.TaskID) {
 		}
 		ks = live
 	}
-	ts.children[parent] = append(ks, kid)
+	ts.children[parent] = append(ks, child)
 }
 
 // setTimer gives a task its one timer; an earlier one is replaced.
@@ -111,7 +111,9 @@ func (ts *tasks) runAfter(t *taskRec, wait time.Duration) {
 	ts.setTimer(t, at, timerBackoff)
 }
 
-// backoff gives the wait before the n-th time in a row, the first being 1.
+// backoff gives the wait before the n-th time in a row, the first being 1. What ends its process again and again waits before it runs again: not
+// the first time, then twice as long each time. How much longer or shorter than that is drawn from its id and the number of the time, so that
+// many that ended together do not come back together, and a core that steps the same events waits the same.
 func (ts *tasks) backoff(id ids.TaskID, n int) time.Duration {
 	if n <= 1 {
 		return 0
@@ -122,10 +124,19 @@ func (ts *tasks) backoff(id ids.TaskID, n int) time.Duration {
 	return d*3/4 + d/2*time.Duration(h.Sum32()%1024)/1024
 }
 
-func (ts *tasks) cancelled(t *taskRec) *errs.Error {
+// cancelledError is what a task ends with that was cancelled.
+func (t *taskRec) cancelledError() *errs.Error {
 	e := &errs.Error{Code: errs.CodeCancelled, Name: t.name(), Task: t.id().String(), Msg: t.name() + " was cancelled"}
 	if t.x != nil && t.x.err != nil && t.x.err.Code != errs.CodeCancelled {
 		e.Cause = []*errs.Error{t.x.err}
 	}
 	return e
+}
+
+// retryAt is when a task that waits runs again, Unix ns; 0: it does not wait.
+func (t *taskRec) retryAt() int64 {
+	if t.state != task.Backoff || t.x == nil || t.x.timer == nil {
+		return 0
+	}
+	return t.x.timer.at
 }

@@ -33,7 +33,7 @@ func (ts *tasks) refillFreeList() {
 }
 
 // recyclable tells that a reaped task is in none of the lists that outlive it: timers and groups (x), a
-// lane, a queue, the loose and the cold objects, a fetch of its spec.
+// lane, a queue, the objects to be recounted and the cold ones, a fetch of its spec.
 func (t *taskRec) recyclable() bool {
 	return t.x == nil && t.lease == nil && t.in == nil && t.flags&taskFetching == 0 && !t.isCreation() &&
 		t.ret0.flags&(objRecount|objCold) == 0 && t.ret0.waits == nil
