@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"mobula/actors"
+	"mobula/gcs/gcstest"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
@@ -108,33 +109,9 @@ func TestAControlPlaneOnMemory(t *testing.T) {
 	}
 }
 
-// natsServer is a server of the kind that a cluster's nodes share, and its URL.
-func natsServer(t *testing.T) string {
-	t.Helper()
-	return startNATS(t, &server.Options{JetStream: true, StoreDir: t.TempDir()})
-}
-
-func startNATS(t *testing.T, opts *server.Options) string {
-	t.Helper()
-	opts.Host, opts.Port, opts.NoLog, opts.NoSigs = "127.0.0.1", -1, true, true
-	ns, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns.Start()
-	t.Cleanup(func() {
-		ns.Shutdown()
-		ns.WaitForShutdown()
-	})
-	if !ns.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	return ns.ClientURL()
-}
-
 // Two nodes that use one server see each other, and names are theirs together. One that stops leaves the table at once.
 func TestNodesShareAServer(t *testing.T) {
-	url := natsServer(t)
+	url := gcstest.Server(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	join := func(h ids.Home, name string) (*actors.System, *GCS) {
@@ -179,7 +156,7 @@ func TestNodesShareAServer(t *testing.T) {
 func TestAServerWithoutJetStream(t *testing.T) {
 	sys := actors.NewSystem(actors.Config{})
 	defer stopTest(t, sys)
-	_, err := Start(sys, Config{Servers: []string{startNATS(t, &server.Options{})}, Node: "n1"})
+	_, err := Start(sys, Config{Servers: []string{gcstest.Start(t, &server.Options{})}, Node: "n1"})
 	if !errors.Is(err, errs.ErrComponentFailed) {
 		t.Errorf("got %v", err)
 	}

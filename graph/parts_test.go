@@ -5,33 +5,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"mobula/internal/lint/parts"
 )
 
 // Parts refer to the parts below them only: what placement asks of the one above is an interface of its own.
-func TestPartsKnowOnlyThoseBelow(t *testing.T) {
-	core := reflect.TypeFor[Core]()
-	isPart := make(map[reflect.Type]bool)
-	for i := range core.NumField() {
-		isPart[core.Field(i).Type] = true
-	}
-	below := make(map[reflect.Type]bool)
-	for i := range core.NumField() {
-		part := core.Field(i).Type
-		for k := range part.Elem().NumField() {
-			f := part.Elem().Field(k).Type
-			if f == reflect.PointerTo(core) {
-				t.Errorf("%s knows the whole core", part.Elem().Name())
-			}
-			if isPart[f] && !below[f] {
-				t.Errorf("%s knows %s, which is not below it", part.Elem().Name(), f.Elem().Name())
-			}
-		}
-		below[part] = true
-	}
-	if len(below) < 8 {
-		t.Errorf("the core has %d parts", len(below))
-	}
-}
+func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFor[Core](), 8) }
 
 // fakeQueue stands for the queue of root tasks, above placement.
 type fakeQueue struct{ pushed []int32 }

@@ -11,37 +11,12 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lint/parts"
 	"mobula/wire"
 )
 
 // Parts refer to the parts below them only: what they ask of those above is an interface of their own.
-func TestPartsKnowOnlyThoseBelow(t *testing.T) {
-	client := reflect.TypeFor[Client]()
-	part := make(map[reflect.Type]bool)
-	for i := range client.NumField() {
-		part[client.Field(i).Type] = true
-	}
-	below := make(map[reflect.Type]bool)
-	for i := range client.NumField() {
-		p := client.Field(i).Type
-		for k := range p.NumField() {
-			f := p.Field(k).Type
-			if f.Kind() == reflect.Pointer {
-				f = f.Elem()
-			}
-			if f == client {
-				t.Errorf("%s knows the whole client", p.Name())
-			}
-			if part[f] && !below[f] {
-				t.Errorf("%s knows %s, which is not below it", p.Name(), f.Name())
-			}
-		}
-		below[p] = true
-	}
-	if len(below) < 16 {
-		t.Errorf("the client has %d parts", len(below))
-	}
-}
+func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFor[Client](), 16) }
 
 // above stands for the parts above one that is tested alone, and keeps what they were asked.
 type above struct {

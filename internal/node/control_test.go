@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	natsd "github.com/nats-io/nats-server/v2/server"
-
 	"mobula/actors"
 	"mobula/gcs"
+	"mobula/gcs/gcstest"
 	"mobula/internal/client"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -90,28 +89,10 @@ func TestTheControlPlaneStartsWhenItIsNeeded(t *testing.T) {
 	}
 }
 
-// natsServer is a server that nodes share, and its URL.
-func natsServer(t *testing.T) string {
-	t.Helper()
-	ns, err := natsd.NewServer(&natsd.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns.Start()
-	t.Cleanup(func() {
-		ns.Shutdown()
-		ns.WaitForShutdown()
-	})
-	if !ns.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	return ns.ClientURL()
-}
-
 // Nodes that share a control plane have homes of their own, see each other, and have one table of names. One that starts again has its home again, in its
 // next life.
 func TestNodesShareAControlPlane(t *testing.T) {
-	url := natsServer(t)
+	url := gcstest.Server(t)
 	start := func(dir string) (*Node, *client.Client) {
 		t.Helper()
 		n, err := Start(t.Context(), Config{

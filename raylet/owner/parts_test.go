@@ -6,40 +6,13 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lint/parts"
 	"mobula/raylet/owner/object"
 	"mobula/wire"
 )
 
 // Parts refer to the parts below them only: what they ask of those above is an interface of their own.
-func TestPartsKnowOnlyThoseBelow(t *testing.T) {
-	core := reflect.TypeFor[Core]()
-	below := make(map[reflect.Type]bool)
-	for i := range core.NumField() {
-		part := core.Field(i).Type
-		for k := range part.Elem().NumField() {
-			f := part.Elem().Field(k)
-			if f.Type == reflect.TypeFor[*Core]() {
-				t.Errorf("%s knows the whole core", part.Elem().Name())
-			}
-			if isPart(core, f.Type) && !below[f.Type] {
-				t.Errorf("%s knows %s, which is not below it", part.Elem().Name(), f.Type.Elem().Name())
-			}
-		}
-		below[part] = true
-	}
-	if len(below) < 15 {
-		t.Errorf("the core has %d parts", len(below))
-	}
-}
-
-func isPart(core, typ reflect.Type) bool {
-	for i := range core.NumField() {
-		if core.Field(i).Type == typ {
-			return true
-		}
-	}
-	return false
-}
+func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFor[Core](), 15) }
 
 // above stands for the parts above one that is tested alone, and keeps what they were asked.
 type above struct {

@@ -144,7 +144,8 @@ func rawFrame(t testing.TB, msgs ...wire.Msg) (out []byte) {
 	return out
 }
 
-// eventually fails the test if cond does not come true within ten seconds.
+// eventually fails the test if cond does not come true within ten seconds. It polls, as what it waits for goes through a socket of the
+// kernel, of which nobody tells: what runs over a connection in memory waits in a bubble of synctest instead.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !cond(); {

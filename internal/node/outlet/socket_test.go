@@ -2,11 +2,9 @@ package outlet
 
 import (
 	"bytes"
-	"errors"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -21,35 +19,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // outletTo is an outlet with small bounds, and the client's end of its connection, which nobody reads.
 func outletTo(t *testing.T) (*Socket, *conn.Conn) {
 	t.Helper()
-	cfg := conn.Config{SoftBacklog: 256 << 10, HardBacklog: 1 << 20}
-	dir := filepath.Join(t.TempDir(), "n") // the directory itself is open to others
-	l, err := conn.Listen(filepath.Join(dir, "node.sock"), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	near, c := conn.Pair(conn.Config{SoftBacklog: 256 << 10, HardBacklog: 1 << 20})
 	out, ended := &Socket{}, make(chan struct{})
-	served := make(chan error, 1)
-	go func() {
-		served <- l.Serve(func(*wire.Hello, conn.Peer) (*conn.Session, error) {
-			return &conn.Session{Welcome: &wire.Welcome{}, Run: func(c *conn.Conn, err error) {
-				defer close(ended)
-				if err == nil {
-					out.Open(c)
-					_, _ = c.Recv() // until the connection is over
-				}
-			}}, nil
-		})
+	go func() { // as a listener serves it
+		defer close(ended)
+		out.Open(near)
+		_, _ = near.Recv() // until the connection is over
+		_ = near.Close()
 	}()
-	c, _, _, err := conn.Dial(t.Context(), l.Path(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		c.Fail(errs.New(errs.CodeShutdown, "end of test"))
 		<-ended
-		if err := errors.Join(l.Close(), <-served); err != nil {
-			t.Error(err)
-		}
 	})
 	return out, c
 }
@@ -103,31 +83,33 @@ func TestAClientThatDoesNotReadLosesNothing(t *testing.T) {
 
 // What waits for a client goes with its connection, and so does who waits.
 func TestAnOutletThatIsClosedWaitsForNobody(t *testing.T) {
-	out, c := outletTo(t)
-	fill := func() {
-		for range 100 {
-			out.Push(&wire.Resolved{Result: wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: make([]byte, 100_000)}}})
+	synctest.Test(t, func(t *testing.T) {
+		out, c := outletTo(t)
+		fill := func() {
+			for range 100 {
+				out.Push(&wire.Resolved{Result: wire.Result{Kind: wire.ResultInline, Value: wire.Value{Data: make([]byte, 100_000)}}})
+			}
+			out.Flush()
+			synctest.Wait()
 		}
-		out.Flush()
-	}
-	fill()
-	c.Fail(errs.New(errs.CodeShutdown, "the client leaves"))
-	free := func() bool {
-		out.mu.Lock()
-		defer out.mu.Unlock()
-		return !out.busy && len(out.pending) == 0
-	}
-	eventually(t, "nobody has the writer's role", free)
-	fill() // of somebody who does not know yet
-	eventually(t, "nothing is kept for a client that is gone", free)
-}
-
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
+		free := func() bool {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			return !out.busy && len(out.pending) == 0
 		}
-		time.Sleep(time.Millisecond)
-	}
+		fill() // which the connection takes whole
+		fill()
+		if free() {
+			t.Fatal("nobody waits for the client to read")
+		}
+		c.Fail(errs.New(errs.CodeShutdown, "the client leaves"))
+		synctest.Wait()
+		if !free() {
+			t.Error("somebody has the writer's role still")
+		}
+		fill() // of somebody who does not know yet
+		if !free() {
+			t.Error("something is kept for a client that is gone")
+		}
+	})
 }

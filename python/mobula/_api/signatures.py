@@ -33,7 +33,8 @@ class Class(Protocol[P, T_co]):
 
 
 class Remote(Generic[P, S_co]):
-    """What is called by remote, as something with the parameters P; S_co is what stands for the result."""
+    """What is called by remote, as something with the parameters P; S_co is what stands for the result. It is abstract: whatever is remote has a
+    remote and a __call__ of its own."""
 
     @overload
     def remote(self, *args: P.args, **kwargs: P.kwargs) -> S_co: ...
