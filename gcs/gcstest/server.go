@@ -1,4 +1,3 @@
-// Package gcstest starts the servers that nodes of a cluster share, for tests.
 package gcstest
 
 import (

@@ -38,11 +38,12 @@ type ownerActor struct {
 	orphan atomic.Bool // of such a job: it went on without its driver
 
 	// Of the actor's goroutine.
-	dirty  []*session
-	cancel func() // of the core's timer
-	core   *owner.Core
-	hand   owner.Event // stepped last
-	blamed int         // index, from 1, of the kept-back event that brought the last core down; 0: none
+	dirty    []*session
+	cancel   func() // of the core's timer
+	core     *owner.Core
+	hand     owner.Event      // stepped last
+	poisoned []owner.Poisoned // dropped for all cores to come
+	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none
 }
 
 // logOptions are those of an owner's log. A node with a small store is to be small: what the log keeps mapped and in memory to be
@@ -65,12 +66,13 @@ func (n *Node) startOwner(job ids.JobID) (*ownerActor, error) {
 	o.waits.Store(log.Stats().Segments > 0)
 	o.ref, err = actors.Spawn(n.rayletSup, actors.Spec[owner.Event, owner.Effect]{
 		Kind: "owner", Name: "owner/" + job.String(),
-		New:     o.build,
-		Do:      o.do,
-		Flush:   o.flush,
-		Stop:    func() { _ = o.log.Close() }, // its records are on disk as they are
-		Mailbox: 1 << 16,
-		Policy:  actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+		New:      o.build,
+		Do:       o.do,
+		Flush:    o.flush,
+		Stop:     func() { _ = o.log.Close() }, // its records are on disk as they are
+		OnPoison: func(_ *actors.Ref[owner.Event], ev owner.Event, err error) { o.poison(ev, err) },
+		Mailbox:  1 << 16,
+		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	if err != nil {
 		_ = log.Close()
@@ -98,6 +100,9 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 	}
 	if o.core = core; !o.waits.Load() {
 		first = append([]owner.Event{o.restored()}, first...)
+	}
+	for _, ev := range o.poisoned {
+		first = append(first, ev)
 	}
 	return ownerCore{core, o}, first, nil
 }
@@ -170,10 +175,20 @@ func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
 	}
 	was := o.blamed
 	if o.blamed = at + 1; at >= 0 && at < n && was == at+1 {
-		o.n.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", held[at]))
+		o.poison(held[at], start.Reason)
 		held, n, o.blamed = slices.Delete(held, at, at+1), n-1, 0
 	}
 	return held[:n]
+}
+
+// poison takes note of an event on which two cores panicked. What clients hold, the store and the scheduler say again after a restart:
+// only a client's message leaves something to be failed.
+func (o *ownerActor) poison(ev owner.Event, err error) {
+	o.n.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", ev), "err", err)
+	if m, ok := ev.(owner.FromClient); ok {
+		why := errs.New(errs.CodeComponentFailed, "the owner of job %v failed twice on a message of client %v and dropped it: %v", o.job, m.Client, err)
+		o.poisoned = append(o.poisoned, owner.Poisoned{Client: m.Client, Msgs: m.Msgs, Err: why})
+	}
 }
 
 // redelivered tells whether the kit delivers the event on which the core panicked once more.

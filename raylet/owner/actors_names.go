@@ -142,6 +142,7 @@ func (as *actors) actorFor(id ids.ActorID) *actorRec {
 	a := &actorRec{id: id}
 	if id.Job() == as.cfg.Job {
 		a.state = actor.Dead
+		a.cause = as.objects.whyDropped(ids.TaskID(id).Return(0))
 		return a
 	}
 	as.byID[id] = a

@@ -68,6 +68,14 @@ type Restored struct {
 	Jobs    []ids.JobID // the others that have an owner
 }
 
+// Poisoned is a client's messages on which two cores panicked: none will step them. Err says so. It comes after Restored, again after
+// each restart.
+type Poisoned struct {
+	Client ids.ClientID
+	Msgs   []wire.Msg
+	Err    *errs.Error
+}
+
 // Stopping says that the node is about to stop in order: detached actors come back with its next life.
 type Stopping struct{}
 
@@ -85,5 +93,6 @@ func (ClientRead) ownerEvent()      {}
 func (Timer) ownerEvent()           {}
 func (Fetched) ownerEvent()         {}
 func (Restored) ownerEvent()        {}
+func (Poisoned) ownerEvent()        {}
 func (EndJob) ownerEvent()          {}
 func (Stopping) ownerEvent()        {}

@@ -18,16 +18,17 @@ type objects struct {
 	puts         table                    // of Put
 	placeholders map[ids.ObjectID]*objRec // referred to and unknown
 	budget       budget
-	transfers    map[uint64]refTransfer // references on their way to other jobs
-	silent       map[ids.JobID]struct{} // whose owners are to tell a rebuilt core what they have
-	recountQueue []*objRec              // that lost a reference
+	transfers    map[uint64]refTransfer       // references on their way to other jobs
+	dropped      map[ids.ObjectID]*errs.Error // see poisoned
+	silent       map[ids.JobID]struct{}       // whose owners are to tell a rebuilt core what they have
+	recountQueue []*objRec                    // that lost a reference
 	frees        []ids.ObjectID
 	waitsFree    []*waits
 }
 
 func newObjects(s *step, j *journal, ts *tasks, up objectsUp) *objects {
 	return &objects{step: s, journal: j, tasks: ts, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
-		silent: make(map[ids.JobID]struct{})}
+		dropped: make(map[ids.ObjectID]*errs.Error), silent: make(map[ids.JobID]struct{})}
 }
 
 // objectsUp is what follows from what happens to an object.
@@ -132,6 +133,9 @@ func (os *objects) placeholder(id ids.ObjectID) *objRec {
 }
 
 func (os *objects) unknown(id ids.ObjectID) *errs.Error {
+	if err := os.whyDropped(id); err != nil {
+		return err
+	}
 	if t := os.tasks.task(id.Task); t != nil && !id.IsPut() && t.ret0.state == object.Failed { // one return stands for more than it may have
 		return t.ret0.res.Err
 	}

@@ -104,6 +104,9 @@ func (rc *recovery) deferEvent(ev Event) {
 	case Restored:
 		rc.restored(ev)
 		return
+	case Poisoned:
+		rc.poisoned(ev)
+		return
 	case Timer:
 		rc.armed = 0
 		if p.timer != nil && p.timer.at <= rc.now {

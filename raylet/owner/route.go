@@ -37,6 +37,8 @@ func (c *Core) handle(ev Event) {
 		c.endJob(ev.Err)
 	case Restored:
 		c.restored(ev)
+	case Poisoned:
+		c.poisoned(ev)
 	default:
 		panic(fmt.Sprintf("owner: %T is not an event of the owner", ev))
 	}

@@ -1,0 +1,2 @@
+// Package gcstest starts the servers that nodes of a cluster share, for tests.
+package gcstest
