@@ -84,6 +84,7 @@ var homes = map[string][]string{
 	"golang.org/x/sys":                   words("benchmarks cmd internal objectstore raylet wire"),
 	"golang.org/x/term":                  words("cmd"),
 	"google.golang.org/grpc":             words("telemetry/collector"),
+	"golang.org/x/sync":                  words("internal/tools"),
 	"google.golang.org/protobuf":         words("internal/codec internal/tools raylet/owner/record telemetry/collector wire"),
 }
 

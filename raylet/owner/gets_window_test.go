@@ -6,6 +6,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -110,5 +111,22 @@ func TestAnswersGoWithTheirClient(t *testing.T) {
 	s.step(ClientRead{Client: worker, Bytes: 1 << 20})
 	if s.c.budget.unread != 0 {
 		t.Errorf("%d bytes are unread", s.c.budget.unread)
+	}
+}
+
+// A client that is gone and that a late lease names once more is sent nothing: nobody would read it.
+func TestWindowOfAClientThatALateLeaseNames(t *testing.T) {
+	s := newScript(t, Config{})
+	s.from(driver, &wire.PutValue{ID: s.root.Put(1), Value: wire.Value{Data: make([]byte, 100)}})
+	s.submit(simple)
+	s.step(ClientGone{Client: worker})
+	l := s.grant(worker) // the scheduler has not heard yet
+	s.from(worker, &wire.Get{ID: s.root.Put(1), Fetch: true})
+	if m := sent[*wire.Resolved](s, worker); len(m) != 0 {
+		t.Errorf("it is sent %+v", m)
+	}
+	s.step(FromSched{Msg: sched.Revoked{Lease: l, Err: errs.New(errs.CodeWorkerCrashed, "gone")}})
+	if err := s.c.Validate(); err != nil {
+		t.Error(err)
 	}
 }

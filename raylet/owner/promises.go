@@ -42,7 +42,7 @@ type promise struct {
 // endOfCall tells whether the promised object o is the end of a call that is still to come.
 func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objPlaceholder != 0 }
 
-// promise makes what a new task promises; an actor's creation promises nothing. What is there already is kept.
+// promise makes what a new task promises; an actor's creation promises nothing. What a task returned already is kept.
 func (ps *promises) promise(t *taskRec) {
 	if len(t.spec.Promises) == 0 || t.spec.Kind == wire.TaskActorCreate {
 		return
@@ -56,9 +56,13 @@ func (ps *promises) promise(t *taskRec) {
 func (ps *promises) promiseOne(t *taskRec, n uint32) {
 	id := promised(t, n)
 	o := ps.objects.object(id)
-	if o == nil {
+	switch {
+	case o == nil:
 		o = &objRec{id: id, state: object.Pending, flags: objPlaceholder}
 		ps.objects.placeholders[id] = o
+	case o.flags&objPlaceholder != 0 && o.state != object.Pending: // something referred to it before it was promised
+		o.state, o.res = object.Pending, nil
+		o.flags &^= objArgErr
 	}
 	o.flags |= objPromised
 	ps.open[id] = promise{t, n}

@@ -284,3 +284,27 @@ func TestTheEndOfACallThatHasNoResult(t *testing.T) {
 		})
 	}
 }
+
+// What was referred to before it was promised is waited for from then on, and outlives who referred to it.
+func TestAPromiseOfWhatWasUnknown(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.spec(&wire.TaskOptions{Func: "call", NumReturns: 1, MaxPendingCalls: -1})
+	a, _ := s.spawn(counter, worker)
+	spec.Kind, spec.Actor, spec.Seq, spec.Promises = wire.TaskActorCall, ids.ActorID(a.ID), 1, []uint32{0}
+	kid := s.spec(simple)
+	kid.ID, kid.Parent = ids.Derive(spec.ID, 0), spec.ID
+	id := kid.ID.Return(0)
+	s.c.giveHandle(s.c.client(worker2), s.c.ensure(id)) // as its Holdings after a restart do
+	s.from(driver, &wire.Submit{Spec: spec})
+	s.from(worker2, &wire.Get{ID: id, Fetch: true})
+	if m := sent[*wire.Resolved](s, worker2); len(m) != 0 {
+		t.Fatalf("the get is answered with %+v before the promise is kept", m[0].Result)
+	}
+	s.from(worker2, &wire.Release{IDs: []ids.ObjectID{id}})
+	s.from(worker, &wire.Submit{Spec: kid})
+	s.done(worker2, s.grant(worker2), s.executed(worker2), inline("kept"))
+	s.from(driver, &wire.AddRef{ID: id})
+	if r := s.result(id); string(r.Result.Value.Data) != "kept" {
+		t.Errorf("got %+v", r.Result)
+	}
+}

@@ -218,7 +218,7 @@ func (rc *recovery) adoptAll(ev FromClient) {
 
 func (rc *recovery) resumeClient(ev FromClient) {
 	cl := rc.clients.client(ev.Client)
-	if cl == nil {
+	if cl == nil || !cl.joined {
 		return
 	}
 	for _, m := range ev.Msgs {

@@ -44,10 +44,10 @@ func (c *Core) handle(ev Event) {
 	}
 }
 
-// fromClient steps a client's messages. Those of an unknown client are dropped: it is gone.
+// fromClient steps a client's messages. Those of a client that has not joined are dropped: it is gone, even if a lease names it.
 func (c *Core) fromClient(ev FromClient) {
 	cl := c.client(ev.Client)
-	if cl == nil {
+	if cl == nil || !cl.joined {
 		return
 	}
 	for i, m := range ev.Msgs {

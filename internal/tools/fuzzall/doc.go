@@ -1,5 +1,4 @@
-// Command fuzzall runs every fuzz target of the module in turn, each for the same
-// time, and stops at the first failure.
+// Command fuzzall runs every fuzz target of the module for the same time, one a processor at once, and begins no more after the first failure.
 //
-// It owns nothing but the go test that runs at the moment, and exits with 1 and the target's name if that fails.
+// It owns nothing but the go tests that run at the moment, and exits with 1 and the target's name if one fails.
 package main

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -18,26 +22,49 @@ func main() {
 	}
 }
 
+// target is one fuzz target.
+type target struct{ pkg, name string }
+
 func run(each time.Duration) error {
-	pkgs, err := output("go", "list", "./...")
+	all, err := find()
 	if err != nil {
 		return err
 	}
+	g, ctx := errgroup.WithContext(context.Background())
+	g.SetLimit(runtime.NumCPU())
+	for _, t := range all {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // another has failed
+			}
+			out, err := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", "1", t.pkg).CombinedOutput()
+			fmt.Printf("%s %s\n%s", t.pkg, t.name, out)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", t.pkg, t.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// find lists the module's fuzz targets.
+func find() ([]target, error) {
+	pkgs, err := output("go", "list", "./...")
+	if err != nil {
+		return nil, err
+	}
+	var all []target
 	for pkg := range strings.FieldsSeq(pkgs) {
 		listing, err := output("go", "test", "-list", "^Fuzz", pkg)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, target := range targets(listing) {
-			fmt.Printf("%s %s\n", pkg, target)
-			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", each.String(), pkg)
-			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-			if err := cmd.Run(); err != nil {
-				return fmt.Errorf("%s %s: %w", pkg, target, err)
-			}
+		for _, name := range targets(listing) {
+			all = append(all, target{pkg, name})
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // targets picks the fuzz targets out of what `go test -list` prints.
