@@ -184,6 +184,28 @@ func TestTheArchitectureIsTrue(t *testing.T) {
 	}
 }
 
+// CONTRIBUTING sends a newcomer to files, and to functions in them.
+func TestContributingNamesWhatIsThere(t *testing.T) {
+	named := 0
+	for _, m := range regexp.MustCompile("`([\\w./]+\\.(?:go|py|proto))(?::(\\w+))?`").FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
+		path, function := m[1], m[2]
+		if !strings.Contains(path, "/") && function == "" {
+			continue // of a package that is named beside it
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s: %v", m[0], err)
+			continue
+		}
+		named++
+		if function != "" && !regexp.MustCompile(`(?m)^\s*(?:func (?:\([^)]*\) )?|def )`+function+`[\[(]`).MatchString(read(t, path)) {
+			t.Errorf("%s: no function of that name is there", m[0])
+		}
+	}
+	if named < 20 {
+		t.Errorf("%d files are named", named)
+	}
+}
+
 // What the first screen promises is a target, and every target says what it does.
 func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
 	makefile, readme := read(t, "Makefile"), read(t, "README.md")

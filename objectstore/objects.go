@@ -29,59 +29,6 @@ func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
 		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{})}
 }
 
-// relist brings an object's place in the lists and the books up to date after any change of its pins
-// or copies, and lets it go when nothing keeps it.
-func (os *objects) relist(o *object) {
-	if len(o.copies) > 0 && (o.gone || len(o.parked) > 0) {
-		os.releaseCopies(o)
-	}
-	if o.dead {
-		return
-	}
-	pinned := o.pinned()
-	if counted := pinned && o.resident && o.file == 0; counted != o.counted {
-		o.counted = counted
-		if counted {
-			os.space.pinnedBytes += o.block.Size
-		} else {
-			os.space.pinnedBytes -= o.block.Size
-		}
-	}
-	var want *lru
-	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
-		want = &os.cold
-		if o.spilled || o.of != nil || len(o.elsewhere) > 0 {
-			want = &os.second
-		}
-	}
-	if o.list != want {
-		if o.list != nil {
-			o.list.remove(o)
-		}
-		if want != nil {
-			want.push(o)
-		}
-	}
-	if len(o.parked) > 0 && !o.busy() {
-		parked := o.parked
-		o.parked = nil
-		for _, id := range parked {
-			if r, ok := os.objs[id]; ok && r.o == o {
-				os.dropFreedValue(id, r)
-			}
-		}
-	}
-	if pinned || o.spilling || o.restore != nil || o.draining || o.filling != nil {
-		return
-	}
-	switch {
-	case o.gone && len(o.copies) == 0, o.of != nil && !o.resident:
-		os.destroy(o)
-	case o.resident && o.file != 0 && (o.spilled || o.of != nil || len(o.elsewhere) > 0):
-		os.evict(o) // what is on disk, or on another node, or what it is a copy of, is enough
-	}
-}
-
 // evict drops the bytes in memory of an object that has a spilled copy or one on another node, or is a copy.
 func (os *objects) evict(o *object) {
 	if o.of != nil {

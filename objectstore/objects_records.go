@@ -160,38 +160,3 @@ func (o *object) pinsOf(c ids.ClientID, sub uint32) uint32 {
 	}
 	return 0
 }
-
-// lru is a list of objects, least recently used first.
-type lru struct {
-	head, tail *object
-	bytes      uint64 // sum of footprints
-	n          int
-}
-
-func (l *lru) push(o *object) {
-	o.list, o.prev, o.next = l, l.tail, nil
-	if l.tail != nil {
-		l.tail.next = o
-	} else {
-		l.head = o
-	}
-	l.tail = o
-	l.bytes += o.footprint()
-	l.n++
-}
-
-func (l *lru) remove(o *object) {
-	if o.prev != nil {
-		o.prev.next = o.next
-	} else {
-		l.head = o.next
-	}
-	if o.next != nil {
-		o.next.prev = o.prev
-	} else {
-		l.tail = o.prev
-	}
-	o.list, o.prev, o.next = nil, nil, nil
-	l.bytes -= o.footprint()
-	l.n--
-}

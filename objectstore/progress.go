@@ -35,3 +35,15 @@ func (pr *progress) fullError() error {
 
 // noteProgress notes that something was let go, or has found room.
 func (pr *progress) noteProgress() { pr.fullDisk.from = 0 }
+
+// canSpill tells whether a write may be started, apart from how many are under way.
+func (pr *progress) canSpill() bool {
+	if pr.recovering {
+		return false
+	}
+	if pr.now < pr.disk.retryAt {
+		pr.wakeAt(pr.disk.retryAt)
+		return false
+	}
+	return true
+}

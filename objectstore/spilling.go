@@ -111,15 +111,3 @@ func (sl *spilling) trim() {
 }
 
 func (sl *spilling) minSpill() uint64 { return min(sl.cfg.MinSpillBytes, sl.space.alloc.Limit()/8) }
-
-// canSpill tells whether a write may be started, apart from how many are under way.
-func (pr *progress) canSpill() bool {
-	if pr.recovering {
-		return false
-	}
-	if pr.now < pr.disk.retryAt {
-		pr.wakeAt(pr.disk.retryAt)
-		return false
-	}
-	return true
-}

@@ -1,6 +1,6 @@
 // Package spill decides how objects get from the shared segment to spill storage and back.
 //
-// The store decides what to spill and when; this package decides where to and how, and does nothing of it: package spill/shell reads and
+// The store decides what to spill and when (objectstore/objects_lru.go, objectstore/spilling.go); this package decides where to and how, and does nothing of it: package spill/shell reads and
 // writes. Fuse puts the objects of one write together into files of at least MinFileBytes, Router spreads the files over the targets so that bytes stay
 // even, Refs counts the objects in each file, which is deleted with its last one, and Core decides for one target what runs when.
 //

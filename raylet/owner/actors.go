@@ -127,7 +127,7 @@ func (as *actors) acceptActorTask(t *taskRec) bool {
 	as.moveActor(a, actor.Claim)
 	t.flags |= taskWaitsName
 	if !as.recovering { // else the log may say that it has the name already
-		as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+		as.claimName(a)
 	}
 	return true
 }

@@ -19,12 +19,16 @@ func (as *actors) restate() {
 		case a.rec == nil:
 			as.toRegistry(LocateActor{Actor: a.id})
 		case a.state == actor.Claiming:
-			as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+			as.claimName(a)
 		default:
 			as.publish(a)
 		}
 	}
 }
+
+// claimName asks for an actor's name; nameClaimed has the answer. The node's directory passes it on (gcs/directory), and the control plane decides, by
+// who writes the row first (gcs).
+func (as *actors) claimName(a *actorRec) { as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts}) }
 
 // locateRequested answers another job that asks for an actor of this one which the registry does not know:
 // one that will not come.

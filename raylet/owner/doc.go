@@ -15,9 +15,9 @@
 // gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), streams, lineage, calls, actors, life (of a task),
 // deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
 //
-// A task's way: Submit (life_submit.go) counts the objects it uses (objects_refs.go) and waits for those
-// that are not resolved (life_args.go); ready, it queues in its class (leases_class.go) until a lease has
-// room (leases_dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
+// A task's way: route.go takes a client's messages apart; Submit (life_submit.go, life.go) counts the objects it uses (objects_refs.go) and
+// waits for those that are not resolved (life_args.go); ready, it queues in its class (leases_class.go); at the end of the step (step_end.go)
+// leases with room take what is queued (leases_dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
 // (life_done.go) resolves its returns, which answers gets and wakes dependents; when nothing
 // refers to a return its value is dropped, with its hold on what it, or its error, has references
 // to (objects_contained.go), and when nothing may need the task to run again, its record (lineage.go).
@@ -32,7 +32,7 @@
 //
 // Faults: an attempt whose process died is charged to the task that ran alone in it;
 // of several, none is charged and each runs again isolated (deaths.go), as are actors whose calls ran; idle ones restart
-// uncharged (deaths_culprit.go), and whatever dies again and again ever later (tasks.go). A lost stored
+// uncharged, and whatever dies again and again ever later (tasks.go). A lost stored
 // object is made again by its task (lineage.go, lineage_lost.go), at once by a stream's that
 // waits for its readers (streams_retry.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -124,4 +125,16 @@ func (ls *leases) stillBlocked(l *leaseRec) {
 		ls.tasks.move(h, task.Block)
 	}
 	ls.moveLease(l, lease.Block)
+}
+
+// createWaits gives the CPU of a task to others: its create waits until they let go of what fills the disk. The task goes on when the store
+// has room, and its lease is closed when it has ended.
+func (ls *leases) createWaits(m objectstore.CreateWaits) {
+	t := ls.tasks.task(m.Task)
+	if t == nil || t.lease == nil || t.state != task.Running || t.lease.actor != nil || !ls.moveLease(t.lease, lease.Block) {
+		return
+	}
+	ls.tasks.move(t, task.Block)
+	ls.unpushFetching(t.lease)
+	ls.toSched(sched.BlockCPU{Lease: t.lease.id})
 }

@@ -78,7 +78,7 @@ func (lf *life) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
 	}
 }
 
-// rerunRequested tells whether a task is to be tried again after an error, and charges it then.
+// again tells whether a task is to be tried again after an error, and charges it then.
 func (lf *life) again(t *taskRec, d *wire.Done) bool {
 	switch d.Err.Code {
 	case errs.CodeCancelled: // and not by us: the worker drains, or a lost core had given the attempt up

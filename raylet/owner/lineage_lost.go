@@ -4,24 +4,10 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
-	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
-	"mobula/raylet/sched"
 	"mobula/wire"
 )
-
-// createWaits gives the CPU of a task to others: its create waits until they let go of what fills the disk. The task goes on when the store
-// has room, and its lease is closed when it has ended.
-func (ln *lineage) createWaits(m objectstore.CreateWaits) {
-	t := ln.tasks.task(m.Task)
-	if t == nil || t.lease == nil || t.state != task.Running || t.lease.actor != nil || !ln.leases.moveLease(t.lease, lease.Block) {
-		return
-	}
-	ln.tasks.move(t, task.Block)
-	ln.leases.unpushFetching(t.lease)
-	ln.toSched(sched.BlockCPU{Lease: t.lease.id})
-}
 
 // lost says that the store has no copy of an object. It is made again, or an error stands
 // for it from now on; whoever had asked for it waits or gets the error.
@@ -113,14 +99,4 @@ func (ln *lineage) inventory(m objectstore.Inventory) {
 			ln.toClient(cl, &wire.Resync{Component: wire.ComponentOwner})
 		}
 	}
-}
-
-// unpacking tells whether an object's value is on its way back from the log.
-func (ms *memory) unpacking(o *objRec) bool {
-	for _, f := range ms.journal.fetches {
-		if f.obj == o {
-			return true
-		}
-	}
-	return false
 }

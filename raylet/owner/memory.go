@@ -331,3 +331,13 @@ func (ms *memory) valueFetched(f *fetch, ev Fetched) {
 	}
 	ms.objects.resolve(o, res, object.SetInline)
 }
+
+// unpacking tells whether an object's value is on its way back from the log.
+func (ms *memory) unpacking(o *objRec) bool {
+	for _, f := range ms.journal.fetches {
+		if f.obj == o {
+			return true
+		}
+	}
+	return false
+}

@@ -370,7 +370,7 @@ func (rc *recovery) reconcile() {
 		case a.state == actor.Stopping:
 			rc.actors.askClose(a, true)
 		case a.state == actor.Claiming:
-			rc.toRegistry(ClaimName{Actor: a.id, Opts: a.opts})
+			rc.actors.claimName(a)
 		}
 		if !a.ended() {
 			rc.actors.publish(a)

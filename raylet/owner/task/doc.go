@@ -3,5 +3,6 @@
 // the records and keeps each in step with this table.
 //
 // The state is of the task's latest attempt. Cancellation is a flag of the record that
-// becomes a state only when the task has ended.
+// becomes a state only when the task has ended. What a worker's death does to its tasks is
+// decided in raylet/owner/deaths.go.
 package task
