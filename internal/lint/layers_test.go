@@ -53,7 +53,7 @@ var layers = []layer{
 	{"command line", words("cmd/mobula"), words("ids-and-errors tools protocol settings state drivers assembly")},
 	{"measuring it", words("benchmarks"), words("state traces drivers assembly public-API")},
 	{"generators", words("internal/tools wire/pb"), words("ids-and-errors")},
-	{"its tests", words("e2e internal/lint telemetry/collector internal/home/register/registertest objectstore/spill/storage/storagetest"), words("anything")},
+	{"its tests", words("e2e internal/lint internal/transcript telemetry/collector internal/home/register/registertest objectstore/spill/storage/storagetest"), words("anything")},
 }
 
 // homes are the modules of others, each with the directories that may import it. Another one begins with a line here.
@@ -63,6 +63,7 @@ var homes = map[string][]string{
 	"github.com/asynkron/protoactor-go":  words("actors benchmarks/mobench"), // which measures bare hops too
 	"github.com/aws/smithy-go":           words("objectstore/spill/s3"),
 	"github.com/bufbuild/protocompile":   words("internal/tools"),
+	"github.com/cockroachdb/datadriven":  words("internal/transcript"),
 	"github.com/dustin/go-humanize":      words("cmd internal/config raylet/memmon samples"),
 	"github.com/fxamacker/cbor/v2":       words(". cmd graph/run graph/ship internal/call internal/codec internal/errs internal/node internal/state"),
 	"github.com/jedib0t/go-pretty/v6":    words("cmd"),

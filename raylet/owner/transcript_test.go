@@ -8,45 +8,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/transcript"
 	"mobula/objectstore"
 	"mobula/raylet/owner/record"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
-// TestTranscripts runs the scripts of testdata/transcripts: each block gives the owner one event, and below the dashes stands all that the
-// owner then asks for. go test ./raylet/owner -run Transcripts -rewrite writes them anew.
+// TestTranscripts tells the stories of testdata/transcripts (package transcript): events for an owner, and what it then asks for.
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		r := &transcript{script: newScript(t, Config{Transitions: true}), specs: make(map[string]*wire.TaskSpec), names: make(map[ids.TaskID]string)}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			r.t, r.d, r.shown = t, d, nil
-			r.run()
-			if len(r.shown) == 0 {
-				return "nothing\n"
-			}
-			return r.withNames(strings.Join(r.shown, "\n")) + "\n"
-		})
+	transcript.Run(t, func(t *testing.T) func(transcript.Block) []string {
+		s := &story{script: newScript(t, Config{Transitions: true}), specs: make(map[string]*wire.TaskSpec), names: make(map[ids.TaskID]string),
+			seqs: make(map[string]uint64)}
+		return func(b transcript.Block) []string {
+			s.Block, s.shown = b, nil
+			s.run()
+			return strings.Split(s.withNames(strings.Join(s.shown, "\n")), "\n")
+		}
 	})
 }
 
-// transcript is a script whose tasks, actors and objects have names.
-type transcript struct {
+// story is a script whose tasks, actors and objects have names.
+type story struct {
 	*script
-	d     *datadriven.TestData
+	transcript.Block
 	specs map[string]*wire.TaskSpec
 	names map[ids.TaskID]string
-	seqs  map[string]uint64
+	seqs  map[string]uint64 // of calls, by actor
 	shown []string
 }
 
-func (r *transcript) run() {
-	switch r.d.Cmd {
+func (r *story) run() {
+	switch r.Cmd {
 	case "submit", "actor", "call":
 		r.submitOne()
 	case "get":
@@ -54,11 +49,11 @@ func (r *transcript) run() {
 	case "release":
 		r.fromDriver(&wire.Release{IDs: []ids.ObjectID{r.object(0)}})
 	case "cancel":
-		r.fromDriver(&wire.Cancel{Task: r.spec(0).ID, Force: r.d.HasArg("force"), Recursive: r.d.HasArg("recursive")})
+		r.fromDriver(&wire.Cancel{Task: r.spec(0).ID, Force: r.Has("force"), Recursive: r.Has("recursive")})
 	case "kill-actor":
-		r.fromDriver(&wire.KillActor{Actor: ids.ActorID(r.spec(0).ID), Restart: r.d.HasArg("restart")})
+		r.fromDriver(&wire.KillActor{Actor: ids.ActorID(r.spec(0).ID), Restart: r.Has("restart")})
 	case "grant":
-		r.grant(r.client(r.d.CmdArgs[0].Key))
+		r.grant(r.client(r.Word(0)))
 		r.show()
 	case "done":
 		r.doneOne()
@@ -75,116 +70,86 @@ func (r *transcript) run() {
 	case "lost":
 		r.give(FromStore{objectstore.Lost{ID: r.object(0)}})
 	case "worker-dies":
-		cl := r.client(r.d.CmdArgs[0].Key)
+		cl := r.client(r.Word(0))
 		held := slices.Clone(r.c.client(cl).leases)
 		r.give(ClientGone{Client: cl})
 		for _, l := range held {
 			r.give(FromSched{sched.Revoked{Lease: l.id, Worker: cl, Err: errs.New(errs.CodeWorkerCrashed, "its process was killed")}})
 		}
 	case "worker-joins":
-		r.give(ClientJoined{Client: r.client(r.d.CmdArgs[0].Key), Role: wire.RoleWorker})
+		r.give(ClientJoined{Client: r.client(r.Word(0)), Role: wire.RoleWorker})
 	case "driver-exits":
 		r.give(ClientGone{Client: driver})
 	case "pass":
-		wait, err := time.ParseDuration(r.d.CmdArgs[0].Key)
-		if err != nil {
-			r.d.Fatalf(r.t, "%v", err)
-		}
-		r.now += int64(wait)
+		r.now += int64(r.Duration(0))
 		r.give(Timer{})
 	default:
-		r.d.Fatalf(r.t, "there is no command %q", r.d.Cmd)
+		r.Unknown()
 	}
 }
 
 // submitOne is submit NAME, actor NAME or call NAME actor=A, with args=(NAME,...) retries=N restarts=N returns=N retry-exceptions.
-func (r *transcript) submitOne() {
-	name := r.d.CmdArgs[0].Key
+func (r *story) submitOne() {
+	name := r.Word(0)
 	opts := &wire.TaskOptions{Func: name, NumReturns: 1}
 	spec := r.script.spec(opts)
-	switch r.d.Cmd {
+	switch r.Cmd {
 	case "actor":
 		spec.Kind, spec.Actor = wire.TaskActorCreate, ids.ActorID(spec.ID)
 	case "call":
-		spec.Kind, spec.Actor = wire.TaskActorCall, ids.ActorID(r.named(r.text("actor", "")).ID)
-		if r.seqs == nil {
-			r.seqs = make(map[string]uint64)
-		}
-		r.seqs[r.text("actor", "")]++
-		spec.Seq = r.seqs[r.text("actor", "")]
+		spec.Kind, spec.Actor = wire.TaskActorCall, ids.ActorID(r.named(r.Text("actor", "")).ID)
+		r.seqs[r.Text("actor", "")]++
+		spec.Seq = r.seqs[r.Text("actor", "")]
 	}
-	opts.MaxRetries, opts.MaxRestarts, opts.MaxTaskRetries = r.number("retries"), r.number("restarts"), r.number("task-retries")
-	opts.RetryExceptions = r.d.HasArg("retry-exceptions")
-	if r.d.HasArg("func") {
-		opts.Func = r.text("func", "")
-	}
-	for _, a := range r.d.CmdArgs {
-		if a.Key == "args" {
-			for _, arg := range a.Vals {
-				spec.Args = append(spec.Args, wire.Arg{Ref: r.named(arg).ID.Return(0)})
-			}
-		}
+	opts.MaxRetries, opts.MaxRestarts, opts.MaxTaskRetries = int32(r.Int("retries", 0)), int32(r.Int("restarts", 0)), int32(r.Int("task-retries", 0))
+	opts.RetryExceptions = r.Has("retry-exceptions")
+	for _, arg := range r.List("args") {
+		spec.Args = append(spec.Args, wire.Arg{Ref: r.named(arg).ID.Return(0)})
 	}
 	r.specs[name], r.names[spec.ID] = spec, name
 	r.fromDriver(&wire.Submit{Spec: spec})
 }
 
 // doneOne is done NAME value=V, done NAME stored, or done NAME error=MESSAGE.
-func (r *transcript) doneOne() {
+func (r *story) doneOne() {
 	t := r.c.tasks.task(r.spec(0).ID)
 	m := &wire.Done{Task: t.id(), Attempt: t.start, Lease: t.lease.id, Times: wire.Times{Started: r.now, Ended: r.now + int64(5*time.Millisecond)}}
 	switch {
-	case r.d.HasArg("error"):
-		m.Err = errs.New(errs.CodeTaskFailed, "%s", r.text("error", ""))
-	case r.d.HasArg("stored"):
+	case r.Has("error"):
+		m.Err = errs.New(errs.CodeTaskFailed, "%s", r.Text("error", ""))
+	case r.Has("stored"):
 		m.Results = []wire.Result{{Kind: wire.ResultStored, Size: 1 << 20}}
 	case t.isCreation():
 	default:
-		m.Results = []wire.Result{inline(r.text("value", "none"))}
+		m.Results = []wire.Result{inline(r.Text("value", "none"))}
 	}
 	r.give(FromClient{t.lease.worker.id, []wire.Msg{m}})
 }
 
-func (r *transcript) fromDriver(m wire.Msg) { r.give(FromClient{driver, []wire.Msg{m}}) }
+func (r *story) fromDriver(m wire.Msg) { r.give(FromClient{driver, []wire.Msg{m}}) }
 
-func (r *transcript) give(ev Event) {
+func (r *story) give(ev Event) {
 	r.step(ev)
 	r.show()
 }
 
-func (r *transcript) named(name string) *wire.TaskSpec {
+func (r *story) named(name string) *wire.TaskSpec {
 	s := r.specs[name]
 	if s == nil {
-		r.d.Fatalf(r.t, "nothing is called %q", name)
+		r.Fatalf("nothing is called %q", name)
 	}
 	return s
 }
 
-func (r *transcript) spec(i int) *wire.TaskSpec { return r.named(r.d.CmdArgs[i].Key) }
-func (r *transcript) object(i int) ids.ObjectID { return r.spec(i).ID.Return(0) }
-func (r *transcript) text(key, def string) string {
-	if !r.d.HasArg(key) {
-		return def
-	}
-	var s string
-	r.d.ScanArgs(r.t, key, &s)
-	return s
-}
-
-func (r *transcript) number(key string) int32 {
-	n, err := strconv.Atoi(r.text(key, "0"))
-	if err != nil {
-		r.d.Fatalf(r.t, "%s: %v", key, err)
-	}
-	return int32(n)
-}
+func (r *story) spec(i int) *wire.TaskSpec { return r.named(r.Word(i)) }
+func (r *story) object(i int) ids.ObjectID { return r.spec(i).ID.Return(0) }
 
 var clientNames = map[string]ids.ClientID{"driver": driver, "worker1": worker, "worker2": worker2, "worker3": 4}
 
-func (r *transcript) client(name string) ids.ClientID {
+func (r *story) client(name string) ids.ClientID {
 	id, ok := clientNames[name]
 	if !ok {
-		r.d.Fatalf(r.t, "no client is called %q", name)
+		r.Fatalf("no client is called %q", name)
 	}
 	return id
 }
@@ -199,7 +164,7 @@ func clientName(id ids.ClientID) string {
 }
 
 // show writes down what the last step asked for.
-func (r *transcript) show() {
+func (r *story) show() {
 	for i := range r.out {
 		if line := r.line(&r.out[i]); line != "" {
 			r.shown = append(r.shown, line)
@@ -207,7 +172,7 @@ func (r *transcript) show() {
 	}
 }
 
-func (r *transcript) line(e *Effect) string {
+func (r *story) line(e *Effect) string {
 	switch e.Kind {
 	case ToClient:
 		return clientName(e.Client) + " <- " + r.message(e.Wire)
@@ -244,7 +209,7 @@ func (r *transcript) line(e *Effect) string {
 	return "" // of the log's upkeep
 }
 
-func (r *transcript) record(b []byte) string {
+func (r *story) record(b []byte) string {
 	rec, _, err := record.Parse(b)
 	if err != nil {
 		r.t.Fatalf("the owner logs a record that cannot be read: %v", err)
@@ -268,7 +233,7 @@ func (r *transcript) record(b []byte) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", rec), "*record.")
 }
 
-func (r *transcript) message(m any) string {
+func (r *story) message(m any) string {
 	switch m := m.(type) {
 	case *wire.Exec:
 		var ts []string
@@ -312,14 +277,14 @@ func (r *transcript) message(m any) string {
 }
 
 // withNames puts names in the place of ids in a text.
-func (r *transcript) withNames(s string) string {
+func (r *story) withNames(s string) string {
 	for id, name := range r.names {
 		s = strings.ReplaceAll(s, id.String(), name)
 	}
 	return s
 }
 
-func (r *transcript) result(res wire.Result) string {
+func (r *story) result(res wire.Result) string {
 	switch res.Kind {
 	case wire.ResultInline:
 		return strconv.Quote(string(res.Value.Data))
@@ -329,7 +294,7 @@ func (r *transcript) result(res wire.Result) string {
 	return "an error: " + res.Err.Error()
 }
 
-func (r *transcript) task(id ids.TaskID) string {
+func (r *story) task(id ids.TaskID) string {
 	if n := r.names[id]; n != "" {
 		return n
 	}
@@ -337,7 +302,7 @@ func (r *transcript) task(id ids.TaskID) string {
 }
 
 // of names an object: a task's first return by the task, others with a number.
-func (r *transcript) of(id ids.ObjectID) string {
+func (r *story) of(id ids.ObjectID) string {
 	if id.Index == 0 {
 		return r.task(id.Task)
 	}

@@ -3,58 +3,54 @@ package sched
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/transcript"
 	"mobula/wire"
 )
 
-// TestTranscripts runs the scripts of testdata/transcripts: each block gives the scheduler one event, and below the dashes stands all that it
-// then asks for. go test ./raylet/sched -run Transcripts -rewrite writes them anew.
+// TestTranscripts tells the stories of testdata/transcripts (package transcript): events for the scheduler, and what it then asks for.
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		r := &transcript{classes: make(map[string]Want)}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			r.t, r.d = t, d
-			return r.run()
-		})
+	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
+		s := &story{classes: make(map[string]Want)}
+		return func(b transcript.Block) []string {
+			s.Block = b
+			return s.run()
+		}
 	})
 }
 
-type transcript struct {
-	t       *testing.T
-	d       *datadriven.TestData
+// story is a scheduler, and the names that the classes have.
+type story struct {
+	transcript.Block
 	c       *Core
 	now     int64
 	classes map[string]Want // by name
 }
 
-func (r *transcript) run() string {
-	switch r.d.Cmd {
+func (r *story) run() []string {
+	switch r.Cmd {
 	case "node": // node CPU=2 GPU=1
 		return r.node()
 	case "want": // want CLASS N [job=J] [CPU=N] [GPU=N]
 		return r.want()
 	case "worker": // worker LEASE CLIENT: the pool has a slot
-		return r.step(WorkerReady{Lease: ids.LeaseID(r.number(0)), Worker: ids.ClientID(r.number(1))})
+		return r.step(WorkerReady{Lease: ids.LeaseID(r.Number(0)), Worker: ids.ClientID(r.Number(1))})
 	case "return":
-		return r.step(Return{Lease: ids.LeaseID(r.number(0))})
+		return r.step(Return{Lease: ids.LeaseID(r.Number(0))})
 	case "blocked":
-		return r.step(BlockCPU{Lease: ids.LeaseID(r.number(0))})
+		return r.step(BlockCPU{Lease: ids.LeaseID(r.Number(0))})
 	case "unblocked":
-		return r.step(UnblockCPU{Lease: ids.LeaseID(r.number(0))})
+		return r.step(UnblockCPU{Lease: ids.LeaseID(r.Number(0))})
 	case "actor-up":
-		return r.step(ActorUp{Lease: ids.LeaseID(r.number(0))})
+		return r.step(ActorUp{Lease: ids.LeaseID(r.Number(0))})
 	case "worker-dies": // worker-dies CLIENT LEASE...
-		ev := WorkerGone{Worker: ids.ClientID(r.number(0)), Err: errs.New(errs.CodeWorkerCrashed, "its process was killed")}
-		for i := range r.d.CmdArgs[1:] {
-			ev.Leases = append(ev.Leases, ids.LeaseID(r.number(i+1)))
+		ev := WorkerGone{Worker: ids.ClientID(r.Number(0)), Err: errs.New(errs.CodeWorkerCrashed, "its process was killed")}
+		for i := range r.Words()[1:] {
+			ev.Leases = append(ev.Leases, ids.LeaseID(r.Number(i+1)))
 		}
 		return r.step(ev)
 	case "memory-short":
@@ -62,102 +58,85 @@ func (r *transcript) run() string {
 	case "memory-again":
 		return r.step(SetPaused{})
 	case "pass":
-		wait, err := time.ParseDuration(r.d.CmdArgs[0].Key)
-		if err != nil {
-			r.d.Fatalf(r.t, "%v", err)
-		}
-		r.now += int64(wait)
+		r.now += int64(r.Duration(0))
 		return r.step(Tick{})
 	case "job-ends":
-		return r.step(DropJob{Job: ids.JobID(r.number(0))})
+		return r.step(DropJob{Job: ids.JobID(r.Number(0))})
 	}
-	r.d.Fatalf(r.t, "there is no command %q", r.d.Cmd)
-	return ""
+	r.Unknown()
+	return nil
 }
 
-func (r *transcript) node() string {
-	c, out, err := New(Config{Resources: r.resources(0)})
+func (r *story) node() []string {
+	c, out, err := New(Config{Resources: r.resources()})
 	if err != nil {
-		return err.Error() + "\n"
+		return []string{err.Error()}
 	}
 	r.c, r.now = c, 1e18
 	return r.lines(out)
 }
 
-func (r *transcript) want() string {
-	name := r.d.CmdArgs[0].Key
+func (r *story) want() []string {
+	name := r.Word(0)
 	w, known := r.classes[name]
 	if !known {
-		job := 1
-		if r.d.HasArg("job") {
-			r.d.ScanArgs(r.t, "job", &job)
-		}
-		w = Want{Key: ClassKey{Job: ids.JobID(job), Class: Class(len(r.classes) + 1)}, Opts: &wire.TaskOptions{Func: name, Resources: r.resources(2)}}
-		if r.d.HasArg("actor") {
+		key := ClassKey{Job: ids.JobID(r.Int("job", 1)), Class: Class(len(r.classes) + 1)}
+		w = Want{Key: key, Opts: &wire.TaskOptions{Func: name, Resources: r.resources()}}
+		if r.Has("actor") {
 			w.Kind = wire.TaskActorCreate
 		}
 		r.classes[name] = w
 	}
-	w.Backlog = r.number(1)
+	w.Backlog = r.Number(1)
 	return r.step(w)
 }
 
-// resources reads CPU=2 and the like, from the i-th argument on; nil: none is given.
-func (r *transcript) resources(from int) []wire.Resource {
+// resources reads CPU=2 and the like; nil: none is given.
+func (r *story) resources() []wire.Resource {
 	var out []wire.Resource
-	for _, a := range r.d.CmdArgs[from:] {
-		if a.Key == "job" || len(a.Vals) == 0 {
+	for _, name := range r.Options() {
+		if name == "job" {
 			continue
 		}
-		n, err := strconv.ParseFloat(a.Vals[0], 64)
+		n, err := strconv.ParseFloat(r.Text(name, ""), 64)
 		if err != nil {
-			r.d.Fatalf(r.t, "%s: %v", a.Key, err)
+			r.Fatalf("%s: %v", name, err)
 		}
-		out = append(out, wire.Resource{Name: a.Key, Amount: int64(n * 1000)})
+		out = append(out, wire.Resource{Name: name, Amount: int64(n * 1000)})
 	}
 	return out
 }
 
-func (r *transcript) number(i int) int {
-	n, err := strconv.Atoi(r.d.CmdArgs[i].Key)
-	if err != nil {
-		r.d.Fatalf(r.t, "%v", err)
-	}
-	return n
-}
-
-func (r *transcript) step(ev Event) string {
+func (r *story) step(ev Event) []string {
 	r.now += int64(time.Microsecond)
 	out := r.lines(r.c.Step(r.now, ev))
 	if err := r.c.validate(); err != nil {
-		r.t.Fatalf("after %T: %v", ev, err)
+		r.T.Fatalf("after %T: %v", ev, err)
 	}
 	return out
 }
 
-func (r *transcript) lines(out []Effect) string {
-	var b strings.Builder
-	for _, e := range out {
+func (r *story) lines(effects []Effect) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, e := range effects {
 		switch e := e.(type) {
 		case ToOwner:
-			fmt.Fprintf(&b, "owner of job %v <- %s\n", e.Job, r.message(e.Msg))
+			say("owner of job %v <- %s", e.Job, r.message(e.Msg))
 		case NeedWorker:
-			fmt.Fprintf(&b, "pool <- a worker for lease %v\n", e.Lease)
+			say("pool <- a worker for lease %v", e.Lease)
 		case ReleaseWorker:
-			fmt.Fprintf(&b, "pool <- lease %v is over\n", e.Lease)
+			say("pool <- lease %v is over", e.Lease)
 		case After:
-			fmt.Fprintf(&b, "timer in %v\n", e.D)
+			say("timer in %v", e.D)
 		default:
-			fmt.Fprintf(&b, "%T\n", e)
+			say("%T", e)
 		}
 	}
-	if b.Len() == 0 {
-		return "nothing\n"
-	}
-	return b.String()
+	return out
 }
 
-func (r *transcript) message(m any) string {
+func (r *story) message(m any) string {
 	switch m := m.(type) {
 	case Granted:
 		return fmt.Sprintf("lease %v of worker %v for %s", m.Lease, m.Worker, r.name(m.Key))
@@ -173,7 +152,7 @@ func (r *transcript) message(m any) string {
 	return fmt.Sprintf("%T", m)
 }
 
-func (r *transcript) name(k ClassKey) string {
+func (r *story) name(k ClassKey) string {
 	for name, w := range r.classes {
 		if w.Key == k {
 			return name
