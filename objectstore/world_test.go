@@ -67,6 +67,7 @@ type world struct {
 	logs     []string
 	mapped   map[uint64]bool // client<<32|file: announced
 	nodes    network
+	show     func(Effect) // each effect, before it is carried out
 }
 
 // job is work under way; stop ends it without doing it, if an earlier core's work can be.
@@ -121,6 +122,9 @@ func (w *world) step(ev Event) {
 		w.t.Fatalf("after %T: %v", ev, err)
 	}
 	for _, f := range effects {
+		if w.show != nil {
+			w.show(f)
+		}
 		w.do(f)
 		w.within(f)
 	}
