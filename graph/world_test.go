@@ -30,6 +30,7 @@ type world struct {
 	moved    int64
 	took     int64 // ns that every task takes
 	log      []string
+	show     func(Effect) // each effect, before it is carried out
 }
 
 type fake struct {
@@ -70,6 +71,9 @@ func (w *world) step(ev Event) {
 	w.log = append(w.log, fmt.Sprintf("%T%+v", ev, ev))
 	for _, e := range w.c.Step(w.now, ev) {
 		w.log = append(w.log, fmt.Sprintf("    %T%+v", e, e))
+		if w.show != nil {
+			w.show(e)
+		}
 		w.effect(e)
 	}
 	if err := w.c.validate(); err != nil {
