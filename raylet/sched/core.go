@@ -91,7 +91,7 @@ func New(cfg Config) (*Core, []Effect, error) {
 func checkTotal(total []wire.Resource) error {
 	for i, r := range total {
 		if r.Name == "" || r.Amount < 0 {
-			return errs.New(errs.CodeInvalid, "node resource %q: amount %s; give a name and an amount that is not negative", r.Name, amount(r.Name, r.Amount))
+			return errs.New(errs.CodeInvalid, "node resource %q: amount %s; give a name and an amount that is not negative", r.Name, Amount(r.Name, r.Amount))
 		}
 		if slices.ContainsFunc(total[:i], func(o wire.Resource) bool { return o.Name == r.Name }) {
 			return errs.New(errs.CodeInvalid, "node resource %q is given twice", r.Name)

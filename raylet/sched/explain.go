@@ -68,7 +68,7 @@ func (c *Core) explainText(cl *class, e Explanation) string {
 	}
 	if e.Position > 0 {
 		for _, m := range e.Missing {
-			fmt.Fprintf(&b, "; asks %s %s, %s of %s free", amount(m.Resource, m.Asked), m.Resource, amount(m.Resource, max(m.Free, 0)), amount(m.Resource, m.Held))
+			fmt.Fprintf(&b, "; asks %s %s, %s of %s free", Amount(m.Resource, m.Asked), m.Resource, Amount(m.Resource, max(m.Free, 0)), Amount(m.Resource, m.Held))
 		}
 		switch {
 		case len(c.resuming) > 0:

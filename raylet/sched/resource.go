@@ -113,9 +113,9 @@ func (rs *resources) unstick(d demand) {
 	}
 }
 
-// demandOf reads what a class asks: to be granted, and for an actor's life. Without an amount of
+// Asked is what a class takes to be granted, and what an actor takes for its life: amounts above zero, each resource once. Without an amount of
 // CPU a task takes one, and an actor one for its creation only; {"CPU", 0} says none.
-func (rs *resources) demandOf(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life demand, err *errs.Error) {
+func Asked(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life []wire.Resource, err *errs.Error) {
 	said := false
 	var asked []wire.Resource
 	if opts != nil {
@@ -126,22 +126,36 @@ func (rs *resources) demandOf(opts *wire.TaskOptions, kind wire.TaskKind) (grant
 		case x.Name == "":
 			return nil, nil, errs.New(errs.CodeInvalid, "%s: a resource of amount %d has no name", funcName(opts), x.Amount)
 		case x.Amount < 0:
-			return nil, nil, errs.New(errs.CodeInvalid, "%s: resource %q: amount %s is negative", funcName(opts), x.Name, amount(x.Name, x.Amount))
+			return nil, nil, errs.New(errs.CodeInvalid, "%s: resource %q: amount %s is negative", funcName(opts), x.Name, Amount(x.Name, x.Amount))
 		case slices.ContainsFunc(asked[:i], func(y wire.Resource) bool { return y.Name == x.Name }):
 			return nil, nil, errs.New(errs.CodeInvalid, "%s: resource %q is named twice", funcName(opts), x.Name)
 		}
 		said = said || x.Name == CPU
 		if x.Amount > 0 {
-			grant = append(grant, need{rs.number(x.Name), x.Amount})
+			grant = append(grant, x)
 		}
 	}
 	if kind == wire.TaskActorCreate {
 		life = slices.Clone(grant)
 	}
 	if !said {
-		grant = append(grant, need{resCPU, OneCPU})
+		grant = append(grant, wire.Resource{Name: CPU, Amount: OneCPU})
 	}
 	return grant, life, nil
+}
+
+// demandOf reads what a class asks.
+func (rs *resources) demandOf(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life demand, err *errs.Error) {
+	g, l, err := Asked(opts, kind)
+	return rs.numbered(g), rs.numbered(l), err
+}
+
+func (rs *resources) numbered(asked []wire.Resource) demand {
+	var d demand
+	for _, x := range asked {
+		d = append(d, need{rs.number(x.Name), x.Amount})
+	}
+	return d
 }
 
 // infeasible names the first resource of which the node has less than asked, or is nil.
@@ -150,7 +164,7 @@ func (rs *resources) infeasible(d demand, name string) *errs.Error {
 		if x.n > rs.total[x.r] {
 			r := rs.names[x.r]
 			return errs.New(errs.CodeUnschedulable, "%s asks %s %s, this node has %s; ask less or start a node that has it",
-				name, amount(r, x.n), r, amount(r, rs.total[x.r]))
+				name, Amount(r, x.n), r, Amount(r, rs.total[x.r]))
 		}
 	}
 	return nil
@@ -166,8 +180,8 @@ func funcName(opts *wire.TaskOptions) string {
 	return opts.Func
 }
 
-// amount prints thousandths as a decimal and memory as bytes.
-func amount(name string, n int64) string {
+// Amount prints thousandths as a decimal and memory as bytes.
+func Amount(name string, n int64) string {
 	if name == Memory {
 		return fmt.Sprintf("%d B", n)
 	}
