@@ -33,7 +33,7 @@ var layers = []layer{
 		words("ids-and-errors data-structures tools protocol state faults shared-memory")},
 	{"traces", words("telemetry"), words("ids-and-errors protocol")},
 	{"graph cores", words("graph graph/order graph/internal graph/sim"), words("ids-and-errors data-structures")},
-	{"cores", words("raylet raylet/memmon raylet/owner raylet/pool raylet/sched objectstore objectstore/spill objectstore/spill/format graph/run gcs/directory remote"),
+	{"cores", words("raylet raylet/cluster raylet/memmon raylet/owner raylet/pool raylet/sched objectstore objectstore/spill objectstore/spill/format graph/run gcs/directory remote"),
 		words("ids-and-errors data-structures tools protocol one-process'-side graph-cores")},
 	{"shells and I/O", words(`gcs graph/run/shell internal/guard objectstore/shell objectstore/index objectstore/spill/shell objectstore/spill/storage
 		objectstore/spill/disk raylet/oplog raylet/pool/proc`),

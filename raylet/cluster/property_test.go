@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mobula/internal/ids"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+var (
+	zones     = []string{"", "a", "b"}
+	resources = []string{sched.CPU, sched.GPU, sched.Memory, "tpu"}
+)
+
+func drawResources(t *rapid.T, what string, most int64) []wire.Resource {
+	var out []wire.Resource
+	for _, name := range resources {
+		if n := rapid.Int64Range(0, most).Draw(t, what+" "+name); n > 0 {
+			out = append(out, wire.Resource{Name: name, Amount: n})
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.Resource) int { // as bytes
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func drawSelector(t *rapid.T, what string) Selector {
+	var s Selector
+	for range rapid.IntRange(0, 2).Draw(t, what) {
+		m := Match{Key: "zone", Op: Op(rapid.IntRange(0, int(Absent)).Draw(t, "op"))}
+		if m.Op <= NotIn {
+			m.Values = []string{rapid.SampledFrom(zones[1:]).Draw(t, "value")}
+		}
+		s = append(s, m)
+	}
+	return s
+}
+
+func drawShape(t *rapid.T) Shape {
+	s := Shape{Need: drawResources(t, "need", 4), Labels: drawSelector(t, "labels"), Prefer: drawSelector(t, "prefer")}
+	s.Strategy.Kind = Kind(rapid.IntRange(0, int(Affinity)).Draw(t, "strategy"))
+	if s.Strategy.Kind == Affinity {
+		s.Strategy.Node, s.Strategy.Soft = ids.Home(rapid.IntRange(0, 12).Draw(t, "to")), rapid.Bool().Draw(t, "soft")
+	}
+	return s
+}
+
+func drawView(t *rapid.T, s Shape) *View {
+	v := &View{Self: ids.Home(rapid.IntRange(0, 12).Draw(t, "self")), Last: ids.Home(rapid.IntRange(0, 12).Draw(t, "last"))}
+	for range rapid.IntRange(1, 12).Draw(t, "nodes") {
+		n := Node{ID: ids.Home(rapid.IntRange(0, 12).Draw(t, "id")), Version: 1, Total: drawResources(t, "total", 8), Store: Store{Limit: 100}}
+		n.State = State(rapid.IntRange(0, int(Dead)).Draw(t, "state"))
+		for _, r := range n.Total { // more may be taken than there is, as actors do that wait for no CPU
+			n.Free = append(n.Free, wire.Resource{Name: r.Name, Amount: rapid.Int64Range(-2, r.Amount).Draw(t, "free")})
+		}
+		if zone := rapid.SampledFrom(zones).Draw(t, "zone"); zone != "" {
+			n.Labels = map[string]string{"zone": zone}
+		}
+		n.Store.Held, n.Short = rapid.Uint64Range(0, 100).Draw(t, "held"), rapid.Bool().Draw(t, "short")
+		if rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
+			n.Backlog = []Backlog{{s, 1}}
+		}
+		v.Report(n)
+	}
+	return v
+}
+
+// Whatever the view and the demand: it goes only to a node that takes work, has the resources free and the labels; it waits only where such a node is
+// not there and one could become it; it is infeasible only where none could. With one best node the decision is the same each time, and of nodes that are
+// alike the first is chosen.
+func TestPlacesHoldWhatIsAsked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawShape(t)
+		if err := s.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		v, d := drawView(t, s), Demand{Shape: s}
+		for range rapid.IntRange(0, 3).Draw(t, "args") {
+			d.Args = append(d.Args, Held{ids.Home(rapid.IntRange(0, 12).Draw(t, "at")), rapid.Uint64Range(0, 3).Draw(t, "bytes")})
+		}
+		var able, free []ids.Home
+		for _, n := range v.Nodes {
+			if n.State != Alive || !s.Labels.Matches(n.Labels) || s.Strategy.Kind == Affinity && !s.Strategy.Soft && n.ID != s.Strategy.Node {
+				continue
+			}
+			enough := func(have []wire.Resource) bool {
+				return !slices.ContainsFunc(s.Need, func(x wire.Resource) bool { return amountOf(have, x.Name) < x.Amount })
+			}
+			if enough(n.Total) {
+				able = append(able, n.ID)
+				if enough(n.Free) && len(n.Backlog) == 0 {
+					free = append(free, n.ID)
+				}
+			}
+		}
+		cfg := DefaultConfig()
+		if err := cfg.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		x := Place(v, d, cfg, seeded(rapid.Uint64().Draw(t, "seed")))
+		switch x.Verdict {
+		case Here, There:
+			if !slices.Contains(free, x.Node) || (x.Verdict == Here) != (x.Node == v.Self) {
+				t.Fatalf("%v is placed %v, of %v that are free", s, x, free)
+			}
+			if s.Strategy.Kind == Affinity && slices.Contains(able, s.Strategy.Node) && x.Node != s.Strategy.Node {
+				t.Fatalf("%v is placed %v", s, x)
+			}
+		case Wait:
+			target := s.Strategy.Kind == Affinity && slices.Contains(able, s.Strategy.Node) && !slices.Contains(free, s.Strategy.Node)
+			if len(able) == 0 || len(free) > 0 && !target {
+				t.Fatalf("%v waits: %v could run it, %v can now", s, able, free)
+			}
+		case Infeasible:
+			if len(able) > 0 || x.Why == nil {
+				t.Fatalf("%v is infeasible: %v could run it", s, able)
+			}
+		}
+		once, again := Place(v, d, best(), nil), Place(v, d, best(), nil)
+		if once.String() != again.String() {
+			t.Fatalf("%v once, and then %v", once, again)
+		}
+		if s.Strategy.Kind == Hybrid && len(d.Args) == 0 && once.Verdict == There {
+			j, _ := v.find(once.Node)
+			for _, n := range v.Nodes[:j] {
+				if slices.Contains(free, n.ID) && alike(n, v.Nodes[j]) {
+					t.Fatalf("node %v is chosen, and %v before it is alike", once.Node, n.ID)
+				}
+			}
+		}
+		r := Request{Demand: d, Tried: []ids.Home{v.Nodes[0].ID}}
+		if x := Spillback(v, r, cfg, seeded(1)); x.Verdict == There || x.Verdict == Here && !slices.Contains(free, v.Self) {
+			t.Fatalf("what was sent on once is answered %v by %v", x, v.Self)
+		}
+	})
+}
+
+func alike(a, b Node) bool {
+	return slices.Equal(a.Total, b.Total) && slices.Equal(a.Free, b.Free) && a.Labels["zone"] == b.Labels["zone"] && a.Store == b.Store && a.Short == b.Short
+}
