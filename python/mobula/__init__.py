@@ -1,4 +1,4 @@
-"""Mobula for Python: tasks, actors and shared-memory objects, by Ray's names.
+"""Mobula for Python: tasks, actors and shared-memory objects, with Ray's names.
 
     import mobula
 
@@ -49,7 +49,7 @@ from ._api import (
 )
 from ._executor import Executor
 from ._refs import ObjectRef, ObjectRefGenerator
-from ._version import VERSION as __version__  # noqa: F401  # which tools ask a package for
+from ._version import VERSION as __version__  # noqa: F401  # tools read it
 from .exceptions import (
                    ActorDiedError,
                    ActorUnavailableError,

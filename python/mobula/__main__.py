@@ -1,4 +1,4 @@
-"""The mobula executable's commands, with the one that this package starts its nodes with: python -m mobula status."""
+"""Runs the mobula executable that this package starts nodes with: python -m mobula status."""
 
 from __future__ import annotations
 

@@ -1,15 +1,20 @@
-"""The errors of Mobula: one tree under MobulaError, one class for each code of the wire.
+"""The exceptions of Mobula: a tree under MobulaError, with one class for each error code of the protocol.
 
-An error that came from the node or from a worker has the code's class, its message, and in
-``cause`` what it wraps. A task that raised gives a TaskError that is also an instance of the
-exception's own type, so ``except ValueError`` works across processes. Of what is no Exception, as
-SystemExit, and of StopIteration and StopAsyncIteration it is not: these mean something to whom they
-are raised in. The exception itself is the TaskError's ``cause`` always.
+    try:
+        mobula.get(parse.remote("x"))
+    except ValueError as e:          # a TaskError that is a ValueError too
+        print(e.cause, e.remote_traceback)
 
-A TaskError has the exception's fields too. ``message``, ``name``, ``task``, ``stack``, ``causes``, ``cause`` and
-``remote_traceback`` are its own and hide fields of these names, which are to be had from ``cause``; but for ``message`` and ``name``
-where the exception's class defines them, as ImportError and NameError do with ``name`` and ExceptionGroup with ``message``: then they
-are the exception's.
+If a task raises, get raises a TaskError that is also an instance of the exception's own type. The exception itself is the attribute
+``cause``. Types that are no subclass of Exception, such as SystemExit, and StopIteration and StopAsyncIteration are left out, since they
+would end or steer the caller's code: then the error is a TaskError only.
+
+A TaskError has the attributes of the task's exception too. Its own attributes ``message``, ``name``, ``task``, ``stack``, ``causes``,
+``cause`` and ``remote_traceback`` hide attributes of the same name, which ``cause`` still has. But if the class of the task's exception
+defines ``message`` or ``name``, as ImportError and NameError define ``name`` and ExceptionGroup ``message``, this attribute is the
+task's exception's.
+
+``causes`` has the errors that an error wraps.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from . import _exception_parts
 
 
 class MobulaError(Exception):
-    """Any error of the runtime."""
+    """Base class of all errors that Mobula raises."""
 
     code: ClassVar[int] = 0
     text: ClassVar[str] = ""
@@ -31,7 +36,7 @@ class MobulaError(Exception):
     task: str = ""
     stack: str = ""
     causes: tuple[MobulaError, ...] = ()
-    _mobula_refs: tuple[Any, ...] = ()  # the references in what the error carries of its own: they live as long as it
+    _mobula_refs: tuple[Any, ...] = ()  # references that the error carries: they live as long as it does
 
     def __init__(self, message: str = "", *, name: str = "", task: str = "", stack: str = "",
                  causes: tuple[MobulaError, ...] = ()) -> None:
@@ -52,12 +57,12 @@ class MobulaError(Exception):
         return f"{text}: {message}"
 
     def _said(self) -> tuple[str, str]:
-        """The message and the name, also where those of a task's exception hide them."""
+        """The error's own message and name, even if a task's exception hides them."""
         own = self.__dict__
         return own.get("message", ""), own.get("name", "")
 
     def again(self) -> MobulaError:
-        """A copy to raise: an error that is kept must not gather tracebacks, which keep frames and what is in them."""
+        """A copy to raise. Raising a stored error again and again would gather tracebacks, which keep frames and their values alive."""
         return _remake(type(self), *self._said(), self.task, self.stack, self.causes, self._mobula_refs)
 
     def __reduce__(self) -> Any:
@@ -73,7 +78,7 @@ def _remake(cls: type[MobulaError], message: str, name: str, task: str, stack: s
 
 
 class TaskError(MobulaError):
-    """The task raised. ``cause`` is the exception itself, ``remote_traceback`` where it was raised."""
+    """The task raised an exception. ``cause`` is that exception, ``remote_traceback`` the text of its traceback."""
 
     code = 1
     text = "task failed"
@@ -91,46 +96,54 @@ class TaskError(MobulaError):
 
 
 class WorkerCrashedError(MobulaError):
-    """The worker process died, and the retries are used up."""
+    """The worker process died, and the task has no retries left."""
 
     code = 2
     text = "worker process died"
 
 
 class ActorError(MobulaError):
-    """Something is wrong with the actor itself."""
+    """Base class of errors about the actor itself, not its code."""
 
 
 class ActorDiedError(ActorError):
-    """The actor is gone and will not come back."""
+    """The actor is dead and will not restart."""
 
     code = 3
     text = "actor died"
 
 
 class ActorUnavailableError(ActorError):
-    """The actor is restarting; the call may be made again."""
+    """The actor is restarting. The call failed, and may be made again."""
 
     code = 4
     text = "actor unavailable"
 
 
 class ObjectTooLargeError(MobulaError):
+    """The object is larger than the whole object store."""
+
     code = 5
     text = "object larger than the store"
 
 
 class StoreFullError(MobulaError):
+    """The object store is full: nothing can be spilled, and the disk budget is used up."""
+
     code = 6
     text = "object store full"
 
 
 class OutOfDiskError(MobulaError):
+    """Every spill target is full, missing or failing."""
+
     code = 7
     text = "spill storage full"
 
 
 class OutOfMemoryError(MobulaError):
+    """The memory monitor killed the task's worker because memory was short."""
+
     code = 8
     text = "task killed by the memory monitor"
 
@@ -143,27 +156,35 @@ class ObjectLostError(MobulaError):
 
 
 class ObjectFreedError(ObjectLostError):
+    """The object was freed: its last reference had been released."""
+
     code = 10
     text = "object freed"
 
 
 class ReconstructionFailedError(ObjectLostError):
+    """The object was lost, and the attempt to make it again failed."""
+
     code = 11
     text = "object could not be made again"
 
 
 class OwnerDiedError(ObjectLostError):
+    """The object's job, or the node, is gone."""
+
     code = 12
     text = "owner died"
 
 
 class FetchTimedOutError(ObjectLostError, TimeoutError):
+    """The object is stored, but its bytes did not come in time."""
+
     code = 13
     text = "object fetch timed out"
 
 
 class GetTimeoutError(MobulaError, TimeoutError):
-    """The time of a get or wait ran out; the references stay valid."""
+    """A get or another wait timed out. The references stay valid."""
 
     code = 14
     text = "get timed out"
@@ -177,108 +198,146 @@ class TaskCancelledError(MobulaError, concurrent.futures.CancelledError):
 
 
 class UnschedulableError(MobulaError):
+    """The node does not have the resources that the task asks for, and never will."""
+
     code = 16
     text = "task can never be scheduled"
 
 
 class PendingCallsLimitError(MobulaError):
+    """The actor has as many calls under way as max_pending_calls allows."""
+
     code = 17
     text = "too many pending calls"
 
 
 class RuntimeSetupError(MobulaError):
+    """A node, worker or thread could not be started."""
+
     code = 18
     text = "process could not be started"
 
 
 class UnknownFunctionError(MobulaError):
+    """The worker does not know the function, class or method."""
+
     code = 19
     text = "function not registered"
 
 
 class RegistryMismatchError(MobulaError):
+    """A Go worker has registered other functions than its driver."""
+
     code = 20
     text = "driver and worker registries differ"
 
 
 class NotEncodableError(MobulaError, TypeError):
+    """A value cannot be encoded, for instance because it cannot be pickled."""
+
     code = 21
     text = "value cannot be encoded"
 
 
 class NotDecodableError(MobulaError, TypeError):
+    """A value cannot be decoded here."""
+
     code = 22
     text = "value cannot be decoded"
 
 
 class NameTakenError(MobulaError, ValueError):
+    """Another actor in the namespace has the name."""
+
     code = 23
     text = "actor name taken"
 
 
 class NotFoundError(MobulaError, ValueError):
+    """There is no actor, task or other thing with this name or id."""
+
     code = 24
     text = "not found"
 
 
 class ShutdownError(MobulaError):
+    """This process has no connection to a node any more, or the node is shutting down."""
+
     code = 25
     text = "runtime shut down"
 
 
 class ViewClosedError(MobulaError):
+    """A Go program used a view after closing it."""
+
     code = 26
     text = "view used after close"
 
 
 class ProtocolError(MobulaError):
+    """The other side of a connection sent something that the protocol does not allow."""
+
     code = 27
     text = "protocol violation"
 
 
 class PermissionDeniedError(MobulaError, PermissionError):
+    """A file, directory or node belongs to another user, or others can write to it."""
+
     code = 28
     text = "permission denied"
 
 
 class InvalidError(MobulaError, ValueError):
+    """An argument, option or setting is invalid."""
+
     code = 29
     text = "invalid argument"
 
 
 class DeadlineError(MobulaError, TimeoutError):
+    """The task did not end within the option timeout."""
+
     code = 30
     text = "task ran past its deadline"
 
 
 class PanicError(MobulaError):
+    """A Go function panicked; ``stack`` has the Go stack."""
+
     code = 31
     text = "function panicked"
 
 
 class ReturnMismatchError(MobulaError):
+    """A task returned another number of results than num_returns, or a retry streamed another number of items."""
+
     code = 32
     text = "attempts differ in what they returned"
 
 
 class SegmentUnavailableError(MobulaError):
+    """Shared memory could not be mapped, reserved or written."""
+
     code = 33
     text = "shared memory cannot be reserved"
 
 
 class ComponentFailedError(MobulaError):
+    """A component of the node failed more often than its restart policy allows."""
+
     code = 34
     text = "component failed beyond its restart policy"
 
 
 class UserError(MobulaError):
-    """A sentinel or an error type that a Go program registered; ``name`` is its name.
+    """An error that a Go program registered, as a sentinel or as a type; ``name`` is its registered name.
 
-    ``fields`` has what an error of a type carries, as plain data and references; None of a sentinel.
+    ``fields`` has the data of an error of a registered type, as plain data and references; None for a sentinel.
     """
 
     code = 35
-    data: bytes = b""  # the value of an error of a type, as CBOR
+    data: bytes = b""  # the CBOR of an error of a registered type
 
     @property
     def fields(self) -> Any:
@@ -295,7 +354,7 @@ _read_fields: Callable[[bytes], Any] = cbor2.loads
 
 
 def set_field_reader(f: Callable[[bytes], Any]) -> None:
-    """Says how fields with references in them are read."""
+    """Sets the function that decodes UserError.data, for data with references in it."""
     global _read_fields
     _read_fields = f
 
@@ -310,39 +369,49 @@ def _remake_user(data: bytes, message: str, name: str, task: str, stack: str, ca
 
 
 class DisconnectedError(MobulaError, ConnectionError):
+    """The connection broke: the process at the other end is gone, or read nothing for too long."""
+
     code = 36
     text = "connection lost"
 
 
 class BacklogError(MobulaError):
+    """More messages wait for the other side than the limit allows. Nothing was sent."""
+
     code = 37
     text = "the other side reads too slowly"
 
 
 class NoNodeError(MobulaError, ConnectionError):
+    """No node runs at the address, or the mobula executable was not found."""
+
     code = 38
     text = "no node is running there"
 
 
 class NodeRunningError(MobulaError):
+    """Another node runs in the directory already."""
+
     code = 39
     text = "a node is running there already"
 
 
 class VersionError(ProtocolError):
+    """The node is of another release, or speaks other versions of the protocol."""
+
     code = 40
     text = "versions do not match"
 
 
 class PythonError(MobulaError):
-    """An exception of a task where it cannot be had itself; ``name`` has its class and those it derives from, comma-separated."""
+    """Stands for a task's exception that cannot be unpickled here. ``name`` lists its class and base classes, separated by commas."""
 
     code = 41
     text = "exception of a Python function"
 
 
 class DeadlockError(MobulaError):
-    """A call of an actor waits for one of the same actor, which cannot begin before it has ended."""
+    """A call of an actor waits for another call of the same actor, which cannot begin before the first ends."""
 
     code = 42
     text = "waits for itself"
@@ -362,8 +431,8 @@ _combined: dict[type[BaseException], type[TaskError]] = {}
 
 def task_error(cause: Optional[BaseException], traceback: str, message: str, name: str = "",
                task: str = "", causes: tuple[MobulaError, ...] = ()) -> TaskError:
-    """Makes a TaskError that is also an instance of the cause's type, where such a class can be. Of a task that let another's error
-    through it is the type of what the first one raised."""
+    """Makes a TaskError that is also an instance of the cause's type, if Python allows such a class. If the cause is itself a TaskError,
+    the type is that of the first task's exception."""
     err: Optional[TaskError] = None
     first = cause
     while isinstance(first, TaskError):
@@ -374,7 +443,7 @@ def task_error(cause: Optional[BaseException], traceback: str, message: str, nam
             try:
                 err = _exception_parts.made(cls, type(first), first.args, _exception_parts.fields(first))
             except Exception:
-                pass  # a type that cannot be made like this: the plain error has it as its cause
+                pass  # such an instance cannot be made: a plain TaskError has the exception as its cause
     if err is None:
         err = TaskError(message)
     vars(err).update(message=message, name=name, task=task, stack="", causes=causes, cause=cause, remote_traceback=traceback)
@@ -384,7 +453,7 @@ def task_error(cause: Optional[BaseException], traceback: str, message: str, nam
 
 
 def without_cause(x: TaskError) -> TaskError:
-    """The error with its traceback, and without the exception that the task raised."""
+    """A copy of the error with its remote traceback, but without its cause."""
     message, name = x._said()
     y = TaskError(message, name=name, task=x.task)
     y.remote_traceback = x.remote_traceback
@@ -392,7 +461,7 @@ def without_cause(x: TaskError) -> TaskError:
 
 
 def original(x: BaseException) -> BaseException:
-    """The exception that a task raised, with the TaskError and so the traceback as its cause; any other error as it is."""
+    """The exception that a task raised. Its __cause__ is a TaskError with the remote traceback. Any other error is returned as it is."""
     if not isinstance(x, TaskError) or x.cause is None:
         return x
     x.cause.__cause__ = without_cause(x)
@@ -400,9 +469,9 @@ def original(x: BaseException) -> BaseException:
 
 
 def _class_for(cls: type[BaseException]) -> type[TaskError]:
-    """The class of a TaskError that is also a cls.
+    """A subclass of both TaskError and cls.
 
-    What would end this process, interrupt it or end a loop or coroutine of it did so to the task only: here it is a task's error.
+    It is plain TaskError for types that would end or interrupt this process, or end a loop or coroutine, if raised here.
     """
     made = _combined.get(cls)
     if made is not None:
@@ -412,7 +481,7 @@ def _class_for(cls: type[BaseException]) -> type[TaskError]:
     try:
         made = type(f"TaskError({cls.__name__})", (TaskError, cls), {"__module__": TaskError.__module__})
     except Exception:
-        made = TaskError  # the layouts conflict, or the type cannot be derived from
+        made = TaskError  # the instance layouts conflict, or cls cannot be subclassed
     _combined[cls] = made
     return made
 

@@ -1,16 +1,18 @@
-"""The public functions, by Ray's names.
+"""The public functions, with Ray's names.
 
     connecting  init, shutdown
     decorator   remote
-    tasks       functions, cancel
-    actors      classes, handles, methods, kill, get_actor
+    tasks       remote functions, cancel
+    actors      actor classes, handles and methods, kill, get_actor
     lives       watch, stop, timers
     golang      functions and actors of Go programs
-    calls       how a call is packed and submitted
+    calls       encodes a call and submits it
+    room        limits the pending calls of an actor
+    signatures  types of remote calls for type checkers
     objects     put, get, wait
     buffers     create
     state       status, nodes, graphs, resources
-    timeline    what ran when
+    timeline    timeline
     context     get_runtime_context
 """
 

@@ -1,4 +1,4 @@
-"""Classes whose instances are actors, handles on those, and their methods."""
+"""Actor classes, handles of actors, and their methods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 def method(*, num_returns: Union[int, str, None] = None,
            concurrency_group: str = "") -> Callable[[M], M]:
-    """Says how a method of an actor is called: how many results it has, and in which concurrency group it runs."""
+    """Decorates a method of an actor class with options for its calls.
+
+        @mobula.method(num_returns=2, concurrency_group="io")
+        def split(self, path): ...
+
+    num_returns: the number of results, each with a reference of its own, or "streaming". concurrency_group: a group that the
+    actor's option concurrency_groups defines. InvalidError if num_returns is neither.
+    """
 
     def mark(f: M) -> M:
         if num_returns is not None:
@@ -40,11 +47,11 @@ def method(*, num_returns: Union[int, str, None] = None,
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
            encode: Encoder = _value.encode) -> tuple[ObjectRef[Any], int]:
-    """Makes an actor, or finds the one that has its name already, and gives the reference to its creation, and how many calls of it may be
-    under way."""
+    """Makes an actor, or with get_if_exists finds the one that has the name. Returns the reference to its creation, and the limit
+    of its pending calls, -1 if it has none."""
     tc = _runtime.context(c)
     task = tc.next_task()
-    if not o.actor_name and tc.attempt > 1:  # the actor of an attempt before may be ending, or dead
+    if not o.actor_name and tc.attempt > 1:  # the actor that an earlier attempt has made may be ending or dead
         task = _ids.derive(task, tc.attempt)
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
     ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, site())
@@ -53,26 +60,32 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
         if res.kind == m.ERROR:
             raise answer_error(res)
         found = bound(c, _ids.return_id(res.data, 0))
-        if found != ref:  # with get_if_exists it may be another actor
+        if found != ref:  # get_if_exists has found an existing actor
             return found, _limit(o, found)
     return ref, o.max_pending_calls
 
 
 def _limit(o: m.TaskOptions, actor: ObjectRef[Any]) -> int:
-    """How many calls of an actor that was found may be under way."""
+    """The limit of pending calls of an existing actor; -1 if it has none."""
     try:
         named, _, most = look_up(o.actor_name, o.namespace)
-    except NotFoundError:  # it has died meanwhile
+    except NotFoundError:  # the actor has died meanwhile
         return -1
     return most if named == actor else -1
 
 
 class ActorHandle(Generic[T_co]):
-    """Names an actor; made of a reference to its creation. The actor ends when no handle on it is left; a detached one lives until it is
-    killed."""
+    """A handle of an actor: its attributes are the actor's methods.
 
-    _ref: ObjectRef[Any]
-    _h: Handle  # the reference's: what holds the references in a value holds it
+        counter = Counter.remote()
+        mobula.get(counter.add.remote(1))
+
+    Handles can be passed to tasks and actors. An actor ends when its last handle is gone; a detached actor lives until it is killed or
+    stopped. An unknown method raises AttributeError.
+    """
+
+    _ref: ObjectRef[Any]  # to the result of the actor's creation
+    _h: Handle  # of _ref; code that holds the references found in a value needs it
     _name: str
     _sha: str
     _methods: Optional[dict[str, tuple[int, str]]]
@@ -90,7 +103,7 @@ class ActorHandle(Generic[T_co]):
 
     def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
-            raise AttributeError(name)  # what notebooks look for is nothing to ask the actor for
+            raise AttributeError(name)  # notebooks look for these names; do not ask the actor for them
         methods = self._methods
         if methods is None:
             methods = self._learn()
@@ -105,7 +118,7 @@ class ActorHandle(Generic[T_co]):
         return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode, self._room)
 
     def _learn(self) -> dict[str, tuple[int, str]]:
-        """Asks the actor what methods it has, which its maker did not write. The answer comes in its turn among the actor's calls."""
+        """Asks the actor for its methods, since no table of them was written. The answer waits its turn among the actor's calls."""
         ask = self._method(_functions.METHODS, 1, "").options(wait_for_room=True)
         try:
             found: dict[str, tuple[int, str]] = get(ask.remote(), timeout=LEARN_TIMEOUT)
@@ -148,7 +161,11 @@ class ActorHandle(Generic[T_co]):
 
 
 class ActorClass(Remote[P, ActorHandle[T_co]]):
-    """A class whose instances are actors."""
+    """What mobula.remote makes of a class: remote(...) makes an actor.
+
+        Counter = mobula.remote(Counts)
+        counter = Counter.options(name="c", lifetime="detached").remote()
+    """
 
     def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
         _options.check(options, _options.ACTOR, f"actor {target.name}")
@@ -169,10 +186,15 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
                         "what derives from it")
 
     def options(self, **options: Any) -> ActorClass[P, T_co]:
+        """Returns the same class with other options. InvalidError for an unknown option or a wrong value."""
         return ActorClass(self._target, {**self._options, **options})
 
     def _create(self, *args: Any, **kwargs: Any) -> ActorHandle[T_co]:
-        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
+        """Makes an actor with these constructor arguments and returns its handle.
+
+        It does not wait for the actor, unless the actor has a name: then it waits for the constructor, and raises its error, or
+        NameTakenError if another actor has the name.
+        """
         c = _runtime.client()
         sha = self._target.publish(c.welcome.job_dir)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
@@ -190,12 +212,13 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
 
 
 def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle[Any]:
-    """The handle found in a value."""
+    """Unpickles a handle; pickles name this function."""
     return ActorHandle(bound(_runtime.client(), id), name, sha, methods, max_pending_calls)
 
 
 class ActorMethod:
-    """A method of an actor. It keeps the actor, but not the handle that keeps it: a cycle would need a collection to go."""
+    """A method of an actor. It refers to the actor's ObjectRef and not to the handle, which has the method in its __dict__: a cycle would
+    have to wait for the garbage collector."""
 
     __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout", "_sites")
 
@@ -217,6 +240,7 @@ class ActorMethod:
         self._sites = Sites()
 
     def options(self, **options: Any) -> ActorMethod:
+        """Returns the same method with other options for its calls: num_returns, name, concurrency_group, timeout, wait_for_room, backpressure."""
         all_options = {**self._options, **options}
         return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._room)
 
@@ -224,7 +248,12 @@ class ActorMethod:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the method. Calls of one caller run in their order."""
+        """Calls the method and returns a reference to its result. With several results it returns a list of references, with a stream an
+        ObjectRefGenerator, with none None.
+
+        Calls of one caller come to the actor in the order in which they were made. PendingCallsLimitError if the actor has as many calls
+        under way as max_pending_calls allows, unless the option wait_for_room is set.
+        """
         if self._room is None:
             return self._call(args, kwargs)
         self._room.enter(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
@@ -235,7 +264,7 @@ class ActorMethod:
             self._room.called(known[0] if known else None)
 
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Optional[list[ObjectRef[Any]]] = None) -> Any:
-        """Calls it. What is resolved when the call ends, if not before, goes into known."""
+        """Makes the call. If known is given, a reference that is resolved by the end of the call is appended to it."""
         c, h = self._ref._c, self._ref._h
         tc = _current.get()
         if tc is None or tc.client is not c:
@@ -254,10 +283,11 @@ class ActorMethod:
             else:
                 end = result if self._returns == 1 else result[0]
         order = tc.order(actor)
-        with order.lock:  # the order of the numbers is the order on the wire
+        with order.lock:  # calls go out in the order of their numbers
             seq, out = order.seq + 1, c.out
             call = hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, traced))
-            # A number that is skipped, or had twice, holds up all that follow. No interrupt comes between these two: it comes at calls.
+            # A number that is skipped or used twice blocks all later calls. CPython runs signal handlers at function calls only, so no
+            # KeyboardInterrupt comes between the next two statements.
             out += (call,)
             order.seq = seq
         if known is not None and end is not None:
@@ -269,20 +299,27 @@ class ActorMethod:
 
 
 def kill(actor: ActorHandle[Any], *, no_restart: bool = True) -> None:
-    """Ends an actor, its running calls too."""
+    """Ends an actor at once. Its running and waiting calls fail.
+
+    no_restart: with False the actor restarts as after a crash, if max_restarts allows it. TypeError if actor is no ActorHandle.
+    """
     if not isinstance(actor, ActorHandle):
         raise TypeError(f"kill: want an actor, got {type(actor).__name__}")
     actor._ref._c.kill(actor._id(), not no_restart)
 
 
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle[Any]:
-    """Finds an actor by its name; NotFoundError where there is none. For one of a Go program's see go_actor."""
+    """Returns a handle of the actor with a name. namespace: by default the one given to init.
+
+    NotFoundError if there is none. For an actor of a Go program use go_actor(type).get(name).
+    """
     found, methods, most = look_up(name, namespace)
     return ActorHandle(found, name, "0", methods, most)
 
 
 def look_up(name: str, namespace: Optional[str]) -> tuple[ObjectRef[Any], Optional[dict[str, tuple[int, str]]], int]:
-    """The creation of the actor that has a name, its methods where its maker wrote them, and how many calls of it may be under way."""
+    """Looks an actor up by name. Returns the reference to its creation, the table of its methods if there is one, and the limit of its
+    pending calls. NotFoundError if there is none."""
     c = _runtime.client()
     reply = request("actor.get", {"namespace": namespace or c.welcome.namespace, "name": name})
     actor: bytes = reply.get("actor") or b""

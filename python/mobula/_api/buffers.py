@@ -1,4 +1,4 @@
-"""Arrays written where they will lie: in the object store."""
+"""Arrays that are written in place in the object store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ..exceptions import InvalidError, NotEncodableError
 
 
 class Buffer:
-    """Memory in the object store for an array, to be written in place: fill array, then put it, and nothing is copied.
+    """Memory in the object store for one array. Fill the attribute array, then call put, which copies nothing.
 
-    What array holds at first is undefined. A buffer that is not put is given back: by abort, at the end of a with statement, or
-    when nothing refers to it. After put, array is read-only and pins the object as long as anything views it; after abort it must
-    not be used. To write to a view that was made of it before ends the process by a signal.
+    The contents of array are undefined at first. If put is not called, the memory is given back by abort, at the end of a with
+    statement, or when the buffer is deleted. After put, array is read-only, and pins the object as long as array or a view of
+    it exists. A write after put through a view that was made before kills the process with a signal. After abort, array must
+    not be used.
     """
 
     array: Any
@@ -23,7 +24,7 @@ class Buffer:
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         import numpy as np
 
-        self._done = True  # there is nothing to give back yet
+        self._done = True  # no memory to give back yet
         kind = np.dtype(dtype)
         meta = _value.array_meta(kind, shape)
         if meta is None or min(shape) <= 0:
@@ -32,17 +33,17 @@ class Buffer:
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
         extent = c.putter.room(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
-        self._made = extent is None  # by an earlier attempt of this task: this one writes for nothing
+        self._made = extent is None  # an earlier attempt of this task has made the object: what this one writes is dropped
         if extent is None:
             self.array = np.empty(shape, kind)
             return
         self._done, self._room = False, None
         assert c.segment is not None
-        self._room = c.segment.room(extent)  # if it fails, the room is given back as this buffer goes
+        self._room = c.segment.room(extent)  # if it raises, __del__ gives the memory back
         self.array = np.frombuffer(self._room.view(self._size), kind).reshape(shape)
 
     def put(self) -> ObjectRef[Any]:
-        """Makes an object of what was written."""
+        """Makes the written array an object and returns its reference. InvalidError after put or abort."""
         c = self._client
         if self._made:
             return bound(c, self._id)
@@ -58,7 +59,7 @@ class Buffer:
         return ref
 
     def abort(self) -> None:
-        """Gives the memory back. After put it does nothing."""
+        """Gives the memory back. It does nothing after put."""
         if not self._done:
             self._done = True
             if self._room is not None:
@@ -75,16 +76,17 @@ class Buffer:
         try:
             self.abort()
         except Exception:
-            pass  # the connection is over, and the room with it
+            pass  # the connection is closed, and its memory was given back
 
 
 def create(shape: Union[int, Sequence[int]], dtype: Any = "float64") -> Buffer:
-    """Gets memory in the object store for an array of numbers, and waits for it as long as the store is full.
+    """Allocates memory in the object store for a NumPy array, to be filled in place. It waits while the store is full.
 
-        with mobula.create(1 << 27) as b:
-            b.array.fill(1.0)
+        with mobula.create((1000, 1000), "float32") as b:
+            b.array[:] = 1.0
             ref = b.put()
 
-    NotEncodableError for what is not laid out in place; ObjectTooLargeError for what the store can never hold.
+    shape: 1 to 8 dimensions, each 1 or more. dtype: bool, int8 to int64, uint8 to uint64, float32, float64, complex64 or complex128, in
+    native byte order. NotEncodableError for another shape or dtype; ObjectTooLargeError if the array is larger than the store.
     """
     return Buffer((shape,) if isinstance(shape, int) else tuple(shape), dtype)

@@ -1,4 +1,4 @@
-"""Packing and submitting a call."""
+"""Encodes a call and submits it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Encoder = Callable[[Any, int], _value.Encoded]
 
 def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
                 encode: Encoder = _value.encode) -> tuple[bytes, int, list[Handle]]:
-    """The encoded arguments, what they cost, and handles to give up after the submit."""
+    """Returns the encoded arguments, their cost in bytes of credit, and handles to release after the submit."""
     out: list[bytes] = []
     cost = 512
     large: list[Handle] = []
@@ -35,7 +35,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             cost += 64
             continue
         e = encode(x, inline)
-        if e.held:  # one that pickling made is nowhere else
+        if e.held:  # hold the references in it: one that __reduce__ has made is held by nothing else
             with c.lock:
                 for ref in e.held:
                     ref._h.refs += 1
@@ -62,7 +62,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
 
 def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
          encode: Encoder = _value.encode) -> tuple[bytes, list[Handle]]:
-    """The arguments of a call, which may go out now, and what is to be let go once it has."""
+    """Encodes the arguments of a call and waits for credit. Returns them, and handles to release after the submit."""
     if c.dead is not None:
         raise c.over()
     packed, cost, large = encode_args(c, tc, args, kwargs, encode)
@@ -73,7 +73,7 @@ def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def results(c: Client, task: bytes, returns: int) -> Any:
-    """What stands for the results of a task."""
+    """What remote() returns for num_returns: a reference, a generator (-1), None (0) or a list of references."""
     if returns == 1:
         return ObjectRef(c, c.objects.adopt(task + _ZERO))
     if returns < 0:
@@ -85,7 +85,7 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
            tail: bytes, encode: Encoder = _value.encode, site: bytes = b"") -> Any:
-    """Queues a task and gives what stands for its results."""
+    """Queues a task and returns the references to its results."""
     packed, large = pack(c, tc, args, kwargs, encode)
     result = results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, site)))
@@ -96,5 +96,5 @@ def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequen
 
 
 def deadline(c: Client, timeout: Optional[float]) -> int:
-    """When a call's time is over, as the wire has it; 0 without one."""
+    """The time, by the node's clock in nanoseconds, at which a call's timeout ends; 0 if it has none."""
     return 0 if timeout is None else c.now() + int(timeout * 1e9)

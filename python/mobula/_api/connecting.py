@@ -1,4 +1,4 @@
-"""Connecting this process to a node, and leaving it."""
+"""Connects this process to a node, and disconnects it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .state import html
 
 _state = _runtime.state
 _starting = threading.RLock()
-_LAST_SPANS = 2.0  # seconds that they have
+_LAST_SPANS = 2.0  # seconds to send the last spans
 
 
 def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_gpus: Optional[float] = None,
@@ -25,22 +25,30 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
          ignore_reinit_error: bool = False,
          settings: Optional[Mapping[str, Any]] = None, worker_processes: str = "template",
          go_program: Union[str, Sequence[str], None] = None, log_to_driver: bool = True) -> Context:
-    """Connects this process to a node.
+    """Connects this process to a node, and starts one if there is no address.
 
-    Without an address, and without MOBULA_ADDRESS, a node is started that ends with this process: num_cpus, num_gpus,
-    object_store_memory (bytes) and resources are its own; settings are others of `mobula start`, by the flag's name. An address is the node's socket
-    or its directory, or "auto" for the one that runs: that of MOBULA_ADDRESS, else the node in MOBULA_DIR, else
-    the one that `mobula start` started for this user.
+        with mobula.init(num_cpus=4, object_store_memory=2 << 30):
+            ...
 
-    worker_processes: "template" forks workers from a process that has imported what the program has; "fresh" starts an
-    interpreter each.
+    address: a node's socket or directory; or "auto": the node at MOBULA_ADDRESS, else the one in MOBULA_DIR, else the one that
+    `mobula start` started for this user. By default MOBULA_ADDRESS. If that is not set either, init starts a node that ends with this process.
 
-    go_program: the executable whose functions go_function and go_actor call, or a list of it and its arguments: a program
-    that uses Mobula's Go package, and begins with mobula.Main or mobula.WorkerMain. Its workers start with the first call.
+    num_cpus, num_gpus, object_store_memory (bytes), resources (amounts by name): of a node that init starts. settings: other
+    settings of that node, by the names of the flags of `mobula start`. All of these are refused together with an address.
 
-    log_to_driver: what the workers of a node of init's own write, by print, warnings and loggers, is written to this process'
-    standard error too, each line with its worker before it: "(worker/3) ". `mobula logs worker/3` shows all that one wrote,
-    whether the node is init's own or not.
+    namespace: of actor names. ignore_reinit_error: returns the existing connection if there is one, where init otherwise raises InvalidError.
+
+    worker_processes: "template" forks workers from a process that has imported the same large packages as this one; "fresh"
+    starts a new interpreter for each worker.
+
+    go_program: the executable whose functions go_function and go_actor call, or a list of it and its arguments. It uses Mobula's Go
+    package and begins with mobula.Main or mobula.WorkerMain. Its workers start with the first call.
+
+    log_to_driver: copies the output of the workers of a node that init starts to this process' standard error. Each line begins with its
+    worker, "(worker/3) ". `mobula logs worker/3` shows all that a worker wrote, of any node.
+
+    Raises NoNodeError if no node runs at the address or the mobula executable is missing, VersionError if package and node are of different
+    releases, RuntimeSetupError if the node does not start, and InvalidError for invalid arguments.
     """
     with _starting:
         if _state.client is not None:
@@ -80,12 +88,12 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
 
 
 def _environ() -> bytes:
-    """This process' environment, as it is now: the workers get it, and nothing of the node's."""
+    """This process' environment. The workers get it, and not the node's."""
     return b"".join(k + b"=" + v + b"\0" for k, v in os.environb.items())
 
 
 def _amounts(resources: Optional[Mapping[str, float]], num_gpus: Optional[float]) -> dict[str, float]:
-    """What a node has beside CPUs and memory."""
+    """The resources of a new node besides CPUs and memory."""
     named = dict(resources or {})
     if num_gpus is not None:
         if num_gpus < 0:
@@ -97,25 +105,25 @@ def _amounts(resources: Optional[Mapping[str, float]], num_gpus: Optional[float]
     return named
 
 
-# What takes long to import and starts no threads that a fork would lose.
+# Modules that take long to import and start no threads, which a fork would lose.
 _PRELOAD = ("numpy", "pandas", "pyarrow", "dask", "dask.array", "dask.dataframe", "xarray", "mobula.dask")
 
 
 def program(how: str) -> m.Program:
-    """How the node starts this driver's workers."""
+    """The command by which the node starts this driver's workers."""
     if how not in ("template", "fresh"):
         raise InvalidError(f"worker_processes={how!r}: want \"template\" or \"fresh\"")
     config = {"path": [os.path.abspath(p or ".") for p in sys.path], "version": "%d.%d" % sys.version_info[:2],
               "preload": [name for name in _PRELOAD if name in sys.modules], "cwd": os.getcwd()}
     module = "_template" if how == "template" else "_worker"
-    # The program's own path finds the package and the program's modules, installed or not.
+    # With the driver's sys.path a worker finds this package and the program's modules, installed or not.
     start = f"import sys,json;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];from mobula.{module} import main;main(c)"
     argv = [sys.executable, "-c", start, json.dumps(config)]
     return m.Program("python", "%d.%d" % sys.version_info[:2], argv, True, how == "template")
 
 
 def _others(go_program: Union[str, Sequence[str], None]) -> list[m.Program]:
-    """What workers of further languages run."""
+    """The commands for workers in other languages."""
     if go_program is None:
         return []
     argv = [go_program] if isinstance(go_program, str) else list(go_program)
@@ -135,7 +143,8 @@ _state.begin = _begin
 
 
 def shutdown() -> None:
-    """Leaves the node: the job ends, with its objects and its actors that are not detached. A node of init's own ends too."""
+    """Disconnects from the node. The job ends, with its objects and all actors that are not detached. A node that init started ends too.
+    Without a connection it does nothing."""
     with _starting:
         c, node = _state.client, _state.node
         _state.client = _state.node = None
@@ -148,14 +157,14 @@ def shutdown() -> None:
 
 
 def leave(c: Client) -> None:
-    """Shuts down, if this is still the connection."""
+    """Shuts down if c is still the process' connection."""
     with _starting:
         if _state.client is c:
             shutdown()
 
 
 def _exit() -> None:
-    """The interpreter ends: all that is left are daemon threads, which are to begin nothing and to say nothing."""
+    """At interpreter exit: only daemon threads are left. They must not begin anything new, nor print tracebacks."""
     _state.exiting = True
     c = _state.client
     if c is not None:
@@ -167,11 +176,12 @@ atexit.register(_exit)
 
 
 def is_initialized() -> bool:
+    """Whether this process is connected to a node."""
     return _state.client is not None
 
 
 class Context:
-    """What init gives; as a context manager it shuts down at the end."""
+    """Describes the connection that init made: address, node, namespace, job_id. As a context manager it calls shutdown at the end."""
 
     def __init__(self, c: Client) -> None:
         self.address = c.address

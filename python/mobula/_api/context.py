@@ -1,4 +1,4 @@
-"""Where this code runs."""
+"""The runtime context: the job, node, task and actor of the running code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .actors import ActorHandle
 
 
 class RuntimeContext:
-    """Where this code runs."""
+    """Ids and names of the job, node, worker, task and actor of the running code."""
 
     def __init__(self, c: Client, tc: TaskContext) -> None:
         self._c = c
@@ -40,20 +40,22 @@ class RuntimeContext:
 
     @property
     def task_id(self) -> Optional[str]:
-        """The task's id; None in the driver."""
+        """The task's id in hexadecimal digits; None in the driver."""
         return None if self._tc is self._c.root else self._tc.task.hex()
 
     @property
     def attempt(self) -> int:
+        """The number of the task's attempt."""
         return self._tc.attempt
 
     @property
     def actor_id(self) -> Optional[str]:
+        """The actor's id in hexadecimal digits; None outside an actor."""
         return self._tc.actor.hex() if self._tc.actor else None
 
     @property
     def current_actor(self) -> ActorHandle[Any]:
-        """The handle of the actor that runs this code."""
+        """A handle of the actor that runs this code. InvalidError outside an actor."""
         a, c = self._tc.host(), self._c
         if a is None:
             raise InvalidError("this code runs in no actor")
@@ -75,10 +77,16 @@ class RuntimeContext:
         return self.worker_id
 
     def get(self) -> dict[str, Any]:
+        """All ids and names as a dict."""
         return {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace, "task_id": self.task_id,
                 "actor_id": self.actor_id, "worker_id": self.worker_id, "attempt": self.attempt}
 
 
 def get_runtime_context() -> RuntimeContext:
+    """Returns the context of the running code.
+
+        ctx = mobula.get_runtime_context()
+        print(ctx.task_id, ctx.attempt)
+    """
     c = _runtime.client()
     return RuntimeContext(c, _runtime.context(c))

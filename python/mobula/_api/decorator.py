@@ -1,4 +1,4 @@
-"""@remote: on a function, on a class."""
+"""remote: makes remote functions and actor classes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class Decorator(Protocol):
-    """What remote is with options."""
+    """The type of remote(**options)."""
 
     @overload
-    def __call__(self, target: Class[P, T], /) -> ActorClass[P, T]: ...  # type: ignore[overload-overlap]  # a function is no class
+    def __call__(self, target: Class[P, T], /) -> ActorClass[P, T]: ...  # type: ignore[overload-overlap]  # a class is a callable too
     @overload
     def __call__(self, target: Callable[P, Iterator[T]], /) -> Remote[P, ObjectRefGenerator[T]]: ...  # type: ignore[overload-overlap]
     @overload
@@ -28,7 +28,7 @@ class Decorator(Protocol):
 
 
 class Several(Protocol):
-    """The same where it is said how many results there are: none, a list of them, or a stream."""
+    """The type of remote(num_returns=...): the results are a list of references, a stream or None, so they have no common type."""
 
     def __call__(self, target: Callable[P, Any], /) -> Remote[P, Any]: ...
 
@@ -46,7 +46,23 @@ def remote(**options: Any) -> Decorator: ...
 
 
 def remote(*args: Any, **options: Any) -> Any:
-    """Makes a function's calls tasks, and a class's instances actors: as a decorator, with options or without."""
+    """Makes a function remote, so that its calls are tasks, or a class, so that its instances are actors.
+
+        @mobula.remote
+        def add(a, b):
+            return a + b
+
+        @mobula.remote(num_cpus=2, max_restarts=1)
+        class Counter: ...
+
+        mobula.get(add.remote(1, 2))     # 3
+
+    Options of both: num_cpus, num_gpus, memory (bytes), resources, name, scheduling_strategy ("DEFAULT" or "SPREAD"), isolated, timeout
+    (seconds). Of functions: num_returns, max_retries (3), retry_exceptions, backpressure. Of classes: max_restarts (0), max_task_retries (0),
+    max_concurrency, concurrency_groups, max_pending_calls, escalate, namespace, lifetime ("detached"), get_if_exists.
+
+    InvalidError for an unknown option, a wrong value, or a coroutine function outside a class.
+    """
     if args:
         if len(args) != 1 or options or not callable(args[0]):
             raise InvalidError("use @remote, or @remote(num_cpus=2, ...) with keywords only")

@@ -1,8 +1,8 @@
-"""Functions and actor types that a Go program registered: init(go_program=...) says which.
+"""Functions and actor types that a Go program has registered. init(go_program=...) names the program.
 
-Arguments and results are what every language has: None, bool, numbers, str, bytes, lists and dicts of those, references, and,
-read in place, arrays of numbers and Arrow record batches. Any other argument is refused by name. A reference as an argument
-is passed as its value; what Python has pickled there Go cannot read, and says so.
+Arguments and results are plain data: None, bool, numbers, str, bytes, lists and dicts of these, references, and arrays of numbers
+and Arrow record batches, which are read in place. Any other argument raises NotEncodableError, which names it. A reference as an
+argument is passed as its value; if that is a pickled Python object, the Go function fails with NotDecodableError.
 """
 
 from __future__ import annotations
@@ -20,13 +20,24 @@ from .calls import Encoder, deadline, submit
 
 
 def go_function(name: str, **options: Any) -> GoFunction:
-    """The function that a Go program registered under a name; options are those of a task. num_returns is how many results
-    it has, by default one; "streaming" for a stream."""
+    """Returns the function that a Go program has registered under a name.
+
+        clean = mobula.go_function("spectrum/despike").remote(samples)
+
+    options: those of a task. num_returns is the number of its results, 1 by default, or "streaming". InvalidError for a name that no Go
+    program can register.
+    """
     return GoFunction(name, options)
 
 
 def go_actor(name: str, **options: Any) -> GoActorClass:
-    """The actor type that a Go program registered under a name; options are those of an actor."""
+    """Returns the actor type that a Go program has registered under a name.
+
+        counter = mobula.go_actor("app/counter", max_restarts=3).remote(10)
+        mobula.get(counter.Inc.remote(1))
+
+    options: those of an actor. InvalidError for a name that no Go program can register.
+    """
     return GoActorClass(name, options)
 
 
@@ -41,7 +52,7 @@ def _positional(name: str, kwargs: Mapping[str, Any]) -> None:
 
 
 def _plain(name: str) -> Encoder:
-    """Lays out the arguments of a function."""
+    """Returns the encoder for arguments of the function or method with this name."""
 
     def encode(x: Any, inline: int) -> _value.Encoded:
         try:
@@ -53,7 +64,7 @@ def _plain(name: str) -> Encoder:
 
 
 class GoFunction:
-    """A function of a Go program; its calls are tasks of that program's workers."""
+    """A function of a Go program. Its calls are tasks in that program's workers."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         _check(name)
@@ -69,11 +80,12 @@ class GoFunction:
         self._sites = Sites()
 
     def options(self, **options: Any) -> GoFunction:
-        """The same function with other options."""
+        """Returns the same function with other options."""
         return GoFunction(self.name, {**self._options, **options})
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
-        """Submits a task. Gives the reference to its result: a list of several, a generator of a stream, None of none."""
+        """Submits a task and returns the reference to its result. With several results it returns a list of references, with a stream an
+        ObjectRefGenerator, with none None."""
         _positional(self.name, kwargs)
         c = _runtime.client()
         tc = _runtime.context(c)
@@ -101,10 +113,12 @@ class GoActorClass:
         self._options = dict(options)
 
     def options(self, **options: Any) -> GoActorClass:
+        """Returns the same actor type with other options."""
         return GoActorClass(self.name, {**self._options, **options})
 
     def remote(self, *args: Any, **kwargs: Any) -> GoActorHandle:
-        """Makes an actor. That of an anonymous one is not waited for; that of a named one is, because the name may be taken."""
+        """Makes an actor and returns its handle. It does not wait for the actor, unless the actor has a name: then it raises the
+        constructor's error, or NameTakenError if another actor has the name."""
         _positional(self.name, kwargs)
         c = _runtime.client()
         o = _options.actor(self.name, self._options, c.welcome.namespace, 1)
@@ -112,12 +126,12 @@ class GoActorClass:
         return GoActorHandle(made, self.name, most)
 
     def get(self, name: str, namespace: Optional[str] = None) -> GoActorHandle:
-        """Finds an actor of this type by its name; NotFoundError where there is none."""
+        """Returns a handle of the actor of this type with a name. NotFoundError if there is none."""
         found, _, most = look_up(name, namespace)
         return GoActorHandle(found, self.name, most)
 
     def bind(self, actor: ActorHandle[Any]) -> GoActorHandle:
-        """The handle of an actor of this type that came in a value, which does not say what type it is of."""
+        """Converts an ActorHandle that came inside a value into a handle of this type: values do not carry an actor's type."""
         return GoActorHandle(bound(actor._ref._c, actor._ref._h.id), self.name)
 
     def __repr__(self) -> str:
@@ -128,7 +142,7 @@ class GoActorClass:
 
 
 class GoActorHandle(ActorHandle[Any]):
-    """Names an actor of a Go program. Its methods are those registered for its type, with one result each unless
+    """A handle of an actor of a Go program. Its attributes are the methods registered for its type. Each has one result, unless
     .options(num_returns=...) says otherwise."""
 
     def __init__(self, ref: ObjectRef[Any], name: str, max_pending_calls: int = -1) -> None:
@@ -151,7 +165,7 @@ class GoActorHandle(ActorHandle[Any]):
 
 
 def _restore(id: bytes, name: str, max_pending_calls: int = -1) -> GoActorHandle:
-    """The handle found in a value."""
+    """Unpickles a handle; pickles name this function."""
     return GoActorHandle(bound(_runtime.client(), id), name, max_pending_calls)
 
 
@@ -161,6 +175,6 @@ class GoMethod(ActorMethod):
     __slots__ = ()
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the method. Calls of one caller run in their order."""
+        """Calls the method, as ActorMethod.remote does."""
         _positional(self._func, kwargs)
         return super().remote(*args)

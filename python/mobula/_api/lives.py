@@ -1,4 +1,4 @@
-"""The life of an actor: to watch it, to end it in order, and an actor's own timers."""
+"""The lifecycle of actors: watch, graceful stop, and an actor's own timers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATES: tuple[Literal["starting", "alive", "restarting", "dead"], ...] = ("star
 
 @dataclass(frozen=True)
 class ActorEvent:
-    """Where an actor stands."""
+    """A state of an actor, as watch yields it."""
 
     state: Literal["starting", "alive", "restarting", "dead"]
     restarts: int  # so far
@@ -30,8 +30,13 @@ class ActorEvent:
 
 
 def watch(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> Iterator[ActorEvent]:
-    """Tells where an actor stands: what is true at first, then each change, to its death, after which it ends. It works over restarts of the
-    node, and does not keep the actor. GetTimeoutError where no event comes for timeout seconds."""
+    """Yields the state of an actor: first the present one, then each change. It ends after the state "dead".
+
+        for event in mobula.watch(actor):
+            print(event.state, event.restarts, event.error)
+
+    It goes on over restarts of the node, and does not keep the actor alive. GetTimeoutError if no event comes for timeout seconds.
+    """
     _actor("watch", actor)
     c, id = actor._ref._c, actor._id()
     del actor
@@ -58,9 +63,12 @@ def _why(err: Any, state: int) -> MobulaError:
 
 
 def stop(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> None:
-    """Ends an actor gracefully: calls made before run, later ones fail with ActorDiedError, then its close() is called, and stop returns
-    when it has ended. It raises what close() raised; GetTimeoutError after timeout seconds, and the actor ends all the same. In a call of the
-    actor itself it does not wait: the actor ends after the call."""
+    """Ends an actor gracefully, and waits for its end. Calls that were made before still run, then the actor's close() is called, if it has
+    one. Later calls fail with ActorDiedError.
+
+    Raises the error of close(). GetTimeoutError after timeout seconds; the actor ends nevertheless. When an actor stops itself, stop returns
+    at once, and the actor ends after the running call.
+    """
     _actor("stop", actor)
     c, id, until = actor._ref._c, actor._id(), _until(timeout)
     tc = _runtime.context(c)
@@ -95,26 +103,31 @@ def _until(timeout: Optional[float]) -> Optional[float]:
 
 
 class Timer:
-    """Calls of an actor to itself, which after or every has begun."""
+    """A timer of an actor, made by after or every."""
 
     def __init__(self) -> None:
         self._ended = threading.Event()
 
     def stop(self) -> None:
-        """Ends the timer. A call that it has made already still runs."""
+        """Stops the timer. A call that it has already made still runs."""
         self._ended.set()
 
 
 def after(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
-    """Calls a method of the actor that runs this once, when so many seconds have passed; see every."""
+    """Calls a method of the running actor once, after so many seconds. Use it inside an actor; see every."""
     return _timer("after", seconds, False, method, args, kwargs)
 
 
 def every(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
-    """Calls a method of the actor that runs this, as every(60, self.sweep), each time that so many seconds have passed. The call is one of the
-    actor to itself: in its turn among the others. A tick that is due while the one before waits or runs is left out. A timer ends with
-    the actor's life in its process, and does not keep the actor; after a restart __init__ sets it again. An error of the method is
-    written to stderr. InvalidError outside an actor."""
+    """Calls a method of the running actor every so many seconds. Use it inside an actor.
+
+        def __init__(self):
+            mobula.every(60, self.sweep)
+
+    Each call waits its turn among the actor's other calls. A tick is left out while the call before it still waits or runs. The timer ends
+    when the actor ends or its process dies, and does not keep the actor alive; after a restart __init__ has to start it again. An error of the
+    method is written to stderr. InvalidError outside an actor, for something that is no method, and if seconds is not above 0.
+    """
     return _timer("every", seconds, True, method, args, kwargs)
 
 
@@ -132,7 +145,7 @@ def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], a
     t = Timer()
     actor.timers.append(t)
     id, made = actor.id, (actor.name, actor.sha)
-    # Its calls have ids of their own: the same call may run again, in another life of the actor.
+    # The ids of its calls include the attempt: after a restart the same code makes new calls, not those of before.
     own = TaskContext(c, _ids.derive(tc.next_task(), 1 + tc.attempt))
 
     def run() -> None:

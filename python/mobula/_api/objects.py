@@ -1,4 +1,4 @@
-"""Putting values, getting them, waiting for them."""
+"""put, get and wait."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ T = TypeVar("T")
 
 
 class Exactly(Protocol[T]):
-    """A reference to a T, and not to something of which T is one kind: references to values of several kinds have no such T."""
+    """A reference to exactly T, for type checkers. References to values of several types match no single T, so get of a list of them
+    falls through to the overload with Any."""
 
     def _exactly(self, x: T, /) -> T: ...
 
 
 def put(value: T, *, portable: bool = False) -> ObjectRef[T]:
-    """Makes an object of a value, once, to pass to many tasks. portable lays lists and dicts of plain data out as any language
-    reads them."""
+    """Copies a value into the object store and returns a reference to it. Pass the reference to many tasks, and the value is sent once.
+
+        ref = mobula.put(np.ones(10_000_000))
+        totals = [total.remote(ref) for _ in range(100)]
+
+    portable: encodes lists and dicts of plain data so that programs in other languages can read them, too. NotEncodableError if the value
+    cannot be encoded; TypeError for an ObjectRef; ObjectTooLargeError if it is larger than the store.
+    """
     if isinstance(value, ObjectRef):
         raise TypeError("put of an ObjectRef: it names an object already")
     c = _state.client
@@ -53,11 +60,14 @@ def get(refs: Iterable[ObjectRef[Any]], *, timeout: Optional[float] = None) -> l
 
 
 def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
-    """Waits for objects and gives their values, in order; a single reference gives a single value.
+    """Waits for objects and returns their values: a list in the order of the references, or one value for a single reference.
 
-    Arrays are read in place and are read-only: they are the store's own memory, pinned as long as anything views them.
-    The error of an object is raised, as soon as it is known and whatever the others do; GetTimeoutError when the time runs out: the
-    references stay valid.
+        total, parts = mobula.get(ref), mobula.get([ref1, ref2], timeout=10)
+
+    Arrays are read-only views of the store's memory. They pin the object as long as the array or a view of it exists.
+
+    timeout: seconds. GetTimeoutError if not all objects are ready by then; the references stay valid. If an object has an error, it is raised
+    as soon as it is known, even if other objects are not ready.
     """
     if type(refs) is ObjectRef:
         c, h = refs._c, refs._h
@@ -75,7 +85,7 @@ def get(refs: Any, *, timeout: Optional[float] = None) -> Any:
 
 
 def get_all(refs: Sequence[Any], timeout: Optional[float] = None, own: bool = False) -> list[Any]:
-    """The values of several objects. own: arrays are copies of the caller's, and so writable."""
+    """The values of several objects. own: arrays are writable copies instead of views of the store."""
     if not refs:
         return []
     c, hs = _handles(refs, "get")
@@ -84,7 +94,7 @@ def get_all(refs: Sequence[Any], timeout: Optional[float] = None, own: bool = Fa
 
 
 def _handles(refs: Sequence[Any], what: str) -> tuple[Client, list[Handle]]:
-    """The connection of references, of which there is at least one, and their handles."""
+    """The connection and the handles of one or more references."""
     hs = []
     for r in refs:
         if type(r) is not ObjectRef:
@@ -106,8 +116,14 @@ def wait(refs: Iterable[ObjectRef[Any]], *, num_returns: int = 1, timeout: Optio
 
 def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] = None,
          fetch_local: bool = True) -> tuple[list[Any], list[Any]]:
-    """Waits until num_returns of the references are ready, with a value or an error, or the time is over; gives those and the
-    rest. What was ready once is ready. fetch_local is taken and does nothing: on one node every value is local."""
+    """Waits until num_returns of the objects are ready, with a value or an error. Returns two lists: num_returns ready references, or fewer
+    after timeout seconds, and the others.
+
+        ready, rest = mobula.wait(refs, num_returns=1, timeout=5)
+
+    ValueError if a reference is listed twice or num_returns is out of range. fetch_local is accepted and does nothing: on one node
+    every value is local.
+    """
     if isinstance(refs, ObjectRef):
         raise TypeError("wait: want a list of references")
     refs = list(refs)

@@ -1,4 +1,4 @@
-"""How many calls of an actor this process may have under way."""
+"""Limits how many pending calls of an actor this process has (max_pending_calls)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .._refs import ObjectRef
 from ..exceptions import PendingCallsLimitError
 from .objects import wait
 
-_SOON = 0.01  # seconds until it is looked again, where others are about to call
+_SOON = 0.01  # seconds between looks while other threads are about to call
 
 
 class Room:
-    """The calls of an actor of which this process does not know that they have ended. The node bounds those of all processes together, and
-    tells only by the result. There is one for all handles of a process on an actor."""
+    """The calls of one actor that have not ended as far as this process knows. All handles of the actor in a process share one. The node
+    bounds the calls of all processes together, but reports it only as the error of a call."""
 
     __slots__ = ("most", "_lock", "_inside", "_calls", "_freed", "__weakref__")
 
@@ -28,7 +28,7 @@ class Room:
         self._freed = threading.Condition(self._lock)
 
     def enter(self, c: Client, method: str, waits: bool) -> None:
-        """Takes the place of a call that is about to be made."""
+        """Reserves a place for a call. Without a free place it waits, or if waits is false raises PendingCallsLimitError."""
         while True:
             with self._lock:
                 for ref in [ref for ref in self._calls if ref._h.res is not None]:
@@ -49,14 +49,14 @@ class Room:
                     self._freed.wait(_SOON)
 
     def called(self, ref: Optional[ObjectRef[Any]]) -> None:
-        """The call was made, and has ended when this is known; None: it was not made."""
+        """Reports that the call was made; it has ended once ref is resolved. None: the call was not made."""
         if ref is None:
             with self._lock:
                 self._inside -= 1
                 self._freed.notify()
             return
         with self._lock:
-            self._calls[ref] = None  # held until it is known
+            self._calls[ref] = None  # keeps the reference until it is resolved
         ref._c.getter.when_known(ref._h, partial(self._ended, ref))
 
     def _ended(self, ref: ObjectRef[Any]) -> None:
@@ -64,7 +64,7 @@ class Room:
             self._free(ref)
 
     def _free(self, ref: ObjectRef[Any]) -> None:
-        """Gives the place of a call back, once; the lock is held."""
+        """Gives the place of a call back, once. The lock is held."""
         if ref in self._calls:
             del self._calls[ref]
             self._inside -= 1
@@ -72,7 +72,8 @@ class Room:
 
 
 def room_of(c: Client, actor: bytes, most: int) -> Optional[Room]:
-    """The room of an actor whose limit is most; where that is not known here, as another handle of this process knows it."""
+    """The limiter of an actor whose limit is most. If the caller does not know the limit (-1), it is the one that another handle of this
+    process has, or None."""
     with c.lock:
         room: Optional[Room] = c.rooms.get(actor)
         if room is None and most > 0:

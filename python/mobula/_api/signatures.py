@@ -1,7 +1,7 @@
-"""What type checkers and editors know of calls: f.remote(...) takes what f takes, with a reference in the place of any value.
+"""Types of remote calls: f.remote(...) takes the parameters of f, and accepts a reference in place of a value.
 
-A reference is known of in the first eight places, and of a function that takes any number of values of one type in all of them; one that is
-passed by its name is taken for an error. mypy does not see what a decorator makes of a class: write Counter = mobula.remote(Counts).
+A type checker accepts references as the first eight positional arguments, and as any argument of a function with *args of one type. It reports
+a reference passed by keyword as an error. mypy ignores what a decorator makes of a class: write Counter = mobula.remote(Counts).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ H = TypeVar("H")
 
 
 class Class(Protocol[P, T_co]):
-    """A class: what is called as its constructor is, and has an order of its bases."""
+    """Matches a class and not a function: it has the constructor's parameters, and a method mro."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
 
@@ -33,8 +33,8 @@ class Class(Protocol[P, T_co]):
 
 
 class Remote(Generic[P, S_co]):
-    """What is called by remote, as something with the parameters P; S_co is what stands for the result. It is abstract: whatever is remote has a
-    remote and a __call__ of its own."""
+    """The type of a function or class with a method remote: P are its parameters, S_co is the type that remote returns. Subclasses define
+    remote and __call__."""
 
     @overload
     def remote(self, *args: P.args, **kwargs: P.kwargs) -> S_co: ...
@@ -65,12 +65,12 @@ class Remote(Generic[P, S_co]):
     def remote(self: Callable[Concatenate[A, B, C, D, E, F, G, H, Q], Any], a: Union[A, ObjectRef[A]], b: Union[B, ObjectRef[B]],
                c: Union[C, ObjectRef[C]], d: Union[D, ObjectRef[D]], e: Union[E, ObjectRef[E]], f: Union[F, ObjectRef[F]],
                g: Union[G, ObjectRef[G]], h: Union[H, ObjectRef[H]], /, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
-    @overload  # what takes nine values of one type takes any number of them
+    @overload  # a function that accepts nine values of one type is taken to accept any number of them
     def remote(self: Callable[[A, A, A, A, A, A, A, A, A], Any], *args: Union[A, ObjectRef[A]]) -> S_co: ...
 
     def remote(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
-        """Says how it is called instead."""
+        """Raises TypeError, which says how to call it instead."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Functions whose calls are tasks."""
+"""Remote functions, and cancel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ R = TypeVar("R")
 
 
 class RemoteFunction(Remote[P, ObjectRef[R]]):
-    """A function whose calls are tasks."""
+    """What mobula.remote makes of a function: remote(...) submits a task.
+
+        ref = add.options(num_cpus=2).remote(1, 2)
+    """
 
     def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
         _options.check(options, _options.TASK, f"task {target.name}")
@@ -36,7 +39,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._sites = Sites()
         if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
             self._options["num_returns"] = "streaming"
-        _options.task("", self._options)  # what is wrong is said where it is written
+        _options.task("", self._options)  # raises an error of the options now, where they are written
         self.__name__ = getattr(target.target, "__name__", "function")
         self.__qualname__ = getattr(target.target, "__qualname__", self.__name__)
         self.__doc__ = getattr(target.target, "__doc__", None)
@@ -54,7 +57,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
     def options(self, **options: Any) -> RemoteFunction[P, R]: ...
 
     def options(self, **options: Any) -> Any:
-        """The same function with other options."""
+        """Returns the same function with other options. InvalidError for an unknown option or a wrong value."""
         return RemoteFunction(self._target, {**self._options, **options})
 
     def _prepare(self, c: Client) -> None:
@@ -66,7 +69,12 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._for = c
 
     def _submit(self, *args: Any, **kwargs: Any) -> Any:
-        """Submits a task. Gives the reference to its result: a list of several, a generator of a stream, None of none."""
+        """Submits a task and returns the reference to its result. With several results it returns a list of references, with a stream an
+        ObjectRefGenerator, with none None.
+
+        It does not wait for the task. It waits only while the process has too many calls under way, or for room in the store for a large
+        argument. NotEncodableError if an argument cannot be encoded.
+        """
         c = _state.client
         if c is None:
             c = _runtime.client()
@@ -87,9 +95,13 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
 
 
 def cancel(ref: Union[ObjectRef[Any], ObjectRefGenerator[Any]], *, force: bool = False, recursive: bool = True) -> None:
-    """Cancels a task: it is interrupted, and two seconds later its process is killed if it has not ended, as one that holds the
-    GIL cannot. With force it is killed at once; with recursive what it has submitted is cancelled too. A call of an actor is
-    interrupted only, and ends when it notices: the actor's process is not killed for it.
+    """Cancels a task. get then raises TaskCancelledError, unless the task had ended.
+
+    A waiting task does not run. A running task gets TaskInterrupt, a KeyboardInterrupt. If it has not ended two seconds later, for instance
+    because it holds the GIL, its process is killed. force: kills it at once. recursive: also cancels the tasks that it has submitted. A call of
+    an actor is only interrupted; the actor's process is never killed for it.
+
+    TypeError for something that is no reference or stream; InvalidError for a reference to a value that was put.
     """
     if isinstance(ref, ObjectRefGenerator):
         ref._client.cancel(ref._task, force, recursive)

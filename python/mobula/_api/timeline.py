@@ -1,4 +1,4 @@
-"""What ran when."""
+"""timeline: the task events in Chrome's trace format."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .state import request
 
 
 def timeline(filename: Optional[str] = None) -> list[dict[str, Any]]:
-    """The task events that the node remembers, in Chrome's trace format, which Perfetto and chrome://tracing show.
+    """Returns the task events that the node remembers, in Chrome's trace format, which Perfetto and chrome://tracing show. Times are in
+    microseconds.
 
-    filename: also written there, as JSON, whole or not at all. Times are in microseconds. InvalidError if the node records no
-    events.
+    filename: writes the events there as JSON too, atomically. InvalidError if the node records no events.
     """
     parts: list[bytes] = []
     asked: dict[str, Any] = {}
