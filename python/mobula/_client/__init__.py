@@ -1,28 +1,31 @@
-"""One process' side of the conversation with its node: what internal/client is for Go.
+"""This process' side of the connection to its node, as internal/client is for Go.
 
-Who owns what: the table of handles is the one place where this process' references are counted; the owner on the node knows
-only whether there is at least one. The store alone knows pins; this process counts its readers of a pin and gives it back
-with the last.
+Who owns what: this process counts its references in one table of handles, and the owner on the node knows only whether there is
+at least one. The store owns the pins; this process counts the readers of each pin, and gives the pin back with the last.
 
-    client     the connection's life; what a message is for, and who is told when all is over
-    reader     which thread reads, and how one waits
-    outbox     what is to be sent, and what a node that comes back is sent again
-    rejoin     finding the node again
-    handle     Handle, Reading: what this process holds of an object, and
-    pin        of its bytes
-    objects    the tables of those, and what comes in about them
+    client     the connection, from its welcome to its end: handles messages, and tells the parts when it is over
+    reader     which thread reads the connection, and how threads wait
+    outbox     messages to send, and messages that a restarted node is sent again
+    rejoin     finds the node again
+    handle     Handle and Reading: what this process holds of an object
+    pin        Pin: what this process has pinned of an object's bytes
+    objects    the tables of handles and pins
     getting    gets and waits
-    putting    puts, and the results of tasks that go into the segment
-    credit     how much may be under way
-    pending    numbered questions and their answers
+    putting    puts, and results of tasks that go into the segment
+    credit     limits how many bytes are under way
+    pending    numbered requests that wait for their answers
+    requests   requests that are on no task's path
     streams    the items of streams
+    watching   watches of actors
+    spans      the program's own spans
     context    the task on whose behalf code runs
-    waiter     a thread that waits
-    interfaces what the parts ask of the client: none of them knows it, nor one that is made after it
+    waiter     a waiting thread
+    spin       adaptive spinning before a wait
+    lingering  keeps a closed connection while arrays view the store
+    interfaces what the parts need of the client: no part imports the client, or a part that is made after it
 
-Locks: Client.lock guards the tables; it is re-entrant because a finaliser may run anywhere. Finalisers themselves only append to
-Client.dropped and Client.unpins. Messages are queued with deque.append, which is atomic; where their order matters they are
-queued under the lock.
+Locks: Client.lock guards the tables. It is re-entrant because a finaliser may run anywhere. Finalisers themselves only append to
+Client.dropped and Client.unpins. Messages are queued with deque.append, which is atomic; where their order matters, under the lock.
 """
 
 from .client import Client, log

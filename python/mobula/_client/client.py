@@ -1,4 +1,4 @@
-"""The client: one connection with a node, from its welcome to its end. The other modules of the package are its parts."""
+"""The client: one connection to a node, from its welcome to its end. The other modules of the package are its parts."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ log = logging.getLogger("mobula")
 
 FLUSH_EVERY = 0.001
 REQUEST_TIMEOUT = 30.0
-_SOON = 0.001  # how long a task may wait before its CPU is given back
-_COLLECT_EVERY = 1.0  # a collection costs in proportion to the heap
+_SOON = 0.001  # seconds that a task may wait before its CPU is given back
+_COLLECT_EVERY = 1.0  # least seconds between two collections, whose cost grows with the heap
 
 _K = m.KIND_OF
 _RESOLVED, _STREAM_ITEM, _CREATED, _REPLY = _K[m.Resolved], _K[m.StreamItem], _K[m.Created], _K[m.Reply]
@@ -61,20 +61,20 @@ class Client:
         self.inline = welcome.inline_max or 100 << 10
         self.sampler = _sampling.sampler(os.environ, welcome.trace_millionths)
         self.segment = open_segment(fd, welcome.segment_size)
-        self.segments = [self.segment] if self.segment is not None else []  # and those before the node came back: arrays may lie in them
-        self.lingering: Optional[Conn] = None  # the connection of a client that is over, and whose arrays are not
+        self.segments = [self.segment] if self.segment is not None else []  # also those from before the node restarted: arrays may view them
+        self.lingering: Optional[Conn] = None  # the connection, kept after close() while arrays view the store
         self.ahead = ahead(welcome)
         self.pid = os.getpid()
         hello.job, hello.client, hello.token = welcome.job, welcome.client, (welcome.token or hello.token)
         self.root = TaskContext(self, welcome.root)
-        # Whose code runs in a thread that no task has begun: in a worker the main thread's, since it may have begun the thread.
+        # The context of code in a thread that has none. In a worker it is the main thread's task, which may have started the thread.
         self.fallback = self.root
         self.dead: Optional[MobulaError] = None
         self.closing = False
-        self.exiting = False  # the interpreter ends
+        self.exiting = False  # the interpreter is shutting down
         self._collected = 0.0
         self._early = early
-        self.worker: Optional[Worker] = None  # what a worker adds, before start
+        self.worker: Optional[Worker] = None  # a worker sets it before start
 
         self.lock = threading.RLock()
         self.reader = Reader(self)
@@ -83,21 +83,21 @@ class Client:
         self.objects = Objects(self)
         self.streams = Streams(self, self.objects)
         self.watches = Watches(self)
-        self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # of actors with a limit: how many calls may be under way
+        self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # by actor with max_pending_calls
         numbers = count(1)
         self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Requests(self, numbers)
         self.getter = Getter(self, self.objects, welcome.segment_size)
         self.putter = Putter(self, self.objects, self.credit, self.creates)
-        # Queues that everybody appends to: the parts', without a hop in between.
+        # Direct references to the parts' queues, for speed.
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins
 
     def now(self) -> int:
-        """The time by the node's clock, in nanoseconds: what deadlines and the times of attempts are by."""
+        """The time by the node's clock in nanoseconds. Deadlines and the times of attempts use this clock."""
         return time.monotonic_ns() + self.ahead
 
     def start(self) -> None:
-        """Begins to read."""
+        """Handles the messages that came with the welcome, and starts the reader."""
         for kind, body in self._early:
             self.handle(kind, body, 0, len(body), None)
         self._early = []
@@ -106,17 +106,17 @@ class Client:
     # ---- sending
 
     def send(self, chunk: bytes) -> None:
-        """Queues a message; it goes within a tick, or with the next flush."""
+        """Queues a message. It is sent within a tick (2 ms), or by the next flush."""
         self.out.append(chunk)
         if self.reader.quiet:
             self.reader.arm()
 
     def unsent(self) -> bool:
-        """Whether a flush has something to do."""
+        """Whether a flush has anything to send."""
         return bool(self.out or self.dropped or self.unpins)
 
     def flush(self) -> None:
-        """Writes what is queued."""
+        """Sends all queued messages."""
         if not self.unsent():
             return
         mine = shield.up()
@@ -137,19 +137,19 @@ class Client:
                     self.outbox.write(conn)
         except MobulaError as x:
             self.broken(conn, x)
-        except BaseException:  # of a signal's handler: part of a frame may have gone
+        except BaseException:  # from a signal handler: part of a frame may have been sent
             conn.fail(DisconnectedError("an exception cut off the writing of messages"))
             raise
 
     def maybe_flush(self) -> None:
-        """Flushes if nothing was flushed for a moment: one that submits without end has its tasks run meanwhile."""
+        """Flushes if the last flush was a millisecond ago, so that the tasks of a program that submits in a loop start meanwhile."""
         if self.reader.quiet:
             self.reader.arm()
         if time.monotonic() - self.outbox.written > FLUSH_EVERY:
             self.flush()
 
     def cancel(self, task: bytes, force: bool, recursive: bool) -> None:
-        """Cancels a task. It always insists: what holds the GIL cannot notice, and would keep its worker."""
+        """Cancels a task. It always asks for a kill in the end: a task that holds the GIL cannot notice an interrupt."""
         self.check()
         self.send(codec.message(m.Cancel(task, force, recursive, True)))
         self.flush()
@@ -160,8 +160,8 @@ class Client:
         self.flush()
 
     def request(self, method: str, body: bytes, timeout: Optional[float] = None) -> bytes:
-        """Asks the node's cold service, in its turn. Without a timeout a client that has no connection waits until its node is back, which then
-        has REQUEST_TIMEOUT to answer, or is known to be gone."""
+        """Sends a request that is on no task's path, when it is its turn, and returns the answer. GetTimeoutError after timeout seconds.
+        Without a timeout the node has REQUEST_TIMEOUT to answer; if the connection is broken, the wait begins when the node is back."""
         self.check()
         until = None if timeout is None else time.monotonic() + timeout
         turn = Turn()
@@ -178,7 +178,7 @@ class Client:
         return r.body
 
     def _answered(self, w: Waiter, method: str, timeout: Optional[float], until: Optional[float]) -> None:
-        """Waits for the node until the time is up, or on one connection for REQUEST_TIMEOUT."""
+        """Waits for an answer until the given time, or for REQUEST_TIMEOUT on one connection."""
         conn = self.conn
         while not self.wait(w, time.monotonic() + REQUEST_TIMEOUT if until is None else until):
             if until is not None or self.conn is conn is not None:
@@ -188,8 +188,8 @@ class Client:
     # ---- waiting
 
     def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None) -> bool:
-        """Waits until w has its answers, on behalf of a task, whose CPU is given back; false if the time ran out. until is by
-        time.monotonic."""
+        """Waits on behalf of a task until w has its answers; the task's CPU is given back meanwhile. False if the time runs out. until is
+        by time.monotonic."""
         if tc is None or not tc.waits:
             mine = shield.up()
             try:
@@ -201,8 +201,8 @@ class Client:
         self.flush()
         if w.left <= 0:
             return True
-        # What a task waits for is most often there and only has to be fetched. Who has called a task waits for that
-        # one: it may need the CPU.
+        # Most often the object is ready and only has to be fetched, so wait a moment before giving the CPU back. But if this task has
+        # called other tasks, it gives it back at once: they may need it.
         if not tc.called:
             soon = time.monotonic() + _SOON
             if self.reader.wait(w, soon if until is None else min(soon, until), tc):
@@ -221,10 +221,10 @@ class Client:
             raise ProtocolError("the node sent no segment with its welcome")
         return self.segment.view(reading.pin.extent, res.size, reading)
 
-    # ---- what comes in
+    # ---- messages from the node
 
     def handle(self, kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
-        """Handles a message, in the thread that reads."""
+        """Handles a message in the thread that reads."""
         worker = self.worker
         if kind == _EXEC and worker is not None:
             worker.tasks(b, i, j)
@@ -283,7 +283,7 @@ class Client:
             self.flush()
 
     def _resync(self, s: m.Resync) -> None:
-        """A component of the node begins anew and asks what this process holds."""
+        """A component of the node has restarted and asks what this process holds."""
         if s.component == m.OWNER:
             self.credit.refill()
         for chunk in self.declare(s.component, s.epoch):
@@ -292,7 +292,7 @@ class Client:
     # ---- when the node restarts
 
     def declare(self, component: int, epoch: int) -> list[bytes]:
-        """What a component of the node has to know of this process, and what it has to be asked again."""
+        """The messages for a restarted component: what this process holds, and the requests to repeat."""
         h = m.Holdings(component, epoch)
         if component == m.OWNER:
             self.objects.declare_handles(h)
@@ -306,7 +306,7 @@ class Client:
         return []
 
     def rejoin(self) -> None:
-        """In the keeper: there is no connection."""
+        """Called by the keeper when there is no connection."""
         if self.dead is not None or self.closing:
             self.closing = True
             return
@@ -323,7 +323,7 @@ class Client:
             self.die(OwnerDiedError(f"node at {self.address}: it is back, and this process cannot use what it sends: {x!r}"))
 
     def _begin_anew(self, reached: Reached) -> None:
-        """Goes on with a node that was found again."""
+        """Continues with a node that was found again."""
         conn, welcome = reached.conn, reached.welcome
         try:
             segment = open_segment(reached.segment, welcome.segment_size)
@@ -331,7 +331,7 @@ class Client:
             conn.close()
             raise
         try:
-            with conn.writing:  # nothing else goes before what the node has to hear first
+            with conn.writing:  # the node has to get these messages first
                 with self.lock:
                     if segment is not None:
                         self.segment = segment
@@ -350,7 +350,7 @@ class Client:
     # ---- the end
 
     def broken(self, conn: Conn, why: MobulaError) -> None:
-        """A connection is over. Without reconnect, everything is."""
+        """Ends a broken connection. Without reconnect the client is dead."""
         why = why.again()
         conn.fail(why)
         with self.lock:
@@ -360,7 +360,7 @@ class Client:
         final = not isinstance(why, (DisconnectedError, NoNodeError, ShutdownError, ProtocolError))
         if not self.reconnect or self.closing or final or isinstance(why, VersionError):
             self.die(why if final else OwnerDiedError(f"the connection to the node is gone: {why}", causes=(why,)))
-        # Whoever sleeps in the old connection's wake, the keeper among them, has to look again.
+        # Wakes the threads that sleep on the old connection, such as the keeper.
         try:
             os.eventfd_write(conn.wake, 1)
         except OSError:
@@ -387,14 +387,14 @@ class Client:
             raise self.over()
 
     def over(self) -> BaseException:
-        """What a call raises whose connection is over. A daemon thread that is still at it when the interpreter ends ends then, without a
-        word, as threads do that wait for something else: nobody is there to be told."""
+        """The exception for a call on a dead connection. While the interpreter shuts down a daemon thread gets SystemExit, so that it ends
+        without a traceback."""
         assert self.dead is not None
         t = threading.current_thread()
         return SystemExit() if self.exiting and t.daemon and not self.reader.keeps(t) else self.dead.again()
 
     def forked(self) -> None:
-        """In a child process: the connection stays the parent's, and with it what references name."""
+        """In a forked child: the connection and the references stay with the parent."""
         self.closing = True
         self.conn = None
         self.dead = ShutdownError(f"this process was forked from process {self.pid}, whose connection and references are not its own: "
@@ -402,7 +402,7 @@ class Client:
         self.objects.pins.clear()
 
     def close(self) -> None:
-        """Leaves the node: what waits fails. Arrays that lie in the object store stay what they are."""
+        """Disconnects from the node. Waiting calls fail. Arrays that view the object store stay valid."""
         if self.closing and self.dead is not None:
             return
         if self.dead is None:
@@ -420,7 +420,7 @@ class Client:
             linger(self, conn)
             return
         if conn is not None:
-            conn.fail(ShutdownError("the client was closed"))  # whoever reads it wakes up
+            conn.fail(ShutdownError("the client was closed"))  # wakes the thread that reads
         self.reader.close(conn)
         self.conn = None
         if self.objects.viewed():
@@ -434,16 +434,16 @@ class Client:
             with conn.writing:
                 conn.write([codec.message(last)])
         except MobulaError:
-            pass  # it is over already
+            pass  # the connection is broken already
 
     def lasting_memory(self) -> bool:
-        """Whether a node that starts later may use the memory that arrays of this process lie in."""
+        """Whether a node that starts later may reuse memory that arrays of this process view."""
         return any(s.lasting() for s in self.segments)
 
     def give_up_memory(self) -> None:
-        """Gives up all but the mappings that arrays may lie in."""
+        """Closes the segments, except for the mappings that arrays may view."""
         for s in self.segments:
             try:
                 s.close()
             except BufferError:
-                pass  # somebody writes into it at this moment
+                pass  # another thread is writing into it

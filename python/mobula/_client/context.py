@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Connection(Protocol):
-    """What a task needs to know of the connection that its code uses."""
+    """What a task context needs of the connection."""
 
     @property
     def sampler(self) -> _sampling.Sampler: ...
@@ -23,18 +23,18 @@ class Connection(Protocol):
 
 
 class Hosted(Protocol):
-    """The actor that this process is."""
+    """The actor that this process hosts."""
 
     id: bytes
     name: str
-    sha: str  # of its class
+    sha: str  # hash of its class
     methods: dict[str, tuple[int, str]]
     timers: list[Any]
 
 
 class Once(Generic[T]):
-    """An attribute that is made when it is first asked for; threads that ask at the same time get the same one,
-    which cached_property does not promise."""
+    """An attribute that is computed on first use. Threads that use it at the same time get the same value, which cached_property does not
+    promise."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -48,13 +48,13 @@ class Once(Generic[T]):
 
 
 class TaskContext:
-    """The task on whose behalf code runs: ids of what it submits and puts follow from it. What only a task needs that submits
-    others is made with its first."""
+    """The task on whose behalf code runs. The ids of its calls and puts follow from its own. Attributes that only a task with calls needs
+    are computed on its first call."""
 
     called = False  # it has submitted a task
-    seceded = False  # it has given its place up
-    parent = b""  # the task that has submitted it; a driver's own has none
-    waits = False  # it is told when it begins to wait, and when it goes on: a worker's, outside of a loop
+    seceded = False  # see mobula.distributed.secede
+    parent = b""  # the task that has submitted it; empty for a driver's root task
+    waits = False  # block() and unblock() have an effect: a worker's task that is no coroutine
 
     calls = Once(lambda: count(1))
     puts = Once(lambda: count(1))
@@ -68,7 +68,7 @@ class TaskContext:
 
     @cached_property
     def base(self) -> bytes:
-        """The task as the owner of what it makes knows it, and what ids follow from."""
+        """The id from which the ids of calls and puts follow, and by which their owner knows this task."""
         return self.task
 
     @cached_property
@@ -77,17 +77,17 @@ class TaskContext:
 
     @cached_property
     def place(self) -> Optional[_sampling.Place]:
-        """The span that it runs in; None: it is in no trace."""
+        """The span that the task runs in; None: it is in no trace."""
         return _sampling.of_task(self.task, self.attempt, self.raw_trace)
 
     @cached_property
     def sampled(self) -> bool:
-        """Whether what it submits is traced."""
+        """Whether the calls it makes are sampled."""
         return self.place is not None and self.client.sampler.decide(self.place).sampled
 
     @cached_property
     def trace(self) -> Optional[bytes]:
-        """Its trace as a field of what it submits; None: each call begins a trace."""
+        """Its trace, encoded for the specs of its calls; None: each call begins a trace."""
         p = self.place
         return None if p is None else self.client.sampler.decide(p).field()
 
@@ -97,24 +97,24 @@ class TaskContext:
 
     @property
     def actor(self) -> bytes:
-        """The actor that it creates or is a call of; empty for another."""
+        """The actor that it creates, or whose method it runs; empty for a plain task."""
         return b""
 
     def host(self) -> Optional[Hosted]:
-        """That actor, as this process has it."""
+        """The actor that this process hosts, if the task belongs to it."""
         return None
 
     def block(self) -> None:
-        """It begins to wait."""
+        """The task begins to wait."""
 
     def needs(self, ids: list[bytes]) -> None:
-        """It goes on when it has all of these objects, and not before."""
+        """The task waits until it has all of these objects, however long it takes."""
 
     def unblock(self) -> None:
-        """It goes on."""
+        """The task's wait is over."""
 
     def check(self) -> None:
-        """Raises where it waits, once it is cancelled."""
+        """Raises TaskInterrupt if the task was cancelled; waits call it."""
 
     def next_task(self) -> bytes:
         return self.derive(next(self.calls))
@@ -128,7 +128,7 @@ class TaskContext:
 
 
 class CallOrder:
-    """Numbers the calls of one caller to one actor; the lock is held while a call is queued."""
+    """Numbers the calls of one caller to one actor. The lock is held while a call is queued."""
 
     __slots__ = ("lock", "seq")
 

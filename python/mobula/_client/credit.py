@@ -1,4 +1,4 @@
-"""How much this process may have under way, as the node says."""
+"""Credit: the bytes of submits and puts that this process may have under way. The node grants it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .waiter import Waiter
 class Credit:
     def __init__(self, client: Waits) -> None:
         self._client = client
-        self.left: Optional[int] = None  # bytes; None: without bound
+        self.left: Optional[int] = None  # bytes; None: no limit
         self._window = 0
         self._waiters: list[Waiter] = []
 
     def admit(self, cost: int, tc: Optional[TaskContext] = None) -> None:
-        """Waits until so many more bytes may be under way. A lost update between threads moves the bound by one message."""
+        """Waits for credit, and takes cost bytes of it. It takes no lock: if two threads race, the limit is off by one message."""
         left = self.left
         if left is None:
             return
@@ -39,7 +39,7 @@ class Credit:
             self._admit_all()
 
     def refill(self) -> None:
-        """The node has begun anew, and counts nothing as under way."""
+        """Restores the whole credit: a restarted node counts nothing as under way."""
         if self._window:
             self.left = self._window
             self._admit_all()
@@ -51,6 +51,6 @@ class Credit:
             self._waiters = []
 
     def abandon(self) -> None:
-        """The client is dead: all who wait see it."""
+        """The client is dead: wakes all waiting threads."""
         for w in self._waiters:
             w.wake()

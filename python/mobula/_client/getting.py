@@ -1,4 +1,4 @@
-"""Gets and waits: what is known of objects, and their bytes pinned."""
+"""Gets and waits: asks the node for objects' results, and for pins on the bytes of stored ones."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .waiter import Waiter
 log = logging.getLogger("mobula")
 
 WARN_AFTER = 60.0
-TRIP = 0.005  # the least that a get or wait waits
-FETCH_PATIENCE = 1.0  # the same for the bytes of an object that is known to be there
+TRIP = 0.005  # the shortest timeout of a get or wait: one round trip to the node
+FETCH_PATIENCE = 1.0  # the shortest timeout for the bytes of an object that is known to be stored
 FETCH_TIMEOUT = 600.0
-_NEEDS = 8  # objects of a get that the node is told of: it looks whether what makes them waits for who asks
-_WINDOW = 64 << 20  # bytes of stored objects that one get asks for at once
+_NEEDS = 8  # an actor's get of up to so many objects is reported to the node, which looks for a deadlock
+_WINDOW = 64 << 20  # bytes of stored objects that one get pins at once
 
 
 class Getter:
@@ -39,8 +39,9 @@ class Getter:
 
     def fetch(self, hs: Sequence[Handle], timeout: Optional[float],
               tc: Optional[TaskContext]) -> Generator[tuple[Answer, Optional[Reading]], None, None]:
-        """What is known of objects, in order, when all of them are there; as soon as one has failed, its error alone. Stored ones
-        are pinned some at a time, so that values which are copied out fit any store; whoever takes no more of them closes it."""
+        """Waits for all objects, and yields their answers in order. As soon as one has failed, it yields that error alone. It pins
+        stored objects a window at a time, so that a get with copies works with a small store, too. A caller that stops early closes
+        the generator."""
         until = None if timeout is None else time.monotonic() + timeout
         failed = self._resolve(hs, len(hs), until, tc, False, True).failed
         if failed is not None:
@@ -79,7 +80,7 @@ class Getter:
             i = j
 
     def fetch_one(self, h: Handle, until: Optional[float], tc: Optional[TaskContext]) -> tuple[Answer, Optional[Reading]]:
-        """What is known of one object, and a share of its pin if it is stored. until is by time.monotonic."""
+        """Waits for one object. Returns its answer and, if it is stored, a share of its pin. until is by time.monotonic."""
         res = h.res
         if res is not None and res.kind != m.STORED:
             return res, None
@@ -90,7 +91,7 @@ class Getter:
                 return h.res, Reading(self._client, pin)
         held = self._resolve([h], 1, until, tc, True, True).pins
         res = h.answer(bool(held))
-        if res is None or (res.kind == m.STORED and not held):  # it was forgotten already, or another question found it stored
+        if res is None or (res.kind == m.STORED and not held):  # it was dropped from the cache, or another request found it stored
             return self.fetch_one(h, until, tc)
         if res.kind != m.STORED:
             self._client.unpins.extend(held)
@@ -99,7 +100,7 @@ class Getter:
         return res, Reading(self._client, held[0])
 
     def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
-        """Waits until n of the objects are known, or the time is over."""
+        """Waits until n of the objects are resolved, or the time runs out."""
         have = sum(1 for h in hs if h.res is not None or h.cost == FORGOTTEN)
         if have < n:
             until = None if timeout is None else time.monotonic() + timeout
@@ -107,9 +108,9 @@ class Getter:
 
     def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool,
                  strict: bool) -> Waiter:
-        """Waits until n of the objects are known, or their bytes pinned if fetch; strict: or one has failed."""
+        """Waits until n of the objects are resolved, and with fetch their bytes pinned. strict: or until one has failed."""
         self._client.check()
-        if until is not None:  # without any time what is there could never be had: the question takes a trip
+        if until is not None:  # a round trip is always allowed: with timeout 0 even a ready object could not be had otherwise
             until = max(until, time.monotonic() + (FETCH_PATIENCE if fetch and all(h.res is not None for h in hs) else TRIP))
         w = Waiter(n, fetch, strict)
         linked: list[Handle] = []
@@ -128,7 +129,7 @@ class Getter:
         return w
 
     def _ask(self, w: Waiter, hs: Sequence[Handle], linked: list[Handle]) -> None:
-        """Asks for what is not known yet, and not asked for; linked are those that w then waits for."""
+        """Requests the objects that are neither resolved nor requested. linked gets those that w waits for."""
         out, pins, fetch, strict = self._client.out, self._pins, w.fetch, w.strict
         with self._lock:
             for h in hs:
@@ -139,7 +140,7 @@ class Getter:
                         return
                     w.left -= 1
                     continue
-                if not strict and h.cost == FORGOTTEN:  # that it is ready is known
+                if not strict and h.cost == FORGOTTEN:  # it is known to be ready
                     w.left -= 1
                     continue
                 if h.gone:
@@ -151,7 +152,7 @@ class Getter:
                         w.pins.append(pin)
                         w.left -= 1
                         continue
-                    if not h.fetching:  # an interrupt in between has it asked twice, and not never
+                    if not h.fetching:  # in this order an interrupt in between makes it requested twice, and never not at all
                         out.append(hot.get(h.id, True))
                         h.fetching = True
                 elif not h.asked and not h.fetching:
@@ -164,7 +165,7 @@ class Getter:
                 linked.append(h)
 
     def _patient(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], linked: list[Handle]) -> bool:
-        """Waits, and says so in the log when it takes long."""
+        """Waits, and logs a warning every minute."""
         begun = now = time.monotonic()
         if until is None and w.strict and len(linked) <= _NEEDS:
             w.needs = [h.id for h in linked]
@@ -187,26 +188,26 @@ class Getter:
                         now - begun, len(missing), first, first)
 
     def _unlink(self, w: Waiter, linked: list[Handle]) -> None:
-        """w waits no longer: what nobody else waits for is not asked for any more."""
+        """Ends the wait of w, and withdraws the requests that no other thread waits for."""
         with self._lock:
             for h in linked:
                 if h.waiters and w in h.waiters:
                     h.waiters = [x for x in h.waiters if x is not w] or None
                     if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
-                        h.fetching = h.asked = False  # an unget withdraws both questions
+                        h.fetching = h.asked = False  # an Unget withdraws both requests
                         self._client.send(hot.unget(h.id))
-                        if h.waiters or h.watchers:  # they relied on one of them
+                        if h.waiters or h.watchers:  # they relied on one of the two
                             h.asked = True
                             self._client.send(hot.get(h.id, False))
                     if h.refs <= 0:
                         h.refs += 1
                         self._dropped.append(h)
 
-    # ---- without a thread that waits
+    # ---- callbacks instead of a waiting thread
 
     def when(self, h: Handle, f: Callable[[Found], None]) -> None:
-        """Calls f with h's value, or error, once it can be had without a wait, from whichever thread learns it. The share of a pin
-        that comes with it is given back when that goes."""
+        """Calls f with h's answer once it can be had without waiting, in the thread that learns it; with None if the client is dead. For a
+        stored object f gets a share of its pin, which is given back when that is deleted."""
         c = self._client
         with self._lock:
             res = h.res
@@ -233,15 +234,15 @@ class Getter:
         c.reader.offer()
 
     def withdraw(self, h: Handle, f: Callable[[Found], None]) -> None:
-        """f, which when was given, need not be called any more; it may have been."""
+        """Removes the callback f that was given to when, if it has not been called."""
         with self._lock:
             if h.callbacks and f in h.callbacks:
                 h.callbacks.remove(f)
                 h.callbacks = h.callbacks or None
 
     def when_known(self, h: Handle, f: Callable[[], None]) -> None:
-        """Calls f once it is known whether h has a value or an error, from whichever thread learns it. Nothing is read: a value
-        stays where it is. If h is let go before, f is not called."""
+        """Calls f once it is known whether h has a value or an error, in the thread that learns it. The value is not fetched. If h is
+        released before, f is not called."""
         c = self._client
         with self._lock:
             now = c.dead is not None or h.res is not None

@@ -1,4 +1,4 @@
-"""What this process holds of an object: its handle, and each reader's share of its pin."""
+"""What this process holds of an object: a handle, and for each reader a share of its pin."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .interfaces import Releases
 from .pin import Pin
 from .waiter import Waiter
 
-# What is known of an object, for whoever has asked for its value, and a share of its pin if it is stored. None: the client is dead.
+# The answer for an object, and a share of its pin if it is stored. None: the client is dead.
 Found = Optional[tuple[Answer, Optional["Reading"]]]
 
 
-FORGOTTEN = -1  # the cost of a value that is known to be there, was here, and can be asked for again
+FORGOTTEN = -1  # the cost of a value that was dropped from the cache: it is ready, and can be requested again
 
 
 class Handle:
-    """This process' hold on one object."""
+    """This process' entry for one object. All its references to the object share it."""
 
     __slots__ = ("id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks", "watchers", "failed")
 
@@ -27,22 +27,22 @@ class Handle:
         self.id = id
         self.refs = 1
         self.res: Optional[Answer] = None
-        self.failed: Optional[Answer] = None  # why the bytes of a stored object could not be had when they were last asked for
+        self.failed: Optional[Answer] = None  # the error of the last attempt to fetch the bytes of a stored object
         self.waiters: Optional[list[Waiter]] = None
         self.asked = False
         self.fetching = False
         self.gone = False
-        self.cost = 0  # what its value counts among those that came in messages; or FORGOTTEN
-        self.callbacks: Optional[list[Callable[[Found], None]]] = None  # for its value
-        self.watchers: Optional[list[Callable[[], None]]] = None  # for what is known of it
+        self.cost = 0  # bytes of its value in the cache; or FORGOTTEN
+        self.callbacks: Optional[list[Callable[[Found], None]]] = None  # called with its value (Getter.when)
+        self.watchers: Optional[list[Callable[[], None]]] = None  # called once it is resolved (Getter.when_known)
 
     def answer(self, pinned: bool) -> Optional[Answer]:
-        """What is known of it, for who has asked for its bytes and has them pinned or not."""
+        """The answer for a reader that has requested the bytes and has (pinned) or has not got them."""
         return self.res if pinned or self.failed is None else self.failed
 
 
 class Reading:
-    """One reader's share of a pin. When it goes, the share is given back."""
+    """One reader's share of a pin. It is given back when this object is deleted."""
 
     __slots__ = ("client", "pin")
 

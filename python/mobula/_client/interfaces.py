@@ -1,4 +1,4 @@
-"""What the parts of a client ask of it, and of each other, where one that they are made before is meant."""
+"""What the parts of a client need of it, and of parts that are made after them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .waiter import Waiter
 
 
 class Keeper(Protocol):
-    """Whoever reads the connection, to those who leave it something to do."""
+    """The reader, for code that leaves it something to do."""
 
-    quiet: bool  # it sleeps until it is woken: who leaves it something arms it
-    later: list[Callable[[], None]]  # to call when the client's lock is free
+    quiet: bool  # the background thread sleeps until arm() wakes it
+    later: list[Callable[[], None]]  # functions to call once the client's lock is free
 
     def arm(self) -> None: ...
 
@@ -27,7 +27,7 @@ class Keeper(Protocol):
 
 
 class Releases(Protocol):
-    """Takes back what finalisers give up: they only append."""
+    """Takes back pins from finalisers, which only append."""
 
     @property
     def unpins(self) -> deque[Pin]: ...
@@ -37,7 +37,7 @@ class Releases(Protocol):
 
 
 class Sends(Protocol):
-    """The lock that guards the tables, and what leaves under it."""
+    """The lock that guards the tables, and the queue of messages."""
 
     lock: threading.RLock
     out: deque[bytes]
@@ -53,23 +53,23 @@ class Sends(Protocol):
 
 
 class Waits(Sends, Releases, Protocol):
-    """A thread waits here for its answer."""
+    """Lets a thread wait for its answers."""
 
     def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None) -> bool: ...
 
 
 class Worker(Protocol):
-    """What a worker adds to its client. All but tasks and tick are called with the client's lock held."""
+    """What a worker adds to its client. All methods but tasks and tick are called with the client's lock held."""
 
     @property
     def orders(self) -> Mapping[int, Callable[[bytes, int, int], None]]:
-        """What it does with messages, by their kind."""
+        """The handlers of messages, by kind."""
 
     def tasks(self, b: bytes, i: int, j: int) -> None:
-        """Takes tasks: it takes the lock when they are decoded, as threads that report calls need it meanwhile."""
+        """Handles an Exec. It decodes the tasks before it takes the lock, which threads that report calls need meanwhile."""
 
     def declare(self, h: m.Holdings) -> None:
-        """Says what it has, to a node that comes back."""
+        """Adds what this worker has, for a node that has restarted."""
 
     def tick(self) -> None:
-        """Is called by the keeper while that is awake, and each second."""
+        """The keeper calls it on every tick while it is awake, and each second otherwise."""

@@ -1,8 +1,8 @@
-"""What is left of a client that is over while arrays of the user's lie in the object store.
+"""Keeps the user's arrays valid after the client was closed or its node has ended.
 
-An array stays what it is as long as it lives. A client that leaves its node says goodbye and keeps the connection: the node hears
-on it which pins are given back, and at its end that nothing is read any more. Where the node ends first, its next life may use
-the memory again: what is still viewed is copied then, page by page, to where it lies.
+Arrays may view the object store as long as they live. A closed client says goodbye but keeps the connection, as SO_LINGER does: on it
+the node gets the remaining pins back, and its end tells the node that nothing is read any more. If the node ends first, the
+next node in its directory may reuse the memory. Then the memory that is still viewed is copied in place, page by page.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .objects import Objects
 
 log = logging.getLogger("mobula")
 
-_GOING = 2.0  # seconds in which a node that ends for good has removed its segment; one that comes back waits longer for who had pins
+_GOING = 2.0  # seconds in which a node that ends for good removes its files; a node that restarts waits longer for clients with pins
 
-_kept: list[Conn] = []  # of a process that ends: it ends them
+_kept: list[Conn] = []  # connections that stay open until the process ends
 
 
 class Left(Sends, Releases, Protocol):
-    """A client that is over."""
+    """A closed or dead client."""
 
     lingering: Optional[Conn]
 
@@ -44,10 +44,10 @@ class Left(Sends, Releases, Protocol):
 
 
 def linger(c: Left, conn: Optional[Conn]) -> None:
-    """Keeps a client's arrays as they are. It has the connection from now on, if there is one, and is its only reader."""
+    """Keeps a client's arrays valid, in a thread. From now on it alone uses the connection, if there is one."""
     try:
         threading.Thread(target=_Lingering(c, conn).run, name="mobula-arrays", daemon=True).start()
-    except RuntimeError:  # the interpreter is ending: the pins fall with the process
+    except RuntimeError:  # the interpreter is shutting down: the pins end with the process
         if conn is not None:
             _kept.append(conn)
 
@@ -71,14 +71,14 @@ class _Lingering:
             c.give_up_memory()
 
     def _give_back(self, conn: Conn) -> bool:
-        """Gives pins back as what they are of goes, until the last; false: the node has ended before."""
+        """Gives pins back as arrays are deleted, until none is left. False if the node ends before."""
         c = self._client
         c.lingering = conn
         poll = select.poll()
         poll.register(conn.sock, select.POLLIN)
         poll.register(conn.wake, select.POLLIN)
         while True:
-            c.reader.quiet = True  # whoever lets go of an array wakes us
+            c.reader.quiet = True  # a finaliser of an array then wakes this thread
             left = c.objects.viewed()
             gone = [c.out.popleft() for _ in range(len(c.out))]
             try:
@@ -94,11 +94,11 @@ class _Lingering:
             for fd, _ in poll.poll():
                 if fd == conn.wake:
                     os.eventfd_read(conn.wake)
-                elif not conn.sock.recv(64 << 10):  # what was under way to a client that is over
+                elif not conn.sock.recv(64 << 10):  # drops messages for the closed client
                     return False
 
     def _copy(self) -> None:
-        """Copies what is viewed, unless nobody else can ever use the memory."""
+        """Copies the viewed memory in place, unless no other process can ever reuse it."""
         c = self._client
         until = time.monotonic() + _GOING
         while c.lasting_memory():

@@ -1,4 +1,4 @@
-"""The tables of handles and pins, and what comes in about objects."""
+"""The tables of handles and pins, and the messages about objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .interfaces import Waits
 from .pin import Pin
 from .waiter import Waiter
 
-CACHE_BYTES = 64 << 20  # of values that came in messages and can be asked for again
+CACHE_BYTES = 64 << 20  # limit of the cache of inline values, which can be requested again
 _RELEASED_AT_ONCE = 1024
 
 
@@ -34,8 +34,8 @@ class Objects:
     # ---- handles
 
     def bind(self, id: bytes) -> Handle:
-        """The handle of a reference found in a value; the owner is told if this process had none. All references from elsewhere come in here,
-        those that a release before 0.5 wrote too."""
+        """The handle for a reference that came from elsewhere, for instance inside a value. If this process had none, it tells the owner.
+        Ids that a release before 0.5 wrote are converted."""
         if len(id) != _ids.OBJECT:
             id = _ids.widen(id)
         with self._lock:
@@ -48,7 +48,7 @@ class Objects:
             return h
 
     def adopt(self, id: bytes, res: Optional[Answer] = None) -> Handle:
-        """The handle of an object that this process makes."""
+        """The handle for an object that this process makes."""
         if id not in self.handles:
             h = Handle(id)
             h.res = res
@@ -61,7 +61,7 @@ class Objects:
                         self.cache_used -= h.cost
                         self._cache(h, res)
             return h
-        with self._lock:  # the task runs again and makes what it has made before
+        with self._lock:  # a retry of the task makes the same objects again
             old = self.handles.get(id)
             if old is None:
                 old = self.handles[id] = Handle(id)
@@ -74,7 +74,7 @@ class Objects:
     def _cache(self, h: Handle, res: Answer) -> None:
         h.cost = len(res.data) + len(res.meta) + 128
         self.cache_used += h.cost
-        if self.cache_used > CACHE_BYTES // 4:  # small tables are not worth the order
+        if self.cache_used > CACHE_BYTES // 4:  # a small cache needs no eviction order
             self._cached.append(h)
             while self.cache_used > CACHE_BYTES and self._cached:
                 old = self._cached.popleft()
@@ -86,7 +86,7 @@ class Objects:
                 self._cached = deque(x for x in self._cached if x.cost > 0)
 
     def release(self) -> None:
-        """Tells of handles and pins that nobody uses any more."""
+        """Queues the release of handles and pins that nothing uses any more."""
         with self._lock:
             unpins, dropped = self.unpins, self.dropped
             for _ in range(len(unpins)):
@@ -104,7 +104,7 @@ class Objects:
                     del handles[h.id]
                     gone.append(h.id)
                     if h.cost > 0:
-                        self.cache_used -= h.cost  # without a call in it: puts of other threads add to it without the lock
+                        self.cache_used -= h.cost  # no function call in this statement: other threads' puts add without the lock
                     h.cost = 0
                     h.res = None
                     if len(gone) >= _RELEASED_AT_ONCE:
@@ -114,7 +114,7 @@ class Objects:
                 out.append(hot.release(gone))
 
     def viewed(self) -> list[m.Extent]:
-        """Where what this process views in the object store lies."""
+        """The extents of the object store that this process views."""
         self.release()
         with self._lock:
             return [p.extent for p in self.pins.values() if p.users > 0 and p.n]
@@ -125,10 +125,10 @@ class Objects:
         if self.pins.get(p.id) is p:
             del self.pins[p.id]
 
-    # ---- what comes in; the lock is held
+    # ---- messages from the node; the lock is held
 
     def resolved(self, b: bytes, i: int, j: int) -> None:
-        """An object is known, or its bytes are pinned."""
+        """Handles a Resolved: the answer for an object, or a pin on its bytes."""
         id, fetch, res, extent = hot.resolved(b, i, j)
         if res.kind == m.NONE:
             res = Answer(m.ERROR, err=m.Error(ProtocolError.code, "the node answered with no result"))
@@ -167,7 +167,7 @@ class Objects:
             self._unpin(pin)
 
     def _found(self, callbacks: list[Callable[[Found], None]], res: Answer, pin: Optional[Pin]) -> None:
-        """Has functions called with a value. Each call holds it: by then it may be forgotten here."""
+        """Queues callbacks with an answer. Each holds the answer, since the cache may drop it before the call."""
         for f in callbacks:
             reading = None
             if pin is not None:
@@ -176,11 +176,11 @@ class Objects:
             self._client.reader.later.append(partial(f, (res, reading)))
 
     def _answered(self, waiters: list[Waiter], res: Answer, pin: Optional[Pin], fetch: bool) -> Optional[list[Waiter]]:
-        """Tells those who wait; gives those who go on waiting."""
+        """Reports an answer to waiting threads. Returns those that go on waiting."""
         keep: list[Waiter] = []
         for w in waiters:
             if w.fetch and not fetch and res.kind == m.STORED:
-                keep.append(w)  # known to be stored now; its bytes are on the way
+                keep.append(w)  # it is stored; the bytes are on the way
                 continue
             if pin is not None and w.fetch:
                 pin.users += 1
@@ -191,7 +191,7 @@ class Objects:
                 w.done()
         return keep or None
 
-    # ---- a node that asks, and the end
+    # ---- a restarted node, and the end
 
     def declare_handles(self, h: m.Holdings) -> None:
         for x in list(self.handles.values()):
@@ -205,7 +205,7 @@ class Objects:
         h.pins = [m.Unpin(p.id, p.n) for p in self.pins.values() if p.n]
 
     def abandon(self) -> None:
-        """The client is dead: all who wait for an object see it."""
+        """The client is dead: wakes all threads and queues all callbacks that wait for an object."""
         for h in list(self.handles.values()):
             for w in h.waiters or ():
                 w.wake()

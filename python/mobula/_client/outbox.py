@@ -1,4 +1,4 @@
-"""What is to be sent, and what was sent lately: a node that comes back is sent it again."""
+"""The queue of messages to send, and a copy of those sent last: a restarted node is sent them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._wire.conn import Conn
 _KEPT, _KEPT_BYTES = 64 << 10, 64 << 20
 
 _K = m.KIND_OF
-# First bytes of messages that are kept for a node that comes back, and of those that its questions bring out anyway.
+# First bytes of the messages that are kept for a restarted node, and of those that it does not need because the Holdings say the same.
 _REPLAYED = frozenset(k << 3 | 2 for k in (_K[m.Submit], _K[m.PutValue], _K[m.Seal]))
 _REDECLARED = frozenset({k << 3 | 2 for k in (_K[m.Get], _K[m.Unget], _K[m.AddRef], _K[m.Release], _K[m.Create])})
 _REDECLARED2 = frozenset(codec.varint(_K[c] << 3 | 2) for c in (m.StreamNext, m.Unpin, m.Request, m.Holdings))
@@ -20,14 +20,14 @@ _REDECLARED2 = frozenset(codec.varint(_K[c] << 3 | 2) for c in (m.StreamNext, m.
 
 class Outbox:
     def __init__(self, keep: bool) -> None:
-        self.queue: deque[bytes] = deque()  # encoded messages; taken under the connection's writing lock
-        self.written = 0.0  # when, by time.monotonic
+        self.queue: deque[bytes] = deque()  # encoded messages; popped with the connection's writing lock held
+        self.written = 0.0  # time of the last write, by time.monotonic
         self._keep = keep
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 
     def write(self, conn: Conn) -> None:
-        """Writes what is queued. The caller holds the connection's writing lock."""
+        """Writes all queued messages. The caller holds the connection's writing lock."""
         queue = self.queue
         chunks = [queue.popleft() for _ in range(len(queue))]
         if chunks:
@@ -46,9 +46,8 @@ class Outbox:
             self._kept_bytes -= len(kept.popleft())
 
     def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
-        """What a node that came back is written first: what this process holds, as declared; what was sent last and may not have
-        arrived; what was queued and never sent; and the questions that wait for an answer. What is queued meanwhile stays
-        queued."""
+        """The messages that a restarted node gets first: the holdings (declared), the messages that were sent last and may not have arrived,
+        those that were queued and never sent, and the unanswered requests (questions). Messages that are queued meanwhile stay queued."""
         queue = self.queue
         waiting = [queue.popleft() for _ in range(len(queue))]
         never = [c for c in waiting if c[0] in _REPLAYED]

@@ -1,4 +1,4 @@
-"""Numbered questions, and who waits for their answers."""
+"""Numbered requests that wait for their answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .waiter import Waiter
 
 
 class Pending:
-    """Questions of one kind. They stay here, encoded, until they are answered: a node that comes back is asked again."""
+    """The requests of one kind. They are kept encoded until they are answered, to be sent again to a restarted node."""
 
     def __init__(self, client: Sends, numbers: Iterator[int]) -> None:
         self._client = client
@@ -17,7 +17,7 @@ class Pending:
         self._asked: dict[int, tuple[Waiter, bytes]] = {}
 
     def ask(self, question: Callable[[int], bytes], w: Optional[Waiter] = None) -> tuple[int, Waiter]:
-        """Queues a question, encoded with its number. The answer will be in the waiter's slot."""
+        """Queues a request. question encodes it with its number. The answer goes into the waiter's slot."""
         req = next(self._numbers)
         w, chunk = w or Waiter(1), question(req)
         with self._client.lock:
@@ -32,15 +32,15 @@ class Pending:
             q[0].done()
 
     def withdraw(self, req: int) -> bool:
-        """Waits no longer; false if the answer has come."""
+        """Forgets a request. False if it was answered already."""
         with self._client.lock:
             return self._asked.pop(req, None) is not None
 
     def again(self) -> list[bytes]:
-        """What a node that is back is asked."""
+        """The unanswered requests, for a restarted node."""
         return [chunk for _, chunk in self._asked.values()]
 
     def abandon(self) -> None:
-        """The client is dead: all who wait see it."""
+        """The client is dead: wakes all waiting threads."""
         for w, _ in list(self._asked.values()):
             w.wake()

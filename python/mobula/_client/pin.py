@@ -1,4 +1,4 @@
-"""What this process holds pinned of one stored object."""
+"""This process' pins on one stored object."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .._wire.messages import Extent
 
 
 class Pin:
-    """All readers of the object share it."""
+    """The n pins that the node has given this process, shared by its readers (users)."""
 
     __slots__ = ("id", "extent", "users", "n")
 

@@ -1,4 +1,4 @@
-"""Objects that this process makes: small ones go in a message, large ones are written in place."""
+"""Makes objects: small ones go in a message, large ones are written in place into the segment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WARN_AFTER = 60.0
 
 
 class Stores(Waits, Protocol):
-    """Has the node's shared memory; another one after the node was found again."""
+    """Has the node's shared memory. It is another segment once the node has restarted."""
 
     @property
     def segment(self) -> Optional[Segment]: ...
@@ -40,7 +40,7 @@ class Putter:
         self._creates = creates
 
     def put_small(self, id: bytes, meta: bytes, data: bytes, refs: Sequence[bytes]) -> Handle:
-        """Makes an object that travels in a message."""
+        """Makes an object whose value goes in a message."""
         c = self._client
         c.check()
         if self._credit.left is not None:
@@ -52,7 +52,7 @@ class Putter:
 
     def put_large(self, id: bytes, attempt: int, task: bytes, meta: bytes, size: int, parts: list[tuple[int, Any]],
                   refs: Sequence[bytes], own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
-        """Creates, writes and seals an object in the segment. own: this process gets a handle on it."""
+        """Creates, writes and seals an object in the segment. own: returns a handle; otherwise None."""
         c = self._client
         codec.check_meta(meta)
         extent = self.room(id, attempt, size, task, tc)
@@ -69,7 +69,7 @@ class Putter:
         return h
 
     def seal(self, id: bytes, attempt: int, size: int, meta: bytes) -> Handle:
-        """Makes an object of room that was written, and a handle on it."""
+        """Seals an extent that was written, and returns the object's handle."""
         h = self._objects.adopt(id, Answer(m.STORED, meta, b"", (), size))
         self._seal(id, attempt, size, meta, ())
         return h
@@ -79,7 +79,7 @@ class Putter:
         self._client.maybe_flush()
 
     def room(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> Optional[m.Extent]:
-        """Gets memory in the segment for an object, to be sealed or given back; None if an earlier attempt has made it."""
+        """Allocates an extent in the segment for an object, to be sealed or given back. None if an earlier attempt has made the object."""
         self._client.check()
         a = self._create(id, attempt, size, task, tc)
         if a.err is not None:
@@ -93,12 +93,12 @@ class Putter:
         return extent
 
     def give_back(self, id: bytes, attempt: int) -> None:
-        """Gives up room that was not sealed."""
+        """Gives back an extent that was not sealed."""
         self._client.send(codec.message(m.Abort(id, attempt)))
 
     def _create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Created:
-        """Waits for room in the object store."""
-        self._objects.release()  # what makes room goes before what asks for it
+        """Sends a Create and waits for its answer."""
+        self._objects.release()  # releases make room, so send them first
         req, w = self._creates.ask(lambda req: codec.message(m.Create(req, id, attempt, size, task)))
         try:
             self._patient(w, id, size, tc)
@@ -110,8 +110,8 @@ class Putter:
         return created
 
     def _patient(self, w: Waiter, id: bytes, size: int, tc: Optional[TaskContext]) -> None:
-        """Waits, and says so in the log when it takes long. A task keeps its CPU meanwhile: memory is short, and another task in its place
-        would want more of it."""
+        """Waits, and logs a warning every minute. The task keeps its CPU meanwhile: memory is short, and another task would need even
+        more of it."""
         begun = time.monotonic()
         self._client.flush()
         while not self._client.reader.wait(w, time.monotonic() + WARN_AFTER, tc):

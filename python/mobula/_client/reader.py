@@ -1,8 +1,8 @@
-"""Which thread reads the connection, and how one waits (decision 0008).
+"""Which thread reads the connection, and how threads wait (decision 0008).
 
-A thread that waits for an answer reads the connection itself, if nobody does; otherwise it sleeps until its answer came or the
-role of the reader is free. The keeper, a thread of the client, reads while nobody waits, and sends what was queued and not
-flushed. So a call that is answered at once wakes no other thread.
+A thread that waits for an answer reads the connection itself, unless another thread does. Then it sleeps until its answer has come
+or the other thread stops reading. The keeper, a background thread of the client, reads while no thread waits, and sends messages that
+nobody has flushed. So no other thread has to wake up for a call that is answered at once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .waiter import Waiter
 
 log = logging.getLogger("mobula")
 
-TICK = 0.002  # how long a message that nobody flushes waits, and a free reader's role
+TICK = 0.002  # seconds until the keeper flushes queued messages, and until it reads if no thread does
 _CALM = 50  # ticks without work, after which the keeper sleeps until it is woken
-_PULSE = 1.0  # the longest sleep of a keeper that has a tick
-_LOOK = 5.0  # the longest sleep: a signal's handler has to run, and a cancelled task has to be seen
+_PULSE = 1.0  # the keeper's longest sleep in a worker, in seconds
+_LOOK = 5.0  # a waiting thread's longest sleep: then it lets signal handlers run, and looks whether its task was cancelled
 
 
 class Conversation(Sends, Protocol):
-    """What is said on the connection, and to whom: the client."""
+    """What the reader needs of the client."""
 
     conn: Optional[Conn]
     lingering: Optional[Conn]
@@ -52,12 +52,12 @@ class Conversation(Sends, Protocol):
 class Reader:
     def __init__(self, client: Conversation) -> None:
         self._client = client
-        self._role = threading.Lock()  # who has it reads
+        self._role = threading.Lock()  # the thread that holds it reads
         self._answers = Spin()
         self._uses = 0
         self._sleepers: deque[Waiter] = deque()
-        self.later: list[Callable[[], None]] = []  # to call when the client's lock is free
-        self._calls = threading.local()  # on: this thread is in call_later
+        self.later: list[Callable[[], None]] = []  # functions to call once the client's lock is free
+        self._calls = threading.local()  # .on: this thread is in call_later
         self.quiet = False  # the keeper sleeps until it is woken
         self._armed = False
         self._keeper_reads = False
@@ -73,8 +73,8 @@ class Reader:
     # ---- waiting
 
     def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], work: Optional[Spin] = None) -> bool:
-        """Waits until w has its answers; false if the time ran out. until is by time.monotonic. Who waits for work and not for an
-        answer says what such waits were like."""
+        """Waits until w has its answers. False if the time runs out. until is by time.monotonic. A worker that waits for work passes its
+        own Spin: such waits are counted apart from those for answers."""
         c, role = self._client, self._role
         waits = self._answers if work is None else work
         mine = shield.up()
@@ -96,7 +96,7 @@ class Reader:
                 if conn is not None and role.acquire(False):
                     self._uses += 1
                     try:
-                        if not self.later:  # which is called first
+                        if not self.later:  # otherwise call these first
                             if c.out:
                                 c.flush()
                             conn.pump(nap, c.handle, False, spin)
@@ -113,7 +113,7 @@ class Reader:
         finally:
             waits.ended(time.monotonic() - begun)
             if self.quiet:
-                self.arm()  # nobody reads from now on, unless the keeper does
+                self.arm()  # this thread stops reading: the keeper has to
             if self._sleepers and not role.locked():
                 self._hand_over()
             if mine:
@@ -121,13 +121,13 @@ class Reader:
 
     @shield.sleeps
     def _sleep(self, w: Waiter, nap: float) -> None:
-        """Sleeps, for at most nap seconds, while somebody else reads."""
+        """Sleeps for at most nap seconds while another thread reads."""
         lock = w.lock()
         w.asleep = True
         self._sleepers.append(w)
         if self._keeper_reads:
             self._wake_keeper()
-        elif not self._role.locked() and self._client.conn is not None:  # freed meanwhile: nobody would wake us
+        elif not self._role.locked() and self._client.conn is not None:  # the other thread has just stopped reading, and would not wake us
             w.wake()
         if w.left <= 0:
             w.wake()
@@ -138,13 +138,13 @@ class Reader:
         finally:
             w.asleep = False
             try:
-                self._sleepers.remove(w)  # while one thread reads for long, nobody takes the others out
+                self._sleepers.remove(w)  # _hand_over has not removed it
             except ValueError:
                 pass
-        lock.acquire(False)  # a token that nobody needs
+        lock.acquire(False)  # takes a wake-up that came too late
 
     def _hand_over(self) -> None:
-        """Lets another thread that waits read, if there is one."""
+        """Wakes a waiting thread, if there is one, so that it reads."""
         while self._sleepers:
             try:
                 w = self._sleepers.popleft()
@@ -155,14 +155,15 @@ class Reader:
                 return
 
     def wake(self) -> None:
-        """Makes all who sleep look again."""
+        """Wakes all waiting threads, which then check why."""
         for w in list(self._sleepers):
             w.wake()
 
-    # ---- what handling a message leaves to do without locks
+    # ---- functions that message handlers leave to be called without locks
 
     def offer(self) -> None:
-        """Calls what was left for later: whoever reads may wait long for the next message. Within such a call it is left to the caller."""
+        """Calls the functions in later now: the reading thread may not, before its next message. Inside call_later it leaves them
+        to that."""
         if not self._calling() and self.later:
             mine = shield.up()
             try:
@@ -176,7 +177,7 @@ class Reader:
         return getattr(self._calls, "on", False)
 
     def call_later(self) -> None:
-        """Calls what was left for later. The client's lock is free."""
+        """Calls the functions in later. The client's lock must be free."""
         before, self._calls.on = self._calling(), True
         try:
             while self.later:
@@ -194,7 +195,7 @@ class Reader:
     # ---- the keeper
 
     def arm(self) -> None:
-        """Wakes the keeper, which has gone to sleep for want of work."""
+        """Wakes the keeper, which sleeps when there is no work."""
         self._armed = True
         self.quiet = False
         self._wake_keeper()
@@ -205,7 +206,7 @@ class Reader:
             if conn is not None and conn.wake >= 0:
                 os.eventfd_write(conn.wake, 1)
         except OSError:
-            pass  # it is being closed
+            pass  # the connection is being closed
 
     def _keep(self) -> None:
         c = self._client
@@ -222,7 +223,7 @@ class Reader:
             if calm >= _CALM:
                 self.quiet = True
                 timeout = None if c.worker is None else _PULSE
-                # Who stops reading after this wakes us; who stopped before has left the role to us.
+                # A thread that stops reading from now on wakes us. Check here for one that stopped before quiet was set.
                 if c.unsent() or self._sleepers or not (mine or self._role.locked()):
                     self.quiet, timeout = False, TICK
             try:
@@ -243,7 +244,7 @@ class Reader:
                 mine = self._keeper_reads = False
                 self._role.release()
                 self._hand_over()
-                last = -1  # who was woken shall find it free
+                last = -1  # leave the role to the woken thread
                 handed = True
             if c.worker is not None:
                 c.worker.tick()
@@ -267,12 +268,12 @@ class Reader:
     # ---- the end
 
     def leave(self, patience: float = 2.0) -> bool:
-        """Waits for the keeper's end and for whoever reads; whether nobody does any more, from now on."""
+        """Waits until the keeper has ended and no other thread reads. False if patience seconds did not suffice."""
         if self._keeper.is_alive() and threading.current_thread() is not self._keeper:
             self._ended.wait(patience)
         return self._role.acquire(timeout=patience)
 
     def close(self, conn: Optional[Conn]) -> None:
-        """Closes the connection once nobody reads it."""
+        """Closes the connection once no thread reads it."""
         if self.leave() and conn is not None:
             conn.close()

@@ -1,4 +1,4 @@
-"""Finding the node again after its process ended, under the same job."""
+"""Finds the node again after its process has ended, and continues the same job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 30.0  # seconds that a node may take to come back
 
 
 class Reached(NamedTuple):
-    """What a node says and sends when a client comes."""
+    """A node that was found again."""
 
     conn: Conn
     welcome: m.Welcome
@@ -23,18 +23,19 @@ class Reached(NamedTuple):
 
 
 def ahead(w: m.Welcome) -> int:
-    """What the node's clock is ahead of CLOCK_MONOTONIC, which nobody can set; a node before 0.4 has the wall clock."""
+    """Nanoseconds by which the node's clock is ahead of CLOCK_MONOTONIC. A node before release 0.4 uses the wall clock."""
     return w.clock or time.time_ns() - time.monotonic_ns()
 
 
 def look(address: str, hello: m.Hello, given_up: Callable[[], bool]) -> Optional[Reached]:
-    """Connects anew; None once it is given up. What it raises says that the node does not come back in time, or refuses."""
+    """Tries to connect for PATIENCE seconds. None once given_up is true. OwnerDiedError if the node does not come back; its own error if
+    it refuses."""
     until, pause = time.monotonic() + PATIENCE, 0.02
     while not given_up():
         try:
             return Reached(*dial(address, hello))
-        except (NoNodeError, DisconnectedError, ShutdownError, OSError) as x:  # the last: this process has no descriptor left, say
-            gone = not os.path.exists(os.path.dirname(address) or ".")  # and what it knew of the job
+        except (NoNodeError, DisconnectedError, ShutdownError, OSError) as x:  # OSError: for instance no descriptor is left
+            gone = not os.path.exists(os.path.dirname(address) or ".")  # with the directory the job is gone
             if gone or time.monotonic() > until:
                 causes = (x.again(),) if isinstance(x, MobulaError) else ()
                 why = "its directory is gone" if gone else f"not back after {PATIENCE:.0f} s"

@@ -1,4 +1,4 @@
-"""What is asked of the node's cold service, in turn."""
+"""Requests that are on no task's path, in turn."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from .waiter import Waiter
 
 
 class Turn(Waiter):
-    """One who asks: done when it is its turn."""
+    """A place in the queue. It is done when it is its turn."""
 
     __slots__ = ("req",)
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.req = 0  # the question's number, once it is asked
+        self.req = 0  # the request's number, once it is sent
 
 
 class Requests(Pending):
-    """Pending questions, of which a bounded number is at the node. A question has its turn until it is answered, whoever still waits for it,
-    or until another node comes, which is not asked what nobody waits for."""
+    """Pending requests, of which only REQUESTS_AT_ONCE are at the node. A request keeps its turn until it is answered, even if its caller
+    has given up. A restarted node is not sent requests that nobody waits for, and their turns are free again."""
 
     def __init__(self, client: Sends, numbers: Iterator[int]) -> None:
         super().__init__(client, numbers)
         self._free = REQUESTS_AT_ONCE
         self._line: deque[Turn] = deque()
-        self._having: set[int] = set()  # the questions that have a turn
+        self._having: set[int] = set()  # numbers of the requests that have a turn
 
     def line_up(self, t: Turn) -> None:
-        """Makes t wait for its turn."""
+        """Gives t a turn, or queues it."""
         with self._client.lock:
             if self._free > 0:
                 self._free -= 1
@@ -41,14 +41,14 @@ class Requests(Pending):
                 self._line.append(t)
 
     def ask_in_turn(self, t: Turn, question: Callable[[int], bytes]) -> Waiter:
-        """Queues the question of one whose turn it is."""
+        """Queues the request of t, whose turn it is."""
         with self._client.lock:
             t.req, w = self.ask(question)
             self._having.add(t.req)
         return w
 
     def leave(self, t: Turn) -> None:
-        """It waits no longer, for its turn or for its answer."""
+        """Ends the wait of t, for its turn or for its answer."""
         with self._client.lock:
             if t.req:
                 self.withdraw(t.req)
@@ -64,7 +64,7 @@ class Requests(Pending):
             self._next()
 
     def again(self) -> list[bytes]:
-        """Likewise. The turns of those who wait no longer are free."""
+        """The unanswered requests, for a restarted node. Frees the turns of those that nobody waits for."""
         for req in [req for req in self._having if req not in self._asked]:
             self._having.remove(req)
             self._next()

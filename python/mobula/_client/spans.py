@@ -1,7 +1,7 @@
-"""Spans of the program's own, which go to the node: it exports them with those of its tasks.
+"""Sends the program's own spans to the node, which exports them with the spans of its tasks.
 
-A span goes when it ends, if no others are on their way; those that end meanwhile go together when these are answered. What finds no room
-is dropped and counted: nobody waits for spans but flush.
+A span is sent when it ends, if no other spans are under way. Spans that end meanwhile are sent together once those are answered. If the queue is
+full, spans are dropped and counted: only flush waits for spans.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .requests import Requests
 from .waiter import Waiter
 
 _METHOD = "trace.spans"
-_QUEUE = 4096  # spans that wait
-_BATCH = 256
-_AHEAD = 8  # requests of these that may be under way
-_AGAIN = 60.0  # seconds until a node that exports none is asked again
+_QUEUE = 4096  # most spans that wait
+_BATCH = 256  # most spans in one request
+_AHEAD = 8  # most requests under way
+_AGAIN = 60.0  # seconds until a node that exports no spans is sent one again
 
 
 class _Sent(Waiter):
-    """Spans on their way."""
+    """A request with spans that is under way."""
 
     __slots__ = ("spans", "count")
 
@@ -41,7 +41,7 @@ class _Sent(Waiter):
 
 
 class Asks(Sends, Protocol):
-    """Asks the node what is on no task's path."""
+    """Sends requests that are on no task's path."""
 
     @property
     def requests(self) -> Requests: ...
@@ -50,13 +50,13 @@ class Asks(Sends, Protocol):
 
 
 class Spans:
-    """Everything here is changed with the client's lock held."""
+    """The spans of this process that are not exported yet. The client's lock guards all of it."""
 
     def __init__(self, client: Asks) -> None:
         self._client = client
         self._queue: list[dict[str, Any]] = []
-        self._way = 0  # requests that are not answered
-        self._off = 0.0  # until when the node wants none, by time.monotonic
+        self._way = 0  # unanswered requests
+        self._off = 0.0  # the node wants no spans until this time, by time.monotonic
         self.dropped = 0
 
     @property
@@ -64,7 +64,7 @@ class Spans:
         return bool(self._queue)
 
     def push(self) -> None:
-        """Sends what waits, though others are on their way, as long as the node is not far behind."""
+        """Sends waiting spans even if others are under way, unless the node is far behind."""
         with self._client.lock:
             if self._queue and self._way < _AHEAD and self._client.dead is None:
                 self._send()
@@ -93,7 +93,7 @@ class Spans:
     def answered(self, sent: _Sent) -> None:
         self._way -= 1
         r: m.Reply = sent.slot
-        if r.err is not None:  # a node of before, or one that has much to do
+        if r.err is not None:  # an older node, or a busy one
             self.dropped += sent.count
         else:
             said = cbor2.loads(r.body)
@@ -105,7 +105,7 @@ class Spans:
             self._send()
 
     def flush(self, timeout: float) -> bool:
-        """Sends what is here and waits until the node has it, or the time is up; tells which."""
+        """Sends all spans and waits until the node has them. False if the time runs out."""
         c, until = self._client, time.monotonic() + timeout
         try:
             while c.dead is None:
@@ -117,7 +117,7 @@ class Spans:
                 left = until - time.monotonic()
                 if left <= 0:
                     return False
-                c.request("node.ping", b"", left)  # what went before it is there when it is answered; its answers come soon after
+                c.request("node.ping", b"", left)  # once it is answered the node has the spans sent before; their answers follow soon
         except MobulaError:
             pass
         return False

@@ -1,19 +1,18 @@
-"""Whether a thread that waits looks for its answer for a moment before it sleeps.
+"""Adaptive spinning: a waiting thread polls for a moment before it sleeps, if its last waits were short.
 
-Where answers come at once, a CPU that falls asleep between two of them is most of their time: on a virtual machine it takes some 50 us
-to wake one. A thread that looks again and again, and lets any other run in between, keeps its CPU awake. It does so only while most answers
-come soon: who waits for work that takes longer sleeps.
+A sleeping CPU takes some 50 us to wake on a virtual machine, which is a large part of a short round trip. A thread that polls, and yields to
+other threads in between, keeps its CPU awake. It polls only while most answers come soon, and otherwise sleeps at once.
 """
 
 from __future__ import annotations
 
-SOON = 500e-6  # seconds; a trip to a worker and back takes half of it
+SOON = 500e-6  # seconds to poll; a round trip to a worker takes half of it
 _ENOUGH, _MOST, _LONG = 8, 16, 4
 
 
 class Spin:
-    """The waits of one client for answers, or of a worker for work, of which one at a time reads. A lost update between threads makes one
-    wait sleep, or look in vain."""
+    """Remembers how long the last waits took: those of a client for answers, or those of a worker for work. It has no lock: a race between
+    threads costs one wait that sleeps or polls in vain."""
 
     __slots__ = ("_score",)
 
@@ -21,15 +20,15 @@ class Spin:
         self._score = 0
 
     def until(self, now: float) -> float:
-        """Till when a wait that begins now looks; 0: not at all."""
+        """The time until which a wait that begins now polls; 0: it sleeps at once."""
         return now + SOON if self._score >= _ENOUGH else 0.0
 
     def missed(self) -> None:
-        """Counts a wait that was long."""
+        """Counts a long wait."""
         self._score = max(0, self._score - _LONG)
 
     def ended(self, took: float) -> None:
-        """Learns how long a wait took, in seconds. One that was long weighs as four that were short."""
+        """Counts a wait of so many seconds. A long wait weighs as much as four short ones."""
         if took > SOON:
             self.missed()
         elif self._score < _MOST:

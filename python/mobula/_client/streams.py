@@ -1,4 +1,4 @@
-"""The items of streams: a task's results, one after the other."""
+"""The items of streams: the results that a task yields one by one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .waiter import Waiter
 
 
 class Wanted(Waiter):
-    """An item that was asked for. Its slot gets the handle, None at the end of the stream, or the error that ended it.
+    """A request for one item. Its slot gets the item's handle, None at the end of the stream, or the error that ended it.
 
-    Whoever stops waiting keeps it, and can wait for it again: what comes meanwhile is in it. If it goes, so does its share of the
-    handle.
+    A caller that gives up waiting can keep it and wait again: an item that comes meanwhile is in the slot. When it is deleted, its
+    share of the handle is released.
     """
 
     __slots__ = ("task", "index", "then", "_reader", "_dropped")
@@ -30,7 +30,7 @@ class Wanted(Waiter):
         self._dropped = dropped
         self.task = task
         self.index = index
-        self.then: Optional[Callable[[], None]] = None  # called when it is there, or the client is dead
+        self.then: Optional[Callable[[], None]] = None  # called once the item has come or the client is dead
 
     def wake(self) -> None:
         super().wake()
@@ -38,7 +38,7 @@ class Wanted(Waiter):
             self._reader.later.append(self.then)
 
     def take(self) -> Any:
-        """What is in the slot; its share is the caller's."""
+        """Empties the slot and returns what was in it. The share of the handle passes to the caller."""
         x, self.slot = self.slot, None
         return x
 
@@ -55,10 +55,10 @@ class Streams:
         self._objects = objects
         self._lock = client.lock
         self._wanted: dict[tuple[bytes, int], list[Wanted]] = {}
-        self.read: set[bytes] = set()  # the tasks whose streams this process reads; changed by finalisers
+        self.read: set[bytes] = set()  # the tasks whose streams this process reads; finalisers change it too
 
     def want(self, task: bytes, i: int) -> Wanted:
-        """Asks for the i-th item of a stream, to wait for it with Client.wait or when_item."""
+        """Requests the i-th item of a stream. Wait for it with Client.wait or when_item."""
         w = Wanted(self._client.reader, self._objects.dropped, task, i)
         with self._lock:
             same = self._wanted.get((task, i))
@@ -69,7 +69,7 @@ class Streams:
         return w
 
     def when_item(self, w: Wanted, f: Callable[[], None]) -> None:
-        """Calls f when the item is there, or the client is dead, from whichever thread learns it."""
+        """Calls f once the item has come or the client is dead, in the thread that learns it."""
         c = self._client
         with self._lock:
             w.then = f
@@ -79,7 +79,7 @@ class Streams:
         c.reader.offer()
 
     def forget(self, w: Wanted) -> None:
-        """Nobody will wait for it again. A finaliser calls this, so it takes no lock: nobody else asks for items of the stream."""
+        """Drops a request that nobody will wait for again. It takes no lock, because a finaliser calls it; the stream has no other reader."""
         same = self._wanted.get((w.task, w.index))
         if same is not None and w in same:
             same.remove(w)
@@ -87,21 +87,21 @@ class Streams:
                 self._wanted.pop((w.task, w.index), None)
 
     def arrived(self, item: m.StreamItem) -> None:
-        """An item, or the end, is there. The lock is held."""
+        """Handles a StreamItem: an item, the end or an error. The lock is held."""
         wanted = tuple(self._wanted.pop((item.task, item.index), ()))
         if not wanted:
-            return  # whoever asked for it has forgotten it
+            return  # the request was dropped
         slot = self._slot(item, len(wanted))
         for w in wanted:
             w.slot = slot
             w.done()
 
     def _slot(self, item: m.StreamItem, shares: int) -> Any:
-        """The item's handle with so many shares, None at the end, or the error."""
+        """What the slots get: the item's handle with one reference for each, None at the end, or the error."""
         r = item.result or m.Result()
         if r.kind == m.ERROR:
             x = answer_error(Answer(m.ERROR, err=r.err))
-            if codec.all_refs(r.err):  # the stream has held them until now
+            if codec.all_refs(r.err):  # the stream held the error's references until now
                 self._client.send(hot.release([_ids.stream_id(item.task)]))
             return x
         if r.kind == m.NONE:
@@ -125,7 +125,7 @@ class Streams:
         h.handles += [_ids.stream_id(t) for t in list(self.read)]
 
     def abandon(self) -> None:
-        """The client is dead: all who wait for an item see it."""
+        """The client is dead: wakes all threads that wait for an item."""
         for same in self._wanted.values():
             for w in same:
                 w.wake()

@@ -1,4 +1,4 @@
-"""A thread that waits."""
+"""Waiter: a waiting thread."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .pin import Pin
 
 
 class Waiter:
-    """A thread that waits for a number of answers."""
+    """A thread that waits for a number of answers (left)."""
 
     __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "needs", "_lock")
 
     def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
         self.left = left
-        self.fetch = fetch  # it wants the bytes of stored objects
-        self.strict = strict  # the first error ends it
+        self.fetch = fetch  # it waits for the bytes of stored objects too
+        self.strict = strict  # the first error ends the wait
         self.asleep = False
         self.pins: list[Pin] = []
         self.slot: Any = None
-        self.failed: Optional[Answer] = None  # the error that ended it
-        self.needs: list[bytes] = []  # all that it waits for without end; empty: not said
+        self.failed: Optional[Answer] = None  # the error that ended the wait
+        self.needs: list[bytes] = []  # the objects that it waits for without a timeout; empty: unknown
         self._lock: Optional[threading.Lock] = None
 
     def lock(self) -> threading.Lock:
-        """What it sleeps on, which wake releases; made for the first sleep."""
+        """The lock that the thread sleeps on, and that wake releases. It is made on first use."""
         if self._lock is None:
             self._lock = threading.Lock()
             self._lock.acquire()
@@ -38,7 +38,7 @@ class Waiter:
             try:
                 self.lock().release()
             except RuntimeError:
-                pass  # another has done it at the same moment
+                pass  # another thread has released it at the same moment
 
     def done(self, n: int = 1) -> None:
         self.left -= n
@@ -46,7 +46,7 @@ class Waiter:
             self.wake()
 
     def fail(self, why: Answer) -> None:
-        """The first error ends it, however many answers are missing."""
+        """Ends the wait by an error, however many answers are missing."""
         if self.left > 0:
             self.failed = why
             self.done(self.left)

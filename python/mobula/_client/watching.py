@@ -1,4 +1,4 @@
-"""Watches of actors: where they stand, and when that changes."""
+"""Watches of actors: the present state, and each change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEAD = 4  # enum ActorState
 
 
 class Watch:
-    """Hears what is true of an actor at first, and each change. It does not hold the actor."""
+    """One watch of an actor. It gets the present state first, then each change. It does not keep the actor alive."""
 
     __slots__ = ("actor", "news", "waiter")
 
@@ -25,21 +25,21 @@ class Watch:
 
 
 class _Watched:
-    """An actor that is watched."""
+    """A watched actor."""
 
     __slots__ = ("last", "watches", "stop")
 
     def __init__(self) -> None:
         self.last: Optional[m.ActorNews] = None
         self.watches: list[Watch] = []
-        self.stop = False  # it was asked to end, and somebody waits for that
+        self.stop = False  # it was asked to stop, and a caller waits for its end
 
     def over(self) -> bool:
         return self.last is not None and self.last.state == DEAD
 
 
 class Watches:
-    """The watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone."""
+    """The watches of a client by actor. The node is told of an actor's first watch, and when the last has ended."""
 
     def __init__(self, client: Waits) -> None:
         self._client = client
@@ -71,7 +71,7 @@ class Watches:
                 c.send(codec.message(m.WatchActor(w.actor, True)))
 
     def next(self, w: Watch, until: Optional[float], tc: TaskContext) -> list[m.ActorNews]:
-        """Waits for news; empty if the time ran out. until is by time.monotonic."""
+        """Waits for news and returns them; empty if the time runs out. until is by time.monotonic."""
         c = self._client
         with c.lock:
             if not w.news:
@@ -86,7 +86,7 @@ class Watches:
         return news
 
     def stop(self, actor: bytes) -> None:
-        """Asks for an actor's graceful end."""
+        """Asks the node to stop an actor gracefully."""
         c = self._client
         c.check()
         with c.lock:
@@ -97,7 +97,7 @@ class Watches:
         c.flush()
 
     def arrived(self, news: m.ActorNews) -> None:
-        """The node tells. What was known already is no news: after a restart it tells again. The lock is held."""
+        """Handles an ActorNews. A restarted node repeats itself: known news are dropped. The lock is held."""
         a = self._of.get(news.actor)
         if a is None or a.over():
             return
@@ -110,7 +110,7 @@ class Watches:
                 w.waiter.done()
 
     def declare(self) -> list[bytes]:
-        """What a node that has lost its memory is told of watches, and of those that are to end: that may have been lost on the way."""
+        """The messages for a restarted node: all watches, and stop requests that may have been lost."""
         out: list[bytes] = []
         for actor, a in self._of.items():
             if not a.over():
@@ -120,7 +120,7 @@ class Watches:
         return out
 
     def abandon(self) -> None:
-        """The client is dead: all who wait see it."""
+        """The client is dead: wakes all waiting threads."""
         for a in self._of.values():
             for w in a.watches:
                 if w.waiter is not None:

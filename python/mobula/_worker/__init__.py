@@ -1,27 +1,28 @@
-"""A worker process: one lane, which runs what the node pushes, one task after the other, in the main thread.
+"""A worker process. Its main thread runs the tasks that the node pushes, one after the other (the lane).
 
 The main thread reads the connection itself while it has nothing to run. While it runs a task, the client's keeper reads. An actor
-with concurrency runs its calls in threads, one with coroutines in an event loop; the main thread then only reads.
+with concurrency runs its calls in threads, an actor with coroutines in an event loop; then the main thread only reads.
 
-Reports go in batches: when the queue is empty, and at the latest with the keeper's next tick.
+Reports go in batches: when the queue is empty, or at the latest with the keeper's next tick.
 
-    process     the process: from its environment to its exit code
-    orders      what the node says
-    lane        what the main thread runs, what waits behind it, and what of that goes back: pure
-    executor    begins a task, runs it, reports it
-    call        one attempt at a task while it runs
-    arguments   what it is called with
-    results     what it gave, or why it failed
-    streaming   results one after the other
-    blocking    its CPU goes back to the node while it waits
-    interrupt   it was cancelled, and has to notice
-    growth      the memory that tasks leave behind
-    tracing     where the program's own spans go
-    user        where the user's code begins
-    interfaces  what these ask of the executor
-    actor       the instance that the process hosts; its calls run in the lane, or
+    process     the process, from its environment to its exit code
+    orders      handles the node's messages
+    lane        the main thread's running task and queue, and which tasks go back to the node: pure
+    executor    begins tasks, runs them and reports them
+    call        one running attempt of a task
+    arguments   decodes its arguments
+    results     encodes its results, or its error
+    streaming   sends results one by one
+    blocking    gives its CPU back to the node while it waits
+    interrupt   interrupts it when it is cancelled
+    growth      returns free memory to the system, and detects leaks
+    tracing     sends the program's own spans to the node
+    user        finds the border between the user's code and this package
+    interfaces  what these modules need of the executor
+    actor       the actor that the process hosts; its calls run in the lane, or
     pool        in threads, or
     loop        as coroutines
+    closing     calls the actor's close hook
 """
 
 from .call import TaskInterrupt

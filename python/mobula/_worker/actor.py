@@ -14,26 +14,26 @@ from .pool import Pool
 
 
 class Actor:
-    """From its creation's arrival on. Its calls run in the lane, in the pools of its concurrency groups, or in a loop."""
+    """Exists from the moment its creation arrives. Its calls run in the lane, in the thread pools of its concurrency groups, or in a loop."""
 
     def __init__(self, executor: Streams, creation: Work) -> None:
         self._executor = executor
         self.id = creation.id
         self.name, sha = _functions.split_name(creation.options.func)
-        self.sha = sha or "0"  # of its handles in Python, which may be given any value
+        self.sha = sha or "0"  # of an actor called by name; handles need some value
         self.methods: dict[str, tuple[int, str]] = {}
         self.loop: Optional[Loop] = None
         self.stopped = False
         self.instance: Any = None
         self.timers: list[Any] = []
-        self.instance_closed = False  # its close hook was called, or is
-        self.closed_with: list[Any] = []  # the references in what its close hook failed with, which the owner does not know of yet
+        self.instance_closed = False  # its close hook has begun, or must not run
+        self.closed_with: list[Any] = []  # references in the close hook's error; the owner does not know of them yet
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._held: Optional[list[Work]] = []  # calls that came before it was made; None afterwards
+        self._held: Optional[list[Work]] = []  # calls that came before the constructor ended; None afterwards
         self._pools: dict[str, Pool] = {}
 
     def made(self, instance: Any, o: m.TaskOptions) -> None:
-        """It was constructed: its calls may start."""
+        """Sets the instance that the constructor made. Its calls may start."""
         if self.stopped:
             raise ActorDiedError(f"actor {self.id.hex()} was stopped while it was created")
         cls = type(instance)
@@ -54,7 +54,7 @@ class Actor:
         return self._held is None and not self.stopped
 
     def method(self, func: str) -> Callable[..., Any]:
-        """What a call's function names."""
+        """The method that a call's function name means."""
         f = self._functions.get(func)
         if f is None:
             name = _functions.split_name(func)[0].rpartition(".")[2]
@@ -71,7 +71,7 @@ class Actor:
     # ---- the client's lock is held
 
     def dispatch(self, w: Work) -> None:
-        """Puts a call where it is run."""
+        """Queues a call where it will run."""
         if self.stopped:
             self._executor.refuse(w, ActorDiedError(f"actor {self.id.hex()} was stopped, or could not be created"))
         elif self._held is not None:
@@ -88,15 +88,15 @@ class Actor:
             self._executor.lane.queue.append(w)
 
     def queues(self) -> list[deque[Work]]:
-        """Where its calls wait, besides the lane."""
+        """The queues of its calls, besides the lane's."""
         return [p.queue for p in self._pools.values()]
 
     def waiting(self) -> list[Work]:
-        """Its calls that have not started, besides those in the lane."""
+        """The calls that have not started, besides those in the lane."""
         return [*(self._held or ()), *(w for q in self.queues() for w in q)]
 
     def fail(self, why: MobulaError) -> None:
-        """Refuses what waits for it, now and later."""
+        """Stops the actor. Refuses its waiting calls, and all later ones."""
         self.stopped = True
         self._end_timers()
         works = list(self._held or ())
@@ -110,7 +110,7 @@ class Actor:
             self._executor.refuse(w, why)
 
     def let_go(self) -> None:
-        """It was stopped: the process may be another's next."""
+        """Releases the instance, its threads and its loop. The process may host another actor next."""
         self._end_timers()
         self.instance = None
         self._functions.clear()

@@ -1,4 +1,4 @@
-"""What a task is called with."""
+"""Decodes a task's arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..exceptions import MobulaError, ProtocolError
 
 
 class Hold:
-    """An argument's bytes: the node has them pinned while the task runs. What outlives it takes a pin of its own."""
+    """The owner of the views of one argument. The node pins the argument while the task runs; a view that outlives the task needs a pin
+    of this process (keep)."""
 
     __slots__ = ("reading", "ref", "__weakref__")
 
@@ -23,12 +24,12 @@ class Hold:
         self.ref: Any = None
 
 
-# The arguments of one call that lie in the segment.
+# The arguments of one call that are views of the segment.
 Holds = list[tuple[Argument, Hold]]
 
 
 def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[Any], dict[str, Any]]:
-    """The values of a task's arguments, by place and by name. Without holds they are copies: nothing of them is the store's memory."""
+    """The values of a task's positional and keyword arguments. If holds is None they are copies and no views of the store."""
     args = work.args
     if not args:
         return [], {}
@@ -59,8 +60,8 @@ def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:
 
 
 def keep(client: Client, holds: Holds) -> None:
-    """Takes pins for what outlives its task, before the task's report gives the node's up. holds is empty then: what is still
-    there without it outlives the task, whatever an interpreter counts."""
+    """Pins the arguments whose views outlive the task. It must run before the task's report, with which the node's pins end. It empties
+    holds first: a Hold that survives this has a view, whatever its reference count is."""
     while holds:
         a, held = holds.pop()
         seen = weakref.ref(held)

@@ -1,4 +1,4 @@
-"""A task that waits gives its CPU, and what is queued behind it, back to the node."""
+"""Gives the CPU of a waiting task, and the tasks queued behind it, back to the node."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class Blocking:
         self._executor = executor
         self._client = executor.client
         self._lane = executor.lane
-        self._resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # who asked for the CPU: the call, and its threads that go on then
+        self._resuming: dict[bytes, tuple[Call, list[Waiter]]] = {}  # by task: the call that has asked for a CPU, and its threads that wait for it
 
     def block(self, call: Call) -> None:
-        """The task begins to wait."""
+        """A thread of the call begins to wait."""
         with self._client.lock:
             call.waiting += 1
             if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
-                return  # another thread of it waits already, or for the CPU; or it has left this one behind
+                return  # another thread of the call waits already, or waits for the CPU; or the call has ended without this thread
             self._release(call)
         self._client.flush()
 
     def needs(self, call: Call, ids: list[bytes]) -> None:
-        """An actor's call waits for all of these objects, and nothing but their coming ends that: the node looks for a circle."""
+        """Reports that an actor's call waits for all of these objects, without a timeout. The node looks for a deadlock."""
         if not call.actor:
             return
         with self._client.lock:
             if call.waiting > 1 or call.work.id in self._resuming or self._is_over(call):
-                return  # what another thread of it does may end the wait
+                return  # another thread of the call may end the wait
             self._client.send(codec.message(m.Blocked(call.work.id, call.work.lease, [], ids)))
         self._client.flush()
 
@@ -40,7 +40,7 @@ class Blocking:
         self._executor.send_back(self._lane.block(call.work), call.work)
 
     def unblock(self, call: Call) -> None:
-        """It goes on as soon as the node has a CPU for it."""
+        """A thread of the call stops waiting. If it is the last, it waits until the node has a CPU for the call."""
         w = Waiter(1)
         with self._client.lock:
             call.waiting -= 1
@@ -48,7 +48,7 @@ class Blocking:
                 return
             asked = self._resuming.get(call.work.id)
             if asked is not None:
-                asked[1].append(w)  # another thread of it has asked
+                asked[1].append(w)  # another thread of the call has asked already
             else:
                 self._resuming[call.work.id] = call, [w]
                 self._client.send(codec.message(m.Unblocked(call.work.id, call.work.lease)))
@@ -56,7 +56,7 @@ class Blocking:
             self._client.flush()
             self._client.reader.wait(w, None, call)
         except TaskInterrupt:
-            pass  # it is cancelled: who waited sees that too
+            pass  # cancelled: the caller's own check raises
         finally:
             if w.left > 0:
                 with self._client.lock:
@@ -64,7 +64,7 @@ class Blocking:
                         self._lane.go_on(call.work)
 
     def ended(self, call: Call) -> None:
-        """The call is over and no longer listed; a thread that it left behind may wait still, and holds nothing up."""
+        """The call has ended. A thread that it has started may still wait; its requests for a CPU are dropped."""
         if self._resuming:
             with self._client.lock:
                 self.resumed(call.work.id)
@@ -73,7 +73,7 @@ class Blocking:
         return self._executor.calls.get(call.work.id) is not call
 
     def resumed(self, task: bytes) -> None:
-        """The node has a CPU. The client's lock is held."""
+        """The node has a CPU for the task again. The client's lock is held."""
         asked = self._resuming.pop(task, None)
         if asked is None:
             return
@@ -82,4 +82,4 @@ class Blocking:
         for w in waiters:
             w.done()
         if call.waiting > 0 and not self._is_over(call):
-            self._release(call)  # another thread of it has begun to wait meanwhile
+            self._release(call)  # another thread of the call has begun to wait meanwhile

@@ -1,4 +1,4 @@
-"""One attempt at a task while it runs."""
+"""One running attempt of a task."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .arguments import arguments
 
 
 class TaskInterrupt(KeyboardInterrupt):
-    """Raised in a task that was cancelled, where it runs; like KeyboardInterrupt, no `except Exception` holds it up."""
+    """Raised inside a running task that is cancelled. Like KeyboardInterrupt it is no Exception, so `except Exception` does not stop it."""
 
 
 class Blocks(Protocol):
-    """Is told of calls that wait."""
+    """Takes reports of calls that wait."""
 
     def block(self, call: Call) -> None: ...
 
@@ -28,7 +28,7 @@ class Blocks(Protocol):
 
 
 class Executes(Protocol):
-    """The executor, as a call needs it."""
+    """What a call needs of the executor."""
 
     @property
     def client(self) -> Client: ...
@@ -41,21 +41,21 @@ class Executes(Protocol):
 
 
 class Call(TaskContext):
-    """One attempt at a task while it runs."""
+    """One running attempt of a task."""
 
     client: Client
     waits = True
     error: Optional[MobulaError] = None  # why it was cancelled
-    final = False  # it failed, and no retry is wanted for that
+    final = False  # it failed with an error that is not to be retried
     abandoned = False  # it was reported, though it still runs
-    in_user = False
-    spared = 0.0  # until when it is not interrupted, by time.monotonic
-    waiting = 0  # threads of it that wait
-    items = 0  # of a stream, that were sent
-    future: Any = None  # of a coroutine
+    in_user = False  # the user's code runs
+    spared = 0.0  # it is not interrupted before this time, by time.monotonic
+    waiting = 0  # number of its threads that wait
+    items = 0  # number of a stream's items that were sent
+    future: Any = None  # if it is a coroutine
     started = 0
-    held: Sequence[Any] = ()  # the references in what it gave that pickling has found, or made
-    keep: Any = None  # what it gave, with the references in it, until its report is queued: not before does the owner know of them
+    held: Sequence[Any] = ()  # the references in its results that pickling has found or made
+    keep: Any = None  # its results, kept until the report is queued: before that the owner does not know of the references in them
 
     def __init__(self, executor: Executes, work: Work) -> None:
         super().__init__(executor.client, work.id, work.attempt, work.trace)
@@ -65,8 +65,7 @@ class Call(TaskContext):
 
     @cached_property
     def base(self) -> bytes:
-        """A call that comes from another job makes what it makes for the actor's job: its id says that, and it stays when the caller's job
-        has ended."""
+        """The ids of calls and puts belong to the actor's job even if the caller is of another job, so that they outlive the caller's job."""
         return _ids.in_job(self.work.id, self.client.root.task)
 
     @property
@@ -90,5 +89,5 @@ class Call(TaskContext):
         self.executor.blocking.unblock(self)
 
     def taken(self) -> list[Any]:
-        """Its arguments by place once more, while it runs: copies that nothing else has."""
+        """Decodes its positional arguments once more, as private copies."""
         return arguments(self.client, self.work, None)[0]

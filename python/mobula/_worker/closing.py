@@ -1,6 +1,5 @@
-"""The close hook of an actor: what contextlib.closing calls, close(), as files, sockets and connections have it. It needs no __enter__ to
-have been called, as __exit__ does, and unlike __del__ it has a time and a place: it is called once, by the thread or in the loop that the
-calls run in, when the last of them has ended."""
+"""The close hook of an actor: the method close(), which contextlib.closing calls too. Unlike __exit__ it needs no __enter__ before it, and
+unlike __del__ it runs at a known time and place: once, after the actor's last call, in the main thread or in the actor's event loop."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from .. import _value
 from .._wire import messages as m
 from .actor import Actor
 
-GRACE = 5.0  # seconds that a coroutine has
+GRACE = 5.0  # seconds that a coroutine close() may take
 
 
 def hook(instance: Any) -> Optional[Callable[[], Any]]:
-    """The method close of an instance that can be called without arguments, or None."""
+    """The method close of an instance, if it can be called without arguments, else None."""
     f = getattr(instance, "close", None)
     if not callable(f) or isinstance(instance, type):
         return None
@@ -27,12 +26,12 @@ def hook(instance: Any) -> Optional[Callable[[], Any]]:
     except TypeError:
         return None
     except ValueError:
-        pass  # a C function does not tell
+        pass  # a C function has no signature
     return f  # type: ignore[no-any-return]
 
 
 def close(actor: Actor) -> Optional[m.Error]:
-    """Calls an actor's close hook, if it has one, and gives what it failed with, which it writes to stderr too."""
+    """Calls an actor's close hook, if it has one. Returns its error, if it fails, and writes it to stderr."""
     f, actor.instance_closed = (None if actor.instance_closed else hook(actor.instance)), True
     if f is None:
         return None

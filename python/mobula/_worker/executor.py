@@ -1,4 +1,4 @@
-"""The lane: tasks and calls, one after the other, each begun, run and reported."""
+"""The executor: begins tasks and calls, runs them and reports them."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ class Executor:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.lane = Lane()
-        self.calls: dict[bytes, Call] = {}  # under way; like the lane and pending, with the client's lock held
-        self.main: Optional[Call] = None  # the one in the main thread
-        self._like: Optional[m.TaskOptions] = None  # its options: one object for all tasks of a kind
+        self.calls: dict[bytes, Call] = {}  # running; the client's lock guards it, like lane and pending
+        self.main: Optional[Call] = None  # the call that runs in the main thread
+        self._like: Optional[m.TaskOptions] = None  # options of the main thread's last task: one object for all tasks of a class
         self.actor: Optional[Actor] = None
-        self.cancels: set[bytes] = set()  # of tasks that are neither queued nor under way
+        self.cancels: set[bytes] = set()  # cancelled tasks that are neither queued nor running
         self.pending = 0  # tasks and calls that are not reported yet
-        self.drain = False  # to end with the last of them
-        self.closing = False  # the actor is to be closed with the last of them
+        self.drain = False  # the worker ends when none is pending
+        self.closing = False  # the actor is closed when none is pending
         self.idle = Waiter(1)
         self.blocking = Blocking(self)
         self.streaming = Streaming(client, self.blocking)
         self.interrupts = Interrupts(self)
         self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._stats = 0  # when they were told
-        self._between = 0  # when they were told after a task, with whether the worker is worn
-        self._said = 0  # how many calls were under way then
+        self._stats = 0  # time of the last Stats
+        self._between = 0  # time of the last Stats between two tasks, which say whether the worker has leaked memory
+        self._said = 0  # number of running calls in the last Stats
         self._growth = Growth()
 
     def run(self) -> None:
-        """Runs tasks until the node lets the worker go."""
+        """Runs tasks until the node drains the worker."""
         queue, client, idle = self.lane.queue, self.client, self.idle
         lull, row = Spin(), 0
         while True:
@@ -69,7 +69,7 @@ class Executor:
                     client.flush()
                     return
                 client.flush()
-                if row > 1:  # many are sent at once: nobody waits for one answer to send the next
+                if row > 1:  # tasks come in batches: no caller waits for one answer before it sends the next
                     lull.missed()
                 row = 0
                 self._growth.idle(client.now())
@@ -77,7 +77,7 @@ class Executor:
                 continue
             row += 1
             if queue and client.reader.quiet:
-                client.reader.arm()  # somebody has to see if it takes long
+                client.reader.arm()  # the keeper's ticks notice if it takes long
             self.execute(call, True)
 
     def _next(self) -> Optional[Call]:
@@ -93,8 +93,8 @@ class Executor:
         return call
 
     def begun(self, work: Work) -> Call:
-        """Lists a task as under way, in the step that takes it out of where it waited: at no moment is it in neither. The client's lock is
-        held."""
+        """Lists a task as running. It is called with the client's lock held, in the step that takes the task from its queue, so that the
+        task is always in one of the two."""
         call = self.calls[work.id] = Call(self, work)
         return call
 
@@ -102,7 +102,7 @@ class Executor:
         """Runs one task and queues its report."""
         client, work = self.client, call.work
         if main:
-            if work.options is not self._like:  # it may take long, and hold the GIL: what was reported goes first, or its task would count as running
+            if work.options is not self._like:  # it may hold the GIL for long: send the reports first, or their tasks would count as running
                 self._like = work.options
                 client.flush()
             self.main = client.fallback = call
@@ -136,11 +136,11 @@ class Executor:
             self.idle.done()
 
     def ends(self) -> bool:
-        """Whether somebody waits for the end of the last call."""
+        """Whether the main thread waits for the end of the last call."""
         return self.drain or self.closing
 
     def _close_actor(self) -> None:
-        """Ends the actor, of which no call is left."""
+        """Closes the actor, whose calls have all ended."""
         self.closing = False
         a = self.actor
         assert a is not None
@@ -150,7 +150,7 @@ class Executor:
         a.let_go()
 
     def leave(self) -> None:
-        """The node has said goodbye: the actor is closed, unless a call of it still runs."""
+        """Closes the actor after the node's goodbye, unless one of its calls still runs."""
         a = self.actor
         if a is not None and a.instance is not None and not self.calls:
             close(a)
@@ -161,8 +161,8 @@ class Executor:
         return codec.message(m.Stats(resident(), threading.active_count(), self._said, worn))
 
     def tick(self) -> None:
-        """A task that takes long gives back what is queued behind it, which may run elsewhere meanwhile. What runs is told now and then, and
-        that it does no longer."""
+        """Gives the tasks behind a long-running task back to the node, since they may run elsewhere. Sends Stats each second while calls
+        run, and once more after that."""
         if (self.calls or self._said) and self.client.now() - self._stats > _STATS_EVERY:
             self.client.send(self._report_stats())
         if self.lane.queue:
@@ -170,7 +170,7 @@ class Executor:
                 self.send_back(self.lane.late(self.client.now()))
 
     def send_back(self, back: Back, waits: Optional[Work] = None) -> None:
-        """Gives tasks back, and of one that waits its CPU. The client's lock is held."""
+        """Gives tasks back to the node, and the CPU of the task that waits. The client's lock is held."""
         if waits is not None:
             back.setdefault(waits.lease, [])
         for lease, tasks in back.items():
@@ -179,7 +179,7 @@ class Executor:
             self.client.send(codec.message(m.Blocked(task, lease, tasks)))
 
     def _perform(self, call: Call, holds: Holds) -> bytes:
-        """Gives the encoded results."""
+        """Runs the user's function and returns the encoded results."""
         f, args, kwargs = self.begin(call, holds)
         value = run(call, f, args, kwargs)
         del args, kwargs
@@ -197,7 +197,7 @@ class Executor:
         return results.results(call, value, n)
 
     def begin(self, call: Call, holds: Holds) -> tuple[Any, list[Any], dict[str, Any]]:
-        """The function of a task that may still begin, and its arguments."""
+        """The function and the arguments of a task. Raises if it was cancelled or its deadline has passed."""
         work = call.work
         if self.cancels and work.id in self.cancels:
             self.cancels.discard(work.id)
@@ -230,12 +230,12 @@ class Executor:
     # ---- reports
 
     def report(self, call: Call, done: bytes, err: Optional[m.Error], holds: Holds) -> int:
-        """Queues the report of a call that has ended, and gives the time of its end; done are its encoded results."""
+        """Queues the report of a call that has ended, and returns the time of its end. done: the encoded results."""
         client, work = self.client, call.work
         if holds:
             keep(client, holds)
         if client.spans.waiting:
-            client.spans.push()  # before the report: who has that may end this process
+            client.spans.push()  # before the report: once the node has that, it may end this process
         message, now = b"", client.now()
         if not call.abandoned:
             error = codec.encode(err) if err is not None else b""
@@ -243,10 +243,10 @@ class Executor:
                 print(f"mobula: a call that nobody waits for failed: {err.msg}", file=sys.stderr, flush=True)
             message = hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items, error, call.final)
         with client.lock:
-            self.lane.end(work)  # first: once the report is on its way the node may have the worker on another lease
+            self.lane.end(work)  # before the report: once that is sent, the node may use the worker for another lease
             if message and not call.abandoned:
                 client.out.append(message)
-            self.calls.pop(work.id, None)  # a node that asks what this worker has is told of the task, unless its report goes first
+            self.calls.pop(work.id, None)  # under the lock: a restarted node gets either the report or the task in the Holdings
             self.pending -= 1
         call.keep = None
         if call.held:
@@ -254,12 +254,12 @@ class Executor:
         return now
 
     def abandon(self, call: Call, why: MobulaError) -> None:
-        """Reports a call that is left to itself; it still counts as pending until it ends."""
+        """Reports a call that still runs as failed. It counts as pending until it ends."""
         call.abandoned = True
         self._send_refusal(call.work, call.started, why)
 
     def refuse(self, w: Work, why: MobulaError) -> None:
-        """Reports a task that is not run. The client's lock is held."""
+        """Reports a task that will not run as failed. The client's lock is held."""
         self._send_refusal(w, 0, why)
         self.pending -= 1
         self.idle.done()

@@ -1,4 +1,4 @@
-"""The memory that tasks leave behind in their worker: what of it goes back to the system, and whether too much stays."""
+"""The memory that tasks leave behind in their worker: returns free memory to the system, and detects leaks."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import gc
 import os
 import sys
 
-LIMIT = 300_000_000  # bytes, as loky's: what a worker may have more between two tasks than it had after its first
-FREE = 16 << 20  # bytes by which an idle worker may grow before its allocators are asked to give memory back
-_EVERY = 250_000_000  # nanoseconds between two looks of an idle worker
+LIMIT = 300_000_000  # bytes that a worker may grow from the end of its first task; the same as loky's limit
+FREE = 16 << 20  # bytes that an idle worker may grow before it trims its allocators
+_EVERY = 250_000_000  # nanoseconds between two looks while idle
 
 _libc = ctypes.CDLL(None)
 
 
 class Growth:
-    """Looked at now and then between tasks. What the collector and the allocators can give back is not counted."""
+    """Tracks the process' own memory between tasks. Memory that the garbage collector and the allocators can free does not count as leaked."""
 
     def __init__(self) -> None:
-        self._first = 0  # bytes of the process' own memory after its first task
-        self._least = 0  # the least bytes of it that were seen since the allocators last gave memory back
-        self._looked = 0  # when the worker was last idle and looked, nanoseconds
+        self._first = 0  # bytes of own memory after the first task
+        self._least = 0  # the fewest bytes seen since the last trim
+        self._looked = 0  # time of the last look while idle, in nanoseconds
 
     def idle(self, now: int) -> None:
-        """The worker has nothing to do: memory that is free in it goes back to the system."""
+        """Called while the worker is idle: returns free memory to the system if the worker has grown."""
         if now < self._looked + _EVERY:
             return
         self._looked = now
@@ -37,6 +37,7 @@ class Growth:
             self._least = min(self._least, own)
 
     def too_much(self) -> bool:
+        """Whether the worker has leaked more than LIMIT since its first task."""
         now = _own()
         if not self._first:
             self._first = now
@@ -48,7 +49,7 @@ class Growth:
 
 
 def _give_back() -> None:
-    """Has the allocators, Arrow's too where it is in use, give free memory back."""
+    """Makes malloc, and Arrow's pool if it is in use, return free memory to the system."""
     pool = getattr(sys.modules.get("pyarrow"), "default_memory_pool", None)
     if pool is not None:
         pool().release_unused()
@@ -57,12 +58,12 @@ def _give_back() -> None:
 
 
 def resident() -> int:
-    """Bytes of memory that the process has, shared ones too."""
+    """Resident bytes of the process, shared memory included."""
     return _pages()[1] * _PAGE
 
 
 def _own() -> int:
-    """Bytes of memory that no file or segment is behind."""
+    """Resident bytes that belong to no file and no segment."""
     pages = _pages()
     return (pages[1] - pages[2]) * _PAGE
 

@@ -1,4 +1,4 @@
-"""What the parts of a worker ask of the executor, which is made of them."""
+"""What the parts of a worker need of the executor."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Runs(Protocol):
 
     @property
     def calls(self) -> dict[bytes, Call]:
-        """Those under way."""
+        """The running calls."""
 
     @property
     def idle(self) -> Waiter:
-        """The main thread, when it has nothing to run."""
+        """The main thread's waiter when it has nothing to run."""
 
     def begun(self, work: Work) -> Call: ...
 

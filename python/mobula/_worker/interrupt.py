@@ -1,7 +1,7 @@
-"""Making a running call notice that it was cancelled.
+"""Interrupts a running call that was cancelled.
 
-One that waits is woken and looks; one that is a coroutine is cancelled. One that runs in the main thread is interrupted by a
-signal, which raises only in the user's code: ours must not be cut off.
+A waiting call is woken and checks. A coroutine is cancelled. A call in the main thread gets a signal, whose handler raises
+TaskInterrupt only in the user's code: this package's own code must not be cut off.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .user import is_users
 
 SIGNAL = signal.SIGUSR2
 _EVERY = 0.05
-_AGAIN = 2.0  # seconds from one interrupt of a call to the next: what it does to tidy up is not cut off, what swallowed it is told again
+_AGAIN = 2.0  # seconds between two interrupts of a call: time to clean up, and a second chance if the first was swallowed
 
 
 class Interrupted(Protocol):
-    """The executor, of which calls are interrupted."""
+    """What Interrupts needs of the executor."""
 
     @property
     def client(self) -> Client: ...
@@ -45,11 +45,11 @@ class Interrupts:
         self._executor = executor
 
     def install(self) -> None:
-        """In the main thread."""
+        """Sets the signal handler. Call it in the main thread."""
         signal.signal(SIGNAL, self._arrived)
 
     def interrupt(self, call: Call) -> None:
-        """Makes a call, whose error is set, end soon."""
+        """Interrupts a call. Its error must be set."""
         e = self._executor
         e.client.reader.wake()
         e.streaming.wake()
@@ -60,7 +60,7 @@ class Interrupts:
             threading.Thread(target=self._insist, args=(call,), daemon=True, name="mobula-cancel").start()
 
     def _insist(self, call: Call) -> None:
-        """Signals the main thread until the call has ended: it may be in code of ours at first."""
+        """Signals the main thread until the call has ended: at first it may run code of this package, which is not interrupted."""
         while self._executor.main is call:
             signal.pthread_kill(threading.main_thread().ident or 0, SIGNAL)
             time.sleep(_EVERY)

@@ -1,8 +1,8 @@
-"""The main thread's tasks: the one that runs and those that wait behind it, and which of them go back to the node.
+"""The main thread's running task and queue, and which tasks go back to the node.
 
-It sends nothing, knows no clock and takes no lock: whoever calls holds the client's. A worker's leases follow one another, and the
-next one's first tasks may come before the worker has said that it is done with the last: so what goes back is told by the lease
-that it came on, never by the one of the task that runs.
+It sends nothing, reads no clock and takes no lock: the caller holds the client's. One lease follows another, and the first tasks of
+the next lease may come before the worker has reported the last task of the one before. So tasks go back under the lease that they
+came on, and not under that of the running task.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Iterable, Optional
 from .._wire import messages as m
 from .._wire.hot import Work
 
-Back = dict[int, list[bytes]]  # tasks that go back, by the lease that they came on
+Back = dict[int, list[bytes]]  # ids of tasks that go back, by the lease that they came on
 
-LONG = 10_000_000  # nanoseconds; tasks are pushed ahead for a millisecond's work
+LONG = 10_000_000  # nanoseconds after which a task is long-running; the node pushes about a millisecond of work ahead
 
 
 class Lane:
     def __init__(self) -> None:
         self.queue: deque[Work] = deque()
         self.running: Optional[Work] = None
-        self.blocked = False  # what runs waits, and has given its CPU back
+        self.blocked = False  # the running task waits and has given its CPU back
         self._began = 0
 
     def push(self, works: Iterable[Work]) -> Back:
-        """Queues the tasks among works; an actor's calls are queued where they run. What was on its way when the CPU was given back goes back
-        too: it may be what is waited for."""
+        """Queues the tasks among works, but not actors' calls, which are queued where they run. While the running task waits, new tasks go
+        back: it may wait for one of them."""
         back: Back = {}
         for w in works:
             if w.kind == m.ACTOR_CALL:
@@ -39,31 +39,31 @@ class Lane:
         return back
 
     def begin(self, now: int) -> Optional[Work]:
-        """The next task, which runs from now on."""
+        """Takes the next task from the queue, as the running one."""
         if not self.queue:
             return None
         self.running, self.blocked, self._began = self.queue.popleft(), False, now
         return self.running
 
     def end(self, work: Work) -> None:
-        """A task no longer runs. One that never ran here, but in a thread of its own, is none of the lane's."""
+        """The task has ended. A call that ran in another thread is ignored."""
         if self.running is work:
             self.running, self.blocked = None, False
 
     def block(self, work: Work) -> Back:
-        """What runs begins to wait: what is behind it may be what it waits for."""
+        """The running task begins to wait. The tasks behind it go back: it may wait for one of them."""
         if self.running is not work:
             return {}
         self.blocked = True
         return self._give_back() if work.kind == m.TASK else {}
 
     def go_on(self, work: Work) -> None:
-        """What runs has its CPU again."""
+        """The running task has its CPU again."""
         if self.running is work:
             self.blocked = False
 
     def late(self, now: int) -> Back:
-        """Of a task that takes long, what is queued behind it: it may run elsewhere meanwhile."""
+        """The tasks behind a long-running task, which go back: they may run elsewhere."""
         w = self.running
         if w is None or not self.queue or w.kind != m.TASK or now - self._began < LONG:
             return {}

@@ -1,4 +1,4 @@
-"""An actor's calls as coroutines, in an event loop in a thread of its own."""
+"""Runs an actor's calls as coroutines, in an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .call import Call
 from .interfaces import Runs
 from .streaming import Streaming
 
-_GRACE = 1.0  # seconds that calls which were cancelled have to report
+_GRACE = 1.0  # seconds in which cancelled calls can report before the loop ends
 
 
 def no_group(actor: str, group: str) -> InvalidError:
@@ -24,7 +24,7 @@ def no_group(actor: str, group: str) -> InvalidError:
 
 
 class Streams(Runs, Protocol):
-    """Runs calls whose results come one after the other, too."""
+    """An executor that also runs streams."""
 
     @property
     def streaming(self) -> Streaming: ...
@@ -56,7 +56,7 @@ class Loop:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(grace + 1)
 
     def close(self) -> None:
-        """Ends the loop, when the calls that were cancelled have reported."""
+        """Ends the loop after _GRACE seconds, in which cancelled calls report."""
         self._loop.call_soon_threadsafe(self._loop.call_later, _GRACE, self._loop.stop)
 
     # ---- in the loop
@@ -75,13 +75,13 @@ class Loop:
             async with limit:
                 call.started = self._executor.client.now()
                 _runtime.current.set(call)
-                _trace.enter(call)  # until its context ends, which is its own
+                _trace.enter(call)  # no leave: the coroutine has a context of its own
                 done = await self._perform(call, holds)
         except BaseException as x:
             err = results.failure(call, x)
             del x
         executor.report(call, done, err, holds)
-        if not self._flush_soon:  # all calls that end in this turn of the loop are reported together
+        if not self._flush_soon:  # calls that end in the same turn of the loop are reported together
             self._flush_soon = True
             self._loop.call_soon(self._flush)
 

@@ -1,5 +1,4 @@
-"""What the node says to a worker. It is handled in the thread that reads, with the client's lock held, but for tasks, which are decoded
-without."""
+"""Handles the node's messages to a worker, in the thread that reads. The client's lock is held, except while tasks are decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _CANCELS_KEPT = 1000
 
 
 class Orders:
-    """What a worker adds to its client (Worker there)."""
+    """The message handlers that a worker adds to its client (_client.interfaces.Worker)."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -27,12 +26,12 @@ class Orders:
         self._client.worker = self
 
     def tasks(self, b: bytes, i: int, j: int) -> None:
-        """Takes tasks and calls."""
+        """Handles an Exec: tasks and calls."""
         e = self._executor
         works = hot.exec_tasks(b, i, j, self._client.now())
         with self._client.lock:
             e.pending += len(works)
-            if e.cancels:  # those of tasks that run again were for runs that have ended
+            if e.cancels:  # a cancel that came before was for an earlier attempt
                 e.cancels.difference_update(w.id for w in works)
             for w in works:
                 if w.kind == m.ACTOR_CALL:
@@ -42,7 +41,7 @@ class Orders:
             if back := e.lane.push(works):
                 e.send_back(back)
             if e.lane.running is not None and self._client.reader.quiet:
-                self._client.reader.arm()  # somebody has to see if it takes long
+                self._client.reader.arm()  # the keeper's ticks notice if the running task takes long
             e.idle.done()
 
     def _dispatch(self, w: Work) -> None:
@@ -61,7 +60,7 @@ class Orders:
             e.refuse(queued, why)
             return
         call = e.calls.get(c.task)
-        if call is None:  # it is about to start, or has ended
+        if call is None:  # the task is about to start, or has ended
             if len(e.cancels) > _CANCELS_KEPT:
                 e.cancels.clear()
             e.cancels.add(c.task)
@@ -74,7 +73,7 @@ class Orders:
         e.interrupts.interrupt(call)
 
     def _take(self, task: bytes) -> Optional[Work]:
-        """Takes a task out of the queue that it is in."""
+        """Removes a task from its queue and returns it; None if it is in none."""
         e = self._executor
         queues = [e.lane.queue]
         if e.actor is not None:
@@ -87,16 +86,16 @@ class Orders:
         return None
 
     def _stop(self, b: bytes, i: int, j: int) -> None:
-        """Ends the actor: its calls that wait, and those that run."""
+        """Handles a StopActor: a kill, or a graceful stop that ends with the close hook."""
         s: m.StopActor = codec.decode(m.StopActor, b, i, j)
         e = self._executor
         a = e.actor
         if a is None or a.id != s.actor:
-            if s.close:  # it was closed before
+            if s.close:  # it is closed already
                 self._client.send(codec.message(m.ActorStopped(s.actor)))
             return
         if s.close and (e.closing or a.alive()):
-            a.stopped = True  # what comes is refused
+            a.stopped = True  # later calls are refused
             if not s.drain:
                 self._end_calls(a, ActorDiedError(f"actor {s.actor.hex()} was stopped"))
             e.closing = True
@@ -106,14 +105,14 @@ class Orders:
         if s.restarts:
             why = ActorUnavailableError(f"actor {s.actor.hex()} was stopped, to restart")
         e.closing = False
-        a.instance_closed = True  # a kill
+        a.instance_closed = True  # a kill: the close hook does not run
         self._end_calls(a, why)
         a.let_go()
         if s.close:
             self._client.send(codec.message(m.ActorStopped(s.actor)))
 
     def _end_calls(self, a: Actor, why: MobulaError) -> None:
-        """Refuses what waits for an actor, and ends what runs."""
+        """Refuses an actor's waiting calls and interrupts the running ones."""
         e = self._executor
         a.fail(why)
         for call in list(e.calls.values()):
@@ -133,7 +132,7 @@ class Orders:
         self._executor.streaming.acked(codec.decode(m.StreamAck, b, i, j))
 
     def declare(self, h: m.Holdings) -> None:
-        """A node that comes back asks what this worker has."""
+        """Adds this worker's tasks and actor to the Holdings for a restarted node."""
         e = self._executor
         a = e.actor
         works = [c.work for c in list(e.calls.values())] + list(e.lane.queue)

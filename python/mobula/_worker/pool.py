@@ -1,4 +1,4 @@
-"""An actor's calls in threads."""
+"""Runs an actor's calls in threads."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .interfaces import Runs
 
 
 class Pool:
-    """The threads of one concurrency group, made as they are needed. A call goes to a thread that waits, else it queues, and the first
-    thread that is done takes it: no thread is woken that would find nothing to do. The client's lock guards all of it."""
+    """The threads of one concurrency group, started on demand. A call goes to an idle thread. If there is none it is queued, and the first
+    thread that is done takes it, so that no thread wakes up in vain. The client's lock guards all of it."""
 
     def __init__(self, executor: Runs, size: int) -> None:
         self.queue: deque[Work] = deque()
@@ -23,11 +23,11 @@ class Pool:
         self._lock = executor.client.lock
         self._size = size
         self._threads = 0
-        self._waiting: list[SimpleQueue[Optional[Call]]] = []  # where threads without a call get their next one; None: there is none
+        self._waiting: list[SimpleQueue[Optional[Call]]] = []  # one queue per idle thread, for its next call; None ends it
         self._closed = False
 
     def put(self, work: Work) -> None:
-        """Runs a call as soon as there is a thread. The client's lock is held."""
+        """Runs a call as soon as a thread is free. The client's lock is held."""
         if self._waiting:
             self._waiting.pop().put(self._executor.begun(work))
             return
@@ -36,7 +36,7 @@ class Pool:
             self._start(work)
 
     def _start(self, work: Work) -> None:
-        """Starts a thread. Without one the call waits for those that there are, or is refused."""
+        """Starts a thread. If that fails the call waits for an existing thread, or is refused if there is none."""
         try:
             threading.Thread(target=self._run, name="mobula-call", daemon=True).start()
             self._threads += 1
@@ -46,7 +46,7 @@ class Pool:
                 self._executor.refuse(work, RuntimeSetupError(f"no thread could be started for the actor's call: {x}"))
 
     def close(self) -> None:
-        """Lets the threads end when their calls have."""
+        """Ends each thread after its running call."""
         with self._lock:
             self._closed = True
             while self._waiting:
@@ -64,7 +64,7 @@ class Pool:
                 call = self._next(own)
 
     def _next(self, own: Optional[SimpleQueue[Optional[Call]]] = None) -> Optional[Call]:
-        """The next call; with a queue of the thread's own it is waited for, until the pool is closed."""
+        """The next call from the queue. With own, the thread's queue, it waits for one; None once the pool is closed."""
         with self._lock:
             if self.queue:
                 return self._executor.begun(self.queue.popleft())

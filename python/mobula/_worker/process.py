@@ -1,4 +1,4 @@
-"""The process: from its environment to its exit code."""
+"""The worker process, from its environment to its exit code."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION
 
 
 def check_version(config: Mapping[str, Any]) -> None:
-    """A worker of another Python cannot read what the driver pickled."""
+    """Refuses to run under another Python version than the driver's, whose pickled functions it could not load."""
     want, have = config.get("version"), "%d.%d" % sys.version_info[:2]
     if want and want != have:
         raise RuntimeSetupError(f"the driver runs Python {want}, this worker {have} ({sys.executable}): both must be the same")
 
 
 def _connect() -> Executor:
-    """Registers with the node as the environment says."""
+    """Connects to the node that the environment names."""
     env = {k: os.environ.pop("MOBULA_WORKER_" + k, "") for k in _VARIABLES}
     check_version({"version": env["VERSION"]})
     try:
@@ -44,11 +44,11 @@ def _connect() -> Executor:
 
 
 def serve() -> int:
-    """Is a worker until the node lets it go; gives the exit code."""
+    """Runs a worker until the node drains it. Returns the exit code."""
     try:
         executor = _connect()
     except (DisconnectedError, NoNodeError, ShutdownError):
-        return 1  # the node is gone, or going: its log says why
+        return 1  # the node is gone or shutting down; its log says why
     except MobulaError as x:
         print(f"mobula worker: {x}", file=sys.stderr, flush=True)
         return 1
@@ -67,7 +67,7 @@ def serve() -> int:
     except MobulaError as x:
         if isinstance(x, ShutdownError):
             executor.leave()
-        # With the node gone, or going, its log says why.
+        # If the node is gone or shutting down, its log says why.
         if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
             traceback.print_exc()
     try:
@@ -80,7 +80,7 @@ def serve() -> int:
 
 
 def main(config: Optional[Mapping[str, Any]] = None) -> None:
-    """A worker process of its own interpreter."""
+    """Runs a worker in a fresh interpreter, not forked from a template."""
     config = config or {}
     try:
         check_version(config)
@@ -91,5 +91,5 @@ def main(config: Optional[Mapping[str, Any]] = None) -> None:
         try:
             os.chdir(config["cwd"])
         except OSError:
-            pass  # it is gone
+            pass  # the directory is gone
     os._exit(serve())

@@ -1,4 +1,4 @@
-"""What a task gave, or why it failed, as its report has it."""
+"""Encodes a task's results, or its error, for its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ NONE = hot.result_inline(_value.META_NIL, b"\xf6")
 
 
 def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> bytes:
-    """The i-th result of a task; one that is large, or for which its message has no room, is in the object store then."""
+    """Encodes the i-th result of a task. A large result, or one that does not fit into the rest of the message (room bytes), is written to
+    the object store."""
     client, work = call.client, call.work
     func, inline = work.options.func, min(client.inline, room)
     e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
@@ -25,14 +26,14 @@ def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> byte
         call.held = [*call.held, *e.held]
     if e.data is not None:
         return hot.result_inline(e.meta, e.data, e.refs)
-    # A coroutine that has returned has done its work: it is not cancelled any more while it waits for room.
+    # A coroutine that has returned is not cancelled while it waits for room in the store.
     tc = None if call.future is not None and work.options.num_returns >= 0 else call
     client.putter.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=tc)
     return hot.result_stored(e.meta, e.size, e.refs)
 
 
 def _plain(func: str, value: Any, i: int, inline: int) -> _value.Encoded:
-    """A result for a program of another language."""
+    """Encodes a result for a program in another language."""
     try:
         return _value.encode_plain(value, inline)
     except NotEncodableError as why:
@@ -40,7 +41,7 @@ def _plain(func: str, value: Any, i: int, inline: int) -> _value.Encoded:
 
 
 def results(call: Call, value: Any, n: int) -> bytes:
-    """All results of a task with num_returns n, which is no stream."""
+    """Encodes all n results of a task that is no stream."""
     call.keep = value
     if n == 1:
         return NONE if value is None else result(call, value, 0)
@@ -61,7 +62,7 @@ def results(call: Call, value: Any, n: int) -> bytes:
 
 
 def failure(call: Call, x: BaseException) -> m.Error:
-    """The error that a task is reported with."""
+    """The error that is reported for a task that raised x."""
     work = call.work
     held: list[Any] = []
     call.final = work.options.retry_only != "" and _final(call, x)
@@ -82,8 +83,8 @@ def failure(call: Call, x: BaseException) -> m.Error:
 
 
 def _final(call: Call, x: BaseException) -> bool:
-    """Whether an exception is none of those that the task is to be tried again after."""
+    """Whether an exception is of none of the types in retry_exceptions."""
     try:
         return not isinstance(x, _functions.load(call.client.welcome.job_dir, call.work.options.retry_only))
-    except Exception:  # the types cannot be loaded here: the task's own error is what has to be told
+    except Exception:  # the types cannot be loaded here: report the task's own error, without a retry
         return True

@@ -1,4 +1,4 @@
-"""Results one after the other: each is sent as it is made, not too far ahead of who consumes them."""
+"""Sends the items of a stream as the task yields them. With backpressure, the task waits when it is too far ahead of its consumer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .call import Call
 from .user import run
 
 _END = object()
-_POLL = 0.002  # seconds between two looks of a coroutine whether its consumer has come nearer
+_POLL = 0.002  # seconds between two looks of a coroutine that waits for its consumer
 
 
 class Streaming:
     def __init__(self, client: Client, blocking: Blocking) -> None:
         self._client = client
         self._blocking = blocking
-        self._consumed: dict[bytes, int] = {}  # by task
+        self._consumed: dict[bytes, int] = {}  # number of consumed items, by task
         self._waiters: dict[bytes, Waiter] = {}
 
     def acked(self, a: m.StreamAck) -> None:
-        """The consumer has come nearer. The client's lock is held."""
+        """Handles a StreamAck: the consumer has taken items. The client's lock is held."""
         if a.task in self._consumed:
             self._consumed[a.task] = max(self._consumed[a.task], a.consumed)
             w = self._waiters.get(a.task)
@@ -33,12 +33,12 @@ class Streaming:
                 w.done()
 
     def wake(self) -> None:
-        """Makes all who wait for their consumer look whether they were cancelled."""
+        """Wakes all tasks that wait for their consumer, so that they check whether they were cancelled."""
         for w in list(self._waiters.values()):
             w.wake()
 
     def produce(self, call: Call, value: Any) -> int:
-        """Sends the items of an iterator; gives their number."""
+        """Sends the items of an iterator and returns their number."""
         task, limit = call.task, call.work.options.backpressure
         self._consumed[task] = 0
         try:
@@ -87,7 +87,7 @@ class Streaming:
         return call.items >= self._consumed[call.task] + limit
 
     def _wait(self, call: Call, limit: int) -> None:
-        """Waits until the consumer is near enough."""
+        """Waits until the consumer has taken enough items."""
         self._blocking.block(call)
         try:
             while self._too_far(call, limit):

@@ -1,4 +1,4 @@
-"""The program's own spans in a worker: where they go, and that none is left when the process ends."""
+"""The program's own OpenTelemetry spans in a worker: sends them to the node, and flushes them before the process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._client import Client
 
 log = logging.getLogger("mobula")
 
-FLUSH = 2.0  # seconds that the last spans have
+FLUSH = 2.0  # seconds to send the last spans
 
 
 def wanted(env: Mapping[str, str]) -> bool:
@@ -25,7 +25,7 @@ def wanted(env: Mapping[str, str]) -> bool:
 
 
 def provide() -> None:
-    """Has spans of OpenTelemetry's API go to the node, where the environment asks for an exporter and the program has no tracer provider."""
+    """Sets a tracer provider that sends spans to the node, if the environment asks for an exporter and the program has set no provider."""
     if not wanted(os.environ):
         return
     from opentelemetry import trace
@@ -37,7 +37,7 @@ def provide() -> None:
 
 
 def flush(c: Client) -> None:
-    """The process is about to end: what spans it has go to the node, and those of the program's own provider wherever they go."""
+    """Before the process ends: sends its spans to the node, and flushes the program's own tracer provider if it has one."""
     c.spans.flush(FLUSH)
     otel = _trace.OpenTelemetry.loaded()
     force = getattr(otel.get_tracer_provider(), "force_flush", None) if otel is not None else None
@@ -50,6 +50,6 @@ def flush(c: Client) -> None:
         except Exception:
             log.exception("the last spans of this worker could not be exported")
 
-    t = threading.Thread(target=run, name="mobula-last-spans", daemon=True)  # an exporter that hangs does not hold the process up
+    t = threading.Thread(target=run, name="mobula-last-spans", daemon=True)  # daemon: an exporter that hangs does not keep the process alive
     t.start()
     t.join(FLUSH)

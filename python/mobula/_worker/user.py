@@ -1,4 +1,4 @@
-"""Where the user's code begins, among ours."""
+"""Tells the user's code from this package's in frames and tracebacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Runs(Protocol):
-    """A call, which says whether the user's code runs."""
+    """A call, which records whether the user's code runs."""
 
     in_user: bool
 
@@ -27,7 +27,7 @@ def run(call: Runs, f: Callable[..., Any], args: list[Any], kwargs: dict[str, An
 
 
 def is_users(frame: Optional[FrameType]) -> bool:
-    """Whether a frame is the user's code, with none of ours called from it."""
+    """Whether a frame runs the user's code, and not code of this package that the user's code has called."""
     while frame is not None and frame.f_code not in CALLS_USERS:
         if frame.f_code.co_filename.startswith(_OURS):
             return False
@@ -36,7 +36,7 @@ def is_users(frame: Optional[FrameType]) -> bool:
 
 
 def traceback_of(x: BaseException) -> Optional[TracebackType]:
-    """An exception's traceback from the user's function on; None if it came about without any of the user's code."""
+    """An exception's traceback without this package's leading frames; None if no user code took part."""
     tb = x.__traceback__
     while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_OURS):
         tb = tb.tb_next
