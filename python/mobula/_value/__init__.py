@@ -1,19 +1,18 @@
-"""Values as bytes: a short Meta, which says how, and Data (package codec in the Go code).
+"""Encodes values as bytes: a short Meta, which names the encoding, and Data (package internal/codec in the Go code).
 
-    scalars    None, bool, int, float as CBOR, as Go writes them; str as its UTF-8 bytes; bytes raw, as Go's []byte
-    arrays     numpy arrays of numbers: raw, little endian, dense; Go's slices, and arrays in slices
-    arrow      Arrow batches and tables: an IPC stream
-    pickled    anything else: pickle 5, its buffers behind it, aligned; for Python only, its Meta names the class
-    cbor       lists, dicts and all that CBOR has a tag for (dates, decimals, sets), for other languages
+    scalars    None, bool, int, float as CBOR, as Go writes them; str as UTF-8; bytes raw, as Go's []byte
+    arrays     NumPy arrays of numbers: raw, little endian, C-contiguous, as Go's slices, and slices of arrays
+    arrow      Arrow record batches and tables: an IPC stream
+    pickled    anything else: pickle protocol 5, with its buffers behind it, aligned; for Python only, the Meta names the class
+    cbor       lists, dicts, and types with a CBOR tag (dates, decimals, sets), for other languages
     failures   exceptions of tasks
-    meta       the Meta, and a value that was laid out
-    dispatch   which kind a value is of
+    meta       the Meta, and Encoded
+    dispatch   chooses the encoding
 
-What crosses to another language is laid out by encode_plain, which knows no pickle. What is read from Go and is none of the others is
-CBOR.
+Values for other languages are encoded by encode_plain, which never pickles. Values from Go that are no scalar, array or Arrow value are CBOR.
 
-Buffers are read in place and are read-only: an array that came out of the store is the store's own memory, pinned as long as
-anything views it.
+Buffers are read in place and read-only: an array out of the store is a view of the store's memory, which stays pinned as long as a view
+exists.
 """
 
 from .arrays import array_meta

@@ -1,4 +1,4 @@
-"""Arrays of numbers: raw, little endian, dense, as Go's slices are, and arrays in slices."""
+"""Arrays of numbers: raw, little endian, C-contiguous, as Go's slices, and slices of arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12
 
 
 def array_meta(dt: Any, shape: tuple[int, ...]) -> Optional[bytes]:
-    """The Meta of a dense array, laid out as it is in memory; None of one that is not."""
+    """The Meta of a C-contiguous array with this dtype and shape; None if it cannot be encoded as its memory."""
     elem = _ELEM_OF.get(dt.name, 0)
     if not elem or not dt.isnative or dt.metadata or not 0 < len(shape) <= 8 or (len(shape) > 1 and 0 in shape):
         return None
@@ -44,7 +44,7 @@ def _dense(x: Any, meta: bytes, inline: int) -> Encoded:
 
 
 def plain_array(x: Any, inline: int) -> Encoded:
-    """An array of numbers of at least one dimension, copied where it does not lie densely."""
+    """Encodes an array of numbers of at least one dimension. It is copied unless it is C-contiguous. NotEncodableError for other dtypes."""
     import numpy as np
 
     dt = x.dtype.newbyteorder("=")

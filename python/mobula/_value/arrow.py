@@ -1,6 +1,6 @@
-"""Arrow record batches and tables as bytes: an IPC stream, whose buffers are read in place.
+"""Arrow record batches and tables as an IPC stream, whose buffers are read in place.
 
-Only who has such a value loads pyarrow.
+pyarrow is imported only by a process that has such a value.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ BATCH, TABLE = "arrow.RecordBatch", "arrow.Table"
 
 
 def kind(cls: type[Any]) -> str:
-    """BATCH or TABLE; nothing for another class."""
+    """BATCH or TABLE; empty for another class."""
     if cls.__module__ != "pyarrow.lib":
         return ""
     return {"RecordBatch": BATCH, "Table": TABLE}.get(cls.__qualname__, "")
 
 
 class _Sink:
-    """Takes the parts of a stream as they are: a column's buffer is not copied."""
+    """A file object that collects the parts of a stream without copying columns' buffers."""
 
     closed = False
 
@@ -52,7 +52,7 @@ class _Sink:
 
 
 def _parts(x: Any) -> tuple[int, list[tuple[int, Any]]]:
-    """The size of x as a stream, and its parts with where they go."""
+    """The size of x as a stream, and its parts with their offsets."""
     pa = sys.modules["pyarrow"]
     sink = _Sink()
     with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), x.schema) as writer:
@@ -61,7 +61,7 @@ def _parts(x: Any) -> tuple[int, list[tuple[int, Any]]]:
 
 
 def of_python(x: Any) -> bool:
-    """Whether a column has a type that a Python program made, which other processes read as what it is stored as."""
+    """Whether a column has an extension type defined in Python, which another process would read as its storage type."""
     pa = sys.modules["pyarrow"]
 
     def made(t: Any) -> bool:
@@ -89,14 +89,14 @@ def read(name: str, data: Any) -> Any:
 
 
 def arrow(x: Any, inline: int) -> Encoded:
-    """For Python: with what a program has made of the types of its columns."""
+    """Encodes x for Python. A value with extension types defined in Python is pickled."""
     if of_python(x):
         return pickled(x, inline)
     return stream(x, inline)
 
 
 def stream(x: Any, inline: int) -> Encoded:
-    """For any language."""
+    """Encodes x for any language."""
     size, parts = _parts(x)
     meta = header(ARROW, name=kind(type(x)))
     if size <= inline:

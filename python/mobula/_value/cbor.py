@@ -1,4 +1,4 @@
-"""Plain data as CBOR, with a tag for each reference in it."""
+"""Plain data as CBOR, with a tag around each reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_PLAIN = ("is no plain data: only numbers, text, bytes, lists, dicts, referen
 
 
 def plain(x: Any, inline: int) -> Encoded:
-    """Lists, dicts and what else CBOR has a tag for, as dates, decimals and sets."""
+    """Encodes lists, dicts, and types with a CBOR tag, such as dates, decimals and sets. NotEncodableError for other types."""
     refs: list[bytes] = []
 
     def default(enc: Any, v: Any) -> None:
@@ -53,7 +53,7 @@ _bind: Callable[[bytes, int], Any] = _nowhere
 
 
 def set_binder(f: Callable[[bytes, int], Any]) -> None:
-    """Says how references in CBOR, and those of errors, become live."""
+    """Sets the function that makes references and handles of ids in CBOR and in errors."""
     global _bind
     _bind = f
     codec.live = _live
@@ -63,11 +63,11 @@ def _live(ids: Sequence[bytes]) -> tuple[Any, ...]:
     try:
         return tuple(_bind(id, TAG_REF) for id in ids)
     except MobulaError:
-        return ()  # there is no cluster any more
+        return ()  # this process has no connection any more
 
 
 def _tag(decoder: Any, tag: Any, *rest: Any) -> Any:
-    if not isinstance(tag, cbor2.CBORTag):  # the decoder's place in the arguments differs by version
+    if not isinstance(tag, cbor2.CBORTag):  # the order of the arguments differs between versions of cbor2
         decoder, tag = tag, decoder
     if tag.tag in (TAG_REF, TAG_ACTOR):
         return _bind(bytes(tag.value), tag.tag)

@@ -1,4 +1,4 @@
-"""Which kind a value is of: by its class where it is laid out, by its Meta where it is read."""
+"""Chooses a value's encoding, by its class, and its decoding, by its Meta."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENCODERS: dict[type[Any], Callable[[Any, int], Encoded]] = {
 
 
 def encode(x: Any, inline: int) -> Encoded:
-    """Lays a value out."""
+    """Encodes a value. Up to inline bytes it is in Encoded.data, otherwise in Encoded.parts."""
     f = _ENCODERS.get(type(x))
     if f is None:
         f = _learn(type(x))
@@ -33,7 +33,8 @@ def _learn(cls: type[Any]) -> Callable[[Any, int], Encoded]:
 
 
 def encode_plain(x: Any, inline: int) -> Encoded:
-    """Lays plain data out as any language can read it, CBOR where there is no better way; refuses by name what is none."""
+    """Encodes plain data for any language, as CBOR where there is no better encoding. NotEncodableError, which names the value, if it is
+    no plain data."""
     f = _ENCODERS.get(type(x)) or _learn(type(x))
     if f is arrays.array:
         return arrays.plain_array(x, inline) if x.shape else encode_plain(x.item(), inline)
@@ -58,7 +59,7 @@ _DECODERS: dict[bytes, Callable[[Data], Any]] = {
 
 
 def decode(meta: bytes, data: Data) -> Any:
-    """Reads a value; buffers are views of data, read-only."""
+    """Decodes a value. Its buffers are read-only views of data."""
     f = _DECODERS.get(meta)
     if f is not None:
         return f(data)
@@ -66,7 +67,7 @@ def decode(meta: bytes, data: Data) -> Any:
 
 
 def decode_own(meta: bytes, data: Data) -> Any:
-    """Reads a value whose memory is the caller's own: a copy, and so writable."""
+    """Decodes a value from a copy of data, so that its buffers are writable."""
     f = _DECODERS.get(meta)
     if f is not None:
         return f(data)
@@ -75,7 +76,7 @@ def decode_own(meta: bytes, data: Data) -> Any:
 
 def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
     if not meta and not data:
-        return None  # of a Go function without a result, or an actor's creation
+        return None  # the result of a Go function without one, or of an actor's creation
     if len(meta) < 4:
         raise NotDecodableError(f"value header of {len(meta)} bytes, want at least 4")
     if meta[0] != 1:

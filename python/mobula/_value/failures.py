@@ -1,4 +1,4 @@
-"""Exceptions of tasks, as errors on the wire and back."""
+"""Converts exceptions of tasks to errors on the wire, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .pickled import class_name, dumps, local
 
 
 def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
-    """A task's exception as text for the way back, nothing if it cannot travel, and the references in it."""
+    """Pickles a task's exception as ASCII text. Returns it, empty if no way of pickling works, and the references in the exception."""
     before = local.refs
     try:
         for way in _WAYS:
@@ -25,7 +25,7 @@ def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
             try:
                 raw = way(x)
                 if len(raw) < _MAX_EXCEPTION:
-                    back = pickle.loads(raw)  # many a class of exception pickles and does not come back, or not as it was
+                    back = pickle.loads(raw)  # many exception classes can be pickled, but not unpickled, or not to the same text
                     if way is not _ordinary or str(back) == str(x):
                         return base64.b85encode(raw), held
             except Exception:
@@ -43,17 +43,17 @@ def _ordinary(x: BaseException) -> bytes:
 
 
 def _by_parts(x: BaseException) -> bytes:
-    """Of classes whose constructors cannot be called with the exception's arguments; what hangs on it too."""
+    """Pickles x and the exceptions in it as their parts, for classes whose __init__ does not accept the exception's args."""
     return _PartsPickler.dumps(x)
 
 
 def _bare(x: BaseException) -> bytes:
-    """Without the fields that do not travel."""
+    """Pickles x without the fields that cannot be pickled."""
     return _PartsPickler.dumps(_Bare(x, x.args, _light(x)))
 
 
 def _text(x: BaseException) -> bytes:
-    """With its text in place of its arguments."""
+    """Pickles x with its text in place of its args."""
     return _PartsPickler.dumps(_Bare(x, (str(x)[:8000],), _light(x)))
 
 
@@ -61,7 +61,7 @@ _WAYS = (_ordinary, _by_parts, _bare, _text)
 
 
 class _Bare:
-    """Is pickled as an exception of the class, with these arguments and fields."""
+    """Pickles as an exception of x's class with these args and fields."""
 
     def __init__(self, x: BaseException, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
         self._parts = type(x), args, fields
@@ -71,7 +71,7 @@ class _Bare:
 
 
 class _PartsPickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-    """Takes every exception in a value to its parts. A TaskError's own pickle does."""
+    """Pickles every exception in a value as its parts, except TaskErrors, whose own pickle does so."""
 
     @classmethod
     def dumps(cls, x: Any) -> bytes:
@@ -86,10 +86,10 @@ class _PartsPickler(cloudpickle.CloudPickler):  # type: ignore[misc]
 
 
 def _light(x: BaseException) -> dict[str, Any]:
-    """The fields of an exception that travel, together with its text."""
+    """The fields of an exception that can be pickled, up to half of the size limit."""
     out: dict[str, Any] = {}
     left = _MAX_EXCEPTION // 2
-    before, local.refs = local.refs, None  # a trial: what it finds is found again
+    before, local.refs = local.refs, None  # a trial run: the real one collects the references
     try:
         for k, v in _exception_parts.fields(x).items():
             try:
@@ -106,10 +106,10 @@ def _light(x: BaseException) -> dict[str, Any]:
 
 
 def failure(name: str, task: str, x: BaseException, traceback: str, held: list[Any]) -> Error:
-    """The error that a task is reported with when its function raised x. The references in it, which are added to held, the
-    owner does not know of before the report.
+    """The error that is reported for a task whose function raised x. The references in x are appended to held: the caller keeps them until
+    the report is queued, since the owner does not know of them before.
 
-    Its cause names the exception's classes, for programs of other languages, and has the exception itself, pickled, for a stack.
+    The error's cause has the names of the exception's classes, for programs in other languages, and in its field stack the pickled exception.
     """
     text = f"{type(x).__name__}: {x}" if str(x) else type(x).__name__
     e = Error(code=TaskError.code, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
@@ -129,7 +129,7 @@ def failure(name: str, task: str, x: BaseException, traceback: str, held: list[A
 
 
 def refs_of(x: MobulaError) -> list[Any]:
-    """The references that keep an error of the runtime, and what it wraps, as they are."""
+    """The references that an error and its causes carry."""
     out = list(x._mobula_refs)
     for c in x.causes:
         out += refs_of(c)
@@ -140,12 +140,12 @@ _MAX_TRACEBACK = 60 << 10
 
 
 def _classes(cls: type[BaseException]) -> list[str]:
-    """A class of exception and those it derives from, nearest first; the built-in ones without their module."""
+    """The names of an exception class and its base classes, nearest first; built-in ones without their module."""
     return [class_name(c) for c in cls.__mro__ if c not in (object, BaseException)]
 
 
 def task_failure(e: Optional[Error]) -> MobulaError:
-    """The exception that a failed object's error stands for. Those that it wraps are what tasks raised, too."""
+    """The exception for a failed object's error. Its causes are converted in the same way."""
     if e is None or e.code != TaskError.code:
         x = from_wire(e)
         if e is not None and e.code != PythonError.code:
@@ -155,7 +155,7 @@ def task_failure(e: Optional[Error]) -> MobulaError:
 
 
 def _origin(e: Error) -> Optional[BaseException]:
-    """What a task failed of: the first error below it that says more than that a task failed."""
+    """The exception that a task raised, or the first error below e that is no TaskError itself."""
     for c in e.cause:
         if c.code == PythonError.code:
             return _exception(c)
@@ -166,7 +166,7 @@ def _origin(e: Error) -> Optional[BaseException]:
 
 
 def _exception(e: Error) -> BaseException:
-    """The exception that a Python function raised, or what is known of it where it cannot be read here."""
+    """Unpickles the exception that a Python function raised. If that fails, it returns a PythonError with the exception's text."""
     why = "it did not travel"
     if e.stack:
         try:

@@ -1,4 +1,4 @@
-"""The Meta of a value, which says how its data is laid out, and a value that was laid out."""
+"""Meta, which names a value's encoding, and Encoded, an encoded value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Optional, Sequence, Union
 from .._wire.codec import varint
 
 ARRAY, TEXT, CBOR, PROTO, PICKLE, ARROW = 1, 2, 3, 4, 5, 6
-MOST = 1000  # Metas that are remembered; a program may make classes without end
+MOST = 1000  # entries of a cache by class or Meta; a program may make classes without end
 
 Data = Union[bytes, memoryview]
 
 
 def header(codec: int, elem: int = 0, dims: tuple[int, ...] = (), name: str = "") -> bytes:
-    """An encoded Meta."""
+    """Encodes a Meta."""
     return bytes((1, codec, elem, len(dims))) + b"".join(map(varint, dims)) + name.encode()[:512]
 
 
@@ -29,7 +29,7 @@ META_KWARGS = header(TEXT, name="kwargs")
 
 
 class Encoded:
-    """A value ready to be sent or written: data if it is small, else the parts and where they go."""
+    """An encoded value: data if it is small, else parts, buffers with their offsets."""
 
     __slots__ = ("meta", "data", "size", "parts", "refs", "held")
 
@@ -39,7 +39,7 @@ class Encoded:
         self.size = size
         self.parts = parts
         self.refs = refs
-        self.held: Sequence[Any] = ()  # the references: until the owner has been told of the value nothing else may hold one
+        self.held: Sequence[Any] = ()  # the references in the value: nothing else may hold them until the owner knows of the value
 
 
 NO_PARTS: list[tuple[int, Any]] = []
@@ -47,7 +47,7 @@ NO_REFS: list[bytes] = []
 
 
 def flat(meta: bytes, data: Any, inline: int) -> Encoded:
-    """A value whose data is in one piece."""
+    """An encoded value whose data is one buffer."""
     n = len(data)
     if n <= inline:
         return Encoded(meta, data, n, NO_PARTS, NO_REFS)

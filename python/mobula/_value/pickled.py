@@ -1,8 +1,8 @@
-"""Values of any class: pickle 5, its large buffers behind it.
+"""Values of any class: pickle protocol 5 with out-of-band buffers.
 
-The data is the pickle stream, then, from the next multiple of 8, offset and size of each buffer as two uint64, little endian, then the
-buffers, each at a multiple of 64, or of a page where it is large. The Meta has, where there are buffers, two dimensions: the length of the
-stream and the number of buffers.
+The data is the pickle stream; then, at the next multiple of 8, an index with the offset and size of each buffer as two little-endian
+uint64; then the buffers. A buffer begins at a multiple of 64, a large one at a page, and all of them at multiples of 16 if the whole value
+is small. If there are buffers, the Meta has two dimensions: the length of the stream and the number of buffers.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import cloudpickle
 from ..exceptions import MobulaError, NotDecodableError, NotEncodableError
 from .meta import MOST, NO_PARTS, NO_REFS, PICKLE, Encoded, header
 
-PAGE_FROM = 1 << 20  # bytes of a buffer that begins on a page of its own
+PAGE_FROM = 1 << 20  # buffers of at least so many bytes begin at a page
 _INDEX = struct.Struct("<QQ")
 
 
 class _Local(threading.local):
-    refs: Optional[list[Any]] = None  # where references found while pickling go
+    refs: Optional[list[Any]] = None  # collects the references that are pickled
 
 
 local = _Local()
 
 
 def found(ref: Any) -> None:
-    """A reference is being pickled."""
+    """References call it when they are pickled."""
     if local.refs is not None:
         local.refs.append(ref)
 
@@ -52,7 +52,7 @@ def class_name(cls: type[Any]) -> str:
 
 
 def pickled(x: Any, inline: int) -> Encoded:
-    """The references in a value are held by what it is laid out as."""
+    """Pickles a value. The result holds the references in it."""
     before = local.refs
     held: list[Any] = []
     buffers: list[pickle.PickleBuffer] = []
@@ -68,7 +68,7 @@ def pickled(x: Any, inline: int) -> Encoded:
 
 
 def _laid_out(x: Any, data: bytes, buffers: list[pickle.PickleBuffer], inline: int) -> Encoded:
-    """A pickle and its buffers."""
+    """Encodes a pickle and its buffers."""
     refs = NO_REFS
     if not buffers:
         n = len(data)
@@ -102,9 +102,10 @@ def _laid_out(x: Any, data: bytes, buffers: list[pickle.PickleBuffer], inline: i
 
 
 def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any]) -> bytes:
-    """Pickles with the fast pickler where that can, else with cloudpickle, by value where a name would mean nothing elsewhere.
+    """Pickles with pickle if that works, else with cloudpickle, which pickles functions and classes by value if other processes cannot
+    import them.
 
-    Without a list for buffers they are in the pickle.
+    buffers collects the out-of-band buffers; None leaves them in the pickle.
     """
     aside = None if buffers is None else buffers.append
     try:
@@ -114,7 +115,7 @@ def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any])
     except MobulaError:
         raise
     except Exception:
-        pass  # cloudpickle knows more
+        pass  # cloudpickle can pickle more
     if buffers is not None:
         buffers.clear()
     refs.clear()
@@ -128,12 +129,12 @@ def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any])
         raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why
 
 
-_STACK_GLOBAL = pickle.STACK_GLOBAL  # is in every pickle that names a function or class
+_STACK_GLOBAL = pickle.STACK_GLOBAL  # the opcode in every pickle that names a function or class
 
 
 def by_name(data: bytes) -> bool:
-    """Whether other processes find what a pickle names: nothing of it is of this program's file, or of a module that cloudpickle was told
-    to take by value. Text that looks as if it were does no harm but for the time."""
+    """Whether other processes can import all that a pickle names: nothing is from __main__, or from a module that is registered with
+    cloudpickle to be pickled by value. Plain text with such a name gives a false negative, which costs only time."""
     if _STACK_GLOBAL not in data:
         return True
     if b"__main__" in data:
@@ -143,20 +144,20 @@ def by_name(data: bytes) -> bool:
 
 
 def by_value(module: str) -> bool:
-    """Whether cloudpickle was told to take a module, or a package that it is in, by value."""
+    """Whether a module, or a package that it is in, is registered with cloudpickle to be pickled by value."""
     registered = cloudpickle.list_registry_pickle_by_value()
     return bool(registered) and any(module == m or module.startswith(m + ".") for m in registered)
 
 
 def name_of(x: Any) -> str:
-    """What errors call a value."""
+    """A value's repr and type, for error messages."""
     text = repr(x) if not isinstance(x, type) else x.__qualname__
     cls = type(x)
     return f"{text[:100]} of type {cls.__module__}.{cls.__qualname__}"
 
 
 def _culprit(x: Any, path: str, why: Exception, depth: int) -> tuple[str, Any, Exception]:
-    """The smallest part of x that cannot be pickled, and the way to it."""
+    """Finds the smallest part of x that cannot be pickled. Returns the path to it, the part, and its error."""
     parts: list[tuple[str, Any]] = []
     if depth < 8:
         if isinstance(x, dict):
@@ -203,7 +204,7 @@ def read(dims: list[int], data: Any, own: bool = False) -> Any:
 
 
 def pickler_for_functions(x: Any) -> bytes:
-    """A function or class by value, for the worker."""
+    """Pickles a function or class for workers: by value, unless they can import it."""
     buf = io.BytesIO()
     try:
         cloudpickle.CloudPickler(buf, 5).dump(x)

@@ -1,4 +1,4 @@
-"""None, booleans and numbers as Go writes them, text and bytes."""
+"""None, booleans and numbers as CBOR, as Go writes them; text and bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def str_(x: str, inline: int) -> Encoded:
     try:
         return flat(META_STR, x.encode(), inline)
     except UnicodeEncodeError:
-        return pickled(x, inline)  # lone surrogates are no UTF-8
+        return pickled(x, inline)  # UTF-8 has no lone surrogates
 
 
 def bytes_(x: bytes, inline: int) -> Encoded:

@@ -1,4 +1,4 @@
-"""What there is at an address where no node answers, in the words of the Go side (wire/conn/dial.go)."""
+"""Errors for an address at which no node answers, with the same texts as in Go (wire/conn/dial.go)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def denied(path: str, why: OSError) -> MobulaError:
 
 
 def _stranger(path: str) -> Optional[tuple[str, int]]:
-    """The deepest part of a path that can be seen, and whose it is where that is another user."""
+    """The deepest part of a path that this process can see and its owner's uid, if that is another user; else None."""
     at = os.path.abspath(path)
     while True:
         try:

@@ -1,7 +1,6 @@
-"""The encoding of messages and frames, by the table in messages.
+"""Encodes and decodes messages and frames by the table in messages.py.
 
-This is the general way, for everything that is not on a task's path; hot.py has the rest, and tests hold it
-against this.
+It serves all messages that are not on a task's path. Those are encoded by hand in hot.py, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from .messages import ERROR, FIELDS, KIND_OF, KINDS, MAX_FRAME, Arg, Error, Resu
 
 HEADER = struct.Struct("<2sBBI")
 HEADER_SIZE = 8
-_PLAIN = struct.Struct("<4sI")  # the same, of most frames: without flags
+_PLAIN = struct.Struct("<4sI")  # reads the header of a frame without flags
 FRAME_TARGET = (64 << 10) - HEADER_SIZE
 FLAG_FILE = 1
 
@@ -43,7 +42,7 @@ def zigzag(n: int) -> int:
 
 
 def read_varint(b: bytes, i: int) -> tuple[int, int]:
-    """Reads a varint at i; gives it and what follows."""
+    """Reads a varint at i. Returns it and the index behind it."""
     n = b[i]
     i += 1
     if n < 128:
@@ -61,12 +60,12 @@ def read_varint(b: bytes, i: int) -> tuple[int, int]:
             raise ProtocolError(f"a varint of more than 10 bytes before byte {i}")
 
 
-# Messages inside that are left out when all their fields are zero; any other one that is given is written.
+# Nested messages that are left out if all their fields are zero. Any other nested message that is not None is written.
 _OMIT_EMPTY = (Value, Extent, TraceContext, Times)
 
 
 def encode(m: Any) -> bytes:
-    """The body of a message."""
+    """Encodes a message's body."""
     cls = type(m)
     out: list[bytes] = []
     for f in FIELDS[cls]:
@@ -108,7 +107,7 @@ def _field(out: list[bytes], number: int, kind: Any, v: Any, always: bool) -> No
 
 
 def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> Any:
-    """Reads a message's body. What it does not know is skipped."""
+    """Decodes a message's body. Unknown fields are skipped. ProtocolError if it is malformed."""
     if end is None:
         end = len(b)
     m = cls()
@@ -167,19 +166,19 @@ def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> A
 
 
 def message(m: Any) -> bytes:
-    """A message with its kind before it, as frames hold it."""
+    """Encodes a message with its kind before it, as frames hold it."""
     body = encode(m)
     return varint(KIND_OF[type(m)] << 3 | 2) + varint(len(body)) + body
 
 
 def frame(*messages: Any) -> bytes:
-    """A whole frame, for the handshake and for tests."""
+    """Encodes messages as one frame, for the handshake and for tests."""
     body = b"".join(map(message, messages))
     return HEADER.pack(b"Mb", 1, 0, len(body)) + body
 
 
 def frames(chunks: Iterable[bytes]) -> list[bytes]:
-    """Cuts encoded messages into frames of at most the target size; a larger message has its own."""
+    """Groups encoded messages into frames of at most FRAME_TARGET bytes. A larger message gets a frame of its own."""
     out: list[bytes] = []
     run: list[bytes] = []
     size = 0
@@ -198,7 +197,7 @@ def frames(chunks: Iterable[bytes]) -> list[bytes]:
 
 
 def read_two(b: bytes, i: int) -> tuple[int, int, int]:
-    """Reads two varints at i, most of them of one byte: a field's tag and its length, or number. Gives them and what follows."""
+    """Reads two varints at i, mostly of one byte each: a field's tag, and its length or number. Returns them and the index behind them."""
     tag, n = b[i], b[i + 1]
     if tag < 128 and n < 128:
         return tag, n, i + 2
@@ -208,7 +207,7 @@ def read_two(b: bytes, i: int) -> tuple[int, int, int]:
 
 
 def split(b: bytes, i: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The messages of a frame's payload: kind, begin and end of each."""
+    """Yields kind, begin and end of each message in a frame's payload."""
     while i < end:
         tag, n, i = read_two(b, i)
         if tag & 7 != 2 or i + n > end:
@@ -218,7 +217,7 @@ def split(b: bytes, i: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 
 def header(b: bytes, i: int) -> tuple[int, int]:
-    """Reads a frame's header: its flags and the length of the payload."""
+    """Reads a frame's header. Returns its flags and the length of its payload. ProtocolError if it is malformed."""
     begin, size = _PLAIN.unpack_from(b, i)
     if begin == b"Mb\x01\x00" and size <= MAX_FRAME:
         return 0, size
@@ -234,12 +233,12 @@ def header(b: bytes, i: int) -> tuple[int, int]:
     return flags, size
 
 
-# Bounds of an error on the wire.
+# Limits of an error on the wire.
 _MAX_LINE, _MAX_STACK, _MAX_NAME, _MAX_DEPTH = 16 << 10, 64 << 10, 1 << 10, 16
 
 
 def from_wire(e: Optional[Error]) -> MobulaError:
-    """The exception that an error of the wire stands for."""
+    """The exception for an error on the wire."""
     if e is None:
         return MobulaError("it failed, and the node did not say why")
     cls = BY_CODE.get(e.code, MobulaError)
@@ -255,11 +254,11 @@ def _none_live(ids: Sequence[bytes]) -> tuple[Any, ...]:
     return ()
 
 
-live: Callable[[Sequence[bytes]], tuple[Any, ...]] = _none_live  # makes references of ids, once there is a cluster to ask
+live: Callable[[Sequence[bytes]], tuple[Any, ...]] = _none_live  # makes references of ids; _value.cbor sets it
 
 
 def all_refs(e: Optional[Error]) -> list[bytes]:
-    """The objects that an error, and what it wraps, has references to."""
+    """The ids of the objects that an error and its causes refer to."""
     if e is None:
         return []
     out = list(e.refs)
@@ -269,7 +268,7 @@ def all_refs(e: Optional[Error]) -> list[bytes]:
 
 
 def to_wire(x: BaseException, depth: int = 0) -> Error:
-    """The error of the wire that stands for an exception."""
+    """The error on the wire for an exception."""
     if isinstance(x, MobulaError):
         message, name = x._said()
         e = Error(code=type(x).code, msg=_cut(message, _MAX_LINE), name=_cut(name, _MAX_NAME), task=x.task,
@@ -282,7 +281,7 @@ def to_wire(x: BaseException, depth: int = 0) -> Error:
 
 
 def _cut(s: str, most: int) -> str:
-    """Shortens a text to so many bytes and says how much went."""
+    """Shortens a text to most bytes, with a note of its full length."""
     raw = s.encode("utf-8", "replace")
     if len(raw) <= most:
         return s

@@ -1,8 +1,8 @@
 """A connection to the node: frames over a Unix socket.
 
-Writing is for one thread at a time, which holds writing, and so is reading, by pump: it
-waits in poll, where an exception of a signal handler does no harm. Should one come between the read of bytes and the end of
-their handling, the stream cannot be trusted any more, and the connection fails. An interrupt does not (_shield).
+One thread at a time writes, with the lock writing held, and one thread at a time reads, by pump. pump waits in poll, where an exception
+from a signal handler does no harm. If one comes while read bytes are being handled, the connection fails, since its state is unknown.
+KeyboardInterrupt is deferred there (_shield).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ WRITE_TIMEOUT = 60
 _READ = 256 << 10
 _FDS = socket.CMSG_SPACE(16 * 4)
 
-# Takes a message: its kind, the frame's bytes, begin and end of the body in them, and a descriptor.
+# Handles a message: kind, the frame's bytes, begin and end of the body in them, and a file descriptor if one came with it.
 Handler = Callable[[int, bytes, int, int, Optional[int]], None]
 
-_all: dict[int, weakref.ref["Conn"]] = {}  # by id; a child that is forked gives all of them up
+_all: dict[int, weakref.ref["Conn"]] = {}  # by id(); a forked child closes all of them
 
 
 class Conn:
@@ -60,22 +60,22 @@ class Conn:
         _all[id(self)] = weakref.ref(self)
 
     def fail(self, why: MobulaError) -> None:
-        """Ends the connection; the first reason counts."""
+        """Ends the connection. Only the first reason is kept."""
         if self.failed is None:
             self.failed = why
             try:
                 self.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # it is dead already
+                pass  # the socket is closed already
 
     def close(self) -> None:
-        """Gives the descriptors back. Nobody may use the connection any more."""
+        """Closes the descriptors. No thread may use the connection any more."""
         self.fail(DisconnectedError("the connection was closed"))
         self.sock.close()
         self._close_others()
 
     def _forked(self) -> None:
-        """In a child process: the connection is the parent's, which its node takes to be there as long as anybody has the socket."""
+        """In a forked child: closes its copy of the socket without a shutdown. The connection is the parent's."""
         self.failed = DisconnectedError("this process was forked: the connection is its parent's")
         fd = self.sock.detach()
         if fd >= 0:
@@ -91,14 +91,14 @@ class Conn:
             os.close(self._fds.popleft())
 
     def __del__(self) -> None:
-        # Nobody uses it any more; the socket closes itself. It is not shut down: in a forked child it is the parent's.
+        # The socket closes itself. It is not shut down: in a forked child the connection is the parent's.
         try:
             self._close_others()
         except AttributeError:
-            pass  # it was never made
+            pass  # __init__ did not finish
 
     def write(self, chunks: list[bytes]) -> None:
-        """Writes encoded messages. The caller holds writing."""
+        """Writes encoded messages. The caller holds the lock writing."""
         size = sum(map(len, chunks))
         if size <= codec.FRAME_TARGET:
             data = codec.HEADER.pack(b"Mb", 1, 0, size) + b"".join(chunks)
@@ -123,8 +123,8 @@ class Conn:
         raise self.failed.again() from None
 
     def _farewell(self) -> Optional[MobulaError]:
-        """The goodbye in what the other side wrote before it closed its end, and nobody has read yet: a write has failed first. It looks
-        only: another thread may be about to read."""
+        """Called when a write fails: the error of a Bye that the node sent before it closed its end, if that is still unread. It only peeks,
+        since another thread may be about to read."""
         try:
             data = self._rest + self.sock.recv(_READ, socket.MSG_PEEK | socket.MSG_DONTWAIT)
             i = 0
@@ -137,11 +137,11 @@ class Conn:
                         return codec.from_wire(bye.err) if bye.err is not None else None
                 i += size
         except (OSError, IndexError, struct.error, ProtocolError):
-            pass  # no more than a part of a message is there
+            pass  # the Bye is not there, or only a part of it
         return None
 
     def _look(self, until: float) -> bool:
-        """Whether there are bytes, or come till then, by time.monotonic. It does not sleep, and lets every other thread run."""
+        """Polls until bytes come; False at the time until, by time.monotonic. It yields the CPU between polls, but does not sleep."""
         poll, now, give_way = self._poll.poll, time.monotonic, os.sched_yield
         while not poll(0):
             if now() >= until:
@@ -150,8 +150,8 @@ class Conn:
         return True
 
     def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False, spin: float = 0.0) -> bool:
-        """Waits for bytes, or for wake, and hands over the messages in them; false if there were none. Till spin, by time.monotonic, it
-        does not sleep."""
+        """Waits for bytes, and passes the messages in them to handle. False if there were none. wakeable: writing to wake ends the wait. Until
+        the time spin, by time.monotonic, it polls instead of sleeping."""
         if self.failed is not None:
             raise self.failed.again()
         if self._busy:
@@ -165,7 +165,7 @@ class Conn:
         return True
 
     def nap(self, timeout: Optional[float]) -> None:
-        """Waits for wake alone, while another thread reads."""
+        """Waits for wake only, while another thread reads."""
         if self._woken.poll(None if timeout is None else timeout * 1000):
             try:
                 os.eventfd_read(self.wake)
@@ -174,7 +174,7 @@ class Conn:
 
     @shield.sleeps
     def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
-        """Whether there are bytes; a wake is taken note of."""
+        """Sleeps until there are bytes, and with wakeable until a wake, which it consumes. Whether there are bytes."""
         if shield.late:
             shield.rouse()
         events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
@@ -260,7 +260,7 @@ os.register_at_fork(after_in_child=_forked)
 
 def dial(path: str, hello: Hello,
          timeout: float = HANDSHAKE_TIMEOUT) -> tuple[Conn, Welcome, Optional[int], list[tuple[int, bytes]]]:
-    """Connects and says hello. Gives the connection, the welcome, the segment's descriptor, and messages that came with it."""
+    """Connects and does the handshake. Returns the connection, the Welcome, the segment's descriptor, and messages that came with it."""
     sock = _connect(path, timeout)
     try:
         pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -277,7 +277,7 @@ def dial(path: str, hello: Hello,
         try:
             sock.sendall(codec.frame(hello))
         except (BrokenPipeError, ConnectionResetError):
-            pass  # a node that refuses before it has read anything has closed its end; what it said can still be read
+            pass  # the node has refused before it read anything; its Bye can still be read
         first: list[tuple[int, bytes, Optional[int]]] = []
 
         def take(kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
@@ -307,7 +307,7 @@ def dial(path: str, hello: Hello,
 
 
 def _welcomed(kind: int, body: bytes, path: str, hello: Hello) -> Welcome:
-    """The welcome, if that is the node's answer and is for this package."""
+    """Decodes the node's Welcome. Raises the error of a Bye, and VersionError if the node does not match this package."""
     if kind == KIND_OF[Bye]:
         bye: Bye = codec.decode(Bye, body)
         if bye.err is None:
@@ -318,18 +318,18 @@ def _welcomed(kind: int, body: bytes, path: str, hello: Hello) -> Welcome:
     w: Welcome = codec.decode(Welcome, body)
     if not MIN_VERSION <= w.version <= hello.version:
         raise VersionError(f"the node at {path} chose version {w.version}, this build speaks {MIN_VERSION} to {VERSION}")
-    if w.release != RELEASE:  # beyond the protocol, what is asked of a node and how graphs are laid out has no version of its own
+    if w.release != RELEASE:  # requests to a node and the encoding of graphs have no version of their own
         raise VersionError(f"the node at {path} is Mobula {w.release or 'before 0.2'}, this package is mobula {RELEASE}: "
                            "use a package and a mobula executable of the same release")
     return w
 
 
 _MAX_PATH = 107  # the longest socket path that Linux takes, in bytes
-_MAX_NAME = _MAX_PATH - len("/proc/self/fd/2147483647/")  # of a socket's name, where its path is longer
+_MAX_NAME = _MAX_PATH - len("/proc/self/fd/2147483647/")  # the longest name of a socket in a directory whose path is too long
 
 
 def _connect_to(sock: socket.socket, path: str) -> None:
-    """Connects to a path of any length: one that is too long is reached through a descriptor of its directory."""
+    """Connects to a path of any length. If it is too long for a socket address, it goes through a descriptor of the directory."""
     if len(os.fsencode(path)) <= _MAX_PATH:
         return sock.connect(path)
     directory, name = os.path.split(path)
@@ -354,7 +354,7 @@ def _connect(path: str, timeout: float) -> socket.socket:
             raise
         except OSError as x:
             sock.close()
-            if x.errno == errno.EAGAIN and time.monotonic() < until:  # the queue is full: many clients start at once
+            if x.errno == errno.EAGAIN and time.monotonic() < until:  # the node's listen queue is full: many clients connect at once
                 time.sleep(pause)
                 pause = min(2 * pause, 0.1)
                 continue

@@ -1,6 +1,6 @@
-"""The messages on a task's path, written and read by hand: they follow codec.py to the byte.
+"""Encodes and decodes the messages on a task's path by hand, with the same bytes as codec.py.
 
-Encoders give a whole message, its kind before it. Decoders read from bytes, so that a slice is a copy.
+Encoders return a whole message, with its kind before it. Decoders read from bytes, so a slice is a copy.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .codec import decode, read_two, read_varint, varint
 from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
 
 _TIMES = struct.Struct("<BBBqBqBq")
-_TASK_ID = b"\x0a\x14"  # begins a spec: the id's field
+_TASK_ID = b"\x0a\x14"  # the tag and length of a spec's first field, the id
 _DEADLINE = struct.Struct("<Bq")
 
 
 def value_fields(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
-    """The fields of a Value."""
+    """Encodes the fields of a Value."""
     out = b"\x0a" + varint(len(meta)) + meta if meta else b""
     if data:
         out += b"\x12" + varint(len(data)) + data
@@ -27,37 +27,37 @@ def value_fields(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
 
 
 def arg_value(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
-    """An argument in a TaskSpec that is a value."""
+    """Encodes an argument of a TaskSpec that is a value."""
     v = value_fields(meta, data, refs)
     n = varint(len(v))
     return b"\x2a" + varint(len(v) + 1 + len(n)) + b"\x12" + n + v
 
 
 def arg_ref(obj: bytes) -> bytes:
-    """An argument that is a reference."""
+    """Encodes an argument of a TaskSpec that is a reference."""
     return b"\x2a\x1a\x0a\x18" + obj
 
 
 def spec_head(parent: bytes) -> bytes:
-    """The field of the parent, the same for all calls of one task."""
+    """Encodes the parent of a TaskSpec. It is the same for all calls of one task."""
     return b"\x12\x14" + parent
 
 
 def spec_options(kind: int, options: bytes) -> bytes:
-    """Kind and options, the same for all calls of one handle."""
+    """Encodes kind and options of a TaskSpec. They are the same for all calls of one handle."""
     head = b"\x18" + varint(kind) if kind else b""
     return head + b"\x22" + varint(len(options)) + options
 
 
 def submit(task: bytes, parent_field: bytes, options_field: bytes, args: bytes, tail: bytes = b"") -> bytes:
-    """A Submit; parent_field and options_field are prepared, tail is what spec_tail gives."""
+    """Encodes a Submit. parent_field is from spec_head, options_field from spec_options, tail from spec_tail."""
     n = 22 + len(parent_field) + len(options_field) + len(args) + len(tail)
     ln = varint(n)
     return b"".join((b"\x22", varint(n + 1 + len(ln)), b"\x0a", ln, b"\x0a\x14", task, parent_field, options_field, args, tail))
 
 
 def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes = b"") -> bytes:
-    """The fields behind the arguments; traced is what _trace.field gives: the trace, the call's site, when it was made."""
+    """Encodes the fields behind the arguments. traced is from _trace.field: the trace, the call site, the time of the call."""
     out = b"\x32\x14" + actor if actor else b""
     if seq:
         out += b"\x38" + varint(seq)
@@ -67,13 +67,13 @@ def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes
 
 
 def site_field(site: str) -> bytes:
-    """The field of a call's site."""
+    """Encodes a call site."""
     raw = site.encode()
     return b"\x52" + varint(len(raw)) + raw
 
 
 def promises(numbers: Sequence[int]) -> bytes:
-    """The field of a spec that names tasks which it is to submit."""
+    """Encodes the numbers of the tasks that a graph's task promises to submit."""
     if not numbers:
         return b""
     packed = b"".join(map(varint, numbers))
@@ -108,7 +108,7 @@ def unpin(obj: bytes, n: int) -> bytes:
 
 
 def result_inline(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes:
-    """An inline Result as a field of Done."""
+    """Encodes an inline Result as a field of Done."""
     v = value_fields(meta, data, refs)
     body = b"\x08\x01\x12" + varint(len(v)) + v if v else b"\x08\x01"
     if data:
@@ -117,7 +117,7 @@ def result_inline(meta: bytes, data: bytes, refs: Sequence[bytes] = ()) -> bytes
 
 
 def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
-    """A stored Result as a field of Done."""
+    """Encodes a stored Result as a field of Done."""
     v = value_fields(meta, b"", refs)
     body = b"\x08\x02\x12" + varint(len(v)) + v + b"\x18" + varint(size)
     return b"\x22" + varint(len(body)) + body
@@ -125,7 +125,7 @@ def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
 
 def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, started: int, ended: int,
          items: int = 0, err: bytes = b"", final: bool = False) -> bytes:
-    """A Done; results are the fields that result_inline and result_stored give, err an encoded Error; final: no retry for it."""
+    """Encodes a Done. results are from result_inline and result_stored, err is an encoded Error; final: the error is not retried."""
     body = b"\x0a\x14" + task
     if attempt:
         body += b"\x10" + varint(attempt)
@@ -143,7 +143,7 @@ def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, s
 
 
 class Answer(NamedTuple):
-    """A Result as it is read."""
+    """A decoded Result."""
 
     kind: int = 0
     meta: bytes = b""
@@ -157,7 +157,7 @@ _NONE = Answer()
 
 
 def _value(b: bytes, i: int, end: int) -> tuple[bytes, bytes, tuple[bytes, ...]]:
-    """Reads a Value: meta, data, references."""
+    """Decodes a Value: meta, data, references."""
     meta = data = b""
     refs: tuple[bytes, ...] = ()
     while i < end:
@@ -208,7 +208,7 @@ def _answer(b: bytes, i: int, end: int) -> Answer:
 
 
 def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[Extent]]:
-    """Reads a Resolved: id, fetch, result, extent."""
+    """Decodes a Resolved: id, fetch, result, extent."""
     obj = b""
     fetch = False
     answer = _NONE
@@ -235,7 +235,7 @@ def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[
 
 
 class Argument(NamedTuple):
-    """An argument as the worker has it; extent is set where it lies in the segment."""
+    """An argument of a task in its worker. extent is set if the value is in the segment."""
 
     answer: Answer
     extent: Optional[Extent] = None
@@ -243,7 +243,7 @@ class Argument(NamedTuple):
 
 
 class Work(NamedTuple):
-    """One attempt at a task, as an Exec brings it."""
+    """One attempt of a task, from an Exec."""
 
     id: bytes
     attempt: int
@@ -255,7 +255,7 @@ class Work(NamedTuple):
     actor: bytes
     seq: int
     deadline: int
-    trace: bytes  # the encoded field's body
+    trace: bytes  # an encoded TraceContext, or empty
     received: int = 0
 
 
@@ -263,7 +263,7 @@ _options: dict[bytes, TaskOptions] = {}
 
 
 def options_of(raw: bytes) -> TaskOptions:
-    """The options with this encoding, one object for all equal ones."""
+    """Decodes options. Equal encodings give the same object."""
     o = _options.get(raw)
     if o is None:
         if len(_options) >= 512:
@@ -273,7 +273,7 @@ def options_of(raw: bytes) -> TaskOptions:
 
 
 def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
-    """Reads an Exec."""
+    """Decodes an Exec."""
     lease = 0
     out: list[Work] = []
     head = _Head()
@@ -290,7 +290,7 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
 
 
 class _Head:
-    """What a spec has behind its id, up to its options: the same for all tasks that a task calls with one handle."""
+    """The part of a spec from behind its id to its options. It is the same for all calls of one handle, so it is decoded once."""
 
     __slots__ = ("encoded", "parent", "kind", "options")
 
