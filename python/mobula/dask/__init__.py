@@ -1,4 +1,4 @@
-"""Dask on Mobula: real Dask graphs, scheduled by the node.
+"""Runs Dask graphs on Mobula.
 
     import dask, mobula, mobula.dask
 
@@ -7,8 +7,8 @@
         x.compute()
         y = x.persist()                       # the graph of y holds references
 
-A graph is shipped once; from then on the node's scheduler decides, in Go, and the tasks run in worker processes. Collections need
-nothing but a scheduler function, and that is what get is.
+A graph is shipped to the node once. From then on the node schedules its tasks, which run in worker processes. Dask needs nothing but a
+scheduler function: get.
 """
 
 from __future__ import annotations

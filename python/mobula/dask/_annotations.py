@@ -1,11 +1,12 @@
-"""What is said of tasks: annotations of layers (dask.annotate), and arguments of compute.
+"""Options of a graph's tasks: from annotations of layers (dask.annotate) and arguments of compute.
 
-Read are priority, retries and resources, as Dask's distributed scheduler reads them, and ray_remote_args (or remote_args), a dict of a task's options
-as mobula.remote takes them. An annotation goes before an argument of compute. workers and allow_other_workers name machines, of which there is
-one: they change nothing; anything else is the user's own.
+priority, retries and resources mean what they mean in Dask's distributed scheduler. ray_remote_args (or remote_args) is a dict of options as
+mobula.remote takes them. An annotation overrides an argument of compute. workers and allow_other_workers name machines and change nothing,
+since there is only one. Other annotations are ignored.
 
-retries counts a task's own errors, apart from the workers that die of it, and goes before retry_exceptions. That lets its errors count as these do, up to
-max_retries; where that is not said, three of them are retried, and it may take as many workers with it as any task of a graph.
+retries is a limit for the task's own errors; workers that die of it are counted apart. It overrides retry_exceptions. With retry_exceptions both
+count together, up to max_retries. Without max_retries three of the task's own errors are retried, and the graph's limit for dying
+workers applies.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from ._plan import Key
 _AMOUNTS = {"num_cpus", "num_gpus", "memory", "resources", "timeout"}
 _OTHERS = {"max_retries", "retry_exceptions", "scheduling_strategy", "isolated"}
 _REMOTE = ("ray_remote_args", "remote_args")
-_ALL = (*_REMOTE, "priority", "retries")  # what can be said of all tasks, too
+_ALL = (*_REMOTE, "priority", "retries")  # also arguments of compute, for all tasks
 _INT32 = 1 << 31
 
 
 class Notes:
-    """By key, what is said of its task."""
+    """The options of tasks, by key."""
 
     def __init__(self, general: Optional[Note], by_key: Mapping[Key, Note]) -> None:
         self._general = general
@@ -35,13 +36,13 @@ class Notes:
         return self._by_key.get(key, self._general)
 
     def alike(self, a: Key, b: Key) -> bool:
-        """Whether the same is said of two tasks."""
+        """Whether two tasks have the same options."""
         x, y = self.of(a), self.of(b)
         return x is y or x == y
 
 
 def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:
-    """What a graph's annotations and the arguments of compute say; None: nothing."""
+    """The options in a graph's annotations and in the arguments of compute; None if there are none."""
     if "resources" in kwargs:
         raise ValueError("compute(resources=...) would be said of every task and of none in particular: use dask.annotate(resources=...) around "
                          "what it is for, or compute(remote_args={'resources': ...})")

@@ -1,7 +1,7 @@
-"""Graphs of delayed calls, culled in one pass.
+"""Culls graphs of delayed calls in one pass.
 
-Each delayed call is a layer of its graph, and Dask culls layer by layer with a copy of the set of wanted keys for each: its time grows with
-the square of the calls, minutes for 50,000. Here the tasks that the wanted keys need are looked for once, over all layers.
+Each delayed call is a layer of its graph. Dask culls layer by layer and copies the set of wanted keys for each, so its time grows with the
+square of the number of calls: minutes for 50,000. This module walks once from the wanted keys over all layers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dask.task_spec import GraphNode
 
 
 def culled(dsk: Any) -> Any:
-    """What compute gave its scheduler, with the delayed calls in it culled; anything else as it is."""
+    """Culls the delayed calls in a graph from compute. Any other graph is returned as it is."""
     parts = [dsk] if _is_graph(dsk) else list(getattr(dsk, "operands", ()))
     if not all(map(_is_graph, parts)):
         return dsk
@@ -27,12 +27,12 @@ def culled(dsk: Any) -> Any:
 
 
 def _is_graph(part: Any) -> bool:
-    """Whether a part is a graph with the optimizer of its collection; else it is an expression, of a dataframe for instance."""
+    """Whether a part is a graph with its collection's optimizer, and not an expression, such as a dataframe's."""
     return all(hasattr(part, name) for name in ("hlg", "low_level_optimizer", "__dask_keys__"))
 
 
 def _of_calls(part: Any) -> bool:
-    """Whether Dask would cull a part, and do nothing else with it."""
+    """Whether Dask would only cull a part, and not optimize it further."""
     return (part.low_level_optimizer is optimize and isinstance(part.hlg, HighLevelGraph) and not dask.config.get("optimization.fuse.delayed")
             and not any(layer.has_legacy_tasks for layer in part.hlg.layers.values()))
 
@@ -42,7 +42,7 @@ def _optimized(part: Any) -> Any:
 
 
 def _cull(part: Any) -> HighLevelGraph:
-    """The same tasks and annotations that Dask's optimizer leaves, in as few layers as there can be."""
+    """Keeps the same tasks and annotations as Dask's optimizer, in as few layers as possible."""
     needed = _needed(part.hlg.to_dict(), flatten(part.__dask_keys__()))
     layers, rest = {}, dict(needed)
     for name, layer in part.hlg.layers.items():

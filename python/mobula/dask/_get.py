@@ -1,4 +1,4 @@
-"""get: Dask's scheduler interface, on the cluster."""
+"""get: a Dask scheduler function that runs graphs on the node."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from .callbacks import given, taken
 
 
 class Scheduler:
-    """Dask's scheduler function. It also answers dask.persist, which asks a scheduler that can for references."""
+    """Dask's scheduler function, with the method persist, which dask.persist calls to get references."""
 
     __name__ = "mobula.dask.get"
 
     def __call__(self, dsk: Any, keys: Any, **kwargs: Any) -> Any:
-        """Computes keys of a graph: a key, or nested lists of keys. Of kwargs, callbacks are Dask's, mobula_callbacks (or ray_callbacks) those
-        of mobula.dask.callbacks, both instead of those that are active; remote_args (or ray_remote_args) are options of the tasks, retries and
-        priority as in annotations; without optimize_graph each runs by itself (compute keeps this argument to itself: there it is
-        optimization.fuse.active, of Dask's configuration); with rerun_exceptions_locally one that fails runs again in this process. Others
-        are for other schedulers."""
+        """Computes keys of a graph. keys: one key, or nested lists of keys; the results have the same shape, with tuples for lists.
+
+        callbacks: Dask's callbacks; mobula_callbacks (or ray_callbacks): those of mobula.dask.callbacks. Each replaces the active ones.
+        remote_args (or ray_remote_args): options of all tasks, as of mobula.remote. retries, priority: as in annotations.
+        optimize_graph=False: runs each task by itself. (compute does not pass this argument on; set optimization.fuse.active in Dask's
+        configuration instead.) rerun_exceptions_locally: runs a task that fails once more in this process. Other arguments are ignored.
+
+        Raises the exception of a task that fails.
+        """
         dsk = culled(dsk)
         notes = notes_of(dsk, kwargs)
         watching, result = observed(dsk, keys, kwargs, there(kwargs, notes))
@@ -43,7 +47,7 @@ class Scheduler:
             return nested(keys, collect(s, wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
-        """Starts what collections need and gives collections whose graphs hold references to the results."""
+        """Starts computing collections, and returns collections whose graphs hold references to the results."""
         return dask.persist(*collections, scheduler=functools.partial(references, optimize_graph=optimize_graph),
                             optimize_graph=optimize_graph, **kwargs)
 
@@ -59,8 +63,8 @@ _payload.scheduler = get
 
 
 def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """A scheduler that does not wait: results are references, of literals the literals. The six hooks are called as get calls them, finish with the
-    references; Dask's own five, which tell of tasks that end, are not."""
+    """A scheduler function that does not wait: its results are references, or the values of literals. The six hooks are called as by get,
+    finish with the references. Dask's own five callbacks are not called, since they report tasks that end."""
     dsk = culled(dsk)
     graph = normal(dsk)
     wanted = flat_keys(keys)
@@ -76,10 +80,10 @@ _enabled: list[_Enabled] = []
 
 
 def enable(shuffle: Optional[str] = "tasks", use_shuffle_optimization: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Makes the cluster Dask's scheduler, until disable or, in a with statement, until its end.
+    """Makes get Dask's default scheduler, until disable, or until the end of a with statement.
 
-    shuffle is the method of dataframes' shuffles; None leaves it. use_shuffle_optimization: a partition is split into the parts of its
-    destinations at once, one task with as many results.
+    shuffle: the method for shuffles of dataframes; None leaves Dask's setting. use_shuffle_optimization: splits a partition for all its
+    destinations in one task with several results, instead of one task per destination.
     """
     settings: dict[str, Any] = {"scheduler": get, "mobula.shuffle-optimization": use_shuffle_optimization}
     if shuffle is not None:
@@ -98,7 +102,7 @@ class _Enabled(contextlib.AbstractContextManager[None]):
         _enabled.append(self)
 
     def end(self) -> None:
-        """Settings are undone in the order opposite to theirs: later ones are made anew."""
+        """Undoes its settings. Dask's settings nest, so later ones are undone first and then set again."""
         if self not in _enabled:
             return
         later = _enabled[_enabled.index(self) + 1:]
@@ -113,7 +117,7 @@ class _Enabled(contextlib.AbstractContextManager[None]):
 
 
 def disable() -> None:
-    """Ends the latest enable."""
+    """Ends the latest enable that is active. Without one it does nothing."""
     if _enabled:
         _enabled[-1].end()
 

@@ -16,7 +16,7 @@ _NOBODY = Active(())
 
 
 def here(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active = _NOBODY, told: Optional[Told] = None) -> dict[Key, Any]:
-    """The values of the wanted keys; of what nothing needs any more none is kept."""
+    """Runs a plan and returns the values of the wanted keys. Other values are dropped as soon as nothing needs them."""
     uses: dict[Key, int] = {}
     for key in p.tasks:
         for t in {p.find(d) for d in p.nodes[key].dependencies}:
@@ -50,10 +50,10 @@ class _Run:
         self._around = ours.around()
 
     def task(self, key: Key) -> Any:
-        """Runs a task, or takes what a hook says its result is."""
+        """Runs a task, or takes the result that a presubmit hook returns."""
         node = self._plan.nodes[key]
         deps = [self.ref(d) for d in node.dependencies] if self._presubmit or self._postsubmit else []
-        said = [f(node, key, deps) for f in self._presubmit]  # each is told, whatever another says
+        said = [f(node, key, deps) for f in self._presubmit]  # call every hook, even if one has returned a result
         for value in said:
             if value is not None:
                 self.values[key] = self._refs[key] = value
@@ -72,7 +72,7 @@ class _Run:
         return fetched(self._plan.given[key]) if key in self._plan.given else self._plan.literals[key]
 
     def ref(self, key: Key) -> Any:
-        """What a hook is given for a key: a reference, of a literal the literal."""
+        """What hooks get for a key: a reference, or the value of a literal."""
         p, key = self._plan, self._plan.find(key)
         if key in p.given:
             return p.given[key]

@@ -1,4 +1,4 @@
-"""References inside a task: in its arguments, wherever pickle would find them. Where a task is shipped the worker has their values in their place."""
+"""Replaces references inside a task's arguments by their values, wherever pickle finds them. For shipped tasks the worker does this."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from .._api.objects import get_all
 from .._refs import ObjectRef
 from ..exceptions import MobulaError, TaskError
 
-_OURS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)  # what a copy of a task shares with it
+_OURS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)  # types that a copy of a task shares with the original
 
 
 def with_values(node: GraphNode) -> GraphNode:
-    """The task with the values of what it refers to; the task itself if it does not, or cannot be pickled. Large buffers are not copied."""
+    """A copy of the task with values in place of references. The task itself, if it has no references or cannot be pickled. Large buffers
+    are not copied."""
     out = io.BytesIO()
     finds = _Finds(out)
     try:
@@ -33,7 +34,7 @@ def with_values(node: GraphNode) -> GraphNode:
 
 
 def fetched(ref: ObjectRef[Any]) -> Any:
-    """The value, arrays the caller's own; the error of a task is raised as it was raised there."""
+    """The value of a reference, with writable arrays. If its task failed, it raises the task's own exception."""
     try:
         return get_all([ref], own=True)[0]
     except TaskError as x:
@@ -47,7 +48,7 @@ class _Finds(pickle.Pickler):
         self.buffers: list[pickle.PickleBuffer] = []
         super().__init__(out, 5, buffer_callback=self.buffers.append)
         self.kept: list[Any] = []
-        self.refs: set[int] = set()  # places in kept
+        self.refs: set[int] = set()  # indices in kept
 
     def persistent_id(self, x: Any) -> Any:
         if type(x) is ObjectRef:

@@ -1,8 +1,8 @@
-"""Graphs whose tasks are tuples, Dask's older form, as nodes.
+"""Converts graphs whose tasks are tuples, Dask's older form, to nodes.
 
-Dask's classes of nodes are public, what it converts with is not. In such a graph a tuple that begins with something callable is a task, and a
-string, a number or a tuple that is a key stands for that key's result: as an argument, in lists, tuples and sets, and in tasks that are
-arguments of tasks. Whatever is a node already stays what it is, and anything else is itself.
+Dask's node classes are public, but its conversion is not. In such a graph a tuple that begins with a callable is a task. A string, number or
+tuple that is a key stands for that key's result: as an argument, inside lists, tuples and sets, and inside tasks that are arguments of tasks.
+Nodes stay as they are, and anything else is a literal.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Container, Hashable, Mapping, Optional
 from dask.task_spec import Alias, DataNode, GraphNode, Task, TaskRef
 from dask.utils import is_namedtuple_instance
 
-_REFER = (GraphNode, TaskRef)  # what a task does not take as it is
+_REFER = (GraphNode, TaskRef)  # types of arguments that stand for a result
 
 
 def nodes_of(dsk: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-    """The graph's nodes by key. A key that only stands for itself is not in it."""
+    """The graph's nodes by key, without keys that are aliases of themselves."""
     nodes: dict[Hashable, Any] = {}
     for key, value in dsk.items():
         node = value if isinstance(value, GraphNode) else _node(key, value, dsk)
@@ -29,7 +29,7 @@ def nodes_of(dsk: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
 
 
 def _node(key: Optional[Hashable], x: Any, keys: Container[Any]) -> Any:
-    """What x says: a node, a reference to a key, or x itself. Parts of a task have no key."""
+    """Converts x to a node or a reference to a key, or returns x itself. key is None for a part of a task."""
     if isinstance(x, _REFER):
         return x
     if type(x) is tuple and x and callable(x[0]):
@@ -38,7 +38,7 @@ def _node(key: Optional[Hashable], x: Any, keys: Container[Any]) -> Any:
         return TaskRef(x)
     if isinstance(x, (list, tuple, set, frozenset)):
         return _collection(key, x, keys)
-    if getattr(x, "__dask_future__", False):  # so Dask knows a future of whatever scheduler
+    if getattr(x, "__dask_future__", False):  # the mark of a scheduler's futures
         return TaskRef(x.key)
     return x
 
@@ -58,7 +58,7 @@ def _collection(key: Optional[Hashable], x: Any, keys: Container[Any]) -> Any:
 
 
 def _mapping(x: dict[Any, Any]) -> Any:
-    """A dict, which is read only as far as its values are nodes."""
+    """Converts a dict whose values include nodes. Other dicts stay as they are."""
     if not any(isinstance(v, _REFER) for v in x.values()):
         return x
     return Task(None, _pair, tuple(x), *x.values())
@@ -68,7 +68,7 @@ def _among(keys: Container[Any], x: Any) -> bool:
     try:
         return x in keys
     except TypeError:
-        return False  # it has no hash
+        return False  # x is not hashable
 
 
 def _gather(kind: Any, *parts: Any) -> Any:

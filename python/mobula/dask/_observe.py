@@ -1,7 +1,7 @@
-"""A computation that somebody watches: Dask's five callbacks and the six around tasks (callbacks.py).
+"""Computations with callbacks: Dask's own five, and the six of callbacks.py.
 
-Dask's callbacks hear of a task when the node's scheduler lets it go and when its result is there; the state they are given is the one of
-Dask's local scheduler, kept up from what the node tells.
+Dask's callbacks are called when the node's scheduler starts a task and when its result is ready. The state that they get is that of Dask's
+local scheduler, rebuilt from the node's events (_told).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ._ship import Shipped, collect, fusing, ship, stopping
 from ._told import Told
 from .callbacks import Active, given, taken
 
-# How a plan is run: also with the graph it is of, the wanted keys, the six hooks, and what is to be told; gives the wanted values.
+# Runs a plan: gets the plan, its graph, the wanted keys, the six hooks, and the state for Dask's callbacks; returns the wanted values.
 Run = Callable[[Plan, Any, Sequence[Key], Active, Optional[Told]], dict[Key, Any]]
 
 
 def observed(dsk: Any, keys: Any, kwargs: Mapping[str, Any], run: Run) -> tuple[bool, Any]:
-    """Computes if anybody watches; else (False, None)."""
+    """Computes the keys if any callback is active and returns (True, results); else returns (False, None)."""
     with local_callbacks(kwargs.get("callbacks")) as theirs, taken(given(kwargs)) as ours:
         if not theirs and not ours:
             return False, None
@@ -59,7 +59,7 @@ def _compute(dsk: Any, keys: Any, theirs: Any, ours: Active, run: Run) -> Any:
 
 
 def there(kwargs: Mapping[str, Any], notes: Any) -> Run:
-    """Runs plans on the cluster."""
+    """Returns the function that runs plans on the node."""
     again = rerunning(kwargs)
     fuse = fusing(kwargs) and not again
 
@@ -77,7 +77,7 @@ def there(kwargs: Mapping[str, Any], notes: Any) -> Run:
 
 def submitted(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active, *, fuse: bool, notes: Any, everything: bool = False,
               events: bool = False) -> Shipped:
-    """Ships a plan, and tells the hooks of that."""
+    """Ships a plan and calls the submit hooks."""
     everything = everything or bool(ours.of("postsubmit") or ours.of("presubmit"))
     s = ship(p, wanted, fuse=fuse, everything=everything, events=events, notes=notes, watch=ours)
     refs = [r for k in wanted if type(r := s.result(k)) is ObjectRef]
@@ -87,9 +87,9 @@ def submitted(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active, *, fuse:
 
 
 def _follow(s: Shipped, told: Told) -> None:
-    """Tells what happens on the node, until the graph has ended or a task has failed: whoever asks for results hears of that."""
+    """Reports the node's events to Dask's callbacks until the graph has ended or a task has failed; collect raises its error."""
     assert s.graph is not None
-    parts: dict[Key, list[Key]] = {}  # of a task that gives several results, the tasks that would take them out
+    parts: dict[Key, list[Key]] = {}  # by task with several results: the keys of its single results
     for part, (key, _) in s.plan.parts.items():
         parts.setdefault(key, []).append(part)
     told.begin()

@@ -1,11 +1,13 @@
-"""One task of a Dask graph as bytes, and how a worker runs it.
+"""Encodes one task of a Dask graph, and runs it in a worker.
 
-The payload of a task is, in order: how many large buffers and how many references from inside it follow the results it depends on
-(two uint32, little endian), then the pickle of (nodes, keys of what they depend on, literals they take along, items): nodes that
-run one after another, each with the names under which it takes the one before. Where all call a function with plain values and results of
-others, as most tasks of large graphs do, they are their parts and no nodes, which is five times as fast to pickle. Functions that cannot
-be found by name are files of the job and loaded once a worker; large arrays are objects of the store, shipped once however many tasks
-have them.
+A payload is, in order: the numbers of large buffers and of embedded references (two little-endian uint32), the ids of these references, and
+a pickle of (nodes, keys, literals, indices). The nodes run one after another; each comes with the names under which it takes the result of
+the one before. keys are those of the task's inputs; literals are small values by key; indices select items of the value as results. The worker
+gets the inputs' values, then the buffers, then the values of the embedded references as arguments.
+
+If every node only calls a function with plain values and other tasks' results, as in most large graphs, the pickle has the nodes' parts in
+place of Dask's node objects, which is five times as fast. Functions that workers cannot import are files of the job, loaded once per worker.
+Large arrays are objects of the store, shipped once for all tasks that have them.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ _HEAD = struct.Struct("<II")
 _NOTHING_ELSE = _HEAD.pack(0, 0)
 LARGE = 64 << 10  # bytes of a buffer that is an object of its own
 META_BUFFER = _value.header(_value.ARRAY, 6, (), "ndarray")
-AROUND = "mobula.dask: callbacks around a task"  # the key under which a task that is watched takes them
+AROUND = "mobula.dask: callbacks around a task"  # the key of the input that has pretask and posttask hooks
 _SMALL = (int, float, complex, bool, type(None), str, bytes)
 _PLAIN = frozenset((*_SMALL, TaskRef, slice))
 
 
 def is_small(x: Any) -> bool:
-    """Whether a literal goes into the payloads of the tasks that take it."""
+    """Whether a literal is small enough to go into the payload of each task that takes it."""
     if isinstance(x, (str, bytes)):
         return len(x) <= 1024
     if type(x) is tuple:
@@ -60,7 +62,7 @@ class Writer:
 
     def payload(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]],
                 indices: Optional[list[Any]] = None) -> tuple[bytes, list[int]]:
-        """The bytes, and the outer objects that go with them. With indices the task's results are these items of its value."""
+        """The payload of a task, and the numbers of the outer objects that it needs. indices: the results are these items of the value."""
         plain = self._plain(nodes, keys, literals, indices)
         if plain is not None:
             return plain, []
@@ -77,7 +79,7 @@ class Writer:
         return _HEAD.pack(len(buffers), len(refs)) + b"".join(refs) + data, outer
 
     def _plain(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]], indices: Optional[list[Any]]) -> Optional[bytes]:
-        """The payload with the parts of the nodes, if these are such tasks."""
+        """The payload with the nodes' parts, or None if a node is no plain call."""
         parts = []
         for node, link in nodes:
             if type(node) is not Task:
@@ -87,7 +89,7 @@ class Writer:
                 return None
             known = self._called.get(id(f))
             if known is None:
-                known = self._called[id(f)] = (f, self._named(f))  # while it is here its id is nobody else's
+                known = self._called[id(f)] = (f, self._named(f))  # keeping f keeps its id() unique
             if known[1] is None:
                 return None
             parts.append((node.key, known[1], args, named, link))
@@ -98,7 +100,7 @@ class Writer:
         return _NOTHING_ELSE + data if _value.by_name(data) else None
 
     def _named(self, f: Any) -> Any:
-        """A function as its parts have it: itself if a worker finds it by name, or its hash. None for what else can be called."""
+        """How a payload names a function: itself if workers can import it, else the hash of its file. None for any other callable."""
         if type(f) is types.BuiltinFunctionType and isinstance(f.__self__, types.ModuleType):
             return f
         if not isinstance(f, (types.FunctionType, type)):
@@ -108,7 +110,7 @@ class Writer:
         try:
             return self.function(f) if type(f) is types.FunctionType else None
         except Exception:
-            return None  # it is told with the task's name
+            return None  # _dump raises the error, with the task's name
 
     def _dump(self, x: Any, buffers: list[int], refs: list[bytes]) -> bytes:
         out = io.BytesIO()
@@ -120,7 +122,7 @@ class Writer:
         except MobulaError:
             raise
         except Exception:
-            pass  # cloudpickle knows more
+            pass  # cloudpickle can pickle more
         buffers.clear()
         refs.clear()
         try:
@@ -133,7 +135,7 @@ class Writer:
         return bytes(data)
 
     def buffer(self, b: pickle.PickleBuffer, buffers: list[int]) -> bool:
-        """True: the buffer stays in the pickle."""
+        """Makes a large buffer an object of the store. True: the buffer is small and stays in the pickle."""
         try:
             raw = b.raw()
         except BufferError:
@@ -146,7 +148,7 @@ class Writer:
         where = (flat.ctypes.data, flat.nbytes)
         n = self._buffers.get(where)
         if n is None:
-            self._keep.append(flat)  # while it is here its address is nobody else's
+            self._keep.append(flat)  # keeping it keeps its address unique
             tc = _runtime.context(self._client)
             id = tc.next_put()
             h = self._client.putter.put_large(id, tc.attempt, tc.task if tc is not self._client.root else b"", META_BUFFER, flat.nbytes, [(0, raw)], [], tc=tc)
@@ -155,7 +157,7 @@ class Writer:
         return False
 
     def function(self, f: Any) -> str:
-        """Makes a function a file of the job; gives its hash."""
+        """Writes a function as a file of the job, and returns its hash."""
         known = self._functions.get(id(f))
         if known is None:
             e = _functions.Exported(f)
@@ -176,7 +178,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _by_name(f: Any) -> bool:
-    """Whether a worker finds the function, or class, by its module and name."""
+    """Whether workers can import the function or class by its module and name."""
     module: str = f.__module__ or ""
     if module == "__main__" or "<" in f.__qualname__ or _value.by_value(module):
         return False
@@ -196,7 +198,7 @@ def load_function(sha: str) -> Any:
 
 
 def run(payload: bytes, *args: Any) -> Any:
-    """Runs one task of a graph."""
+    """Runs one task of a graph. Function files of earlier releases name this function."""
     values: Sequence[Any] = args
     nodes, data, indices = load(payload, values)
     settle()
@@ -206,7 +208,8 @@ def run(payload: bytes, *args: Any) -> Any:
         call = _runtime.current.get()
         if not isinstance(call, Call) or not _READ_ONLY.search(str(x)):
             raise
-        # It writes to what it takes, which is the store's memory: it runs once more, on copies of its own, read anew: it may have changed them.
+        # The task has tried to write to an input, which is a read-only view of the store. Run it once more with private copies. Decode the
+        # payload again, since the first run may have changed its values.
         values = call.taken()[1:]
     else:
         return _items(result, indices)
@@ -214,7 +217,7 @@ def run(payload: bytes, *args: Any) -> Any:
     return _items(_call(nodes, data), indices)
 
 
-# What NumPy, pandas and Cython say of an array that cannot be written to.
+# The errors of NumPy, pandas and Cython for a write to a read-only array.
 _READ_ONLY = re.compile(r"(array|destination|operand) is read-only$|^Cannot modify read-only array")
 
 
@@ -223,7 +226,7 @@ def _items(result: Any, indices: Optional[list[Any]]) -> Any:
 
 
 def _item(result: Any, i: Any) -> Any:
-    """One of the results; if it is not there, what raises the error of that for whoever takes it, and for nobody else."""
+    """One item of a value. If it is missing, a stand-in that raises the error in the tasks that take this item, and in no others."""
     try:
         return result[i]
     except Exception as x:
@@ -242,7 +245,7 @@ def _raise(why: Exception) -> None:
     try:
         raise why
     finally:
-        del why  # its traceback has this frame
+        del why  # its traceback has this frame: a cycle
 
 
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
@@ -258,7 +261,7 @@ def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
 
 
 def watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hashable, Any]) -> Any:
-    """Runs a node, with callbacks around it."""
+    """Runs a node with pretask and posttask hooks."""
     taken = [data[d] for d in node.dependencies]
     states = [before(node.key, taken) if before is not None else None for before, _ in around]
     result = node(data)
@@ -269,10 +272,10 @@ def watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hasha
 
 
 def load(payload: bytes, values: Sequence[Any]) -> tuple[Nodes, dict[Hashable, Any], Optional[list[Any]]]:
-    """The nodes, by key what they take, and which items of the value are the results."""
+    """Decodes a payload: the nodes, their inputs by key, and which items of the value are the results."""
     nbuffers, nrefs = _HEAD.unpack_from(payload)
     size = _ids.OBJECT
-    if payload[_HEAD.size + size * nrefs:][:1] != pickle.PROTO:  # a release before 0.5 wrote it
+    if payload[_HEAD.size + size * nrefs:][:1] != pickle.PROTO:  # releases before 0.5 wrote ids 4 bytes shorter
         size -= 4
     at = _HEAD.size + size * nrefs
     first = len(values) - nbuffers - nrefs
@@ -299,13 +302,13 @@ def _recorded(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
             _recorder.note(tc.task, how)
 
 
-scheduler: Any = None  # what a task computes with, where nothing else is said; _get says so
+scheduler: Any = None  # the default scheduler for Dask computations inside a task; _get sets it
 _settled = False
 _recorder = _record.Recorder("")
 
 
 def settle() -> None:
-    """Lets what a task computes with Dask run on the cluster too, in a process where nothing else was said."""
+    """Makes Dask computations inside tasks run on the node too, unless the process has configured another scheduler."""
     global _settled, _recorder
     if not _settled:
         _settled = True

@@ -1,7 +1,6 @@
-"""What of a Dask graph is to be run: nodes reached from the wanted keys, dependencies before dependents.
+"""The part of a Dask graph that has to run: the nodes reached from the wanted keys, dependencies first.
 
-A key stands for a task, for a value that is there (a literal of the graph), for an object of the cluster (a reference, of what was
-persisted), or, as an alias, for another key.
+A key stands for a task, for a literal of the graph, for a reference to a persisted object, or, as an alias, for another key.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .._refs import ObjectRef
 from ._nodes import nodes_of
 
 Key = Hashable
-Alike = Callable[[Key, Key], bool]  # whether the same is said of two tasks
+Alike = Callable[[Key, Key], bool]  # whether two tasks have the same options
 _NONE: set[Key] = set()
 
 
@@ -26,29 +25,29 @@ def _any(a: Key, b: Key) -> bool:
 
 
 class Plan:
-    """A graph that was looked through."""
+    """The tasks of a graph that have to run, in order."""
 
     def __init__(self, nodes: dict[Key, GraphNode], given: dict[Key, ObjectRef[Any]]) -> None:
         self.nodes = nodes
-        self.given = given  # keys that are objects of the cluster
+        self.given = given  # keys that are references
         self.literals: dict[Key, Any] = {}
         self.tasks: list[Key] = []  # dependencies first
-        self.parts: dict[Key, tuple[Key, int]] = {}  # keys that are single results of a task which gives several
-        self.split: dict[Key, list[Any]] = {}  # such tasks, and under which indices their results are taken
+        self.parts: dict[Key, tuple[Key, int]] = {}  # keys that are one result of a task with several: the task, and which result
+        self.split: dict[Key, list[Any]] = {}  # tasks with several results: the indices of these in the value
         self._target: dict[Key, Key] = {}
 
     def find(self, key: Key) -> Key:
-        """The key that an alias stands for in the end, or the key itself."""
+        """Resolves aliases: the key that a key finally stands for."""
         return self._target.get(key, key)
 
     def source(self, key: Key) -> Key:
-        """What makes the result that a key stands for."""
+        """The task that makes the result that a key stands for."""
         key = self.find(key)
         part = self.parts.get(key)
         return part[0] if part is not None else key
 
     def reach(self, keys: Iterable[Key]) -> None:
-        """Takes in what keys need. The stack is a depth-first walk: a key on the way down that is met again is a cycle."""
+        """Adds the tasks that keys need, by a depth-first search. RuntimeError if the graph has a cycle."""
         done: set[Key] = set()
         for wanted in keys:
             stack: list[tuple[Key, Iterator[Key]]] = []
@@ -71,8 +70,8 @@ class Plan:
                     self._leave(key)
 
     def split_up(self, wanted: Iterable[Key], alike: Alike = _any) -> None:
-        """Lets tasks of which others only take items give these items themselves: a shuffle's split of a partition into P parts then is one task with
-        P results, and not one result and P tasks that each take a part of it. Only tasks that are alike become one."""
+        """Replaces a task and the tasks that only take items of its result by one task with several results. A shuffle then splits a partition
+        into P parts in one task with P results, and not in one task and P tasks that each take one part. Only alike tasks are merged."""
         taking = {k: i for k in self.tasks if (i := _item(self.nodes[k])) is not None}
         users: dict[Key, list[Key]] = {self.find(d): [] for k in taking for d in self.nodes[k].dependencies}
         if not users:
@@ -99,18 +98,17 @@ class Plan:
             self.tasks = [k for k in self.tasks if k not in gone]
 
     def chains(self, wanted: Iterable[Key], alike: Alike = _any) -> list[list[Key]]:
-        """The tasks again, those that follow one another alone in one list: each but the first takes the one before it and no other task, each
-        but the last is taken by nothing else and is not wanted. Such tasks, where they are alike, are best run as one: nothing else could
-        run between them."""
+        """The tasks as linear chains: in a chain each task but the first depends on the one before and on no other task, and each but the last
+        is needed by the next alone and is not wanted. A chain of alike tasks runs as one task, since nothing else could run in between."""
         known = set(self.tasks)
-        direct = not self._target and not self.parts  # a key is its own source
+        direct = not self._target and not self.parts  # every key is its own source
 
         def taken_by(key: Key) -> set[Key]:
             deps = self.nodes[key].dependencies
             return known.intersection(deps if direct else map(self.source, deps)) if deps else _NONE
 
         wanted = {self.find(k) for k in wanted}
-        after: dict[Key, Key] = {}  # tasks that may follow another at once: that one
+        after: dict[Key, Key] = {}  # by task: the task that it may be chained to
         for key in self.tasks:
             mine = taken_by(key)
             if len(mine) == 1 and not self.nodes[key].block_fusion:
@@ -136,7 +134,7 @@ class Plan:
         return out[::-1]
 
     def forget(self, wanted: Iterable[Key]) -> None:
-        """Keeps only what wanted keys stand for: of a large graph the rest is many megabytes, and it runs elsewhere now."""
+        """Drops everything but the wanted keys: the rest of a large graph is many megabytes, and the node has it now."""
         self._target = {k: t for k in wanted if (t := self.find(k)) != k}
         keep = {self.find(k) for k in wanted}
         self.given = {k: r for k, r in self.given.items() if k in keep}
@@ -174,7 +172,7 @@ class Plan:
 
 
 def _item(node: GraphNode) -> Any:
-    """The index, if a task takes an item out of another's result, and does nothing else; else None."""
+    """The index, if a task only takes an item of another task's result; else None."""
     if not isinstance(node, Task) or node.func is not operator.getitem or node.kwargs or len(node.args) != 2:
         return None
     of, index = node.args
@@ -193,14 +191,14 @@ def flat_keys(keys: Any) -> list[Key]:
 
 
 def normal(dsk: Any) -> dict[Key, Any]:
-    """A graph, of any of the forms that Dask gives a scheduler, as nodes by key; references stay as they are."""
+    """Converts a graph, in any form that Dask passes to a scheduler, to nodes by key."""
     if not isinstance(dsk, Mapping):
         dsk = dsk.__dask_graph__()
     return nodes_of(dict(dsk))
 
 
 def plan(dsk: Any, keys: Any) -> Plan:
-    """Looks through a graph."""
+    """Plans a graph for the wanted keys. KeyError if a key is missing; RuntimeError if the graph has a cycle."""
     dsk = normal(dsk)
     given: dict[Key, ObjectRef[Any]] = {}
     for k, v in dsk.items():
@@ -212,7 +210,7 @@ def plan(dsk: Any, keys: Any) -> Plan:
 
 
 def nested(keys: Any, results: Mapping[Key, Any]) -> Any:
-    """The results in the shape of the keys, lists as tuples, as Dask's schedulers give them."""
+    """The results in the shape of the keys, with tuples for lists, as Dask's schedulers return them."""
     if isinstance(keys, list):
         return tuple(nested(k, results) for k in keys)
     return results[keys]

@@ -1,6 +1,6 @@
-"""What workers ran of graphs, one record a task, for whoever wants to check it (pytest_plugin).
+"""Records the graph tasks that workers have run, for pytest_plugin to check.
 
-A job whose directory has a folder "executed" has a file in it for each worker process: records of the task's id and how it ended.
+If a job's directory has a folder "executed", each worker process writes a file there: one record per task, with its id and how it ended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Iterator, Optional
 from .. import _ids
 
 FOLDER = "executed"
-SIZE = _ids.TASK + 1  # bytes of a record: the id, and a letter
+SIZE = _ids.TASK + 1  # bytes of a record: the id and one letter
 OK, FAILED = b"k", b"f"
 
 
@@ -32,7 +32,7 @@ class Recorder:
 
 
 def records(job_dir: str) -> Iterator[tuple[int, bytes, bytes]]:
-    """Process, task and how it ended, of all that is recorded."""
+    """Yields pid, task id and outcome of every record."""
     folder = os.path.join(job_dir, FOLDER)
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), "rb") as f:

@@ -1,6 +1,7 @@
-"""Dask's option rerun_exceptions_locally: a task that failed runs once more, in the process that computes, where a debugger sees its frames.
+"""Dask's option rerun_exceptions_locally: runs a failed task once more in this process, where a debugger sees its frames.
 
-Nobody kept what the task took: what it depends on is computed here too, and only that. To know which task it was, none is run as one with another.
+The task's inputs were not kept, so the tasks that it depends on run here too, and no others. With this option no tasks are chained, so that it
+is known which task failed.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from ._plan import Key, normal, plan
 from ._ship import Shipped
 
 NAME = "rerun_exceptions_locally"
-_DEEP = 1000  # causes of causes
+_DEEP = 1000  # most causes of causes to follow
 
 
 def rerunning(kwargs: Mapping[str, Any]) -> bool:
-    """Whether it is asked for: by an argument of get, or else in Dask's configuration."""
+    """Whether the option is set, by an argument of get or else in Dask's configuration."""
     said = kwargs.get(NAME)
     return bool(dask.config.get(NAME, False) if said is None else said)
 
 
 class failures_here:
-    """A task's error within becomes that of its run here. What ends well here fails as it did there."""
+    """Runs the task whose error leaves the block once more here, and raises its error here. If it succeeds here, the first error is raised."""
 
     def __init__(self, on: bool, s: Shipped, dsk: Any) -> None:
         self._on = on
@@ -39,20 +40,20 @@ class failures_here:
     def __exit__(self, kind: Any, x: Optional[BaseException], tb: Any) -> None:
         key = _failed(self._s, x) if self._on and isinstance(x, Exception) else None
         if key is not None:
-            said = {k: DataNode(k, v) for k, v in self._s.plan.literals.items()}  # by a callback too, in place of a task's result
+            said = {k: DataNode(k, v) for k, v in self._s.plan.literals.items()}  # also results that a presubmit hook has returned
             graph = {**normal(self._dsk), **said}
             here(plan(graph, key[0]), graph, key)
 
 
 def _failed(s: Shipped, x: BaseException) -> Optional[tuple[Key]]:
-    """The key of the task that raised what became x; None: none of this graph did."""
+    """The key of this graph's task that raised the error behind x; None if there is none."""
     keys = {s.graph.id(n): chain[-1] for n, chain in enumerate(s.chains)} if s.graph is not None else {}
     at = x if isinstance(x, MobulaError) else x.__cause__
     found: Optional[tuple[Key]] = None
     for _ in range(_DEEP):
         if not isinstance(at, MobulaError):
             break
-        if at.task in keys:  # the deepest is where it began; deeper yet are other graphs
+        if at.task in keys:  # the innermost task of this graph; errors further inside are of other graphs
             found = (keys[at.task],) if isinstance(at, TaskError) else None
         at = at.causes[0] if at.causes else at.cause if isinstance(at, TaskError) else None
     return found

@@ -1,4 +1,4 @@
-"""A plan becomes a graph on the node, and its results values."""
+"""Ships a plan to the node as a graph, and collects its results."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _SATURATION = 1.1  # Dask's distributed.scheduler.worker-saturation
 _ALLOWED_FAILURES = 3  # Dask's distributed.scheduler.allowed-failures
 
 
-# Told of every plan that went to the node.
+# Called with every plan that is shipped.
 observers: list[Callable[[Shipped], None]] = []
 
 
 class Shipped:
-    """A plan on its way: which of its keys are tasks of a graph on the node, and under which number."""
+    """A shipped plan: the graph on the node, and the numbers of the plan's tasks in it."""
 
     def __init__(self, p: Plan) -> None:
         self.plan = p
         self.graph: Optional[Graph] = None
         self.numbers: dict[Key, int] = {}
-        self.chains: list[Sequence[Key]] = []  # by number; a task goes by its last key
+        self.chains: list[Sequence[Key]] = []  # by number: the keys that run as this task; the last is its key
 
     def result(self, key: Key) -> Any:
-        """The literal, or the reference, that a wanted key stands for."""
+        """The literal or the reference for a wanted key."""
         key = self.plan.find(key)
         if key in self.plan.given:
             return self.plan.given[key]
@@ -49,8 +49,8 @@ class Shipped:
 
 def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool = False, events: bool = False, notes: Optional[Notes] = None,
          watch: Optional[Active] = None) -> Shipped:
-    """Sends a plan to the node. fuse: tasks that follow one another alone are one there. everything: all results can be referred to, not
-    only the wanted ones, and each task is there by itself."""
+    """Ships a plan to the node. fuse: chains run as one task. everything: all results have references, not only the wanted ones, and each
+    task runs by itself."""
     s = Shipped(p)
     fuse = fuse and not everything
     alike = (notes.alike,) if notes else ()
@@ -67,18 +67,18 @@ def ship(p: Plan, wanted: Sequence[Key], *, fuse: bool = False, everything: bool
     packing.submitted()
     for tell in observers:
         tell(s)
-    if not (observers or watch or events):  # who looks on may ask what the plan was
+    if not (observers or watch or events):  # these may still need the plan
         p.forget(wanted)
     return s
 
 
 class _Inputs:
-    """What a task takes: results of the graph, then objects from outside it, each under a name; and small values."""
+    """A task's inputs by name: results of the graph, objects from outside it, and small values."""
 
     def __init__(self) -> None:
-        self.names: dict[Key, None] = {}  # in order; a task may take very many
+        self.names: dict[Key, None] = {}  # an ordered set, since a task may have very many inputs
         self.deps: list[int] = []
-        self.parts: list[int] = []  # beside deps: which of its results
+        self.parts: list[int] = []  # parallel to deps: which result of the task
         self.late: dict[Key, None] = {}
         self.outer: list[int] = []
         self.small: Optional[dict[Key, Any]] = None
@@ -90,7 +90,7 @@ class _Inputs:
 
 
 class _Packing:
-    """Packs the tasks of a plan, dependencies first."""
+    """Adds the tasks of a plan to a graph, dependencies first."""
 
     def __init__(self, s: Shipped, watch: Optional[Active]) -> None:
         client = _runtime.client()
@@ -104,11 +104,11 @@ class _Packing:
         self._around: Optional[int] = self.builder.outer(put(around)) if around else None
 
     def task(self, chain: Sequence[Key], note: Optional[Note]) -> None:
-        """Packs tasks that are to run one after another in one place, as one."""
+        """Adds a chain of tasks as one task."""
         s, p = self._s, self._s.plan
         key = chain[-1]
         if self._presubmit:
-            said = [f(p.nodes[key], key, self._refs(key)) for f in self._presubmit]  # each is told, whatever another says
+            said = [f(p.nodes[key], key, self._refs(key)) for f in self._presubmit]  # call every hook, even if one has returned a result
             for value in said:
                 if value is not None:
                     p.literals[key] = value
@@ -140,7 +140,7 @@ class _Packing:
                                            note=note)
 
     def _take(self, into: _Inputs, name: Key, key: Key) -> None:
-        """Adds what a task takes under a name."""
+        """Adds the input that a task takes under a name."""
         p = self._s.plan
         part = p.parts.get(key)
         n = self._s.numbers.get(part[0] if part is not None else key)
@@ -164,7 +164,7 @@ class _Packing:
         return n
 
     def _refs(self, key: Key) -> list[Any]:
-        """What a task takes: references, and literals as they are."""
+        """A task's inputs, for hooks: references, and values of literals."""
         s, p = self._s, self._s.plan
         out = []
         for d in p.nodes[key].dependencies:
@@ -174,29 +174,29 @@ class _Packing:
         return out
 
     def submitted(self) -> None:
-        """The graph is on its way."""
+        """Calls the postsubmit hooks, once the graph is submitted."""
         for f in self._postsubmit:
             for key, n in self._s.numbers.items():
                 f(self._s.plan.nodes[key], key, self._refs(key), self.builder.ref(n))
 
 
 def fusing(kwargs: Mapping[str, Any]) -> bool:
-    """Whether tasks that follow one another alone become one: unless an argument of get, or Dask's configuration, says no."""
+    """Whether chains run as one task: yes, unless optimize_graph or Dask's optimization.fuse.active is False."""
     return bool(kwargs.get("optimize_graph", True)) and dask.config.get("optimization.fuse.active", None) is not False
 
 
 def splitting() -> bool:
-    """Whether a task of which others only take items gives these (enable's use_shuffle_optimization)."""
+    """Whether split_up merges tasks (enable's use_shuffle_optimization)."""
     return bool(dask.config.get("mobula.shuffle-optimization", True))
 
 
 def _group(key: Key) -> str:
-    """The name that Dask groups tasks under; of a plain key it follows from the key."""
+    """The name of Dask's task group for a tuple key; empty for a plain key, from which the node derives it."""
     return str(key[0]) if isinstance(key, tuple) and key else ""
 
 
 class stopping:
-    """Whatever leaves the block early stops the graph; an error of a task is raised as it was raised there."""
+    """Stops the graph if an exception leaves the block. An error of a task is raised as the task's own exception."""
 
     def __init__(self, s: Shipped) -> None:
         self._s = s
@@ -214,7 +214,7 @@ class stopping:
 
 
 def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
-    """Waits for what was asked. Arrays are the caller's, as Dask's users expect, and not the store's."""
+    """Waits for the wanted results. Arrays are writable copies, as Dask's users expect."""
     results = {k: s.result(k) for k in wanted}
     asked = [(k, r) for k, r in results.items() if type(r) is ObjectRef]
     with stopping(s):
@@ -224,7 +224,7 @@ def collect(s: Shipped, wanted: Sequence[Key]) -> dict[Key, Any]:
 
 
 def unwrapped(s: Shipped, x: MobulaError) -> BaseException:
-    """The exception of the task's own type, with the error that brought it as its cause; an error of the runtime says which key it is of."""
+    """The exception that a task raised, with x as its __cause__. If there is none, x with the task's key in its message."""
     at: MobulaError = x
     for _ in range(_DEEP):
         inner = at.cause if isinstance(at, TaskError) else None
@@ -234,18 +234,18 @@ def unwrapped(s: Shipped, x: MobulaError) -> BaseException:
         if isinstance(inner, MobulaError):
             at = inner
         elif at.causes and (not at.task or at.causes[0].task):
-            at = at.causes[0]  # one of another task: this one failed by its argument
+            at = at.causes[0]  # the error of another task, whose result this one takes
         else:
             break
     which = _name_of(s, at.task)
     return x if which is None else type(at)(f"{which}: {at.message}", name=at.name, task=at.task, stack=at.stack, causes=(x,))
 
 
-_DEEP = 1000  # causes of causes
+_DEEP = 1000  # most causes of causes to follow
 
 
 def _name_of(s: Shipped, task: str) -> Optional[str]:
-    """What the task with that id does, if it is of this graph."""
+    """The keys of the task with this id, as text; None if it is not of this graph."""
     for n, chain in enumerate(s.chains):
         if task and s.graph is not None and s.graph.id(n) == task:
             return f"the task {chain[0]!r}" if len(chain) == 1 else "the tasks " + ", ".join(map(repr, chain)) + ", run as one"

@@ -1,4 +1,4 @@
-"""get_sync: Dask's scheduler interface, in this process."""
+"""get_sync: a Dask scheduler function that runs graphs in this process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from ._plan import flat_keys, nested, plan
 
 
 def get_sync(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """Computes in this process, one task after the other: for a debugger. References in the graph are fetched. Callbacks are called as get calls
-    them: those that are given references get some of results that are put for that, and postsubmit_all is called in the end."""
+    """Computes keys of a graph in this process, one task after the other, for use with a debugger. References in the graph are fetched.
+
+    Callbacks are called as by get. For hooks that take references, results are put into the store. postsubmit_all is called at the end.
+    """
     dsk = culled(dsk)
     watching, result = observed(dsk, keys, kwargs, here)
     if watching:

@@ -1,4 +1,4 @@
-"""The state of Dask's local scheduler, kept up for Dask's five callbacks while tasks run, here or elsewhere."""
+"""The state of Dask's local scheduler, rebuilt for Dask's five callbacks while tasks run here or on the node."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .._api.objects import get_all
 from .._refs import ObjectRef
 from ._plan import Key, Plan
 
-WORKER = 0  # which of the node's workers ran a task is not told
+WORKER = 0  # the worker's id for posttask callbacks; the node does not report it
 
 
 class Told:
-    """What callbacks are told of: tasks that begin, and those that end."""
+    """Tracks the tasks that begin and end, and calls pretask and posttask."""
 
     def __init__(self, callbacks: Any, p: Plan, graph: Any, wanted: Sequence[Key]) -> None:
         self._plan = p
@@ -30,18 +30,18 @@ class Told:
 
     @property
     def values(self) -> bool:
-        """Whether done is to be told tasks' values."""
+        """Whether done needs the tasks' values."""
         return bool(self._posttask)
 
     def begin(self) -> None:
-        """Nothing runs yet: what is an alias of a value is over."""
+        """Before the first task: finishes the aliases of literals."""
         self._over()
 
     def begun(self, key: Key) -> None:
-        """A task was let go."""
+        """A task has begun."""
         state = self.state
         if key in state["running"] or key in state["finished"]:
-            return  # told again
+            return  # reported before
         self._ready.pop(key, None)
         state["waiting"].pop(key, None)
         state["running"].add(key)
@@ -49,7 +49,7 @@ class Told:
             f(key, self._graph, state)
 
     def done(self, key: Key, value: Any) -> None:
-        """A task ended well."""
+        """A task has succeeded."""
         self._done(key, value)
         self._over()
 
@@ -65,7 +65,7 @@ class Told:
             f(key, value, self._graph, state, WORKER)
 
     def _over(self) -> None:
-        """Aliases are no tasks: they are over when their targets are."""
+        """Finishes the aliases whose targets have finished."""
         while self._ready.aliases:
             key = self._ready.aliases.pop()
             value = self.state["cache"].get(self._plan.nodes[key].target)
@@ -75,7 +75,7 @@ class Told:
 
 
 class _Ready(dict[Key, None]):
-    """The tasks that could run, in a list as the scheduler's functions see it; any is taken out at once, however many there are."""
+    """The tasks that could run. Dask's functions append to it as to a list; as a dict it removes any task in constant time."""
 
     def __init__(self, p: Plan, keys: Sequence[Key]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Callbacks around the tasks of Dask graphs, with the names and signatures of Dask-on-Ray; the names without ray_ are the same hooks.
+"""Callbacks around the tasks of Dask graphs, with the names and signatures of Dask-on-Ray, with or without the prefix ray_.
 
     class Timing(MobulaDaskCallback):
         def _pretask(self, key, object_refs):
@@ -10,8 +10,8 @@
     with Timing():
         x.compute(scheduler=mobula.dask.get)
 
-pretask and posttask run in the worker, around the task: a copy of the callback goes there. The others run in the process that computes.
-RayDaskCallback is for classes that were written for Dask-on-Ray.
+pretask and posttask run in the worker, on a copy of the callback. The other hooks run in the process that computes. RayDaskCallback is for
+classes written for Dask-on-Ray.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from dask.callbacks import Callback
 
 HOOKS = ("presubmit", "postsubmit", "pretask", "posttask", "postsubmit_all", "finish")
 _DASKS = ("start", "start_state", "pretask", "posttask", "finish")
-_GIVEN = ("mobula_callbacks", "ray_callbacks")  # arguments of get
+_GIVEN = ("mobula_callbacks", "ray_callbacks")  # arguments of get that have callbacks
 
 
 class MobulaDaskCallback:
-    """Six hooks, each a method to override (_pretask, or _ray_pretask) or a function given here (pretask=, or ray_pretask=).
+    """Six hooks. Each is a method to override (_pretask, or _ray_pretask) or a function given here (pretask=, or ray_pretask=).
 
-    presubmit(task, key, deps)              before a task is submitted; what it returns, if not None, is taken as the result: the task does not run
-    postsubmit(task, key, deps, object_ref) after it was submitted
-    pretask(key, object_refs)               in the worker, before it runs, with what it takes; gives the pre_state
-    posttask(key, result, pre_state)        in the worker, after it ran
-    postsubmit_all(object_refs, dsk)        when everything was submitted
-    finish(result)                          when the result is there
+    presubmit(task, key, deps)              before a task is submitted. If it returns a value that is not None, this is the result, and the
+                                            task does not run
+    postsubmit(task, key, deps, object_ref) after a task was submitted
+    pretask(key, object_refs)               in the worker, before the task runs, with its inputs' values. Returns the pre_state
+    posttask(key, result, pre_state)        in the worker, after the task has run
+    postsubmit_all(object_refs, dsk)        after all tasks were submitted
+    finish(result)                          when the result is ready
     """
 
     active: ClassVar[list[MobulaDaskCallback]] = []
@@ -54,7 +55,7 @@ class MobulaDaskCallback:
                 setattr(self, "_" + name, f)
 
     def hook(self, name: str) -> Optional[Callable[..., Any]]:
-        """The hook of that name, or None."""
+        """The hook with a name, or None."""
         f: Optional[Callable[..., Any]] = getattr(self, "_" + name, None) or getattr(self, "_ray_" + name, None)
         return f
 
@@ -63,6 +64,7 @@ class MobulaDaskCallback:
         MobulaDaskCallback.active.append(self)
 
     def unregister(self) -> None:
+        """Turns the hooks off."""
         MobulaDaskCallback.active.remove(self)
 
     def __enter__(self) -> MobulaDaskCallback:
@@ -74,12 +76,12 @@ class MobulaDaskCallback:
 
 
 def _nothing(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """A hook that is not there, for who calls it by super()."""
+    """Stands for a hook that is not overridden, so that subclasses can call it by super()."""
 
 
 class RayDaskCallback(MobulaDaskCallback, Callback):  # type: ignore[misc]
-    """As Dask-on-Ray has it: the six hooks are _ray_presubmit and so on, or given as ray_presubmit=; it is one of Dask's callbacks too, whose
-    five hooks are those without ray_."""
+    """The class of Dask-on-Ray. Its six hooks are the methods _ray_presubmit and so on, or functions given as ray_presubmit= and so on. It is
+    a dask.callbacks.Callback too, whose five hooks have the names without ray_."""
 
     ray_active = MobulaDaskCallback.active
     _ray_presubmit = _ray_postsubmit = _ray_pretask = _ray_posttask = _ray_postsubmit_all = _ray_finish = _nothing
@@ -97,7 +99,7 @@ class RayDaskCallback(MobulaDaskCallback, Callback):  # type: ignore[misc]
 
     @property
     def _ray_callback(self) -> tuple[Optional[Callable[..., Any]], ...]:
-        """The six, as Dask-on-Ray takes them in ray_callbacks."""
+        """The six hooks as a tuple, as Dask-on-Ray takes them in ray_callbacks."""
         return tuple(map(self.hook, HOOKS))
 
     def register(self) -> None:
@@ -112,7 +114,7 @@ class RayDaskCallback(MobulaDaskCallback, Callback):  # type: ignore[misc]
 
 
 class Active:
-    """The hooks that are on for one computation."""
+    """The hooks of one computation."""
 
     def __init__(self, callbacks: Sequence[MobulaDaskCallback]) -> None:
         self._callbacks = callbacks
@@ -124,14 +126,15 @@ class Active:
         return [f for c in self._callbacks if (f := c.hook(name)) is not None]
 
     def around(self) -> Optional[list[tuple[Optional[Callable[..., Any]], Optional[Callable[..., Any]]]]]:
-        """What runs in the worker, a pair a callback; None: nothing."""
+        """The hooks that run in the worker: one pair (pretask, posttask) per callback; None if there are none."""
         pairs = [(c.hook("pretask"), c.hook("posttask")) for c in self._callbacks]
         pairs = [p for p in pairs if p != (None, None)]
         return pairs or None
 
 
 def given(kwargs: Mapping[str, Any]) -> Optional[list[MobulaDaskCallback]]:
-    """The callbacks among the arguments of get; None: there is no such argument. One callback, or several; also as the tuple of its hooks."""
+    """The callbacks in the arguments of get; None if there is no such argument. An argument is one callback or several, each also as the
+    tuple of its hooks."""
     out: Optional[list[MobulaDaskCallback]] = None
     for name in _GIVEN:
         said = kwargs.get(name)
@@ -149,7 +152,7 @@ def given(kwargs: Mapping[str, Any]) -> Optional[list[MobulaDaskCallback]]:
 
 @contextlib.contextmanager
 def taken(instead: Optional[Sequence[MobulaDaskCallback]] = None) -> Iterator[Active]:
-    """These, or else the active ones, each once. Of the latter none is active within: what a hook computes itself is not observed."""
+    """The given callbacks, or else the active ones, each once. Inside, none of those is active, so a computation by a hook does not call them."""
     if instead is not None:
         yield Active(instead)
         return
@@ -163,7 +166,7 @@ def taken(instead: Optional[Sequence[MobulaDaskCallback]] = None) -> Iterator[Ac
 
 
 class ProgressBar(Callback):  # type: ignore[misc]
-    """A bar of tasks that are done: in a terminal, or in a notebook (tqdm.auto). minimum: seconds before it is shown."""
+    """A progress bar of finished tasks, by tqdm.auto: in a terminal or a notebook. minimum: seconds before it appears."""
 
     def __init__(self, minimum: float = 0.0, desc: str = "tasks", **tqdm: Any) -> None:
         super().__init__()

@@ -1,11 +1,12 @@
 """Runs a test session's Dask computations on Mobula: pytest -p mobula.dask.pytest_plugin
 
-Our get takes the place of every scheduler that Dask knows by name, and of the configured one. As with those, what is persisted is values:
-mobula.dask.get by itself gives references for them. The session fails if no computation came here, or if
-what the node's scheduler says it ran and what worker processes wrote down that they ran disagree.
+The plugin replaces every scheduler that Dask knows by name, and the configured one. As with those, persist keeps values and not references.
+The session fails if there was no computation, or if the tasks that the node's scheduler reports and those that worker processes recorded
+do not match.
 
-MOBULA_DASK_CPUS is how many tasks run at once (2), MOBULA_DASK_STORE the object store's size in bytes (4 GiB). With MOBULA_DASK_REPORT the
-session's counts are written to that file, as JSON; of a session that is one of several, whoever reads these sees to it that some computation came.
+MOBULA_DASK_CPUS: how many tasks run at once (2). MOBULA_DASK_STORE: the size of the object store in bytes (4 GiB). MOBULA_DASK_REPORT: a file
+to which the session's counts are written as JSON. Such a session may be one of several: then the reader of the files has to check that there
+was a computation.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _NAMES = ("sync", "synchronous", "single-threaded", "threads", "threading", "pro
 
 
 def computed(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """Our get, without what else it has."""
+    """get as a plain function, without the method persist."""
     return get(dsk, keys, **kwargs)
 
 
 class Tally:
-    """The graphs that went to the node, and what became of them."""
+    """Counts the shipped graphs and checks what became of them."""
 
     def __init__(self) -> None:
         self.gets = 0
@@ -44,7 +45,7 @@ class Tally:
             self.graphs.append((s.graph, len(s.numbers)))
 
     def check(self, job_dir: str) -> tuple[dict[str, int], list[str]]:
-        """Counts, and what is wrong."""
+        """Returns the counts, and a list of errors."""
         done: dict[bytes, bytes] = {}
         in_driver = 0
         for pid, task, how in _record.records(job_dir):
@@ -64,13 +65,13 @@ class Tally:
                 if not graph.stopped:
                     wrong.append(f"graph {graph.task.hex()}: the scheduler says nothing of its {n} tasks, and nobody stopped it")
                 continue
-            recorded = sum(t in done for t in mine)  # a task may also end well and then fail: with a result that cannot be pickled
+            recorded = sum(t in done for t in mine)  # even if a task's result could not be pickled
             ran += summary["ran"]
-            executed += min(recorded, summary["ran"]) if summary["failed"] else recorded  # of one that failed, some run on to no end
+            executed += min(recorded, summary["ran"]) if summary["failed"] else recorded  # a failed graph's tasks may run on in vain
             if recorded < summary["ran"] or (recorded > summary["ran"] and not summary["failed"]):
                 wrong.append(f"graph {graph.task.hex()}: the scheduler says {summary['ran']} tasks ran and {summary['failed']} failed, "
                              f"workers wrote down {recorded}")
-        # What a task computes in a worker is another graph of this job, which is not in our list.
+        # A computation inside a task is another graph of this job, which is not in the list.
         counts = {"gets": self.gets, "graphs": len(self.graphs), "tasks": ran, "executed": executed, "recorded": len(done), "nested": len(done.keys() - known),
                   "stopped": unfinished, "in_driver": in_driver}
         if in_driver:
@@ -87,7 +88,7 @@ class Plugin:
 
     def begin(self) -> None:
         cpus, store = os.environ.pop("MOBULA_DASK_CPUS", "2"), os.environ.pop("MOBULA_DASK_STORE", str(4 << 30))
-        self.report = os.environ.pop("MOBULA_DASK_REPORT", None)  # not for the node: it refuses settings it does not know
+        self.report = os.environ.pop("MOBULA_DASK_REPORT", None)  # the node would refuse it as an unknown setting
         mobula.init(num_cpus=int(cpus), object_store_memory=int(store))
         self.client = _runtime.client()
         os.makedirs(os.path.join(self.client.welcome.job_dir, _record.FOLDER), exist_ok=True)

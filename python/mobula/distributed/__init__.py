@@ -1,4 +1,4 @@
-"""A client by the names of Dask's distributed, for programs that submit functions and pass futures around.
+"""A client with the names of Dask's distributed, for programs that submit functions and pass futures around.
 
     from mobula.distributed import Client, as_completed
 
@@ -9,16 +9,16 @@
             print(future.key, x)
         print(total.result())
 
-It is a part of distributed's client: submit, map, gather, scatter, as_completed, wait, cancel, and in tasks secede, rejoin and
-worker_client. Graphs are for mobula.dask. With
-asynchronous=True it is for coroutines: what would wait is awaited, and as_completed is for async for.
+It has a part of distributed's client: submit, map, gather, scatter, as_completed, wait, cancel, and in tasks secede, rejoin and
+worker_client. Dask graphs run by mobula.dask. With asynchronous=True the client is for coroutines: calls that would block are awaited, and
+as_completed is used with async for.
 
-    _client        the client
-    _future        futures, and what those of one key share
+    _client        Client, get_client
+    _future        Future, and the state that futures of one key share
     _as_completed  as_completed, wait and progress
-    _secede        secede, rejoin and worker_client: tasks that give their place up
+    _secede        secede, rejoin and worker_client
     _nested        futures inside lists, tuples, sets and dicts
-    _keys          the keys of calls and data
+    _keys          keys of calls and data
 """
 
 from ._as_completed import DoneAndNotDone, as_completed, progress, wait

@@ -1,4 +1,4 @@
-"""Futures as they are done."""
+"""as_completed, wait and progress."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ ALL_COMPLETED, FIRST_COMPLETED = "ALL_COMPLETED", "FIRST_COMPLETED"
 
 
 class as_completed:
-    """Iterates over futures in the order in which they are done; more may be added meanwhile. Also with async for.
+    """Iterates over futures in the order in which they are done, also with async for. Futures may be added meanwhile.
 
-    with_results: gives pairs of future and result. raise_errors: with results, the exception of a call is raised; else the
-    triple of sys.exc_info() takes the result's place. timeout: seconds from now in which all must be done; TimeoutError
-    otherwise.
+        for future, x in as_completed(futures, with_results=True):
+            print(future.key, x)
+
+    with_results: yields pairs of future and result. raise_errors: raises a call's exception; with False the pair has the triple of
+    sys.exc_info() in place of the result. timeout: seconds from now; TimeoutError if not all futures are done by then.
     """
 
     def __init__(self, futures: Optional[Iterable[Future]] = None, *, with_results: bool = False, raise_errors: bool = True,
@@ -38,7 +40,7 @@ class as_completed:
         self.update(futures or ())
 
     def add(self, future: Future) -> None:
-        """Adds a future; twice the same one is one."""
+        """Adds a future, unless it is waiting already."""
         with self._changed:
             if future in self._open or future in self._ready:
                 return
@@ -52,7 +54,7 @@ class as_completed:
 
     def _came(self, future: Future) -> None:
         with self._changed:
-            if future in self._open:  # else it was cleared
+            if future in self._open:  # else clear() has removed it
                 self._open.remove(future)
                 self._done.append(future)
                 self._ready.add(future)
@@ -65,20 +67,20 @@ class as_completed:
                 pass  # the loop has ended
 
     def count(self) -> int:
-        """How many are still to come."""
+        """The number of futures still to come."""
         with self._changed:
             return len(self._open) + len(self._done)
 
     def is_empty(self) -> bool:
-        """Whether all were given."""
+        """Whether no future is still to come."""
         return self.count() == 0
 
     def has_ready(self) -> bool:
-        """Whether the next can be had without waiting."""
+        """Whether the next future is done already."""
         return bool(self._done)
 
     def clear(self) -> None:
-        """Forgets what is still to come."""
+        """Drops all futures that are still to come."""
         with self._changed:
             self._open.clear()
             self._done.clear()
@@ -148,7 +150,7 @@ class as_completed:
             return future, sys.exc_info()
 
     def next_batch(self, block: bool = True) -> list[Any]:
-        """All that are done; with block, waits for one if there is none."""
+        """Returns all done futures as a list. block: waits for one first."""
         batch = [next(self)] if block else []
         while True:
             with self._changed:
@@ -158,7 +160,7 @@ class as_completed:
             batch.append(self._given(future))
 
     def batches(self) -> Iterator[list[Any]]:
-        """Gives those that are done together as lists."""
+        """Yields lists of futures that are done, until none is to come."""
         while not self.is_empty():
             yield self.next_batch()
 
@@ -169,16 +171,16 @@ def _wake(sleeper: asyncio.Future[None]) -> None:
 
 
 class DoneAndNotDone(NamedTuple):
-    """What wait gives."""
+    """The result of wait."""
 
     done: set[Future]
     not_done: set[Future]
 
 
 def wait(fs: Future | Iterable[Future], timeout: Optional[float] = None, return_when: str = ALL_COMPLETED) -> Any:
-    """Waits until all, or with "FIRST_COMPLETED" one, of the futures are done; gives those that are and those that are not.
+    """Waits until all of the futures are done, or one with return_when="FIRST_COMPLETED". Returns the sets done and not_done.
 
-    TimeoutError after timeout seconds. With futures of an asynchronous client it is to be awaited.
+    TimeoutError after timeout seconds. With an asynchronous client's futures await the result.
     """
     futures = [fs] if isinstance(fs, Future) else list(fs)
     if return_when not in (ALL_COMPLETED, FIRST_COMPLETED):
@@ -199,8 +201,7 @@ async def _wait_async(futures: list[Future], coming: as_completed, n: int) -> Do
 
 
 def progress(futures: Iterable[Future], desc: str = "", **options: Any) -> list[Future]:
-    """Waits until all of the futures are done and shows how many are, as mobula.util.progress does with references; gives
-    them."""
+    """Waits until all of the futures are done, with a progress bar as mobula.util.progress. Returns them as a list."""
     futures = list(futures)
     util.progress([f.ref for f in futures], desc, **options)
     return futures

@@ -1,4 +1,4 @@
-"""The client."""
+"""Client and get_client."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ _MISSING = object()
 
 
 class Client:
-    """Submits functions to a node by the names of distributed.Client.
+    """Submits functions to a node, with the names of distributed.Client.
 
-    address: as of mobula.init; without one, the connection that there is, or else a node of the program's own. options are
-    those of mobula.init. A client that has made the connection ends it with close, or at the end of its with block. After that
-    it submits nothing; futures of a connection that goes on are done all the same, and their callbacks are called.
+        with Client() as client:
+            print(client.submit(pow, 2, 10).result())
 
-    asynchronous: for coroutines; `async with Client(asynchronous=True) as client`. Then gather, scatter, cancel and close, and
-    the futures' result and exception, are to be awaited; submit and map give futures at once all the same.
+    address, options: as of mobula.init. By default it uses the connection that the process has, or else makes one. A client
+    that has made the connection ends it on close, or at the end of its with block. A closed client submits nothing. If the
+    connection goes on, its futures are still done, and their callbacks called. InvalidError for an address or options if there is a
+    connection already.
+
+    asynchronous: for coroutines, as in `async with Client(asynchronous=True) as client`. gather, scatter, cancel, close, and the
+    futures' result and exception are awaited then; submit and map return futures at once as ever.
     """
 
     def __init__(self, address: Optional[str] = None, *, asynchronous: bool = False, **options: Any) -> None:
@@ -51,13 +55,13 @@ class Client:
         self._states: weakref.WeakValueDictionary[str, State] = weakref.WeakValueDictionary()
         self._callers: dict[Any, Caller] = {}
         self._calling = threading.Lock()
-        self._callbacks: dict[object, Future] = {}  # those to come; their futures are kept until then
+        self._callbacks: dict[object, Future] = {}  # callbacks still to come; they keep their futures
         self._thread = CallbackThread("mobula-distributed")
         if not asynchronous:
             self._connected()
 
     def _connected(self) -> Connection:
-        """The connection, which is made once."""
+        """The connection, which is made on first use. ShutdownError if the client was closed or the connection has ended."""
         with self._connecting:
             if self._closed:
                 raise ShutdownError("this client was closed: make another Client")
@@ -80,13 +84,14 @@ class Client:
                resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None, priority: float = 0,
                fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False, actors: bool = False,
                pure: bool = True, **kwargs: Any) -> Future:
-        """Has func called, and gives the future of what it returns. Futures among the arguments are passed as their results.
+        """Submits func(*args, **kwargs) and returns its future. Futures in the arguments, also inside lists, tuples, sets and dicts, are
+        passed as their results.
 
-        key: names the call; what has the same key is not called again while there is a future of it. By default it follows from
-        the function and its arguments, or, with pure=False, is a new one. resources: what the call needs; "CPU" is 1 unless
-        said, "GPU" and "memory", in bytes, are the node's, others as the node was told. retries: how often it is called again
-        if it raises; a worker that dies of it is not counted among these. priority and fifo_timeout are taken and do nothing: calls of one
-        kind run in the order in which they were submitted. workers, allow_other_workers, actor and actors are refused.
+        key: names the call. While there is a future with the same key, submit returns its result and does not call again. By
+        default the key follows from the function and its arguments; with pure=False it is unique. resources: amounts by name, such as
+        "CPU" (1 by default), "GPU", "memory" (bytes), or a resource of the node. retries: how often the function is called
+        again if it raises; workers that die are counted apart. priority and fifo_timeout are accepted and do nothing: calls of one
+        class run in the order in which they were submitted. InvalidError for workers, allow_other_workers, actor and actors.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
         futures: list[Future] = []
@@ -108,9 +113,9 @@ class Client:
             workers: None = None, resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None,
             priority: float = 0, fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False,
             actors: bool = False, pure: bool = True, batch_size: Optional[int] = None, **kwargs: Any) -> list[Future]:
-        """Has func called with each row of the iterables; gives the futures in order.
+        """Submits func for each row of the iterables, and returns the futures in order.
 
-        key: what the keys begin with, or a list of them. The rest is as of submit; batch_size is taken and does nothing.
+        key: a prefix of the keys, or a list of keys. The other arguments are as of submit; batch_size is accepted and does nothing.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
         rows = list(zip(*iterables))
@@ -125,7 +130,7 @@ class Client:
                 for row, k in zip(rows, keys)]
 
     def _caller(self, c: Connection, resources: Optional[Mapping[str, float]], retries: Optional[int]) -> Caller:
-        """What makes tasks with such options."""
+        """The Caller for calls with such options."""
         what = tuple(sorted((resources or {}).items())), retries
         caller = self._callers.get(what)
         if caller is None or caller.client is not c:
@@ -133,7 +138,7 @@ class Client:
         return caller
 
     def _future(self, key: str, make: Callable[[Connection], ObjectRef[Any]]) -> Future:
-        """A future of the key; its reference is made if there is none."""
+        """A future of the key. make submits the call or puts the data, unless there is a future of the key."""
         c = self._connected()
         with self._making:
             state = self._states.get(key)
@@ -158,7 +163,7 @@ class Client:
         future._state.watch(lambda: self._thread.put(run))
 
     def _let_thread_end(self) -> None:
-        """Lets the thread of a closed client end, if nothing is to come for it; what comes later has another."""
+        """Ends the thread of a closed client if no callback is to come. A later callback gets another thread."""
         if self._closed and not self._callbacks:
             self._thread.end()
             self._thread = CallbackThread("mobula-distributed")
@@ -166,10 +171,10 @@ class Client:
     # ---- data
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True, workers: None = None) -> Any:
-        """Puts data into the object store: the items of a list, tuple or set, or the values of a dict, else the one value;
-        gives futures in the same shape.
+        """Puts data into the object store, and returns futures. Each item of a list, tuple or set, or each value of a dict, is put by
+        itself, and the futures have the same shape; anything else is put as one value.
 
-        hash: data of the same content is put once. broadcast is taken and does nothing: all workers of a node see its store.
+        hash: puts data of the same content once. broadcast is accepted and does nothing: all workers of a node share its store.
         """
         _refuse(workers=workers)
         if self.asynchronous:
@@ -189,9 +194,9 @@ class Client:
         return self._future(key, lambda c: put(x))
 
     def gather(self, futures: Any, errors: str = "raise", direct: Optional[bool] = None) -> Any:
-        """The results of futures, in the same shape of lists, tuples, sets and dicts.
+        """Returns the results of futures in the same shape of lists, tuples, sets and dicts.
 
-        errors: "raise" the exception of the first that failed, or "skip" those. direct is taken and does nothing.
+        errors: "raise" raises the exception of the first that failed, "skip" leaves those out. direct is accepted and does nothing.
         """
         if errors not in ("raise", "skip"):
             raise InvalidError(f'errors={errors!r}: want "raise" or "skip"')
@@ -211,7 +216,7 @@ class Client:
         try:
             raise error
         finally:
-            del error  # its traceback has this frame, and so the futures
+            del error  # its traceback has this frame, which has the futures
 
     async def _gather_async(self, shape: Any, found: list[Future], errors: str) -> Any:
         values: list[Any] = await asyncio.gather(*[f._result() for f in found], return_exceptions=errors == "skip")
@@ -219,22 +224,22 @@ class Client:
                                for f, v in zip(found, values)])
 
     def cancel(self, futures: Any, force: bool = False) -> Any:
-        """Cancels the calls of futures, in any shape. force: their processes are killed."""
+        """Cancels the calls of futures, in any shape of lists, tuples, sets and dicts. force: kills their processes."""
         found: list[Future] = []
         take_out(futures, found)
         for f in found:
             f.cancel(force)
         return _nothing() if self.asynchronous else None
 
-    # ---- around it
+    # ---- executor and connection
 
     def get_executor(self, **options: Any) -> Executor:
-        """An executor of concurrent.futures on the same node; options are those of mobula.Executor."""
+        """Returns a concurrent.futures executor on the same node. options: those of mobula.Executor."""
         self._connected()
         return Executor(**options)
 
     def close(self) -> Any:
-        """Takes no more calls, and ends the connection if this client has made it. A second time it does nothing."""
+        """Takes no more calls, and ends the connection if this client has made it. A second call does nothing."""
         if self.asynchronous:
             return asyncio.to_thread(self._close)
         return self._close()
@@ -299,7 +304,7 @@ def _attempt(f: Future) -> Any:
 
 
 def _shaped(shape: Any, values: list[Any]) -> Any:
-    """The shape with values for its slots; those that are missing are left out."""
+    """The shape with values in its slots. Slots whose value is missing are left out."""
     def kept(x: Any) -> bool:
         return not (type(x) is Slot and values[x.number] is _MISSING)
 
@@ -326,8 +331,8 @@ _default_lock = threading.Lock()
 
 
 def get_client() -> Client:
-    """The client of this process, in a task too: made at the first call, of the connection that there is, and anew if it was closed or has no
-    connection any more."""
+    """Returns the process' default client, also in a task. It uses the process' connection, or makes one. It is made again if it was closed
+    or its connection has ended."""
     global _default
     with _default_lock:
         if _default is None or not _default._usable():

@@ -1,4 +1,4 @@
-"""Futures of distributed's kind: a key, and what has become of it."""
+"""Futures with the names of distributed.Future."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PENDING, FINISHED, ERROR, CANCELLED = "pending", "finished", "error", "cancelled
 
 
 class State:
-    """What the futures of one key share."""
+    """The state that all futures of one key share."""
 
     def __init__(self, ref: ObjectRef[Any]) -> None:
         self.ref = ref
         self.status = PENDING
         self._lock = threading.Lock()
-        self._watchers: list[Callable[[], None]] = []  # called once, in any thread: they must not wait
+        self._watchers: list[Callable[[], None]] = []  # called once, in any thread; they must not block
 
     def begin(self) -> None:
-        """Watches the object, without keeping the futures."""
+        """Watches the object. It does not keep the state, and so the futures, alive."""
         itself = weakref.ref(self)
 
         def known() -> None:
@@ -57,7 +57,7 @@ class State:
             f()
 
     def watch(self, f: Callable[[], None]) -> None:
-        """Calls f at the end, or now."""
+        """Calls f once the call is done, or at once if it is."""
         with self._lock:
             if self.status == PENDING:
                 self._watchers.append(f)
@@ -71,7 +71,7 @@ class State:
 
 
 class Source(Protocol):
-    """What makes futures: a client (_client.Client)."""
+    """What a future needs of its client (_client.Client)."""
 
     asynchronous: bool
 
@@ -84,15 +84,14 @@ def _nobody() -> Source:
     raise InvalidError("there is no client")
 
 
-here: Callable[[], Source] = _nobody  # the client of this process; _client says so
+here: Callable[[], Source] = _nobody  # returns the process' default client; _client sets it
 
 
 class Future:
-    """The result of a call, now or later; as an argument of another call, that result.
+    """The future of a call. As an argument of another call it is passed as its result.
 
-    status is "pending", "finished", "error" or "cancelled". The result is kept by the node as long as there is a future of its
-    key; a call whose futures have gone still runs. Of an asynchronous client, result and exception are to be awaited; so can
-    the future itself be.
+    status is "pending", "finished", "error" or "cancelled". The node keeps the result as long as there is a future of its key. A
+    call runs even if all its futures are deleted. With an asynchronous client, await result() and exception(), or the future itself.
     """
 
     def __init__(self, client: Source, key: str, state: State) -> None:
@@ -106,18 +105,19 @@ class Future:
 
     @property
     def ref(self) -> ObjectRef[Any]:
-        """The reference to the result, for the functions of mobula itself."""
+        """The ObjectRef of the result, for mobula.get and other functions of package mobula."""
         return self._state.ref
 
     def done(self) -> bool:
-        """Whether there is a result, or an error, or it was cancelled."""
+        """Whether the call has a result or an error, or was cancelled."""
         return self.status != PENDING
 
     def cancelled(self) -> bool:
+        """Whether the call was cancelled."""
         return self.status == CANCELLED
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """Waits for the result. The exception of the call is raised; CancelledError if it was cancelled; TimeoutError after
+        """Waits for the result and returns it. Raises the call's exception, CancelledError if it was cancelled, and TimeoutError after
         timeout seconds."""
         if self.client.asynchronous:
             return asyncio.wait_for(self._result(), timeout)
@@ -130,7 +130,7 @@ class Future:
         try:
             raise x
         finally:
-            del x  # its traceback has this frame, and so the future
+            del x  # its traceback has this frame, which has the future
 
     async def _result(self) -> Any:
         if self.cancelled():
@@ -145,8 +145,8 @@ class Future:
             del x
 
     def exception(self, timeout: Optional[float] = None) -> Any:
-        """Waits for the end; gives the call's exception, None if it has a result. CancelledError and TimeoutError are raised,
-        as of result."""
+        """Waits until the call is done and returns its exception; None if it has a result. Raises CancelledError and TimeoutError as
+        result does."""
         if self.client.asynchronous:
             return asyncio.wait_for(self._exception(), timeout)
         if self.cancelled():
@@ -154,8 +154,8 @@ class Future:
         if not wait([self.ref], timeout=timeout)[0]:
             raise GetTimeoutError(f"{self.key} is not done after {timeout} s")
         res = self.ref._h.res
-        if res is None or res.kind != m.ERROR:  # only values are forgotten
-            return None  # and its value is not read
+        if res is None or res.kind != m.ERROR:  # None: a value that was dropped from the cache
+            return None  # without fetching the value
         try:
             get(self.ref)
         except TaskCancelledError:
@@ -177,15 +177,15 @@ class Future:
         return self._result().__await__()
 
     def cancel(self, force: bool = False) -> None:
-        """Cancels the call, for all futures of its key. force: its process is killed."""
+        """Cancels the call, for all futures of its key. force: kills its process."""
         self._state.cancel(force)
 
     def add_done_callback(self, fn: Callable[[Future], Any]) -> None:
-        """Calls fn with the future at its end, or at once, in a thread of the client's."""
+        """Calls fn(future) once the call is done, in a thread of the client."""
         self.client._call_at_end(self, fn)
 
     def release(self) -> None:
-        """Nothing: the result goes with the last future of its key."""
+        """Does nothing: the result is freed when the last future of its key is deleted."""
 
     def __repr__(self) -> str:
         return f"<Future: {self.status}, key: {self.key}>"
@@ -198,7 +198,7 @@ class Future:
 
 
 def restore_future(key: str, ref: ObjectRef[Any]) -> Future:
-    """The future found in a value: of the client where it is read."""
+    """Unpickles a future, as one of the process' default client; pickles name this function."""
     return here()._future(key, lambda c: ref)
 
 

@@ -1,4 +1,4 @@
-"""Keys: what is called with the same arguments, or has the same content, has the same key."""
+"""Keys: calls of one function with the same arguments have the same key, and so has data of the same content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import cloudpickle
 
 
 def token(*parts: Any) -> str:
-    """A digest of the parts' content; a new one where they cannot be pickled."""
+    """A digest of the parts' pickles; a unique one if they cannot be pickled."""
     digest = hashlib.blake2b(digest_size=16)
     buffers: list[pickle.PickleBuffer] = []
     try:
@@ -19,7 +19,7 @@ def token(*parts: Any) -> str:
         for b in buffers:
             digest.update(b.raw())
     except Exception:
-        return unique()  # whoever needs the pickled form will say what is wrong
+        return unique()  # the submit that follows raises the error
     return digest.hexdigest()
 
 
@@ -28,7 +28,7 @@ def unique() -> str:
 
 
 def function_name(fn: Any) -> str:
-    """What the keys of a function's calls begin with."""
+    """The prefix of the keys of a function's calls."""
     fn = getattr(fn, "func", fn)  # of a functools.partial
     name: str = getattr(fn, "__name__", None) or type(fn).__name__
     return "lambda" if name == "<lambda>" else name

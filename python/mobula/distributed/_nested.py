@@ -11,7 +11,7 @@ _SEQUENCES = (list, tuple, set, frozenset)
 
 
 class Slot:
-    """Stands where a future was."""
+    """Takes the place of a future inside an argument."""
 
     __slots__ = ("number",)
 
@@ -23,7 +23,7 @@ class Slot:
 
 
 def replace(x: Any, f: Callable[[Any], Any], kind: type[Any]) -> Any:
-    """x with f of whatever it contains of a kind."""
+    """A copy of x in which each y of type kind is replaced by f(y)."""
     cls = type(x)
     if isinstance(x, kind):
         return f(x)
@@ -35,7 +35,7 @@ def replace(x: Any, f: Callable[[Any], Any], kind: type[Any]) -> Any:
 
 
 def take_out(x: Any, futures: list[Future]) -> Any:
-    """x with slots for its futures, which are appended."""
+    """A copy of x with slots in place of its futures, which are appended to futures."""
 
     def slot(future: Future) -> Slot:
         futures.append(future)
@@ -45,11 +45,11 @@ def take_out(x: Any, futures: list[Future]) -> Any:
 
 
 def put_in(x: Any, values: Sequence[Any]) -> Any:
-    """x with values in its slots."""
+    """A copy of x with values in place of its slots."""
     return replace(x, lambda slot: values[slot.number], Slot)
 
 
 @calls_users
 def call_with(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], *values: Any) -> Any:
-    """Calls a function with what the futures among its arguments have become."""
+    """Calls a function with the results of the futures in its arguments."""
     return fn(*put_in(args, values), **put_in(dict(kwargs), values))

@@ -1,4 +1,4 @@
-"""Tasks that go on beside those that are counted."""
+"""secede, rejoin and worker_client: tasks that give up their CPU and go on."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ._client import Client, get_client
 
 
 def secede() -> None:
-    """Gives up the place of the task that calls it: its CPU is for others from now on, and in a graph it counts as none of those that run.
-    The task goes on beside them, in its worker. For one that waits long for something else than a future (a future's result gives the CPU up by
-    itself)."""
+    """Gives up the CPU of the running task, and in a graph its slot. The task goes on in its worker, beside the tasks that get them.
+
+    Use it before a long wait for something other than a future: waiting for a future gives up the CPU by itself. InvalidError outside a
+    task, and in a coroutine.
+    """
     task = _task("secede")
     if not task.seceded:
         task.seceded = True
@@ -24,7 +26,7 @@ def secede() -> None:
 
 
 def rejoin() -> None:
-    """Takes a place again, after secede: waits until there is a CPU."""
+    """Undoes secede: waits until the task has a CPU again. InvalidError if the task has not seceded."""
     task = _task("rejoin")
     if not task.seceded:
         raise InvalidError("rejoin: the task has not seceded")
@@ -35,8 +37,8 @@ def rejoin() -> None:
 
 @contextlib.contextmanager
 def worker_client(timeout: object = None, separate_thread: bool = True) -> Iterator[Client]:
-    """A client for use in a task; within, the task has seceded, unless separate_thread is False. There is nothing to wait for that takes a
-    timeout."""
+    """A client for use inside a task. In the with block the task has seceded, unless separate_thread is False. timeout is accepted and does
+    nothing."""
     if separate_thread:
         secede()
     try:

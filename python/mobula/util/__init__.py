@@ -1,7 +1,7 @@
-"""What programs build on tasks and actors: pools, queues, progress bars, samples of memory.
+"""Utilities on top of tasks and actors: actor pools, queues, progress bars, memory samples.
 
-mobula.util.queue has the queue's errors, mobula.util.joblib the backend for joblib, mobula.util.tracing spans of the program's own,
-mobula.util.state what the node knows.
+Further modules: mobula.util.queue (the queue's errors), mobula.util.joblib (a joblib backend), mobula.util.tracing (the program's own spans),
+mobula.util.state (lists of tasks, actors and objects).
 """
 
 from ._actor_pool import ActorPool

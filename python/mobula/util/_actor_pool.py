@@ -18,10 +18,9 @@ class ActorPool:
         for y in pool.map(lambda actor, x: actor.predict.remote(x), xs):
             ...
 
-    An actor has one call of the pool's at a time; values beyond the actors wait here. The function gets an actor and a value,
-    makes the call and gives its reference. An error of the call is raised where its result would come, and the actor goes on
-    serving. So is an error of the function itself, as of a value that cannot be pickled, except that a submit for which an actor
-    is free raises it.
+    Each actor has at most one call of the pool at a time; further values wait in the pool. The function gets an actor and a value,
+    makes the call and returns its reference. If a call fails, its error is raised in place of its result, and the actor stays in the
+    pool. An error of the function itself, for instance NotEncodableError, is raised in the same way, but by submit if an actor is free.
     """
 
     def __init__(self, actors: Iterable[ActorHandle[Any]]) -> None:
@@ -34,12 +33,12 @@ class ActorPool:
         self._returned = 0  # the number of the call whose result is next
 
     def map(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
-        """The results in the order of the values; after one that is an error the next can be asked for. Results of earlier calls that nobody
-        took are dropped."""
+        """Returns an iterator over the results in the order of the values. It can go on after an error. Results of earlier calls that were
+        not taken are dropped. ValueError if the pool has no actor."""
         return self._map(fn, values, self.get_next)
 
     def map_unordered(self, fn: Call, values: Iterable[Any]) -> Iterator[Any]:
-        """The results as they come; else as map."""
+        """The same as map, but with the results in the order in which they come."""
         return self._map(fn, values, self.get_next_unordered)
 
     def _map(self, fn: Call, values: Iterable[Any], next_result: Callable[[], Any]) -> Iterator[Any]:
@@ -56,7 +55,7 @@ class ActorPool:
         return _Results(self.has_next, next_result)
 
     def submit(self, fn: Call, value: Any) -> None:
-        """Gives a value to a free actor, or to the first that will be."""
+        """Gives a value to a free actor, or to the first that becomes free. Get the result by get_next."""
         if self.has_free():
             self._call(fn, value)
         else:
@@ -64,7 +63,7 @@ class ActorPool:
             self._feed()
 
     def _call(self, fn: Call, value: Any) -> None:
-        """Has a free actor called, or raises and has changed nothing."""
+        """Calls a free actor. If it raises, nothing has changed."""
         actor = self._idle[0]
         ref = fn(actor, value)
         if not isinstance(ref, ObjectRef):
@@ -75,8 +74,8 @@ class ActorPool:
         self._submitted += 1
 
     def _feed(self) -> None:
-        """Gives free actors the values that wait. A call that cannot be made has its error as its result; what is no Exception, such as an
-        interrupt, is raised, and the value waits on."""
+        """Gives waiting values to free actors. If a call cannot be made, the error is its result. A BaseException that is no Exception, such
+        as KeyboardInterrupt, is raised, and the value goes on waiting."""
         while self._idle and self._waiting:
             try:
                 self._call(*self._waiting[0])
@@ -90,10 +89,10 @@ class ActorPool:
         return bool(self._running or self._failed)
 
     def get_next(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
-        """The next result in the order of the calls.
+        """Waits for the next result in the order of the calls, and returns it.
 
-        StopIteration if there is none; TimeoutError after timeout seconds: the result may be asked for again, or, with
-        ignore_if_timedout, is dropped. Not after get_next_unordered.
+        StopIteration if no call is left. TimeoutError after timeout seconds; call get_next again, or let ignore_if_timedout drop
+        the result. ValueError after get_next_unordered.
         """
         if not self.has_next():
             raise StopIteration("no more results")
@@ -110,8 +109,8 @@ class ActorPool:
         return get(ref)
 
     def get_next_unordered(self, timeout: Optional[float] = None, ignore_if_timedout: bool = False) -> Any:
-        """The result that comes first. Errors as of get_next; with ignore_if_timedout nothing is dropped, since no call is the
-        late one."""
+        """Waits for the result that comes first, and returns it. Raises StopIteration and TimeoutError as get_next does. ignore_if_timedout
+        does nothing."""
         if not self.has_next():
             raise StopIteration("no more results")
         if self._failed:
@@ -123,12 +122,12 @@ class ActorPool:
         return get(ready[0])
 
     def _take(self, ref: ObjectRef[Any]) -> None:
-        """A result is had or dropped: the actor is free for the next."""
+        """Takes or drops a result: its actor is free again."""
         number, actor = self._running.pop(ref)
         self._idle.append(actor)
         try:
             self._feed()
-        except BaseException:  # nothing was taken
+        except BaseException:  # undo it: the result was not taken
             self._idle.remove(actor)
             self._running[ref] = number, actor
             raise
@@ -136,16 +135,16 @@ class ActorPool:
         self._returned = max(self._returned, number + 1)
 
     def _failure(self, number: int) -> Exception:
-        """Takes the error of a call that could not be made."""
+        """Takes the error of a call that could not be made, and returns it."""
         self._returned = max(self._returned, number + 1)
         return self._failed.pop(number)
 
     def has_free(self) -> bool:
-        """Whether an actor is free, and nothing waits for one."""
+        """Whether an actor is free and no value waits for one."""
         return bool(self._idle) and not self._waiting
 
     def pop_idle(self) -> Optional[ActorHandle[Any]]:
-        """Takes a free actor out of the pool; None if there is none."""
+        """Removes a free actor from the pool and returns it; None if there is none."""
         return self._idle.popleft() if self.has_free() else None
 
     def push(self, actor: ActorHandle[Any]) -> None:
@@ -171,7 +170,7 @@ class _Results:
             raise StopIteration
         try:
             return self._next_result()
-        except StopIteration as x:  # of the user's code: it is not the end
+        except StopIteration as x:  # from the user's code: not the end of the results
             raise RuntimeError("a call of the pool raised StopIteration") from x
 
 

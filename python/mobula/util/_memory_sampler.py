@@ -1,4 +1,4 @@
-"""How much memory a computation takes, over time."""
+"""Samples how much memory a computation takes over time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class MemorySampler:
         ms.to_pandas(align=True).max() / 2**30
         ms.plot(align=True)
 
-    samples has, for each label, pairs of a Unix time in seconds and bytes. A series is of the node that the program is connected to
-    when it begins, and ends with that connection at the latest.
+    The attribute samples has, for each label, a list of pairs (Unix time in seconds, bytes). A series samples the node that the program is
+    connected to when it starts, and ends with that connection at the latest.
     """
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class MemorySampler:
 
     @contextlib.contextmanager
     def sample(self, label: Optional[str] = None, *, measure: str = "process", interval: float = 0.5) -> Iterator[None]:
-        """Samples every interval seconds, and once at the begin and at the end.
+        """Takes samples in a with block: at its begin, every interval seconds, and at its end.
 
-        label: of the series, by default a new one; it must not be in use. measure: "process" is the memory of the node, its
-        drivers and its workers, each page of the object store counted once; "managed" what objects have of the store; "spilled"
-        what they have in spill storage.
+        label: of the series; by default a unique one. measure: "process" is the memory of the node, its drivers and its workers,
+        with each page of the object store counted once; "managed" is the memory of objects in the store; "spilled" is their size in
+        spill storage. InvalidError for another measure, a label in use, or an interval that is not above 0.
         """
         label = self.start(label, measure=measure, interval=interval)
         try:
@@ -59,7 +59,7 @@ class MemorySampler:
             self.stop(label)
 
     def start(self, label: Optional[str] = None, *, measure: str = "process", interval: float = 0.5) -> str:
-        """Begins a series as sample does, which goes on until stop, and gives its label."""
+        """Starts a series as sample does, and returns its label. It goes on until stop."""
         if measure not in MEASURES:
             raise InvalidError(f"measure={measure!r}: want one of {', '.join(MEASURES)}")
         if not interval > 0:
@@ -78,7 +78,7 @@ class MemorySampler:
         return label
 
     def stop(self, label: str) -> None:
-        """Ends a series with a last sample, if the connection is still there."""
+        """Ends a series with a last sample, unless the connection is gone. InvalidError if the label is not running."""
         if label not in self._running:
             raise InvalidError(f"no samples are being taken with the label {label!r}")
         thread, over = self._running.pop(label)
@@ -86,9 +86,10 @@ class MemorySampler:
         thread.join()
 
     def to_pandas(self, *, align: bool = False) -> pd.DataFrame:
-        """One column a label, one row a time. Between the first and the last sample of a label, gaps have the value before them.
+        """Returns a DataFrame with one column of bytes per label and one row per time. Between a label's first and last sample, gaps are filled
+        with the value before them.
 
-        align: times are differences to each label's first sample, so that the labels can be compared.
+        align: times are relative to each label's first sample, so that labels can be compared.
         """
         import pandas as pd
 
@@ -101,25 +102,24 @@ class MemorySampler:
         return df.ffill().where(df.bfill().notna())
 
     def to_arrow(self, *, align: bool = False) -> pa.Table:
-        """The frame of to_pandas, with its times as the first column, "time"."""
+        """Returns the data of to_pandas as a table whose first column is "time"."""
         import pyarrow as pa
 
         table: pa.Table = pa.Table.from_pandas(self.to_pandas(align=align).rename_axis("time").reset_index(), preserve_index=False)
         return table
 
     def to_csv(self, path: Any = None, *, align: bool = False) -> Optional[str]:
-        """The table of to_arrow in a file, or as text where there is no path. Times are ISO 8601, in UTC, or where they are aligned
-        seconds."""
+        """Writes the data of to_pandas as CSV to path, or returns it as text if path is None. The column "time" is ISO 8601 in UTC, or
+        seconds with align."""
         text: Optional[str] = self._seconds(align).to_csv(path, index_label="time", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
         return text
 
     def plot(self, *, align: bool = False, **options: Any) -> Any:
-        """The series in GiB over time, drawn by matplotlib; options are those of pandas.DataFrame.plot, whose result this
-        gives."""
+        """Plots the series in GiB over time by matplotlib. options are those of pandas.DataFrame.plot, whose result it returns."""
         return (self._seconds(align) / 2**30).plot(**{"xlabel": "time (s)" if align else "time", "ylabel": "memory (GiB)", **options})
 
     def _seconds(self, align: bool) -> pd.DataFrame:
-        """The frame of to_pandas, where times are aligned by the second."""
+        """The frame of to_pandas; with align its times are seconds."""
         df = self.to_pandas(align=align)
         if align:
             df.index = df.index.total_seconds()

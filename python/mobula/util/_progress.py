@@ -1,4 +1,4 @@
-"""A bar for what is under way."""
+"""A progress bar for references."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _LOOK = 0.1  # seconds between looks
 
 
 def progress(refs: Iterable[ObjectRef[Any]], desc: str = "", **options: Any) -> list[ObjectRef[Any]]:
-    """Waits until all of the references are ready, with a value or an error, and shows how many are; gives them as a list.
+    """Waits until all of the objects are ready, with a value or an error, and shows a progress bar. Returns the references as a list.
 
         values = mobula.get(progress([f.remote(x) for x in xs], desc="f"))
 
-    The bar is of tqdm.auto, a widget in a notebook; options are tqdm's.
+    The bar is that of tqdm.auto, a widget in a notebook. options are those of tqdm.
     """
     from tqdm.auto import tqdm
 

@@ -1,4 +1,4 @@
-"""joblib on Mobula: what joblib.Parallel calls runs as tasks of the node.
+"""A joblib backend: joblib.Parallel runs its calls as tasks on the node.
 
     from joblib import Parallel, delayed, parallel_config
     from mobula.util.joblib import register_mobula
@@ -7,9 +7,9 @@
     with parallel_config("mobula", n_jobs=-1):
         Parallel()(delayed(f)(x) for x in data)
 
-n_jobs is how many batches run at once; by default, and with -1, as many as the node has CPUs. Further options of the backend
-are those of mobula.Executor: initializer, initargs, and a task's, such as memory. Arguments are read in place from the node's
-store, without copies and read-only; joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) has nothing to do.
+n_jobs: how many batches run at once; by default, and with -1, the node's number of CPUs. Further options of the backend are those of
+mobula.Executor: initializer, initargs, and options of a task, such as memory. Array arguments are read-only views of the node's store, without
+a copy. joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) is not used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBacken
 from .._api import cluster_resources
 from .._executor import Executor
 
-# What Parallel hands to every backend, and is of no use to this one.
+# Arguments that Parallel passes to every backend, and that this one ignores.
 _NOT_OURS = ("context", "max_nbytes", "mmap_mode", "temp_folder", "verbose")
 
 
@@ -48,7 +48,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         return n_jobs
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, prefer: Any = None, require: Any = None, **options: Any) -> int:
-        """Gets an executor; with one job, the calls are made here and now instead."""
+        """Makes an executor. With one job it falls back to running the calls in this thread."""
         n_jobs = self.effective_n_jobs(n_jobs)
         if n_jobs == 1:
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
@@ -58,7 +58,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         return n_jobs
 
     def submit(self, func: Callable[[], Any], callback: Optional[Callable[[Any], Any]] = None) -> Future[Any]:
-        """Has a batch run."""
+        """Submits a batch of calls."""
         assert self._workers is not None
         future = self._workers.submit(func)
         if callback is not None:
@@ -66,11 +66,11 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         return future
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
-        """The results of a batch that is done."""
+        """The results of a finished batch."""
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Kills what runs; with ensure_ready, batches may be submitted again."""
+        """Kills running batches. ensure_ready: makes a new executor, so that batches can be submitted again."""
         if self._workers is not None:
             self._workers.kill_workers()
             self._workers = None
@@ -78,7 +78,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel, **self._configured)
 
     def terminate(self) -> None:
-        """Lets the executor go."""
+        """Shuts the executor down."""
         if self._workers is not None:
             self._workers.shutdown(wait=False)
             self._workers = None
@@ -86,7 +86,7 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
 
 def register_mobula() -> None:
-    """Makes "mobula" a backend of joblib: Parallel(backend="mobula"), parallel_config("mobula"), parallel_backend("mobula")."""
+    """Registers the joblib backend "mobula", for Parallel(backend="mobula"), parallel_config("mobula") and parallel_backend("mobula")."""
     register_parallel_backend("mobula", MobulaBackend)
 
 

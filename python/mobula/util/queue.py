@@ -1,7 +1,4 @@
-"""A queue that tasks, actors and drivers share.
-
-The items are in an actor. A reference that is put comes out as a reference.
-"""
+"""A queue that tasks, actors and drivers share. An actor holds the items."""
 
 from __future__ import annotations
 
@@ -15,26 +12,30 @@ from .._refs import ObjectRef
 from ..exceptions import MobulaError
 
 _LATE = object()
-_AT_ONCE = 1_000_000  # calls that wait in the actor cost little, and one that is not let in could be the one they wait for
+_AT_ONCE = 1_000_000  # concurrent calls: a waiting call costs little, and a call that is held back could be the one that others wait for
 
 
 class Empty(queue.Empty):
-    """There is no item, or none came in time."""
+    """The queue has no item, or got none in time."""
 
 
 class Full(queue.Full):
-    """There is no room, or there was none in time."""
+    """The queue has no room, or got none in time."""
 
 
 class Queue:
-    """First in, first out, with room for maxsize items; without bound if that is 0.
+    """A FIFO queue with room for maxsize items, or without limit if maxsize is 0.
 
-    It may be passed to tasks and actors. Its actor ends with the last of its handles; actor_options, such as name and lifetime,
-    are those of an actor.
+        q = Queue(maxsize=100)
+        worker.remote(q)
+        item = q.get(timeout=10)
 
-    A get that is given up, because its coroutine or its task is cancelled or a signal interrupts it, takes nothing: what it had
-    taken already is the first item again, even beyond maxsize. A put that is given up is withdrawn; whether its item is in the
-    queue is not known then, but it is there once at most. A process that dies in a get may take an item along.
+    It can be passed to tasks and actors. Its actor ends when the last Queue is deleted. actor_options: options of that actor, such as name and
+    lifetime. An ObjectRef that is put comes out as an ObjectRef.
+
+    If a get is given up, because its coroutine or task is cancelled or a signal interrupts it, it takes no item: one that it had
+    already taken becomes the first item again, even beyond maxsize. If a put is given up, it is withdrawn; its item may or may not be in the queue,
+    but at most once. If a process dies in a get, an item may be lost.
     """
 
     def __init__(self, maxsize: int = 0, actor_options: Optional[Mapping[str, Any]] = None) -> None:
@@ -46,40 +47,40 @@ class Queue:
         return self.size()
 
     def size(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         n: int = get(self.actor.size.remote())
         return n
 
     def qsize(self) -> int:
-        """The same as size."""
+        """The number of items, as size."""
         return self.size()
 
     def empty(self) -> bool:
-        """Whether there are none."""
+        """Whether the queue has no items."""
         return self.size() == 0
 
     def full(self) -> bool:
-        """Whether there is no room."""
+        """Whether the queue has maxsize items."""
         return 0 < self.maxsize <= self.size()
 
     def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
-        """Adds an item. It waits for room as long as timeout says, in seconds, or for ever; Full without block, or after that
-        time."""
+        """Adds an item. It waits for room for timeout seconds, or without limit. Full if there is no room by then, or at once with
+        block=False."""
         if not self._result(self.actor.put.remote([item], _patience(block, timeout))):
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
     async def put_async(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
-        """put in a coroutine."""
+        """put for coroutines."""
         if not await self._result_async(self.actor.put.remote([item], _patience(block, timeout))):
             raise Full(f"the queue has {self.maxsize} items and room for no more")
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
-        """Takes the first item. It waits for one as long as timeout says, in seconds, or for ever; Empty without block, or
-        after that."""
+        """Takes the first item and returns it. It waits for timeout seconds, or without limit. Empty if there is no item by then, or at once
+        with block=False."""
         return _one(self._result(self.actor.get.remote(1, _patience(block, timeout)), True))
 
     async def get_async(self, block: bool = True, timeout: Optional[float] = None) -> Any:
-        """get in a coroutine."""
+        """get for coroutines."""
         return _one(await self._result_async(self.actor.get.remote(1, _patience(block, timeout)), True))
 
     def put_nowait(self, item: Any) -> None:
@@ -91,13 +92,13 @@ class Queue:
         return self.get(block=False)
 
     def put_nowait_batch(self, items: Iterable[Any]) -> None:
-        """Adds all of the items; Full, and none is added, if there is no room for all."""
+        """Adds all of the items. Full if there is no room for all of them; then none is added."""
         items = list(items)
         if not self._result(self.actor.put.remote(items, 0)):
             raise Full(f"the queue has no room for {len(items)} more items: it holds {self.maxsize} at most")
 
     def get_nowait_batch(self, num_items: int) -> list[Any]:
-        """Takes so many items; Empty, and none is taken, if there are fewer."""
+        """Takes num_items items and returns them. Empty if there are fewer; then none is taken."""
         if not isinstance(num_items, int) or num_items < 0:
             raise ValueError(f"num_items={num_items!r}: want a number, 0 or more")
         items: Optional[list[Any]] = self._result(self.actor.get.remote(num_items, 0), True)
@@ -106,13 +107,13 @@ class Queue:
         return items
 
     def shutdown(self, force: bool = False, grace_period_s: float = 5) -> None:
-        """Ends the queue with what is in it. Who waits in put or get has the grace period to be served, without force."""
+        """Ends the queue and drops its items. Unless force is set, waiting puts and gets have grace_period_s seconds to finish."""
         if not force:
             wait([self.actor.served.remote()], timeout=grace_period_s)
         kill(self.actor)
 
     def _result(self, call: ObjectRef[Any], takes: bool = False) -> Any:
-        """What a call of the actor gives; takes: items."""
+        """Waits for a call of the actor. takes: the call takes items."""
         try:
             return get(call)
         except BaseException as x:
@@ -127,19 +128,19 @@ class Queue:
             raise
 
     def _failed(self, call: ObjectRef[Any], takes: bool, x: BaseException) -> None:
-        """Cancels a call whose caller gave it up; the items that it may have taken all the same go back."""
+        """Cancels a call that was given up. Items that it has taken nevertheless are put back."""
         if isinstance(x, Exception) and call._h.res is not None:
-            return  # its own error, or that of an item that cannot be unpickled here
+            return  # the call's own error, or an item that cannot be unpickled here
         try:
             cancel(call, recursive=False)
             if takes:
-                self.actor.put_first.remote(call)  # which is not run if the call was cancelled in time
+                self.actor.put_first.remote(call)  # it does not run if the call was cancelled in time: its argument fails
         except MobulaError:
-            pass  # the connection is gone, and the queue's waiters with it
+            pass  # the connection is gone
 
 
 def _patience(block: bool, timeout: Optional[float]) -> Optional[float]:
-    """How long to wait; None: for ever."""
+    """Seconds to wait; None: without limit."""
     if not block:
         return 0
     if timeout is not None and timeout < 0:
@@ -154,7 +155,7 @@ def _one(items: Optional[list[Any]]) -> Any:
 
 
 class _Line(asyncio.Queue[Any]):
-    """A queue that takes items at its front too, even if there is no room."""
+    """An asyncio.Queue that also takes items at its front, even if it is full."""
 
     _queue: deque[Any]
     _first = False
@@ -169,7 +170,7 @@ class _Line(asyncio.Queue[Any]):
     def full(self) -> bool:
         return not self._first and super().full()
 
-    # What asyncio.Queue has its kinds say.
+    # The methods that asyncio.Queue leaves to subclasses.
 
     def _init(self, maxsize: int) -> None:
         self._queue = deque()
@@ -185,7 +186,7 @@ class _Line(asyncio.Queue[Any]):
 
 
 class _Items:
-    """The actor. A call of it that is cancelled has done nothing, or else has a result."""
+    """The actor class. A call that is cancelled has either changed nothing or has a result."""
 
     def __init__(self, maxsize: int) -> None:
         self._queue = _Line(maxsize)
@@ -198,7 +199,7 @@ class _Items:
 
     @method(concurrency_group="put")
     async def put(self, items: list[Any], timeout: Optional[float]) -> bool:
-        """Adds one item when there is room, or several that there is room for now; False if it was not so in time."""
+        """Adds one item as soon as there is room, or several items if there is room now. False if there was no room in time."""
         q = self._queue
         if not 0 < q.maxsize < q.qsize() + len(items):
             for x in items:
@@ -208,7 +209,7 @@ class _Items:
 
     @method(concurrency_group="get")
     async def get(self, n: int, timeout: Optional[float]) -> Optional[list[Any]]:
-        """Takes one item when there is one, or several that there are now; None if it was not so in time."""
+        """Takes one item as soon as there is one, or several items if there are so many now. None if there were not enough in time."""
         q = self._queue
         if q.qsize() >= n:
             return [q.get_nowait() for _ in range(n)]
@@ -216,7 +217,7 @@ class _Items:
         return None if item is _LATE else [item]
 
     async def put_first(self, items: Optional[list[Any]]) -> None:
-        """Takes back what get gave."""
+        """Puts items that get has taken back to the front."""
         for x in reversed(items or ()):
             self._queue.put_first(x)
 
@@ -234,11 +235,11 @@ class _Items:
                 self._served.set()
 
     async def waiting(self) -> int:
-        """How many wait."""
+        """The number of waiting calls."""
         return self._waiting
 
     async def served(self) -> None:
-        """Returns when nobody waits."""
+        """Returns when no call waits."""
         await self._served.wait()
 
 

@@ -1,4 +1,4 @@
-"""What the node knows of tasks, actors, objects, workers, jobs and graphs, by the names of ray.util.state.
+"""Lists of the node's tasks, actors, objects, workers, jobs and graphs, with the names of ray.util.state.
 
     from mobula.util import state
 
@@ -7,9 +7,9 @@
     print(state.summarize_tasks())
     print(state.explain(t["id"])["summary"])
 
-A row is a dictionary, the same as `mobula list tasks --json` prints: its class says which fields it has. Fields that a row has nothing to say
-of may be missing. Times are in nanoseconds since 1970, sizes in bytes. Rows come by id. A filter is (field, "=" or "!=", value); a row
-passes all of them. A filter or a limit that is none raises InvalidError, a node that does not answer in time GetTimeoutError.
+A row is a dict, as `mobula list tasks --json` prints it. The classes here list its fields; a field without a value may be missing. Times are
+nanoseconds since 1970, sizes bytes. A filter is (field, "=" or "!=", value); a row has to pass all filters. All functions raise
+InvalidError for a wrong filter or limit, and GetTimeoutError if the node does not answer in time.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Filter = tuple[str, str, Union[str, int, float, bool]]
 
 
 class Task(TypedDict, total=False):
-    """kind: "task", "actor-creation" or "actor-call"; since: in this state; callsite: of a sample of the tasks; reason: why it failed, or
-    runs again."""
+    """kind: "task", "actor-creation" or "actor-call"; since: when it came into this state; callsite: only of a sample of the tasks; reason:
+    why it failed, or why it is retried."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class Task(TypedDict, total=False):
 
 
 class Actor(TypedDict, total=False):
-    """resets: restarts that max_restarts does not count; due: when it restarts; pending and running: calls."""
+    """resets: restarts that max_restarts does not count; due: when it will restart; pending, running: numbers of calls."""
 
     id: str
     type: str
@@ -68,8 +68,8 @@ class Actor(TypedDict, total=False):
 
 
 class Object(TypedDict, total=False):
-    """type: "return", "put" or "item"; where: "message", "memory", "spilled"; holders: processes with a reference; tasks: unfinished, that
-    use it; within: live objects that contain it."""
+    """type: "return", "put" or "item"; where: "message", "memory" or "spilled"; holders: number of processes with a reference; tasks: number of
+    unfinished tasks that use it; within: number of live objects that contain a reference to it."""
 
     id: str
     type: str
@@ -87,7 +87,7 @@ class Object(TypedDict, total=False):
 
 
 class Worker(TypedDict, total=False):
-    """heap: as it last reported; rss: as the kernel counts."""
+    """heap: bytes that it last reported; rss: resident bytes as the kernel counts them."""
 
     id: str
     pid: int
@@ -105,7 +105,7 @@ class Worker(TypedDict, total=False):
 
 
 class Job(TypedDict, total=False):
-    """tasks: how many there are, by state; the other numbers are since its beginning."""
+    """tasks: present numbers by state; the other numbers are totals since the job began."""
 
     id: str
     namespace: str
@@ -119,7 +119,7 @@ class Job(TypedDict, total=False):
 
 
 class Graph(TypedDict, total=False):
-    """A task graph that runs; of its tasks some wait for what they take, some are queued though they could run, some are processing."""
+    """A running task graph. Numbers of its tasks: waiting for inputs, queued (withheld though they could run), processing."""
 
     id: str
     name: str
@@ -137,7 +137,7 @@ class Graph(TypedDict, total=False):
 
 
 class Explanation(TypedDict, total=False):
-    """summary: the answer in one line; task or object: the row; next: of what it waits for in turn."""
+    """summary: the answer in one line; task or object: the row; next: the explanation of what it waits for."""
 
     id: str
     kind: str
@@ -150,8 +150,8 @@ class Explanation(TypedDict, total=False):
 
 
 class Summary(TypedDict):
-    """total: how many there are; by_state: of them; groups: the same for each name of a function, each type of actor, or each place of
-    objects, which also have "size"."""
+    """total: the number of rows; by_state: numbers by state; groups: numbers by state for each function's name, type of actor, or
+    place of objects (which also have "size")."""
 
     total: int
     by_state: dict[str, int]
@@ -169,7 +169,7 @@ def _query(filters: Optional[Sequence[Filter]]) -> list[dict[str, Any]]:
 
 
 def _rows(what: str, filters: Optional[Sequence[Filter]], limit: Optional[int], timeout: float) -> list[Any]:
-    """Rows on as many pages as it takes; limit None: all."""
+    """Reads rows page by page; limit None: all."""
     if limit is not None and not 1 <= limit <= MAX_LIMIT:
         raise InvalidError(f"limit {limit!r}: want 1 to {MAX_LIMIT}")
     until = time.monotonic() + timeout
@@ -189,29 +189,32 @@ def _rows(what: str, filters: Optional[Sequence[Filter]], limit: Optional[int], 
 
 
 def list_tasks(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Task]:
-    """The tasks that are remembered, also those that have ended, as long as something refers to their results."""
+    """Lists tasks. Tasks that have ended are listed as long as something refers to their results."""
     return _rows("tasks", filters, limit, timeout)
 
 
 def list_actors(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Actor]:
+    """Lists actors."""
     return _rows("actors", filters, limit, timeout)
 
 
 def list_objects(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Object]:
-    """The objects that something refers to."""
+    """Lists objects that something refers to."""
     return _rows("objects", filters, limit, timeout)
 
 
 def list_workers(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Worker]:
+    """Lists worker processes."""
     return _rows("workers", filters, limit, timeout)
 
 
 def list_jobs(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Job]:
+    """Lists jobs."""
     return _rows("jobs", filters, limit, timeout)
 
 
 def list_graphs(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Graph]:
-    """The task graphs that run."""
+    """Lists running task graphs."""
     return _rows("graphs", filters, limit, timeout)
 
 
@@ -223,24 +226,27 @@ def _one(what: str, id: Any, timeout: float) -> Any:
 
 
 def get_task(id: str, timeout: float = DEFAULT_TIMEOUT) -> Task:
-    """NotFoundError where there is none; so for the others."""
+    """Returns the task with an id. NotFoundError if there is none."""
     return cast(Task, _one("tasks", id, timeout))
 
 
 def get_actor(id: str, timeout: float = DEFAULT_TIMEOUT) -> Actor:
+    """Returns the actor with an id. NotFoundError if there is none."""
     return cast(Actor, _one("actors", id, timeout))
 
 
 def get_object(id: str, timeout: float = DEFAULT_TIMEOUT) -> Object:
-    """id: as lists show it, with the index behind a colon."""
+    """Returns the object with an id, as lists show it: TASK:INDEX. NotFoundError if there is none."""
     return cast(Object, _one("objects", id, timeout))
 
 
 def get_worker(id: Union[str, int], timeout: float = DEFAULT_TIMEOUT) -> Worker:
+    """Returns the worker with an id. NotFoundError if there is none."""
     return cast(Worker, _one("workers", id, timeout))
 
 
 def get_job(id: Union[str, int], timeout: float = DEFAULT_TIMEOUT) -> Job:
+    """Returns the job with an id. NotFoundError if there is none."""
     return cast(Job, _one("jobs", id, timeout))
 
 
@@ -256,22 +262,22 @@ def _summary(rows: Sequence[Any], group: str, size: bool = False) -> Summary:
 
 
 def summarize_tasks(timeout: float = DEFAULT_TIMEOUT) -> Summary:
-    """All tasks that are remembered, by the name that lists show. It reads them all."""
+    """Counts all tasks by the name that lists show. It reads all rows."""
     return _summary(_rows("tasks", None, None, timeout), "name")
 
 
 def summarize_actors(timeout: float = DEFAULT_TIMEOUT) -> Summary:
-    """All actors, by their type."""
+    """Counts all actors by type. It reads all rows."""
     return _summary(_rows("actors", None, None, timeout), "type")
 
 
 def summarize_objects(timeout: float = DEFAULT_TIMEOUT) -> Summary:
-    """All objects, by where they are."""
+    """Counts all objects by where they are, with their sizes. It reads all rows."""
     return _summary(_rows("objects", None, None, timeout), "where", True)
 
 
 def explain(id: str, timeout: float = DEFAULT_TIMEOUT) -> Explanation:
-    """Why a task is where it is, or who holds an object, as `mobula explain` says it."""
+    """Explains why a task is in its state, or what holds an object, as `mobula explain` does."""
     return cast(Explanation, request("explain", {"id": id}, timeout))
 
 

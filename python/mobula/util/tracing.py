@@ -1,14 +1,14 @@
-"""A program's own spans, in one tree with those of its tasks, and the ids of where code runs.
+"""The program's own spans, in one trace with those of its tasks.
 
     from mobula.util import tracing
 
     with tracing.span("load", path=path) as s:
-        rows = mobula.get(read.remote(path))     # the task's span is below
+        rows = mobula.get(read.remote(path))     # the task's span is a child
         s.set_attribute("rows", len(rows))
 
-The node exports these spans with those of its tasks, where the OTEL_ variables of the node ask for it: the program needs no exporter.
-What a program does with OpenTelemetry's own API is in the same tree; in a worker whose environment asks for an exporter
-(OTEL_EXPORTER_OTLP_ENDPOINT, or OTEL_TRACES_EXPORTER=otlp) it too goes to the node, unless the program has set a tracer provider.
+The node exports these spans with those of its tasks if its OTEL_ variables ask for an export. The program needs no exporter. Spans of
+OpenTelemetry's own API are in the same trace. In a worker whose environment asks for an exporter (OTEL_EXPORTER_OTLP_ENDPOINT, or
+OTEL_TRACES_EXPORTER=otlp) they go to the node too, unless the program has set a tracer provider.
 """
 
 from __future__ import annotations
@@ -42,10 +42,13 @@ def _parse(traceparent: str) -> Place:
 
 
 class span:
-    """A span around a block, or as a decorator around each call of a function. An exception that leaves it is noted and goes on.
+    """A span around a with block, or, as a decorator, around each call of a function. It records an exception that leaves it.
 
-    traceparent: what it is below, where that comes from elsewhere, such as a request's header of that name; else it is below the span
-    or the task that the code runs in.
+        @tracing.span("load")
+        def load(path): ...
+
+    traceparent: the parent, as in an HTTP header of that name; by default the span or task that the code runs in. InvalidError if it is
+    malformed. attributes: text, numbers or booleans; anything else is recorded as text.
     """
 
     def __init__(self, name: str, /, *, traceparent: str = "", **attributes: Any) -> None:
@@ -82,37 +85,37 @@ class span:
         return inside  # type: ignore[return-value]
 
     def set_attribute(self, key: str, value: Any) -> None:
-        """A text, a number or a boolean; another value is noted as text."""
+        """Sets an attribute: text, a number or a boolean. Any other value is recorded as text."""
         if self._recording is not None:
             self._recording.set(key, value)
 
     def add_event(self, name: str, attributes: Optional[Mapping[str, Any]] = None) -> None:
-        """Something that happens now."""
+        """Adds an event at the present time."""
         if self._recording is not None:
             self._recording.event(name, attributes)
 
 
 def traceparent() -> str:
-    """Where this code runs, as W3C's header of that name: for requests to others. Empty where it is in no span yet."""
+    """Returns the current span as the value of a W3C traceparent header, for requests to other services. Empty if there is no span."""
     p = _place()
     return f"00-{p.trace.hex()}-{p.span.hex()}-{p.flags:02x}" if p is not None and p.span else ""
 
 
 def dropped() -> int:
-    """How many spans of this process found no room on their way to the exporter."""
+    """Returns the number of this process' spans that were dropped on their way to the exporter."""
     c = _runtime.state.client
     return c.spans.dropped if c is not None else 0
 
 
 def flush(timeout: float = 5.0) -> bool:
-    """Waits until the node has the spans that have ended here; false if it had them not in time."""
+    """Waits until the node has all spans that have ended in this process. False if it does not have them after timeout seconds."""
     c = _runtime.state.client
     return c is None or c.spans.flush(timeout)
 
 
 def log_fields() -> None:
-    """Has every record of package logging in this process carry trace_id, span_id, task_id and actor_id, for formats and filters: texts,
-    empty where there is none. Records in workers carry them anyway."""
+    """Adds the attributes trace_id, span_id, task_id and actor_id to all log records of this process, for formats and filters. They are text,
+    empty where there is none. In workers all records have them anyway."""
     _logging.install()
 
 
