@@ -1,7 +1,7 @@
-"""Calls of any function as tasks: packed now, sent now or later.
+"""Calls of any function as tasks. A call is encoded at once, and sent at once or later.
 
-What @remote makes of a function is written once for the job's workers. Here the function is an argument like the others, so
-that one may call whatever comes, bound methods and lambdas among them.
+@remote writes a function to a file once, for all workers of the job. Here the function is an argument of the task, so that
+any callable will do: a bound method or a lambda too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MAX_LABELS = 1000
 
 @calls_users
 def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """What such a task runs."""
+    """The function that every such task runs."""
     return fn(*args, **kwargs)
 
 
 def label(fn: Any) -> str:
-    """What lists and traces call a function."""
+    """The name of a function in lists and traces."""
     fn = getattr(fn, "func", fn)  # of a functools.partial
     name: str = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     module: str = getattr(fn, "__module__", None) or ""
@@ -35,7 +35,7 @@ def label(fn: Any) -> str:
 
 
 class Caller:
-    """Makes tasks of calls, all with the same options."""
+    """Makes calls into tasks, all with the same options."""
 
     def __init__(self, client: Client, options: Mapping[str, Any], runner: Callable[..., Any] = call) -> None:
         self.client = client
@@ -56,7 +56,7 @@ class Caller:
         return field
 
     def submit(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> ObjectRef[Any]:
-        """Submits a call; it waits while too much is under way, as remote() does."""
+        """Submits a call. It waits while the process has no credit left, as remote() does."""
         c = self.client
         tc = _runtime.context(c)
         field = self._options(name or label(fn))
@@ -65,7 +65,7 @@ class Caller:
         return ref
 
     def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> PackedCall:
-        """Encodes a call, in the thread and for the task that makes it; the errors of values that cannot be are raised."""
+        """Encodes a call, in the thread and for the task that makes it. NotEncodableError if an argument cannot be encoded."""
         c = self.client
         c.check()
         tc = _runtime.context(c)
@@ -74,7 +74,7 @@ class Caller:
 
 
 class PackedCall:
-    """A call that can be sent. It keeps its arguments until then, since what they refer to must not go."""
+    """An encoded call. It keeps its arguments until it is sent, so that the objects they refer to are not freed."""
 
     def __init__(self, caller: Caller, tc: TaskContext, field: bytes, encoded: tuple[bytes, int, list[Handle]],
                  held: Any) -> None:
@@ -87,7 +87,7 @@ class PackedCall:
         self._held = held
 
     def send(self) -> ObjectRef[Any]:
-        """Queues the task, once. It does not wait: who may send many at once has to bound them."""
+        """Queues the task, once. It does not wait for credit: the caller has to bound how many calls it sends."""
         c, tc, timeout = self._caller.client, self._context, self._caller.timeout
         if c.credit.left is not None:
             c.credit.left -= self._cost
@@ -99,6 +99,6 @@ class PackedCall:
         return ref
 
     def drop(self) -> None:
-        """Lets go what it keeps."""
+        """Drops the arguments."""
         self._caller.client.dropped.extend(self._large)
         self._large, self._held, self._args = [], None, b""

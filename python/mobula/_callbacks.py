@@ -1,4 +1,4 @@
-"""A thread for what users attach to results: whoever reads the connection must not wait for their code."""
+"""A thread for users' callbacks: the thread that reads the connection must not wait for their code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("mobula")
 
 
 class CallbackThread:
-    """Calls functions one after the other, in a thread that starts with the first of them."""
+    """Calls functions one after the other, in a thread that starts with the first."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -21,7 +21,7 @@ class CallbackThread:
         self._thread: Optional[threading.Thread] = None
 
     def start(self) -> None:
-        """Starts the thread, if it has not."""
+        """Starts the thread, unless it runs."""
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
@@ -29,16 +29,16 @@ class CallbackThread:
                     self._thread.start()
 
     def put(self, f: Callable[[], object]) -> None:
-        """Has f called after what was put before."""
+        """Queues f."""
         self.start()
         self._queue.put(f)
 
     def end(self) -> None:
-        """Lets the thread end after what was put before."""
+        """Ends the thread after all that is queued."""
         self._queue.put(None)
 
     def join(self) -> None:
-        """Waits until the thread has ended; in the thread itself there is nothing to wait for."""
+        """Waits until the thread has ended. In the thread itself it returns at once."""
         t = self._thread
         if t is not None and t is not threading.current_thread():
             t.join()
@@ -53,15 +53,15 @@ def _run(q: queue.SimpleQueue[Optional[Callable[[], object]]]) -> None:
             f()
         except Exception:
             log.exception("a callback failed")
-        del f  # and what it holds
+        del f  # and the objects that it holds
 
 
-# For the futures of single references, which nobody ends.
+# For the futures of single references. It is never ended.
 shared = CallbackThread("mobula-callbacks")
 
 
 def _forked() -> None:
-    # The child has not its parent's threads.
+    # A forked child does not have its parent's threads.
     global shared
     shared = CallbackThread("mobula-callbacks")
 

@@ -1,8 +1,8 @@
-"""What an exception consists of, and an exception made of that.
+"""Takes an exception apart into class, args and fields, and builds one from them.
 
-An exception's constructor may want other arguments than those that it gave to Exception: then neither its pickle nor another class
-that derives from it can be made by a call. They are made of the class, ``args`` and the fields: the ``__dict__``, and what the
-built-in types keep outside of it, such as OSError.filename and ImportError.name.
+An exception's __init__ may take other arguments than it passes on to Exception. Such an exception cannot be unpickled by calling its
+class with ``args``, nor can a subclass instance be made that way. So both are built from the class, ``args`` and the fields: its
+``__dict__``, and the attributes that built-in types store outside it, such as OSError.filename and ImportError.name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ X = TypeVar("X", bound=BaseException)
 
 
 def _slots(cls: type[BaseException]) -> dict[str, bool]:
-    """The names of the fields that an exception of a class has outside its __dict__, and whether they are a built-in type's."""
+    """The fields that a class stores outside __dict__, by name, and whether a built-in type has defined each."""
     return {k: c.__module__ == "builtins" for c in reversed(cls.__mro__) for k, v in vars(c).items()
             if isinstance(v, types.MemberDescriptorType) and not k.startswith("__") and k != "obj"}  # an AttributeError's may be anything
 
@@ -25,27 +25,27 @@ def fields(x: BaseException) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for k, builtin in _slots(type(x)).items():
         v = getattr(x, k, None)
-        if v is not None or (not builtin and hasattr(x, k)):  # a built-in type's None was not given
+        if v is not None or (not builtin and hasattr(x, k)):  # in a built-in type None means not set
             found[k] = v
     found.update(getattr(x, "__dict__", {}))
     return found
 
 
 def made(cls: type[X], like: type[BaseException], args: tuple[Any, ...], said: Mapping[str, Any]) -> X:
-    """An exception of a class that is, or derives from, that of another, with the other's arguments and fields. No __init__ of the
-    program's own is called."""
+    """Makes an exception of class cls with the arguments and fields of one of class like; cls is like or derives from it. It calls
+    no __init__ that is written in Python."""
     try:
         x = cls.__new__(cls, *args)
-    except Exception:  # the program's own __new__ wants more
+    except Exception:  # a __new__ written in Python takes other arguments
         x = _builtin(like).__new__(cls, *args)
     init: Any = like.__init__
-    if not hasattr(init, "__code__"):  # a built-in type keeps its fields itself
+    if not hasattr(init, "__code__"):  # a built-in type's: it sets the type's fields
         init(x, *args)
     BaseException.__setattr__(x, "args", args)
     known = _slots(like)
     for k, v in said.items():
         if k in known:
-            with contextlib.suppress(AttributeError, TypeError):  # it is read-only: the arguments had it
+            with contextlib.suppress(AttributeError, TypeError):  # read-only: it was set from args
                 BaseException.__setattr__(x, k, v)
         else:
             x.__dict__[k] = v
@@ -53,12 +53,12 @@ def made(cls: type[X], like: type[BaseException], args: tuple[Any, ...], said: M
 
 
 def remade(cls: type[X], args: tuple[Any, ...], said: Mapping[str, Any]) -> X:
-    """The exception that had these parts."""
+    """Rebuilds an exception; pickles name this function."""
     return made(cls, cls, args, said)
 
 
 class _Portable:
-    """Is pickled as an exception of its parts."""
+    """Pickles an exception as its parts."""
 
     def __init__(self, x: BaseException) -> None:
         self._x = x
@@ -69,8 +69,8 @@ class _Portable:
 
 
 def portable(v: Any) -> Any:
-    """What stands for a value in a pickle: exceptions, also in lists and tuples, by their parts, unless their class has a pickle of its
-    own."""
+    """Wraps a value so that exceptions in it, also inside lists and tuples, are pickled as their parts. An exception whose class
+    defines __reduce__ in Python is left alone."""
     if isinstance(v, BaseException):
         return v if hasattr(type(v).__reduce__, "__code__") else _Portable(v)
     return type(v)(map(portable, v)) if type(v) in (list, tuple) else v

@@ -1,8 +1,8 @@
 """mobula.Executor: concurrent.futures over tasks.
 
-Calls go to the node some at a time, as many as may run at once and, where the node itself sees to that bound, as many
-again, so that no process waits for its next. The others wait here, where cancelling them is certain. What comes back is handled
-in a thread of the executor's own: callbacks may take their time and may wait.
+Only a bounded number of calls is at the node: as many as may run at once. Where the node's CPUs bound that number anyway,
+twice as many are sent, so that no worker waits for its next call. All other calls wait here, where a cancel always succeeds.
+Results are handled in a thread of the executor: callbacks may be slow, and may block.
 """
 
 from __future__ import annotations
@@ -33,23 +33,26 @@ from .exceptions import InvalidError, MobulaError, TaskError, original, without_
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_TICK = 0.001  # the smallest part of a CPU that can be asked for
+_TICK = 0.001  # the smallest share of a CPU that a task can ask for
 
 
 class Executor(futures.Executor):
-    """An executor whose calls are tasks on the node.
+    """A concurrent.futures executor whose calls are tasks on the node.
 
-    max_workers: how many calls run at once; by default, as many as the node has CPUs. Beyond that number each call asks for its
-    share of the CPUs, so that they all run.
-    initializer, initargs: called in each worker process before its first call of this executor. If that fails, the executor
-    is broken.
-    options: those of @mobula.remote, for each call: num_cpus, memory, resources, max_retries, retry_exceptions, timeout and so
-    on.
+        with mobula.Executor(max_workers=8) as ex:
+            squares = list(ex.map(square, range(1000), chunksize=50))
 
-    A call's worker that dies costs the call an attempt, not the executor. An exception is the function's own, with the
-    traceback of where it was raised as its cause. Arguments are taken at the submit: what cannot be pickled is the future's
-    error. A reference among the positional or keyword arguments is passed as its value. Futures of calls that the node has are
-    running, even if they wait there.
+    max_workers: how many calls run at once; by default the node's number of CPUs. If it is larger, each call asks for a
+    fraction of a CPU, so that all of them run.
+    initializer, initargs: each worker process calls initializer(*initargs) before its first call of this executor. If that
+    raises, the executor is broken.
+    options: the options of @mobula.remote for each call, such as num_cpus, memory, resources, max_retries, retry_exceptions
+    and timeout, but not num_returns.
+
+    When a worker dies, its call loses an attempt and the executor goes on. A future raises the function's own exception, whose
+    cause has the remote traceback. Arguments are pickled by submit; the future has the error if that fails. An ObjectRef
+    that is itself an argument is passed as its value. A future counts as running once its call is at the node, even if
+    it waits there.
     """
 
     def __init__(self, max_workers: Optional[int] = None, *, initializer: Optional[Callable[..., object]] = None,
@@ -67,7 +70,7 @@ class Executor(futures.Executor):
         if share is None:
             share = 1 if self._max_workers <= cpus else max(_TICK, int(1000 * cpus / self._max_workers) / 1000)
             options["num_cpus"] = share
-        # Where the calls that run at once use up the CPUs, the node holds the others back.
+        # If max_workers calls use up the CPUs, the node itself holds the others back.
         full = share * (self._max_workers + 1) > cpus
         caller = Caller(client, {"num_returns": 1, **options}, _Runner(initializer, initargs))
         self._calls = _Calls(caller, self._max_workers * (2 if full else 1))
@@ -75,18 +78,18 @@ class Executor(futures.Executor):
         weakref.finalize(self, self._calls.close, False).atexit = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Has fn called with the arguments, as a task.
+        """Submits fn(*args, **kwargs) as a task and returns its future.
 
-        RuntimeError after shutdown, BrokenExecutor when the node is gone or an initializer has failed.
+        Raises RuntimeError after shutdown, and BrokenExecutor if the node is gone or an initializer has failed.
         """
         return self._calls.submit(fn, args, kwargs, label(fn))
 
     def map(self, fn: Callable[..., T], *iterables: Iterable[Any], timeout: Optional[float] = None, chunksize: int = 1,
             buffersize: Optional[int] = None) -> Iterator[T]:
-        """The results of fn over the iterables, in order. Each task makes chunksize calls.
+        """Returns an iterator over fn's results for the rows of the iterables, in order. Each task makes chunksize calls.
 
-        timeout: seconds from this call in which all results must be there; TimeoutError otherwise. buffersize: how many chunks
-        may be submitted and not yet taken, by default all are at once.
+        timeout: seconds from this call; the iterator raises TimeoutError for a result that is not there by then. buffersize:
+        how many chunks are submitted ahead of the one that is taken; by default all of them.
         """
         if chunksize < 1:
             raise ValueError(f"chunksize must be >= 1, got {chunksize}")
@@ -105,18 +108,18 @@ class Executor(futures.Executor):
         return _flat(lists)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more calls. wait: until those it has are done; cancel_futures: those that have not begun are cancelled."""
+        """Takes no more calls. wait: returns once all calls are done. cancel_futures: cancels the calls that are not at the node yet."""
         self._calls.close(cancel_futures)
         if wait:
             self._calls.join()
 
     def terminate_workers(self) -> None:
-        """Shuts down at once: what has not begun is cancelled, what runs is interrupted, as mobula.cancel does."""
+        """Shuts down at once: cancels waiting calls, and interrupts running ones as mobula.cancel does."""
         self._calls.close(True)
         self._calls.cancel_running(False)
 
     def kill_workers(self) -> None:
-        """Shuts down at once: what has not begun is cancelled, what runs is killed, as mobula.cancel does with force."""
+        """Shuts down at once: cancels waiting calls, and kills running ones as mobula.cancel(force=True) does."""
         self._calls.close(True)
         self._calls.cancel_running(True)
 
@@ -127,7 +130,7 @@ def _chunk(fn: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
 
 
 def _results(submitted: Iterator[Future[Any]], until: Optional[float], ahead: Optional[int]) -> Iterator[Any]:
-    """Submits, all or as many as may be ahead, and gives the iterator over the results."""
+    """Submits the first calls, all of them if ahead is None, and returns the iterator over the results."""
     return _take(deque(itertools.islice(submitted, ahead)), submitted, until)
 
 
@@ -135,7 +138,7 @@ def _take(fs: deque[Future[Any]], submitted: Iterator[Future[Any]], until: Optio
     try:
         while fs:
             fs.extend(itertools.islice(submitted, 1))
-            # Neither the future nor its result is kept while the caller has the result.
+            # Hold neither the future nor its result while the caller uses the result.
             yield _result_or_cancel(fs, until)
     finally:
         for f in fs:
@@ -166,7 +169,7 @@ class _InitializerError(Exception):
 
 
 class _Runner:
-    """What a task of an executor runs; a process has one for each executor, as one has of each function."""
+    """The function that an executor's tasks run. A worker process loads one per executor."""
 
     def __init__(self, initializer: Optional[Callable[..., object]], initargs: tuple[Any, ...], identity: str = "") -> None:
         self.__qualname__ = "Executor"
@@ -198,7 +201,7 @@ class _Runner:
             self._ready = True
 
     def __reduce__(self) -> Any:
-        # The key comes first: proxies of a multiprocessing manager among the rest are connected as they are unpickled.
+        # The key comes first: a multiprocessing manager's proxies in initargs connect while they are unpickled.
         return _restore_runner, (_AuthKey(), self._initializer, self._initargs, self._identity)
 
 
@@ -208,7 +211,7 @@ def _restore_runner(key: object, initializer: Optional[Callable[..., object]], i
 
 
 class _AuthKey:
-    """The driver's key for multiprocessing's connections, which its workers share, as those of a process pool do."""
+    """The driver's multiprocessing authkey. Its workers use it too, as the workers of a process pool do."""
 
     given = False
 
@@ -240,7 +243,7 @@ class _Call:
 
 
 class _Calls:
-    """The calls of an executor, which outlive it."""
+    """The calls of an executor. They outlive the Executor object."""
 
     def __init__(self, caller: Caller, most: int) -> None:
         self._caller = caller
@@ -274,7 +277,7 @@ class _Calls:
         with self._lock:
             ok = not self._closed and self._broken is None
             if ok:
-                self._thread.start()  # whoever shuts down waits for its end
+                self._thread.start()  # shutdown waits for its end
                 self._open += 1
                 self._waiting.append(call)
         if not ok:
@@ -291,7 +294,7 @@ class _Calls:
             raise RuntimeError("cannot schedule new futures after shutdown")
 
     def _send(self) -> None:
-        """Sends what may be sent. One thread does so at a time; another's call is seen by it."""
+        """Sends calls while there is room. One thread sends at a time, the calls of the others too."""
         while True:
             with self._lock:
                 if self._sending or not self._waiting or len(self._sent) >= self._most:
@@ -300,7 +303,7 @@ class _Calls:
                 self._sending = True
             try:
                 self._begin(call)
-            except BaseException as x:  # of a signal's handler; the call may have gone, and its result comes all the same
+            except BaseException as x:  # from a signal handler; the call may have been sent, and its result may still come
                 with self._lock:
                     self._sent.discard(call)
                 self._thread.put(partial(self._settle_with, call, x))
@@ -321,14 +324,14 @@ class _Calls:
         self._client.getter.when(ref._h, partial(self._arrived, call))
 
     def _arrived(self, call: _Call, found: Found) -> None:
-        """In the thread that reads: the next may go, the rest is for ours."""
+        """Called by the thread that reads. It sends the next call and leaves the rest to the executor's thread."""
         self._thread.put(partial(self._settle, call, found))
         with self._lock:
             self._sent.discard(call)
         self._send()
 
     def _settle(self, call: _Call, found: Found) -> None:
-        """In our thread: the future gets what came."""
+        """In the executor's thread: sets the future's result or exception."""
         ref, call.ref = call.ref, None
         assert ref is not None
         try:
@@ -344,7 +347,7 @@ class _Calls:
             call.future.set_exception(x)
 
     def _settled(self, call: _Call) -> bool:
-        """In our thread: counts a call no longer; false if that was done before."""
+        """In the executor's thread: counts a call as done. False if it was done before."""
         if call.settled:
             return False
         call.settled = True
@@ -366,7 +369,7 @@ class _Calls:
         return original(x)
 
     def _break(self, why: str, cause: BaseException) -> None:
-        """Nothing more will be done: what waits fails."""
+        """Marks the executor as broken. The waiting calls fail."""
         with self._lock:
             if self._broken is None:
                 self._broken, self._cause = why, cause
@@ -378,7 +381,7 @@ class _Calls:
             self._thread.put(partial(self._settled, call))
 
     def close(self, cancel: bool) -> None:
-        """Takes no more calls; cancel: those that were not sent are cancelled."""
+        """Takes no more calls; cancel: cancels those that were not sent."""
         with self._lock:
             first, self._closed = not self._closed, True
             waiting: deque[_Call] = deque()
@@ -419,13 +422,13 @@ _live: weakref.WeakSet[_Calls] = weakref.WeakSet()
 
 
 def _finish() -> None:
-    """At the program's end: what was submitted is done first, as with other executors."""
+    """At interpreter exit: waits for all submitted calls, as the executors of concurrent.futures do."""
     for calls in list(_live):
         calls.close(False)
     for calls in list(_live):
         calls.join()
 
 
-atexit.register(_finish)  # after the one that shuts down, and so called before it
+atexit.register(_finish)  # registered after the handler that disconnects, so it runs before that one
 
 __all__ = ["Executor"]

@@ -1,24 +1,24 @@
 """Functions and actor classes: how a worker finds the code of a task.
 
-Whoever defines a function writes its cloudpickle once to <JobDir>/functions/<sha256 hex>, before the first Submit that
-names it; the node says JobDir in its Welcome. The name of a task's function (TaskOptions.func) is
+The process that defines a function pickles it with cloudpickle and writes it once to <JobDir>/functions/<sha256 hex>, before
+the first Submit that names it. The node's Welcome has JobDir. The name of a task's function (TaskOptions.func) is
 
-    py:<module.qualname>:<sha256>            a function, or the creation of an actor (its class)
-    py:<module.qualname>.<method>:<sha256>   a call of an actor's method
-    py:<module.qualname>                     the same by name, as programs of other languages call it: the worker imports
-    py:<module.qualname>.<method>            it (_named), and its results are plain data
+    py:<module.qualname>:<sha256>            a function, or a class whose instance is to be an actor
+    py:<module.qualname>.<method>:<sha256>   a method of an actor
+    py:<module.qualname>                     the same for callers in other languages: the worker imports the name
+    py:<module.qualname>.<method>            (_named), and the results are plain data
     <anything else>                          a function, actor type or method that a Go program registered
 
 A worker reads a function once and keeps it.
 
-The arguments of a Python function are its positional ones, then its keyword ones in any order; if there are keyword ones, a last
-argument of the layout META_KWARGS holds their names, each ended by a zero byte. A reference as an argument is passed as its
-value.
+A call has its positional arguments first, then its keyword arguments in any order. If there are keyword arguments, one more
+argument of layout META_KWARGS follows: their names, each ended by a zero byte. An argument that is a reference is passed as
+its value.
 
-Who has found an actor by its name does not know how its methods are called. Their table (method_table) is in the file
-<sha256 hex>.methods beside the class, as JSON, which who makes a named actor writes first; the node tells with the name which class it is, and
-where. An actor whose maker is no Python program has none: there the method METHODS, which every actor has, gives the table, in
-its turn among the actor's calls.
+A process that finds an actor by name needs the table of its methods (method_table). The process that makes a named actor first
+writes that table as JSON to <sha256 hex>.methods beside the class; the node's answer to a look-up names the class and the
+directory. An actor that was made from another language has no such file. Its callers call METHODS, a method that
+every actor has, which returns the table; it waits its turn among the actor's calls.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from typing import Any, Callable, Optional, TypeVar
 from ._value import pickler_for_functions
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
 
-# Code of ours that does nothing but call the user's: a task that is cancelled is interrupted there.
+# Functions of this package that only call the user's code. A cancelled task may be interrupted inside them.
 CALLS_USERS: set[CodeType] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def calls_users(f: F) -> F:
-    """Says so of a function."""
+    """Marks a function as one that only calls the user's code."""
     CALLS_USERS.add(f.__code__)
     return f
 
 
 class Exported:
-    """A function or class and its pickled form, made when it is first needed."""
+    """A function or class, and its pickle, which is made on first use."""
 
     __slots__ = ("target", "name", "_data", "sha", "_dirs", "_lock")
 
@@ -62,7 +62,7 @@ class Exported:
         self._lock = threading.RLock()
 
     def publish(self, job_dir: str) -> str:
-        """Makes sure that the job's workers can find it; gives its hash."""
+        """Writes the function to the job's directory, unless it is there, and returns its hash."""
         if job_dir in self._dirs:
             return self.sha
         if not job_dir:
@@ -76,10 +76,10 @@ class Exported:
         return self.sha
 
     def publish_methods(self, job_dir: str, methods: dict[str, tuple[int, str]]) -> None:
-        """Makes sure that who finds an actor of this class by its name can call it at once."""
+        """Writes the table of the class's methods, for processes that find the actor by name."""
         write(job_dir, self.publish(job_dir) + _METHODS_FILE, json.dumps(methods).encode())
 
-    def __reduce__(self) -> Any:  # one that travels keeps only what it stands for
+    def __reduce__(self) -> Any:  # a pickle has the target alone
         return Exported, (self.target,)
 
 
@@ -87,7 +87,7 @@ _METHODS_FILE = ".methods"
 
 
 def write(job_dir: str, name: str, data: bytes) -> None:
-    """Writes a function's file, whole or not at all."""
+    """Writes a file for a function, atomically."""
     folder = os.path.join(job_dir, "functions")
     path = os.path.join(folder, name)
     if os.path.exists(path):
@@ -122,7 +122,7 @@ def load(job_dir: str, sha: str) -> Any:
 
 
 def split_name(func: str) -> tuple[str, str]:
-    """Name and hash in a task's function; no hash in one that is called by name."""
+    """Splits TaskOptions.func into name and hash. The hash of a function called by name is empty."""
     kind, name, sha = (func.split(":", 2) + ["", ""])[:3]
     if kind != "py" or not name:
         raise UnknownFunctionError(f"{func!r} is no Python function")
@@ -130,18 +130,18 @@ def split_name(func: str) -> tuple[str, str]:
 
 
 def by_name(func: str) -> bool:
-    """Whether a Python function is called by its name alone."""
+    """Whether TaskOptions.func names a function without a hash."""
     return ":" not in func[3:]
 
 
-# What @method says of a method; None: nothing.
+# The attribute in which @method keeps its options.
 MARK = "__mobula_method__"
 
 METHODS = "__mobula_methods__"
 
 
 def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
-    """The methods of an actor's class: how many results each has by default, -1 for a stream, and its concurrency group."""
+    """The methods of an actor's class by name: the default number of results, -1 for a stream, and the concurrency group."""
     out: dict[str, tuple[int, str]] = {}
     for name in dir(cls):
         if name.startswith("__") and name not in ("__call__", "__enter__", "__exit__"):
@@ -160,7 +160,7 @@ def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
 
 
 def published_methods(job_dir: str, func: str) -> Optional[dict[str, tuple[int, str]]]:
-    """The methods of the actor that func made, as its maker wrote them; None where it did not."""
+    """The table of methods that was written for an actor of class func; None if there is none."""
     kind, _, sha = (func.split(":", 2) + ["", ""])[:3]
     if kind != "py" or not sha or not job_dir:
         return None
@@ -172,7 +172,7 @@ def published_methods(job_dir: str, func: str) -> Optional[dict[str, tuple[int, 
 
 
 def count_returns(n: Any) -> int:
-    """num_returns as the wire has it."""
+    """num_returns as a number: -1 is a stream."""
     if n in ("streaming", "dynamic", -1):
         return -1
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 1 << 20:
@@ -181,6 +181,6 @@ def count_returns(n: Any) -> int:
 
 
 def is_async(cls: type[Any]) -> bool:
-    """Whether an actor runs in an event loop: one of its methods is a coroutine."""
+    """Whether an actor of this class runs in an event loop: at least one method is a coroutine."""
     return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
                for _, f in inspect.getmembers(cls, predicate=inspect.isfunction))

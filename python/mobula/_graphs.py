@@ -1,7 +1,7 @@
-"""Ships a task graph to the node, whose scheduler runs it (package graph/run in the Go code says what goes over).
+"""Ships a task graph to the node, whose scheduler runs it. The format is that of package graph/run in the Go code.
 
-A graph is a task of this job. Its tasks' results have their names from the start: a reference to any of them is good from the
-submit on, whether its task has begun or not.
+A graph is itself a task of this job. The ids of its tasks' results are known from the start: references to them are valid
+from the submit on, before the tasks begin.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from .exceptions import InvalidError, MobulaError
 
 FUNC = "mobula:graph"
 VERSION = 1
-BLOB = 8 << 20  # bytes of payloads that go in one object
-_SHARE = 64  # and at most this part of the store: a running graph keeps two of them in memory, beside what its tasks take
+BLOB = 8 << 20  # bytes of payloads in one object
+_SHARE = 64  # an object of payloads is at most 1/64 of the store: a running graph has two in memory, beside its tasks' data
 
 
 @dataclass
 class Note:
-    """What is said of some tasks; equal ones are shipped once."""
+    """Options of some tasks of a graph. Equal ones are shipped once."""
 
     resources: Mapping[str, float] = field(default_factory=dict)
     cpu: Optional[float] = None
     priority: int = 0
-    retries: int = 0  # after errors of its own, counted apart from workers' deaths
-    exceptions: bool = False  # where retries is 0: errors of its own count as workers' deaths do; where failures is 0, 3 apart
-    only: str = ""  # which errors of its own these are (_options.retry_only)
-    failures: int = 0  # so many workers die of it, and it fails; 0: as the graph says; -1: however many
+    retries: int = 0  # after the task's own errors; workers' deaths are counted apart
+    exceptions: bool = False  # if retries is 0: its own errors count like workers' deaths; if failures is 0 too: 3 retries, counted apart
+    only: str = ""  # the types of errors that exceptions means (_options.retry_only)
+    failures: int = 0  # the task fails when so many workers have died of it; 0: the graph's number; -1: no limit
     isolated: bool = False
     spread: bool = False
-    timeout: int = 0  # ns, from when the graph submits it
+    timeout: int = 0  # ns from when the graph submits the task
     returns: int = 1
 
     def key(self) -> tuple[Any, ...]:
@@ -52,7 +52,7 @@ class Note:
 
 
 class Builder:
-    """A graph as it is put together: tasks in any order, dependencies by number."""
+    """Builds a graph: tasks in any order, dependencies by number."""
 
     def __init__(self, client: Client, function: _functions.Exported) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class Builder:
         return n
 
     def ref(self, n: int) -> ObjectRef[Any]:
-        """The reference to a task's result. It is good once the graph was submitted with n among those wanted."""
+        """The reference to a task's result. It is valid once the graph is submitted with n in wanted."""
         r = self._refs.get(n)
         if r is None:
             r = self._refs[n] = ObjectRef(self._client, self._client.objects.adopt(_ids.return_id(self._derive(n + 1), 0)))
@@ -107,7 +107,7 @@ class Builder:
 
     def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Sequence[int] = (), *, parts: Optional[Sequence[int]] = None,
              producer: bool = False, note: Optional[Note] = None) -> int:
-        """Adds a task: it is called with the payload, the results of deps and the outer objects. Gives its number."""
+        """Adds a task and returns its number. The function gets the payload, the results of deps, and the outer objects."""
         self._keys.append(key)
         self._counts.append(len(deps))
         if deps:
@@ -147,7 +147,7 @@ class Builder:
             self._blob, self._blob_bytes, self._blob_tasks = [], 0, 0
 
     def submit(self, wanted: Sequence[int], *, saturation: float, failures: int, events: bool, order: Optional[Sequence[int]] = None) -> Graph:
-        """Ships the graph and starts it. The results of wanted can be referred to from now on."""
+        """Ships the graph and starts it. References to the results of wanted are valid from now on."""
         c, tc = self._client, self._tc
         self._ship()
         sha = self._function.publish(c.welcome.job_dir)
@@ -178,7 +178,7 @@ class Builder:
 
 
 def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = ()) -> Handle:
-    """An object of plain bytes."""
+    """Puts plain bytes, and returns the object's handle."""
     id = tc.next_put()
     if len(data) <= c.inline:
         return c.putter.put_small(id, _value.META_BYTES, data, refs)
@@ -189,7 +189,7 @@ def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = (
 
 @dataclass
 class Event:
-    """Tasks, by number, that were started, that ended and that failed since the last; the last one has a summary."""
+    """The numbers of the tasks that started, ended and failed since the event before. The last event has a summary."""
 
     started: list[int]
     done: list[int]
@@ -198,21 +198,21 @@ class Event:
 
 
 class Graph:
-    """A graph that was submitted."""
+    """A submitted graph."""
 
     def __init__(self, client: Client, task: bytes, refs: dict[int, ObjectRef[Any]], end: Optional[ObjectRef[Any]]) -> None:
         self.client = client
         self.task = task
         self.refs = refs
-        self.end = end  # the summary's reference, of a graph without events
+        self.end = end  # the reference to the summary, if the graph has no events
         self._items: Optional[ObjectRefGenerator[Any]] = ObjectRefGenerator(client, task) if end is None else None
         self._derive = _ids.deriver(task)
-        self.stopped = False  # from here
+        self.stopped = False  # by this process
         self._over = False
         self._summary: Optional[dict[str, Any]] = None
 
     def events(self) -> Iterable[Event]:
-        """What happens, until the graph has ended; the error of the graph itself is raised."""
+        """Yields events until the graph ends. Raises the graph's own error."""
         if self._items is None:
             raise InvalidError("the graph was submitted without events")
         for ref in self._items:
@@ -227,7 +227,7 @@ class Graph:
         return self._derive(n + 1).hex()
 
     def summary(self) -> Optional[dict[str, Any]]:
-        """How the graph ended: waits for that. None where it was stopped, or failed as a whole."""
+        """Waits for the graph's end and returns its summary; None if the graph was stopped or failed as a whole."""
         try:
             if self.end is not None:
                 self._summary = cbor2.loads(get(self.end))
@@ -236,7 +236,7 @@ class Graph:
         return self._summary
 
     def cancel(self) -> None:
-        """Stops the graph and what runs of it; results that are there stay."""
+        """Stops the graph and its running tasks. Results that exist stay."""
         self.stopped = True
         if not self._over and self.client.dead is None:
             self._over = True
@@ -244,7 +244,7 @@ class Graph:
 
 
 def check_saturation(x: Any) -> float:
-    """worker-saturation as Dask's configuration has it: a number from 0 on, or inf."""
+    """Dask's setting worker-saturation as a float: a number from 0 on, or inf. InvalidError for anything else."""
     try:
         value = float(x)
     except (TypeError, ValueError):

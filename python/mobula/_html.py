@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def table(title: str, rows: Mapping[str, Any]) -> str:
 
 
 def size(n: float) -> str:
-    """Bytes as people read them."""
+    """A number of bytes as text, such as "1.5 GiB"."""
     for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= factor:
             return f"{n / factor:.1f} {unit}"

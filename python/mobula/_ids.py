@@ -1,6 +1,6 @@
-"""Ids: tasks and actors are 20 bytes, objects 24 (the task and an index, big endian).
+"""Ids are bytes: 20 of a task or an actor, 24 of an object (the task's id, and an index, big endian).
 
-The bytes themselves are the ids everywhere in this package; internal/ids in the Go code says what is in them.
+internal/ids in the Go code says what the bytes mean.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Callable
 PUT_BIT = 1 << 31
 
 TASK, OBJECT = 20, 24  # bytes of an id
-_JOB = 8  # bytes of the job that begins an id; the first half takes no part in the hash
-_NUMBER_BITS = 36  # of a job's, client's or worker's number, below its home
+_JOB = 8  # an id begins with 8 bytes of the job; the first four take no part in the hash
+_NUMBER_BITS = 36  # bits of the number of a job, client or worker; the bits above are its home
 
 _K0, _K1, _K2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F
 _M = (1 << 64) - 1
@@ -21,7 +21,7 @@ _PAIR = struct.Struct("<QQ")
 
 
 def deriver(parent: bytes) -> Callable[[int], bytes]:
-    """Gives the function that derives the id of the parent's n-th call."""
+    """Returns the function that derives the id of the parent's n-th call."""
     a, b = _PAIR.unpack_from(parent, 4)
     a0, b1, b2 = a ^ _K0, b ^ _K1, b ^ _K2
     head = parent[:_JOB]
@@ -49,7 +49,7 @@ def derive(parent: bytes, n: int) -> bytes:
 
 
 def root_task(job: int, nonce: int) -> bytes:
-    """The id of a driver's own, implicit task."""
+    """The id of a driver's implicit root task."""
     return derive(job.to_bytes(_JOB, "big") + bytes(TASK - _JOB), nonce)
 
 
@@ -65,7 +65,7 @@ def put_id(task: bytes, n: int) -> bytes:
 
 
 def stream_id(task: bytes) -> bytes:
-    """Names the stream itself: releasing it gives up the items that were not taken."""
+    """The id of a stream as a whole. Releasing it gives up the items that were not taken."""
     return task + (PUT_BIT - 1).to_bytes(4, "big")
 
 
@@ -74,7 +74,7 @@ def is_put(obj: bytes) -> bool:
 
 
 def in_job(task: bytes, other: bytes) -> bytes:
-    """The task's namesake in the job of another task."""
+    """The task's id with its job replaced by that of another task."""
     return task if task[:_JOB] == other[:_JOB] else other[:_JOB] + task[_JOB:]
 
 
@@ -83,23 +83,23 @@ def job_of(id: bytes) -> int:
 
 
 def widen(id: bytes, size: int = OBJECT) -> bytes:
-    """An object's id, or with size TASK a task's, that a release before 0.5 may have written 4 bytes shorter."""
+    """An object's id, or with size TASK a task's, at full length. Releases before 0.5 wrote ids 4 bytes shorter."""
     return id if len(id) != size - 4 else bytes(4) + id
 
 
 def trace_of(task: bytes) -> bytes:
-    """The id of the trace that a task begins, if its caller has none."""
+    """The id of the trace that a task begins if its caller is in none."""
     return task[4:]
 
 
 def parse_number(text: str) -> int:
-    """A job's, client's or worker's id as the node prints it: NUMBER, or HOME-NUMBER. ValueError if it is neither."""
+    """Parses the id of a job, client or worker as the node prints it: NUMBER or HOME-NUMBER. ValueError otherwise."""
     home, _, number = text.rpartition("-")
     return int(home or 0) << _NUMBER_BITS | int(number)
 
 
 def show_object(obj: bytes) -> str:
-    """As the command line shows it: TASK:INDEX, with p before the index of a put."""
+    """An object's id as the command line shows it: TASK:INDEX, or TASK:pINDEX of a put."""
     index = int.from_bytes(obj[TASK:], "big")
     if index & PUT_BIT:
         return f"{obj[:TASK].hex()}:p{index & ~PUT_BIT}"

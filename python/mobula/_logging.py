@@ -1,4 +1,4 @@
-"""Records of package logging say where they come from: trace_id, span_id, task_id, actor_id, each empty where there is none."""
+"""Adds trace_id, span_id, task_id and actor_id to log records of package logging; each is empty where there is none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIELDS = ("trace_id", "span_id", "task_id", "actor_id")
 
 
 def fields() -> tuple[str, str, str, str]:
-    """What a record that is made here has in FIELDS."""
+    """The values of FIELDS for code that runs here and now."""
     c = _runtime.state.client
     if c is None:
         p = _trace.here.get()
@@ -23,7 +23,7 @@ def fields() -> tuple[str, str, str, str]:
 
 
 class _Factory:
-    """Makes records as the factory before it does, with the fields."""
+    """A log record factory that adds the fields to the records of another factory."""
 
     def __init__(self, before: Any) -> None:
         self._before = before
@@ -35,7 +35,7 @@ class _Factory:
 
 
 def install() -> None:
-    """Has every record of this process made from now on say it."""
+    """Adds the fields to every record of this process from now on."""
     if not isinstance(logging.getLogRecordFactory(), _Factory):
         logging.setLogRecordFactory(_Factory(logging.getLogRecordFactory()))
 
@@ -47,8 +47,8 @@ class _Shown(logging.Formatter):
 
 
 def in_worker() -> None:
-    """Records say it, and where the program has configured no logging, so do the lines: a task's are found by its id in what its process
-    wrote."""
+    """Adds the fields to a worker's records. If the program has not configured logging, the lines show them, so that a task's lines can
+    be found by its id."""
     install()
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Shown())

@@ -1,4 +1,4 @@
-"""Functions and classes that a worker imports by their name: those that programs of other languages call."""
+"""Finds functions and classes by their dotted name, for calls from programs in other languages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MANY = 30  # names that an error lists
 
 
 def find(name: str) -> Callable[..., Any]:
-    """The function or class that a name means, "module.function" or "package.module.Class.method". One that is remote is given
-    without what makes it so."""
+    """Imports the function or class with a name, "module.function" or "package.module.Class.method". Of a remote one it returns the
+    plain function or class. UnknownFunctionError if there is none."""
     found, rest = _module(name.split("."))
     where = f"module {found.__name__}"
     x: Any = found
@@ -34,7 +34,7 @@ def find(name: str) -> Callable[..., Any]:
 
 
 def _module(parts: list[str]) -> tuple[ModuleType, list[str]]:
-    """The module that a name begins with, the longest there is, and what follows."""
+    """Imports the longest module that a name begins with. Returns it and the parts that follow."""
     found = None
     at = 0
     for i in range(1, len(parts)):
@@ -43,7 +43,7 @@ def _module(parts: list[str]) -> tuple[ModuleType, list[str]]:
             found, at = importlib.import_module(path), i
         except ModuleNotFoundError as x:
             if x.name != path:
-                raise  # it is there, and does not find what it imports itself
+                raise  # the module exists, and one of its own imports is missing
             break
     if found is None:
         raise UnknownFunctionError(f"function {'.'.join(parts)!r}: there is no module {parts[0]!r} in the path of this worker's "
@@ -52,7 +52,7 @@ def _module(parts: list[str]) -> tuple[ModuleType, list[str]]:
 
 
 def _names(x: Any) -> str:
-    """The functions and classes in x, for an error."""
+    """The names of the functions and classes in x, for an error's text."""
     names = [n for n, f in inspect.getmembers(x, callable) if not n.startswith("_")]
     more = f", and {len(names) - _MANY} more" if len(names) > _MANY else ""
     return ", ".join(names[:_MANY]) + more or "none"

@@ -1,4 +1,4 @@
-"""A node of the program's own: `mobula start` as a child that ends with its parent."""
+"""A node of the program's own: a child process `mobula start` that ends with its parent."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from . import _safefs
 from .exceptions import MobulaError, NodeRunningError, NoNodeError, RuntimeSetupError
 
 START_TIMEOUT = 30.0
-_RUNNING = 6  # what a node ends with where one runs already
+_RUNNING = 6  # the exit code of `mobula start` if a node runs there already
 STOP_TIMEOUT = 10.0
-_LAST_WORDS = 1.0  # seconds that the program's own output has to take what is left when the node has ended
+_LAST_WORDS = 1.0  # seconds to copy the rest of the node's output once it has ended
 
 
 def binary() -> str:
-    """The mobula executable: MOBULA_BINARY, else beside the package, else on PATH."""
+    """The path of the mobula executable: MOBULA_BINARY, else inside the package, else on PATH. NoNodeError if there is none."""
     said = os.environ.get("MOBULA_BINARY")
     if said:
         if not os.access(said, os.X_OK):
@@ -39,12 +39,13 @@ def binary() -> str:
 
 
 def default_address() -> str:
-    """The socket of the node that `mobula start` starts for this user."""
+    """The socket of the node that `mobula start` starts by default for this user."""
     return os.path.join(tempfile.gettempdir(), f"mobula-{os.getuid()}", "default", "node.sock")
 
 
 def socket_of(address: str) -> str:
-    """The socket that an address names: itself, a directory with it, or "auto" for that of MOBULA_ADDRESS, of MOBULA_DIR, or the user's own."""
+    """The path of the socket that an address means. An address is a socket, a node's directory, or "auto": MOBULA_ADDRESS, else the
+    node in MOBULA_DIR, else the user's default node."""
     if address == "auto":
         address = os.environ.get("MOBULA_ADDRESS") or "auto"
         if address == "auto":
@@ -56,7 +57,7 @@ def socket_of(address: str) -> str:
 
 
 def _gone(pid: int) -> bool:
-    """Whether no process has the number. Only that the kernel knows none says so: what keeps this process from asking does not."""
+    """Whether the kernel knows no process with this pid. Any other error, such as a denied permission, means that there may be one."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -67,8 +68,7 @@ def _gone(pid: int) -> bool:
 
 
 def _clean_dead(root: str) -> None:
-    """Removes what nodes of programs left that were killed: directories named after a process that is gone and whose lock nobody
-    has."""
+    """Removes the directories that killed programs' nodes have left: the program's process is gone, and nobody holds the lock."""
     for entry in os.scandir(root):
         pid = entry.name.removeprefix("node-").partition("-")[0]
         if not entry.name.startswith("node-") or not pid.isdigit() or not _gone(int(pid)):
@@ -78,11 +78,11 @@ def _clean_dead(root: str) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(entry.path, ignore_errors=True)
         except (OSError, MobulaError):
-            pass  # it lives, or another cleans up
+            pass  # the node lives, or another process cleans up
 
 
 class Node:
-    """The node's process. forward: what its workers write goes to this program's standard error too."""
+    """The node's process. forward: the output of its workers goes to this program's standard error too."""
 
     def __init__(self, settings: Mapping[str, Any], forward: bool = False) -> None:
         self.pid = os.getpid()
@@ -99,7 +99,7 @@ class Node:
         if forward:
             args.append("--worker-output")
         args += [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "dir"]
-        # In a session of its own: an interrupt at the terminal is for the program, which then closes the node.
+        # The node gets a session of its own: Ctrl-C interrupts the program alone, which then closes the node.
         self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         start_new_session=True)
         try:
@@ -113,7 +113,7 @@ class Node:
         assert out is not None and self.process.stderr is not None
         until = time.monotonic() + START_TIMEOUT
         line = b""
-        output = select.poll()  # select takes no descriptor from 1024 on
+        output = select.poll()  # select() takes no descriptor above 1023
         output.register(out, select.POLLIN)
         while not line.endswith(b"\n"):
             left = until - time.monotonic()
@@ -133,7 +133,7 @@ class Node:
             line += part
         address: str = json.loads(line)["address"]
         self._read(out, _forward if self._forward else _drain)
-        self._read(self.process.stderr, _drain)  # its log is a file, if it has one
+        self._read(self.process.stderr, _drain)  # if the node keeps a log, it is a file
         return address
 
     def _read(self, f: IO[bytes], reader: Any) -> None:
@@ -142,17 +142,17 @@ class Node:
         t.start()
 
     def forked(self) -> None:
-        """In a child process: the node is the parent's, and ends with it, whoever has the pipes."""
+        """In a forked child: replaces the pipes by /dev/null, so that the node ends with the parent alone."""
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if pipe is not None and not pipe.closed:  # it is not closed: a thread that is not here may have its lock
+            if pipe is not None and not pipe.closed:  # do not call close(): a thread of the parent may have held the pipe's lock
                 os.dup2(null, pipe.fileno(), inheritable=False)
         os.close(null)
 
     def stop(self) -> None:
-        """Ends the node; it is killed if it takes too long."""
+        """Ends the node. Kills it after STOP_TIMEOUT seconds."""
         if os.getpid() != self.pid:
-            return  # a forked child: the node is its parent's
+            return  # a forked child: the node belongs to the parent
         p = self.process
         assert p.stdin is not None
         try:
@@ -171,7 +171,7 @@ class Node:
 
 
 def _drain(f: Any) -> None:
-    """Lets what the node writes go nowhere."""
+    """Reads the node's output and drops it."""
     try:
         while f.read1(65536):
             pass
@@ -180,8 +180,8 @@ def _drain(f: Any) -> None:
 
 
 def _forward(f: Any) -> None:
-    """Writes the lines of the node's workers to the program's standard error, whatever that is at the time. The node waits for nobody: it leaves
-    out what is not read in time."""
+    """Copies the lines of the node's workers to sys.stderr. The node does not wait for a slow reader: it leaves out lines that are not
+    read in time."""
     part = b""
     try:
         while block := f.read1(65536):
@@ -192,6 +192,6 @@ def _forward(f: Any) -> None:
                 sys.stderr.write(lines.decode("utf-8", "replace") + "\n")
                 sys.stderr.flush()
             except Exception:
-                pass  # there is none, or it is closed: the workers' logs have what they wrote
+                pass  # stderr is missing or closed; the workers' logs have the lines
     except (OSError, ValueError):
         pass  # it was closed

@@ -1,4 +1,4 @@
-"""Options of tasks, actors and calls, by Ray's names, and what they are on the wire."""
+"""Options of tasks, actors and calls, with Ray's names, and their form on the wire."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _bytes(o: Mapping[str, Any], key: str) -> int:
 
 
 def timeout(o: Mapping[str, Any]) -> Optional[float]:
-    """The seconds after which a task is ended; None: never."""
+    """The option timeout: the task is ended after so many seconds; None: never."""
     v = o.get("timeout")
     if v is None:
         return None
@@ -71,7 +71,7 @@ def timeout(o: Mapping[str, Any]) -> Optional[float]:
     return None if v >= _EVER else float(v) if v > 0 else 0.0
 
 
-_EVER = 1e9  # seconds, thirty years; the wire's nanoseconds since 1970 end at ten times that
+_EVER = 1e9  # seconds, thirty years; an int64 of nanoseconds since 1970 ends at about ten times that
 
 
 def _thousandths(name: str, x: Any) -> int:
@@ -82,7 +82,7 @@ def _thousandths(name: str, x: Any) -> int:
 
 
 def _resources(o: Mapping[str, Any], actor: bool) -> list[Resource]:
-    """What is asked; empty is the default, one CPU for a task and none for an actor."""
+    """The resources that the options ask for. Empty means the default: one CPU for a task, none for a living actor."""
     if not any(o.get(k) is not None for k in ("num_cpus", "num_gpus", "memory", "resources")):
         return []
     out: dict[str, int] = {}
@@ -116,7 +116,7 @@ def _backpressure(o: Mapping[str, Any]) -> int:
 
 
 def _label(func: str, o: Mapping[str, Any]) -> str:
-    """What lists and traces show: the name that was given, or the function's without its hash."""
+    """The name in lists and traces: the option name, else the function's name without its hash."""
     return _text(o, "name") or (func.split(":")[1] if func.count(":") == 2 else "")
 
 
@@ -134,7 +134,7 @@ def _retry_exceptions(o: Mapping[str, Any]) -> bool:
 
 
 def retry_only(o: Mapping[str, Any], job_dir: str) -> str:
-    """Where a worker finds the types of the exceptions that a task is tried again after; empty: after any."""
+    """Publishes the list of exception types in retry_exceptions and returns its hash; empty: any exception is retried."""
     given = o.get("retry_exceptions")
     return Exported(tuple(given)).publish(job_dir) if isinstance(given, (list, tuple)) and given else ""
 
@@ -149,7 +149,7 @@ def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
 
 
 def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> TaskOptions:
-    """The options of an actor's creation; concurrency is what its class has by default."""
+    """The options of an actor's creation. concurrency is the default of max_concurrency."""
     lifetime = o.get("lifetime")
     if lifetime not in (None, "detached", "non_detached"):
         raise InvalidError(f"lifetime={lifetime!r}: want \"detached\" or None")
@@ -173,7 +173,7 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
 
 
 def call(func: str, o: Mapping[str, Any]) -> TaskOptions:
-    """The options of a method's call."""
+    """The options of a call of an actor's method."""
     timeout(o)
     return TaskOptions(func=func, num_returns=_returns(o), max_retries=3, backpressure=_backpressure(o), label=_label(func, o),
                        max_concurrency=1, max_pending_calls=-1, group=_text(o, "concurrency_group"))

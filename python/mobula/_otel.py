@@ -1,4 +1,4 @@
-"""OpenTelemetry's API in a worker: its spans go to the node. Imported where that package is installed only."""
+"""A tracer provider for OpenTelemetry's API in a worker: it sends the spans to the node. Import it only if opentelemetry is installed."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Tracer(api.Tracer):
         c = api.get_current_span(context).get_span_context()
         parent = place(c) if c.is_valid else None
         if parent is None and context is None and _runtime.state.client is not None:
-            parent = _trace.current(_runtime.context(_runtime.state.client))  # a thread that the task has begun
+            parent = _trace.current(_runtime.context(_runtime.state.client))  # in a thread that the task has started
         return Span(Recording(name, parent, attributes, start_time, tuple(place(x.context) for x in links or () if x.context.is_valid)))
 
     @contextmanager
-    def start_as_current_span(  # type: ignore[override]  # its own type is for coroutines as decorated functions too
+    def start_as_current_span(  # type: ignore[override]  # the API's own type can also decorate coroutines
             self, name: str, context: Optional[Context] = None, kind: api.SpanKind = api.SpanKind.INTERNAL,
             attributes: types.Attributes = None, links: Optional[Sequence[api.Link]] = None, start_time: Optional[int] = None,
             record_exception: bool = True, set_status_on_exception: bool = True, end_on_exit: bool = True) -> Iterator[api.Span]:

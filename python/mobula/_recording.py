@@ -1,4 +1,4 @@
-"""A span while it is under way, and what becomes of it."""
+"""A span that is being recorded. When it ends it goes to the node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_EVENTS = 128
 
 
 def plain(attributes: Optional[Mapping[str, Any]]) -> dict[str, Any]:
-    """Attributes as they travel: sequences, and whatever else there is, as text."""
+    """Attributes as they are sent: text, booleans and numbers as they are, everything else as text."""
     out: dict[str, Any] = {}
     for k, v in (attributes or {}).items():
         if isinstance(v, int) and not isinstance(v, bool) and not -(1 << 63) <= v < 1 << 63:
@@ -29,7 +29,7 @@ def failure(x: BaseException) -> str:
 
 
 class Recording:
-    """A span under way. One that is not sampled records nothing, and what is called inside is not sampled either."""
+    """A span that has begun. If it is not sampled it records nothing, and neither do the calls inside it."""
 
     def __init__(self, name: str, parent: Optional[Place], attributes: Optional[Mapping[str, Any]] = None, start: Optional[int] = None,
                  links: tuple[Place, ...] = ()) -> None:
@@ -67,11 +67,11 @@ class Recording:
             self.events.append({"name": name, "at": self.now() if at is None else at, "attrs": plain(attributes)})
 
     def end(self, at: Optional[int] = None) -> None:
-        """Gives it to the node, once."""
+        """Ends the span and sends it to the node, once."""
         if not self.recording:
             return
         self.ended = True
-        c = self.client or _runtime.state.client  # one that began before there was a node
+        c = self.client or _runtime.state.client  # the span may have begun before this process had a node
         if c is None:
             return
         if self.task is not None and self.task is not c.root:

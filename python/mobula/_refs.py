@@ -1,4 +1,4 @@
-"""References: to objects, to the items of a stream."""
+"""References to objects, and to the items of a stream."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ObjectRef(Generic[T_co]):
-    """Names an object: a task's result, now or later, or a value that was put.
+    """A reference to an object: the result of a task, which may not have run yet, or a value that was put.
 
-    It can be an argument, which is passed as its value, and lie inside values, where it stays a reference. The object lives as
-    long as a reference to it does. In a coroutine it can be awaited.
+        ref = add.remote(1, 2)
+        mobula.get(ref)          # 3; in a coroutine: await ref
+
+    An ObjectRef that is itself an argument of a remote call is passed as its value. Inside another value, such as a list, it
+    stays a reference. The object lives as long as any reference to it.
     """
 
     __slots__ = ("_c", "_h", "__weakref__")
@@ -37,14 +40,14 @@ class ObjectRef(Generic[T_co]):
         try:
             c, h = self._c, self._h
         except AttributeError:
-            return  # it was never made
+            return  # __init__ did not run
         c.dropped.append(h)
         if c.reader.quiet:
             c.reader.arm()
 
     if TYPE_CHECKING:
 
-        def _exactly(self, x: T_co, /) -> T_co: ...  # type: ignore[misc]  # by which get tells values of one type from those of several
+        def _exactly(self, x: T_co, /) -> T_co: ...  # type: ignore[misc]  # see objects.Exactly
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectRef) and other._h.id == self._h.id
@@ -65,12 +68,15 @@ class ObjectRef(Generic[T_co]):
         return _html.table("ObjectRef", shown)
 
     def hex(self) -> str:
+        """The object's id in hexadecimal digits."""
         return self._h.id.hex()
 
     def binary(self) -> bytes:
+        """The object's id as bytes."""
         return self._h.id
 
     def task_id(self) -> str:
+        """The id of the task that makes the object, in hexadecimal digits."""
         return self._h.id[:_ids.TASK].hex()
 
     @property
@@ -93,19 +99,19 @@ class ObjectRef(Generic[T_co]):
             found = yield from fut.__await__()
         except BaseException:
             c.getter.withdraw(h, arrived)
-            del fut, arrived  # what came all the same must not live as long as the error does, whose traceback has this frame
+            del fut, arrived  # the error's traceback keeps this frame, which must not keep a value that may have come
             raise
         finally:
             wait.over()
         return load_found(c, found)  # type: ignore[no-any-return]
 
     def result(self, timeout: Optional[float] = None) -> T_co:
-        """Waits for the object and gives its value, as a future's result."""
+        """Waits for the object and returns its value. Raises the object's error; GetTimeoutError after timeout seconds."""
         value: T_co = fetch(self, timeout)
         return value
 
     def future(self) -> concurrent.futures.Future[T_co]:
-        """A future of concurrent.futures with the object's value or error."""
+        """Returns a concurrent.futures.Future that gets the object's value or error."""
         fut: concurrent.futures.Future[T_co] = concurrent.futures.Future()
         c, h = self._c, self._h
         wait = TaskWait(c)
@@ -126,7 +132,7 @@ class ObjectRef(Generic[T_co]):
 
 
 class TaskWait:
-    """What was asked to be told of counts as a wait of the task that asked: its CPU is for others until then."""
+    """Marks a task as waiting for a callback or a coroutine: its CPU goes to other tasks until over()."""
 
     __slots__ = ("_task",)
 
@@ -136,7 +142,7 @@ class TaskWait:
             self._task.block()
 
     def over(self) -> None:
-        """Goes on as soon as there is a CPU; a second time it does nothing."""
+        """Waits until the task has a CPU again. A second call does nothing."""
         task, self._task = self._task, None
         if task is not None and task.waits:
             task.unblock()
@@ -146,7 +152,7 @@ def _arrived(loop: asyncio.AbstractEventLoop, fut: asyncio.Future[Found], found:
     try:
         loop.call_soon_threadsafe(_settle, fut, found)
     except RuntimeError:
-        pass  # the loop has ended, and with it who waited
+        pass  # the loop has ended, and nobody waits
 
 
 def _settle(fut: asyncio.Future[Found], found: Found) -> None:
@@ -155,26 +161,26 @@ def _settle(fut: asyncio.Future[Found], found: Found) -> None:
 
 
 def bound(c: Client, id: bytes) -> ObjectRef[Any]:
-    """The reference to an object that another process, or an answer of the node, has named."""
+    """The reference to an object whose id came from another process or from the node."""
     return ObjectRef(c, c.objects.bind(id))
 
 
 def fetch(ref: ObjectRef[Any], timeout: Optional[float]) -> Any:
-    """Waits for an object, and gives its value."""
+    """Waits for an object and returns its value."""
     c = ref._c
     res, reading = c.getter.fetch_one(ref._h, None if timeout is None else time.monotonic() + timeout, _runtime.current.get() or c.fallback)
     return load(c, res, reading)
 
 
 def load_found(c: Client, found: Found) -> Any:
-    """The value that Getter.when has brought, or the error raised."""
+    """Returns the value that Getter.when has delivered, or raises the error."""
     c.check()
-    assert found is not None  # it is None only of a dead client's
+    assert found is not None  # it is None only if the client is dead, and check has raised
     return load(c, *found)
 
 
 def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) -> Any:
-    """The value, or the error raised. own: arrays are the caller's, not the store's."""
+    """Returns the value of an answer, or raises its error. own: arrays are writable copies instead of views of the store."""
     decode = _value.decode_own if own else _value.decode
     if res.kind == m.INLINE:
         return decode(res.meta, res.data)
@@ -185,7 +191,7 @@ def load(c: Client, res: Answer, reading: Optional[Reading], own: bool = False) 
 
 
 def restore_ref(id: bytes) -> Any:
-    """The reference found in a value, or what stands in for it just now."""
+    """Unpickles a reference; pickles name this function. Inside resolving it gives the value that stands in for it."""
     known = _standing.values
     if known and id in known:
         return known[id]
@@ -201,7 +207,7 @@ _standing = _Standing()
 
 @contextlib.contextmanager
 def resolving(values: Mapping[bytes, Any]) -> Iterator[None]:
-    """While it is open, this thread unpickles references as the values given for them."""
+    """Within it, this thread unpickles the references in values as their values."""
     before, _standing.values = _standing.values, values
     try:
         yield
@@ -210,18 +216,22 @@ def resolving(values: Mapping[bytes, Any]) -> Iterator[None]:
 
 
 class ObjectRefGenerator(Generic[T_co]):
-    """The references to a stream's items, one after the other, as they are produced; also with async for.
+    """Iterates over the references to a stream's items, as the task yields them; also with async for.
 
-    A loop that is left early ends the task when the generator goes. An error of the task is raised where it ended the stream.
+        for ref in numbers.remote(10):
+            print(mobula.get(ref))
+
+    If the task fails, its error is raised after the items that it yielded. When the generator is deleted before the
+    stream's end, as when a loop breaks, the task is cancelled.
     """
 
     def __init__(self, client: Client, task: bytes) -> None:
         self._client = client
         self._task = task
         self._next = 0
-        self._wanted: Optional[Wanted] = None  # the next item, if somebody who waited for it has left
+        self._wanted: Optional[Wanted] = None  # the request for the next item, if the one who waited gave up
         self._over = False
-        client.streams.read.add(task)  # before it is submitted: a node that has restarted ends those that nobody reads
+        client.streams.read.add(task)  # before the task is submitted: a node that restarts ends streams without a reader
 
     def __iter__(self) -> Iterator[ObjectRef[T_co]]:
         return self
@@ -230,7 +240,7 @@ class ObjectRefGenerator(Generic[T_co]):
         return self.next(None)
 
     def next(self, timeout: Optional[float] = None) -> ObjectRef[T_co]:
-        """The next item's reference; StopIteration at the end, GetTimeoutError if it does not come in time: ask again."""
+        """Returns the next item's reference. StopIteration at the end; GetTimeoutError after timeout seconds, and next can be called again."""
         if self._over:
             raise StopIteration
         c = self._client
@@ -273,13 +283,13 @@ class ObjectRefGenerator(Generic[T_co]):
         return ref
 
     def _want(self) -> Wanted:
-        """Asks for the next item, unless it was asked for already."""
+        """Requests the next item, unless it is requested already."""
         self._client.check()
         w, self._wanted = self._wanted, None
         return w if w is not None and w.index == self._next else self._client.streams.want(self._task, self._next)
 
     def _leave(self, w: Optional[Wanted], why: BaseException) -> None:
-        """Who waited for an item waits no longer: it is for who asks next, also if it has come."""
+        """Ends a wait for an item. The next wait gets it, even if it has come by now."""
         if w is not None:
             w.then = None
         self._wanted = w
@@ -287,7 +297,7 @@ class ObjectRefGenerator(Generic[T_co]):
             self._end()
 
     def _take(self, w: Wanted) -> Optional[ObjectRef[T_co]]:
-        """The reference to the item that is there; None at the end."""
+        """Takes the item that has come, and returns its reference; None at the end."""
         x = w.take()
         if isinstance(x, Handle):
             self._next += 1
@@ -298,17 +308,18 @@ class ObjectRefGenerator(Generic[T_co]):
                 raise x
             return None
         finally:
-            del x  # its traceback has this frame
+            del x  # its traceback has this frame: a cycle
 
     def _end(self) -> None:
         self._over = True
         self._client.streams.read.discard(self._task)
 
     def task_id(self) -> str:
+        """The id of the task that yields the items, in hexadecimal digits."""
         return self._task.hex()
 
     def close(self) -> None:
-        """Ends the stream: a task that still produces is cancelled."""
+        """Ends the stream. A task that still runs is cancelled."""
         w, self._wanted = self._wanted, None
         if w is not None:
             self._client.streams.forget(w)

@@ -1,4 +1,4 @@
-"""What this process is connected to, and the task that code runs for."""
+"""The connection of this process, and the task on whose behalf code runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .exceptions import ShutdownError
 
 
 class _State:
-    """The one connection of the process."""
+    """The process' one connection and what belongs to it."""
 
     client: Optional[Client] = None
-    node: Optional[Node] = None  # the node's process, if this one started it
-    worker: object = None  # the executor, in a worker
-    begin: Optional[Callable[[], None]] = None  # init, for the first call without one
-    exiting = False  # the interpreter ends
+    node: Optional[Node] = None  # the node's process, if init started it
+    worker: object = None  # in a worker: its executor
+    begin: Optional[Callable[[], None]] = None  # calls init() when a program uses the API without a connection
+    exiting = False  # the interpreter is shutting down
 
 
 state = _State()
 
-# The task that code runs for; None: the process' own.
+# The task on whose behalf code runs; None: the process' root task.
 current: contextvars.ContextVar[Optional[TaskContext]] = contextvars.ContextVar("mobula_task", default=None)
 
 
 def client() -> Client:
-    """The connection; a driver without one gets one."""
+    """The connection. A driver that has none gets one by init()."""
     c = state.client
     if c is None:
         if state.exiting:
@@ -53,7 +53,7 @@ _forking: list[Client] = []
 
 
 def _before_fork() -> None:
-    # No other thread, which the child will not have, is in the middle of a change.
+    # With the lock held no other thread is in the middle of a change: the child has a copy of the tables, and no such thread.
     c = state.client
     if c is not None:
         c.lock.acquire()
@@ -66,7 +66,7 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    # A child that is no worker of ours has not its parent's connection. Its next call makes one.
+    # A forked child does not share its parent's connection. Its next call of the API makes a new one.
     state.client = None
     if state.node is not None:
         state.node.forked()

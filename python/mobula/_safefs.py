@@ -1,6 +1,7 @@
-"""Makes and opens what this package has in places that other users of the machine share, as the node does (internal/safefs).
+"""Makes and opens files in directories that other users of the machine can write to, such as /tmp, like internal/safefs in Go.
 
-Nothing there is followed as a link, no open waits for a FIFO, and what was opened is this user's or root's and cannot be written by others.
+It follows no symbolic link and waits for no FIFO. A file or directory that it opens belongs to this user or root, and nobody else can
+write to it; otherwise it raises PermissionDeniedError.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .exceptions import PermissionDeniedError
 
 
 def make_dir(path: str) -> None:
-    """Makes a directory of mode 0700 unless it is there. Either way it is this user's own."""
+    """Makes a directory of mode 0700 unless it exists, and checks whom it belongs to."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -29,7 +30,7 @@ def make_dir(path: str) -> None:
 
 
 def open_file(path: str, flags: int, mode: int = 0o600) -> int:
-    """Opens a file of this user's; it is truncated, if it is to be, only once it is known to be one."""
+    """Opens a regular file. O_TRUNC takes effect only after the checks."""
     try:
         fd = os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What a trace is: its ids, where they go in a spec, and which tasks are sampled. Package telemetry in Go is its twin.
+"""Traces: their ids, their field in a task's spec, and which traces are sampled. It does what package telemetry does in Go.
 
-The decision to record a trace is made where the call that begins it is made, once, and travels with it.
+The process that begins a trace decides whether it is sampled. The decision travels with the trace.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from ._wire import messages as m
 
 log = logging.getLogger("mobula")
 
-DEFAULT_RATIO = 0.01  # the share of root tasks that are traced where nothing is said
+DEFAULT_RATIO = 0.01  # the share of root tasks that are traced by default
 _RUN = 8  # telemetry.PhaseRun
 _MASK = 0xFFFFFFFFFFFFFFFF
-SAMPLED = b"\x18\x01"  # the flags of a trace's field
+SAMPLED = b"\x18\x01"  # the field flags of an encoded TraceContext, sampled
 
 
 class Place(NamedTuple):
     """The span that code runs in."""
 
     trace: bytes
-    span: bytes  # empty: the trace has none yet
+    span: bytes  # empty: the trace has no span yet
     flags: int
-    task: Optional[object] = None  # the context of the task whose code that is; None: the process' own, before it had a node
+    task: Optional[object] = None  # the TaskContext of the code; None: the process had no node yet
 
     @property
     def sampled(self) -> bool:
         return bool(self.flags & 1)
 
     def field(self) -> bytes:
-        """As a field of a spec."""
+        """The encoded field of a task's spec."""
         body = codec.encode(m.TraceContext(self.trace, self.span, self.flags))
         return b"\x4a" + codec.varint(len(body)) + body
 
 
 class Sampler:
-    """Decides which tasks are traced."""
+    """Decides which traces are sampled."""
 
     def __init__(self, ratio: float, alone: bool = False) -> None:
-        self.alone = alone  # decides anew where the parent has decided
-        self.bound = b"\xff" * 9 if ratio >= 1 else b""  # the second halves of the traces that are sampled are below it
+        self.alone = alone  # decides again where the parent has decided
+        self.bound = b"\xff" * 9 if ratio >= 1 else b""  # a trace is sampled if the second half of its id is below this
         if 0 < ratio < 1:
             self.bound = (int(ratio * (1 << 63)) * 2).to_bytes(8, "big")
 
     def flags(self, trace: bytes) -> int:
-        """Compares as OpenTelemetry's SDK does, so that both decide alike on one trace."""
+        """The flags of a trace: 1 if it is sampled. OpenTelemetry's SDK compares in the same way, so both decide alike."""
         return 1 if trace[8:] < self.bound else 0
 
     def decide(self, p: Place) -> Place:
@@ -56,7 +56,7 @@ class Sampler:
 
 
 def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
-    """What the OTEL_ variables say, else the node in its welcome."""
+    """The sampler that the OTEL_TRACES_SAMPLER variables describe, else one with the ratio in the node's Welcome."""
     ratio = millionths / 1e6 if millionths else DEFAULT_RATIO
     name = env.get("OTEL_TRACES_SAMPLER", "").strip().lower()
     if not name:
@@ -83,7 +83,7 @@ def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
 
 
 def run_span(task: bytes, attempt: int) -> bytes:
-    """The id of the span of an attempt's run, as telemetry.SpanOf gives it."""
+    """The id of the span of one attempt's run, computed like telemetry.SpanOf."""
     x = int.from_bytes(task[12:], "little") ^ int.from_bytes(task[4:12], "little")
     x = (x + (attempt << 8 | _RUN) * 0x9E3779B97F4A7C15) & _MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
@@ -92,10 +92,10 @@ def run_span(task: bytes, attempt: int) -> bytes:
 
 
 def of_task(task: bytes, attempt: int, raw: bytes) -> Optional[Place]:
-    """Where a task's code runs; raw is its trace as the spec has it, empty without one."""
+    """The span in which a task's code runs. raw is the TraceContext of its spec, empty if there is none."""
     if not raw:
         return None
-    if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(SAMPLED):  # an id, and maybe the parent's span
+    if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(SAMPLED):  # the trace's id, with or without the parent's span
         return Place(raw[2:18], run_span(task, attempt), 1)
     t: m.TraceContext = codec.decode(m.TraceContext, raw)
     if t.flags & 1:

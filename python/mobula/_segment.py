@@ -1,7 +1,7 @@
-"""The node's shared memory as this process sees it.
+"""The node's shared memory in this process.
 
-A file is mapped twice: read-only for views, where a write faults, and writable for what this process was granted and
-has not sealed. The read-only mapping is never unmapped while the process lives: arrays of the user's may lie in it.
+Each file is mapped twice: read-only for views, where a write faults, and writable for extents that this process was granted and
+has not sealed. The read-only mapping of the segment stays until the process ends: the user's arrays may be views of it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .exceptions import ProtocolError, SegmentUnavailableError
 
 PAGE = mmap.PAGESIZE
 _COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
-_APART = 1 << 20  # pages that tell whether an extent has memory: it is brought in such pieces and larger ones
+_APART = 1 << 20  # bytes between the pages that are looked at: memory is brought in pieces of this size or larger
 
 _HUGE = 2 << 20  # bytes of a huge page
 _MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
 _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _FAILED = ctypes.c_void_p(-1).value
-_DETACH = 64 << 20  # bytes that are copied at a time
+_DETACH = 64 << 20  # bytes to copy at a time
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -41,7 +41,7 @@ _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
 def _own(lo: int, size: int, prot: int) -> None:
-    """Puts private copies under the pages from lo on."""
+    """Replaces the pages from lo on by private copies, in place."""
     for at in range(lo, lo + size, _DETACH):
         n = min(_DETACH, -(-(lo + size - at) // PAGE) * PAGE)
         own = _libc.mmap(None, n, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
@@ -61,11 +61,11 @@ class _Area:
     def __init__(self, fd: int, size: int) -> None:
         self.fd = -1
         have = os.fstat(fd).st_size
-        if size <= 0 or size > have:  # a page beyond the file's end would be a SIGBUS
+        if size <= 0 or size > have:  # reading a page beyond the file's end would raise SIGBUS
             raise ProtocolError(f"mapping of {size} bytes of a file of {have}")
         self.fd = os.dup(fd)
         self.size = size
-        self.detached = False  # values that outlive the node's are in the read-only mapping
+        self.detached = False  # the read-only mapping has private copies that views may still use
         at = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, self.fd, 0)
         if at is None or at == _FAILED:
             code = ctypes.get_errno()
@@ -75,20 +75,20 @@ class _Area:
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.write))
 
     def detach(self, off: int, size: int) -> None:
-        """Puts copies of their own under pages of the read-only mapping. Who reads them meanwhile sees no difference."""
+        """Replaces pages of the read-only mapping by private copies. Threads that read them meanwhile see the same bytes."""
         self.detached = True
         lo = (self.read + off) & ~(PAGE - 1)
         _own(lo, self.read + off + size - lo, mmap.PROT_READ)
 
     def close(self) -> None:
-        """Gives up all but the read-only mapping."""
+        """Closes the file and the writable mapping. The read-only one stays."""
         self.write.close()
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
 
     def unmap(self) -> None:
-        """Gives up the read-only mapping too, unless values lie in it."""
+        """Unmaps the read-only mapping, unless it has private copies."""
         if not self.detached:
             _libc.munmap(self.read, self.size)
 
@@ -98,7 +98,7 @@ class _Area:
 
 
 class Segment:
-    """The segment and the files announced beside it."""
+    """The job's segment, and further files that the node has announced (MapFile)."""
 
     def __init__(self, fd: int, size: int) -> None:
         self._lock = threading.Lock()
@@ -107,13 +107,13 @@ class Segment:
         self.add(0, fd, size)
 
     def add(self, file: int, fd: int, size: int) -> None:
-        """Maps a file; a number that is mapped already stays as it is."""
+        """Maps a file, unless its number is mapped already."""
         with self._lock:
             if file not in self._areas:
                 self._areas[file] = _Area(fd, size)
 
     def drop(self, file: int) -> None:
-        """Unmaps a file beside the segment that is gone."""
+        """Unmaps a file that the node has removed. Number 0, the segment, stays."""
         with self._lock:
             a = self._areas.pop(file, None) if file else None
             if a is not None:
@@ -129,23 +129,23 @@ class Segment:
         return a
 
     def view(self, e: Extent, size: int, owner: Any) -> memoryview:
-        """The first bytes of an extent, read-only. owner lives as long as the view or anything made of it."""
+        """A read-only view of the first bytes of an extent. The view, and any object made of it, keeps owner alive."""
         a = self._find(e)
         if size > e.size:
             raise ProtocolError(f"the extent has {e.size} bytes, the object {size}")
         if size == 0:
             return memoryview(b"")
-        # Everything that is made of a memoryview keeps its exporter alive, and this one its owner.
+        # An object made of a memoryview keeps the exporter alive, and the exporter keeps the owner.
         exporter: Any = (ctypes.c_char * size).from_address(a.read + e.off)
         exporter.owner = owner
         return pickle.PickleBuffer(memoryview(exporter).toreadonly()).raw()
 
     def write(self, e: Extent, parts: list[tuple[int, Any]]) -> None:
-        """Writes buffers of bytes at offsets of an extent that was granted to this process."""
+        """Writes buffers at offsets of an extent that was granted to this process."""
         a = self._find(e)
         if e.size >= _COLD_FROM and not self._resident(a, e):
-            # No memory is behind it yet. Writing through the file brings it, faster than by faults, and being short of
-            # memory is an error and not a signal.
+            # No memory is behind the extent yet. pwrite allocates it faster than page faults do, and if memory is short it
+            # returns an error where a fault would raise SIGBUS.
             for off, part in parts:
                 view = memoryview(part).cast("B") if memoryview(part).nbytes else memoryview(b"")
                 at = e.off + off
@@ -165,24 +165,24 @@ class Segment:
                     whole[at:at + view.nbytes] = view.cast("B")
 
     def room(self, e: Extent) -> Room:
-        """An extent that was granted to this process, mapped once more by itself, to be written in place."""
+        """Maps an extent that was granted to this process by itself, to be written in place."""
         a = self._find(e)
         try:
             room = Room(a.fd, e)
             self._rooms.add(room)
             if e.size < _COLD_FROM or self._resident(a, e) or not room.populate():
-                os.posix_fallocate(a.fd, e.off, e.size)  # or being short of memory would be a signal
+                os.posix_fallocate(a.fd, e.off, e.size)  # raises an error if memory is short; a page fault would raise SIGBUS
             return room
         except OSError as x:
             raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
 
     def lasting(self) -> bool:
-        """Whether a node that starts later may use the memory: a file that has a name still."""
+        """Whether a node that starts later may use the memory: at least one file still has a name."""
         with self._lock:
             return any(a.fd >= 0 and os.fstat(a.fd).st_nlink > 0 for a in self._areas.values())
 
     def detach(self, e: Extent) -> None:
-        """Makes what views see of an extent this process' own: whoever uses the file again does not change it."""
+        """Copies an extent in place for the views of it, so that a later use of the file does not change them."""
         with self._lock:
             a = self._areas.get(e.file)
             if a is not None and e.off + e.size <= a.size:
@@ -192,20 +192,20 @@ class Segment:
                 room.detach()
 
     def detach_unsealed(self) -> None:
-        """Makes what is being written here this process' own: the memory is the node's again."""
+        """Copies the extents that are being written in place: their memory belongs to the node again."""
         for room in list(self._rooms):
             if room.open:
                 room.detach()
 
     def close(self) -> None:
-        """Gives up all but the read-only mappings: what the user has of them stays valid."""
+        """Closes everything but the read-only mappings, so that the user's views stay valid."""
         with self._lock:
             for a in self._areas.values():
                 a.close()
             self._areas = {}
 
     def _resident(self, a: _Area, e: Extent) -> bool:
-        """Whether the extent has memory all along: one that was granted without may have some of it, of a reservation made ahead."""
+        """Whether every part of the extent has memory behind it. The node reserves memory ahead, so a part may have it and another not."""
         vec = ctypes.create_string_buffer(1)
         at, end = a.address + e.off, a.address + e.off + e.size
         for p in (*range(at, end, _APART), end - 1):
@@ -215,12 +215,12 @@ class Segment:
 
 
 class Room(mmap.mmap):
-    """An extent, writable until it is frozen. While anything views it, it stays mapped, and keeper keeps it in place."""
+    """The mapping of one extent, writable until it is frozen. It stays mapped while a view of it exists."""
 
-    keeper: Any = None
+    keeper: Any = None  # the pin of the sealed object: it keeps the extent in place
     extent: Extent
     open = True
-    _start: int  # of the extent, in the mapping
+    _start: int  # offset of the extent in the mapping
 
     def __new__(cls, fd: int, e: Extent) -> Room:
         start = e.off % PAGE
@@ -229,12 +229,12 @@ class Room(mmap.mmap):
         return made
 
     def populate(self) -> bool:
-        """Brings the extent's memory, in huge pages where the segment has them, from two threads; false where the kernel
-        cannot. Raises an OSError when memory is short."""
+        """Allocates the extent's memory from two threads, in huge pages where the segment has them. False if the kernel lacks
+        MADV_POPULATE_WRITE. OSError if memory is short."""
         at = self._address()
         lo, hi = -(-at // _HUGE) * _HUGE, (at + len(self)) // _HUGE * _HUGE
         if lo < hi:
-            _libc.madvise(lo, hi - lo, _MADV_HUGEPAGE)  # without them it is slower, no more
+            _libc.madvise(lo, hi - lo, _MADV_HUGEPAGE)  # without huge pages it is only slower
         half = (at + len(self) // 2) // _HUGE * _HUGE
         parts = (at, half), (half - at, at + len(self) - half)
         try:
@@ -247,7 +247,7 @@ class Room(mmap.mmap):
         return errno.EINVAL not in codes
 
     def detach(self) -> None:
-        """Puts memory of this process' own in the extent's place, with what it has."""
+        """Replaces the mapped pages by a private copy."""
         _own(self._address(), len(self), mmap.PROT_READ | mmap.PROT_WRITE if self.open else mmap.PROT_READ)
 
     def _address(self) -> int:
@@ -258,14 +258,14 @@ class Room(mmap.mmap):
         return memoryview(self)[self._start:self._start + size]
 
     def freeze(self, keeper: Any) -> None:
-        """From now on a write faults."""
+        """Makes the mapping read-only: a later write faults."""
         self.keeper, self.open = keeper, False
         if _libc.mprotect(self._address(), len(self), mmap.PROT_READ) != 0:
             raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
 
 
 def _populate(at: int, size: int) -> int:
-    """Maps pages for writing, and makes those that are missing. Returns what errno is."""
+    """Populates pages for writing. Returns 0 or errno."""
     while _libc.madvise(at, size, _MADV_POPULATE_WRITE) != 0:
         code = ctypes.get_errno()
         if code not in (errno.EINTR, errno.EAGAIN):

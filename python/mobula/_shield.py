@@ -1,13 +1,14 @@
-"""What an interrupt at the terminal must not cut off: a message that is handled or written, and whose turn it is to read.
+"""Defers KeyboardInterrupt while the main thread writes a message, handles one, or changes who reads the connection.
 
-The node ends the job of a program whose connection ends. So where half a frame was written, or half of what came in was handled, an
-interrupt would cost all that the program has. In the main thread, where Python's signal handlers run, it is raised where our code sleeps,
-or else at the end of what it would have cut off. A program's own handler is left as it is.
+An interrupt after half a frame was written, or in the middle of handling a message, would break the connection, and the node ends the
+job of a program whose connection ends. So in a deferred section Ctrl-C raises KeyboardInterrupt only where the code sleeps, else at the
+section's end. This concerns the main thread alone, in which Python runs signal handlers. If the program has a SIGINT handler of its own,
+nothing is deferred.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # signal's own functions look their arguments up in enums, which takes longer than the rest
+import _signal  # type: ignore[import-not-found]  # module signal converts arguments to enums, which takes longer than all the rest
 import threading
 from signal import SIGINT, default_int_handler
 from types import CodeType, FrameType
@@ -17,7 +18,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Shield:
-    """The one of the process. late: there was an interrupt, which is to be raised before the main thread sleeps, by rouse."""
+    """The state of the process. late: an interrupt is pending; the main thread raises it before it sleeps, by rouse()."""
 
     def __init__(self) -> None:
         self.late = False
@@ -25,13 +26,13 @@ class Shield:
         self._sleeps: set[CodeType] = set()
 
     def sleeps(self, f: _F) -> _F:
-        """Marks a function that an interrupt may cut off anywhere in its own code. It rouses just before it sleeps, if one is late."""
+        """Marks a function that an interrupt may cut off anywhere in its code. It calls rouse() before it sleeps if one is pending."""
         self._sleeps.add(f.__code__)
         return f
 
     def up(self) -> bool:
-        """Begins what must not be cut off; whether it is the caller's to call down. Elsewhere than in the main thread, and inside of
-        another such part, there is nothing to do."""
+        """Begins a section that defers interrupts. True: the caller has to call down(). False: there is nothing to do, outside the main
+        thread or inside another section."""
         if self._up or _signal.getsignal(SIGINT) is not default_int_handler or threading.get_ident() != threading.main_thread().ident:
             return False
         _signal.signal(SIGINT, self._arrived)
@@ -39,7 +40,7 @@ class Shield:
         return True
 
     def down(self) -> None:
-        """Raises the interrupt that came meanwhile."""
+        """Ends the section. Raises KeyboardInterrupt if one is pending."""
         self._up = False
         _signal.signal(SIGINT, default_int_handler)
         if self.late:
@@ -47,7 +48,7 @@ class Shield:
             raise KeyboardInterrupt
 
     def rouse(self) -> None:
-        """Raises a late interrupt, in the main thread."""
+        """Raises a pending interrupt, in the main thread only."""
         if threading.get_ident() == threading.main_thread().ident:
             self.late = False
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Where calls are made, for lists and traces. Looking that up costs as much as a tenth of a call, so few calls do."""
+"""Call sites, for lists and traces. Finding one costs a tenth of a call, so only a sample of the calls has one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _fields: dict[tuple[CodeType, int], bytes] = {}
 
 
 def site() -> bytes:
-    """The field of a spec that names the innermost line of the program's own: "file.py:12"."""
+    """The encoded field of a spec with the innermost line of the program's own code, "file.py:12"."""
     f = sys._getframe(1)
     while f.f_globals.get("__name__", "").partition(".")[0] in _NOT_USERS:
         if f.f_back is None:
@@ -30,7 +30,7 @@ def site() -> bytes:
 
 
 class Sites:
-    """The sites of one handle's calls: of the first few, and of some after them, as in Go."""
+    """The call sites of one handle: of its first 7 calls, then of every 128th, as in Go."""
 
     __slots__ = ("_calls",)
 

@@ -1,14 +1,13 @@
 """The template: a process that has imported what the program has, and forks a worker for each request.
 
-The node starts one a job, with a Unix SOCK_SEQPACKET at the descriptor MOBULA_TEMPLATE_FD. A request is one JSON datagram with
-the worker's stdout and stderr beside it:
+The node starts one per job, with a Unix SOCK_SEQPACKET socket at the descriptor MOBULA_TEMPLATE_FD. A request is one JSON datagram,
+with the descriptors of the worker's stdout and stderr:
 
     {"op": "fork", "id": N, "env": {"MOBULA_WORKER_...": "..."}}
 
-The answers are {"op": "forked", "id": N, "pid": P} or {"op": "failed", "id": N, "error": "..."} and, when the worker is gone,
-{"op": "exited", "id": N, "pid": P, "status": S, "signal": "KILL" or ""}. What is left of a worker's process group is killed with
-it.
-When the socket closes the template ends, and its workers with it. It has one thread: a fork copies no other.
+The template answers {"op": "forked", "id": N, "pid": P} or {"op": "failed", "id": N, "error": "..."}. When the worker has ended it
+sends {"op": "exited", "id": N, "pid": P, "status": S, "signal": "KILL" or ""} and kills the rest of the worker's process group.
+When the socket closes the template ends, and its workers with it. It has a single thread, since a fork would copy no other.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def main(config: Mapping[str, Any]) -> None:
     except (MobulaError, KeyError, ValueError) as x:
         print(f"mobula template: {x!r}", file=sys.stderr, flush=True)
         os._exit(1)
-    # One CPU a task is the default: libraries that start threads of their own shall not, unless told.
+    # A task has one CPU by default: numeric libraries use a single thread unless the environment says otherwise.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -48,25 +47,25 @@ def main(config: Mapping[str, Any]) -> None:
         try:
             os.chdir(config["cwd"])
         except OSError:
-            pass  # it is gone
+            pass  # the directory is gone
     for name in config.get("preload", ()):
         try:
             importlib.import_module(name)
         except ImportError as x:
             print(f"mobula template: {name} cannot be imported: {x}", file=sys.stderr, flush=True)
     gc.collect()
-    gc.freeze()  # what is here stays shared with the workers
+    gc.freeze()  # collections in workers do not touch these objects, so their pages stay shared
     Template(socket.socket(fileno=fd)).serve()
 
 
-_TICK_MS = 100  # how often children without a pidfd are looked at
+_TICK_MS = 100  # how often children without a pidfd are checked
 
 
 class Template:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.children: dict[int, tuple[int, int]] = {}  # pidfd: the request's id, the process
-        self.unseen: dict[int, int] = {}  # process: the request's id; those of which no pidfd could be had
+        self.children: dict[int, tuple[int, int]] = {}  # pidfd -> (request's id, pid)
+        self.unseen: dict[int, int] = {}  # pid -> request's id, of children for which pidfd_open failed
         self.poll = select.poll()
         self.poll.register(sock, select.POLLIN)
         self.libc = ctypes.CDLL(None)
@@ -95,7 +94,7 @@ class Template:
             pass  # the node is gone: the next poll says so
 
     def request(self) -> bool:
-        """Serves one request; false at the end."""
+        """Serves one request. False once the socket is closed."""
         try:
             data, anc, _, _ = self.sock.recvmsg(1 << 20, socket.CMSG_SPACE(8 * 4), socket.MSG_CMSG_CLOEXEC)
         except OSError:
@@ -136,12 +135,12 @@ class Template:
             finally:
                 os._exit(code)
         try:
-            os.setpgid(pid, pid)  # the child does it too: whoever is first
+            os.setpgid(pid, pid)  # parent and child both do it, whichever is first
         except OSError:
             pass
         try:
             pidfd = os.pidfd_open(pid)
-        except OSError:  # no descriptor is left, or a sandbox knows no pidfd: the child is there all the same
+        except OSError:  # no descriptor is left, or the sandbox has no pidfd_open; the child runs all the same
             self.unseen[pid] = id
         else:
             self.children[pidfd] = (id, pid)
@@ -152,7 +151,7 @@ class Template:
         os.setpgid(0, 0)
         self.libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
-            return 1  # it ended in between
+            return 1  # the parent ended before prctl took effect
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(out, 1)
@@ -177,7 +176,7 @@ class Template:
         self.ended(id, pid)
 
     def ended(self, id: int, pid: int) -> None:
-        _kill_group(pid)  # before its number is free again
+        _kill_group(pid)  # before waitpid frees the pid
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         name = ""

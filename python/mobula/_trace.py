@@ -1,10 +1,10 @@
-"""The spans that code runs in, and how a trace goes on in the calls that it makes.
+"""The span that code runs in, and how calls continue its trace.
 
-Where a call is made its spec gets the caller's span, so that a program's own trace goes on in its tasks, else a new trace, whose id is the
-task's. The decision to record it is made there, once, and travels with it. The spans of tasks are made by the node that owns them; a
-worker knows the id of its run span, because it follows from the task's.
+The spec of a call carries the caller's span, so that a program's own trace goes on in its tasks. A caller without a span begins a new
+trace, whose id follows from the task's. The caller decides whether a new trace is sampled, and the decision travels with it. The node makes
+the spans of tasks. A worker computes the id of its run span from the task's id.
 
-Code is in a span of mobula.util.tracing, or of the program's own OpenTelemetry, else in the run of its task.
+Code runs in a span of OpenTelemetry's API or of mobula.util.tracing, else in the run of its task.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ log = logging.getLogger("mobula")
 OTEL = "opentelemetry.trace"
 _CONTEXT = "opentelemetry.context"  # OTEL imports it
 
-_ROOT = b"\x4a\x12\x0a\x10"  # a trace's field with an id alone
+_ROOT = b"\x4a\x12\x0a\x10"  # begins a spec's trace field that has an id alone
 _SAMPLED_ROOT = b"\x4a\x14\x0a\x10"
 _SUBMITTED = b"\x59"
 
-# The span of mobula.util.tracing that code runs in. What a task leaves open counts no longer than the task.
+# The span of mobula.util.tracing that code runs in. A span that a task leaves open ends to count when the task ends.
 here: ContextVar[Optional[Place]] = ContextVar("mobula_span", default=None)
 
 
 def users(tc: TaskContext) -> Optional[Place]:
-    """The span of the program's own that code of the task is in."""
+    """The program's own span that the task's code is in; None if there is none."""
     otel = sys.modules.get(OTEL)
-    if otel is not None and hasattr(otel, "get_current_span"):  # or another thread is importing it
+    if otel is not None and hasattr(otel, "get_current_span"):  # otherwise another thread is still importing it
         c = otel.get_current_span().get_span_context()
         if c.is_valid:
             return Place(c.trace_id.to_bytes(16, "big"), c.span_id.to_bytes(8, "big"), int(c.trace_flags))
@@ -43,12 +43,12 @@ def users(tc: TaskContext) -> Optional[Place]:
 
 
 def current(tc: TaskContext) -> Optional[Place]:
-    """The span that code of the task is in; None: there is no trace yet."""
+    """The span that the task's code is in; None: it is in no trace yet."""
     return users(tc) or tc.place
 
 
 def field(tc: TaskContext, task: bytes, site: bytes = b"") -> bytes:
-    """The fields of a new task's spec from its trace to the time of the call; site: what call_site gives."""
+    """The encoded fields of a new task's spec: the trace, the call site (site), and, if it is sampled, the time of the call."""
     if here.get() is not None or OTEL in sys.modules:
         p = users(tc)
         if p is not None:
@@ -68,14 +68,14 @@ def _submitted(tc: TaskContext) -> bytes:
 
 
 class OpenTelemetry:
-    """The API of OpenTelemetry, where it is installed."""
+    """OpenTelemetry's API, if it is installed."""
 
     def __init__(self) -> None:
         self._tried = False
-        self.provide: Optional[Callable[[], None]] = None  # once it is there, before code that may use it begins
+        self.provide: Optional[Callable[[], None]] = None  # called once the API is loaded, before code that may use it
 
     def load(self) -> Any:
-        """The module opentelemetry.trace, or None."""
+        """Imports opentelemetry.trace and returns it; None if it is not installed."""
         if not self._tried:
             self._tried = True
             try:
@@ -88,12 +88,12 @@ class OpenTelemetry:
 
     @staticmethod
     def loaded() -> Any:
-        """The same, if something in this process uses it."""
+        """The module opentelemetry.trace if this process has imported it already, else None."""
         otel = sys.modules.get(OTEL)
         return otel if hasattr(otel, "set_span_in_context") else None
 
     def enter(self, p: Optional[Place]) -> Any:
-        """Makes spans of the API children of p; gives what leave wants."""
+        """Makes p the API's current span. Returns a token for leave."""
         otel = self.load() if p is not None and p.sampled else self.loaded()
         if otel is None or p is None:
             return None
@@ -101,7 +101,7 @@ class OpenTelemetry:
             provide, self.provide = self.provide, None
             provide()
         context = sys.modules[_CONTEXT]
-        span = p.span or (int.from_bytes(p.trace[8:], "big") | 1).to_bytes(8, "big")  # one that is not sampled is nobody's
+        span = p.span or (int.from_bytes(p.trace[8:], "big") | 1).to_bytes(8, "big")  # the API needs some id, also of a trace that is not sampled
         c = otel.SpanContext(int.from_bytes(p.trace, "big"), int.from_bytes(span, "big"), True, otel.TraceFlags(p.flags))
         return context.attach(otel.set_span_in_context(otel.NonRecordingSpan(c)))
 
@@ -118,8 +118,8 @@ UNSAMPLED = (0, 18, 28)  # bytes of a trace without flags
 
 
 def enter(tc: TaskContext) -> Any:
-    """The task's code begins; gives what opentelemetry.leave wants. To one that is not sampled it costs next to nothing: OpenTelemetry does
-    not know of it, and our tracer (_otel) asks for its place."""
+    """Called before the task's code. Returns a token for opentelemetry.leave. A task that is not sampled costs almost nothing: the API's
+    current span is not set, and our tracer (_otel) asks for the parent when it starts a span."""
     if len(tc.raw_trace) in UNSAMPLED:
         return None
     p = tc.place
