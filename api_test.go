@@ -395,7 +395,7 @@ func TestReferencesInsideValues(t *testing.T) {
 	}
 }
 
-// A struct that embeds a reference has its methods, and travels as it.
+// A struct that embeds a reference has the reference's methods, and travels as the reference.
 func TestEmbeddedReferencesTravel(t *testing.T) {
 	_, ctx, _ := startFake(t)
 	x := add.Go(ctx, V(1.0), V(2.0))
@@ -505,7 +505,7 @@ func TestAnyNumberOfArguments(t *testing.T) {
 
 func TestCallSitesAreTheCallers(t *testing.T) {
 	_, ctx, f := startFake(t)
-	fresh := func(f *call.Function) *call.Function { return call.New(f.Name(), f.Shape, call.Defaults) } // its first calls are told
+	fresh := func(f *call.Function) *call.Function { return call.New(f.Name(), f.Shape, call.Defaults) } // call sites of first calls are recorded
 	sited, sitedN := Func0[int]{fresh(sited.fn)}, FuncN0[int]{fresh(sitedN.fn)}
 	sited.Go(ctx).Release()
 	task := f.settled(t, 1)[0]

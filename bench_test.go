@@ -13,7 +13,7 @@ import (
 	"mobula/wire"
 )
 
-// nowhere is a port that swallows everything: what remains is the API's and the client's own cost.
+// nowhere is a port that drops everything: what is left is the cost of the API and the client.
 type nowhere struct{}
 
 func (nowhere) Send(...wire.Msg) error                { return nil }

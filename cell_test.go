@@ -26,7 +26,7 @@ func collected(t *testing.T, f *fakeNode, n int) {
 func TestDroppedReferencesAreReleased(t *testing.T) {
 	_, ctx, f := startFake(t)
 	func() {
-		for range 10_003 { // no whole number of blocks
+		for range 10_003 { // not a whole number of blocks
 			r := add.Go(ctx, V(1.0), V(1.0))
 			if v, err := r.Get(ctx); err != nil || v != 2 {
 				t.Fatal(v, err)
@@ -118,6 +118,6 @@ func TestAnIdleWorkerGivesBackWhatItBorrowed(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d objects are still held", f.c.Handles())
 		}
-		time.Sleep(5 * time.Millisecond) // nothing tells of a collection
+		time.Sleep(5 * time.Millisecond) // no event reports a collection
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Cluster is a program's connection to the runtime: to a node inside the process (Start) or to one that
-// runs by itself (Connect). It is safe for concurrent use.
+// runs on its own (Connect). It is safe for concurrent use.
 type Cluster struct {
 	session *join.Session
 	faults  *chaos.Plan // nil: none
@@ -37,8 +37,8 @@ func Start(ctx context.Context, opts ...StartOption) (*Cluster, error) {
 	return &Cluster{session: s, faults: cfg.Faults}, nil
 }
 
-// Connect joins a node that is running on this machine. The address is the node's socket or its directory. An empty one is
-// that in MOBULA_ADDRESS, else the node in MOBULA_DIR, else the one that `mobula start` started for this user.
+// Connect joins a node that is running on this machine. The address is the node's socket or its directory. If it is empty,
+// Connect takes MOBULA_ADDRESS, else the node in MOBULA_DIR, else the one that `mobula start` started for this user.
 func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Cluster, error) {
 	var cfg connectConfig
 	for _, set := range opts {
@@ -57,34 +57,35 @@ func connect(ctx context.Context, address string, cfg connectConfig) (*Cluster, 
 	return &Cluster{session: s}, nil
 }
 
-// Context binds the cluster: calls made with the context it gives, or one derived from that, go to c.
+// Context binds ctx to the cluster: calls made with the context that it gives, or with one derived
+// from that, go to c.
 func (c *Cluster) Context(ctx context.Context) context.Context {
 	return c.session.Context(ctx)
 }
 
-// Address is where other programs of this user find the node, for Connect.
+// Address is what other programs of this user give Connect to join the node.
 func (c *Cluster) Address() string { return c.session.Address }
 
 // Node is the node's name.
 func (c *Cluster) Node() string { return c.session.Node }
 
-// Faults is the plan that WithFaults gave, nil where it gave none.
+// Faults is the plan given with WithFaults, or nil.
 //
 // Experimental: faults may change in any release.
 func (c *Cluster) Faults() *chaos.Plan { return c.faults }
 
 // Close leaves the cluster: the job ends, with its objects and its actors that are not detached. A node
-// that Start made ends too. When it returns, at the latest when ctx ends, no goroutine is left. Closing
-// again gives the same result.
+// that Start made ends too. When Close returns, at the latest when ctx ends, no goroutine is left. A
+// second Close gives the same result.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.once.Do(func() { c.err = c.session.Leave(ctx) })
 	return c.err
 }
 
-// Main is the main function of a program that is nothing else: it becomes a worker if the process
-// was started as one, and otherwise joins the node of MOBULA_ADDRESS, for which of opts only WithPython
-// counts, or starts one inside, runs body, and closes. An error of body is printed, and the exit code is then 1:
-// this is the one place where the package calls os.Exit.
+// Main is the whole main function of a program. If the process was started as a worker, Main serves as one.
+// Otherwise it joins the node of MOBULA_ADDRESS (of opts only WithPython counts then), or starts one inside the
+// process, runs body, and closes. It prints an error of body and exits with code 1; nowhere else does the
+// package call os.Exit.
 func Main(body func(ctx context.Context, c *Cluster) error, opts ...StartOption) {
 	if WorkerMain() {
 		return
@@ -119,9 +120,8 @@ func run(ctx context.Context, body func(ctx context.Context, c *Cluster) error, 
 const envAddress = "MOBULA_ADDRESS"
 
 // WorkerMain serves as a worker process if this process was started as one, and then returns
-// true: the program should return from main. Otherwise it returns false at once. A
-// program that does not use Main calls it first, so that its own executable can be its
-// workers' too.
+// true: the program should return from main. Otherwise it returns false at once. A program that
+// does not use Main calls it first, so that its executable can serve as its workers' too.
 func WorkerMain() bool {
 	call.CollectWhenIdle(true)
 	is, err := join.Worker(context.Background())

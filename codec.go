@@ -5,8 +5,8 @@ import (
 	"mobula/internal/codec"
 )
 
-// RegisterCodec adds a codec for types with a layout of their own, before the first of
-// their values is met; every binary must add the same.
+// RegisterCodec adds a codec for types with a layout of their own. Call it before the first value
+// of such a type is encoded or decoded; every binary must add the same codecs.
 func RegisterCodec(c Codec) error { return call.AddCodec(c) }
 
 // Codec lays out the values of some types; see RegisterCodec.

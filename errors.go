@@ -8,7 +8,8 @@ import (
 )
 
 // TaskError is the failure of a task as it arrives at the caller: its function returned an error or panicked, its process died or
-// was killed for memory, its time ran out, or it was cancelled. An error of an actor, an object or the runtime is none.
+// was killed for memory, its time ran out, or it was cancelled. Errors of actors, of objects and of the runtime are not
+// TaskErrors.
 //
 //	var te *mobula.TaskError
 //	if errors.As(err, &te) { log.Print(te.Name, te.Task, te.Stack) }
@@ -23,13 +24,13 @@ type TaskError struct {
 // Error is the message.
 func (e *TaskError) Error() string { return e.err.Error() }
 
-// Is matches the sentinels of this package that say what has happened.
+// Is matches the sentinels of this package that say what happened.
 func (e *TaskError) Is(target error) bool { return e.err.Is(target) }
 
 // Unwrap gives the causes.
 func (e *TaskError) Unwrap() []error { return e.err.Unwrap() }
 
-// As gives the runtime its own error back, where a task returns the error of another.
+// As gives the runtime its own error back where a task returns another task's error.
 func (e *TaskError) As(target any) bool { return asOwn(e.err, target) }
 
 // PythonError is the exception that a Python function raised:
@@ -50,7 +51,7 @@ func (e *PythonError) Error() string { return e.Message }
 // IsA tells whether an except clause of that class would take the exception.
 func (e *PythonError) IsA(class string) bool { return slices.Contains(e.Classes, class) }
 
-// As gives the runtime its own error back, where a task returns the exception of another.
+// As gives the runtime its own error back where a task returns another task's exception.
 func (e *PythonError) As(target any) bool { return asOwn(errs.Raised(errs.Exception(*e)), target) }
 
 func asOwn(e *errs.Error, target any) bool {
@@ -71,14 +72,14 @@ func init() {
 	})
 }
 
-// What errors.Is tells apart.
+// The sentinels, for errors.Is.
 var (
 	ErrTaskFailed           = errs.ErrTaskFailed           // the function returned an error or panicked; *TaskError has the cause
 	ErrPython               = errs.ErrPython               // a Python function raised an exception; *PythonError has it; is also ErrTaskFailed
 	ErrPanic                = errs.ErrPanic                // the function panicked; is also ErrTaskFailed
 	ErrWorkerCrashed        = errs.ErrWorkerCrashed        // the worker process died and the task's retries are used up
-	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back; wraps what its constructor failed with
-	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again; is no other error
+	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back; wraps its constructor's error, if that failed
+	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again; matches no other sentinel
 	ErrObjectTooLarge       = errs.ErrObjectTooLarge       // larger than the whole store
 	ErrStoreFull            = errs.ErrStoreFull            // nothing can be spilled
 	ErrOutOfDisk            = errs.ErrOutOfDisk            // every spill directory is full or failing
@@ -86,12 +87,12 @@ var (
 	ErrObjectLost           = errs.ErrObjectLost           // no copy is left and it cannot be made again
 	ErrObjectFreed          = errs.ErrObjectFreed          // its last reference was released; is also ErrObjectLost
 	ErrReconstructionFailed = errs.ErrReconstructionFailed // is also ErrObjectLost
-	ErrOwnerDied            = errs.ErrOwnerDied            // its job has ended, or the node is gone, or not back 30 s after its connection broke; is also ErrObjectLost
+	ErrOwnerDied            = errs.ErrOwnerDied            // its job has ended, or the node is gone, or was not back 30 s after its connection broke; is also ErrObjectLost
 	ErrFetchTimedOut        = errs.ErrFetchTimedOut        // is also ErrObjectLost
 	ErrGetTimeout           = errs.ErrGetTimeout           // the reference stays valid; is also context.DeadlineExceeded
 	ErrCancelled            = errs.ErrCancelled            // is also context.Canceled
 	ErrDeadline             = errs.ErrDeadline             // the task ran past its deadline; is also context.DeadlineExceeded
-	ErrUnschedulable        = errs.ErrUnschedulable        // no node has the resources asked
+	ErrUnschedulable        = errs.ErrUnschedulable        // no node has the resources that were asked for
 	ErrPendingCallsLimit    = errs.ErrPendingCallsLimit    // the actor's MaxPendingCalls is reached
 	ErrRuntimeSetup         = errs.ErrRuntimeSetup         // a worker or a node could not be started
 	ErrUnknownFunction      = errs.ErrUnknownFunction      // the worker's binary has no such function
@@ -102,36 +103,36 @@ var (
 	ErrNotFound             = errs.ErrNotFound             // nothing has the name
 	ErrShutdown             = errs.ErrShutdown             // the cluster was closed
 	ErrViewClosed           = errs.ErrViewClosed           // a view was used after Close
-	ErrInvalid              = errs.ErrInvalid              // an argument or option that cannot be
-	ErrReturnMismatch       = errs.ErrReturnMismatch       // another number of results than promised
+	ErrInvalid              = errs.ErrInvalid              // an argument or option that is not valid
+	ErrReturnMismatch       = errs.ErrReturnMismatch       // the number of results is not the one asked for
 	ErrProtocol             = errs.ErrProtocol             // the other side of a connection broke the protocol
 	ErrPermission           = errs.ErrPermission           // another user's node
 	ErrSegmentUnavailable   = errs.ErrSegmentUnavailable   // shared memory cannot be reserved
 	ErrComponentFailed      = errs.ErrComponentFailed      // a part of the node failed beyond its restart policy
-	ErrDisconnected         = errs.ErrDisconnected         // the connection to the node is lost and did not come back
+	ErrDisconnected         = errs.ErrDisconnected         // the connection to the node was lost and did not come back
 	ErrBacklog              = errs.ErrBacklog              // the other side reads too slowly; nothing was sent
-	ErrNoNode               = errs.ErrNoNode               // no node is running at the address; names it
-	ErrNodeRunning          = errs.ErrNodeRunning          // a node is running there already; names the socket
+	ErrNoNode               = errs.ErrNoNode               // no node is running at the address, which the message names
+	ErrNodeRunning          = errs.ErrNodeRunning          // a node is running there already; the message names its socket
 	ErrDeadlock             = errs.ErrDeadlock             // a call of an actor waits for one of the same actor, which cannot begin
 	ErrVersion              = errs.ErrVersion              // the protocol versions of node and program do not overlap; is also ErrProtocol
 )
 
-// RegisterError makes a program's own sentinel survive the way from a task to its caller: errors.Is
-// matches it on both sides. Every binary registers the same names, at package level.
+// RegisterError lets a program's own sentinel travel from a task to its caller: errors.Is matches
+// it on both sides. Every binary registers the same names, at package level.
 func RegisterError(name string, sentinel error) { errs.RegisterSentinel(name, sentinel) }
 
-// RegisterErrorType makes a program's own error type survive the way from a task to its caller: errors.As gives a T with the
-// same fields on both sides, also of one that is wrapped in other errors, or wraps some.
+// RegisterErrorType lets a program's own error type travel from a task to its caller: errors.As gives a T with the same
+// fields on both sides, also where it is wrapped in other errors or wraps some.
 //
 //	type Overdraft struct { Account string; Missing int64 }
 //	func (e *Overdraft) Error() string { return fmt.Sprintf("%s is %d short", e.Account, e.Missing) }
 //	func init() { mobula.RegisterErrorType[*Overdraft]("bank/overdraft") }
 //
-// Register T as it is returned: a pointer where pointers are. Exported fields travel, or what MarshalBinary gives, to 64 KiB; a
-// larger error arrives as its text. A field of type error comes back as the error that it is across processes. What references in exported
-// fields name lives as long as the program has the error that it got, or somebody holds what failed with it. It panics where a field
-// would be lost. Every binary registers the same names, at package level.
+// Register the type that is returned: the pointer type if pointers are returned. Exported fields travel, or what MarshalBinary gives, up
+// to 64 KiB; a larger error arrives as its text. A field of type error arrives as any error does across processes. References in exported
+// fields keep their objects as long as the program has the error that it got, or anyone holds a reference to the result that failed with
+// it. RegisterErrorType panics if a field would be lost. Every binary registers the same names, at package level.
 func RegisterErrorType[T error](name string) { errs.RegisterType[T](name, call.ErrorRefs{}) }
 
-// invalid is the error of an option that cannot be.
+// invalid is the error for an option that is not valid.
 func invalid(format string, args ...any) error { return errs.New(errs.CodeInvalid, format, args...) }

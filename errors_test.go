@@ -52,8 +52,8 @@ func TestAPythonErrorHasItsFields(t *testing.T) {
 	}
 }
 
-// Who asks for the error of the runtime's own kind finds nothing that is not.
-func TestShownErrorsGiveNothingElse(t *testing.T) {
+// errors.As for the runtime's own error type finds no error of another type.
+func TestErrorsAsFindsNoOtherType(t *testing.T) {
 	for _, err := range []error{&TaskError{err: errs.New(errs.CodeTaskFailed, "x")}, &PythonError{}} {
 		var other *reflect.ValueError
 		if errors.As(err, &other) {

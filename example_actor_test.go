@@ -69,7 +69,7 @@ func ExampleActorRef_Stop() {
 	// true
 }
 
-// A named actor is found by others, and is there once.
+// Other programs find a named actor, and there is only one of a name.
 func ExampleGetActor() {
 	_, ctx, done := start()
 	defer done()
@@ -115,7 +115,7 @@ func ExampleMethod1_Tell() {
 	// Output: 3 <nil>
 }
 
-// What an actor's death looks like from outside.
+// An actor's death, as seen from outside.
 func ExampleWatch() {
 	_, ctx, done := start()
 	defer done()
@@ -182,7 +182,7 @@ func ExampleMethod0_Every() {
 	// Output: three ticks
 }
 
-// friend is an actor that tells others of itself.
+// friend is an actor that gives others a reference to itself.
 type friend struct{ me mobula.ActorRef[friend] }
 
 func (f *friend) Me(context.Context) (mobula.ActorRef[friend], error) { return f.me, nil }

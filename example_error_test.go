@@ -35,7 +35,7 @@ var (
 	})
 )
 
-// What a task failed with, and where.
+// A TaskError says what a task failed with, and where.
 func ExampleTaskError() {
 	_, ctx, done := start()
 	defer done()
@@ -45,7 +45,7 @@ func ExampleTaskError() {
 	if errors.As(err, &te) {
 		fmt.Println(te.Name, te.Stack != "", errors.Is(err, mobula.ErrPanic))
 	}
-	// What takes a failed result as its argument fails with it.
+	// A task that takes a failed result as its argument fails with the same error.
 	_, err = add.Go(ctx, share.Go(ctx, mobula.V(1), mobula.V(0)), mobula.V(1)).Get(ctx)
 	fmt.Println(errors.Is(err, mobula.ErrPanic))
 	// Output:
@@ -53,7 +53,7 @@ func ExampleTaskError() {
 	// true
 }
 
-// A sentinel of the program's own is itself again at the caller.
+// The caller can match the program's own sentinel.
 func ExampleRegisterError() {
 	// func init() { mobula.RegisterError("example/empty", errEmpty) }
 	_, ctx, done := start()
@@ -64,7 +64,7 @@ func ExampleRegisterError() {
 	// Output: true true
 }
 
-// An error type of the program's own has its fields at the caller.
+// The caller gets the program's own error type, with its fields.
 func ExampleRegisterErrorType() {
 	// func init() { mobula.RegisterErrorType[*overdraft]("example/overdraft") }
 	_, ctx, done := start()

@@ -19,7 +19,7 @@ var (
 	})
 )
 
-// A graph runs the same here, and on the node that it is shipped to.
+// A graph gives the same result here and on the node that it is shipped to.
 func ExampleDistributed() {
 	g := spec.New()
 	var squares []spec.Key

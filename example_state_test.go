@@ -6,7 +6,7 @@ import (
 	"mobula"
 )
 
-// Rows are asked for by filters on their JSON names, and come in pages.
+// Filters name the JSON fields of rows, and rows come in pages.
 func ExampleCluster_ListTasks() {
 	c, ctx, done := start()
 	defer done()
@@ -25,7 +25,7 @@ func ExampleCluster_ListTasks() {
 	// Output: sum example/add FINISHED 1
 }
 
-// Why a task does not run.
+// Explain says why a task does not run.
 func ExampleCluster_Explain() {
 	c, ctx, done := start()
 	defer done()

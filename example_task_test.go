@@ -69,7 +69,7 @@ func ExampleStart() {
 	// Output: 3 <nil>
 }
 
-// A call does not wait. Its result is an argument like any other.
+// A call does not wait. Its result can be an argument of another call.
 func ExampleRegister2() {
 	// var add = mobula.Register2("example/add", func(_ context.Context, a, b int) (int, error) { return a + b, nil })
 	_, ctx, done := start()
@@ -114,7 +114,7 @@ func ExampleRegisterVar0() {
 	// Output: 55 <nil>
 }
 
-// Options of a call, or of the registration: then they are the defaults of its calls.
+// Options are given with a call, or at registration as the defaults of all calls.
 func ExampleTaskOption() {
 	_, ctx, done := start()
 	defer done()
@@ -128,7 +128,7 @@ func ExampleTaskOption() {
 	// 2 <nil>
 }
 
-// A timeout ends the task; the deadline of the context that the call is made with does so too.
+// A timeout ends the task, and so does the deadline of the context that the call is made with.
 func ExampleTimeout() {
 	_, ctx, done := start()
 	defer done()
@@ -151,7 +151,7 @@ func ExampleRef_Cancel() {
 	// Output: true
 }
 
-// A context that is cancelled takes along what was called with it.
+// Cancelling a context cancels what was called with it.
 func ExampleCluster_Context() {
 	c, _, done := start()
 	defer done()
@@ -164,7 +164,7 @@ func ExampleCluster_Context() {
 	// Output: true
 }
 
-// Where a function runs.
+// A function can ask where it runs.
 func ExampleGetRuntimeContext() {
 	_, ctx, done := start()
 	defer done()

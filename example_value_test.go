@@ -27,7 +27,7 @@ var (
 	})
 )
 
-// What several calls share is put once.
+// A value that several calls share is put once.
 func ExamplePut() {
 	_, ctx, done := start()
 	defer done()
@@ -42,7 +42,7 @@ func ExamplePut() {
 	// Output: [0 0] <nil>
 }
 
-// Whichever is there first.
+// Wait gives whichever result is there first.
 func ExampleWait() {
 	_, ctx, done := start()
 	defer done()
@@ -69,7 +69,7 @@ func ExampleRef_View() {
 	// Output: 1000000 999999 <nil>
 }
 
-// A large value is written in the store, and copied nowhere.
+// A large value is written directly into the store, without a copy.
 func ExampleCreate() {
 	_, ctx, done := start()
 	defer done()
@@ -91,7 +91,7 @@ func ExampleCreate() {
 	// Output: 499.5 <nil>
 }
 
-// References lie inside values too, and hold what they name.
+// References can lie inside values, and keep the objects that they name.
 func ExampleRef() {
 	_, ctx, done := start()
 	defer done()

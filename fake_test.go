@@ -20,9 +20,9 @@ import (
 	"mobula/wire"
 )
 
-// fakeNode serves one client in memory: owner, store and executor in one, without any of
-// their rules, so that the API can be tested alone. Every task runs in a goroutine as soon as its
-// arguments are there.
+// fakeNode serves one client in memory, so that the API can be tested alone. It is owner, store and
+// executor in one, without their rules: every task runs in a goroutine as soon as its arguments are
+// there.
 type fakeNode struct {
 	t  testing.TB
 	c  *client.Client

@@ -6,9 +6,10 @@ import (
 	"mobula/internal/call"
 )
 
-// This file is what the generated handles (zz_*.go) share: options and types, before the engine gets the call.
+// This file has what the generated handles (zz_*.go) share: they resolve options and types, then pass the call
+// to the engine (internal/call).
 
-// register makes a function that workers find by its name.
+// register registers a function under the name by which workers find it.
 func register[O any](name string, s call.Shape, opts []O, invoke call.Invoke) *call.Function {
 	return call.Register(name, s, options(call.Defaults, opts), invoke)
 }
@@ -36,8 +37,8 @@ func begin[O any](ctx context.Context, k *call.Call, f *call.Function, n int, op
 	k.Begin(ctx, f, n, &o)
 }
 
-// put sets the i-th argument. The caller keeps it alive until the spec is sent; were it stored in
-// k, every argument would be moved to the heap.
+// put sets the i-th argument. The caller keeps it alive until the spec is sent: k does not store
+// it, because that would move every argument to the heap.
 func put[T any](k *call.Call, i int, a Arg[T]) {
 	switch a := a.(type) {
 	case Value[T]:

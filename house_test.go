@@ -18,9 +18,9 @@ import (
 	"mobula/mobulatest"
 )
 
-// The house rules that can be checked: what the texts say is so.
+// The house rules that can be checked: what the texts say must be true.
 
-// sources gives every Go file of the module that is written by hand, tests left out, by its path.
+// sources gives every hand-written Go file of the module, except tests, by its path.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	out := make(map[string]*ast.File)
@@ -72,7 +72,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// The package is a guest in its program: signals and the process' end are not its own.
+// The package is a guest in its program: it neither handles signals nor ends the process.
 func TestTheLibraryIsAGuest(t *testing.T) {
 	ours := []string{"cmd/", "samples/", "benchmarks/", "internal/tools/"}
 	for path, f := range sources(t) {
@@ -137,7 +137,8 @@ type resident struct{}
 
 var residents = mobula.RegisterActor0("house/resident", func(context.Context) (*resident, error) { return &resident{}, nil })
 
-// The page names every component of a live node, in its tree and where it says what rebuilds it.
+// ARCHITECTURE.md names every component of a live node, in its tree and in its table of what
+// rebuilds it.
 func TestTheArchitectureIsTrue(t *testing.T) {
 	page := read(t, "ARCHITECTURE.md")
 	tree, tables, ok := strings.Cut(page, "## Layers")
@@ -206,8 +207,8 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// What the first screen promises is a target, and every target says what it does.
-func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
+// Every make target on the README's first screen exists, and every target has a help text.
+func TestMakefileHasTheReadmesTargets(t *testing.T) {
 	makefile, readme := read(t, "Makefile"), read(t, "README.md")
 	help := regexp.MustCompile(`(?m)^([a-z-]+):.*## .+$`).FindAllStringSubmatch(makefile, -1)
 	var targets []string
@@ -240,8 +241,8 @@ func TestTheMakefileKeepsTheReadmesWord(t *testing.T) {
 	}
 }
 
-// Times that cores and messages are given come from the node's clock (internal/steady), which nobody can set. The wall clock's are for
-// what outlives the machine's uptime, or is only shown.
+// Cores and messages get their times from the node's clock (internal/steady), which nobody can set. The wall clock is only for times
+// that are shown, or that outlive the machine's uptime.
 func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	may := map[string]string{
 		"internal/steady/steady.go":     "the node's clock begins with it",
@@ -281,7 +282,7 @@ func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	}
 }
 
-// eachCall calls f for every call of something that is selected, with the number of its arguments.
+// eachCall calls visit for every call of a selector (x.f), with the number of its arguments.
 func eachCall(f *ast.File, visit func(of *ast.SelectorExpr, args int)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {

@@ -6,9 +6,9 @@ import (
 	"mobula/internal/call"
 )
 
-// The kinds of option; which call takes which is checked when the program is compiled.
+// The kinds of option. The compiler checks which call takes which.
 type (
-	// TaskOption is an option of a function's call, or of its registration: then the default of its calls.
+	// TaskOption is an option of a function's call. Given at registration it is the default of all calls.
 	TaskOption interface{ taskOption() }
 	// StreamOption is an option of a streaming function's call.
 	StreamOption interface{ streamOption() }
@@ -20,7 +20,7 @@ type (
 
 // Resources is what a task takes while it runs, or an actor while it lives. Amounts may be
 // fractions, to a thousandth. A zero CPU is the default: 1 for a task, none for an actor (whose creation takes 1);
-// NoCPU is none.
+// NoCPU asks for none.
 type Resources struct {
 	CPU    float64            // cores
 	GPU    float64            // devices
@@ -33,30 +33,30 @@ const NoCPU = -1
 
 type (
 	// Retries is how often a task runs again after a system fault (a worker's death, a lost
-	// argument); -1 without bound. Default 3. Being killed for memory does not count.
+	// argument); -1 is without bound. Default 3. A kill for memory does not count.
 	Retries int
 	// Label names the task in lists and traces; the default is the function's name.
 	Label string
-	// Timeout bounds the time from the call to the task's end. It is a deadline, not an option
-	// of the task's class, so it may differ from call to call.
+	// Timeout bounds the time from the call to the task's end. It does not belong to the task's
+	// scheduling class, so it may differ from call to call.
 	Timeout time.Duration
-	// Backpressure is how many items a stream's producer may be ahead of its consumer; 0, the
-	// default, is without bound.
+	// Backpressure is how many items a stream's producer may be ahead of its consumer. The default,
+	// 0, is without bound.
 	Backpressure int
-	// MaxRestarts is how often an actor starts again after it brought its process down, or its own process died; -1 without
-	// bound. Default 0: it stays dead. An actor that did nothing when a neighbour in its process brought that down starts again in
-	// any case, with its state lost, and it does not count.
+	// MaxRestarts is how often an actor starts again after it brought its process down, or its own process died; -1 is without
+	// bound. Default 0: it stays dead. If another actor of its process brought the process down, the actor starts again in any
+	// case, and that does not count; its state is lost.
 	MaxRestarts int
-	// MaxTaskRetries is how often a call in flight when the actor died is made again; -1 without
-	// bound. Default 0: it fails with ErrActorUnavailable or ErrActorDied.
+	// MaxTaskRetries is how often a call that was under way when the actor died is made again; -1
+	// is without bound. Default 0: the call fails with ErrActorUnavailable or ErrActorDied.
 	MaxTaskRetries int
-	// MaxConcurrency is how many calls of an actor run at once, outside its groups. Default 1:
-	// one after another, in each caller's order.
+	// MaxConcurrency is how many calls of an actor, outside its groups, run at once. Default 1: one
+	// after another, in each caller's order.
 	MaxConcurrency int
-	// MaxPendingCalls is how many calls of an actor may be under way, those without a result and streams too. One more fails at once with
-	// ErrPendingCallsLimit: through a reference that Spawn or GetActor gave the call itself fails, and nothing is sent; calls of several
-	// processes, or through references that came in values, are counted by the node, and their results fail. WaitForRoom waits instead.
-	// Default -1: without bound.
+	// MaxPendingCalls is how many calls of an actor may be under way; calls without a result and streams count too. One call more fails
+	// at once with ErrPendingCallsLimit. Through a reference that Spawn or GetActor gave, the call itself fails and nothing is sent.
+	// Calls of several processes, or through references that came in values, are counted by the node; there the result fails. WaitForRoom
+	// waits instead. Default -1: without bound.
 	MaxPendingCalls int
 	// Group is the concurrency group that a method's call runs in.
 	Group string
@@ -65,61 +65,61 @@ type (
 	Process string
 )
 
-// DeadlineOption is what Deadline gives.
+// DeadlineOption is the option that Deadline gives.
 type DeadlineOption struct{ at time.Time }
 
-// Deadline is when a task must have ended, else it fails with ErrDeadline. The
-// context's deadline counts too; the earlier one holds.
+// Deadline is the time by which a task must have ended; else it fails with ErrDeadline. The
+// context's deadline counts too: the earlier one holds.
 func Deadline(at time.Time) DeadlineOption { return DeadlineOption{at} }
 
-// RetryExceptionsOption is what RetryExceptions gives.
+// RetryExceptionsOption is the option that RetryExceptions gives.
 type RetryExceptionsOption struct{}
 
-// RetryExceptions lets a task run again, as often as Retries says, also when it returns an error.
+// RetryExceptions lets a task run again also after it returned an error, as often as Retries says.
 func RetryExceptions() RetryExceptionsOption { return RetryExceptionsOption{} }
 
-// IsolatedOption is what Isolated gives.
+// IsolatedOption is the option that Isolated gives.
 type IsolatedOption struct{}
 
 // Isolated runs the task or actor in a process of its own: nothing else can bring it down.
 func Isolated() IsolatedOption { return IsolatedOption{} }
 
-// SpreadOption is what Spread gives.
+// SpreadOption is the option that Spread gives.
 type SpreadOption struct{}
 
-// Spread prefers the node with the least load to the nearest one.
+// Spread prefers the least loaded node over the nearest one.
 func Spread() SpreadOption { return SpreadOption{} }
 
-// DetachedOption is what Detached gives.
+// DetachedOption is the option that Detached gives.
 type DetachedOption struct{}
 
 // Detached lets an actor outlive its job. It needs a name.
 func Detached() DetachedOption { return DetachedOption{} }
 
-// EscalateOption is what Escalate gives.
+// EscalateOption is the option that Escalate gives.
 type EscalateOption struct{}
 
-// Escalate makes an actor's failure one of its parent too, the actor whose method or constructor has created it: where the child's
-// constructor failed, or its process died beyond its MaxRestarts, the parent restarts as after a crash of its own, within its own
-// MaxRestarts and with their back-off, or it dies, and that escalates further if it has this option too. Stop, Kill and the release of the last
-// reference are no failures. An actor that a program or a task has created has no parent: it is dead, and that is all.
+// Escalate makes an actor's failure one of its parent too. The parent is the actor whose method or constructor created it. The actor fails when
+// its constructor fails, or when its process dies beyond its MaxRestarts. The parent then restarts as after a crash of its own, within its own
+// MaxRestarts and with their back-off, or it dies; its death escalates further if it has this option too. Stop, Kill and the release of the
+// last reference are no failures. An actor that a program or a task created has no parent, and just dies.
 func Escalate() EscalateOption { return EscalateOption{} }
 
-// GetIfExistsOption is what GetIfExists gives.
+// GetIfExistsOption is the option that GetIfExists gives.
 type GetIfExistsOption struct{}
 
-// GetIfExists gives the actor that has the name already, where there is one, instead of ErrNameTaken.
+// GetIfExists has Spawn give the actor that has the name already, instead of ErrNameTaken.
 func GetIfExists() GetIfExistsOption { return GetIfExistsOption{} }
 
-// WaitForRoomOption is what WaitForRoom gives.
+// WaitForRoomOption is the option that WaitForRoom gives.
 type WaitForRoomOption struct{}
 
-// WaitForRoom has a call wait while its actor has as many calls of this process under way as its MaxPendingCalls allows, at most until the context
-// ends. It bounds what a fast caller piles up, and needs a reference that Spawn or GetActor gave. A call without a result and a stream wait too,
-// and are waited for until they have ended.
+// WaitForRoom makes a call wait while this process has as many calls of the actor under way as MaxPendingCalls allows, at most until the context
+// ends. So a fast caller does not pile up calls. It needs a reference that Spawn or GetActor gave. Calls without a result and streams wait too,
+// and count until they have ended.
 func WaitForRoom() WaitForRoomOption { return WaitForRoomOption{} }
 
-// NamedOption is what Named gives.
+// NamedOption is the option that Named gives.
 type NamedOption struct{ namespace, name string }
 
 // Named gives an actor a name, unique in its namespace; an empty namespace is the cluster's own.
@@ -131,7 +131,7 @@ type ConcurrencyGroupOption struct {
 	calls int
 }
 
-// ConcurrencyGroup lets so many calls in the group run at once, beside the actor's other calls.
+// ConcurrencyGroup lets that many calls of the group run at once, beside the actor's other calls.
 func ConcurrencyGroup(name string, calls int) ConcurrencyGroupOption {
 	return ConcurrencyGroupOption{name, calls}
 }
@@ -179,7 +179,7 @@ func (WaitForRoomOption) callOption() {}
 func (Backpressure) callOption()      {}
 func (DeadlineOption) callOption()    {}
 
-// options are base with what opts say.
+// options gives base, changed by opts.
 func options[O any](base call.Options, opts []O) call.Options {
 	for i := range opts {
 		apply(&base, any(opts[i]))
@@ -187,7 +187,8 @@ func options[O any](base call.Options, opts []O) call.Options {
 	return base
 }
 
-// apply notes one option. The types are told apart here, rather than by a method, so that options need not be on the heap.
+// apply sets one option in o. It switches on the type, rather than calling a method, so that options need not be on the
+// heap.
 func apply(o *call.Options, option any) {
 	switch x := option.(type) {
 	case Resources:

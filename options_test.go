@@ -13,7 +13,7 @@ import (
 
 var optioned = Register0("test/optioned", func(context.Context) (int, error) { return 1, nil }, Retries(5), Label("by default"))
 
-// resolve gives what a call with the options is sent with, and its deadline.
+// resolve gives the options that a call with opts is sent with, and its deadline.
 func resolve[O any](ctx context.Context, f *call.Function, opts []O) (*wire.TaskOptions, time.Time, error) {
 	if len(opts) == 0 {
 		return f.Resolve(ctx, nil)

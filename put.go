@@ -6,8 +6,8 @@ import (
 	"mobula/internal/call"
 )
 
-// Put makes an object of a value, once, to pass to many tasks. A small value does not wait;
-// one of more than 100 KiB is written into the store and waits for room there.
+// Put makes an object of a value, so that it can be passed to many tasks. Put of a small value does
+// not wait; a value of more than 100 KiB is written into the store, and Put waits for room there.
 func Put[T any](ctx context.Context, v T) (Ref[T], error) {
 	c, err := call.Put(ctx, v)
 	return Ref[T]{c}, err
@@ -16,11 +16,12 @@ func Put[T any](ctx context.Context, v T) (Ref[T], error) {
 // Arg is an argument of type T: a value, V(x), or a reference to one.
 type Arg[T any] interface{ arg(*T) }
 
-// Value is an argument that is given as it is.
+// Value is an argument that is given by value.
 type Value[T any] struct{ v T }
 
-// V makes an argument of a value. It is copied when the call is made: one of more than 100 KiB into the
-// store, which may wait for room; Put it once if several calls share it.
+// V makes an argument of a value. The value is copied when the call is made. More than 100 KiB are
+// copied into the store, where the call may have to wait for room; if several calls share the value,
+// Put it once.
 func V[T any](v T) Value[T] { return Value[T]{v} }
 
 func (Value[T]) arg(*T) {} //nolint:unused // it makes Value an Arg

@@ -8,15 +8,16 @@ import (
 // PythonOption says how Python workers run; see WithPython.
 type PythonOption func(*join.Python) error
 
-// WithPython lets Python functions and classes be called (PythonFunc1, PythonActor1 and their like). Their workers are
-// processes of an interpreter that has the package mobula of this release, forked from one that has imported what they need,
-// with the program's working directory. Each runs one task at a time, or one actor. The interpreter is started with the first
-// call. Default: that of MOBULA_PYTHON, else of the virtual environment in VIRTUAL_ENV, else the first python3 in PATH that has the package.
+// WithPython lets the program call Python functions and classes (PythonFunc1, PythonActor1 and their like). Python workers are forked from a
+// template process, which has imported what they need, and have the program's working directory. Each runs one task at a time, or one actor.
+// The interpreter starts with the first call and must have the package mobula of this release. By default it is the one in MOBULA_PYTHON,
+// else that of the virtual environment in VIRTUAL_ENV, else the first python3 in PATH that has the package.
 func WithPython(opts ...PythonOption) StartOption {
 	return func(c *startConfig) (err error) { c.Python, err = pythonOf(opts); return err }
 }
 
-// ConnectPython is WithPython for a program that joins a node. The interpreter's path must mean the same to both.
+// ConnectPython is WithPython for a program that joins a node. The interpreter's path must mean the same to
+// program and node.
 func ConnectPython(opts ...PythonOption) ConnectOption {
 	return func(c *connectConfig) (err error) { c.Python, err = pythonOf(opts); return err }
 }
@@ -42,14 +43,14 @@ func PythonInterpreter(path string) PythonOption {
 	}
 }
 
-// PythonPath adds directories that modules are found in, before those that the interpreter knows. The program's working directory is
-// one of these anyway.
+// PythonPath adds directories to search for modules, before those that the interpreter knows. The program's working directory is
+// always searched.
 func PythonPath(dirs ...string) PythonOption {
 	return func(p *join.Python) error { p.Path = append(p.Path, dirs...); return nil }
 }
 
-// PythonPreload names modules that are imported once, before workers are forked, so that the workers start with them: what
-// takes long to import. NumPy is among them where it is installed.
+// PythonPreload names modules that take long to import. They are imported once, before workers are forked, so that workers
+// start with them. NumPy is among them where it is installed.
 func PythonPreload(modules ...string) PythonOption {
 	return func(p *join.Python) error {
 		for _, m := range modules {

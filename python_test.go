@@ -18,7 +18,8 @@ var (
 	pyPredict = PythonMethod1[model, []float64, float64](pyModel, "predict")
 )
 
-// A Python function's handle is of the type of a registered one's; what it sends names the language, and nothing is registered.
+// A Python function's handle has the type of a registered function's. What it sends names the language, and nothing is
+// registered.
 func TestPythonHandlesNameWhatAWorkerImports(t *testing.T) {
 	for _, c := range []struct {
 		f       *call.Function
@@ -46,7 +47,7 @@ func TestPythonHandlesNameWhatAWorkerImports(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNonePythonHas(t *testing.T) {
+func TestInvalidPythonNamesFail(t *testing.T) {
 	_, ctx, _ := startFake(t)
 	for _, f := range []Func0[int]{PythonFunc0[int]("", "f"), PythonFunc0[int]("a", ""), PythonFunc0[int]("a b", "f"), PythonFunc0[int]("a", "f:00"), PythonFunc0[int]("a.", "f")} {
 		if _, err := f.Go(ctx).Get(ctx); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "Python function") {

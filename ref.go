@@ -6,15 +6,15 @@ import (
 	"mobula/internal/call"
 )
 
-// Ref names an object: a task's result, now or later, or a value that was put. It is a small
-// value to copy; the zero Ref names nothing. It can be an argument, and lie inside
-// values. Its methods are safe for concurrent use, except that Release ends all others.
+// Ref names an object: a task's result, now or later, or a value that was put. It is small and
+// cheap to copy; the zero Ref names nothing. It can be an argument, and can lie inside values. Its
+// methods are safe for concurrent use, but after Release all others fail.
 type Ref[T any] struct{ cell *call.Cell }
 
-// Get waits for the object and gives a copy of its own. The error is why there is none
-// (*TaskError if the task failed), or ErrGetTimeout or ErrCancelled when ctx ends first: the
-// reference then stays valid. A Get of an object that is here already costs no trip. A
-// task that waits gives its CPU back meanwhile.
+// Get waits for the object and gives a copy of its value. The error says why there is no value
+// (*TaskError if the task failed), or is ErrGetTimeout or ErrCancelled if ctx ends first; the
+// reference then stays valid. Get of an object that is in this process already asks nobody. While a
+// task waits in Get, its CPU is lent to others.
 func (r Ref[T]) Get(ctx context.Context) (T, error) { return call.Get[T](ctx, r.cell) }
 
 // View waits for the object and gives a view that reads it in place, where its layout allows:
@@ -30,12 +30,13 @@ func (r Ref[T]) View(ctx context.Context) (*View[T], error) {
 // Ready tells whether the object is known here to have been made, or failed. It never waits.
 func (r Ref[T]) Ready() bool { return r.cell.Ready() }
 
-// Release gives the object up ahead of the garbage collector, for all copies of r. Later
+// Release gives the object up for all copies of r, without waiting for the garbage collector. Later
 // uses of r fail with ErrObjectFreed; the object itself lives on while others refer to it.
 func (r Ref[T]) Release() { r.cell.Release() }
 
-// Cancel cancels the task that makes the object: before it starts it never will, while it runs its
-// context ends. Then Get fails with ErrCancelled, unless the task was done already. What was put cannot be cancelled.
+// Cancel cancels the task that makes the object. A task that has not started never will; of one that runs, the
+// context ends. Get then fails with ErrCancelled, unless the task was done already. An object that was Put cannot be
+// cancelled.
 func (r Ref[T]) Cancel(ctx context.Context, opts ...CancelOption) error {
 	var o cancelOptions
 	for _, set := range opts {
@@ -49,11 +50,11 @@ type CancelOption func(*cancelOptions)
 
 type cancelOptions struct{ force, recursive bool }
 
-// Force does not wait for the task to notice: the reference fails at once, and the process
-// is killed, after its other tasks have moved away.
+// Force does not wait for the task to notice: the reference fails at once, and the process is
+// killed after its other tasks have moved to other processes.
 func Force() CancelOption { return func(o *cancelOptions) { o.force = true } }
 
-// Recursive cancels also what the task has submitted.
+// Recursive also cancels what the task has submitted.
 func Recursive() CancelOption { return func(o *cancelOptions) { o.recursive = true } }
 
 // ID names the object in lists, traces and errors. It is empty for a reference that names nothing.
@@ -62,7 +63,7 @@ func (r Ref[T]) ID() string { return r.cell.ID() }
 // String is ID.
 func (r Ref[T]) String() string { return r.ID() }
 
-// Err is why r names no object, for a reference whose call could not even be submitted.
+// Err says why r names no object, if its call could not even be submitted.
 func (r Ref[T]) Err() error { return r.cell.Err() }
 
 func (r Ref[T]) arg(*T) {} //nolint:unused // it makes Ref an Arg

@@ -8,9 +8,9 @@ import (
 	"mobula/internal/join"
 )
 
-// StartOption configures the node that Start makes. What is not set comes from
-// MOBULA_ environment variables, the configuration file, and the defaults, in that order;
-// `mobula config` lists all of them. A name that is none is an error.
+// StartOption configures the node that Start makes. A setting without an option comes from its
+// MOBULA_ environment variable, else the configuration file, else its default; `mobula config`
+// lists all settings. An unknown name in the environment or the file is an error.
 type StartOption func(*startConfig) error
 
 // ConnectOption configures Connect.
@@ -42,7 +42,7 @@ func WithStore(bytes int64) StartOption {
 	}
 }
 
-// WithSpill sets where objects go that do not fit: directories or URLs (file://, s3://), used
+// WithSpill sets where objects go that do not fit in memory: directories or URLs (file://, s3://), used
 // in turn. Default: a directory under the node's own. A program that spills to s3:// imports its driver:
 // import _ "mobula/objectstore/spill/s3".
 func WithSpill(urls ...string) StartOption {
@@ -55,7 +55,7 @@ func WithDir(path string) StartOption {
 	return func(c *startConfig) error { c.Dir = path; return nil }
 }
 
-// WithCPUs sets how many CPUs the node has to give: so many one-CPU tasks run at once. Default: the
+// WithCPUs sets how many CPUs the node offers: that many one-CPU tasks run at once. Default: the
 // machine's.
 func WithCPUs(n float64) StartOption {
 	return func(c *startConfig) error {
@@ -67,8 +67,8 @@ func WithCPUs(n float64) StartOption {
 	}
 }
 
-// WithResource adds a resource of any other name, "GPU" among them, for tasks to ask for. Resources of
-// the environment or the file do not count then.
+// WithResource adds a resource of any other name, such as "GPU", for tasks to ask for. Resources from
+// the environment or the file are ignored then.
 func WithResource(name string, amount float64) StartOption {
 	return func(c *startConfig) error {
 		if name == "" || amount < 0 {
@@ -83,8 +83,8 @@ func WithResource(name string, amount float64) StartOption {
 }
 
 // WithProcesses runs tasks in worker processes, this executable started again, instead of goroutines of
-// this process: a task that crashes its process then takes nothing else with it. The
-// program must call Main or WorkerMain first thing.
+// this process: a task that crashes its process then takes nothing else with it. The program must call
+// Main or WorkerMain before anything else.
 func WithProcesses() StartOption {
 	return func(c *startConfig) error { c.Processes = true; return nil }
 }
@@ -94,20 +94,20 @@ func WithNamespace(name string) StartOption {
 	return func(c *startConfig) error { c.Namespace = name; return nil }
 }
 
-// WithLogger sets where the node logs. Default: as the log settings say, if any is said, else slog.Default().
+// WithLogger sets where the node logs. Default: as the log settings say, if any is set, else slog.Default().
 func WithLogger(l *slog.Logger) StartOption {
 	return func(c *startConfig) error { c.Log = l; return nil }
 }
 
-// WithWorkerOutput sets who takes what worker processes write to their standard output and error, line by
-// line, each with its worker's name before it. A writer that blocks holds up the workers that
-// write. Default: nobody; Main's is the program's standard error. Logs has the rest.
+// WithWorkerOutput sets a writer for the standard output and error of worker processes. It gets them line
+// by line, each line after its worker's name. If it blocks, it holds up the workers that write. Default:
+// none; with Main it is the program's standard error. Cluster.Logs has all of it.
 func WithWorkerOutput(w io.Writer) StartOption {
 	return func(c *startConfig) error { c.Output = w; return nil }
 }
 
-// WithFaults has what a test's plan says go wrong in the node and its workers. It is for tests: nothing but the program
-// that starts a node can give it a plan. See package chaos, and mobulatest, which says what the plan did when a test fails.
+// WithFaults injects the faults of a test's plan into the node and its workers. It is for tests: only the program that
+// starts a node can give it a plan. See package chaos, and mobulatest, which reports what the plan did when a test fails.
 //
 // Experimental: faults may change in any release.
 func WithFaults(p *chaos.Plan) StartOption {

@@ -7,18 +7,18 @@ import (
 	"mobula/internal/state"
 )
 
-// Status tells how the node is. Figures of the object store may be a few seconds old; Store.Age
-// says how much.
+// Status gives the state of the node. Figures of the object store may be a few seconds old;
+// Store.Age says how old.
 func (c *Cluster) Status(ctx context.Context) (NodeStatus, error) {
 	return ask[NodeStatus](ctx, c, state.MethodStatus, struct{}{})
 }
 
-// ListTasks lists tasks, of all jobs, that are under way or remembered, the one submitted last first.
+// ListTasks lists tasks of all jobs, under way or remembered, the last submitted first.
 func (c *Cluster) ListTasks(ctx context.Context, q Query) (Page[TaskState], error) {
 	return ask[Page[TaskState]](ctx, c, state.MethodTasks, q)
 }
 
-// ListActors lists actors, the one created last first.
+// ListActors lists actors, the last created first.
 func (c *Cluster) ListActors(ctx context.Context, q Query) (Page[ActorState], error) {
 	return ask[Page[ActorState]](ctx, c, state.MethodActors, q)
 }
@@ -33,7 +33,7 @@ func (c *Cluster) ListWorkers(ctx context.Context, q Query) (Page[WorkerState], 
 	return ask[Page[WorkerState]](ctx, c, state.MethodWorkers, q)
 }
 
-// ListJobs lists the jobs that have not ended: those of drivers, and those that go on without one; the newest first.
+// ListJobs lists the jobs that have not ended, with or without a driver, the newest first.
 func (c *Cluster) ListJobs(ctx context.Context, q Query) (Page[JobState], error) {
 	return ask[Page[JobState]](ctx, c, state.MethodJobs, q)
 }
@@ -53,10 +53,10 @@ func (c *Cluster) Explain(ctx context.Context, id string) (Explanation, error) {
 	return ask[Explanation](ctx, c, state.MethodExplain, state.ExplainRequest{ID: id})
 }
 
-// Logs gives the end of what workers wrote, at most so many bytes of each output (0: 64 KiB). The id is a worker's, as
-// ListWorkers shows it, or "worker/3" as errors do; or a task's, as ID of a Ref gives it up to the colon: then
-// the lines of all workers that name it, as those logged by slog with the task's context do.
-// Without an id it tells which logs there are. Logs outlive their worker.
+// Logs gives the end of what workers wrote, at most that many bytes of each output (0: 64 KiB). The id of a worker is
+// that of ListWorkers, or "worker/3" as in errors. The id of a task is that of Ref.ID up to the colon; Logs then gives
+// the lines of all workers that name the task, as lines logged by slog with the task's context do. Without an id it
+// lists the logs. Logs outlive their worker.
 func (c *Cluster) Logs(ctx context.Context, id string, bytes int64) ([]LogStream, error) {
 	type logs struct {
 		Streams []LogStream `json:"streams"`

@@ -1,7 +1,7 @@
 package mobula
 
-// This file is what the node tells: rows of lists, reports, and the queries that ask for them. Times are Unix nanoseconds, sizes bytes,
-// resources in whole units ("CPU": 0.5). Ids are text as ID of a Ref or an ActorRef gives it.
+// This file has the rows of the node's lists, its reports, and the queries that ask for them. Times are Unix nanoseconds, sizes are
+// bytes, resources are in whole units ("CPU": 0.5). Ids are the text that ID of a Ref or an ActorRef gives.
 
 // Query says which rows of a list are wanted, in the order of the list.
 type Query struct {
@@ -10,7 +10,7 @@ type Query struct {
 	Cursor  string   `json:"cursor,omitempty"`  // Page.Next of the page before
 }
 
-// Filter compares a field of a row with a text.
+// Filter compares a field of a row with a value.
 type Filter struct {
 	Field string `json:"field"` // a row's json name
 	Not   bool   `json:"not,omitempty"`
@@ -25,12 +25,13 @@ func (f Filter) String() string {
 	return f.Field + "=" + f.Value
 }
 
-// Page is a part of a list; Truncated and Next tell of the rest, which is never left out silently.
+// Page is a part of a list. Truncated and Next tell whether there is more: nothing is left out
+// silently.
 type Page[T any] struct {
 	Rows      []T    `json:"rows"`
 	Total     int    `json:"total"`          // rows that match, on all pages
 	Truncated bool   `json:"truncated"`      // there are rows after these
-	Next      string `json:"next,omitempty"` // cursor for them
+	Next      string `json:"next,omitempty"` // their cursor, for Query.Cursor
 }
 
 // TaskState is a row of ListTasks: one task.
@@ -61,14 +62,14 @@ type ActorState struct {
 	Job       string `json:"job"`
 	Detached  bool   `json:"detached"`
 	Created   int64  `json:"created"`       // when it was asked for, Unix ns; 0: not known
-	Restarts  int    `json:"restarts"`      // that MaxRestarts counts
-	Resets    int    `json:"resets"`        // restarts that it does not count: another actor brought the process down
-	Due       int64  `json:"due,omitempty"` // of one that waits before it restarts: when, Unix ns
+	Restarts  int    `json:"restarts"`      // those that count against MaxRestarts
+	Resets    int    `json:"resets"`        // restarts that do not count: another actor brought the process down
+	Due       int64  `json:"due,omitempty"` // when it restarts, Unix ns, if it waits for that
 	Pending   int    `json:"pending"`       // calls that wait
 	Running   int    `json:"running"`       // calls pushed to it and not done
 	Worker    string `json:"worker,omitempty"`
 	PID       int    `json:"pid,omitempty"`
-	Reason    string `json:"reason,omitempty"` // why it is dead, or was made anew last
+	Reason    string `json:"reason,omitempty"` // why it is dead, or restarted last
 }
 
 // ObjectState is a row of ListObjects: one object that something refers to.
@@ -118,20 +119,21 @@ type JobState struct {
 	Objects   int            `json:"objects"`
 }
 
-// GraphState is a row of ListGraphs: one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the rest is not needed.
+// GraphState is a row of ListGraphs: one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the others are not
+// needed.
 type GraphState struct {
-	ID         string `json:"id"`   // of the task that it is
+	ID         string `json:"id"`   // of the task that the graph is
 	Name       string `json:"name"` // of the component that schedules it
 	Job        string `json:"job"`
 	Tasks      int    `json:"tasks"`
-	Waiting    int    `json:"waiting"`    // for what they take
+	Waiting    int    `json:"waiting"`    // for their arguments
 	Queued     int    `json:"queued"`     // root tasks that could run and are withheld
 	Processing int    `json:"processing"` // with the job's owner, or in line to it
-	InLine     int    `json:"in_line"`    // of them
+	InLine     int    `json:"in_line"`    // of Processing: in line to the owner
 	Done       int    `json:"done"`
-	Failed     int    `json:"failed"` // of themselves
+	Failed     int    `json:"failed"` // by an error of their own
 	Bytes      uint64 `json:"bytes"`  // of results that are held
-	Peak       uint64 `json:"peak"`   // the most that they were
+	Peak       uint64 `json:"peak"`   // the highest value of Bytes
 	Started    int64  `json:"started"`
 }
 
@@ -142,7 +144,7 @@ type ComponentState struct {
 	Name        string `json:"name"`
 	Restarts    int    `json:"restarts"`
 	Escalations int    `json:"escalations"`
-	Poisoned    int    `json:"poisoned"` // messages given up after two panics
+	Poisoned    int    `json:"poisoned"` // messages dropped after two panics
 	Depth       int    `json:"depth"`    // messages that wait
 	Bound       int    `json:"bound"`    // of the mailbox; 0: it has none
 	Handled     uint64 `json:"handled"`
@@ -150,7 +152,7 @@ type ComponentState struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// NodeStatus is the node at a glance, as Status tells.
+// NodeStatus is the node at a glance: what Status gives.
 type NodeStatus struct {
 	Node      string                   `json:"node"`
 	Address   string                   `json:"address"`
@@ -186,8 +188,8 @@ type ResourceState struct {
 // StoreState is the object store's state, in bytes and objects. Held never exceeds Limit.
 type StoreState struct {
 	Limit        uint64        `json:"limit"`
-	Asked        uint64        `json:"asked,omitempty"`     // the limit that the node was started with, where objects of before keep another
-	WhyLimit     string        `json:"why_limit,omitempty"` // why they do
+	Asked        uint64        `json:"asked,omitempty"`     // the limit that the node was started with, if objects from before keep it at another
+	WhyLimit     string        `json:"why_limit,omitempty"` // why Limit is not Asked
 	Held         uint64        `json:"held"`                // allocated
 	Backed       uint64        `json:"backed"`              // of the segment, with memory behind it
 	Sealed       uint64        `json:"sealed"`              // of Held
@@ -225,12 +227,13 @@ type SpillTarget struct {
 // EventsState is the record of task events.
 type EventsState struct {
 	Recorded uint64 `json:"recorded"` // since the start
-	Kept     int    `json:"kept"`     // of these, remembered
+	Kept     int    `json:"kept"`     // of Recorded, still remembered
 	Dropped  uint64 `json:"dropped"`  // never recorded, because more came than events.rate
-	Unfiled  uint64 `json:"unfiled"`  // recorded, but not written to the files in time
+	Unfiled  uint64 `json:"unfiled"`  // recorded, but not written to files in time
 }
 
-// ExportState is what the node has sent to its OTLP collector, and given up since that did not take it in time.
+// ExportState counts what the node has sent to its OTLP collector, and what it dropped because the collector
+// did not take it in time.
 type ExportState struct {
 	Spans          uint64 `json:"spans"`
 	SpansDropped   uint64 `json:"spans_dropped"`
@@ -240,15 +243,15 @@ type ExportState struct {
 	LogsDropped    uint64 `json:"logs_dropped"`
 }
 
-// LostJob is a job that did not come back when the node was started again, because what was kept of it is damaged or of a newer version.
+// LostJob is a job that did not come back when the node restarted, because its files are damaged or of a newer version.
 type LostJob struct {
 	ID    string `json:"id"`
 	Why   string `json:"why"`
-	Path  string `json:"path"`  // of what is left of it, which nobody else removes
+	Path  string `json:"path"`  // of its files, which the node does not remove
 	Since int64  `json:"since"` // Unix ns
 }
 
-// Explanation is what Explain tells: why a task is where it is, or who holds an object.
+// Explanation is the answer of Explain: why a task is in its state, or who holds an object.
 type Explanation struct {
 	ID      string       `json:"id"`
 	Kind    string       `json:"kind"` // "task" or "object"
@@ -257,15 +260,15 @@ type Explanation struct {
 	Details []string     `json:"details,omitempty"`
 	Task    *TaskState   `json:"task,omitempty"`
 	Object  *ObjectState `json:"object,omitempty"`
-	// Next is what it waits for in turn: the producer of an argument, and so on.
+	// Next explains what it waits for in turn: the producer of an argument, and so on.
 	Next *Explanation `json:"next,omitempty"`
 }
 
-// LogStream is what one worker process wrote to one of its outputs; it is there when the worker is gone too.
+// LogStream is what one worker process wrote to one of its outputs. It outlives the worker.
 type LogStream struct {
 	Worker  string `json:"worker"` // "worker/3"
 	Stream  string `json:"stream"` // "out" or "err"
-	Path    string `json:"path"`   // of the file that is written to; older parts lie beside it
+	Path    string `json:"path"`   // of the current file; older parts lie beside it
 	Size    int64  `json:"size"`   // bytes, of all parts that are kept
 	Changed int64  `json:"changed"`
 	Omitted int64  `json:"omitted,omitempty"` // bytes before Text that were left out, or not searched

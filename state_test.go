@@ -7,7 +7,7 @@ import (
 	"mobula/internal/state"
 )
 
-// Rows and queries are the program's own types: they have the fields, by name and tag, that the node sends and takes.
+// Rows and queries are types of this package. By name and tag they have the fields that the node sends and takes.
 func TestRowsHaveWhatTheNodeSends(t *testing.T) {
 	for _, c := range []struct{ ours, nodes any }{
 		{NodeStatus{}, state.Status{}}, {Page[TaskState]{}, state.Page[state.Task]{}}, {ActorState{}, state.Actor{}}, {ObjectState{}, state.Object{}},

@@ -18,7 +18,7 @@ func (s *Stream[T]) Next(ctx context.Context) (item Ref[T], ok bool, err error) 
 	return Ref[T]{c}, ok, err
 }
 
-// All ranges over the rest of the items; an error is the last thing it yields. Leaving the loop early cancels the task.
+// All ranges over the remaining items; an error is the last thing it yields. Leaving the loop early cancels the task.
 func (s *Stream[T]) All(ctx context.Context) iter.Seq2[Ref[T], error] {
 	return func(yield func(Ref[T], error) bool) {
 		for {
@@ -38,7 +38,7 @@ func (s *Stream[T]) All(ctx context.Context) iter.Seq2[Ref[T], error] {
 	}
 }
 
-// Close ends the stream: a task that still produces is cancelled. Items that were taken stay.
+// Close ends the stream: if its task still runs, it is cancelled. Items that were taken stay valid.
 func (s *Stream[T]) Close() { s.s.Close() }
 
 // ID names the stream's task.

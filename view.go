@@ -11,8 +11,8 @@ import (
 // safe for concurrent use.
 type View[T any] struct{ v call.View[T] }
 
-// ViewAll waits for all objects and gives a view of each, in order. All of them are in memory at once: they
-// must fit the store together. On an error none is left open.
+// ViewAll waits for all objects and gives a view of each, in order. All are in memory at once: they must
+// fit the store together. On an error no view is left open.
 func ViewAll[T any](ctx context.Context, refs []Ref[T]) ([]*View[T], error) {
 	if len(refs) == 0 {
 		return nil, nil
@@ -29,12 +29,12 @@ func ViewAll[T any](ctx context.Context, refs []Ref[T]) ([]*View[T], error) {
 	return out, nil
 }
 
-// Value is the object's value. Slices in it are read-only and must not be used after Close, nor after the cluster's: then
-// the memory is not this process' any more, and Value gives ErrViewClosed.
+// Value is the object's value. Slices in it are read-only and must not be used after Close of the view or of the cluster:
+// the memory is no longer this process', and Value gives ErrViewClosed.
 func (v *View[T]) Value() (T, error) { return v.v.Value() }
 
 // Size is the size of the encoded value in bytes.
 func (v *View[T]) Size() (int, error) { return v.v.Size() }
 
-// Close lets the object go. Closing again gives ErrViewClosed and does nothing.
+// Close lets the object go. A second Close does nothing and gives ErrViewClosed.
 func (v *View[T]) Close() error { return v.v.Close() }

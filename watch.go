@@ -8,7 +8,7 @@ import (
 	"mobula/internal/call"
 )
 
-// ActorPhase is where an actor stands, as Watch tells.
+// ActorPhase is the state of an actor, as Watch tells it.
 type ActorPhase uint8
 
 // The phases of an actor.
@@ -27,7 +27,7 @@ func (s ActorPhase) String() string {
 	return [...]string{"starting", "alive", "restarting", "dead"}[s-1]
 }
 
-// ActorEvent is where an actor stands now.
+// ActorEvent is the present state of an actor.
 type ActorEvent struct {
 	Actor    string // its ID
 	Phase    ActorPhase
@@ -35,10 +35,9 @@ type ActorEvent struct {
 	Err      error // why it restarts, or died: ErrActorDied
 }
 
-// Watch tells where an actor stands: what is true at first, then each change, to the last one, its death. Of an actor that is dead already
-// it tells that. It works for actors of other jobs that have a name, and over restarts of the node: changes that were missed
-// meanwhile are told as what is true then. A watch does not keep the actor alive. It ends after ActorDead, or
-// with an error where ctx ends or the connection is lost.
+// Watch tells the state of an actor: first the present one, then each change, up to its death. Of a dead actor it tells only that. It
+// works for named actors of other jobs too, and across restarts of the node: in place of changes that were missed, it tells the state
+// after them. A watch does not keep the actor alive. It ends after ActorDead, or with an error if ctx ends or the connection is lost.
 func Watch[T any](ctx context.Context, actor ActorRef[T]) iter.Seq2[ActorEvent, error] {
 	events := call.Watch(ctx, actor.cell)
 	return func(yield func(ActorEvent, error) bool) {
@@ -50,16 +49,16 @@ func Watch[T any](ctx context.Context, actor ActorRef[T]) iter.Seq2[ActorEvent, 
 	}
 }
 
-// Subscription is what Notify gives.
+// Subscription is a running Notify.
 type Subscription struct{ stop context.CancelFunc }
 
-// Stop ends the subscription. A call that it has made already still runs.
+// Stop ends the subscription. A call that the subscription has made already still runs.
 func (s *Subscription) Stop() { s.stop() }
 
-// Notify lets the actor that ctx belongs to, in its constructor or a method, hear where another actor stands: each event that Watch would
-// tell is a call of that method of its own, in the order of its other calls and never beside them. It ends after ActorDead, by
-// Stop, and with the actor's life in its process; where that starts again its constructor subscribes again. It holds neither of the two. An
-// error of the method is logged. The error is ErrInvalid outside an actor.
+// Notify tells the actor that ctx belongs to each change of another actor's state; a constructor or a method calls it. Each event that
+// Watch would tell becomes a call of the given method of the actor itself, in order with its other calls and never beside them. The
+// subscription ends after ActorDead, by Stop, or with the actor's life in its process; if the actor starts again, its constructor
+// subscribes again. It keeps neither actor alive. An error of the method is logged. Notify gives ErrInvalid outside an actor.
 func Notify[T, R, A any](ctx context.Context, method Method1[T, ActorEvent, R], of ActorRef[A], opts ...CallOption) (*Subscription, error) {
 	stop, err := call.Notify(ctx, of.cell, func(ctx context.Context, self *call.Cell, ev call.Event) error {
 		_, err := method.Go(ctx, ActorRef[T]{self}, V(eventOf(ev)), opts...).Get(ctx)

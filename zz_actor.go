@@ -26,8 +26,8 @@ func RegisterActor0[T any](name string, construct func(context.Context) (*T, err
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor0[T]) Spawn(ctx context.Context, opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 0, opts)
@@ -55,8 +55,8 @@ func RegisterActor1[A, T any](name string, construct func(context.Context, A) (*
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor1[A, T]) Spawn(ctx context.Context, a Arg[A], opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 1, opts)
@@ -90,8 +90,8 @@ func RegisterActor2[A, B, T any](name string, construct func(context.Context, A,
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor2[A, B, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 2, opts)
@@ -131,8 +131,8 @@ func RegisterActor3[A, B, C, T any](name string, construct func(context.Context,
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor3[A, B, C, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 3, opts)
@@ -178,8 +178,8 @@ func RegisterActor4[A, B, C, D, T any](name string, construct func(context.Conte
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor4[A, B, C, D, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 4, opts)
@@ -231,8 +231,8 @@ func RegisterActor5[A, B, C, D, E, T any](name string, construct func(context.Co
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor5[A, B, C, D, E, T]) Spawn(ctx context.Context, a Arg[A], b Arg[B], c Arg[C], d Arg[D], e Arg[E], opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, 5, opts)

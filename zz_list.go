@@ -12,8 +12,8 @@ import (
 // FuncN0 is a registered function of no arguments with as many results as its caller asks for.
 type FuncN0[R any] struct{ fn *call.Function }
 
-// RegisterN0 registers a function of no arguments that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN0 registers a function of no arguments that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN0[R any](name string, f func(context.Context) ([]R, error), opts ...TaskOption) FuncN0[R] {
 	in, out := []*call.Plan{}, call.PlanOf[R]()
 	return FuncN0[R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -37,8 +37,8 @@ func (f FuncN0[R]) Go(ctx context.Context, n int, opts ...TaskOption) []Ref[R] {
 // FuncN1 is a registered function of one argument with as many results as its caller asks for.
 type FuncN1[A, R any] struct{ fn *call.Function }
 
-// RegisterN1 registers a function of one argument that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN1 registers a function of one argument that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN1[A, R any](name string, f func(context.Context, A) ([]R, error), opts ...TaskOption) FuncN1[A, R] {
 	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[R]()
 	return FuncN1[A, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -65,8 +65,8 @@ func (f FuncN1[A, R]) Go(ctx context.Context, n int, a Arg[A], opts ...TaskOptio
 // FuncN2 is a registered function of 2 arguments with as many results as its caller asks for.
 type FuncN2[A, B, R any] struct{ fn *call.Function }
 
-// RegisterN2 registers a function of 2 arguments that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN2 registers a function of 2 arguments that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN2[A, B, R any](name string, f func(context.Context, A, B) ([]R, error), opts ...TaskOption) FuncN2[A, B, R] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[R]()
 	return FuncN2[A, B, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -99,8 +99,8 @@ func (f FuncN2[A, B, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], opts
 // FuncN3 is a registered function of 3 arguments with as many results as its caller asks for.
 type FuncN3[A, B, C, R any] struct{ fn *call.Function }
 
-// RegisterN3 registers a function of 3 arguments that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN3 registers a function of 3 arguments that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN3[A, B, C, R any](name string, f func(context.Context, A, B, C) ([]R, error), opts ...TaskOption) FuncN3[A, B, C, R] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[R]()
 	return FuncN3[A, B, C, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -139,8 +139,8 @@ func (f FuncN3[A, B, C, R]) Go(ctx context.Context, n int, a Arg[A], b Arg[B], c
 // FuncN4 is a registered function of 4 arguments with as many results as its caller asks for.
 type FuncN4[A, B, C, D, R any] struct{ fn *call.Function }
 
-// RegisterN4 registers a function of 4 arguments that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN4 registers a function of 4 arguments that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, D) ([]R, error), opts ...TaskOption) FuncN4[A, B, C, D, R] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[R]()
 	return FuncN4[A, B, C, D, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,

@@ -43,7 +43,7 @@ func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOp
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method0[T, R]) Tell(ctx context.Context, actor ActorRef[T], opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, 0, options(m.fn.Options(), opts))
@@ -98,7 +98,7 @@ func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], o
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method1[T, A, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, 1, options(m.fn.Options(), opts))
@@ -161,7 +161,7 @@ func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A]
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method2[T, A, B, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, 2, options(m.fn.Options(), opts))
@@ -232,7 +232,7 @@ func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method3[T, A, B, C, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, 3, options(m.fn.Options(), opts))
@@ -311,7 +311,7 @@ func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a 
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method4[T, A, B, C, D, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, 4, options(m.fn.Options(), opts))

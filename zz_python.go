@@ -6,224 +6,224 @@ import (
 	"mobula/internal/call"
 )
 
-// PythonFunc0 is a Python function of no arguments, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc0 is the Python function of that module and name, which takes no arguments. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc0[R any](module, name string, opts ...TaskOption) Func0[R] {
 	return Func0[R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc1 is a Python function of one argument, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc1 is the Python function of that module and name, which takes one argument. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc1[A, R any](module, name string, opts ...TaskOption) Func1[A, R] {
 	return Func1[A, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc2 is a Python function of 2 arguments, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc2 is the Python function of that module and name, which takes 2 arguments. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc2[A, B, R any](module, name string, opts ...TaskOption) Func2[A, B, R] {
 	return Func2[A, B, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc3 is a Python function of 3 arguments, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc3 is the Python function of that module and name, which takes 3 arguments. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc3[A, B, C, R any](module, name string, opts ...TaskOption) Func3[A, B, C, R] {
 	return Func3[A, B, C, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc4 is a Python function of 4 arguments, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc4 is the Python function of that module and name, which takes 4 arguments. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc4[A, B, C, D, R any](module, name string, opts ...TaskOption) Func4[A, B, C, D, R] {
 	return Func4[A, B, C, D, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc5 is a Python function of 5 arguments, by its module and name. A job calls it that was started or connected
-// with Python (WithPython, ConnectPython). The options are the defaults of its calls.
+// PythonFunc5 is the Python function of that module and name, which takes 5 arguments. The program that calls it was started or
+// connected with Python (WithPython, ConnectPython). The options are the defaults of its calls.
 func PythonFunc5[A, B, C, D, E, R any](module, name string, opts ...TaskOption) Func5[A, B, C, D, E, R] {
 	return Func5[A, B, C, D, E, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D](), call.PlanOf[E]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFunc0x2 is a Python function of no arguments that returns 2 values, each an object of its own; see PythonFunc0.
+// PythonFunc0x2 is a Python function that takes no arguments and returns 2 values, each an object of its own; see PythonFunc0.
 func PythonFunc0x2[R1, R2 any](module, name string, opts ...TaskOption) Func0x2[R1, R2] {
 	return Func0x2[R1, R2]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}, Returns: 2}, opts)}
 }
 
-// PythonFunc0x3 is a Python function of no arguments that returns 3 values, each an object of its own; see PythonFunc0.
+// PythonFunc0x3 is a Python function that takes no arguments and returns 3 values, each an object of its own; see PythonFunc0.
 func PythonFunc0x3[R1, R2, R3 any](module, name string, opts ...TaskOption) Func0x3[R1, R2, R3] {
 	return Func0x3[R1, R2, R3]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}, Returns: 3}, opts)}
 }
 
-// PythonFunc1x2 is a Python function of one argument that returns 2 values, each an object of its own; see PythonFunc1.
+// PythonFunc1x2 is a Python function that takes one argument and returns 2 values, each an object of its own; see PythonFunc1.
 func PythonFunc1x2[A, R1, R2 any](module, name string, opts ...TaskOption) Func1x2[A, R1, R2] {
 	return Func1x2[A, R1, R2]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}, Returns: 2}, opts)}
 }
 
-// PythonFunc1x3 is a Python function of one argument that returns 3 values, each an object of its own; see PythonFunc1.
+// PythonFunc1x3 is a Python function that takes one argument and returns 3 values, each an object of its own; see PythonFunc1.
 func PythonFunc1x3[A, R1, R2, R3 any](module, name string, opts ...TaskOption) Func1x3[A, R1, R2, R3] {
 	return Func1x3[A, R1, R2, R3]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}, Returns: 3}, opts)}
 }
 
-// PythonFunc2x2 is a Python function of 2 arguments that returns 2 values, each an object of its own; see PythonFunc2.
+// PythonFunc2x2 is a Python function that takes 2 arguments and returns 2 values, each an object of its own; see PythonFunc2.
 func PythonFunc2x2[A, B, R1, R2 any](module, name string, opts ...TaskOption) Func2x2[A, B, R1, R2] {
 	return Func2x2[A, B, R1, R2]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}, Returns: 2}, opts)}
 }
 
-// PythonFunc2x3 is a Python function of 2 arguments that returns 3 values, each an object of its own; see PythonFunc2.
+// PythonFunc2x3 is a Python function that takes 2 arguments and returns 3 values, each an object of its own; see PythonFunc2.
 func PythonFunc2x3[A, B, R1, R2, R3 any](module, name string, opts ...TaskOption) Func2x3[A, B, R1, R2, R3] {
 	return Func2x3[A, B, R1, R2, R3]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}, Returns: 3}, opts)}
 }
 
-// PythonFunc3x2 is a Python function of 3 arguments that returns 2 values, each an object of its own; see PythonFunc3.
+// PythonFunc3x2 is a Python function that takes 3 arguments and returns 2 values, each an object of its own; see PythonFunc3.
 func PythonFunc3x2[A, B, C, R1, R2 any](module, name string, opts ...TaskOption) Func3x2[A, B, C, R1, R2] {
 	return Func3x2[A, B, C, R1, R2]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}, Returns: 2}, opts)}
 }
 
-// PythonFunc3x3 is a Python function of 3 arguments that returns 3 values, each an object of its own; see PythonFunc3.
+// PythonFunc3x3 is a Python function that takes 3 arguments and returns 3 values, each an object of its own; see PythonFunc3.
 func PythonFunc3x3[A, B, C, R1, R2, R3 any](module, name string, opts ...TaskOption) Func3x3[A, B, C, R1, R2, R3] {
 	return Func3x3[A, B, C, R1, R2, R3]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}, Returns: 3}, opts)}
 }
 
-// PythonFunc4x2 is a Python function of 4 arguments that returns 2 values, each an object of its own; see PythonFunc4.
+// PythonFunc4x2 is a Python function that takes 4 arguments and returns 2 values, each an object of its own; see PythonFunc4.
 func PythonFunc4x2[A, B, C, D, R1, R2 any](module, name string, opts ...TaskOption) Func4x2[A, B, C, D, R1, R2] {
 	return Func4x2[A, B, C, D, R1, R2]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2]()}, Returns: 2}, opts)}
 }
 
-// PythonFunc4x3 is a Python function of 4 arguments that returns 3 values, each an object of its own; see PythonFunc4.
+// PythonFunc4x3 is a Python function that takes 4 arguments and returns 3 values, each an object of its own; see PythonFunc4.
 func PythonFunc4x3[A, B, C, D, R1, R2, R3 any](module, name string, opts ...TaskOption) Func4x3[A, B, C, D, R1, R2, R3] {
 	return Func4x3[A, B, C, D, R1, R2, R3]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[R1](), call.PlanOf[R2](), call.PlanOf[R3]()}, Returns: 3}, opts)}
 }
 
-// PythonFuncN0 is a Python function of no arguments that returns as many values as its caller asks for, each an object of
+// PythonFuncN0 is a Python function that takes no arguments and returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc0.
 func PythonFuncN0[R any](module, name string, opts ...TaskOption) FuncN0[R] {
 	return FuncN0[R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFuncN1 is a Python function of one argument that returns as many values as its caller asks for, each an object of
+// PythonFuncN1 is a Python function that takes one argument and returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc1.
 func PythonFuncN1[A, R any](module, name string, opts ...TaskOption) FuncN1[A, R] {
 	return FuncN1[A, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFuncN2 is a Python function of 2 arguments that returns as many values as its caller asks for, each an object of
+// PythonFuncN2 is a Python function that takes 2 arguments and returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc2.
 func PythonFuncN2[A, B, R any](module, name string, opts ...TaskOption) FuncN2[A, B, R] {
 	return FuncN2[A, B, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFuncN3 is a Python function of 3 arguments that returns as many values as its caller asks for, each an object of
+// PythonFuncN3 is a Python function that takes 3 arguments and returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc3.
 func PythonFuncN3[A, B, C, R any](module, name string, opts ...TaskOption) FuncN3[A, B, C, R] {
 	return FuncN3[A, B, C, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonFuncN4 is a Python function of 4 arguments that returns as many values as its caller asks for, each an object of
+// PythonFuncN4 is a Python function that takes 4 arguments and returns as many values as its caller asks for, each an object of
 // its own; see PythonFunc4.
 func PythonFuncN4[A, B, C, D, R any](module, name string, opts ...TaskOption) FuncN4[A, B, C, D, R] {
 	return FuncN4[A, B, C, D, R]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonStream0 is a Python generator of no arguments, whose items are objects of their own, there for their consumer before it
-// ends; see PythonFunc0.
+// PythonStream0 is a Python generator that takes no arguments. Each item is an object of its own, which the consumer can have before
+// the generator ends; see PythonFunc0.
 func PythonStream0[T any](module, name string, opts ...StreamOption) StreamFunc0[T] {
 	return StreamFunc0[T]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStream1 is a Python generator of one argument, whose items are objects of their own, there for their consumer before it
-// ends; see PythonFunc1.
+// PythonStream1 is a Python generator that takes one argument. Each item is an object of its own, which the consumer can have before
+// the generator ends; see PythonFunc1.
 func PythonStream1[A, T any](module, name string, opts ...StreamOption) StreamFunc1[A, T] {
 	return StreamFunc1[A, T]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStream2 is a Python generator of 2 arguments, whose items are objects of their own, there for their consumer before it
-// ends; see PythonFunc2.
+// PythonStream2 is a Python generator that takes 2 arguments. Each item is an object of its own, which the consumer can have before
+// the generator ends; see PythonFunc2.
 func PythonStream2[A, B, T any](module, name string, opts ...StreamOption) StreamFunc2[A, B, T] {
 	return StreamFunc2[A, B, T]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStream3 is a Python generator of 3 arguments, whose items are objects of their own, there for their consumer before it
-// ends; see PythonFunc3.
+// PythonStream3 is a Python generator that takes 3 arguments. Each item is an object of its own, which the consumer can have before
+// the generator ends; see PythonFunc3.
 func PythonStream3[A, B, C, T any](module, name string, opts ...StreamOption) StreamFunc3[A, B, C, T] {
 	return StreamFunc3[A, B, C, T]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStream4 is a Python generator of 4 arguments, whose items are objects of their own, there for their consumer before it
-// ends; see PythonFunc4.
+// PythonStream4 is a Python generator that takes 4 arguments. Each item is an object of its own, which the consumer can have before
+// the generator ends; see PythonFunc4.
 func PythonStream4[A, B, C, D, T any](module, name string, opts ...StreamOption) StreamFunc4[A, B, C, D, T] {
 	return StreamFunc4[A, B, C, D, T]{pythonFunc(module, name, call.Shape{Kind: call.Plain, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[T]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonActor0 is a Python class whose constructor takes no arguments, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor0 is the Python class of that module and name, whose constructor takes no arguments, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor0[T any](module, name string, opts ...ActorOption) Actor0[T] {
 	return Actor0[T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{}, Returns: 1}, opts)}
 }
 
-// PythonActor1 is a Python class whose constructor takes one argument, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor1 is the Python class of that module and name, whose constructor takes one argument, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor1[A, T any](module, name string, opts ...ActorOption) Actor1[A, T] {
 	return Actor1[A, T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{call.PlanOf[A]()}, Returns: 1}, opts)}
 }
 
-// PythonActor2 is a Python class whose constructor takes 2 arguments, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor2 is the Python class of that module and name, whose constructor takes 2 arguments, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor2[A, B, T any](module, name string, opts ...ActorOption) Actor2[A, B, T] {
 	return Actor2[A, B, T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Returns: 1}, opts)}
 }
 
-// PythonActor3 is a Python class whose constructor takes 3 arguments, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor3 is the Python class of that module and name, whose constructor takes 3 arguments, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor3[A, B, C, T any](module, name string, opts ...ActorOption) Actor3[A, B, C, T] {
 	return Actor3[A, B, C, T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Returns: 1}, opts)}
 }
 
-// PythonActor4 is a Python class whose constructor takes 4 arguments, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor4 is the Python class of that module and name, whose constructor takes 4 arguments, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor4[A, B, C, D, T any](module, name string, opts ...ActorOption) Actor4[A, B, C, D, T] {
 	return Actor4[A, B, C, D, T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Returns: 1}, opts)}
 }
 
-// PythonActor5 is a Python class whose constructor takes 5 arguments, by its module and name: an actor type. T only tells actors
-// of one class from those of another: any type of the program's own serves. The options are the defaults of its creations.
+// PythonActor5 is the Python class of that module and name, whose constructor takes 5 arguments, as an actor type. T only
+// tells this class from others, in Go: use any type of the program. The options are the defaults of its creations.
 func PythonActor5[A, B, C, D, E, T any](module, name string, opts ...ActorOption) Actor5[A, B, C, D, E, T] {
 	return Actor5[A, B, C, D, E, T]{pythonFunc(module, name, call.Shape{Kind: call.Construct, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D](), call.PlanOf[E]()}, Returns: 1}, opts)}
 }
 
-// PythonMethod0 is a method of no arguments of a Python class. The options are the defaults of its calls.
+// PythonMethod0 is a method of a Python class that takes no arguments. The options are the defaults of its calls.
 func PythonMethod0[T, R any](actor ActorType[T], name string, opts ...CallOption) Method0[T, R] {
 	return Method0[T, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonMethod1 is a method of one argument of a Python class. The options are the defaults of its calls.
+// PythonMethod1 is a method of a Python class that takes one argument. The options are the defaults of its calls.
 func PythonMethod1[T, A, R any](actor ActorType[T], name string, opts ...CallOption) Method1[T, A, R] {
 	return Method1[T, A, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonMethod2 is a method of 2 arguments of a Python class. The options are the defaults of its calls.
+// PythonMethod2 is a method of a Python class that takes 2 arguments. The options are the defaults of its calls.
 func PythonMethod2[T, A, B, R any](actor ActorType[T], name string, opts ...CallOption) Method2[T, A, B, R] {
 	return Method2[T, A, B, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonMethod3 is a method of 3 arguments of a Python class. The options are the defaults of its calls.
+// PythonMethod3 is a method of a Python class that takes 3 arguments. The options are the defaults of its calls.
 func PythonMethod3[T, A, B, C, R any](actor ActorType[T], name string, opts ...CallOption) Method3[T, A, B, C, R] {
 	return Method3[T, A, B, C, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonMethod4 is a method of 4 arguments of a Python class. The options are the defaults of its calls.
+// PythonMethod4 is a method of a Python class that takes 4 arguments. The options are the defaults of its calls.
 func PythonMethod4[T, A, B, C, D, R any](actor ActorType[T], name string, opts ...CallOption) Method4[T, A, B, C, D, R] {
 	return Method4[T, A, B, C, D, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: 1}, opts)}
 }
 
-// PythonStreamMethod0 is a generator of no arguments among the methods of a Python class; see PythonStream0.
+// PythonStreamMethod0 is a generator method of a Python class that takes no arguments; see PythonStream0.
 func PythonStreamMethod0[T, R any](actor ActorType[T], name string, opts ...CallOption) StreamMethod0[T, R] {
 	return StreamMethod0[T, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStreamMethod1 is a generator of one argument among the methods of a Python class; see PythonStream1.
+// PythonStreamMethod1 is a generator method of a Python class that takes one argument; see PythonStream1.
 func PythonStreamMethod1[T, A, R any](actor ActorType[T], name string, opts ...CallOption) StreamMethod1[T, A, R] {
 	return StreamMethod1[T, A, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: call.Streaming}, opts)}
 }
 
-// PythonStreamMethod2 is a generator of 2 arguments among the methods of a Python class; see PythonStream2.
+// PythonStreamMethod2 is a generator method of a Python class that takes 2 arguments; see PythonStream2.
 func PythonStreamMethod2[T, A, B, R any](actor ActorType[T], name string, opts ...CallOption) StreamMethod2[T, A, B, R] {
 	return StreamMethod2[T, A, B, R]{pythonMethod(actor, name, call.Shape{Kind: call.Method, In: []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, Out: []*call.Plan{call.PlanOf[R]()}, Returns: call.Streaming}, opts)}
 }

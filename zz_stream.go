@@ -13,8 +13,8 @@ import (
 // StreamFunc0 is a registered streaming function of no arguments.
 type StreamFunc0[T any] struct{ fn *call.Function }
 
-// RegisterStream0 registers a function of no arguments that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream0 registers a function of no arguments that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream0[T any](name string, f func(context.Context) iter.Seq2[T, error], opts ...StreamOption) StreamFunc0[T] {
 	in, out := []*call.Plan{}, call.PlanOf[T]()
 	return StreamFunc0[T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
@@ -42,8 +42,8 @@ func (f StreamFunc0[T]) Start(ctx context.Context, opts ...StreamOption) *Stream
 // StreamFunc1 is a registered streaming function of one argument.
 type StreamFunc1[A, T any] struct{ fn *call.Function }
 
-// RegisterStream1 registers a function of one argument that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream1 registers a function of one argument that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream1[A, T any](name string, f func(context.Context, A) iter.Seq2[T, error], opts ...StreamOption) StreamFunc1[A, T] {
 	in, out := []*call.Plan{call.PlanOf[A]()}, call.PlanOf[T]()
 	return StreamFunc1[A, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
@@ -74,8 +74,8 @@ func (f StreamFunc1[A, T]) Start(ctx context.Context, a Arg[A], opts ...StreamOp
 // StreamFunc2 is a registered streaming function of 2 arguments.
 type StreamFunc2[A, B, T any] struct{ fn *call.Function }
 
-// RegisterStream2 registers a function of 2 arguments that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream2 registers a function of 2 arguments that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream2[A, B, T any](name string, f func(context.Context, A, B) iter.Seq2[T, error], opts ...StreamOption) StreamFunc2[A, B, T] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[T]()
 	return StreamFunc2[A, B, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
@@ -112,8 +112,8 @@ func (f StreamFunc2[A, B, T]) Start(ctx context.Context, a Arg[A], b Arg[B], opt
 // StreamFunc3 is a registered streaming function of 3 arguments.
 type StreamFunc3[A, B, C, T any] struct{ fn *call.Function }
 
-// RegisterStream3 registers a function of 3 arguments that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream3 registers a function of 3 arguments that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream3[A, B, C, T any](name string, f func(context.Context, A, B, C) iter.Seq2[T, error], opts ...StreamOption) StreamFunc3[A, B, C, T] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C]()}, call.PlanOf[T]()
 	return StreamFunc3[A, B, C, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
@@ -156,8 +156,8 @@ func (f StreamFunc3[A, B, C, T]) Start(ctx context.Context, a Arg[A], b Arg[B], 
 // StreamFunc4 is a registered streaming function of 4 arguments.
 type StreamFunc4[A, B, C, D, T any] struct{ fn *call.Function }
 
-// RegisterStream4 registers a function of 4 arguments that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream4 registers a function of 4 arguments that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream4[A, B, C, D, T any](name string, f func(context.Context, A, B, C, D) iter.Seq2[T, error], opts ...StreamOption) StreamFunc4[A, B, C, D, T] {
 	in, out := []*call.Plan{call.PlanOf[A](), call.PlanOf[B](), call.PlanOf[C](), call.PlanOf[D]()}, call.PlanOf[T]()
 	return StreamFunc4[A, B, C, D, T]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,

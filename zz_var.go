@@ -9,10 +9,10 @@ import (
 	"mobula/internal/call"
 )
 
-// FuncVar0 is a registered function of no arguments and any number more.
+// FuncVar0 is a registered function of any number of arguments.
 type FuncVar0[X, R any] struct{ fn *call.Function }
 
-// RegisterVar0 registers a function of no arguments and any number more, of one type.
+// RegisterVar0 registers a function of any number of arguments of one type.
 func RegisterVar0[X, R any](name string, f func(context.Context, []X) (R, error), opts ...TaskOption) FuncVar0[X, R] {
 	in, out := append([]*call.Plan{}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVar0[X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -39,11 +39,11 @@ func (f FuncVar0[X, R]) Go(ctx context.Context, xs []Ref[X], opts ...TaskOption)
 	return r
 }
 
-// FuncVarN0 is a registered function of no arguments and any number more, with as many results as its caller asks for.
+// FuncVarN0 is a registered function of any number of arguments, with as many results as its caller asks for.
 type FuncVarN0[X, R any] struct{ fn *call.Function }
 
-// RegisterVarN0 registers a function of no arguments and any number more, of one type, that returns a list, whose length its
-// caller has named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterVarN0 registers a function of any number of arguments of one type, that returns a list as long as its
+// caller asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN0[X, R any](name string, f func(context.Context, []X) ([]R, error), opts ...TaskOption) FuncVarN0[X, R] {
 	in, out := append([]*call.Plan{}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVarN0[X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -73,7 +73,7 @@ func (f FuncVarN0[X, R]) Go(ctx context.Context, n int, xs []Ref[X], opts ...Tas
 // FuncVar1 is a registered function of one argument and any number more.
 type FuncVar1[A, X, R any] struct{ fn *call.Function }
 
-// RegisterVar1 registers a function of one argument and any number more, of one type.
+// RegisterVar1 registers a function of one argument and any number more of one type.
 func RegisterVar1[A, X, R any](name string, f func(context.Context, A, []X) (R, error), opts ...TaskOption) FuncVar1[A, X, R] {
 	in, out := append([]*call.Plan{call.PlanOf[A]()}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVar1[A, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -109,8 +109,8 @@ func (f FuncVar1[A, X, R]) Go(ctx context.Context, a Arg[A], xs []Ref[X], opts .
 // FuncVarN1 is a registered function of one argument and any number more, with as many results as its caller asks for.
 type FuncVarN1[A, X, R any] struct{ fn *call.Function }
 
-// RegisterVarN1 registers a function of one argument and any number more, of one type, that returns a list, whose length its
-// caller has named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterVarN1 registers a function of one argument and any number more of one type, that returns a list as long as its
+// caller asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN1[A, X, R any](name string, f func(context.Context, A, []X) ([]R, error), opts ...TaskOption) FuncVarN1[A, X, R] {
 	in, out := append([]*call.Plan{call.PlanOf[A]()}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVarN1[A, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -146,7 +146,7 @@ func (f FuncVarN1[A, X, R]) Go(ctx context.Context, n int, a Arg[A], xs []Ref[X]
 // FuncVar2 is a registered function of 2 arguments and any number more.
 type FuncVar2[A, B, X, R any] struct{ fn *call.Function }
 
-// RegisterVar2 registers a function of 2 arguments and any number more, of one type.
+// RegisterVar2 registers a function of 2 arguments and any number more of one type.
 func RegisterVar2[A, B, X, R any](name string, f func(context.Context, A, B, []X) (R, error), opts ...TaskOption) FuncVar2[A, B, X, R] {
 	in, out := append([]*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVar2[A, B, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -188,8 +188,8 @@ func (f FuncVar2[A, B, X, R]) Go(ctx context.Context, a Arg[A], b Arg[B], xs []R
 // FuncVarN2 is a registered function of 2 arguments and any number more, with as many results as its caller asks for.
 type FuncVarN2[A, B, X, R any] struct{ fn *call.Function }
 
-// RegisterVarN2 registers a function of 2 arguments and any number more, of one type, that returns a list, whose length its
-// caller has named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterVarN2 registers a function of 2 arguments and any number more of one type, that returns a list as long as its
+// caller asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN2[A, B, X, R any](name string, f func(context.Context, A, B, []X) ([]R, error), opts ...TaskOption) FuncVarN2[A, B, X, R] {
 	in, out := append([]*call.Plan{call.PlanOf[A](), call.PlanOf[B]()}, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVarN2[A, B, X, R]{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,

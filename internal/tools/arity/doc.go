@@ -1,6 +1,6 @@
 // Arity writes the typed handles of package mobula: Go has no variadic type parameters,
-// so there is one type a number of arguments. Run by go generate at the module's root.
+// so there is one type for each number of arguments. Run by go generate at the module's root.
 //
-// It owns the files zz_*.go, which a test compares with what it would write, and exits
-// with 1 if one cannot be written.
+// It owns the files zz_*.go; a test compares them with what it would write. It exits with 1 if it
+// cannot write one.
 package main

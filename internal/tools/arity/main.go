@@ -60,7 +60,7 @@ func imports(paths ...string) string {
 	return fmt.Sprintf(header, b.String())
 }
 
-// names gives n type parameters, "A, B, C".
+// names gives n type parameters: A, B, C.
 func names(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -77,7 +77,8 @@ func results(n int) []string {
 	return out
 }
 
-// each writes format for every name, NAME, with its index, INDEX, and its lower-case form, LOWER.
+// each writes format for every name: NAME stands for it, INDEX for its index, LOWER for its lower-case form, COUNT for
+// the number of names.
 func each(list []string, format, sep string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -128,6 +129,14 @@ func arguments(n int) string {
 		return "one argument"
 	}
 	return fmt.Sprintf("%d arguments", n)
+}
+
+// anyNumber describes n arguments that are followed by any number of others.
+func anyNumber(n int) string {
+	if n == 0 {
+		return "any number of arguments"
+	}
+	return arguments(n) + " and any number more"
 }
 
 func functions() string {
@@ -227,8 +236,8 @@ func lists() string {
 // FuncN%[1]d is a registered function of %[2]s with as many results as its caller asks for.
 type FuncN%[1]d%[3]s struct{ fn *call.Function }
 
-// RegisterN%[1]d registers a function of %[2]s that returns a list, whose length its caller has
-// named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterN%[1]d registers a function of %[2]s that returns a list as long as its caller
+// asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterN%[1]d%[3]s(name string, f func(context.Context%[5]s) ([]R, error), opts ...TaskOption) FuncN%[1]d%[4]s {
 	in, out := %[6]s, call.PlanOf[R]()
 	return FuncN%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -260,8 +269,8 @@ func streams() string {
 // StreamFunc%[1]d is a registered streaming function of %[2]s.
 type StreamFunc%[1]d%[3]s struct{ fn *call.Function }
 
-// RegisterStream%[1]d registers a function of %[2]s that yields a stream of items, each an object of its own, there for its
-// consumer before the function ends. An error that it yields ends the stream.
+// RegisterStream%[1]d registers a function of %[2]s that yields a stream of items. Each is an object of its own, which the
+// consumer can have before f ends. An error that f yields ends the stream.
 func RegisterStream%[1]d%[3]s(name string, f func(context.Context%[5]s) iter.Seq2[T, error], opts ...StreamOption) StreamFunc%[1]d%[4]s {
 	in, out := %[6]s, call.PlanOf[T]()
 	return StreamFunc%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: call.Streaming}, opts,
@@ -308,8 +317,8 @@ func RegisterActor%[1]d%[3]s(name string, construct func(context.Context%[5]s) (
 		})}
 }
 
-// Spawn creates an actor. For one without a name it does not wait; for a named one it waits until the
-// name is its own and it was constructed.
+// Spawn creates an actor. It does not wait, except for a named actor: then it waits until the actor has
+// the name and is constructed.
 func (t Actor%[1]d%[4]s) Spawn(ctx context.Context%[9]s, opts ...ActorOption) (ActorRef[T], error) {
 	var k call.Call
 	begin(ctx, &k, t.fn, %[1]d, opts)
@@ -360,7 +369,7 @@ func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts .
 }
 
 // Tell calls the method and keeps no result: nobody can wait for it, and what it returns is dropped. It is in order with the caller's
-// other calls. The error is why the call was not sent; one of the method is logged where it ran.
+// other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method%[1]d%[4]s) Tell(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) error {
 	var k call.Call
 	k.BeginTell(ctx, m.fn, %[1]d, options(m.fn.Options(), opts))
@@ -422,7 +431,7 @@ func (m StreamMethod%[1]d%[4]s) Start(ctx context.Context, actor ActorRef[T]%[9]
 	return b.String()
 }
 
-// variadics are functions whose last argument is any number of references.
+// variadics are functions whose last argument is a list of any number of references.
 func variadics() string {
 	var b bytes.Buffer
 	for n := range 3 {
@@ -431,10 +440,10 @@ func variadics() string {
 		generic, inst := brackets(append(all[:len(all)-1:len(all)-1], "R any")...), brackets(all...)
 		inputs := strings.ReplaceAll(s.inputs(), fmt.Sprintf(", %d)\nif err", n), ", len(rc.Inputs))\nif err")
 		fmt.Fprintf(&b, `
-// FuncVar%[1]d is a registered function of %[2]s and any number more.
+// FuncVar%[1]d is a registered function of %[2]s.
 type FuncVar%[1]d%[3]s struct{ fn *call.Function }
 
-// RegisterVar%[1]d registers a function of %[2]s and any number more, of one type.
+// RegisterVar%[1]d registers a function of %[2]s of one type.
 func RegisterVar%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) (R, error), opts ...TaskOption) FuncVar%[1]d%[4]s {
 	in, out := append(%[6]s, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVar%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -461,11 +470,11 @@ func (f FuncVar%[1]d%[4]s) Go(ctx context.Context%[9]s, xs []Ref[X], opts ...Tas
 	return r
 }
 
-// FuncVarN%[1]d is a registered function of %[2]s and any number more, with as many results as its caller asks for.
+// FuncVarN%[1]d is a registered function of %[2]s, with as many results as its caller asks for.
 type FuncVarN%[1]d%[3]s struct{ fn *call.Function }
 
-// RegisterVarN%[1]d registers a function of %[2]s and any number more, of one type, that returns a list, whose length its
-// caller has named (RuntimeContext.Returns); each element is an object of its own.
+// RegisterVarN%[1]d registers a function of %[2]s of one type, that returns a list as long as its
+// caller asks for (RuntimeContext.Returns); each element is an object of its own.
 func RegisterVarN%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) ([]R, error), opts ...TaskOption) FuncVarN%[1]d%[4]s {
 	in, out := append(%[6]s, call.PlanOf[X]()), call.PlanOf[R]()
 	return FuncVarN%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
@@ -491,7 +500,7 @@ func (f FuncVarN%[1]d%[4]s) Go(ctx context.Context, n int%[9]s, xs []Ref[X], opt
 	%[11]sruntime.KeepAlive(xs)
 	return rs
 }
-`, n, arguments(n), generic, inst, s.types(), s.plans(), inputs, s.values(), s.params(), s.puts(), s.keeps())
+`, n, anyNumber(n), generic, inst, s.types(), s.plans(), inputs, s.values(), s.params(), s.puts(), s.keeps())
 	}
 	return b.String()
 }
