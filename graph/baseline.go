@@ -7,10 +7,9 @@ import (
 	"mobula/internal/heap"
 )
 
-// The two policies of Dask, to compare with.
+// Dask's two policies, for comparison.
 
-// plainQueue withholds root tasks and sends the first in order to the least busy worker, as
-// Dask does.
+// plainQueue withholds root tasks and sends the first one in order to the least busy worker, as Dask does.
 type plainQueue struct {
 	*placement
 	ranks []int32 // a heap
@@ -44,7 +43,7 @@ type batches struct {
 	*placement
 	ready []int32
 	last  []int32 // by group: index of the worker of the run
-	left  []int32 // and how many more it takes
+	left  []int32 // and how many more tasks that worker takes
 }
 
 func newBatches(ps *placement) *batches {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MissingError names a dependency that is in no graph.
+// MissingError names a dependency that is not in the graph.
 type MissingError struct {
 	Key string // what is missing
-	By  string // the key of the task that depends on it, or "" where it is wanted
+	By  string // the key of the task that depends on it, or "" if it is a wanted key
 }
 
 func (e *MissingError) Error() string {
@@ -40,7 +40,7 @@ func (e *DuplicateError) Error() string {
 
 // Named is a task whose dependencies are named by key.
 type Named struct {
-	Task  // Deps is not looked at
+	Task  // Deps is ignored
 	Needs []string
 }
 
@@ -74,7 +74,7 @@ func (g *Graph) check(order []int32) error {
 		return fmt.Errorf("graph: an order of %d for %d tasks", len(order), n)
 	}
 	for i := range g.tasks {
-		if a := g.tasks[i].Ann; a != nil && (a.Retries < 0 || a.Retries > math.MaxUint8) { // a task's counters are small
+		if a := g.tasks[i].Ann; a != nil && (a.Retries < 0 || a.Retries > math.MaxUint8) { // a task counts them in a byte
 			return fmt.Errorf("graph: %q: %d retries: give 0 to %d", g.tasks[i].Key, a.Retries, math.MaxUint8)
 		}
 		for _, d := range g.tasks[i].Deps {
@@ -91,8 +91,8 @@ func (g *Graph) check(order []int32) error {
 	return nil
 }
 
-// cycle gives the keys along a cycle, or nil. What can be taken away from the roots up is in none;
-// from any task that is left, going down within what is left comes round.
+// cycle gives the keys along a cycle, or nil. It removes tasks whose dependencies are all removed, from the roots
+// up: those are in no cycle. Any task that is left leads to a cycle along its remaining dependencies.
 func (g *Graph) cycle() []string {
 	n := len(g.tasks)
 	waits := make([]int32, n)

@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// Policy says how root tasks come to workers.
+// Policy says how root tasks are given to workers.
 type Policy uint8
 
 // The policies.
 const (
 	// Both withholds root tasks and runs related ones on one worker.
 	Both Policy = iota
-	// Withhold sends a root task to the least busy worker once that has a slot for it, as Dask does today.
+	// Withhold sends a root task to the least busy worker once that worker has a slot for it, as Dask does today.
 	Withhold
-	// CoAssign sends all root tasks at once, in runs of neighbours, as Dask does where its
-	// worker-saturation is inf.
+	// CoAssign sends all root tasks at once, in runs of neighbours, as Dask does with worker-saturation inf.
 	CoAssign
 )
 
@@ -39,29 +38,30 @@ const (
 	DefaultSaturation      = 1.1
 	DefaultAllowedFailures = 3
 	DefaultStealInterval   = time.Second
-	DefaultBandwidth       = 100 << 20 // bytes a second, as long as nothing is known
+	DefaultBandwidth       = 100 << 20 // bytes a second, until it is measured
 	defaultDuration        = int64(500 * time.Millisecond)
 )
 
 // Config configures a Core.
 type Config struct {
 	Policy Policy
-	// Saturation is Dask's worker-saturation: a worker has max(ceil(Saturation*threads), 1) slots for
-	// root tasks, less what it processes. Inf turns withholding off.
+	// Saturation is Dask's worker-saturation: a worker has max(ceil(Saturation*threads), 1) slots for root tasks,
+	// minus the tasks that it processes. Inf turns withholding off.
 	Saturation float64
-	// AllowedFailures is how many workers have to die while they run a task for it to fail, at most 255; 0 is as 1.
+	// AllowedFailures is the number of workers that have to die while they run a task for the task to fail, at most
+	// 255; 0 counts as 1.
 	AllowedFailures int
-	// StealInterval is how often the shell should Tick; below 0 nothing is stolen.
+	// StealInterval is how often the shell should send Tick; below 0 no work is stolen.
 	StealInterval time.Duration
-	// Bandwidth between workers, bytes a second, to weigh moves against waiting.
+	// Bandwidth between workers in bytes a second, to compare moving with waiting.
 	Bandwidth float64
-	// Budget bounds the bytes that results hold in the cluster before more root tasks are let in; 0:
-	// derived from the graph, from sizes seen and from what workers say they may hold. It never
-	// keeps a root task from running where nothing else runs.
+	// Budget is how many bytes results may hold in the cluster before no more root tasks are let in. 0 derives it
+	// from the graph, from sizes seen and from what workers say they may hold. If nothing else runs, a root task
+	// runs whatever the budget.
 	Budget int64
 }
 
-// DefaultConfig gives what New takes where nothing is said.
+// DefaultConfig gives the defaults.
 func DefaultConfig() Config {
 	return Config{
 		Saturation:      DefaultSaturation,
@@ -71,7 +71,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says everything that is wrong.
+// Validate gives an error with everything that is wrong in c.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Policy > CoAssign {

@@ -3,11 +3,11 @@ package graph
 // replica is one copy of a result.
 type replica struct {
 	worker int32
-	from   int32 // the worker it comes from, until it is there
+	from   int32 // the worker it comes from, until it has arrived
 	next   int32
 }
 
-// copies is where results are: who holds which, or is being sent it.
+// copies is the table of where results are: which workers hold which, or are being sent it.
 type copies struct {
 	*step
 	tasks    *tasks
@@ -15,14 +15,14 @@ type copies struct {
 	entries  []replica
 	spare    int32 // first unused entry
 	inMemory int64 // bytes
-	peak     int64 // the most that it was
+	peak     int64 // the highest inMemory
 }
 
 func newCopies(s *step, ts *tasks, ws *workers) *copies {
 	return &copies{step: s, tasks: ts, workers: ws, spare: none}
 }
 
-// addCopy records a copy of a task's result on w: there, or on its way from another worker.
+// addCopy records a copy of a task's result on w, present or on its way from another worker.
 func (cs *copies) addCopy(t int32, w *worker, from int32) {
 	x := &cs.tasks.list[t]
 	i := cs.spare
@@ -44,7 +44,7 @@ func (cs *copies) addCopy(t int32, w *worker, from int32) {
 	}
 }
 
-// compact takes out of a worker's list what it does not hold any more, and what is in it twice.
+// compact removes from a worker's list what the worker no longer holds, and duplicates.
 func (cs *copies) compact(w *worker) {
 	keep := w.holds[:0]
 	for _, t := range w.holds {
@@ -55,7 +55,7 @@ func (cs *copies) compact(w *worker) {
 	w.holds = keep
 }
 
-// copyAt gives the entry of t's copy on a worker, or none.
+// copyAt gives the index of the entry of t's copy on a worker, or none.
 func (cs *copies) copyAt(t, worker int32) int32 {
 	for i := cs.tasks.list[t].copies; i != none; i = cs.entries[i].next {
 		if cs.entries[i].worker == worker {
@@ -65,7 +65,7 @@ func (cs *copies) copyAt(t, worker int32) int32 {
 	return none
 }
 
-// removeCopy takes t's copy on a worker out of the tables.
+// removeCopy removes t's copy on a worker from the tables.
 func (cs *copies) removeCopy(t, worker int32) {
 	x := &cs.tasks.list[t]
 	for p := &x.copies; *p != none; p = &cs.entries[*p].next {
@@ -116,7 +116,7 @@ func (cs *copies) free(t int32) {
 	cs.emit(Free{Task: t, Workers: where})
 }
 
-// source is the worker to fetch a copy of t from: one that has it, and of these who sends the fewest.
+// source is the worker to fetch a copy of t from: of those that have it, the one that sends the fewest copies.
 func (cs *copies) source(t int32) *worker {
 	var best *worker
 	for i := cs.tasks.list[t].copies; i != none; i = cs.entries[i].next {
@@ -132,7 +132,7 @@ func (cs *copies) source(t int32) *worker {
 
 func (cs *copies) holder(t int32) WorkerID { return cs.source(t).id }
 
-// fetch has t's result copied to w, unless it is there or on its way.
+// fetch copies t's result to w, unless it is there or on its way.
 func (cs *copies) fetch(t int32, w *worker) {
 	if cs.copyAt(t, w.index) != none {
 		return
@@ -163,7 +163,7 @@ func (cs *copies) onFetched(ev Fetched) {
 	cs.entries[i].from = none
 }
 
-// missing is the bytes of a task's inputs that a worker has not.
+// missing is how many bytes of a task's inputs a worker lacks.
 func (cs *copies) missing(t int32, w *worker) int64 {
 	n := int64(0)
 	for _, d := range cs.g.deps.of(t) {

@@ -4,8 +4,8 @@ import "fmt"
 
 // Core schedules one graph. It is not safe for concurrent use.
 //
-// It is composed of parts, from the lowest to the highest, each with state and methods of its own. A part knows those below it directly. Placement
-// alone asks one above it, the queue of root tasks, by an interface that it declares.
+// It is composed of parts, listed from the lowest to the highest, each with its own state and methods. A part calls those below it directly. Only
+// placement calls one above it, the queue of root tasks, through an interface that it declares.
 type Core struct {
 	*step
 	*tasks
@@ -46,7 +46,7 @@ func newQueue(ps *placement) rootQueue {
 	}
 }
 
-// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+// Step takes one event and returns its effects. The core owns the slice; it is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	c.now = now
 	clear(c.out)
@@ -95,7 +95,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Tick:
 		c.stealing.steal()
 	default:
-		panic(fmt.Sprintf("graph: unknown event %T", ev)) // a fault of the program: supervision reports it
+		panic(fmt.Sprintf("graph: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	c.placement.placeFresh()
 	if c.started {
@@ -115,7 +115,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 // State gives a task's state.
 func (c *Core) State(t int32) State { return c.tasks.list[t].state }
 
-// Err gives why a task failed, or nil.
+// Err gives the reason why a task failed, or nil.
 func (c *Core) Err(t int32) error {
 	if c.tasks.list[t].state != Erred {
 		return nil

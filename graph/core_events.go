@@ -47,15 +47,15 @@ func (c *Core) onWant(ev Want) {
 	c.needs.want(ev.Tasks)
 }
 
-// onDone takes a result. What it needed is freed the moment nobody else needs it, and what only
-// waited for it is placed.
+// onDone takes a result. Its inputs are freed if nobody else needs them, and tasks that waited only for it are
+// placed.
 func (c *Core) onDone(ev Done) {
 	w := c.workers.worker(ev.Worker)
 	if w == nil {
-		return // what it held has gone with it
+		return // the result went with the worker
 	}
 	x := &c.tasks.list[ev.Task]
-	if x.state != Processing || x.worker != w.index { // an older attempt on the same worker is as good
+	if x.state != Processing || x.worker != w.index { // the result of an older attempt on the same worker will do
 		if c.copies.copyAt(ev.Task, w.index) == none {
 			c.emit(Free{Task: ev.Task, Workers: []WorkerID{w.id}})
 		}
@@ -81,7 +81,7 @@ func (c *Core) onDone(ev Done) {
 		c.emit(Result{Task: ev.Task, Worker: w.id, Bytes: x.bytes})
 	}
 	if x.users == 0 {
-		c.needs.drop(ev.Task) // it does nothing where the result is wanted
+		c.needs.drop(ev.Task) // it does nothing if the result is wanted
 	}
 }
 

@@ -1,52 +1,52 @@
 package graph
 
-// WorkerID names a worker; the shell gives the numbers and uses none twice.
+// WorkerID names a worker. The shell gives out the numbers and never uses one twice.
 type WorkerID int32
 
-// Event is what a Core steps on.
+// Event is an input of Core.Step.
 type Event interface{ graphEvent() }
 
-// Start begins: what is wanted is needed from now on. Workers may join before and after.
+// Start begins the run: wanted results are needed from now on. Workers may join before and after.
 type Start struct{}
 
 // WorkerJoined adds a worker.
 type WorkerJoined struct {
 	Worker    WorkerID
-	Name      string // as annotations name it
+	Name      string // by which annotations name it
 	Threads   int
-	Memory    int64 // bytes it may hold; 0: not said
+	Memory    int64 // bytes it may hold; 0: unknown
 	Resources map[string]int64
 }
 
-// WorkerLeft takes a worker and all that it holds away. Killed charges the tasks that it was
-// running; where Running is nil, all that were sent to it, since nobody knows which it had begun.
+// WorkerLeft removes a worker and all that it holds. Killed charges the tasks that it was running (Running). If
+// Running is nil, it charges all tasks that were sent to the worker, since nobody knows which had begun.
 type WorkerLeft struct {
 	Worker  WorkerID
 	Killed  bool
 	Running []int32
 }
 
-// Pause stops new tasks to a worker; what it has been sent goes on.
+// Pause stops new tasks to a worker; tasks that it has been sent go on.
 type Pause struct{ Worker WorkerID }
 
 // Resume ends Pause.
 type Resume struct{ Worker WorkerID }
 
-// Holds says, before Start, that a worker has a task's result: from an earlier graph, or from before the
-// core was made anew. What is not needed of it is freed. Later it is too late, and the result is freed.
+// Holds says, before Start, that a worker has a task's result: from an earlier graph, or from before the core was
+// rebuilt. A result that is not needed is freed. After Start it is too late, and the result is freed.
 type Holds struct {
 	Task   int32
 	Worker WorkerID
 	Bytes  int64
 }
 
-// Broken says, before Start, that a task has failed for good: in an earlier core's time.
+// Broken says, before Start, that a task has failed for good under an earlier core.
 type Broken struct {
 	Task int32
 	Err  error
 }
 
-// Done says that an attempt has ended well and that its worker holds the result.
+// Done says that an attempt has succeeded and that its worker holds the result.
 type Done struct {
 	Task     int32
 	Attempt  int32
@@ -61,7 +61,7 @@ type Failure struct {
 	Attempt   int32
 	Worker    WorkerID
 	Err       error
-	Retriable bool // it may run again where its annotation allows
+	Retriable bool // it may run again if its annotation allows
 }
 
 // Fetched says that a worker has got a copy of a result, as Fetch asked.
@@ -70,7 +70,7 @@ type Fetched struct {
 	Worker WorkerID
 }
 
-// FetchFailed says that From has not what Fetch asked of it, and lives.
+// FetchFailed says that From is alive but does not have the result that Fetch asked for.
 type FetchFailed struct {
 	Task         int32
 	Worker, From WorkerID
@@ -82,23 +82,23 @@ type LongRunning struct{ Task, Attempt int32 }
 // Rejoined ends LongRunning.
 type Rejoined struct{ Task, Attempt int32 }
 
-// Recalled answers Recall: whether the worker gives the task back, not begun.
+// Recalled answers Recall: whether the worker gives the task back, because it has not begun.
 type Recalled struct {
 	Task, Attempt int32
 	Worker        WorkerID
 	OK            bool
 }
 
-// Want asks for a task's result, or, with Off, releases what was asked for.
+// Want asks for a task's result, or with Off gives that request up.
 type Want struct {
 	Tasks []int32
 	Off   bool
 }
 
-// Cancel fails tasks with ErrCancelled; without any, everything that is wanted and not made.
+// Cancel fails tasks with ErrCancelled: those given, or if none are given, everything that is wanted and not made.
 type Cancel struct{ Tasks []int32 }
 
-// Tick lets work be stolen; the shell sends one every Config.StealInterval while anything is processed.
+// Tick lets the core steal work. The shell sends one every Config.StealInterval while any task is processed.
 type Tick struct{}
 
 func (Start) graphEvent()        {}
@@ -119,31 +119,32 @@ func (Want) graphEvent()         {}
 func (Cancel) graphEvent()       {}
 func (Tick) graphEvent()         {}
 
-// Effect is what Step asks for. Effects are carried out in their order.
+// Effect is an action that Step asks for. The shell carries effects out in order.
 type Effect interface{ graphEffect() }
 
-// Run sends a task to a worker. The worker runs, of what has its inputs, the lowest Rank first.
+// Run sends a task to a worker. Of the tasks whose inputs it has, the worker runs the one with the lowest Rank
+// first.
 type Run struct {
 	Task, Attempt int32
 	Worker        WorkerID
 	Rank          int32
 }
 
-// Fetch copies a result to a worker that a task was or is sent to. It comes before the Run that
-// needs it first, and once for several.
+// Fetch copies a result to a worker that a task was or is sent to. It comes once, before the first Run that needs
+// it.
 type Fetch struct {
 	Task     int32
 	From, To WorkerID
 	Bytes    int64
 }
 
-// Stop says that an attempt's result is not needed. It may have ended; what comes of it is freed.
+// Stop says that an attempt's result is not needed. The attempt may have ended; its result is freed.
 type Stop struct {
 	Task, Attempt int32
 	Worker        WorkerID
 }
 
-// Recall asks a worker for a task back that it has not begun.
+// Recall asks a worker to give back a task that it has not begun.
 type Recall struct {
 	Task, Attempt int32
 	Worker        WorkerID
@@ -155,7 +156,7 @@ type Free struct {
 	Workers []WorkerID
 }
 
-// Result says that a wanted result is in memory, and where. It may be said again after a loss.
+// Result says that a wanted result is in memory, and where. After a loss it may come again.
 type Result struct {
 	Task   int32
 	Worker WorkerID
@@ -170,8 +171,7 @@ type Failed struct {
 	Chain []int32
 }
 
-// Finished says that everything wanted is in memory or has failed. It is said again where that
-// was undone by a loss or a new Want.
+// Finished says that everything wanted is in memory or has failed. After a loss or a new Want it comes again.
 type Finished struct{}
 
 func (Run) graphEffect()      {}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Annotations are what a user says about single tasks, as in Dask.
+// Annotations are a user's settings for single tasks, as in Dask.
 type Annotations struct {
 	Workers     []string         // names of the workers that may run it; none: any
-	AllowOthers bool             // where none of Workers is there, any other may run it
-	Resources   map[string]int64 // a worker must have as much; how many run at once is the worker's to keep
-	Retries     int              // how often it runs again after an error that is retriable: 0 to 255
+	AllowOthers bool             // if none of Workers is there, any other may run it
+	Resources   map[string]int64 // a worker must have as much; the worker bounds how many run at once
+	Retries     int              // how often it runs again after a retriable error: 0 to 255
 }
 
 func (a *Annotations) restricts() bool {
@@ -28,16 +28,16 @@ type Task struct {
 	Ann      *Annotations
 }
 
-// Graph is a task graph. It does not change once it is made, so several cores may share one.
+// Graph is a task graph. It never changes, so several cores may share one.
 type Graph struct {
 	tasks  []Task
-	rank   []int32 // the order in which tasks are preferred: 0 first; each number once
+	rank   []int32 // a permutation: the task of rank 0 is preferred first
 	byRank []int32 // the inverse
 	wanted []int32
 
 	up     csr // dependents of each task
 	deps   csr
-	group  []int32 // of each task
+	group  []int32 // group index of each task
 	groups []group
 	kinds  []string // prefixes
 }
@@ -48,10 +48,10 @@ type group struct {
 	kind     int32 // index of its prefix
 	size     int32
 	deps     int32 // how many other groups it depends on; large: at least bigDeps
-	depTasks int64 // how many tasks these have
+	depTasks int64 // how many tasks those groups have
 }
 
-// csr is a list of lists in two slices.
+// csr is a list of lists in two slices (compressed sparse rows).
 type csr struct {
 	off  []int32
 	list []int32
@@ -59,8 +59,8 @@ type csr struct {
 
 func (c *csr) of(i int32) []int32 { return c.list[c.off[i]:c.off[i+1]] }
 
-// New checks tasks and makes a graph of them. order gives each task's place in the static order, 0
-// runs first (dask.order); nil is the order of the slice. wanted names the tasks whose results are asked for.
+// New checks tasks and makes a graph of them. order gives each task's place in the static order (dask.order; 0
+// runs first); nil means the order of the slice. wanted names the tasks whose results are asked for.
 func New(tasks []Task, order []int32, wanted []int32) (*Graph, error) {
 	g := &Graph{tasks: tasks, wanted: slices.Clone(wanted)}
 	if err := g.check(order); err != nil {
@@ -114,7 +114,7 @@ func (g *Graph) link() {
 				g.deps.list = append(g.deps.list, d)
 			}
 		}
-		if own := g.deps.list[start:]; len(own) > fewDeps { // a long list is sorted to find what is repeated
+		if own := g.deps.list[start:]; len(own) > fewDeps { // sort a long list to find duplicates
 			slices.Sort(own)
 			g.deps.list = g.deps.list[:start+len(slices.Compact(own))]
 		}
@@ -160,8 +160,8 @@ func (g *Graph) setRanks(order []int32) {
 	}
 }
 
-// bigDeps is the bound of the heuristic for root tasks: a group with as many tasks, or groups, to
-// depend on is none.
+// bigDeps is the bound of the heuristic for root tasks: a group that depends on that many tasks or groups has no
+// root tasks.
 const bigDeps = 5
 
 func (g *Graph) setGroups() {
@@ -203,7 +203,7 @@ func (g *Graph) countGroupDeps() {
 			if gd := g.group[d]; gd != gi && len(seen[gi]) < bigDeps && !slices.Contains(seen[gi], gd) {
 				seen[gi] = append(seen[gi], gd)
 			} else if gd == gi {
-				g.groups[gi].depTasks = int64(g.groups[gi].size) // a group that depends on itself is no root
+				g.groups[gi].depTasks = int64(g.groups[gi].size) // tasks of a group that depends on itself are not roots
 			}
 		}
 	}

@@ -4,22 +4,22 @@ import (
 	"slices"
 )
 
-// homes withholds root tasks and keeps related ones together: workers claim the line of roots block
-// by block (family), and a block's roots run on the worker whose home it is. A home is soft: a worker for which
-// nothing is left takes half of what another has.
+// homes withholds root tasks and keeps related ones together. Workers claim the line of roots block by block
+// (family), and a block's roots run on the worker that owns it. Ownership is not fixed: a worker that has nothing
+// left takes up to half of another's block.
 type homes struct {
 	*placement
 	*line
 	ready  bitset // positions of roots that are withheld
 	nready int
-	blocks []*block  // those in which a root is withheld, in order
+	blocks []*block  // those with a withheld root, in order
 	fanIn  float64   // inputs of a task, on average
-	dry    []*worker // with a slot and nothing found for them
-	looked int64     // when the last of them was
-	news   bool      // there may be something for them
-	vain   bool      // in this step nobody was found worth helping
+	dry    []*worker // workers with a slot for which nothing was found
+	looked int64     // when one of them last asked
+	news   bool      // there may be something for them now
+	vain   bool      // in this step no block was found worth splitting
 
-	ends []float64 // scratch of walk: by position, what is needed until there
+	ends []float64 // scratch of walk: by position, the bytes needed until there
 	used []int32   // and where it is not 0
 	have []int64   // scratch of pull: by worker, bytes
 	who  []int32   // and where it is not 0
@@ -29,11 +29,11 @@ type homes struct {
 type block struct {
 	begin      int32   // where it was claimed from
 	start, end int32   // the roots that are left
-	owner      *worker // nil: nobody's yet
+	owner      *worker // nil: not claimed yet
 	cut        bool    // it is a family: related roots
 }
 
-// homeState is what a worker has of the line.
+// homeState is a worker's part of the line.
 type homeState struct {
 	blocks []*block
 }
@@ -74,8 +74,8 @@ func (h *homes) after(p int32) int {
 	return i
 }
 
-// first gives the position of the first root withheld in a block, or none. What is not withheld any
-// more, though it is marked, is forgotten on the way.
+// first gives the position of the first withheld root in a block, or none. On the way it unmarks roots that are no
+// longer withheld.
 func (h *homes) first(b *block) int32 {
 	for {
 		p := h.ready.next(b.start, b.end)
@@ -92,7 +92,7 @@ func (h *homes) unmark(p int32) {
 	h.nready--
 }
 
-// remove takes a block that has no roots left from the list, and from its owner's.
+// remove removes a block that has no roots left from the list, and from its owner's list.
 func (h *homes) remove(b *block) {
 	is := func(o *block) bool { return o == b }
 	h.blocks = slices.DeleteFunc(h.blocks, is)
@@ -138,8 +138,8 @@ func (h *homes) settle() {
 	}
 }
 
-// lone sends one root where the budget is used up and nothing runs: the first in line, since
-// what lies before it is what waits for it.
+// lone sends one root although the budget is used up, since nothing runs: the first in line, because the results
+// that are held wait for it.
 func (h *homes) lone() {
 	if h.workers.busy() > 0 {
 		return
@@ -163,9 +163,9 @@ func (h *homes) lone() {
 	}
 }
 
-// admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads are
-// there to hide the way to the scheduler and back. They are not for a worker that holds much,
-// unless the cluster has held more before: then it costs nothing.
+// admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads hide the round
+// trip to the scheduler. A worker that holds much does not use them, unless the cluster has held more before: then
+// that costs nothing.
 func (h *homes) admits(w *worker) bool {
 	n := len(w.procs) - w.long
 	if n < w.threads || h.unlimited() {
@@ -180,11 +180,11 @@ func (h *homes) admits(w *worker) bool {
 }
 
 const (
-	extraRooms = 2   // how many rooms full a worker may be to be sent more than it has threads for
-	belowPeak  = 0.8 // the part of the most that was held up to which holding more costs nothing
+	extraRooms = 2   // how many times its room a worker may hold to be sent more tasks than it has threads
+	belowPeak  = 0.8 // the share of the peak up to which holding more costs nothing
 )
 
-// next takes the root that a worker should run now.
+// next takes the root that a worker should run next.
 func (h *homes) next(w *worker) int32 {
 	for {
 		if p := h.own(w); p != none {
@@ -212,11 +212,11 @@ func (h *homes) own(w *worker) int32 {
 	return best
 }
 
-// maxMenu bounds the families that a worker chooses from.
+// maxMenu bounds how many families a worker chooses from.
 const maxMenu = 64
 
-// claim makes a family that is nobody's a worker's own: of the first in line the one for which it has
-// more than any other worker, and where it has no more for any the very first.
+// claim gives a worker a family that nobody owns: of the first in line the one whose partners it holds more of
+// than any other worker does, or else the very first.
 func (h *homes) claim(w *worker) bool {
 	var best *block
 	most := int64(0)
@@ -250,7 +250,8 @@ func (h *homes) claim(w *worker) bool {
 	return true
 }
 
-// pull is how much more a worker has of what a block's results will meet than any other has.
+// pull is how many bytes more a worker has than any other worker has of the results that a block's results will
+// meet.
 func (h *homes) pull(w *worker, b *block) int64 {
 	for p := b.start; p < b.end; p++ {
 		for _, t := range h.made.of(p) {
@@ -294,7 +295,7 @@ func (h *homes) give(b *block, w *worker) {
 	w.home.blocks = append(w.home.blocks, b)
 }
 
-// split makes two blocks of one, the second from p on and nobody's.
+// split makes two blocks of one. The second begins at p and has no owner.
 func (h *homes) split(i int, p int32) *block {
 	b := h.blocks[i]
 	rest := &block{start: p, end: b.end}

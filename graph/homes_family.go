@@ -2,13 +2,13 @@ package graph
 
 import "math"
 
-// share is how many roots there are for a worker, if each thread has as many.
+// share is how many roots a worker gets if each thread gets as many.
 func (h *homes) share(w *worker) int32 {
 	return int32(max(len(h.roots)*w.threads/max(h.workers.threads, 1), 1))
 }
 
-// room is what a worker may hold of roots' families at once: as much as the tasks it has slots for are
-// likely to hold.
+// room is how many bytes of a family a worker may hold at once: as much as the tasks it has slots for are likely
+// to hold.
 func (h *homes) room(w *worker) float64 {
 	room := max(math.Ceil(min(h.cfg.Saturation, 2)*float64(w.threads)), 1) * h.measures.mean() * (1 + h.fanIn)
 	if b := h.budget(); b > 0 && h.measures.all.n > 0 {
@@ -17,14 +17,15 @@ func (h *homes) room(w *worker) float64 {
 	return room
 }
 
-// family says where a block should end that begins with the first root of b: the cogroup of that root.
+// family gives the position where a block that begins with the first root of b should end: the cogroup of that
+// root.
 //
-// Walking along the line, front is what the block has made and a later root needs. It is in the worker's memory
-// then, and where the block ends it is what may have to be moved. A block ends where nothing would
-// have to be moved. Failing that it ends where the least has to be moved a root, of the places before front
-// has become too much for the worker to hold or the block more than its share. What is too much
-// grows with the logarithm of the block's length. A tree's front does no more, and so a subtree can
-// have a worker to itself; of roots that all wait for each other several workers take a few each.
+// At each position of the line, front is the bytes that the block has made so far and a later root needs. They are
+// in the worker's memory then, and if the block ends there they may have to be moved. A block ends where nothing
+// would have to be moved. If there is no such position, it ends where the fewest bytes per root have to be moved,
+// before front is more than the worker may hold, or the block more than its share. The bound on front grows with
+// the logarithm of the block's length. The front of a tree grows no faster, so one worker can have a whole
+// subtree; roots that all wait for each other are shared out among several workers.
 func (h *homes) family(w *worker, b *block) int32 {
 	room := h.room(w)
 	top, base := 0.0, int32(1)
@@ -48,8 +49,8 @@ func (h *homes) family(w *worker, b *block) int32 {
 	return best
 }
 
-// walk goes along the line from start until end, or until see says no. see is told front: what is made from
-// start up to and with p, and needed later.
+// walk goes along the line from start to end, or until see returns false. front is the bytes of results made from
+// start to p inclusive and needed later.
 func (h *homes) walk(start, end int32, see func(p int32, front float64) bool) {
 	if h.ends == nil {
 		h.ends = make([]float64, len(h.roots))
@@ -75,5 +76,5 @@ func (h *homes) walk(start, end int32, see func(p int32, front float64) bool) {
 	h.used = h.used[:0]
 }
 
-// nothing is the part of a worker's room that does not matter.
+// nothing is the share of a worker's room that counts as empty.
 const nothing = 1.0 / 64

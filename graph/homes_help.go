@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// helpPause is how long workers wait for which nothing was found before they look again whom to help.
+// helpPause is how long a worker for which nothing was found waits before it looks again for a block to split.
 const helpPause = int64(10 * time.Millisecond)
 
-// help takes for a worker that has none left the end of another's block, where that saves more time
-// than it costs in moves.
+// help gives a worker that has no block left the end of another's block, if that saves more time than the moves
+// cost.
 func (h *homes) help(w *worker) bool {
 	if h.vain {
 		return false
@@ -37,9 +37,9 @@ func (h *homes) help(w *worker) bool {
 	return true
 }
 
-// cut gives the place from which on another worker may take a block's roots, and the ns that saves, or
-// none where it saves nothing. The place is in the middle half of the roots that are left, where the least would
-// have to be moved.
+// cut gives the position from which another worker may take a block's roots, and the ns that this saves, or none
+// if it saves nothing. The position is in the middle half of the roots that are left, where the least would have
+// to be moved.
 func (h *homes) cut(b *block) (int32, int64) {
 	o := b.owner
 	n := b.end - b.start
@@ -51,13 +51,13 @@ func (h *homes) cut(b *block) (int32, int64) {
 	}
 	lo, hi := b.start+n/4, b.start+n-1-n/4
 	best, least := none, 0.0
-	h.walk(b.begin, hi, func(p int32, front float64) bool { // front is what p and those after it need of those before
+	h.walk(b.begin, hi, func(p int32, front float64) bool { // front is what p and later roots need of earlier ones
 		if p+1 >= lo && p+1 <= hi && (best == none || front <= least) {
 			best, least = p+1, front
 		}
 		return true
 	})
-	if best == none { // nothing of the block has run
+	if best == none { // no task of the block has run
 		best = b.start
 	}
 	wait := o.ahead() + int64(best-b.start)*h.perRoot()/int64(o.threads)
@@ -68,7 +68,7 @@ func (h *homes) cut(b *block) (int32, int64) {
 	return best, wait - cost
 }
 
-// perRoot is what a root and its share of all other tasks take, in ns of one thread.
+// perRoot is how long a root and its share of all other tasks take, in ns of one thread.
 func (h *homes) perRoot() int64 {
 	return int64(float64(h.measures.meanDuration()) * float64(len(h.at)) / float64(len(h.roots)))
 }

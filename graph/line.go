@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// line is the graph's root tasks laid out so that those whose results meet are neighbours. It depends
-// on the graph and its order alone.
+// line is the graph's root tasks, laid out so that those whose results meet are neighbours. It depends only on the
+// graph and its order.
 type line struct {
 	roots []int32 // by position
-	at    []int32 // position of each task; of what is no root, the last root that it needs; none where it needs none
-	last  []int32 // of each task, the position from which on its result is not needed any more
+	at    []int32 // position of each task; for one that is not a root, that of the last root that it needs; none if it needs none
+	last  []int32 // of each task, the position from which on its result is no longer needed
 	made  csr     // the tasks at each position
 }
 
-// wide is the fan-out above which a result is taken for one that everybody needs: it relates nothing.
+// wide is the fan-out above which a result counts as needed by everybody: it does not relate its dependents.
 const wide = 32
 
-// newLine lays the roots out in their order, or, where that keeps less waiting for other roots, by
-// where their results meet first: an order may put one collection after the other though they are added elementwise.
+// newLine lays the roots out in their order, or by where their results meet first, if fewer results then wait for
+// other roots: an order may put one collection after the other although they are added elementwise.
 func newLine(g *Graph) *line {
 	topo := g.topological()
 	join := g.meetings(topo)
@@ -32,10 +32,10 @@ func newLine(g *Graph) *line {
 	return byRank
 }
 
-// meetings gives of each task the rank of the first task that brings its result together with another's.
+// meetings gives for each task the rank of the first task that combines its result with another.
 func (g *Graph) meetings(topo []int32) []int32 {
 	join := make([]int32, len(topo))
-	joins := make([]bool, len(topo)) // once a task, not once an edge: a task may take everything
+	joins := make([]bool, len(topo)) // computed once per task, not once per edge: a task may take everything
 	for _, t := range topo {
 		joins[t] = g.joins(t)
 	}
@@ -52,7 +52,7 @@ func (g *Graph) meetings(topo []int32) []int32 {
 	return join
 }
 
-// layOut makes a line of the roots, sorted.
+// layOut makes a line of the roots, sorted by less.
 func layOut(g *Graph, topo []int32, less func(a, b int32) int) *line {
 	l := &line{at: make([]int32, len(topo))}
 	for _, t := range topo {
@@ -76,7 +76,7 @@ func layOut(g *Graph, topo []int32, less func(a, b int32) int) *line {
 	return l
 }
 
-// waiting is for how many positions results wait, all together.
+// waiting is the number of positions that results wait for, summed over all results.
 func (l *line) waiting() int64 {
 	n := int64(0)
 	for t, p := range l.at {
@@ -85,8 +85,8 @@ func (l *line) waiting() int64 {
 	return n
 }
 
-// index finds what is made at each position, and until where it is needed. At a position
-// everything runs that needs no later root.
+// index finds which results are made at each position, and up to which position they are needed. A task runs at
+// the position of the last root that it needs.
 func (l *line) index(g *Graph) {
 	l.last = make([]int32, len(l.at))
 	l.made = csr{off: make([]int32, len(l.roots)+1), list: make([]int32, len(l.at))}
@@ -111,7 +111,7 @@ func (l *line) index(g *Graph) {
 	}
 }
 
-// joins tells whether a task brings several results together, what everybody needs left out.
+// joins tells whether a task combines several results, not counting those that everybody needs.
 func (g *Graph) joins(t int32) bool {
 	n := 0
 	for _, d := range g.deps.of(t) {
@@ -122,8 +122,8 @@ func (g *Graph) joins(t int32) bool {
 	return n > 1
 }
 
-// mayBeRoot tells whether a task is a root task in some cluster. Of those that only the heuristic knows it
-// takes what is many more than they depend on: the rest is as well off with what it depends on.
+// mayBeRoot tells whether a task is a root task in some cluster. A group that only the heuristic takes for roots
+// must have many more tasks than it depends on: else its tasks do as well near their inputs.
 func (g *Graph) mayBeRoot(t int32) bool {
 	if g.tasks[t].Ann.restricts() {
 		return false

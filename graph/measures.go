@@ -1,6 +1,6 @@
 package graph
 
-// measure is what was seen of a group's or a prefix's tasks.
+// measure is what was measured of the tasks of a group or a prefix.
 type measure struct {
 	n, bytes, ns int64
 }
@@ -11,7 +11,7 @@ func (m *measure) add(bytes, ns int64) {
 	m.ns += ns
 }
 
-// measures is what was learned of how much results take, and how long tasks.
+// measures has the sizes of results and the durations of tasks seen so far.
 type measures struct {
 	*step
 	tasks *tasks
@@ -31,7 +31,7 @@ func (ms *measures) learn(t int32, bytes, ns int64) {
 	ms.kinds[ms.g.groups[g].kind].add(bytes, ns)
 }
 
-// seen gives what is known of tasks like t, or nil: its group, else its prefix.
+// seen gives the measure of tasks like t, of its group or else of its prefix, or nil.
 func (ms *measures) seen(t int32) *measure {
 	g := ms.g.group[t]
 	if m := &ms.known[g]; m.n > 0 {
@@ -43,7 +43,7 @@ func (ms *measures) seen(t int32) *measure {
 	return nil
 }
 
-// size is what a result is expected to take, in bytes, or 1 as long as nothing is known at all.
+// size is the expected size of a result in bytes, or 1 while no size is known at all.
 func (ms *measures) size(t int32) float64 {
 	if ms.tasks.list[t].state == Memory {
 		return float64(ms.tasks.list[t].bytes)
@@ -54,7 +54,7 @@ func (ms *measures) size(t int32) float64 {
 	return ms.mean()
 }
 
-// mean is what a result takes on average, as far as is known.
+// mean is the mean size of the results seen.
 func (ms *measures) mean() float64 {
 	if ms.all.n == 0 || ms.all.bytes == 0 {
 		return 1
@@ -62,7 +62,7 @@ func (ms *measures) mean() float64 {
 	return float64(ms.all.bytes) / float64(ms.all.n)
 }
 
-// meanDuration is how long a task takes on average, in ns, as far as is known.
+// meanDuration is the mean duration of the tasks seen, in ns.
 func (ms *measures) meanDuration() int64 {
 	if ms.all.n == 0 {
 		return defaultDuration

@@ -1,6 +1,6 @@
 package graph
 
-// needs is which tasks are needed, and what follows where one is not any more, fails or is lost.
+// needs knows which tasks are needed, and does what follows when one is no longer needed, fails or is lost.
 type needs struct {
 	*step
 	tasks     *tasks
@@ -8,8 +8,8 @@ type needs struct {
 	copies    *copies
 	placement *placement
 	errs      map[int32]error
-	left      int  // wanted, and neither in memory nor erred
-	said      bool // that none is left
+	left      int  // wanted tasks that are neither in memory nor erred
+	said      bool // Finished was emitted, since none is left
 	stack     []int32
 }
 
@@ -56,7 +56,7 @@ func (ns *needs) unwant(t int32) {
 	ns.forget(t)
 }
 
-// need makes a released task, and what it lacks, wait to run.
+// need makes a released task wait to run, and the inputs that it lacks too.
 func (ns *needs) need(t int32) {
 	base := len(ns.stack)
 	ns.stack = append(ns.stack, t)
@@ -64,7 +64,7 @@ func (ns *needs) need(t int32) {
 		t := ns.pop()
 		x := &ns.tasks.list[t]
 		if x.state != Released || x.users == 0 && x.flags&isWanted == 0 {
-			continue // what asked for it may have failed meanwhile
+			continue // the task that asked for it may have failed meanwhile
 		}
 		ns.tasks.to(t, onNeed)
 		x.waits = 0
@@ -96,7 +96,7 @@ func (ns *needs) pop() int32 {
 	return t
 }
 
-// unuse tells the inputs of a task that it does not need them any more.
+// unuse notes for each input of a task that the task no longer needs it.
 func (ns *needs) unuse(t int32) {
 	for _, d := range ns.g.deps.of(t) {
 		y := &ns.tasks.list[d]
@@ -106,8 +106,8 @@ func (ns *needs) unuse(t int32) {
 	}
 }
 
-// drop gives up what nobody needs: a result is freed; a task that is to be made is not made,
-// and then neither is what only it needed.
+// drop gives up a task that nobody needs: its result is freed; if it was not made yet it is not made, nor are the
+// inputs that only it needed.
 func (ns *needs) drop(t int32) {
 	base := len(ns.stack)
 	ns.stack = append(ns.stack, t)
@@ -134,7 +134,7 @@ func (ns *needs) drop(t int32) {
 	}
 }
 
-// withdraw takes an active task from wherever it is kept.
+// withdraw removes an active task from wherever it is queued or running.
 func (ns *needs) withdraw(t int32) {
 	switch x := &ns.tasks.list[t]; x.state {
 	case Processing:
@@ -145,7 +145,7 @@ func (ns *needs) withdraw(t int32) {
 	}
 }
 
-// forget ends tasks that nobody can ever need: not wanted, and everything above forgotten.
+// forget ends tasks that nobody can ever need: not wanted, and with all dependents forgotten.
 func (ns *needs) forget(t int32) {
 	base := len(ns.stack)
 	ns.stack = append(ns.stack, t)

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrCancelled is the cause of what Cancel failed.
+// ErrCancelled is the cause of tasks that Cancel failed.
 var ErrCancelled = errors.New("graph: cancelled")
 
-// ErrForgotten is the cause where a result is wanted whose task was given up before.
+// ErrForgotten is the cause if a result is wanted whose task was forgotten before.
 var ErrForgotten = errors.New("graph: the task is forgotten")
 
-// KilledError says that workers died of a task.
+// KilledError says that a task fails because workers died while they ran it.
 type KilledError struct {
 	Key    string
 	Deaths int
@@ -26,7 +26,7 @@ func (ns *needs) failFor(t int32, err error) {
 	ns.fail(t, t)
 }
 
-// fail ends a task and everything active above it. via is the dependency through which it failed.
+// fail ends a task and all its active dependents. via is the dependency through which it failed.
 func (ns *needs) fail(t, via int32) {
 	type step struct{ t, via int32 }
 	todo := []step{{t, via}}
@@ -63,7 +63,7 @@ func (ns *needs) tellFailed(t int32) {
 	ns.emit(Failed{Task: t, Err: ns.errs[chain[len(chain)-1]], Chain: chain})
 }
 
-// chain leads from a failed task to the one that failed of itself.
+// chain leads from a failed task to the one whose own error it was.
 func (ns *needs) chain(t int32) []int32 {
 	out := []int32{t}
 	for ns.tasks.list[t].blame != t && ns.tasks.list[t].blame != none {

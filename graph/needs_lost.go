@@ -1,7 +1,7 @@
 package graph
 
-// lose handles a result that is nowhere any more: who waits for it waits again, and it is made
-// again where it is needed, with what that needs.
+// lose handles a result of which no copy is left: its dependents wait again, and if it is needed it is made again,
+// with the inputs that this needs.
 func (ns *needs) lose(t int32) {
 	x := &ns.tasks.list[t]
 	ns.counters.Lost++
@@ -48,7 +48,7 @@ func (ns *needs) onFetchFailed(ev FetchFailed) {
 	ns.resource(ev.Task, from.index)
 }
 
-// resource finds another source for the copies of t that were to come from a worker.
+// resource finds another source for the copies of t that were to come from a worker that is gone.
 func (ns *needs) resource(t, gone int32) {
 	from := ns.copies.source(t)
 	if from == nil {
@@ -64,7 +64,7 @@ func (ns *needs) resource(t, gone int32) {
 	}
 }
 
-// loseCopies takes away what a worker held that has left.
+// loseCopies removes the copies of a worker that has left.
 func (ns *needs) loseCopies(w *worker) {
 	for _, t := range w.holds {
 		if ns.copies.copyAt(t, w.index) == none {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// placement gives ready tasks their workers. Root tasks may be withheld: those are the queue's.
+// placement gives ready tasks their workers. It passes root tasks that are withheld to the queue.
 type placement struct {
 	*step
 	tasks    *tasks
@@ -13,19 +13,19 @@ type placement struct {
 	workers  *workers
 	copies   *copies
 	queue    rootQueue
-	fresh    []int32 // waiting, with all inputs in memory: to be placed at the end of the step
-	stranded []int32 // those that no worker may run
+	fresh    []int32 // waiting tasks with all inputs in memory, to be placed at the end of the step
+	stranded []int32 // ready tasks that no worker may run
 }
 
-// rootQueue holds root tasks that are withheld, one kind a policy. It is above placement, which it asks to assign them.
+// rootQueue holds withheld root tasks; each policy has its own kind. It is above placement, which assigns tasks for it.
 type rootQueue interface {
-	// takes tells whether a root task is to be withheld.
+	// takes tells whether to withhold a root task.
 	takes(t int32) bool
 	// push takes a root task that has become ready.
 	push(t int32)
 	// settle assigns what may run now.
 	settle()
-	// gone tells of a worker that left.
+	// gone removes a worker that left.
 	gone(w *worker)
 }
 
@@ -43,9 +43,9 @@ func (ps *placement) place(t int32) {
 	}
 }
 
-// isRoot tells whether a ready task is to be treated as a root: what it makes comes from outside the
-// graph, or it is one of a large group that depends on next to nothing. This is Dask's is_rootish.
-// With Both, everything without inputs is one: related tasks are kept together however few they are.
+// isRoot tells whether a ready task is treated as a root: its data comes from outside the graph, or it is one of a
+// large group that depends on next to nothing. This is Dask's is_rootish. With Both, every task without inputs is
+// a root: related tasks are kept together however few they are.
 func (ps *placement) isRoot(t int32) bool {
 	x := &ps.g.tasks[t]
 	if x.Ann.restricts() {
@@ -58,7 +58,7 @@ func (ps *placement) isRoot(t int32) bool {
 	return int(g.size) > 2*ps.workers.threads && g.deps < bigDeps && g.depTasks < bigDeps
 }
 
-// choose picks a worker for a task that is no root, or nil.
+// choose picks a worker for a task that is not a root, or nil.
 func (ps *placement) choose(t int32) *worker {
 	if ps.g.tasks[t].Ann.restricts() {
 		return ps.best(t, ps.workers.valid(t))
@@ -85,8 +85,8 @@ func (ps *placement) choose(t int32) *worker {
 	return ps.best(t, ws)
 }
 
-// best picks of ws where a task goes. Dask's objective is the earliest start, moves and work before
-// it added up; with Both it is the fewest bytes to move, then the least work.
+// best picks a worker of ws for a task. Dask's objective is the earliest start: time to move inputs plus work
+// before it. With Both it is the fewest bytes to move, then the least work.
 func (ps *placement) best(t int32, ws []*worker) *worker {
 	var best *worker
 	var low [3]float64
@@ -104,7 +104,7 @@ func (ps *placement) best(t int32, ws []*worker) *worker {
 	return best
 }
 
-// assign sends a task, and what it lacks, to a worker.
+// assign sends a task, and the inputs that the worker lacks, to a worker.
 func (ps *placement) assign(t int32, w *worker) {
 	ps.tasks.to(t, onAssign)
 	x := &ps.tasks.list[t]
@@ -119,7 +119,7 @@ func (ps *placement) assign(t int32, w *worker) {
 	ps.emit(Run{Task: t, Attempt: x.attempt, Worker: w.id, Rank: ps.g.rank[t]})
 }
 
-// freshen notes a task whose last input has come.
+// freshen notes a task whose last input has arrived.
 func (ps *placement) freshen(t int32) {
 	if x := &ps.tasks.list[t]; x.flags&isFresh == 0 {
 		x.flags |= isFresh
@@ -127,7 +127,7 @@ func (ps *placement) freshen(t int32) {
 	}
 }
 
-// placeFresh places what has become ready in this step, in order.
+// placeFresh places the tasks that became ready in this step, in order.
 func (ps *placement) placeFresh() {
 	if !ps.started || len(ps.fresh) == 0 {
 		return
@@ -146,7 +146,7 @@ func (ps *placement) placeFresh() {
 	ps.fresh = ps.fresh[:0]
 }
 
-// again places a task anew that has left its worker, or had none. What it needs is still there.
+// again places a task anew that has left its worker, or had none. Its inputs are still there.
 func (ps *placement) again(t int32) {
 	ps.tasks.to(t, onUnmeet)
 	ps.tasks.list[t].waits = 0
@@ -167,7 +167,7 @@ func (ps *placement) leaveStranded(t int32) {
 	ps.stranded = ps.stranded[:len(ps.stranded)-1]
 }
 
-// unstrand places anew what no worker could run.
+// unstrand places the tasks anew that no worker could run.
 func (ps *placement) unstrand() {
 	for _, t := range ps.stranded {
 		ps.again(t)

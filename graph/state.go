@@ -1,11 +1,11 @@
 package graph
 
-// State is where a task stands. The names are Dask's.
+// State is the state of a task. The names are Dask's.
 type State uint8
 
 // The states.
 const (
-	Released   State = iota // not needed now, or not any more; it can be made
+	Released   State = iota // not needed now or no longer needed; it can be made
 	Waiting                 // needed; some input is not in memory
 	NoWorker                // its inputs are there; no worker that may run it is
 	Queued                  // a root task whose inputs are there, withheld until a worker has a slot for it
@@ -26,10 +26,10 @@ func (s State) String() string {
 	return "invalid"
 }
 
-// active tells whether the task holds on to its inputs: it is needed and not made yet.
+// active tells whether the task holds its inputs: it is needed and not made yet.
 func (s State) active() bool { return s >= Waiting && s <= Processing }
 
-// move is what moves a task.
+// move is a cause of a state change.
 type move uint8
 
 const (
@@ -37,12 +37,12 @@ const (
 	onStrand             // ready, and no worker may run it
 	onHold               // ready, and withheld
 	onAssign             // given to a worker
-	onUnmeet             // an input was lost, or its worker was: its inputs are looked at anew
+	onUnmeet             // an input or its worker was lost: its inputs are checked again
 	onFinish             // done
 	onDrop               // nobody needs it now
 	onFail
 	onForget
-	onAdopt // a worker has its result from before
+	onAdopt // a worker has its result from before Start
 	numMoves
 )
 
@@ -55,10 +55,10 @@ func (m move) String() string {
 	return "invalid"
 }
 
-// illegal marks what the table has not; it is no state.
+// illegal marks transitions that are not in the table; it is not a state.
 const illegal = numStates
 
-// table is the machine. A result that is lost goes memory -> released (drop) -> waiting (need).
+// table is the state machine. A result that is lost goes memory -> released (drop) -> waiting (need).
 var table = func() (t [numStates][numMoves]State) {
 	for s := range t {
 		for m := range t[s] {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	maxStealTries = 16                            // tasks of a victim looked at more than there are idle threads
-	stealsATick   = 50                            // at most so often work is stolen between two ticks, when threads fall idle
-	stealLatency  = int64(100 * time.Millisecond) // what a theft costs besides moves; Dask counts as much
+	maxStealTries = 16                            // how many more tasks of a victim are looked at than there are idle threads
+	stealsATick   = 50                            // how often work is stolen at most between two ticks, when threads become idle
+	stealLatency  = int64(100 * time.Millisecond) // what a theft costs besides moves, as in Dask
 )
 
-// stealing asks loaded workers for what idle ones can end sooner.
+// stealing moves tasks from loaded workers to idle ones that can end them sooner.
 type stealing struct {
 	*step
 	tasks     *tasks
@@ -21,10 +21,10 @@ type stealing struct {
 	copies    *copies
 	placement *placement
 	stole     int64   // when work was stolen last
-	ended     *worker // where a task ended in this step
+	ended     *worker // worker on which a task ended in this step
 }
 
-// stealIfIdle steals where a worker has run dry.
+// stealIfIdle steals for a worker that has become idle.
 func (sg *stealing) stealIfIdle(w *worker) {
 	if len(w.procs)-w.long < w.threads && sg.now-sg.stole >= int64(sg.cfg.StealInterval)/stealsATick {
 		sg.steal()
@@ -32,7 +32,7 @@ func (sg *stealing) stealIfIdle(w *worker) {
 }
 
 // steal asks loaded workers for tasks that idle ones can end sooner. A worker gives back only
-// what it has not begun; the task is placed where it was meant to go once Recalled says so.
+// what it has not begun; once Recalled confirms that, the task goes to the worker it was meant for.
 func (sg *stealing) steal() {
 	if sg.cfg.StealInterval < 0 || !sg.started {
 		return
@@ -65,8 +65,8 @@ func (sg *stealing) steal() {
 	}
 }
 
-// stealFrom takes the last in order from a victim, for as many threads as are idle; it tells
-// whether none is left.
+// stealFrom takes a victim's last tasks in order, one for each idle thread. It tells whether no idle thread is
+// left.
 func (sg *stealing) stealFrom(v *worker, idle []*worker, free []int) bool {
 	spare := len(v.procs) - v.long - v.threads
 	if v.paused {
@@ -86,7 +86,7 @@ func (sg *stealing) stealFrom(v *worker, idle []*worker, free []int) bool {
 			break
 		}
 		x := &sg.tasks.list[t]
-		// What runs there is half done, on average.
+		// A running task is half done, on average.
 		wait := (work-x.est)/int64(v.threads) - v.work/int64(2*len(v.procs))
 		i := sg.thief(t, v, idle, free, wait)
 		if i < 0 {
@@ -101,7 +101,7 @@ func (sg *stealing) stealFrom(v *worker, idle []*worker, free []int) bool {
 	return false
 }
 
-// stealable gives up to n tasks of a worker that may go elsewhere, the last in order first.
+// stealable gives up to n tasks of a worker that may move to another, the last in order first.
 func (sg *stealing) stealable(v *worker, n int) []int32 {
 	var out []int32
 	for _, t := range v.procs {
@@ -113,8 +113,8 @@ func (sg *stealing) stealable(v *worker, n int) []int32 {
 	return out[:min(n, len(out))]
 }
 
-// thief picks the idle worker on which t costs the least to move. It is worth it where t waits longer than
-// it takes to move its inputs there and its result to where it was meant to be, twice over.
+// thief picks the idle worker to which t costs the least to move. The move pays if t would wait longer than twice
+// the time to move its inputs there and its result back.
 func (sg *stealing) thief(t int32, v *worker, idle []*worker, free []int, wait int64) int {
 	best, low := -1, int64(0)
 	restricted := sg.g.tasks[t].Ann.restricts()
@@ -145,7 +145,7 @@ func (sg *stealing) onRecalled(ev Recalled) {
 	}
 	to := sg.idlest(ev.Task, w)
 	if to == nil {
-		to = w // it goes back, under a new attempt
+		to = w // it goes back to its worker as a new attempt
 	} else {
 		sg.counters.Stolen++
 	}
@@ -155,7 +155,7 @@ func (sg *stealing) onRecalled(ev Recalled) {
 	sg.placement.assign(ev.Task, to)
 }
 
-// idlest is the worker with an idle thread where t costs the least to move.
+// idlest is the worker with an idle thread to which t costs the least to move.
 func (sg *stealing) idlest(t int32, not *worker) *worker {
 	var idle []*worker
 	ws := sg.workers.live

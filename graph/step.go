@@ -2,7 +2,7 @@ package graph
 
 import "math"
 
-// step is what every part has in common: the graph, the configuration, and the time and the effects of the step under way.
+// step is what all parts share: the graph, the configuration, and the time and the effects of the present step.
 type step struct {
 	g        *Graph
 	cfg      Config

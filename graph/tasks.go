@@ -7,13 +7,13 @@ const (
 	isWanted   uint8 = 1 << iota
 	isFresh          // in placement.fresh
 	isLong           // seceded
-	isRecalled       // asked back from its worker
+	isRecalled       // recalled from its worker
 	isEarly          // counted by the heuristic for roots when it was placed
 )
 
 const none = int32(-1)
 
-// task is a task's state. It has no pointer, so that a graph of millions is nothing to the collector.
+// task is a task's state. It has no pointer, so the garbage collector does not scan a graph of millions.
 type task struct {
 	state   State
 	flags   uint8
@@ -24,11 +24,11 @@ type task struct {
 	users   int32 // active dependents
 	alive   int32 // dependents that are not forgotten
 	worker  int32 // index of the worker that processes it
-	at      int32 // its place there, or among the stranded
+	at      int32 // its index in worker.procs, or in placement.stranded
 	copies  int32 // first of its copies
-	blame   int32 // the dependency through which it failed; itself, where it failed itself
+	blame   int32 // the dependency through which it failed; itself if it was its own error
 	bytes   int64
-	est     int64 // what it counts in its worker's occupancy
+	est     int64 // its part of its worker's occupancy
 }
 
 // tasks is the table of the tasks' states.
@@ -47,7 +47,7 @@ func newTasks(s *step) *tasks {
 	return ts
 }
 
-// to moves a task in its table.
+// to changes a task's state by the table.
 func (ts *tasks) to(t int32, m move) {
 	x := &ts.list[t]
 	s := table[x.state][m]
@@ -59,7 +59,7 @@ func (ts *tasks) to(t int32, m move) {
 	x.state = s
 }
 
-// attempt gives the task that is processed under an attempt's number.
+// attempt gives the task if that attempt of it is being processed, else nil.
 func (ts *tasks) attempt(t, n int32) *task {
 	if x := &ts.list[t]; x.state == Processing && x.attempt == n {
 		return x

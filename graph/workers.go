@@ -14,18 +14,18 @@ type worker struct {
 	memory  int64
 	res     map[string]int64
 	procs   []int32 // tasks it processes
-	long    int     // of these, seceded
-	work    int64   // what these will take, ns of one thread
-	bytes   int64   // of results it holds or is being sent
-	holds   []int32 // tasks of which it may have a copy; some are gone
+	long    int     // of procs, those that seceded
+	work    int64   // how long procs will take, in ns of one thread
+	bytes   int64   // bytes of results that it holds or is being sent
+	holds   []int32 // tasks whose result it may hold; some are gone
 	nholds  int     // how many it has
-	sending int     // copies that others fetch from it
+	sending int     // copies that other workers fetch from it
 	paused  bool
 	isOpen  bool // in workers.open
 	home    homeState
 }
 
-// workers is those that are there: what they have, what they do and who may have a slot.
+// workers is the table of workers: what they have, what they do and which may have a slot.
 type workers struct {
 	*step
 	tasks   *tasks
@@ -34,9 +34,9 @@ type workers struct {
 	index   map[WorkerID]int32
 	threads int   // of all live workers
 	memory  int64 // bytes that they may hold
-	unsaid  int   // of them, those that said nothing
+	unsaid  int   // of live, those whose memory is unknown
 	open    []*worker
-	seceded int // of the tasks processing
+	seceded int // of the tasks being processed
 	turn    int
 }
 
@@ -51,7 +51,7 @@ func (ws *workers) worker(id WorkerID) *worker {
 	return nil
 }
 
-// join takes a worker in, unless it is there already or has no thread.
+// join adds a worker, unless it is there already or has no thread.
 func (ws *workers) join(ev WorkerJoined) bool {
 	if ws.worker(ev.Worker) != nil || ev.Threads <= 0 {
 		return false
@@ -67,7 +67,7 @@ func (ws *workers) join(ev WorkerJoined) bool {
 	return true
 }
 
-// remove takes a worker out that has left. What it was processing is still to leave it.
+// remove removes a worker that has left. The caller still has to take its tasks off it.
 func (ws *workers) remove(w *worker) {
 	delete(ws.index, w.id)
 	ws.byIndex[w.index] = nil
@@ -76,7 +76,7 @@ func (ws *workers) remove(w *worker) {
 	ws.tally(w, -1)
 }
 
-// tally adds what a worker has to the cluster's totals, or takes it away.
+// tally adds a worker to the cluster's totals (sign 1), or subtracts it (-1).
 func (ws *workers) tally(w *worker, sign int) {
 	ws.threads += sign * w.threads
 	ws.memory += int64(sign) * w.memory
@@ -122,7 +122,7 @@ func (ws *workers) opened(w *worker) {
 	}
 }
 
-// shut takes a worker out of those that may have a slot, until something of its own ends.
+// shut removes a worker from those that may have a slot, until one of its tasks ends.
 func (ws *workers) shut(w *worker) {
 	w.isOpen = false
 	ws.open = slices.DeleteFunc(ws.open, func(o *worker) bool { return o == w })
@@ -156,10 +156,10 @@ func (ws *workers) secede(t, attempt int32, on bool) {
 	ws.opened(w)
 }
 
-// busy is how many tasks are processed and have not seceded.
+// busy is how many tasks are being processed and have not seceded.
 func (ws *workers) busy() int { return ws.tasks.count[Processing] - ws.seceded }
 
-// ahead is how long what a worker was sent keeps it busy. What runs is half done, on average.
+// ahead is how long the tasks that a worker was sent keep it busy. A running task is half done, on average.
 func (w *worker) ahead() int64 {
 	if len(w.procs) == 0 {
 		return 0

@@ -13,7 +13,7 @@ func (ws *workers) running() []*worker {
 	return out
 }
 
-// leastBusy is for tasks without inputs: the least work, and round where several have none.
+// leastBusy picks a worker for a task without inputs: the one with the least work, in turn if several have none.
 func (ws *workers) leastBusy() *worker {
 	var best *worker
 	ws.turn++
@@ -26,8 +26,8 @@ func (ws *workers) leastBusy() *worker {
 	return best
 }
 
-// leastFull is the open worker with the fewest tasks a thread of those that admits lets pass, or nil. Those that do not pass are not
-// open any more.
+// leastFull is the open worker with the fewest tasks per thread among those that admits accepts, or nil. Workers that it does not
+// accept are closed.
 func (ws *workers) leastFull(admits func(*worker) bool) *worker {
 	var best *worker
 	keep := ws.open[:0]

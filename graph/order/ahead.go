@@ -1,22 +1,21 @@
 package order
 
-// ahead remembers ways: paths forward from a task that is ready to one that lacks more than
-// that, their end. They wait until enough of them have come to the same end, or until the critical
-// path comes there.
+// ahead remembers ways: paths forward from a ready task to their end, a task that also needs others. Ways wait
+// until enough of them lead to the same end, or until the critical path reaches that end.
 //
-// Ways that fork share what lies before the fork: each step knows the one before.
+// Ways that fork share the steps before the fork: each step knows its predecessor.
 type ahead struct {
 	steps []step
 	ways  map[int32][]way // by their end
-	inner []bool          // lies on a way that was followed, and is not its end
+	inner []bool          // the task lies on a way that was followed, and is not its end
 }
 
-type step struct{ task, before int32 } // before: of steps; -1: the first
+type step struct{ task, before int32 } // before: index in steps; -1: it is the first
 
-// way is known by its last step.
+// way is identified by its last step.
 type way struct {
 	last   int32
-	joined bool // made of several: what comes after a task need not depend on it
+	joined bool // made of several ways: a task need not depend on the one before it
 }
 
 func newAhead(n int32) ahead {
@@ -28,14 +27,14 @@ func (a *ahead) knows(end int32) bool {
 	return ok
 }
 
-// forget gives the ways to an end and keeps them no longer.
+// forget removes the ways to an end and returns them.
 func (a *ahead) forget(end int32) []way {
 	ways := a.ways[end]
 	delete(a.ways, end)
 	return ways
 }
 
-// begin starts a way. While none is known, the steps of earlier ones are of no use.
+// begin starts a way. If no way is remembered, it discards the steps of earlier ones.
 func (a *ahead) begin(v int32) way {
 	if len(a.ways) == 0 {
 		a.steps = a.steps[:0]
@@ -43,7 +42,7 @@ func (a *ahead) begin(v int32) way {
 	return a.extend(way{last: -1}, v)
 }
 
-// extend gives the way that goes one step further.
+// extend gives a way that goes one step further than w.
 func (a *ahead) extend(w way, v int32) way {
 	a.steps = append(a.steps, step{v, w.last})
 	return way{int32(len(a.steps) - 1), w.joined}
@@ -51,10 +50,10 @@ func (a *ahead) extend(w way, v int32) way {
 
 func (a *ahead) end(w way) int32 { return a.steps[w.last].task }
 
-// short says if the way has one task.
+// short tells whether the way has only one task.
 func (a *ahead) short(w way) bool { return a.steps[w.last].before < 0 }
 
-// gate is the task before the end, by which the way comes to it.
+// gate is the task before the end of the way.
 func (a *ahead) gate(w way) int32 { return a.steps[a.steps[w.last].before].task }
 
 // join puts ways one after another.

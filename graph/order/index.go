@@ -7,7 +7,7 @@ import (
 	"mobula/internal/errs"
 )
 
-// edges are the neighbours of each task on one side, in ascending order.
+// edges are the neighbours of each task in one direction, in ascending order.
 type edges struct {
 	off []int32 // those of v are to[off[v]:off[v+1]]
 	to  []int32
@@ -19,21 +19,21 @@ func (e *edges) count(v int32) int32 { return e.off[v+1] - e.off[v] }
 
 // dag is the graph with its tasks numbered by name.
 type dag struct {
-	given []int32 // the number the caller knows it by
+	given []int32 // the caller's number of each task
 	kind  []Kind
 	deps  edges
 	users edges // who depends on it
 
-	// Set by trim: what is not walked, and has no edges any more.
+	// Set by trim: the tasks that are not walked and have no edges left.
 	lists []int32 // in order of removal
 	data  []int32
-	all   *edges // the dependencies as they were; nil: nothing was removed
+	all   *edges // the dependencies before trim; nil: nothing was removed
 	aside []bool // nil: nothing was removed
 }
 
 func (d *dag) len() int32 { return int32(len(d.given)) }
 
-// walked says if v is still part of the graph.
+// walked tells whether v is still part of the graph.
 func (d *dag) walked(v int32) bool { return d.aside == nil || !d.aside[v] }
 
 // index reads the graph.
@@ -114,7 +114,7 @@ func byName(g Graph) []int32 {
 	return out
 }
 
-// turn gives the same edges seen from their other ends.
+// turn gives the reversed edges.
 func (e *edges) turn() edges {
 	return transpose(len(e.off)-1, len(e.to), func(yield func(v, w int32)) {
 		for v := range int32(len(e.off) - 1) {

@@ -12,30 +12,30 @@ const (
 	MaxEdges = math.MaxInt32
 )
 
-// Kind says what stands at a place of the graph.
+// Kind says what a node of the graph is.
 type Kind uint8
 
 const (
 	// Run is a task that is run.
 	Run Kind = iota
-	// Plain is a value within the graph, or a mere list of other results: nothing is run for it.
+	// Plain is a value within the graph, or a mere list of other results: nothing runs for it.
 	Plain
-	// Outside is a result that is there already, or comes from another graph. It has no
-	// dependencies and gets no priority, but what takes it is ordered with it in mind.
+	// Outside is a result that is there already, or comes from another graph. It has no dependencies and gets no
+	// priority, but it counts when the tasks that take it are ordered.
 	Outside
 )
 
-// None is the priority of what has none.
+// None stands for no priority.
 const None = -1
 
 // Graph is what Of orders: the tasks 0 to Len()-1.
 type Graph interface {
 	Len() int
-	// Deps gives the tasks whose results task i takes. One that is given twice counts once. The
-	// slice is read before the next call and not kept.
+	// Deps gives the tasks whose results task i takes. Duplicates count once. The slice is read before the next
+	// call and not kept.
 	Deps(i int) []int32
-	// Name breaks ties, by its bytes. dask's keys have it by Python's str. Of equal names, the
-	// task with the lower number comes first.
+	// Name breaks ties, compared by its bytes. For dask's keys it is Python's str. If names are equal, the task
+	// with the lower number comes first.
 	Name(i int) string
 	Kind(i int) Kind
 }
@@ -62,15 +62,15 @@ func (t Tasks) Name(i int) string { return t[i].Name }
 // Kind implements Graph.
 func (t Tasks) Kind(i int) Kind { return t[i].Kind }
 
-// Of gives the priority of each task, 0 first; each number below the count of tasks is given
-// once, results from outside left out, which have None. A task comes after its dependencies.
+// Of gives the priority of each task, 0 first. Each number below the count of tasks is given once; results from
+// outside are not counted and have None. A task comes after its dependencies.
 //
-// dask numbers lists of results at the end of the graph from the highest number down in steps
-// of two, so that two things have one number; here the step is one. And values that only such
-// lists take, on which dask fails, come just before the lists.
+// dask numbers lists of results at the end of the graph from the highest number down in steps of two, so two nodes
+// can have the same number; here the step is one. Values that only such lists take, on which dask fails, come just
+// before the lists.
 //
-// Where exactness would take too much memory, comparisons are approximate: see maxBits and
-// maxRuns. The order is then still an order, though another one than dask's.
+// If exactness would take too much memory, comparisons are approximate: see maxBits and maxRuns. The result is
+// then still a valid order, but not dask's.
 func Of(g Graph) ([]int32, error) {
 	w, d, err := prepare(g, maxRuns(g.Len()))
 	if err != nil || w == nil {
@@ -80,10 +80,10 @@ func Of(g Graph) ([]int32, error) {
 	return number(d, w), nil
 }
 
-// maxRuns is how many runs the sets of n tasks may have that are held at once: some 300 bytes a task.
+// maxRuns is how many runs the sets that are held at once for n tasks may have: some 300 bytes per task.
 func maxRuns(n int) int { return 1<<20 + 32*n }
 
-// prepare does all but the walk.
+// prepare does everything except the walk.
 func prepare(g Graph, maxRuns int) (*walker, *dag, error) {
 	n := g.Len()
 	if n == 0 {
@@ -106,9 +106,9 @@ func prepare(g Graph, maxRuns int) (*walker, *dag, error) {
 	return newWalker(d, rk, newTargets(d, rk, r)), d, nil
 }
 
-// number turns the walk's places into priorities under the numbers the caller knows.
+// number turns the walk's places into priorities by the caller's numbers.
 func number(d *dag, w *walker) []int32 {
-	for _, v := range d.data { // whatever only lists take
+	for _, v := range d.data { // values that only lists take
 		w.placeData(v)
 	}
 	for i, v := range d.lists {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ranking says which of several tasks comes first. By what is below: fewer tasks, fewer
-// dependencies, fewer roots, then roots that more depend on, and at last by name.
+// ranking says which of several tasks comes first: the one with fewer tasks below it, then fewer dependencies,
+// then fewer roots, then roots that more tasks depend on, and last by name.
 type ranking struct {
 	deps   *edges
 	below  *weights

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// reached is what tasks know of the graph's far ends.
+// reached says which roots and leaves tasks reach.
 type reached struct {
 	roots  []int32 // how many roots lie below each task; 0 for a root
-	fanout []int32 // the most dependents that one of those roots has
+	fanout []int32 // the highest number of dependents of one of those roots
 
-	// Leaves that are no roots have places, related ones close together, and so have roots that
-	// are no leaves. -1: neither.
+	// Leaves that are not roots have places, related ones close together; so have roots that are not leaves. -1:
+	// neither.
 	place  []int32
-	leaves int      // how many have a place
+	leaves int      // how many leaves have a place
 	above  [][]span // by a root's place: the places of the leaves above it
-	coarse bool     // roots and above were too much to be kept exactly
+	coarse bool     // roots and above were too large to be kept exactly
 }
 
 // reach looks from each task down to the roots, and from each root up to the leaves. sorted has
@@ -60,11 +60,11 @@ func reach(g Graph, d *dag, sorted []int32, maxRuns int) *reached {
 	return r
 }
 
-// farEnds numbers the tasks that have no edges toward and some away, as they are met on the way
-// toward, depth first, from each of the tasks at the other end; and gives their count. So the ends
-// below one task of a tree get neighbouring numbers, and so, by and large, do those of other graphs:
-// longer ways go first, as shorter ones are often part of them, and then those that are neighbours by
-// their names. sorted has the tasks so that what is toward the ends comes first.
+// farEnds numbers the tasks that have no edges toward the ends but some away from them, and returns their count.
+// It numbers them in the order in which a depth-first search from each task at the other end meets them. So the
+// ends below one task of a tree get neighbouring numbers, and mostly so do those of other graphs: longer paths go
+// first, as shorter ones are often part of them, then neighbours by name. sorted has the tasks nearer to the ends
+// first.
 func (d *dag) farEnds(g Graph, sorted []int32, toward, away *edges, place []int32) (count int) {
 	n := d.len()
 	height := make([]int32, n)
@@ -110,7 +110,7 @@ func (d *dag) farEnds(g Graph, sorted []int32, toward, away *edges, place []int3
 	return count
 }
 
-// start is where a way to the ends begins.
+// start is a task where a path to the ends begins.
 type start struct {
 	task, height int32
 	at           [3]uint32
@@ -135,13 +135,12 @@ func indices(name string) (at [3]uint32) {
 	return at
 }
 
-// ends gives to each the set of ends of a task, for every task that is no end itself. sorted has the
-// tasks so that what is toward the ends comes first. A set that is not kept is forgotten when all have
-// used it.
+// ends calls each with the set of ends of every task that is not an end itself. sorted has the tasks nearer to the
+// ends first. A set that is not kept is dropped after its last use.
 func (p *spans) ends(sorted []int32, toward, away *edges, place []int32, each func(v int32, s []span) (kept bool)) {
 	n := len(place)
 	sets := make([][]span, n)
-	left := make([]int32, n) // who will still use it
+	left := make([]int32, n) // how many tasks will still use the set of each
 	counted := make([]bool, n)
 	for _, v := range sorted {
 		next := toward.of(v)

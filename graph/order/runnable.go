@@ -2,17 +2,17 @@ package order
 
 import "slices"
 
-// branch is a way that is being followed.
+// branch is a path that is being followed.
 type branch struct {
 	way
-	forks int // how often it has forked, joins taken off
+	forks int // how often it has forked, minus joins
 }
 
-// runReady looks at what has become ready beside the critical path. To run all of it at once would
-// go through the graph in its breadth; to leave it until it is needed would keep what could have been
-// reduced. So each ready task is followed forward, as far as nothing but it is needed: to
-// a leaf, and then all is run, or to a task that needs more, a reducer. The way there is
-// remembered, and run when those that are known are all that the reducer lacks.
+// runReady looks at tasks that became ready beside the critical path. To run all of them at once would traverse
+// the graph breadth first; to leave them until they are needed would hold results that could have been reduced. So
+// each ready task is followed forward, as long as nothing else is needed. If that leads to a leaf, all of it is
+// run. If it leads to a reducer, a task that needs others too, the way there is remembered, and run when the
+// remembered ways are all that the reducer lacks.
 func (w *walker) runReady() {
 	var tasks []int32
 	for len(w.ready) > 0 {
@@ -29,7 +29,7 @@ func (w *walker) runReady() {
 	}
 }
 
-// follow goes forward from v, along all branches, those first that were found first.
+// follow goes forward from v along all branches, in the order in which they are found.
 func (w *walker) follow(v int32) {
 	branches := []branch{{way: w.ahead.begin(v)}}
 	for len(branches) > 0 {
@@ -39,8 +39,7 @@ func (w *walker) follow(v int32) {
 	}
 }
 
-// followOne goes forward to a leaf, a fork or a reducer, and gives the branches that are left with
-// those that it has found.
+// followOne goes forward to a leaf, a fork or a reducer. It returns branches with the newly found ones added.
 func (w *walker) followOne(b branch, branches []branch) []branch {
 	a := &w.ahead
 	for {
@@ -67,8 +66,8 @@ func (w *walker) followOne(b branch, branches []branch) []branch {
 	}
 }
 
-// fork adds a branch for each user that needs nothing else. What lies below them is the same: they go by
-// name.
+// fork adds a branch for each user that needs nothing else. The same tasks lie below all of them, so they are
+// ordered by name.
 func (w *walker) fork(b branch, users []int32, branches []branch) []branch {
 	for _, u := range users {
 		if w.g.deps.count(u) == 1 {
@@ -78,8 +77,8 @@ func (w *walker) fork(b branch, users []int32, branches []branch) []branch {
 	return branches
 }
 
-// meet brings a way to a reducer. When there are as many as the reducer lacks, they are run; those that
-// began with more than one fork are joined instead, and followed from the reducer on.
+// meet adds a way to a reducer. Once there are as many as the reducer lacks, they are run; but if they began with
+// more than one fork they are joined, and followed from the reducer on.
 func (w *walker) meet(b branch, v int32, branches []branch) []branch {
 	a := &w.ahead
 	ways, known := a.ways[v]
@@ -107,7 +106,7 @@ func (w *walker) meet(b branch, v int32, branches []branch) []branch {
 	return branches
 }
 
-// placeWays runs ways as far as they go, in turn, until all are done or none gets further.
+// placeWays runs ways in turn as far as they go, until all are done or no way gets further.
 func (w *walker) placeWays(ways []way) {
 	for stuck := 0; stuck < len(ways); {
 		x, todo := ways[0], w.todo
@@ -122,13 +121,13 @@ func (w *walker) placeWays(ways []way) {
 	}
 }
 
-// placeWay runs a way as far as it goes, and says if that was to its end.
+// placeWay runs a way as far as it goes, and tells whether it reached the end.
 func (w *walker) placeWay(x way) bool {
 	w.chain = w.chain[:0]
 	for s := x.last; s >= 0; s = w.ahead.steps[s].before {
 		v := w.ahead.steps[s].task
 		if w.isPlaced(v) && !x.joined {
-			break // and so is all before it
+			break // and so are all before it
 		}
 		w.chain = append(w.chain, v)
 	}

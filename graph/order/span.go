@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// span is a run of numbers, lo up to but not including hi.
+// span is the run of numbers from lo up to, but not including, hi.
 type span struct{ lo, hi int32 }
 
-// A set is the runs of its numbers, in order, with gaps between them. Sets are not changed
-// once made, so several tasks may have the same.
+// A set is a list of its runs, in order, with gaps between them. Sets never change, so several tasks may share
+// one.
 
 func setSize(s []span) (n int32) {
 	for _, r := range s {
@@ -18,15 +18,15 @@ func setSize(s []span) (n int32) {
 	return n
 }
 
-// spans unites sets. What it gives lies in blocks, which the collector frees when all sets in one
-// are forgotten.
+// spans unites sets. The sets it makes lie in blocks; the garbage collector frees a block when all its sets are
+// dropped.
 type spans struct {
 	block   []span
 	scratch []span
 	bits    []uint64 // scratch, all zero
 
-	held, most int  // runs that are in use, and how many may be
-	coarse     bool // there were more
+	held, most int  // how many runs are in use, and how many may be
+	coarse     bool // there were too many
 }
 
 const blockSpans = 1024
@@ -46,9 +46,9 @@ func (p *spans) keep(s []span) []span {
 	return p.block[at:len(p.block):len(p.block)]
 }
 
-// union gives the union of the sets of some tasks, of which there is one at least; one of theirs
-// if it has all, else a fresh one. When too many runs are in use, that has more than the union:
-// gaps are filled until a few runs are left.
+// union gives the union of the sets of one or more tasks. It returns one of their sets if that has all numbers,
+// else a fresh one. If too many runs are in use the fresh set has more than the union: gaps are filled until a few
+// runs are left.
 func (p *spans) union(sets [][]span, of []int32) (s []span, fresh bool) {
 	first := sets[of[0]]
 	last := first
@@ -87,7 +87,7 @@ func coarsen(s []span) []span {
 	return out
 }
 
-// merge unites runs, in place: by sorting them, or where they are many and close, by painting them.
+// merge unites runs in place: by sorting them, or if they are many and close, with a bitmap.
 func (p *spans) merge(all []span) []span {
 	lo, hi := all[0].lo, all[0].hi
 	for _, r := range all {
@@ -108,7 +108,7 @@ func (p *spans) merge(all []span) []span {
 	return out
 }
 
-// paint unites runs, none of which lies below lo, by a bit for each number.
+// paint unites runs, none of which lies below lo, with a bit for each number.
 func (p *spans) paint(all []span, lo int32, words int) []span {
 	if len(p.bits) < words {
 		p.bits = make([]uint64, words)
@@ -150,5 +150,5 @@ func (p *spans) paint(all []span, lo int32, words int) []span {
 	return out
 }
 
-// same says if two sets are one slice.
+// same tells whether two sets are one slice.
 func same(a, b []span) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

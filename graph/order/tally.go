@@ -1,23 +1,23 @@
 package order
 
-// tally has for each of some leaves how many roots it lacks, and finds the least. Places that are
-// close together change together, so it is a tree over ranges of places. What lacks nothing any more is
+// tally counts for some leaves how many roots each lacks, and finds the leaf that lacks the fewest. Places that
+// are close together change together, so it is a segment tree over ranges of places. Leaves that lack nothing are
 // not counted.
 type tally struct {
 	size  int32
-	nodes []tallyNode // of a range lo..hi at i: its halves are at i+1 and i+2(mid-lo)
+	nodes []tallyNode // the halves of a range lo..hi at i are at i+1 and i+2(mid-lo)
 }
 
 type tallyNode struct {
-	lazy  int32 // to be taken from what lies below
+	lazy  int32 // still to be subtracted below
 	all   least
-	begun least // of those that are begun
+	begun least // least of the leaves that are begun
 }
 
-// least is the leaf that lacks the fewest; of several, the first by rank.
+// least is the leaf that lacks the fewest roots; of several, the first by rank.
 type least struct{ lacks, rank int32 }
 
-// nothing is what a range lacks in which there is no such leaf.
+// nothing is the lacks of a range without such a leaf.
 const nothing = 1 << 30
 
 func (a least) before(b least) bool {
@@ -47,7 +47,7 @@ func newTally(places int) tally {
 
 func (t *tally) least() (all, begun least) { return t.nodes[0].all, t.nodes[0].begun }
 
-// at is where the tree speaks of a place alone.
+// at is the index of the node for a single place.
 func (t *tally) at(place int32) int32 {
 	i, lo, hi := int32(0), int32(0), t.size
 	for hi-lo > 1 {
@@ -78,7 +78,7 @@ func (t *tally) buildRange(i, lo, hi int32) {
 	t.pull(i, i+2*(mid-lo))
 }
 
-// pull takes over at i what its halves say.
+// pull recomputes node i from its halves.
 func (t *tally) pull(i, right int32) {
 	n, a, b := &t.nodes[i], &t.nodes[i+1], &t.nodes[right]
 	n.all, n.begun = first(a.all, b.all), first(a.begun, b.begun)
@@ -91,7 +91,7 @@ func (t *tally) take(i, by int32) {
 	n.lazy += by
 }
 
-// push hands down to the halves what is still to be taken from them.
+// push passes what is still to be subtracted on to the halves.
 func (t *tally) push(i, right int32) {
 	if by := t.nodes[i].lazy; by != 0 {
 		t.take(i+1, by)
@@ -100,7 +100,7 @@ func (t *tally) push(i, right int32) {
 	}
 }
 
-// lower takes one from each place of s.
+// lower subtracts one from each place of s.
 func (t *tally) lower(s span) { t.lowerRange(0, 0, t.size, s) }
 
 func (t *tally) lowerRange(i, lo, hi int32, s span) {
@@ -120,7 +120,7 @@ func (t *tally) lowerRange(i, lo, hi int32, s span) {
 	t.pull(i, right)
 }
 
-// dropRange forgets who lacks nothing any more.
+// dropRange drops leaves that lack nothing.
 func (t *tally) dropRange(i, lo, hi int32) {
 	n := &t.nodes[i]
 	if n.all.lacks > 0 {
@@ -143,7 +143,7 @@ func (t *tally) begin(place int32) {
 	t.change(0, 0, t.size, place, func(n *tallyNode) { n.begun = n.all })
 }
 
-// drop forgets the leaf at a place.
+// drop drops the leaf at a place.
 func (t *tally) drop(place int32) {
 	t.change(0, 0, t.size, place, func(n *tallyNode) { n.all.lacks, n.begun.lacks = nothing, nothing })
 }

@@ -2,17 +2,17 @@ package order
 
 import "math"
 
-// targets picks the leaf to finish next. Of the leaves that lack roots, it prefers those that lack
-// the fewest, and of those the ones that are begun: that have a dependency placed.
+// targets picks the leaf to finish next. Of the leaves that lack roots it prefers those that lack the fewest, and
+// among these the ones that are begun: those with a placed dependency.
 type targets struct {
 	leaves []int32 // as ranked
-	rest   span    // of leaves: those that have not had their turn
-	deep   bool    // the last of them has the next turn, not the first
+	rest   span    // part of leaves that has not had its turn
+	deep   bool    // the last of rest has the next turn, not the first
 	place  []int32
 	above  [][]span
 	lack   tally
-	coarse bool // what leaves lack is not exact
-	begun  int  // tasks, beyond leaves too, that have a dependency placed and are not placed
+	coarse bool // the counts of lacking roots are not exact
+	begun  int  // unplaced tasks, not only leaves, with a placed dependency
 }
 
 func newTargets(d *dag, rk *ranking, r *reached) *targets {
@@ -42,8 +42,8 @@ func newTargets(d *dag, rk *ranking, r *reached) *targets {
 	return t
 }
 
-// preferDeep chooses the strategy. A graph that widens or narrows much, or whose roots lead to as many
-// leaves each, is best begun where most lies below; another where least does.
+// preferDeep chooses the strategy. A graph that widens or narrows much, or whose roots lead to the same number of
+// leaves each, is best begun at the leaf with the most tasks below it; any other at the leaf with the fewest.
 func (t *targets) preferDeep(roots []int32) bool {
 	if math.Abs(float64(len(roots)-len(t.leaves)))/float64(len(roots)) >= 0.8 {
 		return true
@@ -81,7 +81,7 @@ func (t *targets) next() int32 {
 	return t.leaves[t.rest.lo-1]
 }
 
-// begin notes that a dependency of v is placed, the first one.
+// begin notes that the first dependency of v is placed.
 func (t *targets) begin(v int32, leaf bool) {
 	t.begun++
 	if leaf {
@@ -89,15 +89,15 @@ func (t *targets) begin(v int32, leaf bool) {
 	}
 }
 
-// finish notes that a leaf is placed that is no root. It lacks nothing then, and is known to, unless
-// that is not exact.
+// finish notes that a leaf that is not a root is placed. It then lacks nothing, and its count is 0 unless counts
+// are not exact.
 func (t *targets) finish(leaf int32) {
 	if t.coarse {
 		t.lack.drop(t.place[leaf])
 	}
 }
 
-// load notes that a root is placed that is no leaf.
+// load notes that a root that is not a leaf is placed.
 func (t *targets) load(root int32) {
 	for _, s := range t.above[t.place[root]] {
 		t.lack.lower(s)

@@ -2,12 +2,12 @@ package order
 
 import "slices"
 
-// trim sets aside what is not run and would only hide the graph's shape: lists of results at its
-// end, and values at its beginning that several tasks take. A value that one task takes and a list
-// of one result are no more than a longer chain, and stay.
+// trim sets aside nodes that do not run and would only hide the graph's shape: lists of results at its end, and
+// values at its beginning that several tasks take. A value that only one task takes, or a list of one result, just
+// makes a chain longer, and stays.
 //
-// A list removed uncovers new ends, which are looked at in the next round, and only then; values
-// are looked at in every round.
+// Removing a list uncovers new ends, which are looked at only in the next round; values are looked at in every
+// round.
 func (d *dag) trim() {
 	if !slices.Contains(d.kind, Plain) && !slices.Contains(d.kind, Outside) {
 		return
@@ -45,10 +45,10 @@ func (d *dag) trim() {
 
 type trimmer struct {
 	d           *dag
-	deps, users []int32 // how many are left
+	deps, users []int32 // how many of each are left
 }
 
-// removeLists removes those of the ends that are lists and gives the new ends.
+// removeLists removes the lists among the ends and returns the new ends.
 func (t *trimmer) removeLists(ends []int32) (next []int32) {
 	for _, v := range ends {
 		if t.d.kind[v] == Run || t.deps[v] <= 1 {
@@ -66,7 +66,7 @@ func (t *trimmer) removeLists(ends []int32) (next []int32) {
 	return next
 }
 
-// removeData removes those of the starts that several tasks take and gives the new starts.
+// removeData removes those of the starts that several tasks take and returns the new starts.
 func (t *trimmer) removeData(starts []int32) (next []int32) {
 	for _, v := range starts {
 		if t.d.kind[v] == Run || t.users[v] <= 1 {
@@ -83,7 +83,7 @@ func (t *trimmer) removeData(starts []int32) (next []int32) {
 	return next
 }
 
-// remaining gives the edges between those that are still there.
+// remaining gives the edges between tasks that are still there.
 func (d *dag) remaining(e *edges) edges {
 	out := edges{off: make([]int32, len(e.off))}
 	for v := range d.len() {

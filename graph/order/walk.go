@@ -1,23 +1,23 @@
 package order
 
-// walker gives the tasks their places, one after another. It makes a path from a leaf down to a task
-// that is ready, always through what weighs most, and walks it back up. What else the path's
-// tasks need is put on the path in front of them; what becomes ready beside the path
-// waits in ready, and is looked at when the walk has turned aside or the path is done.
+// walker gives the tasks their places, one after another. It makes a path from a leaf down to a ready task, always
+// through the heaviest dependency, and walks it back up. Other tasks that the path needs are put on it in front of
+// those that need them. Tasks that become ready beside the path wait in ready, and are looked at when the walk has
+// turned aside or the path is done.
 type walker struct {
 	g       *dag
 	rank    *ranking
 	targets *targets
 
 	prio   []int32 // None: not placed
-	need   []int32 // dependencies not placed
-	begun  []bool  // has a dependency placed, and is not placed
+	need   []int32 // number of unplaced dependencies
+	begun  []bool  // the task has a placed dependency, and is not placed
 	placed int32   // the next priority
-	runs   int32   // of all tasks but results from outside
+	runs   int32   // number of tasks, without results from outside
 	todo   int     // tasks that are still to be walked
 
 	path  []int32 // the critical path, its next task at the end
-	ready []int32 // what lacks nothing but was not placed then
+	ready []int32 // tasks that lack nothing but were not placed at once
 	ahead ahead
 	some  []int32 // scratch
 	chain []int32 // scratch
@@ -55,8 +55,8 @@ func (w *walker) run() {
 	}
 }
 
-// findPath puts a path on the stack that ends with a task that is ready. Beside each task of
-// it lies what else the one above needs.
+// findPath puts a path on the stack that ends with a ready task. Beside each task of it are the other tasks that
+// the one above needs.
 func (w *walker) findPath(target int32) {
 	w.path = append(w.path, target)
 	for next := w.g.deps.of(target); len(next) > 0; {
@@ -67,7 +67,7 @@ func (w *walker) findPath(target int32) {
 	}
 }
 
-// lacking gives the dependencies of v that are not placed, until it is called again.
+// lacking gives the unplaced dependencies of v. The slice is valid until the next call.
 func (w *walker) lacking(v int32) []int32 {
 	w.some = w.some[:0]
 	for _, dep := range w.g.deps.of(v) {
@@ -101,8 +101,8 @@ func (w *walker) walkPath() {
 	w.runReady()
 }
 
-// turnAside puts on the path what v lacks, and above that the ways by which some of it is known to be
-// reached. It gives how much of it is not known.
+// turnAside puts the tasks that v lacks on the path, and above them the remembered ways that lead to some of them.
+// It returns how many have no such way.
 func (w *walker) turnAside(v int32) (unknown int) {
 	lacking := w.lacking(v)
 	w.rank.sort(lacking)
@@ -123,8 +123,7 @@ func (w *walker) turnAside(v int32) (unknown int) {
 	return unknown
 }
 
-// place gives v the next priority, and goes on with what depends on v while nothing else has to be
-// decided.
+// place gives v the next priority, and goes on with dependents of v while there is nothing to decide.
 func (w *walker) place(v int32) {
 	for v >= 0 && !w.isPlaced(v) {
 		if w.begun[v] {
@@ -144,8 +143,8 @@ func (w *walker) place(v int32) {
 	}
 }
 
-// free notes that one more dependency of each of the users is placed. It gives the one that
-// follows at once; -1: there is none.
+// free notes that one more dependency of each of the users is placed. It returns the user that follows at once, or
+// -1.
 func (w *walker) free(users []int32) int32 {
 	for _, u := range users {
 		w.need[u]--
@@ -164,7 +163,7 @@ func (w *walker) free(users []int32) int32 {
 	return -1
 }
 
-// placeData gives v the next priority, after the data that v takes and nobody before it took.
+// placeData gives v the next priority, after the data that v is the first to take.
 func (w *walker) placeData(v int32) {
 	w.stack = append(w.stack[:0], v)
 	for len(w.stack) > 0 {
@@ -184,7 +183,7 @@ func (w *walker) placeData(v int32) {
 	}
 }
 
-// pushData puts the data that v takes, and that has no place yet, on the stack.
+// pushData puts the data that v takes and that has no place yet on the stack.
 func (w *walker) pushData(v int32) (some bool) {
 	if w.g.all == nil {
 		return false

@@ -10,9 +10,9 @@ import (
 	"mobula/internal/errs"
 )
 
-// weights say of each task how many there are below it, itself included, where what is reached
-// in two ways counts twice. They double with each layer of a dense graph, so they soon are too
-// large for a word; a graph that has such holds those, and only those, as big integers.
+// weights give for each task how many tasks are below it, including itself; a task that is reached by two paths
+// counts twice. They double with each layer of a dense graph, so they soon exceed a word; only such weights are
+// kept as big integers.
 type weights struct {
 	small []uint64 // tooLarge: see large
 	large map[int32]*big.Int
@@ -22,8 +22,7 @@ type weights struct {
 
 const (
 	tooLarge = math.MaxUint64
-	// maxBits bounds what a weight takes. Beyond it, after some hundreds of dense layers,
-	// weights count as equal.
+	// maxBits bounds the size of a weight. Beyond it, after some hundreds of dense layers, weights count as equal.
 	maxBits = 2048
 )
 
@@ -34,7 +33,7 @@ func (w *weights) compare(a, b int32) int {
 	return w.large[a].Cmp(w.large[b])
 }
 
-// sum weighs v, whose dependencies are weighed.
+// sum weighs v. Its dependencies must have been weighed.
 func (w *weights) sum(v int32, deps []int32) {
 	total := uint64(1)
 	for _, dep := range deps {
@@ -71,7 +70,7 @@ func (w *weights) sumLarge(v int32, deps []int32) {
 
 var heaviest = new(big.Int).Lsh(big.NewInt(1), maxBits)
 
-// weigh gives the weights, and the tasks so that each comes after its dependencies.
+// weigh gives the weights, and the tasks in an order in which each comes after its dependencies.
 func (d *dag) weigh(g Graph) (*weights, []int32, error) {
 	n := d.len()
 	w := &weights{small: make([]uint64, n)}
@@ -89,8 +88,8 @@ func (d *dag) weigh(g Graph) (*weights, []int32, error) {
 		if !d.walked(v) || d.deps.count(v) > 0 {
 			continue
 		}
-		// What waits for this root alone follows at once: the order stays close to that of
-		// the edges, and what is kept along it, few.
+		// Tasks that wait only for this root follow at once: so the order stays close to the edges, and few sets
+		// are held along it.
 		ready = append(ready, v)
 		for len(ready) > 0 {
 			v := ready[len(ready)-1]
@@ -113,7 +112,7 @@ func (d *dag) weigh(g Graph) (*weights, []int32, error) {
 // maxNamed is how many tasks of a cycle an error names.
 const maxNamed = 12
 
-// cycle names the tasks of a cycle. What still needs something is on one, or above one.
+// cycle names the tasks of a cycle. A task that still needs something is on a cycle, or above one.
 func (d *dag) cycle(g Graph, need []int32) error {
 	at := int32(0)
 	for need[at] <= 0 {
@@ -127,7 +126,7 @@ func (d *dag) cycle(g Graph, need []int32) error {
 				return dep
 			}
 		}
-		panic("order: a task waits for what is done") // need counts what is not
+		panic("order: a task waits for what is done") // need counts what is not done
 	}
 	for need[at] != met {
 		need[at] = met

@@ -13,25 +13,25 @@ import (
 // Capacity is what a node has for graphs.
 type Capacity struct {
 	Threads int   // slots
-	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: not said
+	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: unknown
 	Limit   int64 // bytes that its processes and its store may take together; 0: no limit
 }
 
-// The node, as the graph's only worker.
+// The node is the graph's only worker.
 const node graph.WorkerID = 1
 
-// Of how many tasks are with the owner at once.
+// Bounds on how many tasks are with the owner at once.
 const (
-	ahead     = 2                    // for each slot, at least: one runs, the next is there when it ends
-	lookahead = 2 * time.Millisecond // as many as end in this time
+	ahead     = 2                    // per slot, at least: one runs, the next is there when it ends
+	lookahead = 2 * time.Millisecond // at least as many as end in this time
 	mostAhead = 1024
 
-	// A stream has at most a million items, and a graph may have more tasks: after so many events the next
-	// tell of one more start or end each, and so on.
+	// A stream has at most a million items, and a graph may have more tasks: after this many events each event
+	// reports one more start or end, and so on.
 	eventsAlike = 1 << 16
 )
 
-// Core is the state machine: graph.Core, and before the owner a line in the graph's order.
+// Core is the state machine: graph.Core, and between it and the owner a queue in the graph's order.
 type Core struct {
 	w       *Work
 	g       *graph.Core
@@ -40,17 +40,17 @@ type Core struct {
 	memory  *admission // nil: the node has no limit
 
 	line     []waiting       // a heap by rank
-	attempts []int32         // of each task, the one under way
+	attempts []int32         // the present attempt of each task
 	queued   []bool          // in line
-	flying   int             // submitted and not resolved, those that have seceded aside
+	flying   int             // submitted and not resolved, without those that have seceded
 	away     int             // submitted, seceded and not resolved
 	gap      float64         // ns between two results, smoothed
-	last     int64           // when the last came
-	forced   int64           // when a task was last let out without memory for it
+	last     int64           // when the last one came
+	forced   int64           // when a task was last submitted without memory for it
 	parts    map[int64]int32 // uses left of single results, by task and part
-	early    []int32         // let go, and their results are here
-	left     []int32         // seceded before this core let them go
-	late     []int32         // with the owner since an earlier core, and not let go by this one
+	early    []int32         // tasks let go whose results are here already
+	left     []int32         // tasks that seceded before this core let them go
+	late     []int32         // tasks with the owner since an earlier core, and not let go by this one
 	news     StreamEvent
 	finished bool
 	out      []Effect
@@ -60,7 +60,7 @@ type waiting struct{ rank, task int32 }
 
 func sooner(a, b *waiting) bool { return a.rank < b.rank }
 
-// NewCore makes the core of a graph, or of what the ledger says is left of it.
+// NewCore makes the core of a graph, or of the part of it that is left by the ledger.
 func NewCore(w *Work, l *Ledger, has Capacity) (*Core, error) {
 	cfg := graph.DefaultConfig()
 	cfg.Saturation = w.Saturation
@@ -118,7 +118,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
-// begin takes over what an earlier core had made, and what it has with the owner.
+// begin takes over the results that an earlier core got, and the tasks that it has with the owner.
 func (c *Core) begin(now int64) {
 	c.last = now
 	if c.ledger.begun == 0 {
@@ -141,7 +141,7 @@ func (c *Core) begin(now int64) {
 	}
 }
 
-// unwant lets go of results that nobody needs. What only they needed is not run.
+// unwant gives up results that nobody needs. Tasks that only they needed do not run.
 func (c *Core) unwant(now int64, promises []uint32) {
 	n := len(c.ledger.unwanted)
 	for _, p := range promises {
@@ -159,7 +159,7 @@ func (c *Core) step(now int64, ev graph.Event) {
 		case graph.Run:
 			c.attempts[e.Task] = e.Attempt
 			switch c.ledger.tasks[e.Task].state {
-			case Sent: // by the core before this one: its result will come
+			case Sent: // submitted by the core before this one: its result will come
 				c.fly(e.Task)
 				if c.ledger.tasks[e.Task].away {
 					c.left = append(c.left, e.Task)
@@ -173,7 +173,7 @@ func (c *Core) step(now int64, ev graph.Event) {
 		case graph.Stop:
 			switch {
 			case c.queued[e.Task]:
-				c.queued[e.Task] = false // it stays in line, and is passed over
+				c.queued[e.Task] = false // it stays in the heap, and is skipped there
 			case c.ledger.tasks[e.Task].state == Sent:
 				c.land(e.Task)
 				c.emit(Withdraw{e.Task})
@@ -191,14 +191,14 @@ func (c *Core) step(now int64, ev graph.Event) {
 	c.ledger.peak = max(c.ledger.peak, c.g.Bytes())
 }
 
-// dropLate withdraws what an earlier core gave to the owner and nobody needs any more.
+// dropLate withdraws tasks that an earlier core gave to the owner and nobody needs any more.
 func (c *Core) dropLate() {
 	c.late = slices.DeleteFunc(c.late, func(t int32) bool {
 		switch c.g.State(t) {
 		case graph.Waiting, graph.NoWorker, graph.Queued:
-			return false // this core may come to it
+			return false // this core may still let it go
 		case graph.Processing, graph.Memory:
-			return true // it is as any other
+			return true // it is like any other now
 		}
 		switch c.ledger.tasks[t].state {
 		case Sent:
@@ -224,7 +224,7 @@ func (c *Core) heard(now int64, of []Result) {
 		t := x.Task
 		e := &c.ledger.tasks[t]
 		if e.state != Sent {
-			continue // it was given up meanwhile
+			continue // the task was given up meanwhile
 		}
 		if x.Result.Kind == wire.ResultError {
 			e.state, e.failure = Failed, x.Result.Err
@@ -239,25 +239,25 @@ func (c *Core) heard(now int64, of []Result) {
 			}
 			c.used(t)
 		}
-		if c.g.State(t) == graph.Processing { // else this core has not come to it yet: the one before had sent it
+		if c.g.State(t) == graph.Processing { // else the core before has sent it and this one has not let it go yet
 			c.land(t)
 			c.ended(now, t)
 		}
 	}
 }
 
-// takeEarly passes on what was there when it was let go.
+// takeEarly passes on results that were there before their tasks were let go.
 func (c *Core) takeEarly(now int64) {
 	for len(c.early) > 0 {
 		t := c.early[0]
 		c.early = c.early[1:]
-		if c.g.State(t) == graph.Processing { // else another's failure has made it needless
+		if c.g.State(t) == graph.Processing { // else another's failure has made it unneeded
 			c.ended(now, t)
 		}
 	}
 }
 
-// ended passes on how a task ended that graph.Core has let go.
+// ended tells graph.Core how a task ended that it has let go.
 func (c *Core) ended(now int64, t int32) {
 	e := &c.ledger.tasks[t]
 	if e.state == Failed {
@@ -267,7 +267,7 @@ func (c *Core) ended(now int64, t int32) {
 	c.step(now, graph.Done{Task: t, Attempt: c.attempts[t], Worker: node, Bytes: e.bytes})
 }
 
-// used counts that a task has taken its dependencies' single results.
+// used notes that a task has taken single results of its dependencies.
 func (c *Core) used(t int32) {
 	if c.w.parts == nil {
 		return
@@ -292,7 +292,7 @@ func (c *Core) failed(now int64, t int32, err error) {
 	c.step(now, graph.Failure{Task: t, Attempt: c.attempts[t], Worker: node, Err: err})
 }
 
-// let submits what comes first, as much as is worth having with the owner and as there is memory for.
+// let submits the first tasks in line, as many as the owner should have and as there is memory for.
 func (c *Core) let(now int64) {
 	for len(c.line) > 0 && c.flying < c.window() {
 		t := c.line[0].task
@@ -311,7 +311,7 @@ func (c *Core) let(now int64) {
 	}
 }
 
-// fits tells whether there is memory for a task beside those that run. Where nothing ends for long, another runs all the same.
+// fits tells whether there is memory for a task beside those that run. If nothing ends for long, another runs all the same.
 func (c *Core) fits(now int64, t int32) bool {
 	if c.memory == nil || c.flying == 0 || c.memory.fits(c.share(t)) {
 		return true
@@ -331,7 +331,7 @@ func (c *Core) share(t int32) share {
 	return c.memory.share(graph.KeyPrefix(c.w.graph.Group(t)), args)
 }
 
-// fly counts a task that is with the owner, and land one that is not any more. One that has seceded takes memory only.
+// fly counts a task as with the owner, and land ends that. A task that has seceded counts only for its memory.
 func (c *Core) fly(t int32) {
 	if c.ledger.tasks[t].away {
 		c.away++
@@ -355,8 +355,8 @@ func (c *Core) land(t int32) {
 	}
 }
 
-// window is how many tasks may be with the owner: two a slot, or, where tasks are so short that
-// telling takes as long, as many as end in a moment.
+// window is how many tasks may be with the owner: two per slot, or if tasks are about as short as a message takes,
+// as many as end in lookahead.
 func (c *Core) window() int {
 	n := ahead * c.threads
 	if c.gap > 0 {
@@ -380,19 +380,20 @@ func (c *Core) tellNews(now int64) {
 	}
 }
 
-// Counts is how far a graph is. Its tasks are waiting, queued, processing, done or failed, or were never needed.
+// Counts is the progress of a graph. Its tasks are waiting, queued, processing, done or failed, or were never
+// needed.
 type Counts struct {
-	Waiting    int // for what they take
+	Waiting    int // for their arguments
 	Queued     int // root tasks that could run and are withheld
 	Processing int // with their owner, or in line to it
-	InLine     int // of them
+	InLine     int // of Processing: in line to the owner
 	Done       int
-	Failed     int   // of themselves
+	Failed     int   // by an error of their own
 	Bytes      int64 // of results that are held
-	Peak       int64 // the most that they were
+	Peak       int64 // the highest value of Bytes
 }
 
-// Counts says how far the graph is. It looks at no task.
+// Counts gives the progress of the graph. It looks at no task.
 func (c *Core) Counts() Counts {
 	processing := c.g.Count(graph.Processing)
 	return Counts{

@@ -2,13 +2,13 @@ package run
 
 import "mobula/wire"
 
-// Event is what the core steps on.
+// Event is an input of Core.Step.
 type Event interface{ runEvent() }
 
 // Begin starts the graph, or goes on with it in a new core.
 type Begin struct{}
 
-// Resolved says that results are there; of a task with several, its first.
+// Resolved says that results are there; of a task with several results it has the first.
 type Resolved struct{ Of []Result }
 
 // Result is a task's result: inline, stored or an error.
@@ -17,7 +17,7 @@ type Result struct {
 	Result *wire.Result
 }
 
-// Unneeded says that nobody can ask for wanted results any more; promise n is of task n-1.
+// Unneeded says that nobody can ask for wanted results any more; promise n belongs to task n-1.
 type Unneeded struct{ Promises []uint32 }
 
 // Refused says that a task could not be submitted.
@@ -26,10 +26,11 @@ type Refused struct {
 	Err  error
 }
 
-// Heaps says what the node's processes take, in bytes, less the store. It comes where the node has a memory limit.
+// Heaps says how many bytes the node's processes take, without the store. It comes only on a node with a memory
+// limit.
 type Heaps struct{ Bytes int64 }
 
-// Seceded says that a task has given its place up to others, or, with Back, takes it again.
+// Seceded says that a task has given its place up to others or, with Back, takes it again.
 type Seceded struct {
 	Task int32
 	Back bool
@@ -42,7 +43,7 @@ func (Refused) runEvent()  {}
 func (Heaps) runEvent()    {}
 func (Seceded) runEvent()  {}
 
-// Effect is what the core asks for, in order.
+// Effect is an action that the core asks for. Effects are carried out in order.
 type Effect interface{ runEffect() }
 
 // Submit gives a task to its owner.
@@ -51,7 +52,7 @@ type Submit struct{ Task int32 }
 // Release gives up a task's results.
 type Release struct{ Task int32 }
 
-// ReleasePart gives up one of them.
+// ReleasePart gives up one of a task's results.
 type ReleasePart struct{ Task, Part int32 }
 
 // Withdraw cancels a task and gives up its results.

@@ -1,13 +1,13 @@
 package run
 
-// Ledger is what is known of the tasks that a graph has submitted. It outlives the cores.
+// Ledger has the outcomes of the tasks that a graph has submitted. It outlives the cores.
 type Ledger struct {
 	tasks    []entry
-	unwanted []int32 // of the wanted ones, those that nobody needs any more
+	unwanted []int32 // wanted tasks that nobody needs any more
 	begun    int64
-	ran      uint64 // tasks that ended well
-	failures int    // that failed of themselves
-	peak     int64  // bytes of results at once
+	ran      uint64 // tasks that succeeded
+	failures int    // tasks that failed by an error of their own
+	peak     int64  // highest bytes of results
 	told     int    // events
 }
 
@@ -18,7 +18,7 @@ type entry struct {
 	failure error
 }
 
-// Outcome is what has become of a task.
+// Outcome is the outcome of a task.
 type Outcome uint8
 
 // The outcomes of a task.
@@ -29,14 +29,14 @@ const (
 	Failed
 )
 
-// NewLedger is that of a graph of n tasks of which none was submitted.
+// NewLedger makes the ledger of a graph of n tasks, none of them submitted.
 func NewLedger(n int) *Ledger { return &Ledger{tasks: make([]entry, n)} }
 
-// Outcome is what has become of a task.
+// Outcome is the outcome of a task.
 func (l *Ledger) Outcome(t int32) Outcome { return l.tasks[t].state }
 
-// Mark notes what has become of a task: Sent by Submit, Failed by Pass.
+// Mark sets the outcome of a task: Sent by Submit, Failed by Pass.
 func (l *Ledger) Mark(t int32, to Outcome) { l.tasks[t].state = to }
 
-// Release notes that a task's results were given up: it is as if it had not been.
+// Release notes that a task's results were given up: it is unsent again.
 func (l *Ledger) Release(t int32) { l.tasks[t] = entry{} }

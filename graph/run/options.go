@@ -8,10 +8,10 @@ import (
 	"mobula/wire"
 )
 
-// defaultRetries is how often a task runs again whose errors are retried, unless told.
+// defaultRetries is the default number of retries of a task whose errors are retried.
 const defaultRetries = 3
 
-// Options gives tasks what they share, one object for all that are alike.
+// Options gives tasks their options: one shared object for all with the same.
 type Options struct {
 	w    *Work
 	made map[optionKey]*wire.TaskOptions
@@ -22,12 +22,12 @@ type optionKey struct {
 	label string
 }
 
-// NewOptions makes those of a request.
+// NewOptions makes the options of a request.
 func NewOptions(w *Work) *Options {
 	return &Options{w: w, made: make(map[optionKey]*wire.TaskOptions)}
 }
 
-// Of are the options of a task.
+// Of gives the options of a task.
 func (o *Options) Of(t int32) *wire.TaskOptions {
 	k := optionKey{note: -1, label: graph.KeyPrefix(o.w.graph.Group(t))}
 	if o.w.noteOf != nil {
@@ -41,7 +41,8 @@ func (o *Options) Of(t int32) *wire.TaskOptions {
 	return x
 }
 
-// Options are those of a call of a function for a task of which n, or nil, is said. Of failures workers' deaths it fails.
+// Options gives the options of a call of a function for a task with the note n, which may be nil. The task fails after
+// that many deaths of workers.
 func (n *Note) Options(function, label string, failures int32) *wire.TaskOptions {
 	x := &wire.TaskOptions{Func: function, NumReturns: 1, MaxRetries: max(failures-1, 0), Label: label, MaxConcurrency: 1, MaxPendingCalls: -1}
 	if n != nil {
@@ -50,7 +51,7 @@ func (n *Note) Options(function, label string, failures int32) *wire.TaskOptions
 	return x
 }
 
-// apply writes what a note says into options.
+// apply writes a note into options.
 func (n *Note) apply(x *wire.TaskOptions) {
 	switch {
 	case n.Failures < 0:
@@ -64,7 +65,7 @@ func (n *Note) apply(x *wire.TaskOptions) {
 	switch {
 	case n.Retries > 0:
 		x.ExceptionRetries = n.Retries
-	case n.Errors && n.Failures == 0: // as a task outside of a graph; its workers' deaths are the graph's to count
+	case n.Errors && n.Failures == 0: // as for a task outside a graph; the graph counts the deaths of its workers
 		x.ExceptionRetries = defaultRetries
 	}
 	if n.CPU == nil && len(n.Resources) == 0 {
@@ -96,7 +97,7 @@ func (n *Note) apply(x *wire.TaskOptions) {
 	})
 }
 
-// Deadline is that of a task which is submitted now.
+// Deadline is the deadline of a task that is submitted now.
 func (n *Note) Deadline(now int64) int64 {
 	if n == nil || n.Timeout <= 0 {
 		return 0

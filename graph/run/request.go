@@ -21,7 +21,7 @@ const Func = "mobula:graph"
 // Request is a graph as a driver ships it, in CBOR. Lists of numbers are little-endian int32.
 type Request struct {
 	Version  int      `cbor:"v"`
-	Func     string   `cbor:"func"` // what each task calls: with its payload, its dependencies' results, its outer objects
+	Func     string   `cbor:"func"` // the function that each task calls, with its payload, its dependencies' results and its outer objects
 	Keys     []string `cbor:"keys"`
 	Deps     []byte   `cbor:"deps"`    // tasks' numbers
 	DepCount []byte   `cbor:"ndeps"`   // a task
@@ -29,29 +29,29 @@ type Request struct {
 	Outer    []byte   `cbor:"outer"`   // indices of outer objects
 	OutCount []byte   `cbor:"nouter"`  // a task; empty: none
 	Blobs    []byte   `cbor:"blobs"`   // how many tasks' payloads each blob has
-	Length   []byte   `cbor:"length"`  // of each task's payload, in the order of the tasks; -1: its first outer object is it
+	Length   []byte   `cbor:"length"`  // of each task's payload, in the order of the tasks; -1: its first outer object is the payload
 	Meta     []byte   `cbor:"meta"`    // the payloads' layout
 	Groups   []string `cbor:"groups"`  // names; empty: from the keys
 	GroupOf  []byte   `cbor:"group"`   // a task
-	Producer []byte   `cbor:"produce"` // a byte a task: it makes data from outside the graph; empty: none does
+	Producer []byte   `cbor:"produce"` // a byte per task: it makes data from outside the graph; empty: none does
 	Notes    []Note   `cbor:"notes"`
 	NoteOf   []byte   `cbor:"note"`  // a task, -1: none; empty: none has one
 	Order    []byte   `cbor:"order"` // a task; empty: by package order
 	Wanted   []byte   `cbor:"wanted"`
 
 	Saturation float64 `cbor:"saturation"` // worker-saturation
-	Failures   int32   `cbor:"failures"`   // a task of which so many workers die fails
-	Events     bool    `cbor:"events"`     // tell of tasks as they are submitted and end (StreamEvent)
+	Failures   int32   `cbor:"failures"`   // a task fails when that many workers have died while they ran it
+	Events     bool    `cbor:"events"`     // report tasks as they are submitted and end (StreamEvent)
 }
 
-// Note is what is said of some tasks: annotations of the graph, and what their function gives.
+// Note has the settings of some tasks: annotations of the graph, and properties of their function.
 type Note struct {
 	Resources map[string]float64 `cbor:"resources"` // of the node, in units; "memory" in bytes
 	CPU       *float64           `cbor:"cpu"`       // nil: 1
 	Priority  int32              `cbor:"priority"`
 	Retries   int32              `cbor:"retries"`    // of errors of its own, counted apart from workers' deaths
-	Errors    bool               `cbor:"exceptions"` // where Retries is 0: errors of its own count as workers' deaths do; without Failures, 3 apart
-	Only      string             `cbor:"only"`       // which errors of its own these are, as wire.TaskOptions.RetryOnly has it; empty: any
+	Errors    bool               `cbor:"exceptions"` // if Retries is 0: errors of its own count like workers' deaths; without Failures, 3 of them, counted apart
+	Only      string             `cbor:"only"`       // which errors of its own are retried, as wire.TaskOptions.RetryOnly has it; empty: any
 	Failures  int32              `cbor:"failures"`   // 0: the request's; -1: no number of deaths fails it
 	Isolated  bool               `cbor:"isolated"`   // in a process of its own
 	Spread    bool               `cbor:"spread"`
@@ -59,9 +59,9 @@ type Note struct {
 	Returns   int32              `cbor:"returns"` // 0: 1
 }
 
-// StreamEvent is an item of the stream that a graph with Events is, in CBOR; without, its only result is a Summary.
-// It has the numbers of tasks that were submitted, that ended well and that failed since the last. In graphs of very many
-// tasks it waits for a few of them, but never with a failure.
+// StreamEvent is an item of the stream that a graph with Events returns, in CBOR; without Events, the only result is a
+// Summary. It has the numbers of the tasks that were submitted, succeeded and failed since the last event. In graphs of
+// very many tasks it collects a few of them, but a failure is sent at once.
 type StreamEvent struct {
 	Started []int32  `cbor:"s"`
 	Done    []int32  `cbor:"d"`
@@ -72,16 +72,16 @@ type StreamEvent struct {
 // Summary is how a graph ended.
 type Summary struct {
 	Tasks   int    `cbor:"tasks"`   // of the graph
-	Ran     uint64 `cbor:"ran"`     // that ended well
-	Failed  int    `cbor:"failed"`  // that failed of themselves
-	Peak    int64  `cbor:"peak"`    // bytes of results at once
+	Ran     uint64 `cbor:"ran"`     // tasks that succeeded
+	Failed  int    `cbor:"failed"`  // tasks that failed by an error of their own
+	Peak    int64  `cbor:"peak"`    // highest bytes of results
 	Elapsed int64  `cbor:"elapsed"` // ns
 }
 
 // Version of the request's layout.
 const Version = 1
 
-// Work is a request that was checked.
+// Work is a checked request.
 type Work struct {
 	*Request
 	graph  *graph.Graph
@@ -101,10 +101,10 @@ func invalid(format string, args ...any) error {
 	return errs.New(errs.CodeInvalid, "graph: "+format, args...)
 }
 
-// decoding takes as many keys as there are; the request's own length bounds them.
+// decoding takes any number of keys; the request's own length bounds them.
 var decoding = sync.OnceValues(cbor.DecOptions{MaxArrayElements: math.MaxInt32}.DecMode)
 
-// Parse reads a request and checks it against itself.
+// Parse reads a request and checks that it is consistent.
 func Parse(b []byte) (*Work, error) {
 	r := new(Request)
 	dec, err := decoding()
@@ -192,7 +192,7 @@ func numbers(b []byte) []int32 {
 	return out
 }
 
-// split cuts a flat list into those of single tasks.
+// split cuts a flat list into lists of single tasks.
 func split(what string, flat, counts []int32) ([][]int32, error) {
 	out := make([][]int32, len(counts))
 	at := 0
@@ -209,7 +209,7 @@ func split(what string, flat, counts []int32) ([][]int32, error) {
 	return out, nil
 }
 
-// place finds where each payload lies.
+// place finds the blob and offset of each payload.
 func (w *Work) place(blobs []int32) error {
 	n := len(w.Keys)
 	w.nblobs = len(blobs)
@@ -239,7 +239,7 @@ func (w *Work) place(blobs []int32) error {
 	return nil
 }
 
-// Note is what is said of a task; nil: nothing.
+// Note is the note of a task, or nil.
 func (w *Work) Note(t int32) *Note {
 	if w.noteOf == nil || w.noteOf[t] < 0 {
 		return nil
@@ -247,7 +247,7 @@ func (w *Work) Note(t int32) *Note {
 	return &w.Notes[w.noteOf[t]]
 }
 
-// check refuses amounts that are none.
+// check refuses invalid amounts.
 func (n *Note) check() error {
 	if n.CPU != nil {
 		if wrong := amount.Wrong(*n.CPU, "CPU"); wrong != "" {
@@ -302,7 +302,7 @@ func (w *Work) build(groupOf, order []int32) error {
 	}
 	if order == nil {
 		ranks, err := dask.Of(shape{w})
-		if err != nil { // graph.New says it better
+		if err != nil { // graph.New gives the better error
 			if _, better := graph.New(tasks, nil, w.wanted); better != nil {
 				return better
 			}
@@ -315,7 +315,7 @@ func (w *Work) build(groupOf, order []int32) error {
 	return err
 }
 
-// shape is what the static order is made from.
+// shape is the graph as package order takes it.
 type shape struct{ *Work }
 
 // Len implements order.Graph.
@@ -330,7 +330,7 @@ func (s shape) Name(i int) string { return s.Keys[i] }
 // Kind implements order.Graph.
 func (s shape) Kind(int) dask.Kind { return dask.Run }
 
-// Len is how many tasks there are.
+// Len is the number of tasks.
 func (w *Work) Len() int { return w.graph.Len() }
 
 // BlobCount is how many blobs have to come with the request.
@@ -342,7 +342,7 @@ func (w *Work) OuterCount() int { return w.nouter }
 // DepsOf are the tasks whose results a task takes, in order and with repetitions.
 func (w *Work) DepsOf(t int32) []int32 { return w.deps[t] }
 
-// PartOf is which of its dependency's results a task takes as its jth.
+// PartOf is which result of its jth dependency a task takes.
 func (w *Work) PartOf(t int32, j int) int32 {
 	if w.parts == nil {
 		return 0

@@ -2,7 +2,8 @@ package run
 
 import "mobula/graph"
 
-// secede takes what a task that is with the owner says. Of one that this core has not come to it is kept for when it does.
+// secede handles Seceded of a task that is with the owner. If this core has not let the task go yet, it keeps the news
+// until then.
 func (c *Core) secede(now int64, ev Seceded) {
 	e := &c.ledger.tasks[ev.Task]
 	if e.state != Sent || e.away == !ev.Back {
@@ -23,7 +24,7 @@ func (c *Core) secede(now int64, ev Seceded) {
 	}
 }
 
-// leave says once more, to a scheduler that is new, which tasks have seceded.
+// leave tells a new scheduler once more which tasks have seceded.
 func (c *Core) leave(now int64) {
 	for len(c.left) > 0 {
 		t := c.left[0]

@@ -19,7 +19,7 @@ import (
 type Distributed struct {
 	*Runtime
 	Saturation float64 // worker-saturation
-	Failures   int     // how many workers have to die of a task for it to fail
+	Failures   int     // how many workers have to die while they run a task for it to fail
 }
 
 // Run implements spec.Executor.
@@ -50,14 +50,14 @@ func (x Distributed) Run(ctx context.Context, p *spec.Plan) ([]reflect.Value, er
 	return out, nil
 }
 
-// shipped is a graph that the node has.
+// shipped is a graph that was shipped to the node.
 type shipped struct {
 	*packer
 	id     ids.TaskID
 	end    *client.Handle   // of its own result
 	wanted []*client.Handle // beside Plan.Wanted
 	watch  *client.Watcher
-	open   int // wanted results that are not there
+	open   int // wanted results that are not there yet
 }
 
 // submit ships a request.
@@ -116,7 +116,7 @@ func (g *shipped) wait(ctx context.Context) error {
 	return nil
 }
 
-// cause finds the task that failed of itself in what a wanted result failed with.
+// cause finds, in the error of a wanted result, the task that failed by an error of its own.
 func (g *shipped) cause(err error) error {
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok {
@@ -137,7 +137,7 @@ func (g *shipped) cause(err error) error {
 	}
 }
 
-// close gives everything back. A graph of which something is open is cancelled.
+// close releases everything. It cancels a graph with open results.
 func (g *shipped) close() {
 	if g.open > 0 {
 		for i := range g.wanted {

@@ -17,10 +17,10 @@ import (
 	"mobula/wire"
 )
 
-// decoding takes as many arguments, as deep in each other, as the driver has written.
+// decoding takes any number of arguments, nested to any depth that the driver has written.
 var decoding = sync.OnceValues(cbor.DecOptions{MaxArrayElements: math.MaxInt32, MaxNestedLevels: math.MaxUint16}.DecMode)
 
-// Open reads a call of Func: which function it calls, and with what. Arguments may alias the call's inputs.
+// Open reads a call of Func: the function that it calls, and its arguments, which may alias the call's inputs.
 func (rt *Runtime) Open(ctx context.Context, c *registry.Call) (*spec.Func, []reflect.Value, error) {
 	if len(c.Inputs) == 0 {
 		return nil, nil, errs.New(errs.CodeInvalid, "%s is called for tasks of graphs alone, with a payload", Func)

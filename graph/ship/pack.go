@@ -25,16 +25,16 @@ type payload struct {
 type arg struct {
 	_     struct{} `cbor:",toarray"`
 	Kind  spec.ExprKind
-	Input int32  // of a result, or a literal that is an object: the input of the call, from 1 on
-	From  string // of a result that is taken as an interface: the function whose result it is
-	Meta  []byte // of a literal that is here
+	Input int32  // for a result, or a literal that is an object: the input of the call, from 1 on
+	From  string // for a result that is taken as an interface: the function whose result it is
+	Meta  []byte // for a literal in the payload
 	Data  []byte
 	Names []string
 	Elems []arg
 }
 
-// smallLiteral is the size in bytes up to which a literal lies in the payloads of the tasks that take it; a larger one is an object,
-// made once for all of them.
+// smallLiteral is the size in bytes up to which a literal is copied into the payload of each task that takes it; a larger one
+// becomes an object, once for all of them.
 const smallLiteral = 1 << 10
 
 // packer makes the payloads of a plan's tasks.
@@ -60,7 +60,7 @@ func newPacker(ctx context.Context, rt *Runtime, p *spec.Plan) (*packer, error) 
 	return &packer{Runtime: rt, ctx: ctx, tc: tc, p: p, literals: make(map[*spec.Expr]int32)}, nil
 }
 
-// trace gives a spec its trace: the caller's span where the call is made in one, else that of the task that makes it.
+// trace gives a spec its trace: the caller's span if the call is made in one, else that of the calling task.
 func (k *packer) trace(s *wire.TaskSpec) {
 	parent := telemetry.FromContext(k.ctx)
 	if parent == (wire.TraceContext{}) {
@@ -88,7 +88,7 @@ func (k *packer) put(e *codec.Encoded) (int32, error) {
 	return int32(len(k.objects) - 1), nil
 }
 
-// bytesArg makes an argument of plain bytes. done is called when the call it is for was submitted.
+// bytesArg makes an argument of plain bytes. Call done when the call that takes it was submitted.
 func (k *packer) bytesArg(b []byte) (a wire.Arg, done func(), err error) {
 	if len(b) <= k.tc.Client.InlineMax() {
 		return wire.Arg{Value: wire.Value{Meta: k.bytesMeta(), Data: b}}, func() {}, nil
@@ -107,10 +107,10 @@ func (k *packer) bytes(b []byte) *codec.Encoded {
 
 func (k *packer) bytesMeta() []byte { return k.Types.PlanOf(reflect.TypeFor[[]byte]()).Meta() }
 
-// task gives a task's payload, and the objects that its call takes behind the results.
+// task gives a task's payload, and the objects that its call takes after the results.
 func (k *packer) task(t int32) (data []byte, objects []int32, err error) {
 	x := &k.p.Tasks[t]
-	inputs := make(map[int32]int32, len(x.Deps)) // of the call, by task
+	inputs := make(map[int32]int32, len(x.Deps)) // inputs of the call, by task
 	for i, d := range x.Deps {
 		inputs[d] = int32(i) + 1
 	}
@@ -159,7 +159,7 @@ func (k *packer) task(t int32) (data []byte, objects []int32, err error) {
 	return data, objects, err
 }
 
-// literal encodes a literal: one that is small, or else as an object, once.
+// literal encodes a small literal, or makes an object of a larger one, once.
 func (k *packer) literal(e *spec.Expr) (small *codec.Encoded, object int32, err error) {
 	if o, ok := k.literals[e]; ok {
 		return nil, o, nil

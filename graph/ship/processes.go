@@ -15,7 +15,7 @@ import (
 	"mobula/wire"
 )
 
-// Failures is how many workers have to die of a task for it to fail, unless told.
+// Failures is the default number of workers that have to die while they run a task for it to fail.
 const Failures = graph.DefaultAllowedFailures
 
 // Processes is an executor on worker processes, each with one task at a time.
@@ -52,10 +52,10 @@ func (x Processes) Run(ctx context.Context, p *spec.Plan) ([]reflect.Value, erro
 type processes struct {
 	*packer
 	watch   *client.Watcher
-	handles []*client.Handle // of tasks under way, and of results that are needed
+	handles []*client.Handle // handles of tasks under way, and of results that are needed
 	running map[int32]ids.TaskID
 	options options
-	failed  []drive.Ended // could not be submitted
+	failed  []drive.Ended // tasks that could not be submitted
 }
 
 // Start implements drive.Runner.
@@ -120,7 +120,7 @@ func (r *processes) Free(t int32) {
 	r.handles[t] = nil
 }
 
-// close gives everything back; what runs still is cancelled.
+// close releases everything, and cancels tasks that still run.
 func (r *processes) close() {
 	for t, id := range r.running {
 		r.watch.Forget(int(t))
@@ -134,7 +134,7 @@ func (r *processes) close() {
 	r.packer.close()
 }
 
-// options gives tasks what they share, one object for all that are alike.
+// options gives tasks their options: one shared object for all with the same.
 type options map[optionKey]*wire.TaskOptions
 
 type optionKey struct {
@@ -153,7 +153,7 @@ func (o options) of(p *spec.Plan, t int32) *wire.TaskOptions {
 	return x
 }
 
-// noteOf is what is said of a task as the node takes it.
+// noteOf turns a task's annotations into the note that the node takes.
 func noteOf(a *spec.Annotations) *run.Note {
 	if a == nil {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"mobula/wire"
 )
 
-// How many bytes of payloads go in one object: a running graph keeps two of these in memory, beside what its tasks take.
+// How many bytes of payloads go into one object. A running graph keeps two such objects in memory, beside the memory of
+// its tasks.
 const (
 	blobBytes = 8 << 20
-	blobShare = 64 // and at most this part of the store
+	blobShare = 64 // and at most the store's size divided by this
 )
 
 // request is a plan as the node takes it.
@@ -51,7 +52,7 @@ func (r *request) add(t int32) error {
 		return &spec.TaskError{Key: r.p.Tasks[t].Key, Err: err}
 	}
 	length := int32(len(data))
-	if len(data) > r.tc.Client.InlineMax() { // it is an object of its own, the first of the task's
+	if len(data) > r.tc.Client.InlineMax() { // it becomes an object of its own, the task's first
 		i, err := r.put(r.bytes(data))
 		if err != nil {
 			return err
@@ -72,7 +73,7 @@ func (r *request) add(t int32) error {
 	return nil
 }
 
-// note gives the index of what is said of a task.
+// note gives the index of a task's note.
 func (r *request) note(a *spec.Annotations) int32 {
 	if a == nil {
 		return -1
@@ -86,7 +87,7 @@ func (r *request) note(a *spec.Annotations) int32 {
 	return i
 }
 
-// flush makes an object of the payloads gathered.
+// flush makes an object of the collected payloads.
 func (r *request) flush() error {
 	if r.count == 0 {
 		return nil
@@ -98,7 +99,8 @@ func (r *request) flush() error {
 	return err
 }
 
-// references are the objects that go along: payloads, then all objects as the tasks number them.
+// references are the objects shipped with the request: payloads, then all objects in the order of the tasks'
+// numbers.
 func (r *request) references() wire.Arg {
 	refs := make([]ids.ObjectID, 0, len(r.blobs)+len(r.objects))
 	for _, i := range r.blobs {

@@ -11,7 +11,7 @@ import (
 	"mobula/wire"
 )
 
-// Func is the registered name of the function that a task of a plan is a call of.
+// Func is the registered name of the function that every task of a plan calls.
 const Func = "mobula/graph-task"
 
 // Runtime is what the package needs of package mobula.
@@ -20,8 +20,8 @@ type Runtime struct {
 	Binder func(c *client.Client) codec.Binder // of references in values
 	// Put makes an object of a value.
 	Put func(ctx context.Context, tc *client.TaskContext, e *codec.Encoded) (*client.Handle, error)
-	// Hold gives an error of a task to the program: what it has references to lives as long as the program has it. Until then something holds
-	// the object that failed.
+	// Hold prepares a task's error for the program: objects that the error refers to live as long as the program has it. The caller holds the
+	// failed object until then.
 	Hold func(c *client.Client, err error) error
 	// Lookup finds a registered function that tasks may call.
 	Lookup func(name string) (*spec.Func, bool)
@@ -47,7 +47,7 @@ func (rt *Runtime) fetch(ctx context.Context, c *client.Client, h *client.Handle
 	return out, err
 }
 
-// failure is the error that a task's result is.
+// failure is the error of a task whose result is an error.
 func failure(key spec.Key, r *wire.Result) error {
 	if r.Err == nil {
 		return errs.New(errs.CodeUnknown, "%q failed, and no reason was given", key)

@@ -7,18 +7,18 @@ import (
 	"mobula/internal/heap"
 )
 
-// kind is what an event of the simulation is.
+// kind is the kind of an event of the simulation.
 type kind uint8
 
 const (
 	evTick kind = iota
 	evSample
 	evFault
-	evCore // a message reaches the core; the rest reach a worker or happen there
+	evCore // a message reaches the core; all kinds below reach a worker or happen there
 	evRun
 	evFetch
 	evFlow   // a copy's bytes begin to arrive
-	evArrive // and are there
+	evArrive // all bytes of the copy have arrived
 	evEnd    // a task ends
 	evStop
 	evRecall
@@ -27,7 +27,7 @@ const (
 
 func (k kind) isWork() bool { return k >= evCore }
 
-// event is one entry of the queue.
+// event is an entry of the queue.
 type event struct {
 	at, seq int64
 	kind    kind
@@ -41,7 +41,7 @@ type event struct {
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// queue is a heap of events, the earliest first; events of one time keep their order.
+// queue is a heap of events, the earliest first; events at the same time keep their order.
 type queue []event
 
 func (q *queue) push(e event) { heap.Push((*[]event)(q), e, (*event).before) }
@@ -60,7 +60,7 @@ func (h *readyHeap) push(rank, task int32) {
 }
 func (h *readyHeap) pop() ready { return heap.Pop((*[]ready)(h), (*ready).before) }
 
-// duration is how long a task runs: what the workload says, longer or shorter by its seed.
+// duration is how long a task runs: the workload's duration, longer or shorter by the seed.
 func (r *run) duration(t int32) time.Duration {
 	d := r.cfg.Duration(t)
 	if r.cfg.Jitter > 0 {

@@ -13,10 +13,10 @@ type Config struct {
 	Core     graph.Config
 	Workers  int
 	Threads  int   // of each
-	Memory   int64 // of each, as it tells the core; nothing enforces it
+	Memory   int64 // memory of each, as it tells the core; nothing enforces it
 	Size     func(task int32) int64
 	Duration func(task int32) time.Duration
-	Jitter   float64 // a task takes up to this part longer or shorter, by Seed
+	Jitter   float64 // a task takes longer or shorter by up to this share, by Seed
 	Seed     uint64
 
 	Bandwidth  float64       // bytes a second of a link, each way
@@ -43,23 +43,23 @@ type FaultKind uint8
 // The kinds.
 const (
 	Kill   FaultKind = iota // the worker is gone
-	Leave                   // the same, and no task is charged
+	Leave                   // the worker is gone, and no task is charged
 	Pause                   // it gets nothing new
-	Resume                  // it does again
-	Join                    // a new worker comes; Worker is not looked at
+	Resume                  // it gets new tasks again
+	Join                    // a new worker comes; Worker is ignored
 )
 
-// Default link and scheduler, those of a small cluster in a cloud.
+// Default link and scheduler, as in a small cluster in a cloud.
 const (
 	DefaultBandwidth  = 500e6
 	DefaultNetLatency = time.Millisecond
 	DefaultLatency    = 2 * time.Millisecond
 )
 
-// Report is what a run came to.
+// Report is the outcome of a run.
 type Report struct {
-	Peak       int64 // most bytes in all stores at once
-	PeakWorker int64 // most bytes in one store
+	Peak       int64 // highest bytes in all stores together
+	PeakWorker int64 // highest bytes in one store
 	Moved      int64 // bytes that were copied
 	Copies     int
 	Makespan   time.Duration
@@ -124,8 +124,8 @@ type run struct {
 	now      int64
 	seq      int64
 	queue    queue
-	work     int // events in the queue that are no ticks, samples or faults
-	faults   int // that have not happened
+	work     int // events in the queue other than ticks, samples and faults
+	faults   int // faults that have not happened yet
 	workers  []*vworker
 	total    int64
 	rep      Report
@@ -145,7 +145,7 @@ func newRun(cfg Config) (*run, error) {
 	return &run{cfg: cfg, core: core, faults: len(cfg.Faults), rep: Report{Failures: make(map[int32]graph.Failed)}}, nil
 }
 
-// over tells whether everything wanted is there and no message is under way that could change that.
+// over tells whether everything wanted is there, and no message on its way could change that.
 func (r *run) over() bool { return r.done && r.work == 0 }
 
 func (r *run) pendingFaults() bool { return r.faults > 0 }
@@ -166,7 +166,7 @@ func (r *run) join(i int) {
 	r.step(graph.WorkerJoined{Worker: w.id, Name: fmt.Sprintf("w%d", i), Threads: r.cfg.Threads, Memory: r.cfg.Memory})
 }
 
-// step steps the core and sends what it says on its way.
+// step steps the core and sends its effects on their way.
 func (r *run) step(ev graph.Event) {
 	r.rep.Steps++
 	for _, e := range r.core.Step(r.now, ev) {
@@ -258,7 +258,7 @@ func (r *run) fault(f Fault) {
 	}
 }
 
-// leak names a result that is kept and not wanted, once everything is over.
+// leak names a result that is kept after the end although it is not wanted.
 func (r *run) leak() error {
 	wanted := make(map[int32]bool)
 	for _, t := range r.cfg.Graph.Wanted() {

@@ -25,7 +25,7 @@ type recording struct {
 	Keys     []string  `json:"keys"`
 	Group    []int32   `json:"group"` // of each task
 	Deps     [][]int32 `json:"deps"`
-	Producer []int32   `json:"producer"` // tasks that are marked
+	Producer []int32   `json:"producer"` // tasks marked as producers
 	Order    []int32   `json:"order"`
 	Wanted   []int32   `json:"wanted"`
 	Bytes    []int64   `json:"bytes"`
@@ -67,7 +67,7 @@ func Read(from io.Reader) (*Workload, error) {
 	return &Workload{Name: rec.Name, Graph: g, Bytes: rec.Bytes, Times: times}, nil
 }
 
-// Config gives the run of a workload by a policy.
+// Config gives the configuration to run a workload by a policy.
 func (w *Workload) Config(p graph.Policy, workers, threads int) Config {
 	core := graph.DefaultConfig()
 	core.Policy = p

@@ -9,8 +9,8 @@ import (
 
 var typeOfKey = reflect.TypeFor[Key]()
 
-// isStructure tells whether values of a type are looked into for keys: slices, and maps with string keys, of Key, any, or
-// again such a thing. A type that is made of nothing but itself has no place for a key.
+// isStructure tells whether values of a type are searched for keys: slices, and maps with string keys, of Key, any, or
+// such a type again. A type that consists only of itself has no place for a key.
 func isStructure(t reflect.Type) bool {
 	var seen []reflect.Type
 	for !slices.Contains(seen, t) {
@@ -21,7 +21,7 @@ func isStructure(t reflect.Type) bool {
 		if e == typeOfKey || e.Kind() == reflect.Interface && e.NumMethod() == 0 {
 			return true
 		}
-		if t.Name() != "" { // any other cannot come again
+		if t.Name() != "" { // a type without a name cannot contain itself
 			seen = append(seen, t)
 		}
 		t = e
@@ -29,13 +29,12 @@ func isStructure(t reflect.Type) bool {
 	return false
 }
 
-// deepest is how far lists and maps may lie in one another, as in values that are stored (codec.MaxDepth): one that goes deeper
-// contains itself.
+// deepest is how deep lists and maps may nest, as in stored values (codec.MaxDepth): one that nests deeper contains itself.
 const deepest = 10_000
 
 var errEndless = fmt.Errorf("lists and maps more than %d deep: it contains itself", deepest)
 
-// keysIn gives the keys in an argument, in order; those of maps by name. It ends with errEndless where the argument does not.
+// keysIn gives the keys in an argument in order, those of maps by name. It gives errEndless if the argument contains itself.
 func keysIn(v reflect.Value, yield func(Key)) error { return keysUnder(v, 0, yield) }
 
 func keysUnder(v reflect.Value, depth int, yield func(Key)) error {
@@ -77,13 +76,13 @@ func sortedNames(m reflect.Value) []reflect.Value {
 	})
 }
 
-// compiler turns arguments into expressions. What a node gives is compiled once for each type it is taken as.
+// compiler turns arguments into expressions. A node is compiled once for each type that it is taken as.
 type compiler struct {
 	g    *Graph
-	task map[int32]int32 // number of each task, by node; dependencies have theirs before their dependents are compiled
+	task map[int32]int32 // number of each task, by node; dependencies get theirs before their dependents are compiled
 	made map[taken]*Expr
 
-	depth int // lists and maps that are being looked into
+	depth int // depth of lists and maps in the present argument
 }
 
 type taken struct {
@@ -91,7 +90,7 @@ type taken struct {
 	as   reflect.Type
 }
 
-// compile makes an expression of type t. In a literal nothing is a key.
+// compile makes an expression of type t. A literal contains no keys.
 func (c *compiler) compile(v reflect.Value, t reflect.Type, literal bool) (*Expr, error) {
 	if v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -142,7 +141,7 @@ func (c *compiler) structure(v reflect.Value, t reflect.Type, literal bool) (*Ex
 	return fold(e), nil
 }
 
-// inside says where in a list or map the thing is that an error is about. A way without an end is not told.
+// inside adds to an error where in a list or map its cause is, but not for a list or map that contains itself.
 func inside(err error, at string) error {
 	if err == errEndless {
 		return err
@@ -162,7 +161,7 @@ func fold(e *Expr) *Expr {
 	return &Expr{Kind: Literal, Type: e.Type, Value: e.Assemble(parts)}
 }
 
-// node gives what a node stands for, taken as type t.
+// node gives the expression of a node, taken as type t.
 func (c *compiler) node(i int32, t reflect.Type) (*Expr, error) {
 	k := taken{i, t}
 	if e := c.made[k]; e != nil {

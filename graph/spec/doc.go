@@ -8,9 +8,10 @@
 //	g.Alias(spec.K("last"), z)
 //	last, err := spec.Get[float64](ctx, spec.Threads(8), g, spec.K("last"))
 //
-// A graph is run by an Executor; all give the same results, for all step the same state machine, graph.Core:
+// An Executor runs a graph. All executors give the same results, since all step the same state machine,
+// graph.Core:
 //
-//	Sync()                  one task after another, in the goroutine that asks, in the static order (graph/order)
+//	Sync()                  one task after another, in the calling goroutine, in the static order (graph/order)
 //	Threads(n)              goroutines of this process
 //	mobula.Processes(n)     worker processes, scheduled from here
 //	mobula.Distributed()    the job's workers, scheduled by the node: the graph is shipped once
@@ -20,25 +21,25 @@
 //
 // # Types
 //
-// Graphs are data, so arguments are checked when the graph is looked through, not when the program is compiled: a task's result must
-// be assignable to the parameters that take it; a literal fits a parameter if nothing of it is lost. Get's type parameter is that of
-// what is wanted. Nothing runs of a graph that has a fault.
+// Graphs are data, so arguments are checked when Get checks the graph, not when the program is compiled: a task's result must be
+// assignable to the parameters that take it; a literal fits a parameter if the conversion loses nothing. Get's type parameter is the
+// type of what is wanted. If a graph has a fault, nothing of it runs.
 //
-// In this process values are passed as they are: a task must not change what it is given. To other processes they
-// travel as any task's (package mobula). A value for a parameter of interface type has there the type of the function that gave it; a
-// literal has what its encoding says, an int64 for an int.
+// In this process values are passed as they are: a task must not change what it is given. To other processes they travel like the
+// values of any task (package mobula). There a value for a parameter of interface type has the result type of the function that gave
+// it; a literal has the type of its encoding, an int64 for an int.
 //
 // # What is run
 //
-// What the wanted keys need, nothing else. Aliases, data and lists are no tasks: they become part of the arguments of whoever takes
-// them. So a list of n keys that m tasks take is n times m dependencies; where both are large, make a task of it.
+// Only what the wanted keys need. Aliases, data and lists are not tasks: they become part of the arguments of the tasks that take
+// them. So a list of n keys that m tasks take makes n times m dependencies; if both are large, make the list a task.
 //
 // A result is dropped when the last task that takes it has ended, unless it is wanted.
 //
 // # Errors
 //
-// Get says which there are. The first failure ends a run: what runs is told so by its context, and waited for, so that no
-// goroutine is left.
+// Get says which there are. The first failure ends a run: it cancels the context of running tasks and waits for them, so
+// that no goroutine is left.
 //
 // # Who owns what, what blocks
 //

@@ -9,9 +9,9 @@ import (
 	"mobula/internal/errs"
 )
 
-// InvalidError says what is wrong with a node, or with what is wanted. It matches mobula.ErrInvalid.
+// InvalidError says what is wrong with a node, or with the wanted keys. It matches mobula.ErrInvalid.
 type InvalidError struct {
-	Key Key // the zero Key: what is wanted is wrong
+	Key Key // the zero Key: the wanted keys are wrong
 	Why string
 }
 
@@ -25,8 +25,8 @@ func (e *InvalidError) Error() string {
 // Is matches mobula.ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == errs.ErrInvalid }
 
-// TaskError says which task of a graph failed, which need not be one that was wanted. Err is what its function returned; where
-// that panicked, an error that matches mobula.ErrPanic; of a task in another process a *mobula.TaskError.
+// TaskError says which task of a graph failed; it need not be a wanted one. Err is the error that its function returned, or
+// one that matches mobula.ErrPanic if it panicked, or a *mobula.TaskError if it ran in another process.
 type TaskError struct {
 	Key Key
 	Err error
@@ -37,7 +37,7 @@ func (e *TaskError) Error() string { return fmt.Sprintf("graph: %q: %v", e.Key, 
 // Unwrap gives the task's error.
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// Failed is what Get is to say where a run of the plan ended with err: that ctx ended, whatever came of it, or which task failed.
+// Failed turns the error of a run of the plan into that of Get: that ctx ended, whatever followed from it, or which task failed.
 func (p *Plan) Failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("graph: given up: %w", context.Cause(ctx))

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// Expr is an argument that was looked through: how its value is made from tasks' results.
+// Expr is a compiled argument: it says how to make the value from results of tasks.
 type Expr struct {
 	Kind  ExprKind
 	Type  reflect.Type  // of the value
@@ -15,7 +15,7 @@ type Expr struct {
 	Names []string      // of a map: beside Elems
 }
 
-// ExprKind is what an Expr is.
+// ExprKind is the kind of an Expr.
 type ExprKind uint8
 
 // The kinds.
@@ -26,7 +26,7 @@ const (
 	Map
 )
 
-// Eval makes the value.
+// Eval makes the value of the expression.
 func (e *Expr) Eval(result func(task int32) reflect.Value) reflect.Value {
 	switch e.Kind {
 	case Literal:
@@ -66,7 +66,7 @@ var (
 	typeOfAnyMap  = reflect.TypeFor[map[string]any]()
 )
 
-// shape is the slice or map type that is made, where Type may be an interface.
+// shape is the slice or map type to make, since Type may be an interface.
 func (e *Expr) shape() reflect.Type {
 	switch {
 	case e.Type.Kind() != reflect.Interface:
@@ -80,7 +80,7 @@ func (e *Expr) shape() reflect.Type {
 // Elem is the type of the elements of a list or map.
 func (e *Expr) Elem() reflect.Type { return e.shape().Elem() }
 
-// As gives a value the type it is taken as, to which it can be assigned.
+// As converts a value to the type it is taken as, to which it is assignable.
 func As(v reflect.Value, t reflect.Type) reflect.Value {
 	if v.Type() == t {
 		return v
@@ -90,7 +90,7 @@ func As(v reflect.Value, t reflect.Type) reflect.Value {
 	return out
 }
 
-// fit makes a literal a value of a type.
+// fit converts a literal to a type.
 func fit(v reflect.Value, t reflect.Type) (reflect.Value, error) {
 	if !v.IsValid() {
 		switch t.Kind() {

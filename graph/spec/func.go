@@ -12,21 +12,21 @@ import (
 
 // Registered is a function that other processes know by its name: a handle of package mobula.
 type Registered interface {
-	// GraphFunction gives the name and the Go function. A handle that names none gives "", one of a function that is
-	// not written in Go nil.
+	// GraphFunction gives the name and the Go function. A zero handle gives "", a function that is not written in Go
+	// gives nil.
 	GraphFunction() (name string, function any)
 }
 
 // Func is a function that tasks call.
 type Func struct {
-	Name string         // the registered one; "": it is not registered
+	Name string         // the registered name; "": it is not registered
 	In   []reflect.Type // of the arguments
 	Out  reflect.Type   // of the result
 
 	body    reflect.Value
 	context bool // the first argument is the context
 	fails   bool // the last result is an error
-	spread  bool // of the arguments the last is any number
+	spread  bool // the function is variadic
 }
 
 var (
@@ -34,7 +34,7 @@ var (
 	typeOfError   = reflect.TypeFor[error]()
 )
 
-// funcOf looks at a function.
+// funcOf reads the signature of a function.
 func funcOf(function any) (*Func, error) {
 	name := ""
 	if r, ok := function.(Registered); ok {
@@ -48,7 +48,7 @@ func funcOf(function any) (*Func, error) {
 	return FuncOf(name, function)
 }
 
-// FuncOf looks at the Go function that is registered under a name.
+// FuncOf reads the signature of the Go function that is registered under a name.
 func FuncOf(name string, function any) (*Func, error) {
 	v := reflect.ValueOf(function)
 	if v.Kind() != reflect.Func || v.IsNil() {

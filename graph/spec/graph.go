@@ -10,8 +10,8 @@ import (
 	"mobula/graph/internal/amount"
 )
 
-// Graph is a graph that is put together, node by node, in any order. It is for one goroutine; once it is complete any number
-// may run it. What is wrong with it every run says.
+// Graph is a graph that is built node by node, in any order, by one goroutine. Once it is complete any number of goroutines
+// may run it. If it has a fault, every run gives it.
 type Graph struct {
 	index map[Key]int32
 	nodes []node
@@ -22,7 +22,7 @@ type node struct {
 	key   Key
 	kind  nodeKind
 	fn    *Func
-	args  []any // of a task; of a list its elements; of an alias or data the one thing
+	args  []any // arguments of a task; elements of a list; of an alias or data one value
 	notes *Annotations
 }
 
@@ -41,11 +41,10 @@ func New() *Graph { return &Graph{index: make(map[Key]int32)} }
 // Len is the number of nodes.
 func (g *Graph) Len() int { return len(g.nodes) }
 
-// Task adds a call of a function and gives its key back. The function is a registered one of package mobula (a Func0 to Func5)
-// or, for Sync and Threads, any Go function: of arguments, before which there may be a context, to one
-// result, after which there may be an error. An argument is a Key, a list or map with string keys of arguments ([]any, []Key,
-// map[string]any, ...), or any other value, taken as it is. An argument of a number fits a parameter of another type of number if that
-// can hold it.
+// Task adds a call of a function and gives its key back. The function is a registered one of package mobula (a Func0 to Func5) or, for
+// Sync and Threads, any Go function: it may take a context before its arguments, and may return an error after its one result. An
+// argument is a Key, a list or map with string keys of arguments ([]any, []Key, map[string]any, ...), or any other value, taken as it
+// is. A number fits a parameter of another number type that can hold it.
 func (g *Graph) Task(key Key, function any, args ...any) Key {
 	fn, err := funcOf(function)
 	if err != nil {
@@ -54,17 +53,18 @@ func (g *Graph) Task(key Key, function any, args ...any) Key {
 	return g.add(node{key: key, kind: taskNode, fn: fn, args: args})
 }
 
-// Alias adds another name of a node.
+// Alias adds another key for a node.
 func (g *Graph) Alias(key, of Key) Key {
 	return g.add(node{key: key, kind: aliasNode, args: []any{of}})
 }
 
-// Data adds a value. Nothing in it is taken for a key.
+// Data adds a value. Keys in it have no meaning.
 func (g *Graph) Data(key Key, value any) Key {
 	return g.add(node{key: key, kind: dataNode, args: []any{value}})
 }
 
-// List adds a list, of anything that an argument may be. It is not a task: it is made wherever it is taken.
+// List adds a list. Its elements may be anything that an argument may be. It is not a task: it is made wherever it
+// is taken.
 func (g *Graph) List(key Key, elements ...any) Key {
 	return g.add(node{key: key, kind: listNode, args: elements})
 }
@@ -85,20 +85,20 @@ func (g *Graph) add(n node) Key {
 
 func (g *Graph) fault(err error) { g.errs = append(g.errs, err) }
 
-// Err is everything that was wrong with what was added, or nil.
+// Err is everything that was wrong with the nodes added, or nil.
 func (g *Graph) Err() error { return errors.Join(g.errs...) }
 
-// Annotations are what is said of single tasks.
+// Annotations are settings of single tasks.
 type Annotations struct {
-	// Priority: of tasks that are ready a higher one runs first, whatever the order says. 0 unless told.
+	// Priority: of the ready tasks one with a higher priority runs first, whatever the order says. Default 0.
 	Priority int
 	// Retries is how often a task runs again after an error, or a panic, of its own.
 	Retries int
-	// Resources are what a task takes while it runs: "CPU", 1 unless told, "GPU", "memory" (bytes) or any that an executor was told of.
+	// Resources are what a task takes while it runs: "CPU" (default 1), "GPU", "memory" (bytes) or any that an executor was given.
 	Resources map[string]float64
 }
 
-// Annotate says something of tasks that are in the graph, in place of what was said of them before.
+// Annotate sets the annotations of tasks in the graph, in place of earlier ones.
 func (g *Graph) Annotate(a Annotations, keys ...Key) {
 	a.Resources = maps.Clone(a.Resources)
 	why := a.check()

@@ -6,7 +6,7 @@ import (
 )
 
 // Key names a node of a graph: a string, a number, or a tuple of keys. Keys are compared with ==, and may be keys of maps. The
-// zero Key names nothing. As an argument of a task, or in a list of a node, a Key stands for what its node gives.
+// zero Key names nothing. As an argument of a task, or in a list of a node, a Key stands for its node's value.
 type Key struct {
 	kind keyKind
 	text string
@@ -35,7 +35,7 @@ func K(name string, index ...int) Key {
 	return Tuple(parts...)
 }
 
-// Int makes a key of a number. It is another one than the string of its digits.
+// Int makes a key of a number. It differs from the string of its digits.
 func Int(n int) Key { return Key{intKey, strconv.Itoa(n)} }
 
 // Tuple makes a key of keys.

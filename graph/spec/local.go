@@ -7,7 +7,7 @@ import (
 	"mobula/graph/internal/drive"
 )
 
-// runner is a drive.Runner that has results in this process.
+// runner is a drive.Runner whose results are in this process.
 type runner interface {
 	drive.Runner
 	of(tasks []int32) []reflect.Value
@@ -21,7 +21,7 @@ func (p *Plan) run(ctx context.Context, lim drive.Limits, r runner) ([]reflect.V
 	return r.of(p.Wanted), nil
 }
 
-// results are those that are needed, by task.
+// results are the results that are still needed, by task.
 type results struct {
 	p      *Plan
 	values []reflect.Value
@@ -40,7 +40,7 @@ func (r *results) of(tasks []int32) []reflect.Value {
 	return out
 }
 
-// call runs a task. What it panics with is its error.
+// call runs a task. A panic becomes its error.
 func (r *results) call(ctx context.Context, t int32) (out reflect.Value, err error) {
 	x := &r.p.Tasks[t]
 	defer func() {

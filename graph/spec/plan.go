@@ -9,14 +9,14 @@ import (
 	"mobula/graph/order"
 )
 
-// Plan is what of a graph is to be run for what is wanted, checked: its tasks, numbered so that dependencies come before their
-// dependents. Aliases, data and lists are gone; they are in the tasks' arguments. It does not change once it is made.
+// Plan is the checked part of a graph that the wanted keys need: its tasks, numbered so that dependencies come before their
+// dependents. Aliases, data and lists are in the tasks' arguments. A plan never changes.
 type Plan struct {
 	Graph  *graph.Graph // of the tasks, in their static order
 	Tasks  []Task
 	Wanted []int32 // tasks whose results are wanted, each once
 
-	result *Expr // what is wanted, of their results
+	result *Expr // what is wanted, made of their results
 }
 
 // Task is one task of a plan.
@@ -25,10 +25,10 @@ type Task struct {
 	Func  *Func
 	Args  []*Expr
 	Deps  []int32      // the tasks whose results Args take, each once
-	Notes *Annotations // nil: nothing is said
+	Notes *Annotations // nil: none
 }
 
-// plan looks through what is reached from what is wanted, which is to be of a type.
+// plan compiles everything that the wanted keys reach. t is the type of what is wanted.
 func (g *Graph) plan(want any, t reflect.Type) (*Plan, error) {
 	if err := g.Err(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (g *Graph) plan(want any, t reflect.Type) (*Plan, error) {
 	return p, p.build()
 }
 
-// onlyKeys refuses what is wanted and is no key.
+// onlyKeys refuses anything wanted that is not a key.
 func onlyKeys(v reflect.Value) error {
 	if v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -92,7 +92,7 @@ func onlyKeys(v reflect.Value) error {
 	return nil
 }
 
-// taskOf looks through a task's arguments.
+// taskOf compiles a task's arguments.
 func (c *compiler) taskOf(n *node) (Task, error) {
 	in, args := n.fn.In, n.args
 	if last := len(in) - 1; n.fn.spread && len(args) >= last {
@@ -113,14 +113,14 @@ func (c *compiler) taskOf(n *node) (Task, error) {
 	return t, nil
 }
 
-// step is a node on the way down, and what of it has been looked at.
+// step is a node on the present path, and how many of its needs were visited.
 type step struct {
 	node int32
 	keys []Key
 	next int
 }
 
-// reach gives the nodes that keys need, dependencies first. A node that is met again on the way down to it is a cycle.
+// reach gives the nodes that keys need, dependencies first. A node that the path to it contains already is a cycle.
 func (g *Graph) reach(keys []Key) ([]int32, error) {
 	const fresh, onPath, done = 0, 1, 2
 	state := make([]uint8, len(g.nodes))
@@ -205,7 +205,7 @@ func (p *Plan) build() error {
 	return err
 }
 
-// shape is what the static order is made from.
+// shape is the tasks as package order takes them.
 type shape []Task
 
 // Len implements order.Graph.

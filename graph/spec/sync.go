@@ -7,8 +7,8 @@ import (
 	"mobula/graph/internal/drive"
 )
 
-// Sync runs tasks one after another in the goroutine that asks, in their static order: for a debugger, and for
-// graphs whose tasks are short. Resources are not looked at.
+// Sync runs tasks one after another in the calling goroutine, in their static order: for a debugger, and for
+// graphs with short tasks. It ignores resources.
 func Sync() Executor { return syncExecutor{} }
 
 type syncExecutor struct{}

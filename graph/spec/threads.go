@@ -15,14 +15,14 @@ import (
 // ThreadsOption is an option of Threads.
 type ThreadsOption func(have map[string]float64)
 
-// Resource says how much of a resource tasks may take at once. One that is not said is not bounded;
-// an amount below 0, or of 2^50 or more, every run refuses.
+// Resource bounds how much of a resource tasks may take at once. Other resources are not bounded. Every run
+// refuses an amount below 0, or of 2^50 or more.
 func Resource(name string, amount float64) ThreadsOption {
 	return func(have map[string]float64) { have[name] = amount }
 }
 
-// Threads runs tasks in goroutines of this process, n at once, 0: as many as GOMAXPROCS says; a task annotated with a "CPU" other than 1
-// counts as so many. A task that does not end when its context does is waited for all the same.
+// Threads runs tasks in goroutines of this process, n at once; 0 means GOMAXPROCS. A task annotated with another "CPU" than 1 counts as
+// that many. The run waits even for a task that does not end with its context.
 func Threads(n int, opts ...ThreadsOption) Executor {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -54,7 +54,8 @@ func (p *Plan) need(t int32) map[string]float64 {
 	return out
 }
 
-// threadsRunner runs each task in a goroutine. What one writes only those read that start after its end was told.
+// threadsRunner runs each task in a goroutine. A result is read only by tasks that start after its end was
+// reported.
 type threadsRunner struct {
 	results
 	ends    chan drive.Ended

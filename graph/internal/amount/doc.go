@@ -1,4 +1,4 @@
-// Package amount knows which amounts of a resource there can be, as tasks ask for them and workers have them.
+// Package amount checks amounts of a resource, as tasks ask for them and workers have them.
 //
-// It holds no state, nothing blocks, and the errors are its callers'.
+// It holds no state, nothing blocks, and callers make the errors.
 package amount

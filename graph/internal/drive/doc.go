@@ -1,17 +1,17 @@
-// Package drive runs a graph to its end from one goroutine: the shell around graph.Core where the graph's only worker
-// is whatever a Runner starts tasks on.
+// Package drive runs a graph to its end from one goroutine. It is a shell around graph.Core whose only worker is a
+// Runner.
 //
 // # Who owns what
 //
-// Run owns the core and the line of tasks that are ready and not started. The Runner owns results, and what runs.
+// Run owns the core and the line of ready tasks that have not started. The Runner owns results and running tasks.
 //
 // # Order
 //
-// Of the tasks that are ready the first in the graph's order is started first; one that asks for resources which are
-// taken is passed over until they are free. So with one task at a time tasks run in the graph's order.
+// Ready tasks start in the graph's order; a task that asks for resources which are taken is skipped until they are
+// free. So with one task at a time tasks run in the graph's order.
 //
 // # What blocks, errors
 //
-// Run blocks in the Runner alone. It ends with the first wanted result that cannot be made (*Failure), with what
-// the Runner's Wait gives, or with the cause of its context; what runs then is the Runner's to end.
+// Run blocks only in the Runner. It ends with the first wanted result that cannot be made (*Failure), with the
+// error of the Runner's Wait, or with the cause of its context; the Runner then ends running tasks.
 package drive

@@ -8,11 +8,11 @@ import (
 	"mobula/graph"
 )
 
-// Runner runs single tasks. Its methods are called by one goroutine, Run's.
+// Runner runs single tasks. Only the goroutine of Run calls its methods.
 type Runner interface {
-	// Start begins a task, whose inputs have all ended well.
+	// Start begins a task. All its inputs have succeeded.
 	Start(ctx context.Context, task int32)
-	// Wait gives tasks that have ended since, at least one, or why it does not wait any longer.
+	// Wait returns the tasks that have ended since, at least one, or the reason why it stops waiting.
 	Wait(ctx context.Context) ([]Ended, error)
 	// Free drops a result that nobody needs any more.
 	Free(task int32)
@@ -22,7 +22,7 @@ type Runner interface {
 type Ended struct {
 	Task  int32
 	Err   error // nil: it has a result
-	Again bool  // where its annotation allows, it may run again
+	Again bool  // it may run again if its annotation allows
 }
 
 // Failure is the error of the task that failed first.
@@ -46,7 +46,7 @@ func Run(ctx context.Context, g *graph.Graph, lim Limits, r Runner) error {
 		return err
 	}
 	cfg := graph.DefaultConfig()
-	cfg.Policy, cfg.Saturation, cfg.StealInterval = graph.Withhold, math.Inf(1), -1 // nothing waits but in line
+	cfg.Policy, cfg.Saturation, cfg.StealInterval = graph.Withhold, math.Inf(1), -1 // tasks wait only in line
 	core, err := graph.NewCore(g, cfg)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func Run(ctx context.Context, g *graph.Graph, lim Limits, r Runner) error {
 	return nil
 }
 
-// driver turns what the core says into what the runner does.
+// driver turns the core's effects into calls of the runner.
 type driver struct {
 	core     *graph.Core
 	line     *line
@@ -102,7 +102,7 @@ func (d *driver) step(ev graph.Event) {
 			d.line.push(e.Task, e.Rank)
 		case graph.Free:
 			d.runner.Free(e.Task)
-		case graph.Failed: // the first says it all: what else was to run is not started any more
+		case graph.Failed: // the first failure ends the run: no further task is started
 			if d.failure == nil {
 				d.failure = &Failure{Task: e.Chain[len(e.Chain)-1], Err: e.Err}
 			}

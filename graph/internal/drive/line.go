@@ -10,20 +10,20 @@ import (
 	"mobula/internal/heap"
 )
 
-// Limits bound what runs at once.
+// Limits bound which tasks run at once.
 type Limits struct {
 	Tasks int                                 // 0: no bound
-	Have  map[string]float64                  // of resources; one that is not named is not bounded
+	Have  map[string]float64                  // amounts of resources; a resource that is not named is not bounded
 	Need  func(task int32) map[string]float64 // what a task takes while it runs; nil: nothing
 }
 
-// line is what is ready to run, and what of it may: tasks of equal needs in one class.
+// line has the ready tasks, and finds those that may run: tasks with equal needs are in one class.
 type line struct {
 	most, flying int
 	names        []string // of the resources
 	free         []int64  // thousandths
 	classes      []class
-	of           []int32 // class of each task; nil: there is one
+	of           []int32 // class class of each task; nil: there is only one
 }
 
 type class struct {
@@ -97,7 +97,7 @@ func (l *line) push(t, rank int32) {
 	heap.Push(&l.classOf(t).ready, waiting{rank, t}, sooner)
 }
 
-// next takes the first task in order of those that may start now.
+// next takes the first task in order among those that may start now.
 func (l *line) next() (int32, bool) {
 	if l.flying >= l.most {
 		return 0, false

@@ -20,11 +20,11 @@ import (
 	"mobula/wire"
 )
 
-// Host is the node that graphs run on.
+// Host runs graphs on a node.
 type Host struct {
 	run.Capacity
-	Parent actors.Parent // of the graphs' actors
-	Heaps  func() int64  // what the node's processes take, in bytes; asked where there is a Limit
+	Parent actors.Parent // parent of the graphs' actors
+	Heaps  func() int64  // bytes that the node's processes take; called only if there is a Limit
 
 	number atomic.Uint64
 
@@ -47,7 +47,7 @@ func (h *Host) leave(r *runner) {
 	delete(h.running, r)
 }
 
-// heapsInterval is how often a graph looks at what heaps take.
+// heapsInterval is how often a graph reads Heaps.
 const heapsInterval = 50 * time.Millisecond
 
 // Function is the function under run.Func.
@@ -61,7 +61,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 		return nil, nil, errs.New(errs.CodeInvalid, "%s takes a request and a value with references, and got %d arguments", run.Func, len(call.Inputs))
 	}
 	if tc.Blocker != nil {
-		tc.Blocker.Blocked(ctx, nil) // it needs no slot, and nothing is to wait behind it
+		tc.Blocker.Blocked(ctx, nil) // it needs no slot, and nothing should wait behind it
 	}
 	w, err := run.Parse(call.Inputs[0].Value.Data)
 	if call.Inputs[0].Release != nil {
@@ -90,7 +90,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 	return []registry.Output{{Meta: bytesMeta, Size: len(sum), Inline: sum}}, nil, err
 }
 
-// traceOf is the trace of what a task submits.
+// traceOf is the trace of tasks that a task submits.
 func traceOf(tc *client.TaskContext) wire.TraceContext {
 	if tc.Spec.Trace.Sampled() {
 		return telemetry.Run(tc.Spec, tc.Attempt)
@@ -107,7 +107,7 @@ type runner struct {
 	w        *run.Work
 	c        *client.Client
 	parent   ids.TaskID
-	trace    wire.TraceContext // of its tasks: the graph's run is their parent
+	trace    wire.TraceContext // of its tasks; the graph's run is their parent
 	emit     func(registry.Output) error
 	ctx      context.Context
 	ledger   *run.Ledger
@@ -120,10 +120,10 @@ type runner struct {
 	opts     *run.Options
 
 	seceded chan run.Seceded
-	gone    chan struct{} // closed when nobody takes them any more
+	gone    chan struct{} // closed when nobody takes events any more
 
 	indexing sync.Once
-	index    map[ids.TaskID]int32 // of tasks, by id; made when it is asked for
+	index    map[ids.TaskID]int32 // tasks by id; made on first use
 
 	// Written before done is closed.
 	done    chan struct{}
@@ -187,7 +187,7 @@ func (r *runner) feed(ref *actors.Ref[run.Event]) error {
 		case <-r.watch.Ready():
 			watched = r.watch.Take(watched[:0])
 			ev := resolved(watched)
-			clear(watched) // the results are not kept
+			clear(watched) // do not keep the results
 			if err := ref.Send(r.ctx, ev); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (r *runner) feed(ref *actors.Ref[run.Event]) error {
 	}
 }
 
-// resolved is what the core is told of results that are there.
+// resolved makes the core's event for results that are there.
 func resolved(of []client.Watched) run.Resolved {
 	out := make([]run.Result, len(of))
 	for i, x := range of {
@@ -244,7 +244,7 @@ func (r *runner) end(err error) {
 	}
 }
 
-// cancelAll cancels what is under way: nobody will take it.
+// cancelAll cancels tasks under way: nobody will take their results.
 func (r *runner) cancelAll() {
 	for t := range int32(r.w.Len()) {
 		if r.ledger.Outcome(t) == run.Sent {

@@ -10,16 +10,16 @@ import (
 	"mobula/internal/ids"
 )
 
-// Progress is how far a graph is.
+// Progress is the progress of a graph.
 type Progress struct {
-	Task    ids.TaskID // that the graph is
+	Task    ids.TaskID // the task that the graph is
 	Name    string     // of its actor
 	Started time.Time
 	Tasks   int
 	run.Counts
 }
 
-// Running gives the graphs that run on the node. It waits for none of them.
+// Running gives the graphs that run on the node. It does not wait for their actors.
 func (h *Host) Running() []Progress {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +31,7 @@ func (h *Host) Running() []Progress {
 	return out
 }
 
-// gauges are a graph's counts for whoever asks, as they were after the last step.
+// gauges are a graph's counts after its last step, for any goroutine to read.
 type gauges struct {
 	waiting, queued, processing, inLine, done, failed, bytes, peak atomic.Int64
 }
@@ -54,7 +54,7 @@ func (g *gauges) read() run.Counts {
 	}
 }
 
-// counted is a core that leaves its counts in the gauges after each step.
+// counted is a core that writes its counts to the gauges after each step.
 type counted struct {
 	*run.Core
 	gauges *gauges

@@ -5,9 +5,9 @@ import (
 	"mobula/internal/ids"
 )
 
-// Secede takes what a task under a graph says: it has given its place up to others, and goes on beside them; or, with back, that it takes
-// its place again. Meanwhile it counts neither against the slots of root tasks nor against what the graph has with the owner. It waits for
-// the graph's scheduler at most until that has ended, and does nothing for a task of no graph that runs.
+// Secede notes that a task of a graph has given its place up to others and goes on beside them, or with back that it takes its place
+// again. Meanwhile the task counts neither against the slots of root tasks nor as with the owner. Secede waits for the graph's scheduler,
+// at most until that has ended, and does nothing if no graph with that task runs.
 func (h *Host) Secede(parent, task ids.TaskID, back bool) {
 	r := h.under(parent)
 	if r == nil {
@@ -21,7 +21,7 @@ func (h *Host) Secede(parent, task ids.TaskID, back bool) {
 	}
 }
 
-// under finds the graph that is the tasks' parent; nil: none runs.
+// under finds the running graph that is parent of the tasks, or nil.
 func (h *Host) under(parent ids.TaskID) *runner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +33,7 @@ func (h *Host) under(parent ids.TaskID) *runner {
 	return nil
 }
 
-// find gives a task's index by its id. Most graphs are never asked.
+// find gives a task's index by its id. Most graphs never need it.
 func (r *runner) find(task ids.TaskID) (int32, bool) {
 	r.indexing.Do(func() {
 		r.index = make(map[ids.TaskID]int32, r.w.Len())

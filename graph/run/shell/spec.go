@@ -33,8 +33,8 @@ func (r *runner) submit(t int32) error {
 	return nil
 }
 
-// spec is a task as its owner takes it: the payload, what it depends on in the order of the request, its
-// outer objects.
+// spec is a task as its owner takes it: the payload, its dependencies in the order of the request, its outer
+// objects.
 func (r *runner) spec(t int32) (*wire.TaskSpec, error) {
 	outer, deps := r.w.OuterOf(t), r.w.DepsOf(t)
 	args := make([]wire.Arg, 0, 1+len(deps)+len(outer))
@@ -68,8 +68,9 @@ func (r *runner) specOf(t int32) *wire.TaskSpec {
 	return spec
 }
 
-// pass fails wanted tasks that were not submitted: the last of a chain failed of itself, and each before it
-// takes the next one's result. The owner fails it as it fails any task one of whose arguments has failed.
+// pass fails wanted tasks that were not submitted. The last task of the chain failed by its own error, and each
+// before it takes the result of the next. So it submits them, and the owner fails each like any task with a failed
+// argument.
 func (r *runner) pass(chain []int32) {
 	for i, t := range slices.Backward(chain) {
 		if o := r.ledger.Outcome(t); o == run.Sent || o == run.Made || o == run.Failed && r.handles[t] != nil {
@@ -83,14 +84,14 @@ func (r *runner) pass(chain []int32) {
 		spec.Args = []wire.Arg{{Ref: r.id(chain[i+1]).Return(part)}}
 		hs, err := r.c.Submit(r.ctx, spec)
 		if err != nil {
-			return // the client is gone, or the graph was cancelled: its promises fail
+			return // the client is gone, or the graph was cancelled: the promises fail
 		}
 		r.handles[t] = hs
 		r.ledger.Mark(t, run.Failed)
 	}
 }
 
-// blobs reads payloads out of the objects they were shipped in; the last two are kept pinned.
+// blobs reads payloads from the objects they were shipped in; it keeps the last two pinned.
 type blobs struct {
 	c    *client.Client
 	ids  []ids.ObjectID
@@ -105,7 +106,7 @@ type heldBlob struct {
 
 const keepBlobs = 2
 
-// payload is a copy: what is submitted outlives the blob.
+// payload copies the payload, since the submitted task outlives the blob.
 func (b *blobs) payload(ctx context.Context, w *run.Work, t int32) ([]byte, error) {
 	blob, from, n := w.PayloadOf(t)
 	data, err := b.get(ctx, blob)
