@@ -11,9 +11,10 @@ import (
 	"mobula/wire"
 )
 
-// A reference to an actor is one to the result of its constructor, which resolves when the actor is there.
+// A reference to an actor is a reference to the result of its constructor, which resolves when the actor is
+// constructed.
 
-// actor is the id of the actor that c names. It is good without c.
+// actor is the id of the actor that c names. It is valid without c.
 func (c *Cell) actor() (ids.ActorID, error) {
 	h, err := c.handle()
 	if err != nil {
@@ -24,7 +25,8 @@ func (c *Cell) actor() (ids.ActorID, error) {
 	return id, nil
 }
 
-// Constructed waits until the actor was constructed; the error is why it was not. An actor does not wait for itself.
+// Constructed waits until the actor is constructed; the error says why it could not be. For a reference of an actor
+// to itself it returns at once.
 func (c *Cell) Constructed(ctx context.Context) error {
 	if err := c.Err(); err != nil || c.life.self {
 		return err
@@ -67,11 +69,11 @@ func (c *Cell) Kill(ctx context.Context, restart bool) error {
 	return err
 }
 
-// Spawn submits an actor's creation. That of an anonymous actor is not waited for; that of a named
-// one is, because the name may be taken.
+// Spawn submits an actor's creation. It waits only for the creation of a named actor, because the name may be
+// taken.
 func (k *Call) Spawn() (*Cell, error) {
 	if k.err == nil {
-		if k.spec.Opts.ActorName == "" && k.tc.Attempt > 1 { // the actor of an attempt before may be ending, or dead
+		if k.spec.Opts.ActorName == "" && k.tc.Attempt > 1 { // the actor of an earlier attempt may be ending, or dead
 			k.spec.ID = ids.Derive(k.spec.ID, uint64(k.tc.Attempt))
 		}
 		k.spec.Actor = ids.ActorID(k.spec.ID)
@@ -109,7 +111,7 @@ func (k *Call) Spawn() (*Cell, error) {
 	return a, nil
 }
 
-// actorID reads the id that a creation resolved to; not ok: nothing, for the actor's own.
+// actorID reads the id that a creation resolved to. Not ok means no id: the actor is the created one.
 func actorID(v wire.Value) (ids.ActorID, bool) {
 	id, ok := ids.TaskOf(v.Data)
 	return ids.ActorID(id), ok

@@ -27,7 +27,7 @@ func (b *Buffer[T]) Create(ctx context.Context, n int) error {
 	return b.create(ctx, tc, tc.NextPut(), n)
 }
 
-// CreateResult gets room for the task's result of that index. At its end the task seals it, or gives it back.
+// CreateResult gets room for the task's result of that index. The task seals it or frees it when it ends.
 func (b *Buffer[T]) CreateResult(ctx context.Context, index, n int) error {
 	tc, err := taskOf(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *Buffer[T]) create(ctx context.Context, tc *client.TaskContext, id ids.O
 // Slice is the memory.
 func (b *Buffer[T]) Slice() []T { return b.data[:len(b.data):len(b.data)] }
 
-// Put seals what was written and makes an object of it.
+// Put seals the buffer and makes an object of it.
 func (b *Buffer[T]) Put() (*Cell, error) {
 	if b.done {
 		return nil, errs.New(errs.CodeInvalid, "Buffer.Put: it was put, aborted or is a task's result already")

@@ -15,7 +15,7 @@ import (
 )
 
 // Call builds one task's spec. It lives on the caller's stack; the spec, its arguments and the bytes
-// of small values are one allocation. The first error is kept: what comes after it does nothing.
+// of small values are one allocation. The first error is kept: later steps do nothing.
 type Call struct {
 	ctx     context.Context
 	tc      *client.TaskContext
@@ -23,10 +23,10 @@ type Call struct {
 	spec    *wire.TaskSpec
 	scratch []byte
 	err     error
-	large   []*client.Handle // put for this call, released after it
-	room    *client.Room     // of the actor that is called; nil: it has no limit, or it is not known here
+	large   []*client.Handle // objects put for this call, released after it
+	room    *client.Room     // room of the called actor; nil: it has no limit, or the limit is not known here
 	waits   bool             // for room
-	inside  int              // bytes of values in the message, those of a few bytes aside
+	inside  int              // bytes of values in the message, not counting those of a few bytes
 }
 
 // frame is a spec with room for its arguments and their small values.
@@ -56,7 +56,7 @@ func newSpec(n int) (*wire.TaskSpec, []byte) {
 	return &wire.TaskSpec{Args: make([]wire.Arg, n)}, make([]byte, 0, min(16*n, 96))
 }
 
-// Begin begins a call of f with n arguments. A nil o says nothing but what f was registered with.
+// Begin begins a call of f with n arguments. A nil o means the options that f was registered with.
 func (k *Call) Begin(ctx context.Context, f *Function, n int, o *Options) {
 	k.ctx, k.f = ctx, f
 	if k.tc, k.err = taskOf(ctx); k.err != nil {
@@ -101,7 +101,7 @@ func (k *Call) BeginN(ctx context.Context, f *Function, n, results int, o Option
 	k.Begin(ctx, f, n, &o)
 }
 
-// BeginTell begins a call of which no result is kept, so that nobody can wait for its end.
+// BeginTell begins a call without a result, so nobody can wait for its end.
 func (k *Call) BeginTell(ctx context.Context, f *Function, n int, o Options) {
 	o.returns = 0
 	k.Begin(ctx, f, n, &o)
@@ -132,8 +132,8 @@ func PutValue[T any](k *Call, i int, v T) {
 	runtime.KeepAlive(v)
 }
 
-// PutRef sets the i-th argument to what c names. The caller keeps c alive until the spec is sent; were it stored in
-// k, every argument would be moved to the heap.
+// PutRef sets the i-th argument to the object that c names. The caller keeps c alive until the spec is sent: k does
+// not store it, because that would move every argument to the heap.
 func (k *Call) PutRef(i int, c *Cell) {
 	if k.err != nil {
 		return
@@ -183,7 +183,7 @@ func (k *Call) value(dst *wire.Arg, e *codec.Encoded) {
 	dst.Ref = h.ID()
 }
 
-// argError says which argument; a failed reference's own error stays what it is.
+// argError adds which argument it was; the error of a failed reference stays as it is.
 func argError(name string, i int, err error) error {
 	e := errs.From(err)
 	if e.Code == errs.CodeNotEncodable || e.Code == errs.CodeInvalid {
@@ -216,7 +216,7 @@ func (k *Call) Submit() []*client.Handle {
 	return hs
 }
 
-// send submits the task, which has its place in its actor's room.
+// send submits the task. If it calls an actor, it has its place in the actor's room.
 func (k *Call) send() (hs []*client.Handle) {
 	if k.room == nil {
 		hs, k.err = k.tc.Client.Submit(k.ctx, k.spec)
@@ -239,7 +239,7 @@ func (k *Call) send() (hs []*client.Handle) {
 	return hs
 }
 
-// notCalled is the error of a call whose context was cancelled before.
+// notCalled is the error of a call with a cancelled context.
 func notCalled(name string, cause error) error {
 	e := &errs.Error{Code: errs.CodeCancelled, Name: name, Msg: name + " was not called: its context had ended"}
 	if cause != context.Canceled { //nolint:errorlint // one that was given is told

@@ -10,14 +10,14 @@ import (
 	"mobula/internal/ids"
 )
 
-// A Cell is what the copies of one reference share; when the last copy is garbage the object's
-// handle is released. The handle itself hangs on a life, which outlives the cell. A nil Cell names nothing.
+// All copies of a reference share one Cell; when the last copy is garbage the object's handle is released. The
+// handle belongs to a life, which outlives the cell. A nil Cell names nothing.
 //
-// runtime.AddCleanup costs some 450 ns, as much as all the rest of a call. So references to values that are known
-// to be small share a cleanup by sixteen: they lie in one block of memory, which is
-// garbage when all of them are. A dropped one among them is then released a little late;
-// that is no loss, for they are small and a loop's references die together. The block being
-// filled is held weakly, so a last half-full one goes too.
+// runtime.AddCleanup costs some 450 ns, as much as all the rest of a call. So sixteen references to values that
+// are known to be small share a cleanup: they lie in one block of memory, which is garbage when all of them are. A
+// dropped reference is then released a little late. That costs little: the values are small, and references made
+// in a loop usually die together. The block being filled is held weakly, so a last, partly filled block is freed
+// too.
 type Cell struct {
 	life *life
 	slot uint32
@@ -28,9 +28,9 @@ type life struct {
 	client  *client.Client // nil: unbound, or failed
 	from    *Function      // whose results they are; nil if no function's
 	err     error          // why there is no object
-	room    *client.Room   // of an actor with MaxPendingCalls, where this process knows of it
-	self    bool           // the actor that the code runs in, which this does not hold
-	actor   bool           // what is unbound is an actor's
+	room    *client.Room   // room of an actor with MaxPendingCalls, if this process knows the limit
+	self    bool           // refers to the actor that the code runs in, without keeping it alive
+	actor   bool           // unbound is the id of an actor
 	unbound ids.ObjectID   // as decoded; until bound
 	held    []atomic.Pointer[client.Handle]
 }
@@ -53,7 +53,7 @@ type blockLife struct {
 	slots [perBlock]atomic.Pointer[client.Handle]
 }
 
-// nursery hands out cells of blocks.
+// nursery allocates cells in blocks.
 type nursery struct {
 	current atomic.Pointer[weak.Pointer[block]]
 }
@@ -68,7 +68,7 @@ func newCell(c *client.Client, h *client.Handle, from *Function) *Cell {
 	return out
 }
 
-// failedCell is a reference to an object that never was.
+// failedCell is a reference to an object that was never made.
 func failedCell(err error) *Cell { return &Cell{life: &life{err: err}} }
 
 // cell takes over the handle of a small object.
@@ -88,7 +88,7 @@ func (n *nursery) cell(c *client.Client, h *client.Handle, from *Function) *Cell
 	b.used.Store(1)
 	out := b.fill(0, h)
 	fresh := weak.Make(b)
-	n.current.CompareAndSwap(w, &fresh) // whoever came first is as good
+	n.current.CompareAndSwap(w, &fresh) // a block set by another goroutine will do too
 	return out
 }
 
@@ -117,7 +117,7 @@ func (c *Cell) Release() {
 	}
 }
 
-// handle is the object's handle, good while c is kept alive.
+// handle is the object's handle, valid while c is kept alive.
 func (c *Cell) handle() (*client.Handle, error) {
 	if c == nil {
 		return nil, errNil
@@ -143,7 +143,7 @@ func (c *Cell) handleOf(want *client.Client) (*client.Handle, error) {
 	return h, err
 }
 
-// Err is why there is no object, for a reference whose call could not even be submitted.
+// Err says why there is no object, if the call could not even be submitted.
 func (c *Cell) Err() error {
 	_, err := c.handle()
 	return err

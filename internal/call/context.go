@@ -19,7 +19,7 @@ type Place struct {
 	Returns   int
 }
 
-// Here tells where the caller runs.
+// Here gives the place where the caller runs.
 func Here(ctx context.Context) (Place, error) {
 	tc, err := taskOf(ctx)
 	if err != nil {

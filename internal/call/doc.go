@@ -1,6 +1,6 @@
-// Package call is the engine of the public API, one process' side: what the generic handles of package mobula do, once their types are
-// known. A function's handle is a Function. Its call is built in a Call, on the caller's stack, from the context's task to the spec
-// that the client sends; the worker's side of the same call decodes with Input and encodes with Result. A reference is a Cell.
+// Package call is the engine of the public API on one process' side: it does the work of package mobula's generic handles, once their
+// types are known. A function's handle has a Function. A Call on the caller's stack builds the task's spec, which the client sends;
+// the worker's side decodes arguments with Input and encodes results with Result. A reference has a Cell.
 //
 // # Who owns what
 //
@@ -16,6 +16,6 @@
 //
 // # Errors
 //
-// What is wrong with a call is kept in the Call, and becomes the error of its result's Cell. All are of package errs. One that came from
-// the node goes through failure, so that the references in it live as long as the error does.
+// A Call keeps its error, which becomes the error of its result's Cell. All are of package errs. Errors from the node go through
+// failure, so that the references in an error live as long as the error does.
 package call

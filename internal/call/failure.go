@@ -14,19 +14,19 @@ type ErrorRefs struct{}
 // Find gives the references in an error.
 func (ErrorRefs) Find(v reflect.Value) ([]ids.ObjectID, error) { return types.Refs(v) }
 
-// Attach makes them live, with what failure holds them by.
+// Attach makes the references live; held is what failure keeps them with.
 func (ErrorRefs) Attach(v reflect.Value, held any) error {
 	return types.Attach(v, binder{held.(*heldError).c})
 }
 
-// heldError holds the objects that an error has references to: when the last copy of the error is garbage, so is this.
+// heldError holds the objects that an error refers to. It becomes garbage with the last copy of the error.
 type heldError struct {
 	c     *client.Client
 	cells []*Cell
 }
 
-// failure gives an error that c got to the program: what it has references to can be got as long as the program has it. Who
-// calls it still holds the object that failed.
+// failure prepares an error that c received for the program: the objects that it refers to live as long as the program has
+// the error. The caller still holds the failed object meanwhile.
 func failure(c *client.Client, err error) error {
 	e, ok := err.(*errs.Error)
 	if !ok {

@@ -13,11 +13,11 @@ import (
 	"mobula/wire"
 )
 
-// What the generated handles name of other packages.
+// Types of other packages that the generated handles use.
 type (
 	// Plan is how values of one type are laid out.
 	Plan = codec.Plan
-	// Task is what a worker gives a function: its inputs, or more.
+	// Task is the call as the worker runs it: its inputs, and more.
 	Task = registry.Call
 	// Output is an encoded result.
 	Output = registry.Output
@@ -43,20 +43,20 @@ type Shape struct {
 	Returns int32 // results of a call that asks for no other number
 }
 
-// Function is what the handles of one function share. A nil one is that of a zero handle.
+// All handles of a function share its Function. It is nil in a zero handle.
 type Function struct {
 	Shape
 	name string
-	body any // the Go function, where tasks of graphs may call it
+	body any // the Go function, if tasks of graphs may call it
 
 	base    Options
-	plain   *wire.TaskOptions // of a call without options
-	err     error             // why none can be made
+	plain   *wire.TaskOptions // options of a call without options
+	err     error             // why no call can be made
 	options optionTable
 
 	// How references to its results are held; see Cell.
-	bounded bool          // by its types alone they are small
-	stored  atomic.Bool   // one of them was large
+	bounded bool          // they are small by their types alone
+	stored  atomic.Bool   // one result was large
 	small   atomic.Uint32 // seen so far
 	nursery nursery
 
@@ -70,7 +70,7 @@ func Register(name string, s Shape, base Options, invoke Invoke) *Function {
 	return f
 }
 
-// New makes what a function's calls need. Where its default options are wrong every call says so.
+// New makes a Function. If its default options are wrong, every call gives that error.
 func New(name string, s Shape, base Options) *Function {
 	f := &Function{Shape: s, name: name, base: base, err: base.err, bounded: true}
 	f.base.returns, f.base.actor = s.Returns, s.Kind == Construct
@@ -87,10 +87,10 @@ func New(name string, s Shape, base Options) *Function {
 // Name is the name that workers find it by.
 func (f *Function) Name() string { return f.name }
 
-// Options are the defaults of the function's calls, to be changed.
+// Options gives a copy of the default options of the function's calls, for a call to change.
 func (f *Function) Options() Options {
 	if f == nil {
-		return Options{} // Begin says what is wrong
+		return Options{} // Begin gives the error
 	}
 	return f.base
 }
@@ -114,7 +114,7 @@ func (s Shape) signature() uint64 {
 	return h.Sum64()
 }
 
-const trustAfter = 32 // small results seen before those to come are taken to be small
+const trustAfter = 32 // after this many small results, further ones are expected to be small
 
 // saw notes how large a result was.
 func (f *Function) saw(stored bool) {

@@ -26,7 +26,8 @@ func (c *Cell) fetch(ctx context.Context) (client.Data, error) {
 	return d, err
 }
 
-// Get waits for the object and gives a copy. It is fetch once more, to spare the object that is here already the copies of a Data.
+// Get waits for the object and gives a copy. It repeats the code of fetch: for an object that is here already that saves copies of
+// a Data.
 func Get[T any](ctx context.Context, c *Cell) (T, error) {
 	var none T
 	h, err := c.handle()
@@ -48,7 +49,7 @@ func Get[T any](ctx context.Context, c *Cell) (T, error) {
 	return v, err
 }
 
-const getWindow = 4096 // references asked for at once: enough to hide the trips
+const getWindow = 4096 // references asked for at once: enough to hide the round trips
 
 // GetAll waits for n objects and gives copies, in order.
 func GetAll[T any](ctx context.Context, n int, at At) ([]T, error) {
@@ -82,8 +83,9 @@ func awaitAll(ctx context.Context, from, to int, at At) error {
 	return err
 }
 
-// Wait returns when want of the n references are resolved, or ctx ends. One that failed to be submitted is: Get says why. It gives the
-// numbers of those that are resolved, those that failed before the others, and of the rest, each in order.
+// Wait returns when want of the n references are resolved, or ctx ends. A reference whose call could not be submitted counts as
+// resolved: Get gives its error. Wait gives the indices of the resolved references, those whose submit failed first, and the indices
+// of the rest, each in order.
 func Wait(ctx context.Context, n int, at At, want int) (ready, rest []int, err error) {
 	var live []int // nil: all
 	for i := range n {

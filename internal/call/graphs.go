@@ -13,7 +13,7 @@ import (
 	"mobula/internal/registry"
 )
 
-// Graphs is what running graphs takes of the engine.
+// Graphs is the part of the engine that running graphs needs.
 var Graphs = ship.Runtime{
 	Types:  types,
 	Binder: func(c *client.Client) codec.Binder { return binder{c} },
@@ -34,16 +34,16 @@ var Graphs = ship.Runtime{
 // graphFunctions are the registered functions that tasks of graphs may call, as *spec.Func by name.
 var graphFunctions sync.Map
 
-// InGraphs makes the function one that tasks of graphs may call.
+// InGraphs lets tasks of graphs call the function.
 func (f *Function) InGraphs(body any) *Function {
 	f.body = body
-	if fn, err := spec.FuncOf(f.name, body); err == nil { // else a graph that has it says what is wrong
+	if fn, err := spec.FuncOf(f.name, body); err == nil { // else a graph that uses it gives the error
 		graphFunctions.Store(f.name, fn)
 	}
 	return f
 }
 
-// GraphFunction is what the handles give package spec.
+// GraphFunction gives name and Go function, for package spec.
 func (f *Function) GraphFunction() (string, any) {
 	if f == nil {
 		return "", nil
@@ -53,7 +53,7 @@ func (f *Function) GraphFunction() (string, any) {
 
 var _ = registerGraphTask()
 
-// registerGraphTask registers the function that each task of a graph is a call of.
+// registerGraphTask registers the function that each task of a graph calls.
 func registerGraphTask() struct{} {
 	registry.Register(&registry.Function{Name: ship.Func, Invoke: guard(runGraphTask)})
 	return struct{}{}

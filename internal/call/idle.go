@@ -21,7 +21,7 @@ const idleBefore = 300 * time.Millisecond // a freed object is gone within a sec
 
 var idle idleCollector
 
-// CollectWhenIdle says whether this process is a worker: a driver decides by itself when to collect.
+// CollectWhenIdle turns the collector on in a worker: a driver decides itself when to collect.
 func CollectWhenIdle(on bool) { idle.on.Store(on) }
 
 func (i *idleCollector) borrowed() {

@@ -9,10 +9,10 @@ import (
 	"mobula/internal/errs"
 )
 
-// This file is the worker's side: arguments decoded, the function called, results encoded.
+// This file is the worker's side: it decodes arguments, calls the function and encodes results.
 
-// Input decodes the i-th argument. What aliases the segment stays pinned until the call
-// returns; anything else gives its pin back at once.
+// Input decodes the i-th argument. A value that aliases the segment stays pinned until the call returns; any other
+// gives its pin back at once.
 func Input[T any](ctx context.Context, c *Task, name string, p *Plan, i, of int) (T, error) {
 	if len(c.Inputs) != of {
 		var none T
@@ -123,8 +123,7 @@ func Instance[S any](c *Task, name string) (*S, error) {
 	return s, nil
 }
 
-// Constructed is the end of a constructor: it has one result, without a value, which
-// resolves when the actor is there.
+// Constructed ends a constructor: its one result has no value, and resolves when the actor is constructed.
 func Constructed[T any](name string, self *T, err error) ([]Output, any, error) {
 	if err == nil && self == nil {
 		err = errs.New(errs.CodeInvalid, "%s: the constructor returned a nil actor and no error", name)
@@ -135,7 +134,7 @@ func Constructed[T any](name string, self *T, err error) ([]Output, any, error) 
 	return make([]Output, 1), self, nil
 }
 
-// guard sees that what a call leaves behind is cleaned up, even when it panics.
+// guard cleans up what a call leaves behind, even after a panic.
 func guard(f Invoke) Invoke {
 	return func(ctx context.Context, c *Task) ([]Output, any, error) {
 		defer callEnds(ctx)

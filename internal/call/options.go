@@ -19,8 +19,8 @@ import (
 // NoCPU as an amount of CPUs asks for none.
 const NoCPU = -1
 
-// Class is everything an option can say about a class of tasks, comparable, so that
-// the same options always give the same *wire.TaskOptions.
+// Class has all options of a class of tasks. It is comparable, so that the same options always give the same
+// *wire.TaskOptions.
 type Class struct {
 	cpu, gpu, memory int64 // thousandths, and bytes; cpu 0: the default
 	custom, groups   string
@@ -36,15 +36,15 @@ type Class struct {
 	actor bool // takes no CPU unless it asks
 }
 
-// Options are what is said of one call.
+// Options are the options of one call.
 type Options struct {
 	Class
 	WaitForRoom bool
 	Deadline    time.Time // zero: none but the context's
-	err         error     // what is wrong with one of them
+	err         error     // why one of them is not valid
 }
 
-// Defaults are the options of a function of which nothing was said.
+// Defaults are the options of a function registered without options.
 var Defaults = Options{Class: Class{Retries: 3, returns: 1, MaxConcurrency: 1, MaxPendingCalls: -1}}
 
 // Resources sets what the task takes, in whole units.
@@ -62,14 +62,14 @@ func (o *Options) EndBy(at time.Time) {
 	}
 }
 
-// Refuse says that one of the options cannot be; the first one counts.
+// Refuse notes that an option is not valid; the first one counts.
 func (o *Options) Refuse(why string) {
 	if o.err == nil {
 		o.err = errs.New(errs.CodeInvalid, "%s", why)
 	}
 }
 
-// Count is a number as options keep it; -1 is without bound.
+// Count converts a number to an option's; -1 is without bound.
 func Count(n int) int32 { return int32(max(min(n, math.MaxInt32), -1)) }
 
 // optionTable interns the options of one function. Reading takes no lock.
@@ -78,7 +78,7 @@ type optionTable struct {
 	mu    sync.Mutex // of writers
 }
 
-const maxInterned = 1024 // a program that labels every call with another name shall not fill the heap
+const maxInterned = 1024 // so that a program that labels every call differently does not fill the heap
 
 func (t *optionTable) get(k Class, name string) (*wire.TaskOptions, error) {
 	if m := t.known.Load(); m != nil {
@@ -141,7 +141,7 @@ func (k Class) build(name string) (*wire.TaskOptions, error) {
 	return o, nil
 }
 
-// resources lists what is asked; nil would be the default, so none at all is an empty list.
+// resources lists the amounts asked for. nil would mean the default, so none at all is an empty list.
 func (k Class) resources(o *wire.TaskOptions) error {
 	o.Resources = []wire.Resource{}
 	add := func(name string, n int64) error {
@@ -177,7 +177,8 @@ func (k Class) resources(o *wire.TaskOptions) error {
 	return nil
 }
 
-// Resolve gives the interned options of a call and its deadline, the zero time without one. A nil o says nothing.
+// Resolve gives the interned options of a call and its deadline, the zero time without one. A nil o means the
+// function's defaults.
 func (f *Function) Resolve(ctx context.Context, o *Options) (*wire.TaskOptions, time.Time, error) {
 	deadline, _ := ctx.Deadline()
 	switch {
@@ -198,7 +199,7 @@ func (f *Function) Resolve(ctx context.Context, o *Options) (*wire.TaskOptions, 
 	return t, deadline, err
 }
 
-// thousandths rounds, but never to nothing.
+// thousandths rounds, but never to 0.
 func thousandths(x float64) int64 {
 	if n := math.Round(x * 1000); n != 0 || x == 0 {
 		return int64(n)

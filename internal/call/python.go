@@ -7,10 +7,10 @@ import (
 	"mobula/wire"
 )
 
-// A function or class of Python has a name, by which a worker imports it. Nothing is registered.
+// A worker imports a Python function or class by its name. Nothing is registered.
 
-// NewPython makes what the handles of a Python function or class share. Where its name can be none of Python's every
-// call says so.
+// NewPython makes the Function of a Python function or class. If Python cannot have such a name, every call gives
+// that error.
 func NewPython(module, name string, s Shape, base Options) *Function {
 	f := New(wire.PythonPrefix+module+"."+name, s, base)
 	if !IsModule(module) || !IsModule(name) {

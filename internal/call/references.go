@@ -10,8 +10,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// This file is how the codec finds references in values. A reference type of package mobula is a struct of a *Cell and nothing else, which no
-// other package can write; a struct that embeds one, and so has its methods, is encoded as it.
+// In this file the codec finds references in values. A reference type of package mobula is a struct with only a *Cell, which no other package
+// can write. A struct that embeds a reference, and so has its methods, is encoded as that reference.
 
 var typeOfCell = reflect.TypeFor[*Cell]()
 
@@ -21,7 +21,7 @@ func isReference(t reflect.Type) bool {
 	return ok
 }
 
-// offsetOfCell is where a reference has its cell.
+// offsetOfCell is the offset of a reference's cell.
 func offsetOfCell(t reflect.Type) (at uintptr, ok bool) {
 	if t.Kind() != reflect.Struct {
 		return 0, false
@@ -36,7 +36,7 @@ func offsetOfCell(t reflect.Type) (at uintptr, ok bool) {
 		}
 		if inner, is := offsetOfCell(f.Type); is {
 			if ok {
-				return 0, false // of two, neither's methods are the struct's
+				return 0, false // with two references the struct has the methods of neither
 			}
 			at, ok = f.Offset+inner, true
 		}
@@ -44,7 +44,7 @@ func offsetOfCell(t reflect.Type) (at uintptr, ok bool) {
 	return at, ok
 }
 
-// cellOf is the cell of a reference. A reference alone, by far the most common one, is not searched.
+// cellOf is the cell of a reference. It does not search a plain reference, by far the most common case.
 func cellOf(v reflect.Value) *Cell {
 	for v.NumField() != 1 || v.Field(0).Type() != typeOfCell {
 		v = embedded(v)
@@ -52,7 +52,7 @@ func cellOf(v reflect.Value) *Cell {
 	return (*Cell)(v.Field(0).UnsafePointer())
 }
 
-// embedded is the field of v that has the reference.
+// embedded is the field of v that is the reference.
 func embedded(v reflect.Value) reflect.Value {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Anonymous && isReference(v.Field(i).Type()) {
@@ -64,7 +64,7 @@ func embedded(v reflect.Value) reflect.Value {
 
 func idOf(v reflect.Value) (ids.ObjectID, error) { return cellOf(v).objectID() }
 
-// attach makes the reference live that UnmarshalRef left in v.
+// attach binds the reference that UnmarshalRef left in v to a client.
 func attach(v reflect.Value, b codec.Binder) error {
 	at, _ := offsetOfCell(v.Type())
 	c := (**Cell)(unsafe.Add(v.Addr().UnsafePointer(), at))
@@ -86,7 +86,7 @@ func tagOf(actor bool) uint64 {
 	return codec.TagRef
 }
 
-// Wrap makes what a program finds where a value has a reference in an interface. Package mobula, which has the types, sets it.
+// Wrap makes the public reference for a reference inside an interface value. Package mobula, which has the types, sets it.
 var Wrap func(c *Cell, actor bool) any
 
 func bindAny(id ids.ObjectID, tag uint64, b codec.Binder) (any, error) {
@@ -124,7 +124,7 @@ func (c *Cell) Marshal(actor bool) ([]byte, error) {
 	return codec.AppendRef(nil, id, tagOf(actor)), nil
 }
 
-// UnmarshalRef reads it; the codec then makes it live.
+// UnmarshalRef reads it; the codec then binds it to a client.
 func UnmarshalRef(b []byte, actor bool) (*Cell, error) {
 	if len(b) == 1 && b[0] == 0xf6 {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"mobula/internal/errs"
 )
 
-// Request asks the node for something that is on no task's path.
+// Request asks the node for something that is not on a task's path.
 func Request(ctx context.Context, c *client.Client, method string, in, out any) error {
 	body, err := cbor.Marshal(in)
 	if err != nil {

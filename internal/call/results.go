@@ -13,13 +13,12 @@ import (
 type resultBuffer struct {
 	raw   *client.Buffer
 	index int
-	at    unsafe.Pointer // of its first element
+	at    unsafe.Pointer // address of its first element
 	size  int
 	plan  *Plan
 }
 
-// resultTable holds the open results of this process' running tasks. Most tasks have none, and look
-// at count alone.
+// resultTable holds the open results of this process' running tasks. Most tasks have none, and check only count.
 type resultTable struct {
 	count atomic.Int64
 	mu    sync.Mutex
@@ -38,7 +37,7 @@ func (t *resultTable) add(tc *client.TaskContext, b *resultBuffer) {
 	t.count.Add(1)
 }
 
-// takeResult finds the open buffer that what r points to, the result of that index, is.
+// takeResult finds the open buffer that the result r, of that index, aliases.
 func takeResult(tc *client.TaskContext, index int, p *Plan, r unsafe.Pointer) *resultBuffer {
 	if openResults.count.Load() == 0 || p.Width() == 0 {
 		return nil
@@ -66,7 +65,7 @@ func (t *resultTable) take(tc *client.TaskContext, match func(*resultBuffer) boo
 	return nil
 }
 
-// callEnds gives back what the task created and did not return.
+// callEnds frees buffers that the task created and did not return.
 func callEnds(ctx context.Context) {
 	if openResults.count.Load() == 0 {
 		return

@@ -19,7 +19,7 @@ type Stream struct {
 	done bool
 }
 
-// streamEnd outlives the Stream, to end the task of one that was dropped.
+// streamEnd outlives the Stream, to end the task of a Stream that was dropped.
 type streamEnd struct {
 	c    *client.Client
 	task ids.TaskID
@@ -27,7 +27,7 @@ type streamEnd struct {
 	over atomic.Bool
 }
 
-// Open submits the streaming task. Where s is garbage, or what it is a part of, the task is cancelled.
+// Open submits the streaming task. When s, or the value that contains it, is garbage, the task is cancelled.
 func (s *Stream) Open(k *Call) {
 	if s.err = k.err; s.err != nil {
 		return
@@ -69,13 +69,13 @@ func (s *Stream) finish(err error) {
 	s.done, s.err = true, err
 	s.end.over.Store(true)
 	if e, ok := err.(*errs.Error); ok && len(e.AllRefs()) > 0 {
-		s.end.c.Leave(s.end.task) // the stream has held them until now
+		s.end.c.Leave(s.end.task) // the stream has held its items until now
 	} else {
 		s.end.c.Unread(s.end.task)
 	}
 }
 
-// Close ends the stream: a task that still produces is cancelled.
+// Close ends the stream: if its task still runs, it is cancelled.
 func (s *Stream) Close() {
 	if s.end == nil {
 		return
@@ -98,7 +98,7 @@ func (s *Stream) ID() string {
 	return s.end.task.String()
 }
 
-// Emit hands a producer's items over.
+// Emit sends a producer's items.
 func Emit[T any](ctx context.Context, c *Task, name string, p *Plan, items iter.Seq2[T, error]) ([]Output, any, error) {
 	if items == nil {
 		return nil, nil, nil

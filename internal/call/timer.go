@@ -12,11 +12,11 @@ import (
 	"mobula/internal/ids"
 )
 
-// Tick is what a timer calls, with the actor that the timer is of. It waits for the call that it makes.
+// Tick is called by a timer, with the timer's actor. It waits for the call that it makes.
 type Tick = func(ctx context.Context, self *Cell) error
 
 // StartTimer calls tick when d has passed, once or again and again, until it is stopped or the life of the actor that ctx belongs
-// to ends. A tick that is due while the one before waits or runs is left out.
+// to ends. A tick is skipped if it is due while the one before waits or runs.
 func StartTimer(ctx context.Context, d time.Duration, again bool, tick Tick) (stop context.CancelFunc, err error) {
 	self, err := Self(ctx)
 	if err != nil {
@@ -29,10 +29,11 @@ func StartTimer(ctx context.Context, d time.Duration, again bool, tick Tick) (st
 	case d < 0 || again && d == 0:
 		return nil, errs.New(errs.CodeInvalid, "a timer of %v: want more than 0", d)
 	}
-	// Its calls have ids of their own: the same call may run again, in another life of the actor.
+	// The timer's calls need ids of their own: the call that sets the timer may run again, in another life of the
+	// actor.
 	own := &client.TaskContext{Client: tc.Client, Task: ids.Derive(tc.NextTask(), 1+uint64(tc.Attempt))}
 	life, stop := context.WithCancel(client.WithTask(context.Background(), own))
-	own.Own = life // a call that it has made still runs when it is stopped
+	own.Own = life // a call that the timer has made still runs after Stop
 	if !tc.Client.Go(func() { runTimer(life, stop, tc, d, again, func() error { return tick(life, self) }) }) {
 		stop()
 		return nil, tc.Client.Err()

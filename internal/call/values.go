@@ -10,17 +10,17 @@ import (
 	"mobula/wire"
 )
 
-// types holds the codec of every type that was met. It only caches what follows from
-// the types themselves, so one serves all clusters of the process.
+// types caches the codec of every type seen. It depends only on the types themselves, so one serves all clusters
+// of the process.
 var types = codec.NewRegistry(codec.Refs{Is: isReference, ID: idOf, Attach: attach, Any: bindAny})
 
 // AddCodec adds a codec for types with a layout of their own.
 func AddCodec(c codec.Codec) error { return types.Add(c) }
 
-// PlanOf is how values of type T are laid out.
+// PlanOf gives the layout of values of type T.
 func PlanOf[T any]() *Plan { return types.PlanOf(reflect.TypeFor[T]()) }
 
-// decode decodes a value that c got, into memory of the caller's own unless alias.
+// decode decodes a value that c received. It copies into new memory unless alias.
 func decode[T any](c *client.Client, v wire.Value, alias bool) (T, error) {
 	return codec.Of[T](types).Decode(v, alias, binder{c})
 }

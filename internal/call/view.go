@@ -30,7 +30,7 @@ func (v *View[T]) Open(ctx context.Context, c *Cell) error {
 	return v.set(c.life.client, d)
 }
 
-// OpenAll waits for the objects of all n views, which are in memory at once. On an error none is left open.
+// OpenAll waits for the objects of all n views, which are in memory at once. On an error no view is left open.
 func OpenAll[T any](ctx context.Context, n int, at At, view func(i int) *View[T]) error {
 	c, hs, err := handlesOf(n, at)
 	if err != nil || c == nil {
@@ -54,7 +54,7 @@ func OpenAll[T any](ctx context.Context, n int, at At, view func(i int) *View[T]
 	return nil
 }
 
-// set opens the view on what the client got.
+// set opens the view on data of the client.
 func (v *View[T]) set(c *client.Client, d client.Data) error {
 	v.c, v.data, v.size, v.open = c, d, len(d.Value.Data), true
 	value := d.Value

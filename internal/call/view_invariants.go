@@ -4,9 +4,8 @@ package call
 
 import "golang.org/x/sys/unix"
 
-// guardViews gives every view pages of its own, which become inaccessible when it is closed, so that the
-// first use of a slice kept too long is a fault, at its own line. (Package worker does the
-// like for arguments.)
+// guardViews gives every view pages of its own, which become inaccessible when it is closed, so that the first use
+// of a slice kept too long faults at its line. (Package worker does the same for arguments.)
 const guardViews = true
 
 type guarded struct {
@@ -20,14 +19,14 @@ func newGuard(data []byte) *guarded {
 	}
 	pages, err := unix.Mmap(-1, 0, len(data), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return &guarded{data: data} // out of address space: only the check is lost
+		return &guarded{data: data} // no address space left: only the check is lost
 	}
 	copy(pages, data)
 	_ = unix.Mprotect(pages, unix.PROT_READ)
 	return &guarded{data: pages[:len(data):len(data)], pages: pages}
 }
 
-// close takes the memory away and keeps the addresses, so that nothing else appears there.
+// close frees the memory but keeps the addresses, so that nothing else is mapped there.
 func (g *guarded) close() {
 	if g == nil || g.pages == nil {
 		return

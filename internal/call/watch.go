@@ -13,7 +13,7 @@ import (
 	"mobula/wire"
 )
 
-// Event is where an actor stands now, as mobula.ActorEvent.
+// Event is the present state of an actor, as mobula.ActorEvent.
 type Event struct {
 	Actor    string
 	Phase    uint8
@@ -21,7 +21,7 @@ type Event struct {
 	Err      error
 }
 
-// Watch tells where the actor that c names stands: what is true at first, then each change, to its death.
+// Watch tells the state of the actor that c names: first the present one, then each change, up to its death.
 func Watch(ctx context.Context, c *Cell) iter.Seq2[Event, error] {
 	id, err := c.actor()
 	if err != nil {
@@ -66,17 +66,18 @@ func eventOf(c *client.Client, n *wire.ActorNews) Event {
 	return ev
 }
 
-// Notify calls tell, which waits for its call of the actor that ctx belongs to, for each event of the actor that of names. Neither is held.
+// Notify calls tell for each event of the actor that of names. tell calls the actor that ctx belongs to and waits for that call. Notify
+// keeps neither actor alive.
 func Notify(ctx context.Context, of *Cell, tell func(ctx context.Context, self *Cell, ev Event) error) (stop context.CancelFunc, err error) {
 	id, err := of.actor()
 	if err != nil {
 		return nil, err
 	}
 	by := of.life.client
-	return StartTimer(ctx, 0, false, func(life context.Context, self *Cell) error { // one long tick, at once
+	return StartTimer(ctx, 0, false, func(life context.Context, self *Cell) error { // a single long tick, at once
 		for ev, err := range watch(life, by, id) {
 			if err != nil {
-				return nil // its life has ended, or the connection
+				return nil // the actor's life has ended, or the connection
 			}
 			if err := tell(life, self, ev); errors.Is(err, errs.ErrActorDied) {
 				return nil

@@ -10,15 +10,16 @@ import (
 	"mobula/wire"
 )
 
-// ActorWatch hears where an actor stands: what is true at first, and each change. It does not hold the actor.
+// ActorWatch receives the state of an actor: first the present one, then each change. It does not keep the actor
+// alive.
 type ActorWatch struct {
 	of    *actorWatches
 	actor ids.ActorID
 	news  *inbox.Inbox[wire.ActorNews]
 }
 
-// actorWatches is the watches of a client, by actor. The node is told of the first of an actor, and that the last one has gone, under the
-// outbox's lock, which comes before this one.
+// actorWatches has the watches of a client, by actor. The node is told of the first watch of an actor and of the end of the last one,
+// under the outbox's lock, which comes before this one.
 type actorWatches struct {
 	*base
 	outbox *outbox
@@ -28,7 +29,7 @@ type actorWatches struct {
 }
 
 type watchedActor struct {
-	last    wire.ActorNews // State 0: nothing was told yet
+	last    wire.ActorNews // State 0: no news yet
 	watches []*ActorWatch
 	stop    bool // it was asked to end
 }
@@ -72,11 +73,11 @@ func (w *ActorWatch) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.of.drop(w) {
-		_ = o.sendLocked([]wire.Msg{&wire.WatchActor{Actor: w.actor, Done: true}}) // where the connection is gone, so is the watch
+		_ = o.sendLocked([]wire.Msg{&wire.WatchActor{Actor: w.actor, Done: true}}) // if the connection is gone, so is the watch
 	}
 }
 
-// drop tells whether the node is to be told that nobody watches the actor any more.
+// drop tells whether the node must be told that nobody watches the actor any more.
 func (t *actorWatches) drop(w *ActorWatch) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +98,7 @@ func (t *actorWatches) drop(w *ActorWatch) bool {
 	return a.last.State != wire.ActorDead
 }
 
-// Next waits for news. After that of the actor's death there is none. A task that waits is reported as blocked meanwhile.
+// Next waits for news. The news of the actor's death is the last. A task that waits is reported as blocked meanwhile.
 func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 	if news := w.news.Take(); len(news) > 0 {
 		return news, nil
@@ -121,7 +122,7 @@ func (w *ActorWatch) Next(ctx context.Context) ([]wire.ActorNews, error) {
 	}
 }
 
-// actorNews passes on what the node tells. What was known already is no news: after a restart the node tells again.
+// actorNews passes the node's news on. It drops news that is known already: after a restart the node repeats it.
 func (t *actorWatches) actorNews(m *wire.ActorNews) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,18 +136,19 @@ func (t *actorWatches) actorNews(m *wire.ActorNews) {
 	}
 }
 
-// watchAgainLocked tells a node which has lost its memory what is watched. The outbox's lock is held.
+// watchAgainLocked tells a node that has restarted which actors are watched. The outbox's lock is held.
 func (t *actorWatches) watchAgainLocked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, a := range t.of {
 		if a.last.State != wire.ActorDead {
-			_ = t.outbox.writeLocked([]wire.Msg{&wire.WatchActor{Actor: id}}) // a dead connection is declared again
+			_ = t.outbox.writeLocked([]wire.Msg{&wire.WatchActor{Actor: id}}) // the next connection declares again
 		}
 	}
 }
 
-// StopActor ends an actor gracefully, and waits until it has ended. The error is why its close failed, or why it is not known.
+// StopActor ends an actor gracefully, and waits until it has ended. The error says why its close hook failed, or why that is
+// not known.
 func (t *actorWatches) StopActor(ctx context.Context, actor ids.ActorID) error {
 	w, err := t.WatchActor(actor)
 	if err != nil {
@@ -181,19 +183,19 @@ func (t *actorWatches) AskStop(actor ids.ActorID) error {
 	return t.outbox.sendLocked([]wire.Msg{&wire.KillActor{Actor: actor, Stop: true}})
 }
 
-// stopAgainLocked asks a node again to end actors, for which somebody waits: the question may have been lost with the connection. The
-// outbox's lock is held.
+// stopAgainLocked asks a node again to end the actors whose end somebody waits for: the request may have been lost with the
+// connection. The outbox's lock is held.
 func (t *actorWatches) stopAgainLocked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, a := range t.of {
 		if a.stop && a.last.State != wire.ActorDead {
-			_ = t.outbox.writeLocked([]wire.Msg{&wire.KillActor{Actor: id, Stop: true}}) // a dead connection is declared again
+			_ = t.outbox.writeLocked([]wire.Msg{&wire.KillActor{Actor: id, Stop: true}}) // the next connection declares again
 		}
 	}
 }
 
-// closeError is what a close hook failed with, where an actor was stopped; nil where it succeeded, and where the actor ended otherwise.
+// closeError is the error of the close hook of a stopped actor; nil if the hook succeeded or the actor ended otherwise.
 func closeError(err *errs.Error) error {
 	if err == nil || err.Code != errs.CodeActorDied || len(err.Cause) != 1 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"mobula/wire"
 )
 
-// base is what every part has in common: the configuration, and the client's life.
+// base is what all parts share: the configuration, and the client's lifetime.
 type base struct {
 	cfg    Config
 	log    *slog.Logger
@@ -50,7 +50,7 @@ func (b *base) Welcome() *wire.Welcome { return b.cfg.Welcome }
 // InlineMax is the size in bytes up to which a value travels inside messages.
 func (b *base) InlineMax() int { return b.inline }
 
-// SegmentSize is how many bytes the store holds; 0: its node did not say.
+// SegmentSize is how many bytes the store holds; 0 if its node did not say.
 func (b *base) SegmentSize() uint64 { return b.cfg.Welcome.SegmentSize }
 
 // Trace is the trace of a new task whose caller is in parent.
@@ -61,10 +61,10 @@ func (b *base) Trace(parent wire.TraceContext, task ids.TaskID) wire.TraceContex
 	return b.cfg.Sample(parent, task)
 }
 
-// Done is closed when the client can do nothing any more; Err says why.
+// Done is closed when the client can no longer do anything; Err says why.
 func (b *base) Done() <-chan struct{} { return b.dead }
 
-// Closed tells whether Close was called: what Data holds of the segment must not be read any more.
+// Closed tells whether Close was called: then bytes that Data has in the segment must no longer be read.
 func (b *base) Closed() bool { return b.closed.Load() }
 
 // Err is nil while the client works.
@@ -91,7 +91,7 @@ func (b *base) waits() {
 	}
 }
 
-// Go runs f in a goroutine that Close waits for, which must end when Done is closed; false where the client is closing.
+// Go runs f in a goroutine that Close waits for, which must end when Done is closed; false if the client is closing.
 func (b *base) Go(f func()) bool { return b.start(f) }
 
 // start runs f as one of the client's own goroutines, unless it is closing.

@@ -22,7 +22,7 @@ type Config struct {
 	CacheBytes     int64         // inline results kept for Get; 0: 64 MiB
 	WarnAfter      time.Duration // a Get or Create that waits longer logs a warning; 0: 60 s, as Ray's fetch_warn_timeout
 	FetchTimeout   time.Duration // a Get waits no longer for the bytes of a stored object; 0: 600 s, as Ray's fetch_fail_timeout
-	RequestTimeout time.Duration // of a Request whose context has no deadline; 0: 30 s
+	RequestTimeout time.Duration // timeout of a Request whose context has no deadline; 0: 30 s
 
 	// Explain gives a line on why an object is not there, for the warning. May be nil.
 	Explain func(ctx context.Context, id ids.ObjectID) string
@@ -35,39 +35,39 @@ type Config struct {
 	// caller's, whatever it is.
 	Sample func(parent wire.TraceContext, task ids.TaskID) wire.TraceContext
 
-	// Waits is called when a goroutine begins to wait for an answer: the one that calls Deliver
-	// must not be that goroutine. It does not block. May be nil.
+	// Waits is called when a goroutine begins to wait for an answer; that must not be the goroutine that calls
+	// Deliver. It does not block. May be nil.
 	Waits func()
 
-	// Lender has connections that a goroutine which waits for an answer may read itself. May be nil.
+	// Lender has connections that a goroutine may read itself while it waits for an answer. May be nil.
 	Lender *conn.Lender
 
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
 }
 
-// Client is one process' side of the conversation with its node. All methods are safe
-// for concurrent use, except Deliver, which one goroutine at a time calls.
+// Client is one process' side of its connection to the node. All methods are safe for concurrent use, except
+// Deliver, which one goroutine at a time may call.
 //
-// It is composed of parts, from the lowest to the highest, each with state, locks and methods of its own; the exported ones are the
-// client's. A part knows those below it directly, and asks those above it by an interface that it declares.
+// It is composed of parts, listed from the lowest to the highest, each with its own state, locks and methods; their exported
+// methods are the client's. A part calls those below it directly, and those above it through an interface that it declares.
 type Client struct {
-	base         // the configuration, the client's life
+	base         // the configuration, the client's lifetime
 	clock        // the node's
 	memory       // the node's segment
-	handles      // what this process holds, and what it has released
+	handles      // what this process holds, and what it has released but not reported
 	outbox       // the way to the node
-	credit       // how much more the owner takes
+	credit       // how many more bytes the owner takes
 	submits      // tasks
 	gets         // values, and waits for them
 	puts         // objects that this process makes
-	streams      // those that it reads
-	actorWatches // where actors stand
-	requests     // of the node's cold service
-	watchers     // many objects at once; rooms of actors
+	streams      // streams that it reads
+	actorWatches // states of actors
+	requests     // to the node's service for requests off a task's path
+	watchers     // waits for many objects at once; rooms of actors
 	followed     // tasks that end with a context
-	collector    // of garbage
-	rejoining    // a node that was gone
+	collector    // runs the garbage collector
+	rejoining    // reconnects to a node that was gone
 }
 
 // New makes a client over an open connection.
@@ -129,8 +129,8 @@ func (c *Client) Deliver(batch []wire.Msg) {
 	}
 }
 
-// Dispatch takes one message from the node. Kinds that are not a client's are ignored: a
-// newer node may know more.
+// Dispatch takes one message from the node. Kinds that are unknown to a client are ignored: a newer node may have
+// more.
 func (c *Client) Dispatch(m wire.Msg) {
 	switch m := m.(type) {
 	case *wire.Resolved:
@@ -177,7 +177,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.outbox.mu.Unlock()
 	var err error
 	if port != nil {
-		if c.cfg.Reconnect != nil { // a driver of another process: its mapping goes too
+		if c.cfg.Reconnect != nil { // a driver in another process: unmap the segment too
 			_ = port.Send(&wire.Bye{}) // so that pins need not wait for the process' end
 		}
 		err = port.Close()

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// collectEvery bounds how often the store can make this process collect: a collection
-// costs CPU in proportion to the heap, and dropped handles do not pile up faster.
+// collectEvery bounds how often the store can make this process collect garbage. A collection costs CPU in
+// proportion to the heap, and dropped handles do not pile up faster.
 const collectEvery = time.Second
 
-// collector runs the garbage collector where the store asks for it.
+// collector runs the garbage collector when the store asks for it.
 type collector struct {
 	*base
 	outbox *outbox
@@ -32,7 +32,7 @@ func (k *collector) collect() {
 	k.last = now
 	k.running = k.start(func() {
 		runtime.GC()
-		k.outbox.Flush() // what the cleanups release after this goes with the timer
+		k.outbox.Flush() // the timer sends what the cleanups release after this
 		k.mu.Lock()
 		k.running = false
 		k.mu.Unlock()

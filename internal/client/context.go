@@ -10,19 +10,19 @@ import (
 	"mobula/wire"
 )
 
-// Blocker is told when a task's code waits. The executor installs one, so that a
-// waiting task gives its CPU back.
+// Blocker is told when a task's code waits. The worker's executor installs one, so that a waiting task gives its
+// CPU back.
 type Blocker interface {
-	// Blocked says that a goroutine of the task begins to wait: until ctx ends, or until it has all of these objects where
-	// some are named. It does not block.
+	// Blocked says that a goroutine of the task begins to wait: until ctx ends, or if waitsFor names objects, until it has
+	// all of them. It does not block.
 	Blocked(ctx context.Context, waitsFor []ids.ObjectID)
 	// Unblocked says that it goes on; it returns once the task may run again, or when
 	// ctx ends.
 	Unblocked(ctx context.Context)
 }
 
-// TaskContext is the task on whose behalf code runs: ids of what it submits and puts
-// follow from it. Its methods are safe for concurrent use.
+// TaskContext is the task on whose behalf code runs. The ids of what it submits and puts follow from it. Its
+// methods are safe for concurrent use.
 type TaskContext struct {
 	Client  *Client
 	Task    ids.TaskID
@@ -30,10 +30,10 @@ type TaskContext struct {
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
 	Blocker Blocker         // nil: nobody is told
-	Own     context.Context // what its code was given, whose end cancels nothing that it has called; nil: none that ends
-	Life    <-chan struct{} // of a call, or the constructor, of an actor: closed when the actor is to end in this process; else nil
+	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
+	Life    <-chan struct{} // in a call or the constructor of an actor: closed when the actor should end in this process; else nil
 
-	Unneeded *inbox.Inbox[uint32] // numbers of the results that it promised (wire.TaskSpec.Promises) and that nobody can ask for any more; nil: it promised none
+	Unneeded *inbox.Inbox[uint32] // numbers of promised results (wire.TaskSpec.Promises) that nobody can ask for any more; nil: it promised none
 
 	calls atomic.Uint64
 
@@ -42,7 +42,7 @@ type TaskContext struct {
 		seq   map[ids.ActorID]*callOrder // guarded by mu
 		order *callOrder                 // of last; guarded by mu
 		last  ids.ActorID                // guarded by mu
-		puts  atomic.Uint32              // of the task; here it fits in the padding
+		puts  atomic.Uint32              // number of the task's puts; here it fits in the padding
 	}
 }
 
@@ -53,8 +53,8 @@ type callOrder struct {
 	seq uint64 // of the last call; guarded by mu
 }
 
-// Base is the task as the owner of what it makes knows it, and what ids follow from. A call that comes from another job makes what it
-// makes for the actor's job: its id says that, and it stays when the caller's job has ended.
+// Base is the id from which the ids of everything that the task makes follow, and by which its owner knows the task. A call from
+// another job makes things for the actor's job: their ids say so, and they stay when the caller's job has ended.
 func (tc *TaskContext) Base() ids.TaskID {
 	if job := tc.Client.cfg.Welcome.Job; job != 0 {
 		return tc.Task.In(job)

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// credit bounds the bytes of submits and inline puts that the owner has not worked
-// through. It is without bound until the owner's first grant, which is the whole window.
-// Whoever finds it above zero may go, so a single message larger than the window still
-// passes.
+// credit bounds the bytes of submits and inline puts that the owner has not handled yet. Until the owner's first
+// grant, which is the whole window, there is no bound. A sender may go whenever credit is above zero, so a single
+// message larger than the window still passes.
 type credit struct {
 	*base
 	on   atomic.Bool
@@ -20,8 +19,8 @@ type credit struct {
 	wake   chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
 }
 
-// add takes a grant. What is left never exceeds the window: after a restart of the owner
-// some bytes are given back twice.
+// add takes a grant. The credit never exceeds the window: after a restart of the owner some bytes are granted
+// twice.
 func (c *credit) add(n int64) {
 	if n <= 0 {
 		return
@@ -32,8 +31,8 @@ func (c *credit) add(n int64) {
 	c.fillLocked(n)
 }
 
-// refill gives the whole window anew: the owner has restarted and does not remember what
-// it had still to give back.
+// refill resets the credit to the whole window: the owner has restarted and does not remember which bytes it still
+// had to grant.
 func (c *credit) refill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

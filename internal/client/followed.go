@@ -9,9 +9,9 @@ import (
 	"mobula/wire"
 )
 
-// followed are the tasks that end with the context of their call, by that context's Done channel: contexts that differ in values
-// alone share one. A call costs an append. What has ended since is found out when a list has doubled, so nothing is to be done
-// where a result arrives or a reference is released.
+// followed are the tasks that end with the context of their call, by that context's Done channel: contexts that differ only in
+// values share one. A call costs an append. Tasks that have ended are removed when a list has doubled, so a result that arrives
+// or a reference that is released costs nothing here.
 type followed struct {
 	*base
 	outbox  *outbox
@@ -23,11 +23,11 @@ type followed struct {
 	sweepAt int                           // followers from which those without a task are dropped; guarded by mu
 }
 
-// follower is what ends with one context.
+// follower has the tasks that end with one context.
 type follower struct {
 	t    *followed
 	ctx  context.Context
-	own  context.Context // of the task that made the calls; see TaskContext.Own
+	own  context.Context // context of the task that made the calls; see TaskContext.Own
 	stop func() bool
 
 	handles []*Handle    // of results; guarded by followed.mu
@@ -35,9 +35,10 @@ type follower struct {
 	sweepAt int          // guarded by followed.mu
 }
 
-const followSweep = 64 // the least length from which a list is swept
+const followSweep = 64 // the length from which a list is swept
 
-// Follows tells whether a task that tc calls with ctx is to end with it: ctx can end, and is not the one that the runtime gave.
+// Follows tells whether a task that tc calls with ctx should end with it: ctx can end, and is not the one that the runtime
+// gave.
 func (tc *TaskContext) Follows(ctx context.Context) bool {
 	if ctx == tc.Own {
 		return false
@@ -46,8 +47,9 @@ func (tc *TaskContext) Follows(ctx context.Context) bool {
 	return done != nil && (tc.Own == nil || tc.Own.Done() != done)
 }
 
-// Cancelled is why ctx has ended where tasks that tc has called with it are to end too; else nil. A deadline is not among it: the
-// node knows it and ends them itself. Nor is the end of the task tc, which ends all that was derived from its context.
+// Cancelled is the cause of ctx if it has ended and the tasks that tc has called with it should end too; else nil. A deadline
+// does not count: the node knows it and ends the tasks itself. Nor does the end of the task tc, which ends every context derived
+// from its own.
 func (tc *TaskContext) Cancelled(ctx context.Context) error { return cancelledBy(ctx, tc.Own) }
 
 func cancelledBy(ctx, own context.Context) error {
@@ -59,14 +61,14 @@ func cancelledBy(ctx, own context.Context) error {
 		return nil
 	}
 	cause := context.Cause(ctx)
-	if own != nil && own.Err() != nil && cause == context.Cause(own) { //nolint:errorlint // the very same
+	if own != nil && own.Err() != nil && cause == context.Cause(own) { //nolint:errorlint // identity is meant
 		return nil
 	}
 	return cause
 }
 
-// Follow has a task that was submitted with ctx cancelled, with what it has submitted, when ctx is cancelled before its result is
-// known here or the last handle on it is released. hs are its handles, none for a stream.
+// Follow registers a task that was submitted with ctx. If ctx is cancelled before the result is known here or its last handle is
+// released, the task is cancelled, with what it has submitted. hs are its handles, none for a stream.
 func (t *followed) Follow(ctx context.Context, tc *TaskContext, task ids.TaskID, hs []*Handle) {
 	done := ctx.Done()
 	t.mu.Lock()
@@ -108,11 +110,11 @@ func (t *followed) add(ctx context.Context, done <-chan struct{}) *follower {
 	}
 	f := &follower{t: t, ctx: ctx, sweepAt: followSweep}
 	t.by[done] = f
-	f.stop = context.AfterFunc(ctx, f.ended) // which waits for the lock
+	f.stop = context.AfterFunc(ctx, f.ended) // ended waits for the lock
 	return f
 }
 
-// sweep drops what has ended, and tells how much is left. The lock is held.
+// sweep drops tasks that have ended, and tells how many are left. The lock is held.
 func (f *follower) sweep() int {
 	handles := f.handles[:0]
 	for _, h := range f.handles {
@@ -131,13 +133,13 @@ func (f *follower) sweep() int {
 	f.streams = streams
 	left := len(handles) + len(streams)
 	f.sweepAt = max(2*left, followSweep)
-	if cap(handles) > 4*f.sweepAt { // a burst does not keep its memory
+	if cap(handles) > 4*f.sweepAt { // free the memory of a burst
 		f.handles = append(make([]*Handle, 0, f.sweepAt), handles...)
 	}
 	return left
 }
 
-// ended cancels what is left when the context has ended.
+// ended cancels the remaining tasks when the context has ended.
 func (f *follower) ended() {
 	t := f.t
 	if !t.enter() {
@@ -160,9 +162,9 @@ func (f *follower) ended() {
 	}
 	var told ids.TaskID
 	for _, h := range handles {
-		if h.id.Task != told { // else another result of the same
+		if h.id.Task != told { // else it is another result of the same task
 			told = h.id.Task
-			_ = t.outbox.Cancel(wire.Cancel{Task: told, Recursive: true}) // where the connection is gone, so is the job
+			_ = t.outbox.Cancel(wire.Cancel{Task: told, Recursive: true}) // if the connection is gone, so is the job
 		}
 	}
 	for _, task := range streams {
@@ -170,7 +172,7 @@ func (f *follower) ended() {
 	}
 }
 
-// close lets no context hold the client any more.
+// close lets contexts hold the client no longer.
 func (t *followed) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"mobula/wire"
 )
 
-// gets is who waits for objects, and what they get.
+// gets has the goroutines that wait for objects, and answers them.
 type gets struct {
 	*base
 	memory  *memory
@@ -21,8 +21,8 @@ type gets struct {
 
 // Get gives the values of objects, in order, and waits until all are there or one has
 // failed. Stored values are pinned until Data.Release. On an error nothing is pinned and
-// the handles stay valid: the object's own *errs.Error, ErrGetTimeout where ctx ran out,
-// the cause of ctx, ErrFetchTimedOut, ErrShutdown or ErrOwnerDied.
+// the handles stay valid: the object's own *errs.Error, ErrGetTimeout if ctx reached its deadline, the cause of
+// ctx, ErrFetchTimedOut, ErrShutdown or ErrOwnerDied.
 func (g *gets) Get(ctx context.Context, hs ...*Handle) ([]Data, error) {
 	out := make([]Data, len(hs))
 	pending := 0
@@ -100,7 +100,7 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 	}
 	w := g.waiter()
 	nodes := w.nodes(pending)[:0]
-	w.left.Store(int32(pending) + 1) // one is ours: nothing wakes us while we link
+	w.left.Store(int32(pending) + 1) // one is our own: nothing wakes us while we link
 	gets := make([]wire.Get, 0, pending)
 	var err error
 	for i, h := range hs {
@@ -117,7 +117,7 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 			gets = append(gets, wire.Get{ID: h.id, Fetch: true})
 		}
 	}
-	if asked := g.outbox.ask(gets); err == nil { // also those before one that was released: they count as asked
+	if asked := g.outbox.ask(gets); err == nil { // also those before a released one: they count as asked
 		err = asked
 	}
 	if err == nil && w.left.Add(-1) > 0 {
@@ -126,8 +126,8 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 	return g.collectNodes(w, nodes, out, err)
 }
 
-// link puts n on its handle's list, or finishes it at once from what is known. ask tells
-// that a Get must be sent.
+// link puts n on its handle's list, or finishes it at once if the result is known. ask tells that a Get must be
+// sent.
 func (g *gets) link(n *waitNode) (ask bool, err error) {
 	h := n.h
 	s := g.handles.table.shard(h.id)
@@ -163,7 +163,7 @@ func (g *gets) link(n *waitNode) (ask bool, err error) {
 // collectNodes turns finished nodes into values, or gives their pins back if the wait
 // failed, and frees the waiter.
 func (g *gets) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) error {
-	if err != nil || w.left.Load() > 0 { // else each is done, and stays so
+	if err != nil || w.left.Load() > 0 { // else all are done, and stay so
 		g.unlink(nodes)
 	}
 	for i := range nodes {
@@ -218,7 +218,7 @@ func (g *gets) resolved(m *wire.Resolved) {
 	g.settle(s, h, m, r, data, mapErr)
 }
 
-// settle records a result and wakes who waits for it. It unlocks s.mu.
+// settle records a result and wakes its waiters. It unlocks s.mu.
 func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, data []byte, mapErr error) {
 	if m.Fetch {
 		h.flags &^= fetching
@@ -232,7 +232,7 @@ func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, dat
 			g.handles.table.remember(s, h)
 		}
 	} else if old.Kind == wire.ResultStored && r.Kind == wire.ResultStored && r.Value.Refs == nil && old.Value.Refs != nil {
-		with := *r // the store knows no references, the owner told us before
+		with := *r // the store does not know references; the owner told us before
 		with.Value.Refs = old.Value.Refs
 		r = &with
 	}
@@ -275,7 +275,7 @@ func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, dat
 	}
 }
 
-// giveBack unpins an object that came after its reader had left.
+// giveBack unpins an object that arrived after its reader had left.
 func (g *gets) giveBack(id ids.ObjectID, data []byte) {
 	s := g.handles.table.shard(id)
 	s.mu.Lock()

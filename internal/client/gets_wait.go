@@ -11,7 +11,7 @@ import (
 // what is ready and ErrGetTimeout or the cause of ctx; every handle stays valid.
 func (g *gets) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int, err error) {
 	n = min(n, len(hs))
-	known := make([]bool, len(hs)) // a value that is evicted meanwhile stays known
+	known := make([]bool, len(hs)) // a value stays known even if it is evicted meanwhile
 	have := 0
 	for i, h := range hs {
 		if known[i] = h.res.Load() != nil; known[i] {
@@ -67,7 +67,7 @@ func (g *gets) waitFor(ctx context.Context, hs []*Handle, n int, known []bool) e
 			gets = append(gets, wire.Get{ID: h.id})
 		}
 	}
-	if asked := g.outbox.ask(gets); err == nil { // also those before one that was released: they count as asked
+	if asked := g.outbox.ask(gets); err == nil { // also those before a released one: they count as asked
 		err = asked
 	}
 	if err == nil && w.left.Add(-1) > 0 {

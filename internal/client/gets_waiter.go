@@ -12,8 +12,7 @@ import (
 	"mobula/wire"
 )
 
-// waiter is one goroutine that waits for any number of objects: one channel and one
-// timer, reused.
+// waiter is a goroutine that waits for any number of objects. Its channel and its timer are reused.
 type waiter struct {
 	ch    chan struct{} // capacity 1
 	timer *time.Timer
@@ -21,8 +20,8 @@ type waiter struct {
 	one   [1]waitNode
 }
 
-// waitNode is one object that a waiter waits for. Until done it is the shard's (guarded
-// by its mu), then the waiter's.
+// waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
+// then to the waiter.
 type waitNode struct {
 	w     *waiter
 	h     *Handle
@@ -35,7 +34,7 @@ type waitNode struct {
 	err   error
 
 	storedAt time.Time // when the waiter first saw that the object is stored
-	watcher  *Watcher  // who is told instead of w; nil: w
+	watcher  *Watcher  // is told instead of w, unless nil
 }
 
 func (g *gets) waiter() *waiter {
@@ -47,7 +46,7 @@ func (g *gets) waiter() *waiter {
 	return w
 }
 
-// free gives w back. None of its nodes is linked any more.
+// free gives w back to the pool. None of its nodes may be linked.
 func (g *gets) free(w *waiter) {
 	w.timer.Stop()
 	select {
@@ -108,11 +107,11 @@ func (g *gets) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 	return g.park(ctx, w, nodes)
 }
 
-const tellNeeds = 8 // objects of a get that are named; a get of more is not searched for a circle
+const tellNeeds = 8 // a get of more objects does not name them, and is not checked for a deadlock
 
-// needs gives the objects that a get must have all.
+// needs gives the objects that a get needs all of.
 func needs(nodes []waitNode) []ids.ObjectID {
-	if len(nodes) > tellNeeds || !nodes[0].fetch { // a wait goes on when some are there
+	if len(nodes) > tellNeeds || !nodes[0].fetch { // a Wait goes on when some are there
 		return nil
 	}
 	out := make([]ids.ObjectID, len(nodes))
@@ -122,12 +121,12 @@ func needs(nodes []waitNode) []ids.ObjectID {
 	return out
 }
 
-// blockedAfter is how long a task that has called nothing waits before it gives its CPU back. What
-// it waits for is most often there and only has to be fetched, which takes less than to give the CPU back and to
-// get it again. Who has called a task waits for that one: it may need the CPU.
+// blockedAfter is how long a task that has called nothing waits before it gives its CPU back. The object that it
+// waits for is usually there and only has to be fetched, which is faster than to give the CPU back and get it
+// again. A task that has called another waits for that one, which may need the CPU.
 const blockedAfter = time.Millisecond
 
-// briefly waits for so long; false if w was not woken.
+// briefly waits for blockedAfter; false if w was not woken.
 func (g *gets) briefly(ctx context.Context, w *waiter) bool {
 	w.timer.Reset(blockedAfter)
 	select {
@@ -184,8 +183,8 @@ func ctxError(ctx context.Context) error {
 	return fmt.Errorf("wait given up: %w", cause)
 }
 
-// overdue reports what a waiter still misses, asks the owner which of it is stored, and
-// fails the wait if a stored object could not be fetched for too long.
+// overdue logs the objects that a waiter still lacks, asks the owner which of them are stored, and fails the wait
+// if a stored object could not be fetched for too long.
 func (g *gets) overdue(ctx context.Context, nodes []waitNode, begun, now time.Time) error {
 	var missing []ids.ObjectID
 	var probes []wire.Msg
@@ -228,7 +227,7 @@ func (g *gets) overdue(ctx context.Context, nodes []waitNode, begun, now time.Ti
 	return nil
 }
 
-// explain asks why an object is not there, for a moment.
+// explain asks why an object is not there, for a short time.
 func (g *gets) explain(ctx context.Context, id ids.ObjectID) string {
 	if g.cfg.Explain == nil {
 		return ""
@@ -238,8 +237,7 @@ func (g *gets) explain(ctx context.Context, id ids.ObjectID) string {
 	return g.cfg.Explain(short, id)
 }
 
-// unlink takes the nodes that are not done off their handles and withdraws Gets that
-// nobody waits for any more.
+// unlink removes the nodes that are not done from their handles and withdraws Gets that nobody waits for any more.
 func (g *gets) unlink(nodes []waitNode) {
 	var unused []*Handle
 	if len(nodes) > 0 && nodes[0].fetch {
@@ -252,8 +250,8 @@ func (g *gets) unlink(nodes []waitNode) {
 	}
 }
 
-// withdraw is unlink of nodes that fetch. Whoever asks for one of the objects from now on does so after what is sent
-// here: an Unget withdraws all that this client has asked of the object.
+// withdraw is unlink for nodes that fetch. An Unget withdraws all Gets of this client for the object. Messages are
+// in order, so a later Get of the same object is sent after it and stays.
 func (g *gets) withdraw(nodes []waitNode) []*Handle {
 	g.outbox.mu.Lock()
 	defer g.outbox.mu.Unlock()
@@ -264,7 +262,7 @@ func (g *gets) withdraw(nodes []waitNode) []*Handle {
 	return unused
 }
 
-// unlinkNodes gives the handles that nobody uses any more, and what is to be sent.
+// unlinkNodes gives the handles that nobody uses any more, and the messages to send.
 func (g *gets) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -286,7 +284,7 @@ func (g *gets) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg)
 		if n.fetch && !others && n.h.flags&fetching != 0 {
 			n.h.flags &^= fetching | asked
 			msgs = append(msgs, &wire.Unget{ID: n.h.id})
-			if n.h.wait != nil { // they want to know, and relied on what was asked
+			if n.h.wait != nil { // others wait too, and relied on the Get that is withdrawn
 				n.h.flags |= asked
 				msgs = append(msgs, &wire.Get{ID: n.h.id})
 			}

@@ -7,18 +7,18 @@ import (
 	"mobula/wire"
 )
 
-// Handle is this process' hold on one object. There is one an object and process; it
-// counts its users, and the last Release tells the owner.
+// Handle is this process' hold on an object. Each process has one for each object; it counts its users, and after
+// the last Release the owner is told.
 type Handle struct {
 	of   *handles
 	next *Handle   // of its bucket; guarded by the shard's mu
-	wait *waitNode // who waits for it; guarded by the shard's mu
+	wait *waitNode // the waiters; guarded by the shard's mu
 
-	// res is what is known of the object: nil where it is not resolved, or was and the
-	// value was evicted. What it points to never changes.
+	// res is the object's result: nil if it is not resolved, or its value was evicted. What it points to never
+	// changes.
 	res atomic.Pointer[wire.Result]
 
-	older, newer *Handle // of the shard's list of cached values; guarded by the shard's mu
+	older, newer *Handle // in the shard's list of cached values; guarded by the shard's mu
 
 	id    ids.ObjectID
 	refs  int32 // guarded by the shard's mu
@@ -31,9 +31,9 @@ const (
 	asked    flags = 1 << iota // a Get without fetch is under way
 	fetching                   // a Get with fetch is under way
 	queued                     // in the release queue
-	removed                    // not in the table any more: the owner was told
+	removed                    // no longer in the table: the owner was told
 	cached                     // in the list of cached values
-	settled                    // its result was known once; what is cached may be forgotten
+	settled                    // its result was known once; the cached value may be dropped
 )
 
 // ID is the object's id.
@@ -52,7 +52,7 @@ func (h *Handle) Retain() *Handle {
 func (h *Handle) Release() {
 	s := h.of.table.shard(h.id)
 	s.mu.Lock()
-	if h.refs <= 0 { // one Release too many: the entry is another's or gone
+	if h.refs <= 0 { // one Release too many: the entry is gone, or another handle has it
 		s.mu.Unlock()
 		return
 	}
@@ -67,7 +67,7 @@ func (h *Handle) Release() {
 // Ready tells whether the object was resolved, as far as this process knows.
 func (h *Handle) Ready() bool { return h.res.Load() != nil }
 
-// awaited tells whether somebody holds the object and nothing is known of it yet.
+// awaited tells whether somebody holds the object and its result is not known yet.
 func (h *Handle) awaited() bool {
 	s := h.of.table.shard(h.id)
 	s.mu.Lock()

@@ -5,7 +5,8 @@ import (
 	"mobula/wire"
 )
 
-// handles is what this process holds, handles and pins, and what it has released and the node was not told yet.
+// handles has what this process holds, handles and pins, and what it has released but not reported to the node
+// yet.
 type handles struct {
 	table
 	releaser
@@ -40,13 +41,13 @@ func (t *handles) returns(spec *wire.TaskSpec) []*Handle {
 	return ps
 }
 
-// Promised gives the handle on what a task promises (wire.TaskSpec.Promises) that is about to be submitted.
+// Promised gives the handle of a result that a task about to be submitted promises (wire.TaskSpec.Promises).
 func (t *handles) Promised(id ids.ObjectID) *Handle {
 	h, _ := t.table.adopt(&Handle{of: t, id: id})
 	return h
 }
 
-// EndOfCall has a call that keeps no result, or is a stream, tell of its end, and gives the handle that is resolved then.
+// EndOfCall makes a call without a result, or a stream, report its end, and gives the handle that is resolved then.
 func (t *handles) EndOfCall(spec *wire.TaskSpec) *Handle {
 	spec.Promises = endOfCall
 	return t.Promised(ids.Derive(spec.ID, uint64(wire.EndOfCall)).Return(0))
@@ -95,8 +96,7 @@ func (t *handles) unread(p *pin) {
 	}
 }
 
-// read makes a Data of what is known of an object and, where it is stored, its pin; the
-// pin counts this reader already.
+// read makes a Data of an object's result and, if it is stored, its pin; the pin counts this reader already.
 func (t *handles) read(r *wire.Result, p *pin) Data {
 	if p == nil {
 		return Data{Value: r.Value, got: true}

@@ -1,8 +1,7 @@
 package client
 
-// The values of inline results are kept in the handles, up to a bound in bytes over
-// all; beyond it the oldest are forgotten and a Get asks the owner again. Errors and
-// what is known of stored objects are small and stay.
+// Handles keep the values of inline results, up to a bound in bytes over all handles. Beyond it the oldest are
+// dropped, and a Get asks the owner again. Errors, and results of stored objects, are small and stay.
 
 // remember lists h's inline result as cached. The shard's mu is held.
 func (t *table) remember(s *shard, h *Handle) {
@@ -20,7 +19,7 @@ func (t *table) remember(s *shard, h *Handle) {
 	t.cacheUsed.Add(inlineCost(h.res.Load()))
 }
 
-// forget takes h off the list; its value goes with the last reader. The shard's mu is held.
+// forget removes h from the list; its value goes with the last reader. The shard's mu is held.
 func (t *table) forget(s *shard, h *Handle) {
 	if h.flags&cached == 0 {
 		return

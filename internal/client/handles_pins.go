@@ -7,17 +7,17 @@ import (
 	"mobula/wire"
 )
 
-// pin is what this process holds pinned of one stored object: all readers share it.
+// pin is this process' pin of one stored object, which all its readers share.
 type pin struct {
 	id     ids.ObjectID
-	data   []byte // the whole extent, read-only; nil: it could not be mapped
+	data   []byte // the whole extent, read-only; nil if it could not be mapped
 	users  int32  // readers; guarded by the shard's mu
 	n      uint32 // pins that the store counts for this client; guarded by the shard's mu
 	queued bool   // in the release queue; guarded by the shard's mu
 }
 
-// Data is a value that was got. Where it is pinned, Value.Data lies in the node's
-// segment: read-only, valid until Release.
+// Data is the value of a Get. If it is pinned, Value.Data lies in the node's segment: read-only, valid until
+// Release.
 type Data struct {
 	Value wire.Value
 	lease *reading
@@ -45,8 +45,8 @@ func (d Data) Release() {
 // Released tells whether Release was called: the slice must not be used any more.
 func (d Data) Released() bool { return d.lease != nil && d.lease.done.Load() }
 
-// dropPin takes a queued pin out of the table, unless it has readers again, and gives
-// the number of pins to give back to the store.
+// dropPin removes a queued pin from the table, unless it has readers again, and returns how many pins to give back
+// to the store.
 func (t *table) dropPin(p *pin) uint32 {
 	s := t.shard(p.id)
 	s.mu.Lock()

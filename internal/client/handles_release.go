@@ -10,12 +10,11 @@ import (
 
 const (
 	flushAt    = 256                  // releases or unpins that are sent at once
-	flushDelay = 2 * time.Millisecond // the longest that one waits for company
+	flushDelay = 2 * time.Millisecond // the longest that one waits for others to be sent with
 )
 
-// releaser gathers what is not used any more. A handle in its queue is still in the
-// table and comes back to life if somebody takes it before the flush: then nothing was
-// sent and nothing is lost.
+// releaser collects handles and pins that are no longer used. A handle in its queue is still in the table; if it
+// is used again before the flush, it stays and nothing is sent.
 type releaser struct {
 	up      releaserUp
 	waiting atomic.Int32 // handles and pins queued
@@ -32,7 +31,7 @@ type releaser struct {
 	unpins []wire.Msg // guarded by outbox.mu
 }
 
-// releaserUp sends what has been gathered.
+// releaserUp sends what the releaser has collected.
 type releaserUp interface{ Flush() }
 
 func (r *releaser) release(h *Handle) {

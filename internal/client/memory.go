@@ -15,21 +15,21 @@ type Memory interface {
 	Map(e wire.Extent, write bool) ([]byte, error)
 }
 
-// Writer is a Memory that knows a faster way than a copy to what Map gives: several
-// threads, or pages made with the bytes in them.
+// Writer is a Memory that can write faster than a copy to the result of Map: with several threads, or with pages
+// created with the bytes in them.
 type Writer interface {
 	Write(e wire.Extent, src []byte) error
 }
 
 // FileMapper is a Memory that can map further files, as the node announces them.
 type FileMapper interface {
-	// Add maps size bytes of f under the number that extents name. f stays the caller's.
+	// Add maps size bytes of f under the number that extents name. f still belongs to the caller.
 	Add(file uint32, f *os.File, size uint64) error
-	// Drop unmaps a file of which nothing is read or written any more.
+	// Drop unmaps a file that nobody reads or writes any more.
 	Drop(file uint32) error
 }
 
-// memory is the node's segment, as it is mapped here. A node that has restarted has another.
+// memory is the node's segment as mapped here. A restarted node has another.
 type memory struct {
 	*base
 	of atomic.Pointer[Memory]
@@ -38,7 +38,7 @@ type memory struct {
 func (me *memory) mem() Memory { return *me.of.Load() }
 
 // mapFile maps an announced file: from the descriptor that came with the message or,
-// inside one process, by its path. Where it fails, whoever needs the file gets an error.
+// inside one process, by its path. If that fails, whoever needs the file gets an error.
 func (me *memory) mapFile(m *wire.MapFile) {
 	mapper, ok := me.mem().(FileMapper)
 	if !ok {

@@ -9,14 +9,14 @@ import (
 	"mobula/wire"
 )
 
-// outbox is the one way out. Its lock makes the order in which the client changes its
-// tables the order on the wire, where that matters: releases before a new hold.
+// outbox is the only way to the node. Its lock gives the messages on the wire the order in which the client
+// changes its tables, where that matters: releases before a new hold.
 type outbox struct {
 	*base
 	handles *handles
 	up      outboxUp
 
-	req      atomic.Uint64 // of the last question
+	req      atomic.Uint64 // number of the last question
 	joining  atomic.Bool   // a reconnect is under way
 	sessions atomic.Uint32 // reconnects that found the node
 
@@ -25,10 +25,10 @@ type outbox struct {
 	one  [1]wire.Msg // guarded by mu: scratch
 	hold hold
 
-	waiting bool   // guarded by mu: what is sent now is a wait
+	waiting bool   // guarded by mu: the messages being sent are those of a wait
 	turn    func() // guarded by mu: the node's work that it leaves to the waiter
 
-	// Only where the client can reconnect.
+	// Only used if the client can reconnect.
 	replay  bool
 	unacked unacked    // guarded by mu
 	later   []wire.Msg // guarded by mu: sent while the connection was down
@@ -63,8 +63,8 @@ func (o *outbox) sendLocked(msgs []wire.Msg) error {
 	return o.writeLocked(msgs)
 }
 
-// sendWait sends the questions of somebody who is about to wait, and does the node's work
-// on them where the node leaves it to us.
+// sendWait sends the questions of a goroutine that is about to wait, and does the node's work on them if the node
+// leaves it to us.
 func (o *outbox) sendWait(msgs []wire.Msg) error {
 	o.mu.Lock()
 	o.hold.waits()
@@ -79,7 +79,7 @@ func (o *outbox) sendWait(msgs []wire.Msg) error {
 	return err
 }
 
-// writeLocked hands messages to the port, after what was kept back.
+// writeLocked hands messages to the port, after a submit that was kept back.
 func (o *outbox) writeLocked(msgs []wire.Msg) error {
 	h := &o.hold
 	if len(h.msgs) == 0 {
@@ -140,8 +140,8 @@ func (o *outbox) toPort(msgs []wire.Msg) error {
 	return o.port.Send(msgs...)
 }
 
-// redeclared tells whether m need not be kept while the connection is down: what it
-// says is in the client's tables and is told again, or it is in the replay queue.
+// redeclared tells whether m need not be kept while the connection is down: its content is in the client's tables
+// and is sent again, or m is in the replay queue.
 func redeclared(m wire.Msg) bool {
 	switch m.Kind() {
 	case wire.KindSubmit, wire.KindPutValue, wire.KindSeal, // the replay queue
@@ -178,16 +178,16 @@ func (o *outbox) ask(gets []wire.Get) error {
 	return o.sendWait(msgs)
 }
 
-// Flush sends the releases and unpins that wait for company.
+// Flush sends the releases and unpins that wait in the queue.
 func (o *outbox) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flushLocked()
-	_ = o.writeLocked(nil) // what was kept back; a dead connection says so elsewhere
+	_ = o.writeLocked(nil) // sends a submit that was kept back; a dead connection is reported elsewhere
 }
 
-// flushLocked empties the queue. The outbox's lock is held, so that whoever takes a new
-// hold on one of these objects sends it after the release.
+// flushLocked empties the queue. The outbox's lock is held, so a new hold on one of these objects is sent after
+// the release.
 func (o *outbox) flushLocked() {
 	r := &o.handles.releaser
 	r.mu.Lock()

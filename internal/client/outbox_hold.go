@@ -7,23 +7,23 @@ import (
 	"mobula/wire"
 )
 
-// hold keeps a submit back, where the process submits a task and then waits for it, again
-// and again: submit and wait go in one piece, and the node is woken once for both. The next
-// message of any kind takes the submit along; if there is none, holdTick passes at most.
+// hold keeps a submit back if the process submits a task and then waits for it, again and again. Submit and wait
+// then go in one piece, and the node is woken once for both. The next message of any kind takes the submit along;
+// without one the submit goes after holdTick.
 type hold struct {
 	msgs  []wire.Msg // one, or none; guarded by outbox.mu
-	pairs int        // in a row, each a submit and then a wait; guarded by outbox.mu
+	pairs int        // submits in a row that were followed by a wait; guarded by outbox.mu
 	since int        // submits since the last wait; guarded by outbox.mu
 	late  bool       // the wait did not come in time; guarded by outbox.mu
 
 	count   atomic.Uint64 // of submits kept back
-	ticking atomic.Bool   // the goroutine runs that lets late ones go
+	ticking atomic.Bool   // the goroutine that sends late ones runs
 }
 
 const (
-	holdAfter = 8                // pairs in a row, before a submit is kept back
-	holdTick  = time.Millisecond // the longest that one is
-	holdCalm  = 100              // ticks without one, after which the goroutine ends
+	holdAfter = 8                // pairs in a row before a submit is kept back
+	holdTick  = time.Millisecond // the longest that a submit is kept back
+	holdCalm  = 100              // ticks without a kept submit after which the goroutine ends
 )
 
 // submit sends a task, or keeps it for its wait.
@@ -41,7 +41,7 @@ func (o *outbox) submit(m *wire.Submit) error {
 	return err
 }
 
-// waits learns from a wait that is about to be sent. The outbox's lock is held.
+// waits notes a wait that is about to be sent. The outbox's lock is held.
 func (h *hold) waits() {
 	switch {
 	case h.since != 1 || h.late:
@@ -52,8 +52,8 @@ func (h *hold) waits() {
 	h.since, h.late = 0, false
 }
 
-// tick counts a submit that is to be kept back and sees to it that it will not stay; false
-// when the client is closing.
+// tick counts a submit that is kept back and makes sure that the ticker runs, which sends it; false if the client
+// is closing.
 func (o *outbox) tick() bool {
 	h := &o.hold
 	h.count.Add(1)
@@ -95,7 +95,7 @@ func (o *outbox) ticker() {
 	}
 }
 
-// letGo sends what is kept back.
+// letGo sends the submit that is kept back.
 func (o *outbox) letGo() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

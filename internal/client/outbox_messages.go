@@ -24,8 +24,8 @@ func (o *outbox) Cancel(m wire.Cancel) error {
 	return o.send(&m)
 }
 
-// Abandon cancels a task of a graph that nobody needs any more, with what it has submitted; one that takes no notice goes with its
-// process. Where the connection is gone there is nothing to cancel: the job is gone too.
+// Abandon cancels a task of a graph that nobody needs any more, with what it has submitted; if it takes no notice, its process is
+// killed. If the connection is gone there is nothing to cancel: the job is gone too.
 func (o *outbox) Abandon(task ids.TaskID) {
 	_ = o.Cancel(wire.Cancel{Task: task, Recursive: true, Insist: true})
 }

@@ -2,9 +2,9 @@ package client
 
 import "mobula/wire"
 
-// The replay queue: the submits, inline puts and seals that were sent last. The protocol
-// has no acknowledgement for them, so the queue keeps what could still be on its way: more
-// than what a socket and the node's mailbox hold together.
+// The replay queue has the submits, inline puts and seals that were sent last. The protocol does not acknowledge
+// them, so the queue keeps what could still be on its way: more than a socket and the node's mailbox hold
+// together.
 const (
 	replayMessages = 64 << 10
 	replayBytes    = 64 << 20

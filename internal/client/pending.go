@@ -2,7 +2,7 @@ package client
 
 import "sync"
 
-// pending is the table of one kind of cold question, by its number.
+// pending is the table of one kind of open question, by number.
 type pending[T any] struct {
 	mu sync.Mutex
 	m  map[uint64]T // guarded by mu

@@ -18,16 +18,16 @@ type puts struct {
 	creates pending[*creation]
 }
 
-// put is an inline put's message and what the table knows of it; together, and apart
-// from the handle, so that they go when the value is evicted.
+// put has the message of an inline put and its result in the table. They are one allocation, apart from the
+// handle, so that both go when the value is evicted.
 type put struct {
 	m wire.PutValue
 	r wire.Result
 }
 
-// Put makes an object of v, under the next put id of the task that ctx belongs to. Up to
-// InlineMax the value itself is kept, which the caller must not change any more, and a
-// Get of it needs no trip; a larger one is copied into the segment.
+// Put makes an object of v, under the next put id of the task that ctx belongs to. Up to InlineMax the value
+// itself is kept: the caller must not change it any more, and Get asks nobody. A larger value is copied into the
+// segment.
 func (ps *puts) Put(ctx context.Context, v wire.Value) (*Handle, error) {
 	if err := ps.Err(); err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ type creation struct {
 }
 
 // Create asks the store for size bytes under id and waits for them: under memory
-// pressure until the store has made room. Attempt and task are those of ctx. When ctx
-// ends the wish is withdrawn. Errors: ErrObjectTooLarge, ErrStoreFull, ErrOutOfDisk from
-// the store, the cause of ctx, ErrShutdown, ErrOwnerDied.
+// pressure until the store has made room. Attempt and task are those of ctx. When ctx ends the request is
+// withdrawn. Errors: ErrObjectTooLarge, ErrStoreFull, ErrOutOfDisk from the store, the cause of ctx, ErrShutdown,
+// ErrOwnerDied.
 func (ps *puts) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buffer, error) {
 	b, e, err := ps.allocate(ctx, id, size)
 	if err != nil || b.exists {
@@ -33,8 +33,8 @@ func (ps *puts) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buff
 	return b, nil
 }
 
-// CreateFrom is Create of an object that holds src, which is written when it returns. All that is
-// left to do with the buffer is to seal or abort it.
+// CreateFrom is Create of an object that holds src, which is written when it returns. The caller then only seals
+// or aborts the buffer.
 func (ps *puts) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*Buffer, error) {
 	m, ok := ps.memory.mem().(Writer)
 	if !ok {
@@ -129,8 +129,8 @@ func (ps *puts) created(m *wire.Created) {
 	}
 }
 
-// Buffer is an object that is being written in the segment. It ends by Seal, SealReturn
-// or Abort; it is one goroutine's.
+// Buffer is an object that is being written in the segment. It ends with Seal, SealReturn or Abort, and is for one
+// goroutine.
 type Buffer struct {
 	ps      *puts
 	id      ids.ObjectID
@@ -151,8 +151,8 @@ func (b *Buffer) Size() uint64 { return b.size }
 // written.
 func (b *Buffer) Exists() bool { return b.exists }
 
-// Bytes is where to write, nil after the end. Of an object that exists it is scratch
-// memory, made on demand, which Seal drops.
+// Bytes is where to write; nil after the end. For an object that exists already it is scratch memory, made on
+// demand, which Seal drops.
 func (b *Buffer) Bytes() []byte {
 	if b.ended.Load() {
 		return nil
@@ -183,8 +183,7 @@ func (b *Buffer) Seal(meta []byte, refs []ids.ObjectID) (*Handle, error) {
 	return h, nil
 }
 
-// SealReturn is Seal of a task's return value or stream item, which the worker itself
-// has no handle on.
+// SealReturn is Seal for a task's return value or stream item, for which the worker has no handle.
 func (b *Buffer) SealReturn(meta []byte, refs []ids.ObjectID) error {
 	v, err := b.end(meta, refs)
 	if err != nil || b.exists {

@@ -15,7 +15,7 @@ type Session struct {
 	Serve func()
 }
 
-// rejoining finds the node again that was gone, and tells it what it may not know: all that the other parts hold.
+// rejoining reconnects to a node that was gone, and tells it everything that the other parts hold.
 type rejoining struct {
 	*base
 	clock        *clock
@@ -45,7 +45,7 @@ func (re *rejoining) Disconnected(from Port, cause error) {
 	re.outbox.port = nil
 	re.outbox.mu.Unlock()
 	if port != nil {
-		_ = port.Close() // it is dead; its reader ends
+		_ = port.Close() // the connection is dead; this ends its reader
 	}
 	if re.cfg.Reconnect == nil {
 		re.kill(asGone(cause))
@@ -98,8 +98,8 @@ func (re *rejoining) rejoin(cause error) {
 	re.replayLocked()
 }
 
-// replayLocked says everything again that the node may not know: holdings first, then
-// what was sent last and may not have arrived, then what was never sent.
+// replayLocked repeats everything that the node may not know: holdings first, then the last messages, which may
+// not have arrived, then those that were never sent.
 func (re *rejoining) replayLocked() {
 	for _, m := range re.outbox.hold.msgs {
 		re.outbox.unacked.add(m)
@@ -107,7 +107,7 @@ func (re *rejoining) replayLocked() {
 	re.outbox.hold.msgs = nil
 	re.declareLocked(wire.ComponentOwner, 0)
 	re.declareLocked(wire.ComponentStore, 0)
-	if re.outbox.port == nil { // it is gone again: the next one is told all of it
+	if re.outbox.port == nil { // it is gone again: the next connection gets all of it
 		return
 	}
 	again := re.outbox.unacked.list()
@@ -128,8 +128,8 @@ func (re *rejoining) replayLocked() {
 	re.requests.again(func(m *wire.Request) { _ = re.outbox.writeLocked([]wire.Msg{m}) })
 }
 
-// getsLocked asks again for what somebody waits for, behind the submits: an owner that has lost those could not take
-// the question before.
+// getsLocked repeats the Gets of objects that somebody waits for. They come after the submits: an owner that has
+// lost those would not know the objects.
 func (re *rejoining) getsLocked() []wire.Msg {
 	var out []wire.Msg
 	re.handles.table.each(func(_ *shard, h *Handle) {
@@ -147,7 +147,7 @@ func (re *rejoining) getsLocked() []wire.Msg {
 func (re *rejoining) kill(cause error) {
 	re.fail.Do(func() {
 		defer re.followed.close() // after the client is dead: nothing is added any more
-		re.shutdown.Lock()        // whoever starts a goroutine has counted it, or sees that we are dead
+		re.shutdown.Lock()        // whoever starts a goroutine has counted it by now, or sees that we are dead
 		defer re.shutdown.Unlock()
 		re.cause = cause
 		close(re.dead)

@@ -2,8 +2,7 @@ package client
 
 import "mobula/wire"
 
-// resync answers a component that has lost its volatile state with what this process
-// holds of it.
+// resync tells a component that has lost its volatile state what this process holds of it.
 func (re *rejoining) resync(m *wire.Resync) {
 	if m.Component == wire.ComponentOwner {
 		re.credit.refill()
@@ -13,12 +12,12 @@ func (re *rejoining) resync(m *wire.Resync) {
 	re.declareLocked(m.Component, m.Epoch)
 }
 
-// declareLocked sends the holdings. The outbox's lock keeps a release from overtaking
-// the list in which the object still stands.
+// declareLocked sends the holdings. The outbox's lock keeps a release from overtaking the list that still has the
+// object.
 func (re *rejoining) declareLocked(component wire.Component, epoch uint64) {
 	switch component {
 	case wire.ComponentOwner:
-		_ = re.outbox.writeLocked([]wire.Msg{re.ownerHoldings(epoch)}) // a dead connection is declared again
+		_ = re.outbox.writeLocked([]wire.Msg{re.ownerHoldings(epoch)}) // the next connection declares again
 		re.actorWatches.watchAgainLocked()
 	case wire.ComponentStore:
 		_ = re.outbox.writeLocked([]wire.Msg{re.storeHoldings(epoch)})

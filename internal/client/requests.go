@@ -9,15 +9,15 @@ import (
 	"mobula/wire"
 )
 
-// request is a cold Request that the node has not answered yet.
+// request is a Request that the node has not answered yet.
 type request struct {
 	m    *wire.Request
 	ch   chan *wire.Reply // capacity 1
 	over atomic.Bool      // nobody waits for the answer any more
 }
 
-// requests is what the client has asked of the node's cold service: at most wire.RequestsAtOnce. A request has its turn until it is answered,
-// whoever still waits for it.
+// requests are the open requests of this client to its node, at most wire.RequestsAtOnce. A request keeps its turn until it is answered, even
+// if nobody waits for the answer any more.
 type requests struct {
 	*base
 	outbox *outbox
@@ -34,7 +34,7 @@ func freeTurns() chan struct{} {
 	return turns
 }
 
-// answered takes a request out and gives its turn to the next; false if it is not there.
+// answered removes a request and gives its turn to the next; false if it is not there.
 func (rs *requests) answered(n uint64) (*request, bool) {
 	q, ok := rs.take(n)
 	if ok {
@@ -43,7 +43,7 @@ func (rs *requests) answered(n uint64) (*request, bool) {
 	return q, ok
 }
 
-// again calls f with what is to be asked of a node that is back. What nobody waits for is asked no more.
+// again calls f with each request to repeat to a node that is back, except those that nobody waits for.
 func (rs *requests) again(f func(*wire.Request)) {
 	var over []uint64
 	rs.each(func(q *request) {
@@ -58,9 +58,9 @@ func (rs *requests) again(f func(*wire.Request)) {
 	}
 }
 
-// Request asks the node's cold service for a method and gives the reply's body. Beyond wire.RequestsAtOnce requests without an answer it waits
-// for its turn first. In all it waits until ctx ends, or Config.RequestTimeout where ctx has no deadline. Time without a connection does not
-// count: the node has the whole timeout again once it is back. Where it is known to be gone the error is ErrOwnerDied.
+// Request calls a method of the node and gives the reply's body. If wire.RequestsAtOnce requests are open it waits for its turn first. In all
+// it waits until ctx ends, or for Config.RequestTimeout if ctx has no deadline. Time without a connection does not count: the node has the
+// whole timeout again once it is back. If the node is known to be gone the error is ErrOwnerDied.
 func (rs *requests) Request(ctx context.Context, method string, body []byte) ([]byte, error) {
 	if err := rs.Err(); err != nil {
 		return nil, err
@@ -95,12 +95,12 @@ func (rs *requests) Request(ctx context.Context, method string, body []byte) ([]
 	return r.Body, nil
 }
 
-// asking is the wait of one Request.
+// asking is the wait of a Request.
 type asking struct {
 	rs      *requests
 	method  string
 	session uint32           // the connection that the time runs for
-	late    <-chan time.Time // nil: the time is the context's
+	late    <-chan time.Time // nil: the context bounds the time
 }
 
 // await receives from ch.
@@ -122,7 +122,7 @@ func await[T any](ctx context.Context, w *asking, ch <-chan T) (T, error) {
 	}
 }
 
-// lateness is the error of a node that had the whole timeout on one connection.
+// lateness is the error if the node had the whole timeout on one connection.
 func (w *asking) lateness() error {
 	joining := w.rs.outbox.joining.Load() // read first: rejoin sets the other two before it clears this
 	if now := w.rs.outbox.sessions.Load(); joining || now != w.session || w.rs.Err() != nil {

@@ -19,8 +19,8 @@ type streams struct {
 	read map[ids.TaskID]struct{} // guarded by mu
 }
 
-// Reads notes that this process reads a task's stream, from before it is submitted until Unread: a node that has restarted ends
-// those that nobody reads.
+// Reads notes that this process reads a task's stream, from before the submit until Unread: a restarted node ends streams that
+// nobody reads.
 func (s *streams) Reads(task ids.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,11 +45,11 @@ func (s *streams) reads(task ids.TaskID) bool {
 	return ok
 }
 
-// Leave gives up a stream before its end: its items that were not taken go, that was asked for included, and a task that still
-// produces is cancelled.
+// Leave gives up a stream before its end: items that were not taken are dropped, also one that was asked for, and a task that
+// still produces is cancelled.
 func (s *streams) Leave(task ids.TaskID) {
 	s.Unread(task)
-	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // where the connection is gone, so is the stream
+	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // if the connection is gone, so is the stream
 }
 
 type itemKey struct {
@@ -61,14 +61,14 @@ type itemKey struct {
 type itemWait struct {
 	readers int           // guarded by streams.mu
 	done    chan struct{} // closed when h, end and err are set
-	h       *Handle       // one user a reader; written under streams.mu
+	h       *Handle       // has one user per reader; written under streams.mu
 	end     bool
 	err     error
 }
 
 // Next waits for the i-th item of a task's stream. It gives the item's handle; or false
-// at the end of the stream; or the error that ended the stream there. An item counts as
-// consumed, for the producer's bound, when it was handed out.
+// at the end of the stream; or the error that ended the stream there. For the producer's bound an item counts as
+// consumed once it was handed out.
 func (s *streams) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle, bool, error) {
 	if err := s.Err(); err != nil {
 		return nil, false, err
@@ -126,14 +126,14 @@ func (s *streams) awaitItem(ctx context.Context, w *itemWait) error {
 	}
 }
 
-// leave takes one reader away that does not wait any more.
+// leave removes a reader that no longer waits.
 func (s *streams) leave(k itemKey, w *itemWait) {
 	s.mu.Lock()
 	w.readers--
 	if w.readers == 0 && s.open[k] == w {
 		delete(s.open, k)
 	}
-	h := w.h // it may have come all the same
+	h := w.h // it may have come meanwhile
 	s.mu.Unlock()
 	if h != nil {
 		h.Release()
@@ -146,7 +146,7 @@ func (s *streams) streamed(m *wire.StreamItem) {
 	w := s.open[k]
 	if w == nil {
 		s.mu.Unlock()
-		return // every reader has left; whoever comes back asks again
+		return // every reader has left; one that comes back asks again
 	}
 	delete(s.open, k)
 	fresh := false

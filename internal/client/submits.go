@@ -6,7 +6,7 @@ import (
 	"mobula/wire"
 )
 
-// submits sends tasks, in order where they are calls of an actor, and as there is credit.
+// submits sends tasks as there is credit, calls of an actor in order.
 type submits struct {
 	*base
 	handles *handles
@@ -14,10 +14,9 @@ type submits struct {
 	credit  *credit
 }
 
-// Submit sends a task and gives a handle on each of its returns; a stream has none. It
-// fills in only the Seq of an actor call whose Seq is 0, counting for the task that ctx
-// belongs to. It blocks for credit alone; when it fails, nothing was sent. The caller
-// keeps the handles of the arguments until it returns.
+// Submit sends a task and gives a handle for each of its returns; a stream has none. It fills in only the Seq of
+// an actor call whose Seq is 0, by the counter of the task that ctx belongs to. It blocks only for credit; if it
+// fails, nothing was sent. The caller keeps the handles of the arguments until it returns.
 func (ss *submits) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, error) {
 	if err := ss.Err(); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"mobula/wire"
 )
 
-// watchers makes watchers, and rooms, which are made of them.
+// watchers makes watchers, and rooms, which use them.
 type watchers struct {
 	*base
 	handles *handles
@@ -17,8 +17,8 @@ type watchers struct {
 	rooms   *rooms
 }
 
-// Watcher hears when objects are resolved, of any number of them, without a goroutine each and without fetching
-// what is stored. Its methods are safe for concurrent use.
+// Watcher is told when objects are resolved. It watches any number of objects without a goroutine for each, and
+// does not fetch stored ones. Its methods are safe for concurrent use.
 type Watcher struct {
 	ws    *watchers
 	owner any // lives as long as something is watched
@@ -40,7 +40,8 @@ func (ws *watchers) NewWatcher() *Watcher {
 	return &Watcher{ws: ws, nodes: make(map[int]*waitNode), ch: make(chan struct{}, 1)}
 }
 
-// Submit is Client.Submit of a task that is no stream; its first return is watched, under a token that is not in use.
+// Submit is Client.Submit of a task that is not a stream; it watches the first return, under a token that is not in
+// use.
 func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([]*Handle, error) {
 	credit := w.ws.credit
 	if err := w.ws.Err(); err != nil {
@@ -98,8 +99,8 @@ func (w *Watcher) add(h *Handle, token int) (ask bool, err error) {
 	return w.ws.gets.link(n)
 }
 
-// Wait waits until Take has something to give, or says why it does not wait any longer: ctx has ended, or the client has. The task is
-// reported as blocked meanwhile.
+// Wait waits until Take has something to give. Its error says that ctx or the client has ended. The task is reported as blocked
+// meanwhile.
 func (w *Watcher) Wait(ctx context.Context) error {
 	select {
 	case <-w.ch:
@@ -121,7 +122,7 @@ func (w *Watcher) Wait(ctx context.Context) error {
 	}
 }
 
-// Forget ends the watch on an object; what was heard already is still given.
+// Forget ends the watch of an object; Take still gives a result that has come already.
 func (w *Watcher) Forget(token int) {
 	w.mu.Lock()
 	n := w.nodes[token]
@@ -157,7 +158,7 @@ func (w *Watcher) Take(buf []Watched) []Watched {
 	return buf
 }
 
-// resolved is told under the shard's lock.
+// resolved is called under the shard's lock.
 func (w *Watcher) resolved(token int, r *wire.Result) {
 	w.mu.Lock()
 	w.ready = append(w.ready, Watched{token, r})

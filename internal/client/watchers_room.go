@@ -11,8 +11,8 @@ import (
 	"mobula/wire"
 )
 
-// Room bounds the calls of one actor that this process has under way: those of which it is not known here that they have ended. The node
-// bounds those of all processes together, and tells only by the result. There is one for all the references of a process to an actor.
+// Room bounds the calls of an actor that this process has under way: those that have not ended, as far as is known here. The node bounds
+// the calls of all processes together, and refuses by the result. All references of a process to an actor share one Room.
 type Room struct {
 	w    *Watcher
 	most int
@@ -20,16 +20,17 @@ type Room struct {
 	mu      sync.Mutex
 	token   int // guarded by mu
 	inside  int // guarded by mu
-	waiting int // guarded by mu: who waits for room
+	waiting int // guarded by mu: how many wait for room
 }
 
-// rooms are the rooms of actors that this process calls, while something refers to them or a call is under way. They refer to no client.
+// rooms has the Rooms of actors that this process calls, as long as something refers to them or a call is under way. They do not refer
+// to a client.
 type rooms struct {
 	mu sync.Mutex
 	of map[ids.ActorID]weak.Pointer[Room] // guarded by mu
 }
 
-// Room gives the room of an actor whose limit is most; nil: it has none.
+// Room gives the room of an actor with the limit most; nil if there is no limit.
 func (ws *watchers) Room(actor ids.ActorID, most int) *Room {
 	if most <= 0 {
 		return nil
@@ -49,7 +50,8 @@ func (ws *watchers) Room(actor ids.ActorID, most int) *Room {
 	return r
 }
 
-// KnownRoom gives the room of an actor whose limit another reference of this process knows; nil: none does, or it has none.
+// KnownRoom gives the room of an actor whose limit another reference of this process knows; nil if none knows it, or there
+// is no limit.
 func (ws *watchers) KnownRoom(actor ids.ActorID) *Room {
 	ws.rooms.mu.Lock()
 	defer ws.rooms.mu.Unlock()
@@ -64,7 +66,7 @@ func (s *rooms) forget(actor ids.ActorID) {
 	}
 }
 
-// Enter takes the place of a call that is about to be made. Where there is none it fails with ErrPendingCallsLimit, or waits, at most until ctx ends.
+// Enter takes a place for a call that is about to be made. If none is free it fails with ErrPendingCallsLimit, or waits, at most until ctx ends.
 func (r *Room) Enter(ctx context.Context, actor ids.ActorID, wait bool) error {
 	for {
 		if r.tryEnter() {
@@ -95,7 +97,8 @@ func (r *Room) tryEnter() bool {
 	return true
 }
 
-// passOn wakes another one who waits, where there is room: what woke this one may have been more. The lock is held.
+// passOn wakes another waiter if there is room: the signal that woke this one may have stood for several places.
+// The lock is held.
 func (r *Room) passOn() {
 	if r.waiting > 0 && r.inside < r.most {
 		select {
@@ -115,13 +118,13 @@ func (r *Room) await(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.waiting--
 	if err != nil {
-		r.passOn() // this one may have been woken all the same
+		r.passOn() // this waiter may have been woken meanwhile
 	}
 	return err
 }
 
-// Called says that the call was made, with these handles on its results, or on its end, none if it was not: its place is free when the first is
-// resolved.
+// Called says that the call was made. hs are the handles of its results or of its end; the call's place is free when the first is resolved.
+// Without handles the call was not made.
 func (r *Room) Called(hs []*Handle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +136,7 @@ func (r *Room) Called(hs []*Handle) {
 		}
 		if err == nil {
 			return
-		} // the connection is over: nobody needs room any more
+		} // the connection has ended: nobody needs room any more
 	}
 	r.inside--
 	r.passOn()
