@@ -17,7 +17,7 @@ type Event any
 // Effect is one of the types below.
 type Effect any
 
-// What the node runs, beside After, each as its package describes it.
+// Effects that the node carries out, besides After; their packages describe them.
 type (
 	// ToOwner is the scheduler's.
 	ToOwner = sched.ToOwner
@@ -45,7 +45,7 @@ type After struct {
 type Config struct {
 	Resources []wire.Resource // what the node has; CPU is needed
 	Quantum   time.Duration   // see sched.Config
-	Pool      pool.Config     // CPUs 0: from Resources
+	Pool      pool.Config     // with CPUs 0: taken from Resources
 
 	// After a restart.
 	FirstLease ids.LeaseID // above every lease ever granted
@@ -58,12 +58,12 @@ type Config struct {
 type Core struct {
 	sched *sched.Core
 	pool  *pool.Core
-	first []sched.Effect // what the scheduler has to say before anything else
+	first []sched.Effect // effects of the scheduler before the first event
 	queue []any          // effects of either, not yet passed on
 	out   []Effect
 }
 
-// begin lets a new core say what it has to say.
+// begin makes a new core emit its first effects.
 type begin struct{}
 
 // Inspect runs a function where the core is stepped: for Explain, Workers, Usage and Counters. It
@@ -102,7 +102,7 @@ func New(cfg Config) (*Core, []Event, error) {
 	return c, append(events, begin{}), nil
 }
 
-// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+// Step takes one event and returns its effects. The core owns the slice; it is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
@@ -125,7 +125,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case pool.Event:
 		c.pushPool(now, ev)
 	default:
-		panic(fmt.Sprintf("raylet: unknown event %T", ev)) // a fault of the program: supervision reports it
+		panic(fmt.Sprintf("raylet: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	c.settle(now)
 	return c.out
@@ -143,7 +143,7 @@ func (c *Core) pushPool(now int64, ev pool.Event) {
 	}
 }
 
-// settle passes what either core says to the other until both are quiet.
+// settle passes the effects of each core to the other until both have none.
 func (c *Core) settle(now int64) {
 	for i := 0; i < len(c.queue); i++ {
 		switch e := c.queue[i].(type) {

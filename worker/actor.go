@@ -20,17 +20,17 @@ type actor struct {
 	made     atomic.Bool
 	stopped  atomic.Bool   // it takes no more calls
 	closing  atomic.Bool   // a goroutine closes it
-	killed   atomic.Bool   // or its creation failed: its close hook is not called
+	killed   atomic.Bool   // it was killed, or its creation failed: its close hook is not called
 	once     sync.Once     // of its close hook
-	life     chan struct{} // closed when it is to end
+	life     chan struct{} // closed when the actor should end
 	over     sync.Once     // of life
 }
 
-// newActor makes the mailboxes when the creation comes, so that calls that come before it
-// has run wait for it.
+// newActor makes the mailboxes when the creation arrives, so that calls that arrive before the constructor has run
+// wait for it.
 func (e *Executor) newActor(spec *wire.TaskSpec) {
 	id := ids.ActorID(spec.ID)
-	e.dropActor(id, true) // an earlier attempt's, if there is one
+	e.dropActor(id, true) // of an earlier attempt, if there is one
 	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane), life: make(chan struct{})}
 	add := func(name string, limit int32) {
 		l := newLane(e, int(max(1, limit)), a)
@@ -67,12 +67,13 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	return l, nil
 }
 
-// notHere is the error of a call that came when its actor had been stopped here: whether for good its owner says.
+// notHere is the error of a call that arrived after its actor was stopped here. The owner knows whether the actor
+// is dead or restarts.
 func notHere(id ids.ActorID) *errs.Error {
 	return errs.New(errs.CodeActorUnavailable, "actor %v is not in this worker any more", id)
 }
 
-// actorMade lets the calls start.
+// actorMade lets the actor's calls start.
 func (e *Executor) actorMade(spec *wire.TaskSpec, instance any) error {
 	if instance == nil {
 		err := errs.New(errs.CodeTaskFailed, "%s: the constructor gave no instance", spec.Opts.Func)
@@ -82,8 +83,8 @@ func (e *Executor) actorMade(spec *wire.TaskSpec, instance any) error {
 	e.mu.Lock()
 	a := e.actors[ids.ActorID(spec.ID)]
 	e.mu.Unlock()
-	if a == nil || a.stopped.Load() { // stopped while it was being made
-		_, _ = e.closeInstance(&actor{id: ids.ActorID(spec.ID), instance: instance, name: spec.Opts.Func}) // which logs its error
+	if a == nil || a.stopped.Load() { // stopped while it was constructed
+		_, _ = e.closeInstance(&actor{id: ids.ActorID(spec.ID), instance: instance, name: spec.Opts.Func}) // closeInstance logs its error
 		return errs.New(errs.CodeActorDied, "actor %v was stopped while it was created", ids.ActorID(spec.ID))
 	}
 	a.instance = instance

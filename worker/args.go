@@ -6,8 +6,8 @@ import (
 	"mobula/wire"
 )
 
-// arguments fills the inputs: values from the spec, references from what came with the
-// task, both in order.
+// arguments fills the inputs: values from the spec, references from the resolved values that came with the task,
+// both in order.
 func (r *runner) arguments(spec *wire.TaskSpec) *errs.Error {
 	refs := r.task.Args
 	for i := range spec.Args {

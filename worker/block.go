@@ -8,8 +8,7 @@ import (
 	"mobula/wire"
 )
 
-// blocking counts the goroutines of one task that wait. The task's CPU is given back
-// while there is at least one.
+// blocking counts the waiting goroutines of one task. While there is at least one, the task's CPU is given back.
 type blocking struct {
 	mu      sync.Mutex
 	count   int32         // guarded by mu
@@ -26,10 +25,10 @@ const (
 	ended               // the call has returned
 )
 
-// Blocked says that a goroutine of the task begins to wait. The first gives back the CPU
-// and what is queued behind the task. What it waits for is told where nothing but the task's own end would end the wait.
+// Blocked says that a goroutine of the task begins to wait. The first one gives back the CPU and what is queued behind
+// the task. The node is told which objects it waits for if only the task's own end would end the wait.
 func (cl *call) Blocked(ctx context.Context, waitsFor []ids.ObjectID) {
-	cl.lane.e.reader.handOver() // what it waits for has to be read
+	cl.lane.e.reader.handOver() // another goroutine must read the answer
 	b := &cl.block
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +48,7 @@ func (cl *call) releaseLocked(waitsFor []ids.ObjectID) {
 	e.waiting[cl.id()] = cl
 	e.mu.Unlock()
 	var back []ids.TaskID
-	if cl.lane.actor == nil { // an actor's calls can run nowhere else
+	if cl.lane.actor == nil { // an actor's queued calls can run nowhere else
 		back = cl.lane.takeQueue()
 	}
 	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back, WaitsFor: waitsFor})
@@ -92,13 +91,13 @@ func (e *Executor) resume(task ids.TaskID) {
 	cl := e.waiting[task]
 	e.mu.Unlock()
 	if cl == nil {
-		return // it has ended meanwhile
+		return // the task has ended meanwhile
 	}
 	b := &cl.block
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state != resuming {
-		return // a rebuilt owner sent it for a wait that is over; the one for this wait is to come
+		return // a rebuilt owner sent it for a wait that is over; the one for this wait will come
 	}
 	e.mu.Lock()
 	delete(e.waiting, task)
@@ -112,7 +111,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	}
 }
 
-// over ends the count with the call.
+// over ends the count when the call ends.
 func (b *blocking) over(cl *call) {
 	b.mu.Lock()
 	told := b.state != hasCPU

@@ -20,35 +20,35 @@ type call struct {
 	lane      *lane
 	lease     ids.LeaseID
 	received  int64
-	started   atomic.Int64 // read by who abandons the call
+	started   atomic.Int64 // read when the call is abandoned
 	abandoned bool         // guarded by lane.mu
-	borrowed  bool         // the reader runs it
+	borrowed  bool         // the reader's goroutine runs it
 	block     blocking
 }
 
 func (cl *call) id() ids.TaskID { return cl.tc.Task }
 
-// runner is one goroutine of a lane with what it reuses between tasks.
+// runner is a goroutine of a lane, with the memory that it reuses between tasks.
 type runner struct {
 	lane    *lane
 	call    *call // the one under way
 	task    wire.ExecTask
-	borrows bool  // it is the reader's
+	borrows bool  // the reader's goroutine runs it
 	gone    bool  // its call was abandoned: another runner took its place
 	now     int64 // when the last call ended; 0: not known
 
-	opts   *wire.TaskOptions // of the last task, and its function
+	opts   *wire.TaskOptions // options of the last task, and its function
 	fn     *registry.Function
 	arg    registry.Call
 	inputs []registry.Input
 	args   loans
-	made   []*client.Buffer // granted and not sealed
+	made   []*client.Buffer // buffers granted and not sealed
 }
 
 func newRunner(l *lane) *runner { return &runner{lane: l} }
 
-// run takes tasks until the lane has none for long. A function that calls
-// runtime.Goexit takes the goroutine with it: another carries on.
+// run takes tasks until the lane has had none for some time. A function that calls runtime.Goexit ends the
+// goroutine: another takes its place.
 func (r *runner) run() {
 	clean := false
 	defer func() {
@@ -88,7 +88,7 @@ type report struct {
 // execute runs the task in hand and hands its report to the lane.
 func (r *runner) execute() {
 	e, cl := r.lane.e, r.call
-	if r.now < cl.received { // the runner was idle: the last end is not this begin
+	if r.now < cl.received { // the runner was idle, so this call did not begin when the last one ended
 		r.now = e.cfg.Now()
 	}
 	cl.started.Store(r.now)
@@ -107,14 +107,14 @@ func (r *runner) execute() {
 		d.Err = r.crashed(p)
 		r.finish(d, p)
 	}()
-	// A write to what is read-only fails this task, and not the process.
+	// A write to read-only memory fails this task, and not the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	keep = r.invoke(rep)
 	normal = true
 	r.finish(d, keep)
 }
 
-// finish ends the call whatever became of it.
+// finish ends the call, however it ended.
 func (r *runner) finish(d *wire.Done, keep any) {
 	e, cl := r.lane.e, r.call
 	if d.Err != nil {
@@ -143,8 +143,8 @@ func (r *runner) finish(d *wire.Done, keep any) {
 	r.call = nil
 }
 
-// invoke looks the function up, maps the arguments, calls it and fills the report. It
-// gives what must be kept until the report was sent.
+// invoke looks up the function, maps the arguments, calls the function and fills the report. It returns what must
+// be kept until the report is sent.
 func (r *runner) invoke(rep *report) (keep any) {
 	e, cl, spec, d := r.lane.e, r.call, r.task.Spec, &rep.d
 	fn, werr := r.function(spec)
@@ -197,7 +197,7 @@ func (r *runner) invoke(rep *report) (keep any) {
 	return keep
 }
 
-// prepare sets what the call has besides its arguments, and refuses one that is late.
+// prepare sets everything of the call but its arguments, and refuses one past its deadline.
 func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error {
 	cl := r.call
 	if cause := cl.ctx.cause(); cause != nil { // cancelled before it ran

@@ -13,8 +13,8 @@ import (
 	"mobula/wire"
 )
 
-// An actor's end. A kill takes it away: what waits fails, what runs is cancelled, and its close hook is not called. A close calls
-// the hook once no call runs any more, and says so to the node.
+// An actor's end. After a kill, waiting calls fail, running ones are cancelled, and the close hook is not called. A close calls
+// the hook once no call runs any more, and reports that to the node.
 
 // ctxCloser and io.Closer are the close hooks.
 type ctxCloser interface{ Close(context.Context) error }
@@ -27,7 +27,7 @@ func (e *Executor) stopActor(m *wire.StopActor) {
 	e.mu.Lock()
 	a := e.actors[m.Actor]
 	e.mu.Unlock()
-	if a == nil || !a.made.Load() { // it has ended before, or never was
+	if a == nil || !a.made.Load() { // it has ended before, or was never constructed
 		e.dropActor(m.Actor, false)
 		e.send(&wire.ActorStopped{Actor: m.Actor})
 		return
@@ -37,12 +37,12 @@ func (e *Executor) stopActor(m *wire.StopActor) {
 		a.cancel(e)
 	}
 	if a.closing.Swap(true) {
-		return // it is told when that is done
+		return // the goroutine that closes it reports
 	}
 	e.spawn(func() { e.closeActor(a, m.Drain) })
 }
 
-// closeActor waits for an actor's calls, closes it, and tells.
+// closeActor waits for an actor's calls, closes it, and reports that.
 func (e *Executor) closeActor(a *actor, drain bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	if !drain {
@@ -57,7 +57,7 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 		}
 	}
 	if e.isClosing() || a.killed.Load() {
-		return // Close does it, or nobody
+		return // Close closes it, or nobody does
 	}
 	if err == nil {
 		err, keep = e.closeInstance(a)
@@ -70,7 +70,7 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 	runtime.KeepAlive(keep)
 }
 
-// end has the actor take no more calls, and ends its timers.
+// end lets the actor take no more calls, and ends its timers.
 func (a *actor) end() {
 	a.stopped.Store(true)
 	a.over.Do(func() { close(a.life) })
@@ -117,7 +117,7 @@ func (e *Executor) dropActor(id ids.ActorID, restarts bool) {
 	})
 }
 
-// cancel fails what waits for an actor that ends, and cancels what runs.
+// cancel fails the waiting calls of an actor that ends, and cancels its running ones.
 func (a *actor) cancel(e *Executor) {
 	why := errs.New(errs.CodeActorDied, "actor %v was stopped", a.id)
 	a.refuseAll(e, why)
@@ -134,7 +134,7 @@ func (a *actor) refuseAll(e *Executor, why *errs.Error) {
 	}
 }
 
-// removeActor takes an actor out and fails what waits in its mailboxes.
+// removeActor removes an actor and fails the calls that wait in its mailboxes.
 func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
 	e.mu.Lock()
 	a := e.actors[id]
@@ -149,8 +149,8 @@ func (e *Executor) removeActor(id ids.ActorID, why *errs.Error) *actor {
 	return a
 }
 
-// closeInstance calls the close hook of an instance that has one, once, and gives its error: ErrTaskFailed with what it returned or
-// panicked with, or ErrDeadline where it did not return within the grace; then it is left behind. The references in the error hold their
+// closeInstance calls the close hook of an instance, if it has one, once. Its error is ErrTaskFailed with what the hook returned or
+// panicked with, or ErrDeadline if the hook did not return within the grace and was left behind. The references in the error keep their
 // objects until it is reported, if keep is kept.
 func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 	a.once.Do(func() {
@@ -188,7 +188,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 				done <- end{&errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err).Bare()}}, err}
 			}
 		}()
-		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that looks at its context has a moment more
+		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that watches its context gets a little more time
 		defer timer.Stop()
 		select {
 		case x := <-done:
@@ -206,12 +206,12 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 // closeCall numbers the close hook among what an actor's creation submits.
 const closeCall = 1 << 62
 
-// restWait bounds the wait for what a node said before it closed the connection.
+// restWait bounds the wait for the last messages of a node that has closed the connection.
 const restWait = 2 * time.Second
 
-// nodeGone decides whether actors are closed, when the connection has ended. A report may have failed before the node's last words were read, so
-// it waits for those: rest is closed when they are. Without a goodbye the node was killed, other instances may live already, and none here is
-// closed.
+// nodeGone decides, after the connection has ended, whether actors are closed. A report may have failed before the node's last messages were
+// read, so it waits for rest, which is closed when they are. Without a goodbye the node was killed: other instances may live already, and none
+// here is closed.
 func (e *Executor) nodeGone(rest <-chan struct{}) {
 	if errors.Is(e.c.Err(), errs.ErrShutdown) {
 		return

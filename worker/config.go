@@ -14,7 +14,7 @@ import (
 // Config says how an executor works. Client is required.
 type Config struct {
 	Client *client.Client // reports go through it, and tasks use it for nested calls
-	Memory client.Memory  // where stored arguments lie; nil where none can come
+	Memory client.Memory  // where stored arguments lie; nil if there are none
 
 	Lookup func(name string) (*registry.Function, bool) // nil: registry.Lookup
 	Base   context.Context                              // parent of every task's context; nil: context.Background
@@ -24,7 +24,7 @@ type Config struct {
 	Faults *inject.Injector // a test's; nil: none
 
 	StatsEvery time.Duration // 0: 1 s; negative: never
-	StopGrace  time.Duration // what an actor's Close or Stop may take; 0: 5 s
+	StopGrace  time.Duration // how long an actor's Close or Stop may take; 0: 5 s
 
 	// Context decorates a task's context before the call, for tracing; the function it
 	// returns, which may be nil, is called with the task's error when the call ended. nil: no
@@ -33,7 +33,7 @@ type Config struct {
 }
 
 const (
-	doneBatch  = 32                     // Dones that are sent at once although more tasks wait
-	doneDelay  = 500 * time.Microsecond // the longest that a Done waits for company while the next task runs
+	doneBatch  = 32                     // so many Dones are sent at once although more tasks wait
+	doneDelay  = 500 * time.Microsecond // the longest that a Done waits to be sent with others while the next task runs
 	laneLinger = 2                      // stats periods that an idle lane's goroutine is kept
 )

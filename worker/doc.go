@@ -5,28 +5,26 @@
 //
 // The Executor has a lane for each lease and a mailbox for each concurrency group of each
 // actor it hosts. A lane owns its queue, the calls under way and the reports not yet sent;
-// the owner on the node knows of a task only what was reported. Everything goes out
-// through the client's port, so a reference taken by a task is announced before the
-// report of the task.
+// the owner on the node knows only what was reported of a task. Everything is sent through the client's port, so a
+// reference that a task takes is announced before the task's report.
 //
 // Lock order: blocking.mu, Executor.mu, lane.mu, Executor.life. Nothing is sent under
 // Executor.mu or lane.mu.
 //
 // # What blocks
 //
-// Deliver never does. In a worker process its caller, the reader, then runs a task that
-// came alone on a lane of short ones itself, and hands reading over to another goroutine when the
-// task waits or takes long. A runner blocks in the user's function. A task that waits in a Get
-// or for a stream's consumer is reported as Blocked, gives back what is queued behind it,
-// and goes on only after Resume.
+// Deliver never blocks. In a worker process its caller is the reader. If a task arrives alone on a lane of short
+// tasks, the reader runs it itself, and hands reading over to another goroutine when the task waits or takes long.
+// A runner blocks in the user's function. A task that waits in a Get or for a stream's consumer is reported as
+// Blocked, gives back what is queued behind it, and goes on only after Resume.
 //
 // # Errors
 //
-// What a function returns is reported as ErrTaskFailed with its chain of causes; a panic
-// or runtime.Goexit as ErrPanic, with the stack, inside that. ErrCancelled and ErrDeadline where the
-// task's context ended for that reason. ErrUnknownFunction, ErrRegistryMismatch and
-// ErrProtocol come without the function having run.
+// An error that a function returns is reported as ErrTaskFailed with its chain of causes; a panic or
+// runtime.Goexit as ErrPanic, with the stack, inside that. ErrCancelled and ErrDeadline mean that the task's
+// context ended for that reason. With ErrUnknownFunction, ErrRegistryMismatch and ErrProtocol the function has not
+// run.
 //
 // With the build tag invariants stored arguments are private copies that are overwritten
-// when the call returns, so that a slice kept too long is seen.
+// when the call returns, so that a slice kept too long is noticed.
 package worker

@@ -21,7 +21,7 @@ const (
 	envChaos  = "MOBULA_WORKER_CHAOS"  // socket of a test's plan of faults; optional
 )
 
-// Env is what a worker process was told.
+// Env is a worker's settings from its environment.
 type Env struct {
 	Socket string
 	Token  []byte
@@ -33,7 +33,7 @@ type Env struct {
 	Chaos  string // socket of a test's plan of faults; empty: none
 }
 
-// FromEnv reads the environment. It is false where this process is no worker.
+// FromEnv reads the environment. It is false if this process is not a worker.
 func FromEnv(getenv func(string) string) (Env, bool, error) {
 	e := Env{Socket: getenv(envSocket), Number: getenv(envID), Kind: getenv(envKind), Func: getenv(envFunc), Chaos: getenv(envChaos)}
 	if e.Socket == "" {
@@ -54,8 +54,8 @@ func FromEnv(getenv func(string) string) (Env, bool, error) {
 	return e, true, nil
 }
 
-// forget takes the worker's variables out of the environment: a program that the user's
-// code starts must not take itself for a worker, nor see the token.
+// forget removes the worker's variables from the environment: a program that the user's code starts must not take
+// itself for a worker, nor see the token.
 func forget() {
 	for _, k := range []string{envSocket, envToken, envID, envJob, envKind, envFunc, envMemory, envChaos} {
 		_ = os.Unsetenv(k) // fails for malformed names only

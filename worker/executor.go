@@ -14,8 +14,8 @@ import (
 	"mobula/wire"
 )
 
-// Executor runs what the node pushes. Deliver is called by one goroutine; everything
-// else is safe for concurrent use.
+// Executor runs the tasks that the node pushes. One goroutine calls Deliver; everything else is safe for
+// concurrent use.
 type Executor struct {
 	cfg    Config
 	c      *client.Client
@@ -35,7 +35,7 @@ type Executor struct {
 	flusher *time.Timer            // guarded by mu
 	armed   atomic.Bool            // the flusher runs
 	running atomic.Int32           // calls under way
-	pending atomic.Int64           // tasks taken and not reported
+	pending atomic.Int64           // tasks received and not reported
 	drain   atomic.Bool
 	drained chan struct{} // closed when a drain is complete
 	once    sync.Once     // of drained
@@ -75,8 +75,8 @@ func New(cfg Config) *Executor {
 	return e
 }
 
-// Deliver takes a batch of messages from the node, in order. What is not an executor's
-// goes to the client.
+// Deliver takes a batch of messages from the node, in order. Messages that are not for an executor go to the
+// client.
 func (e *Executor) Deliver(batch []wire.Msg) {
 	var now int64
 	for _, m := range batch {
@@ -124,7 +124,7 @@ func (e *Executor) exec(m *wire.Exec, now int64) {
 	e.pushLease(m.Lease, m.Tasks, now)
 }
 
-// pushLease queues tasks on a lease's lane; one that was swept just now is made again.
+// pushLease queues tasks on a lease's lane. It makes the lane again if it was just swept.
 func (e *Executor) pushLease(lease ids.LeaseID, tasks []wire.ExecTask, now int64) {
 	for pushed := false; !pushed; {
 		pushed = e.lane(lease).push(lease, tasks, now)
@@ -184,8 +184,8 @@ func (e *Executor) all() []*lane {
 	return out
 }
 
-// cancel finds a task where it waits or runs. The lanes are searched: cancels are rare,
-// and an index would cost every task.
+// cancel cancels a task, waiting or running. The lanes are searched: cancels are rare, and an index would cost
+// every task.
 func (e *Executor) cancel(m *wire.CancelTask) {
 	for _, l := range e.all() {
 		if l.cancel(m.Task, m.Abandon) {
@@ -194,7 +194,7 @@ func (e *Executor) cancel(m *wire.CancelTask) {
 	}
 }
 
-// tellUnneeded finds a task that has promised results. Of one that has ended it is no news.
+// tellUnneeded passes Unneeded to the task that promised the results, unless it has ended.
 func (e *Executor) tellUnneeded(m *wire.Unneeded) {
 	for _, l := range e.all() {
 		if l.tellUnneeded(m) {
@@ -203,7 +203,7 @@ func (e *Executor) tellUnneeded(m *wire.Unneeded) {
 	}
 }
 
-// send reports to the node. Where the connection is gone nobody waits for the report.
+// send reports to the node. If the connection is gone nobody waits for the report.
 func (e *Executor) send(msgs ...wire.Msg) {
 	if err := e.c.Send(msgs...); err != nil {
 		e.log.Debug("a report was not sent", "err", err)
@@ -255,9 +255,8 @@ func (e *Executor) enter() bool {
 	return !e.over
 }
 
-// Close cancels what runs, drops what waits, closes the actors, unless the node is Lost, and waits for every
-// goroutine until ctx ends. Tasks that ignore their context, and those that were abandoned,
-// are left behind.
+// Close cancels running tasks, drops waiting ones, closes the actors unless the node is lost, and waits for every
+// goroutine until ctx ends. Tasks that ignore their context, and those that were abandoned, are left behind.
 func (e *Executor) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

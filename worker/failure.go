@@ -7,11 +7,10 @@ import (
 	"mobula/internal/errs"
 )
 
-// failed makes the report of an error that a function returned: a cancelled task's is
-// that it was cancelled, any other is the task's failure with its chain of causes. The references in err hold their objects until the
-// report is sent, if err is kept.
+// failed makes the report of an error that a function returned. For a cancelled task it is the cancellation, for any other the task's
+// failure with its chain of causes. The references in err keep their objects until the report is sent, if err is kept.
 func (r *runner) failed(err error) *errs.Error {
-	_ = r.call.ctx.Err() // sees a deadline that nobody asked for
+	_ = r.call.ctx.Err() // notices a deadline that nobody has asked about
 	cause := r.call.ctx.cause()
 	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + err.Error()}
 	out.Cause = []*errs.Error{errs.From(err).Bare()}
@@ -45,7 +44,7 @@ func panicked(name, task string, p any) *errs.Error {
 		inner.Msg = "the function called runtime.Goexit instead of returning"
 	} else {
 		inner.Msg = faulted(p)
-		out.Stack = string(debug.Stack()) // of the outermost error: that is what errors.As finds
+		out.Stack = string(debug.Stack()) // in the outermost error, which errors.As finds
 		if err, ok := p.(error); ok {
 			inner.Cause = []*errs.Error{errs.From(err).Bare()}
 		}

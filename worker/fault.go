@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// fault is the runtime's error of an access to memory that is not to be had so.
+// fault is the runtime's error of a memory access that is not allowed.
 type fault interface {
 	runtime.Error
 	Addr() uintptr
 }
 
-// faulted is what a function panicked with. An access to memory it says in the user's words: what values are given to a task, and views
-// of them, lie in memory that is mapped read-only.
+// faulted is the text of a panic. It explains a fault in the user's terms: values given to a task, and views, lie in memory that is
+// mapped read-only.
 func faulted(p any) string {
 	f, ok := p.(fault)
 	if !ok {
@@ -30,7 +30,7 @@ func faulted(p any) string {
 	return fmt.Sprintf("fault at %#x: %v", f.Addr(), p)
 }
 
-// permissions are those of the mapping that an address lies in, as "r--s"; empty: in none.
+// permissions are the permissions of the mapping at an address, as "r--s"; empty if there is none.
 func permissions(addr uintptr) string {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {

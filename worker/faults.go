@@ -8,7 +8,7 @@ import (
 	"mobula/internal/registry"
 )
 
-// follow has this process do what a test's plan says, if there is one.
+// follow lets this process follow a test's plan of faults, if there is one.
 func follow(address string) (*inject.Injector, error) {
 	if address == "" {
 		return nil, nil
@@ -22,7 +22,7 @@ func follow(address string) (*inject.Injector, error) {
 	return j, nil
 }
 
-// enter calls the function, between the faults of a test.
+// enter calls the function, with a test's faults before and after it.
 func (r *runner) enter(ctx context.Context, fn *registry.Function) (outs []registry.Output, instance any, err error) {
 	faults := r.lane.e.cfg.Faults
 	if faults == nil {

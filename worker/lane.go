@@ -11,9 +11,8 @@ import (
 	"mobula/wire"
 )
 
-// lane runs tasks in the order in which they came, at most max at once: one for a lease,
-// its actor's bound for a concurrency group. Its goroutines are kept a while when they
-// have no work.
+// lane runs tasks in order of arrival, at most max at once: one for a lease, and for a concurrency group the bound
+// of its actor. Idle goroutines are kept for some time.
 type lane struct {
 	e     *Executor
 	max   int
@@ -22,22 +21,22 @@ type lane struct {
 	mu      sync.Mutex
 	queue   []item        // guarded by mu; from head on
 	head    int           // guarded by mu
-	back    []item        // guarded by mu: given back, and the node is not told yet
+	back    []item        // guarded by mu: given back, but the node is not told yet
 	calls   []*call       // guarded by mu: under way
 	runners int           // guarded by mu: goroutines, parked ones included
 	parked  int           // guarded by mu
 	wake    chan struct{} // one token for each runner to wake; capacity max
 	done    []wire.Msg    // guarded by mu: Dones to send
-	keep    []any         // guarded by mu: held until they are sent
+	keep    []any         // guarded by mu: kept until done is sent
 	sending []wire.Msg    // guarded by mu: taken from done, not yet handed over
 	idle    int           // guarded by mu: stats periods without work
-	surplus int           // guarded by mu: parked runners that are to end
+	surplus int           // guarded by mu: parked runners that should end
 	closed  bool          // guarded by mu
 	held    bool          // guarded by mu: an actor that is not created yet
 	quick   int           // guarded by mu: short calls in a row
-	lent    *runner       // guarded by mu: the reader's, for the place of a parked goroutine
-	blocked bool          // guarded by mu: of a lease whose task waits, and has given its CPU back
-	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody asks
+	lent    *runner       // guarded by mu: runner of the reader, in the place of a parked goroutine
+	blocked bool          // guarded by mu: a lease's task waits, and has given its CPU back
+	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody waits for that
 }
 
 // item is a task in a lane's queue.
@@ -52,8 +51,8 @@ func newLane(e *Executor, size int, a *actor) *lane {
 	return &lane{e: e, max: size, actor: a, wake: make(chan struct{}, size)}
 }
 
-// push queues tasks; false if the lane has been closed. What was on its way when the lease
-// gave its CPU back is given back too: it may be what the task waits for.
+// push queues tasks; false if the lane has been closed. Tasks that were on their way when the lease gave its CPU
+// back are given back too: the blocked task may wait for one of them.
 func (l *lane) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +106,7 @@ func (l *lane) startLocked(n int) {
 	}
 }
 
-// release lets the calls of an actor start that waited for its creation.
+// release starts the calls that waited for an actor's creation.
 func (l *lane) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,9 +114,8 @@ func (l *lane) release() {
 	l.startLocked(len(l.queue) - l.head)
 }
 
-// next ends a runner's last call and gives its next task. It sends Dones when there is
-// nothing to do or enough of them; it parks when there is nothing to do. It returns false
-// when the runner is to end.
+// next ends a runner's last call and gives it its next task. If there is no task it sends the Dones and parks; it
+// also sends them when there are enough. It returns false when the runner should end.
 func (l *lane) next(r *runner) bool {
 	l.mu.Lock()
 	for {
@@ -125,13 +123,13 @@ func (l *lane) next(r *runner) bool {
 			l.flushLocked()
 			continue
 		}
-		if r.gone { // whoever abandoned its call has taken it off the count
+		if r.gone { // abandonLocked has subtracted it from the count
 			l.mu.Unlock()
 			return false
 		}
 		if r.borrows && (l.closed || l.head == len(l.queue)) {
 			if l.closed {
-				l.wake <- struct{}{} // whose place it is, ends it
+				l.wake <- struct{}{} // the goroutine whose place it is ends it
 			} else {
 				l.parked++
 			}
@@ -176,7 +174,7 @@ func (l *lane) flushLocked() {
 	l.e.finished(len(msgs))
 	clear(keep)
 	l.mu.Lock()
-	if len(l.sending) == len(msgs) { // else another runner sends too
+	if len(l.sending) == len(msgs) { // else another runner also sends
 		clear(l.sending)
 		l.sending = l.sending[:0]
 	} else {
@@ -203,8 +201,8 @@ func without(from, some []wire.Msg) []wire.Msg {
 	return out
 }
 
-// ended records the report of a call. false: the call was abandoned, its report was sent
-// and its runner has been replaced.
+// ended records the report of a call. It is false if the call was abandoned: its report was sent, and its runner
+// was replaced.
 func (l *lane) ended(cl *call, d *wire.Done, keep any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,8 +234,8 @@ func (l *lane) dropCall(cl *call) {
 	}
 }
 
-// takeQueue empties the queue of a lease whose task blocks, and sends the reports that
-// wait: what they resolve may be what is waited for. Until goesOn nothing is queued.
+// takeQueue empties the queue of a lease whose task blocks, and sends waiting reports: the task may wait for what
+// they resolve. Until goesOn nothing is queued.
 func (l *lane) takeQueue() []ids.TaskID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,22 +256,21 @@ func (l *lane) takeQueue() []ids.TaskID {
 	return out
 }
 
-// wentBack says that the node was told of what takeQueue gave: its owner may push it here again.
+// wentBack says that the node was told of the tasks that takeQueue returned: their owner may push them here again.
 func (l *lane) wentBack() {
 	l.mu.Lock()
 	l.back = nil
 	l.mu.Unlock()
 }
 
-// goesOn says that the lease has its CPU again, or that the call which gave it back is over.
+// goesOn says that the lease has its CPU again, or that the call which gave it back has ended.
 func (l *lane) goesOn() {
 	l.mu.Lock()
 	l.blocked = false
 	l.mu.Unlock()
 }
 
-// cancel drops a queued task or ends the context of a running one. It tells whether the
-// task was here.
+// cancel drops a queued task or cancels the context of a running one. It tells whether the task was here.
 func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 	l.mu.Lock()
 	for i := l.head; i < len(l.queue); i++ {
@@ -301,7 +298,7 @@ func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 	return false
 }
 
-// tellUnneeded passes on that results which a task promised are not needed. It tells whether the task was here.
+// tellUnneeded tells a task which of its promised results are not needed. It tells whether the task was here.
 func (l *lane) tellUnneeded(m *wire.Unneeded) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -334,7 +331,7 @@ func (l *lane) abandonLocked(cl *call) {
 	now := l.e.cfg.Now()
 	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()),
 		Times: wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: now}})
-	if cl.borrowed { // whose place it was takes it again
+	if cl.borrowed { // the goroutine whose place it was takes it again
 		l.lent = nil
 		l.wake <- struct{}{}
 		return
@@ -343,7 +340,7 @@ func (l *lane) abandonLocked(cl *call) {
 	l.startLocked(1) // it sends the report
 }
 
-// close ends the lane: what runs is cancelled, what waits is dropped.
+// close ends the lane: running calls are cancelled, waiting ones are dropped.
 func (l *lane) close() {
 	l.mu.Lock()
 	dropped := len(l.queue) - l.head
@@ -391,7 +388,7 @@ func (l *lane) snapshot(h *wire.Holdings) {
 	for _, cl := range l.calls {
 		h.Tasks = append(h.Tasks, wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease})
 	}
-	for _, items := range [][]item{l.queue[l.head:], l.back} { // word of those that go back follows
+	for _, items := range [][]item{l.queue[l.head:], l.back} { // the message about those given back follows
 		for _, it := range items {
 			h.Tasks = append(h.Tasks, wire.Attempt{Task: it.t.Spec.ID, Attempt: it.t.Attempt, Lease: it.lease})
 		}

@@ -4,11 +4,11 @@ package worker
 
 import "bytes"
 
-// poison is what a call finds in a stored argument that it kept after it returned.
+// poison fills a stored argument after its call has returned.
 const poison = 0xDB
 
 // loans hand a call private copies of its stored arguments and poison them when it
-// returns, so that a slice kept too long is seen to be wrong.
+// returns, so that the use of a slice kept too long shows.
 type loans struct{ out [][]byte }
 
 func (l *loans) lend(data []byte) []byte {

@@ -19,8 +19,8 @@ import (
 	"mobula/wire/conn"
 )
 
-// leaveGrace bounds what a worker does after its node has gone: tasks see their context end. One that hosts actors has closeGrace more
-// to close them, where the node said goodbye.
+// leaveGrace bounds how long a worker goes on after its node has gone; the contexts of tasks end. A worker with actors has closeGrace
+// more to close them, if the node said goodbye.
 const leaveGrace, closeGrace = 2 * time.Second, 5 * time.Second
 
 // Option changes how Main works.
@@ -28,9 +28,8 @@ type Option func(*Config)
 
 // Main is a worker process: it registers with the node, runs what it is given, and
 // returns when the node has drained it (nil), when ctx ends (nil) or when the connection
-// is gone (ErrDisconnected or the node's reason). The caller then ends the process, whatever still
-// runs in it. Main removes the worker's variables from the environment; it takes no
-// signal handler.
+// is gone (ErrDisconnected or the node's reason). The caller then ends the process, even if something still runs
+// in it. Main removes the worker's variables from the environment, and installs no signal handler.
 func Main(ctx context.Context, env Env, opts ...Option) error {
 	forget()
 	if env.Memory > 0 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
@@ -48,13 +47,13 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 		return errors.Join(errs.New(errs.CodeProtocol, "the node sent no segment with its welcome"), l.Conn.Close())
 	}
 	quiet, err := serve(ctx, l.Conn, l.Welcome, l.Memory, faults, opts)
-	if !quiet { // a task that ignores its context may still read: the process' end unmaps
+	if !quiet { // a task that ignores its context may still read; the end of the process unmaps
 		return err
 	}
 	return errors.Join(err, l.Memory.Close())
 }
 
-// serve works until the end; quiet tells that nothing of the user's runs any more.
+// serve works until the end; quiet tells that no user code runs any more.
 func serve(ctx context.Context, conn *conn.Conn, w *wire.Welcome, mapping *segment.Mapping, faults *inject.Injector, opts []Option) (quiet bool, err error) {
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),

@@ -8,29 +8,28 @@ import (
 	"mobula/wire"
 )
 
-// reader reads a worker process' connection. One goroutine at a time has that role. A
-// task that comes alone, on a lane whose tasks are short, it runs itself: no goroutine is
-// woken for it and none for its report. Should such a task wait for the node, or run long, another
-// goroutine takes the role over, and the one that runs the task is an ordinary runner
-// until it ends.
+// reader reads a worker process' connection. One goroutine at a time has that role. If a task arrives alone, on a
+// lane whose tasks are short, that goroutine runs it itself, so that none is woken for the task or its report. If
+// the task waits for the node or runs long, another goroutine takes over the role, and the first one is an
+// ordinary runner until the task ends.
 type reader struct {
 	e    *Executor
 	recv func() ([]wire.Msg, error)
 
 	turn     atomic.Uint64 // odd while the role's holder runs a task; taking over adds one
-	watching atomic.Bool   // the goroutine runs that takes over from long tasks
+	watching atomic.Bool   // the watcher runs, which takes over from long tasks
 	over     chan struct{} // closed when nothing can be read any more
 	err      error         // why; written before over is closed
 
-	borrowed *runner // for the task that Deliver found; of the role's holder
+	borrowed *runner // runner for the task that Deliver found; of the role's holder
 }
 
 const (
-	quickTask  = 50 * time.Microsecond // a task that takes longer is none for the reader
-	quickRuns  = 3                     // so many in a row have to be quicker before one is
-	notQuick   = -16                   // what they count from after the reader was kept too long
-	readerTick = time.Millisecond      // a reader that is found in the same task twice is kept too long
-	calmTicks  = 100                   // after so many ticks without such tasks nobody watches
+	quickTask  = 50 * time.Microsecond // the reader does not run tasks that take longer
+	quickRuns  = 3                     // so many quick tasks in a row come before one that the reader runs
+	notQuick   = -16                   // where that count begins after the reader was kept too long
+	readerTick = time.Millisecond      // a reader that is in the same task at two ticks is kept too long
+	calmTicks  = 100                   // after so many ticks without such tasks the watcher ends
 )
 
 func newReader(e *Executor, recv func() ([]wire.Msg, error)) *reader {
@@ -58,8 +57,7 @@ func (rd *reader) loop() {
 	}
 }
 
-// run runs the task that a lane has for r. It tells whether the goroutine still has the
-// role.
+// run runs the lane's task for r. It tells whether the goroutine still has the reader's role.
 func (rd *reader) run(r *runner) (mine bool) {
 	if rd.e.pending.Load() != 1 || !rd.e.enter() { // there is more to do
 		r.lane.giveBack(r)
@@ -84,7 +82,7 @@ func (rd *reader) run(r *runner) (mine bool) {
 	return
 }
 
-// handOver has another goroutine read, if the one that should runs a task.
+// handOver lets another goroutine read if the reader runs a task.
 func (rd *reader) handOver() {
 	if rd != nil {
 		rd.take(rd.turn.Load())
@@ -97,7 +95,7 @@ func (rd *reader) take(turn uint64) {
 	}
 }
 
-// watch sees to it that somebody looks after the reader.
+// watch makes sure that a watcher runs.
 func (rd *reader) watch() {
 	if !rd.watching.Load() && rd.watching.CompareAndSwap(false, true) {
 		go rd.watcher()
@@ -130,8 +128,8 @@ func (rd *reader) watcher() {
 	}
 }
 
-// lendLocked gives the reader the place of the lane's parked goroutine for the only task
-// there is; nil if the lane's tasks are not for it. mu is held.
+// lendLocked gives the reader the place of the lane's parked goroutine, for the only task there is; nil if the
+// lane's tasks are not short. mu is held.
 func (l *lane) lendLocked() *runner {
 	if l.max != 1 || l.parked != 1 || l.quick < quickRuns || l.held || len(l.queue)-l.head != 1 {
 		return nil
@@ -144,7 +142,7 @@ func (l *lane) lendLocked() *runner {
 	return l.lent
 }
 
-// giveBack lets the goroutine whose place was lent go on with what is left.
+// giveBack lets the goroutine whose place was lent go on with the remaining tasks.
 func (l *lane) giveBack(r *runner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

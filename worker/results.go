@@ -10,9 +10,8 @@ import (
 	"mobula/wire"
 )
 
-// results puts what a function returned into the report. Large values go into the segment
-// one after another, each sealed before the next is asked for, so that results that are
-// together larger than the store can spill.
+// results puts a function's results into the report. Large values go into the segment one after another. Each is
+// sealed before room for the next is asked for, so results that together are larger than the store can spill.
 func (r *runner) results(ctx context.Context, rep *report, outs []registry.Output) (keep any, err error) {
 	spec := r.task.Spec
 	if spec.Opts.NumReturns == 0 && spec.Kind == wire.TaskActorCall { // nobody wants them

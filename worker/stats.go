@@ -38,8 +38,7 @@ func (e *Executor) sweep() {
 	}
 }
 
-// armFlusher makes sure that Dones that wait for company go soon although the task that
-// runs now may be long.
+// armFlusher makes sure that waiting Dones are sent soon, although the running task may take long.
 func (e *Executor) armFlusher() {
 	if e.armed.Load() || e.armed.Swap(true) {
 		return

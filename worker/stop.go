@@ -16,7 +16,7 @@ func (l *lane) takeItems() []item {
 	return out
 }
 
-// cancelAll ends the contexts of what runs.
+// cancelAll cancels the contexts of running calls.
 func (l *lane) cancelAll(why *errs.Error) {
 	l.mu.Lock()
 	calls := append([]*call(nil), l.calls...)
@@ -26,7 +26,8 @@ func (l *lane) cancelAll(why *errs.Error) {
 	}
 }
 
-// settle waits until nothing of the lane waits or runs, ctx ends or the executor closes. It tells whether nothing does.
+// settle waits until the lane has no waiting or running call, ctx ends or the executor closes. It tells whether the
+// lane has none.
 func (l *lane) settle(ctx context.Context) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ type stream struct {
 	cl   *call
 	spec *wire.TaskSpec
 
-	emitting sync.Mutex // items leave in order
+	emitting sync.Mutex // items are sent in order
 
 	mu       sync.Mutex
 	items    uint32        // guarded by mu: produced
@@ -65,7 +65,7 @@ func (s *stream) count() uint32 {
 	return s.items
 }
 
-// emit hands the next item over once the consumer is near enough.
+// emit sends the next item once the consumer is near enough.
 func (s *stream) emit(o registry.Output) error {
 	s.emitting.Lock()
 	defer s.emitting.Unlock()

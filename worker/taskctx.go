@@ -10,12 +10,11 @@ import (
 	"mobula/internal/errs"
 )
 
-// taskCtx is a task's context. A standard cancellable context, and the timer of a
-// deadline, is made behind it only when somebody asks for Done or derives from it, when
-// the task is cancelled, or when it is seen that the deadline has passed; most short tasks
-// never do.
+// taskCtx is a task's context. It makes a standard cancellable context, and the timer of a deadline, only when
+// code asks for Done or derives from it, when the task is cancelled, or when the deadline has passed. Most short
+// tasks never need them.
 type taskCtx struct {
-	cfg      *Config // whose Base it is below
+	cfg      *Config // Base is its parent
 	tc       *client.TaskContext
 	deadline int64 // by the node's clock; 0: none
 
@@ -83,8 +82,8 @@ func (t *taskCtx) Err() error {
 	return t.std().Err()
 }
 
-// Value answers with the task, else as the base does. Behind it stands the standard
-// context once there is one, so that context.Cause and derived contexts find it.
+// Value gives the task for TaskKey. For other keys it asks the standard context, if there is one, so that
+// context.Cause and derived contexts find that, else the base.
 func (t *taskCtx) Value(key any) any {
 	if key == client.TaskKey {
 		return t.tc
@@ -98,7 +97,7 @@ func (t *taskCtx) Value(key any) any {
 // cancel ends the context for a reason.
 func (t *taskCtx) cancel(cause error) { t.std().cancel(cause) }
 
-// cause is why the context is over; nil while it is not. It makes nothing.
+// cause is why the context has ended; nil while it has not. It does not make the standard context.
 func (t *taskCtx) cause() error {
 	in := t.inner.Load()
 	if in == nil {
@@ -110,7 +109,7 @@ func (t *taskCtx) cause() error {
 	return context.Cause(in)
 }
 
-// end releases what derived from the context after the call.
+// end ends the contexts derived from this one, after the call.
 func (t *taskCtx) end() {
 	t.mu.Lock()
 	t.ended = true

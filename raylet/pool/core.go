@@ -18,19 +18,19 @@ const (
 	DefaultIdleAfter    = time.Second      // as Ray's idle_worker_killing_time_threshold_ms
 	DefaultGrace        = 5 * time.Second
 	MaxStartFailures    = 3
-	MaxStartKills       = 20 // more than failures: a kill, by a test of faults or for want of memory, is no fault of the program's
+	MaxStartKills       = 20 // more than failures: a kill, by a test of faults or for lack of memory, is not the program's fault
 )
 
 // Config configures a Core.
 type Config struct {
-	CPUs        int           // start concurrency and soft limit where those are 0
+	CPUs        int           // default of Starts and SoftLimit
 	Starts      int           // workers that start at once
-	SoftLimit   int           // isolated workers kept though idle
+	SoftLimit   int           // isolated workers kept although idle
 	StartTime   time.Duration // 0: DefaultStartTimeout
 	IdleAfter   time.Duration // 0: DefaultIdleAfter
 	Grace       time.Duration // 0: DefaultGrace
-	NewToken    func() []byte // unguessable; each call another
-	FirstWorker ids.WorkerID  // below every worker this core starts, above every earlier one
+	NewToken    func() []byte // unguessable, different for each call
+	FirstWorker ids.WorkerID  // the workers that this core starts have higher ids, all earlier ones lower
 }
 
 // Counters count since the core was made.
@@ -47,7 +47,7 @@ type Core struct {
 	byClient map[ids.ClientID]*worker
 	byToken  map[string]*worker
 	seats    map[ids.LeaseID]*seat
-	queue    []*worker // to be started, in order
+	queue    []*worker // workers to start, in order
 	starting int
 	isolated int // isolated workers that are not draining
 	ticking  bool
@@ -56,7 +56,7 @@ type Core struct {
 	out      []Effect
 }
 
-// seat is where a lease is: in a worker, or in the line of a group.
+// seat is the place of a lease: in a worker, or in a group's queue.
 type seat struct {
 	lease  ids.LeaseID
 	group  *group
@@ -66,14 +66,14 @@ type seat struct {
 // job groups the workers of one job.
 type job struct {
 	id            ids.JobID
-	tasks, actors *worker // virtual ones, where slots are in the driver's process
+	tasks, actors *worker // virtual, if slots are in the driver's process
 	system        *worker // virtual: the node's own functions
 	isolate       bool
 	programs      []Program // the driver's own first
 	groups        map[groupKey]*group
 }
 
-// program gives what the workers of a language are like; false where the job has none.
+// program describes the workers of a language; false if the job has no program for it.
 func (j *job) program(language string) (Program, bool) {
 	for _, p := range j.programs {
 		if p.Language == language {
@@ -110,7 +110,7 @@ func set[T ~int | ~int64](p *T, def T) {
 	}
 }
 
-// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+// Step takes one event and returns its effects. The core owns the slice; it is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
@@ -151,7 +151,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.ticking = false
 		c.retireIdle(now)
 	default:
-		panic(fmt.Sprintf("pool: unknown event %T", ev)) // a fault of the program: supervision reports it
+		panic(fmt.Sprintf("pool: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	c.startQueued()
 	return c.out
@@ -240,7 +240,7 @@ func (c *Core) onStop() {
 	}
 }
 
-// finish ends a worker whose work nobody wants: asked first, killed after the grace.
+// finish ends a worker whose work nobody wants: it is asked first, and killed after the grace.
 func (c *Core) finish(w *worker) {
 	switch {
 	case w.virtual:

@@ -13,7 +13,7 @@ import (
 	"mobula/raylet/sched"
 )
 
-// String says how a process ended, and quotes its last words.
+// String says how a process ended, and quotes its last output.
 func (e Exit) String() string {
 	s := fmt.Sprintf("exited with status %d", e.Status)
 	if e.Signal != "" {
@@ -36,7 +36,7 @@ func (c *Core) onStartFailed(ev StartFailed) {
 	c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s: %v", w, ev.Err))
 }
 
-// onExited takes a worker out of the table and ends or moves on what depended on it.
+// onExited removes a worker from the table, and ends or moves the leases that depended on it.
 func (c *Core) onExited(ev Exited) {
 	w := c.workers[ev.Worker]
 	if w == nil {
@@ -96,7 +96,7 @@ func (w *worker) gone(e Exit) *errs.Error {
 	return errs.New(errs.CodeWorkerCrashed, "%s %v", w, e)
 }
 
-// failAll gives up on the leases that wait for a group. The next lease tries again.
+// failAll fails the leases that wait for a group. The next lease tries again.
 func (c *Core) failAll(g *group, err *errs.Error) {
 	waiting := g.waiting
 	g.waiting, g.failures, g.kills = nil, 0, 0
@@ -119,7 +119,7 @@ func (c *Core) onLive(now int64, ev Live) {
 	}
 	n := sched.NeedWorker{Slot: ev.Slot, Func: ev.Func, Process: ev.Process, Actor: ev.Actor, Memory: ev.Memory}
 	g := c.groupOf(j, ev.Language, n)
-	if ev.Actor { // which lease it has, AdoptLease says
+	if ev.Actor { // AdoptLease says which lease it has
 		g = &group{job: j, key: groupKey{language: ev.Language, slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
 		j.groups[g.key] = g
 	}

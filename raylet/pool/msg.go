@@ -8,25 +8,25 @@ import (
 	"mobula/raylet/sched"
 )
 
-// Event is what the core steps on.
+// Event is an input of Core.Step.
 type Event interface{ poolEvent() }
 
 // FromSched is an effect of the scheduler: NeedWorker, ReleaseWorker or AdoptLease.
 type FromSched struct{ Effect sched.Effect }
 
-// JobStarted makes a job known and starts the first worker of its driver's language. Where the job's slots
-// are in the driver's process, Tasks and Actors name their clients and no process is started for functions of
-// that language, unless Isolate asks for processes for isolated functions and actors all the same.
+// JobStarted makes a job known and starts the first worker of its driver's language. If the job's slots are in the
+// driver's process, Tasks and Actors name their clients, and no process is started for functions of that language,
+// unless Isolate asks for processes for isolated functions and actors.
 type JobStarted struct {
 	Job           ids.JobID
 	Tasks, Actors ids.ClientID
-	System        ids.ClientID // runs the node's own functions in its process; 0: nobody does
+	System        ids.ClientID // client that runs the node's own functions in the node's process; 0: none
 	Isolate       bool
-	Programs      []Program // one a language, the driver's own first; none: Go's alone
+	Programs      []Program // one for each language, the driver's own first; none: only Go's
 	Restored      bool      // after a restart of the core: start nothing ahead of need
 }
 
-// Program is what the workers of one language are like.
+// Program describes the workers of one language.
 type Program struct {
 	Language string // of the functions that they know (wire.Language)
 	Single   bool   // a worker has one lease at a time, whatever its function, or one actor
@@ -40,10 +40,10 @@ type Registered struct {
 	Client ids.ClientID
 	Token  []byte
 	PID    int32
-	Err    *errs.Error // why it is of no use, though it is ours; nil: it is
+	Err    *errs.Error // why it cannot be used although it is one of ours; nil: it can
 }
 
-// StartFailed says that StartProcess did not start one.
+// StartFailed says that StartProcess did not start a process.
 type StartFailed struct {
 	Worker ids.WorkerID
 	Err    error
@@ -58,9 +58,9 @@ type Exited struct {
 // Exit tells how a process ended.
 type Exit struct {
 	PID    int
-	Status int    // of exit, where Signal is empty
-	Signal string // that killed it, as "killed"; empty: it exited
-	Tail   string // the last it wrote to stderr
+	Status int    // exit status, if Signal is empty
+	Signal string // the signal that killed it, as "killed"; empty: it exited
+	Tail   string // the end of its stderr
 }
 
 // Disconnected says that the worker's connection ended; its process may still be there.
@@ -69,7 +69,7 @@ type Disconnected struct{ Client ids.ClientID }
 // Drain is sched.DrainWorker.
 type Drain struct{ sched.DrainWorker }
 
-// Worn says that a worker has grown by what its tasks left behind: another takes its place when those that it has have ended.
+// Worn says that a worker's memory has grown by what its tasks left behind. It is replaced when its present tasks have ended.
 type Worn struct{ Client ids.ClientID }
 
 // Kill is sched.KillWorker.
@@ -110,7 +110,7 @@ func (Stop) poolEvent()         {}
 func (expired) poolEvent()      {}
 func (idleTick) poolEvent()     {}
 
-// Effect is what Step asks for.
+// Effect is an action that Step asks for.
 type Effect interface{ poolEffect() }
 
 // StartProcess starts a worker process; answered by Registered, StartFailed or Exited.
@@ -123,7 +123,7 @@ type StartProcess struct {
 	Func     string // of an isolated worker
 	Process  string // of an actor host: its name
 	Actor    bool   // an isolated actor
-	Memory   int64  // bytes that an isolated worker asked for; 0: not said
+	Memory   int64  // bytes that an isolated worker asked for; 0: unknown
 }
 
 // KillProcess ends the process group at once (SIGKILL).
@@ -132,7 +132,7 @@ type KillProcess struct{ Worker ids.WorkerID }
 // Terminate asks the process to end (SIGTERM).
 type Terminate struct{ Worker ids.WorkerID }
 
-// SendDrain sends wire.Drain: finish what runs and exit. Who keeps the table of processes notes it, for Live.
+// SendDrain sends wire.Drain: finish what runs and exit. The launcher notes it, for Live.
 type SendDrain struct {
 	Worker ids.WorkerID
 	Client ids.ClientID
@@ -146,7 +146,7 @@ type Admit struct {
 	Slot   sched.Slot
 }
 
-// Refuse ends a connection that named no worker we wait for.
+// Refuse ends a connection that named no worker that we wait for.
 type Refuse struct {
 	Client ids.ClientID
 	Err    *errs.Error

@@ -13,7 +13,7 @@ import (
 	"mobula/wire"
 )
 
-// need seats a lease, at once or when a worker is ready.
+// need gives a lease a worker, at once or when one is ready.
 func (c *Core) need(n sched.NeedWorker) {
 	j := c.jobs[n.Job]
 	if j == nil || c.stopped {
@@ -40,7 +40,8 @@ func noProgram(j *job, function string) *errs.Error {
 	return errs.New(errs.CodeUnknownFunction, "function %q: job %v has %s", function, j.id, what)
 }
 
-// groupFor is the group of a lease: the node's own functions have one, every other is of its language's program.
+// groupFor is the group of a lease: one group for the node's own functions, else a group of the program of its
+// language.
 func (c *Core) groupFor(j *job, n sched.NeedWorker) (*group, *errs.Error) {
 	if j.system != nil && strings.HasPrefix(n.Func, registry.System) {
 		return j.system.group, nil
@@ -52,12 +53,12 @@ func (c *Core) groupFor(j *job, n sched.NeedWorker) (*group, *errs.Error) {
 	return c.groupIn(j, p, n), nil
 }
 
-// groupIn is the group of a lease of one program; where slots are in the driver's process, isolated ones too
-// unless processes are asked for. Where a worker has one lease at a time, its tasks are those of
-// an isolated function that has no name.
+// groupIn is the group of a lease in one program. If slots are in the driver's process, isolated leases go there
+// too unless processes are asked for. If a worker has one lease at a time, tasks are treated as those of an
+// isolated function without a name.
 func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
 	if j.tasks != nil && p == j.programs[0] {
-		n.Process = "" // one process has them all
+		n.Process = "" // one process has all of them
 	}
 	if n.Slot == sched.SlotOwn && j.tasks != nil && !j.isolate && p == j.programs[0] {
 		if n.Actor {
@@ -75,7 +76,7 @@ func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
 	return c.groupOf(j, p.Language, n)
 }
 
-// fill seats those that wait, and starts what is missing.
+// fill gives waiting leases their workers, and starts missing workers.
 func (c *Core) fill(g *group) {
 	for len(g.waiting) > 0 {
 		w := g.free()
@@ -95,7 +96,7 @@ func (c *Core) fill(g *group) {
 	for n := g.coming(); n < want; n++ {
 		c.enqueue(g)
 	}
-	if g.own() { // starts that nobody waits for any more
+	if g.own() { // drop starts that nobody waits for any more
 		for n, i := g.coming(), len(c.queue)-1; n > want && i >= 0; i-- {
 			if c.queue[i].group == g {
 				c.unqueue(c.queue[i])
@@ -140,7 +141,7 @@ func (c *Core) remove(w *worker) {
 	}
 }
 
-// startQueued starts what is planned, as many at once as allowed.
+// startQueued starts queued workers, as many at once as allowed.
 func (c *Core) startQueued() {
 	for len(c.queue) > 0 && c.starting < c.cfg.Starts && !c.stopped {
 		w := c.queue[0]
@@ -163,7 +164,7 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %v (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
 		return
 	}
-	if ev.Err != nil { // another one of the same program would be none the better
+	if ev.Err != nil { // another worker of the same program would fail in the same way
 		c.counters.Refused++
 		c.counters.StartFailures++
 		c.emit(Refuse{ev.Client, ev.Err})
@@ -182,7 +183,7 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 	c.watchIdle(w)
 }
 
-// release takes a lease out of its seat.
+// release takes a lease off its worker, or out of the queue.
 func (c *Core) release(now int64, lease ids.LeaseID) {
 	s := c.seats[lease]
 	if s == nil {
@@ -210,7 +211,7 @@ func (c *Core) release(now int64, lease ids.LeaseID) {
 	}
 }
 
-// drained goes on with a draining worker: once only abandoned leases are left it is told to exit.
+// drained tells a draining worker to exit once only abandoned leases are left.
 func (c *Core) drained(w *worker) {
 	if len(w.seats) == len(w.abandoned) && !w.killed {
 		c.retire(w)
@@ -222,7 +223,7 @@ func (c *Core) onDrain(ev sched.DrainWorker) {
 	if w == nil {
 		return
 	}
-	if w.virtual { // it cannot be ended; what was abandoned is no longer counted
+	if w.virtual { // it cannot be ended; abandoned leases no longer count
 		if w.seats[ev.Lease] != nil {
 			delete(w.seats, ev.Lease)
 			delete(c.seats, ev.Lease)
@@ -237,14 +238,14 @@ func (c *Core) onDrain(ev sched.DrainWorker) {
 		}
 		w.abandoned[ev.Lease] = true
 	}
-	if w.group.own() && len(w.others()) == 0 { // else the next lease of its function is in it already
+	if w.group.own() && len(w.others()) == 0 { // else it has the next lease of its function already
 		c.kill(w, nil)
 		return
 	}
 	c.drain(w)
 }
 
-// drain lets a worker go when its leases have ended, and asks for them.
+// drain ends a worker when its leases have ended, and asks owners to return them.
 func (c *Core) drain(w *worker) {
 	if w.state == Ready {
 		c.setState(w, Draining)
@@ -256,7 +257,7 @@ func (c *Core) drain(w *worker) {
 	c.fill(w.group)
 }
 
-// onWorn replaces a worker of tasks. An actor's state is in its worker, which stays.
+// onWorn replaces a worker for tasks. A worker for an actor has the actor's state, and stays.
 func (c *Core) onWorn(ev Worn) {
 	w := c.byClient[ev.Client]
 	if w == nil || w.virtual || w.state != Ready || !w.group.own() || w.group.key.actor != 0 {
@@ -278,7 +279,7 @@ func (w *worker) others() []ids.LeaseID {
 	return out
 }
 
-// watchIdle sees to it that an idle isolated worker is looked at again.
+// watchIdle makes sure that an idle isolated worker is looked at again.
 func (c *Core) watchIdle(w *worker) {
 	if !w.group.own() || len(w.seats) > 0 || w.state != Ready || c.ticking || c.isolated <= c.cfg.SoftLimit && w.group.key.actor == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"mobula/raylet/sched"
 )
 
-// State is where a worker is in its life.
+// State is the state of a worker.
 type State uint8
 
 // The states of a worker.
@@ -31,7 +31,7 @@ func (s State) String() string {
 	return [...]string{"none", "queued", "starting", "ready", "draining", "dead"}[min(s, stateEnd)%stateEnd]
 }
 
-// transitions is the worker table.
+// transitions is the table of allowed state changes.
 var transitions = [stateEnd]map[State]bool{
 	Queued:   {Starting: true, Dead: true},
 	Starting: {Ready: true, Draining: true, Dead: true},
@@ -55,8 +55,8 @@ type worker struct {
 	told      bool        // to exit
 	killed    bool        // KillProcess is sent
 	lost      bool        // its connection has closed
-	err       *errs.Error // why it is killed, if not for what it did
-	drainErr  *errs.Error // why it is drained: of the leases that were abandoned
+	err       *errs.Error // why it is killed, if not by its own fault
+	drainErr  *errs.Error // why it is drained, for the leases that were abandoned
 	peak      uint64
 	seq       uint64 // of its timer
 	abandoned map[ids.LeaseID]bool
@@ -90,14 +90,14 @@ type groupKey struct {
 	system   bool        // the node's own functions
 }
 
-// group is the workers that serve the same leases, and those leases that wait for one.
+// group has the workers that serve the same leases, and the leases that wait for one.
 type group struct {
 	job      *job
 	key      groupKey
 	waiting  []*seat
 	workers  []*worker // queued to draining
 	failures int       // starts failed in a row
-	kills    int       // starts killed in a row; they are no failures
+	kills    int       // starts killed in a row, which are not failures
 }
 
 func (g *group) own() bool { return g.key.slot == sched.SlotOwn }
@@ -171,15 +171,15 @@ func (j *job) group(k groupKey) *group {
 	return g
 }
 
-// tidy forgets a group of isolated workers, or of a named host, that has none and that nobody waits for.
+// tidy removes a group of isolated workers, or of a named host, if it has no worker and nobody waits for one.
 func (c *Core) tidy(g *group) {
 	if (g.own() || g.key.process != "") && len(g.workers) == 0 && len(g.waiting) == 0 {
 		delete(g.job.groups, g.key)
 	}
 }
 
-// setState moves a worker along the table and keeps the counts; a move that the table has not is a
-// fault of this package.
+// setState changes a worker's state and keeps the counts. A change that is not in the table is a bug in this
+// package.
 func (c *Core) setState(w *worker, to State) {
 	if w.state == to {
 		return
@@ -206,8 +206,8 @@ func (c *Core) timer(w *worker, d time.Duration) {
 	c.emit(After{D: d, Ev: expired{worker: w.id, seq: w.seq}})
 }
 
-// kill ends a worker's process; what it held ends when the process is gone, for until then it
-// holds memory and may still run.
+// kill ends a worker's process. Its leases end only when the process is gone: until then it holds memory and may
+// still run.
 func (c *Core) kill(w *worker, why *errs.Error) {
 	if w.err == nil {
 		w.err = why
@@ -245,7 +245,7 @@ func (c *Core) onExpired(ev expired) {
 		c.kill(w, nil)
 	case !w.killed:
 		c.kill(w, nil)
-	default: // the kernel keeps what was killed: go on without it
+	default: // the kernel does not let the killed process go: go on without it
 		c.onExited(Exited{Worker: w.id, Exit: Exit{PID: int(w.pid), Signal: "killed"}})
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"mobula/raylet/pool"
 )
 
-// forking is what a process that a template forks has beside what every process has.
+// forking is the additional state of a process that a template forks.
 type forking struct {
 	from  *template
 	fork  *fork
-	pipes []*os.File // what is read of the worker's output
+	pipes []*os.File // read ends of the worker's output
 	read  chan struct{}
 }
 
-// startFork asks the template for the worker; what comes of it, waitFork tells.
+// startFork asks the template for the worker; waitFork gives the outcome.
 func (p *process) startFork(t *template) error {
 	outR, outW, err := os.Pipe()
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *process) startFork(t *template) error {
 	return nil
 }
 
-// waitFork is wait for a worker that a template forks; an error: there was none.
+// waitFork is wait for a worker that a template forks. An error means that there was no worker.
 func (p *process) waitFork() (pool.Exit, error) {
 	defer p.endFork()
 	f := p.asked.fork
@@ -69,7 +69,7 @@ func (p *process) waitFork() (pool.Exit, error) {
 	var e pool.Exit
 	select {
 	case e = <-f.exited:
-	case <-p.asked.from.gone: // with which the kernel has killed the worker, but maybe not its children
+	case <-p.asked.from.gone: // the kernel has killed the worker with it, but perhaps not the worker's children
 		_ = unix.Kill(-pid, unix.SIGKILL)
 		e = pool.Exit{PID: pid, Signal: unix.SIGKILL.String()}
 		select {
@@ -84,8 +84,8 @@ func (p *process) waitFork() (pool.Exit, error) {
 	return e, nil
 }
 
-// endFork reads what the worker wrote to the end; a grandchild outside the group may hold the
-// pipes, and is not waited for.
+// endFork reads the worker's output to the end. It does not wait for a grandchild outside the group, which may
+// hold the pipes.
 func (p *process) endFork() {
 	for _, f := range p.asked.pipes {
 		_ = f.SetReadDeadline(time.Now().Add(time.Second)) // pipes have deadlines

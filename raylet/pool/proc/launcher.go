@@ -39,27 +39,27 @@ const (
 	DefaultLogMB   = 100
 	DefaultLogs    = 5
 	TailSize       = 4 << 10 // bytes of stderr that errors quote
-	memoryLimitPct = 90      // GOMEMLIMIT in % of what an isolated worker asked: the rest is not the heap's
+	memoryLimitPct = 90      // GOMEMLIMIT in % of the memory that an isolated worker asked for: the rest is not heap
 )
 
 // Config configures a Launcher.
 type Config struct {
-	Exe  string   // empty: /proc/self/exe, the file that runs even where it was replaced meanwhile
+	Exe  string   // empty: /proc/self/exe, the running file even if it was replaced meanwhile
 	Args []string // without the program; nil: this process' own
-	// Program gives what a job's workers of a language run; nil, or the zero Program: Exe and Args.
+	// Program gives the program that a job's workers of a language run; nil, or the zero Program: Exe and Args.
 	Program func(job ids.JobID, language string) (Program, error)
-	Env     []string // where there is no Program; nil: this process' own
+	Env     []string // used without a Program; nil: this process' own
 	More    []string // added to every worker's environment
 	Dir     string   // working directory; empty: this process' own
 	Socket  string
 	Node    string       // the node's identity, as package guard takes it; empty: one for this launcher
 	Log     *slog.Logger // nil: nothing is logged
-	LogDir  string       // empty: output is dropped but for the tail
+	LogDir  string       // empty: output is dropped, except the tail
 	LogMB   int          // of one file
-	Logs    int          // files kept a stream, the current one included
+	Logs    int          // files kept for each stream, including the current one
 	Chaos   string       // the socket of a test's plan of faults; empty: there is none
-	// Mirror takes what workers write too, line by line, each with its worker's name before it; nil: nobody
-	// does. One that blocks holds up the workers that write.
+	// Mirror also gets the workers' output, line by line, each line after its worker's name; may be nil. If it
+	// blocks it holds up the workers that write.
 	Mirror io.Writer
 	// Post takes StartFailed and Exited. It must not block, and is called from several goroutines.
 	Post func(pool.Event)
@@ -70,18 +70,18 @@ type Program struct {
 	File     *os.File // the executable, which the launcher closes; nil: Exe
 	Exe      string   // its path, or name to look for in PATH
 	Args     []string
-	Env      []string // the environment of its workers: nothing of this process' own is in theirs
-	Template bool     // it is a template, which forks the workers
+	Env      []string // the environment of its workers, which get nothing of this process' own
+	Template bool     // the program is a template, which forks the workers
 }
 
 // Launcher starts and watches processes. It is safe for concurrent use.
 type Launcher struct {
 	cfg   Config
-	all   *mirror       // nil: nobody wants it
+	all   *mirror       // nil: no Mirror
 	jobs  chan *process // to the thread that forks
 	guard *guard.Guard
 
-	forked int // templates that were started; of the thread
+	forked int // templates that were started; only used by the thread
 	watch  sync.WaitGroup
 
 	mu        sync.Mutex
@@ -163,7 +163,7 @@ func (l *Launcher) begin(p *process) error {
 		}
 		if err = p.start(t); err == nil || again || !t.ended() {
 			return err
-		} // it ended just now, and was not asked: another one does as well
+		} // the template has just ended and was not asked: another will do
 	}
 }
 
@@ -185,7 +185,7 @@ func (l *Launcher) Start(s pool.StartProcess) {
 	l.procs[s.Worker] = p
 	select {
 	case l.jobs <- p:
-	default: // the pool never starts so many at once
+	default: // the pool never starts that many at once
 		delete(l.procs, s.Worker)
 		p.closeFile()
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("%d starts under way", cap(l.jobs))})
@@ -264,8 +264,8 @@ func (l *Launcher) forget(p *process) {
 	delete(l.procs, p.spec.Worker)
 }
 
-// Leave kills the workers of tasks, and waits until those of actors, which were told that the node ends, have closed them and are gone;
-// ctx bounds the wait. No worker is started any more.
+// Leave kills the workers for tasks. The workers for actors were told that the node ends; Leave waits until they have closed their
+// actors and are gone; ctx bounds the wait. After it no worker is started.
 func (l *Launcher) Leave(ctx context.Context) {
 	var actors []*process
 	l.mu.Lock()
@@ -311,20 +311,20 @@ func (l *Launcher) Close(ctx context.Context) error {
 	case <-done:
 		return l.guard.Close(ctx)
 	case <-ctx.Done():
-		_ = l.guard.Close(ctx) // what it is asked is asked
+		_ = l.guard.Close(ctx) // requests to it were sent
 		return fmt.Errorf("%d workers were killed and are not gone: %w", len(l.Live()), ctx.Err())
 	}
 }
 
-// environ is what a program's workers have in common: its environment and what was configured, without what would tell them that
-// they are others.
+// environ is the environment that a program's workers share: the program's and the configured one, without variables that would
+// identify them as other workers.
 func (c *Config) environ(program []string) []string {
 	return slices.DeleteFunc(slices.Concat(program, c.More), func(kv string) bool {
 		return strings.HasPrefix(kv, envPrefix) || strings.HasPrefix(kv, EnvTemplate+"=") || strings.HasPrefix(kv, guard.Variable+"=")
 	})
 }
 
-// ownEnviron is what tells a worker what it is.
+// ownEnviron has the variables that tell a worker what it is.
 func (l *Launcher) ownEnviron(s pool.StartProcess) []string {
 	kind := map[sched.Slot]string{sched.SlotTask: "tasks", sched.SlotActor: "actors", sched.SlotOwn: "isolated"}[s.Slot]
 	env := []string{

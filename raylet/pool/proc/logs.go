@@ -12,15 +12,15 @@ import (
 	"mobula/internal/ids"
 )
 
-// The bounds of the logs of workers that are gone.
+// Bounds on the logs of workers that are gone.
 const (
 	maxDeadFiles = 1000    // files of LogDir
 	maxDeadBytes = 1 << 30 // in all of them
 	pruneEvery   = 50      // starts
-	maxNames     = 10_000  // workers that are remembered by their client
+	maxNames     = 10_000  // clients whose worker is remembered
 )
 
-// olderPart is what a file that was rotated away has behind the worker's number.
+// olderPart matches what the name of a rotated file has after the worker's number.
 var olderPart = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}T.*$`)
 
 // LogFile is a file that a worker's output went to.
@@ -33,8 +33,7 @@ type LogFile struct {
 	Current bool // written to while the worker lives; the others are older parts
 }
 
-// LogFiles lists the files in a directory of logs, the oldest first; a directory that is
-// not there has none.
+// LogFiles lists the files in a directory of logs, the oldest first; a missing directory has none.
 func LogFiles(dir string) []LogFile {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,7 +75,7 @@ func prune(dir string, alive func(ids.WorkerID) bool, files int, bytes int64) {
 	}
 }
 
-// names remembers which worker a client was, after its death too: the newest maxNames.
+// names remembers which worker a client is or was, for the newest maxNames clients.
 type names struct {
 	of    map[ids.ClientID]ids.WorkerID
 	order []ids.ClientID

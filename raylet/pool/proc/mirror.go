@@ -6,26 +6,25 @@ import (
 	"sync"
 )
 
-// maxLine is how much of a line is kept back until it is whole.
+// maxLine is how much of an incomplete line is held back.
 const maxLine = 64 << 10
 
-// mirror passes on what workers write, line by line, each with its worker's name before it. The
-// streams of all workers share it; a line is never cut by another's.
+// mirror copies the workers' output line by line, each line after its worker's name. All workers share it, and
+// lines are never interleaved.
 type mirror struct {
 	mu  sync.Mutex
 	out io.Writer // guarded by mu
 	buf []byte    // guarded by mu
 }
 
-// lines is one stream's way into a mirror; it belongs to the goroutine that copies the stream.
+// lines splits one stream into lines for a mirror; it belongs to the goroutine that copies the stream.
 type lines struct {
 	to     *mirror
 	prefix string // "(worker/3) "
-	part   []byte // of a line that has not ended
+	part   []byte // start of a line that has not ended
 }
 
-// write passes on the lines that b ends. Errors are the reader's own: a worker must not stop
-// because nobody reads what it says.
+// write copies the lines that end in b. It ignores errors: a worker must not stop because nobody reads its output.
 func (l *lines) write(b []byte) {
 	if l == nil {
 		return
@@ -54,7 +53,7 @@ func (l *lines) write(b []byte) {
 	}
 }
 
-// end passes on a last line that did not end.
+// end copies a last line without a newline.
 func (l *lines) end() {
 	if l != nil && len(l.part) > 0 {
 		l.write([]byte{'\n'})

@@ -23,22 +23,22 @@ import (
 // process is one worker process.
 type process struct {
 	exe      string
-	name     string   // as the process is told its own
-	file     *os.File // what exe names, where it is a descriptor
+	name     string   // the name that the process is given as its own
+	file     *os.File // the file that exe names, if it is a descriptor
 	args     []string
 	spec     pool.StartProcess
 	cfg      *Config
 	guard    *guard.Guard
 	all      *mirror
-	env      []string // what all workers of its program have
+	env      []string // environment of all workers of its program
 	cmd      *exec.Cmd
 	fd       *os.File // pidfd
 	out      *stream
 	err      *stream
-	template bool          // exe is one, which forks it
-	own      []string      // of its environment, what tells this worker from another of its job
-	asked    *forking      // of a template; nil: the launcher starts it by itself
-	gone     chan struct{} // closed when it is, or never was
+	template bool          // exe is a template, which forks the process
+	own      []string      // the part of its environment that differs between workers of a job
+	asked    *forking      // forked by a template; nil: the launcher starts it
+	gone     chan struct{} // closed when the process is gone or could not start
 
 	mu       sync.Mutex
 	pid      int // guarded by mu; 0 before it started and once it is reaped
@@ -47,7 +47,7 @@ type process struct {
 	draining bool
 }
 
-// choose finds what the process runs: what its job's program says, else the launcher's own.
+// choose finds what the process runs: the job's program, else the launcher's own.
 func (p *process) choose() error {
 	if p.cfg.Program == nil {
 		p.env = p.cfg.environ(p.cfg.Env)
@@ -70,7 +70,7 @@ func (p *process) choose() error {
 	return nil
 }
 
-// lookPath finds a program as the environment says, which need not be this process'.
+// lookPath finds a program by the PATH of env, which need not be this process'.
 func lookPath(name string, env []string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return exec.LookPath(name)
@@ -115,7 +115,7 @@ func (p *process) start(t *template) error {
 	p.guard.Begin(p.spec.Worker.String(), p.pid)
 	if fd >= 0 {
 		if err := unix.SetNonblock(fd, true); err != nil {
-			_ = unix.Close(fd) // cmd.Wait waits without it
+			_ = unix.Close(fd) // cmd.Wait works without it
 		} else {
 			p.fd = os.NewFile(uintptr(fd), "pidfd")
 		}
@@ -130,8 +130,8 @@ func (p *process) closeFile() {
 	}
 }
 
-// wait returns once the process is gone, with all its group, and is reaped. An error says that
-// it never was.
+// wait returns once the process and its group are gone and the process is reaped. An error says that it never
+// started.
 func (p *process) wait() (pool.Exit, error) {
 	if p.asked != nil {
 		e, err := p.waitFork()
@@ -159,8 +159,8 @@ func (p *process) wait() (pool.Exit, error) {
 	return e, nil
 }
 
-// awaitExit parks on the pidfd: a goroutine, and no thread as wait4 would take. Without a pidfd it
-// returns at once and cmd.Wait does the waiting.
+// awaitExit waits on the pidfd, which costs a goroutine and not a thread as wait4 would. Without a pidfd it
+// returns at once, and cmd.Wait waits.
 func (p *process) awaitExit() {
 	if p.fd == nil {
 		return
@@ -213,7 +213,7 @@ func (p *process) closeStreams() {
 	p.err.Close()
 }
 
-// stream takes what a process writes: into a log that rotates, and its end into memory.
+// stream takes the output of a process: it writes a log that rotates, and keeps the end in memory.
 type stream struct {
 	log   *timberjack.Logger
 	lines *lines
@@ -257,6 +257,6 @@ func (s *stream) Tail() string {
 func (s *stream) Close() {
 	s.lines.end()
 	if s.log != nil {
-		_ = s.log.Close() // what could not be written is lost, as before
+		_ = s.log.Close() // output that could not be written is lost anyway
 	}
 }

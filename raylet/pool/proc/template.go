@@ -32,30 +32,30 @@ const (
 	maxDatagram   = 64 << 10
 )
 
-// A template is a process that has loaded what the workers of its job need, and forks them: a
-// worker is there in milliseconds where its language takes long to start. Each datagram either way is a
-// JSON object over a socket that keeps their bounds:
+// A template is a process that has loaded what the workers of its job need, and forks them. So a worker starts in
+// milliseconds even if its language takes long to start. Each datagram in both directions is a JSON object, over a
+// socket that keeps message boundaries:
 //
 //	to it    {"op":"fork","id":N,"env":{...}} with two descriptors, for stdout and stderr
 //	from it  {"op":"forked","id":N,"pid":P} or {"op":"failed","id":N,"error":"..."}
 //	         {"op":"exited","id":N,"pid":P,"status":S,"signal":"KILL"}
 //
 // A worker is in a process group of its own, and is killed by the kernel when the template ends. The template kills
-// what is left of the group before it reaps the worker, so that the number is not another's by then. It ends
+// the rest of the group before it reaps the worker, so that the group's number is not in use again by then. It ends
 // when the socket is closed.
 type template struct {
 	job   ids.JobID
-	name  string // as the guard knows it
+	name  string // the guard's name for it
 	guard *guard.Guard
 	cmd   *exec.Cmd
 	conn  *net.UnixConn
 	err   *stream
 	out   *stream
-	gone  chan struct{} // closed once nothing more comes from it
+	gone  chan struct{} // closed once it sends nothing more
 
 	mu     sync.Mutex
-	forks  map[ids.WorkerID]*fork // guarded by mu; asked for, and not known to have exited
-	ending bool                   // guarded by mu: it ends with the last of them
+	forks  map[ids.WorkerID]*fork // guarded by mu; workers asked for and not known to have exited
+	ending bool                   // guarded by mu: it ends with the last of forks
 	deaf   bool                   // guarded by mu: its socket is closed, so it ends
 }
 
@@ -87,8 +87,8 @@ type fromTemplate struct {
 	Error  string       `json:"error"`
 }
 
-// template gives the template of a job's language, started if there is none that lives. It runs on the
-// launcher's thread, with which the template dies.
+// template gives the template of a job's language, and starts one if none lives. It runs on the launcher's thread,
+// with which the template dies.
 func (l *Launcher) template(k templateKey, p *process) (*template, error) {
 	l.mu.Lock()
 	t, closed := l.templates[k], l.closed
@@ -158,15 +158,15 @@ func (t *template) read() {
 			t.heard(m)
 		}
 	}
-	_ = t.conn.Close() // nothing more is asked
+	_ = t.conn.Close() // no more requests
 	t.mu.Lock()
 	t.deaf = true
 	t.mu.Unlock()
 	overdue := time.AfterFunc(templateGrace, func() { _ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) })
-	pidfd.Until(context.Background(), t.cmd.Process.Pid) // holds no thread, as Wait does
+	pidfd.Until(context.Background(), t.cmd.Process.Pid) // holds no thread, unlike Wait
 	overdue.Stop()
 	_ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) // while its zombie keeps the number from being used again
-	_ = t.cmd.Wait()                                // why it ended is in what it wrote
+	_ = t.cmd.Wait()                                // its output says why it ended
 	t.guard.End(t.name)
 	t.out.Close()
 	t.err.Close()
@@ -201,11 +201,11 @@ func (t *template) heard(m fromTemplate) {
 // endIfDone ends a template that is no longer wanted with its last worker. The lock is held.
 func (t *template) endIfDone() {
 	if t.ending && len(t.forks) == 0 {
-		_ = t.conn.Close() // what it says after that is of nobody
+		_ = t.conn.Close() // nobody needs later messages
 	}
 }
 
-// put gives v to who waits; what is said twice counts once.
+// put sends v to the waiter; a second value is dropped.
 func put[T any](c chan T, v T) {
 	select {
 	case c <- v:
@@ -213,19 +213,19 @@ func put[T any](c chan T, v T) {
 	}
 }
 
-// ended tells that it forks no more workers: those that it has may still be there.
+// ended tells whether the template forks no more workers; its workers may still live.
 func (t *template) ended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.deaf
 }
 
-// why it is gone, for a worker that it was to start.
+// why is the error for a worker that the template should have started: why it is gone.
 func (t *template) why() error {
 	return fmt.Errorf("the template process of job %v (pid %d) ended (%v): %s", t.job, t.cmd.Process.Pid, t.cmd.ProcessState, t.err.Tail())
 }
 
-// ask asks for a worker, which writes to the two files.
+// ask asks for a worker. Its output goes to the two files.
 func (t *template) ask(w ids.WorkerID, env []string, out, err *os.File) (*fork, error) {
 	m := toTemplate{Op: "fork", ID: w, Env: make(map[string]string)}
 	for _, kv := range env {
@@ -255,7 +255,7 @@ func (t *template) ask(w ids.WorkerID, env []string, out, err *os.File) (*fork, 
 	return f, nil
 }
 
-// EndJob ends the job's templates once their workers are gone, which the pool sees to.
+// EndJob ends the job's templates once their workers are gone; the pool ends those.
 func (l *Launcher) EndJob(job ids.JobID) {
 	var ended []*template
 	l.mu.Lock()
