@@ -9,10 +9,10 @@ import (
 // Clock is the source of time. The default is that of package steady, which is virtual inside
 // a testing/synctest bubble.
 type Clock interface {
-	// Now is in nanoseconds and never goes back, whoever sets the wall clock.
+	// Now is in nanoseconds and never goes back, even if the wall clock is set.
 	Now() int64
-	// AfterFunc runs f once after d, never before it has returned. stop tells whether
-	// it was in time.
+	// AfterFunc runs f once after d, never before AfterFunc has returned. stop tells whether it prevented the
+	// call.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 

@@ -1,14 +1,13 @@
-// Package actors is the kit every component of a node is built with: a pure core in
-// a supervised protoactor actor with a bounded, typed mailbox.
+// Package actors is the kit that every component of a node is built with: a pure core in a supervised protoactor
+// actor with a bounded, typed mailbox.
 //
 // # Who owns what
 //
-// A Core owns its state and nothing else; it is called on one goroutine at a time. The shell, one
-// for each incarnation of a core, is the protoactor actor: it steps events, runs
-// effects, and is thrown away with the core. The mailbox, its batch in hand and the place in
-// it outlive cores. The System owns the tree: places, order of start, counts of
-// failures; protoactor carries failures to the parent's strategy and restarts and
-// stops to the component. A Ref is an address: it owns nothing and stays valid.
+// A Core owns its state and nothing else; it is called on one goroutine at a time. The shell is the protoactor
+// actor, a new one for each core: it steps events, runs effects, and is discarded with the core. The mailbox
+// outlives cores, and so do its present batch and the position in it. The System owns the tree: places, order of
+// start, counts of failures; protoactor carries failures to the parent's strategy, and restarts and stops to the
+// component. A Ref is an address: it owns nothing and stays valid.
 //
 // # Order
 //
@@ -17,7 +16,7 @@
 //   - Effects of an event run in order, after its Step returned, before the next event's Step.
 //   - Flush runs after at most 256 events, always before the component goes idle, and
 //     before New builds another core.
-//   - A Watch notice comes after everything that the component which died had posted.
+//   - A Watch notice comes after everything that the dead component had posted.
 //   - now never goes back; it is read at least every 64 events.
 //
 // # Timers
@@ -28,28 +27,26 @@
 //
 // # A panic
 //
-// In Step: nothing of the event has left the core. The core is discarded, its timers
-// with it; what earlier events wrote is flushed; the parent's strategy asks
-// the component's Policy. After the backoff New builds a core from what is
-// authoritative, the events New returned are stepped, then the event that panicked is
-// delivered once more, then the rest of the mailbox in order. If it panics again it is
-// dropped: EventPoisoned, Spec.OnPoison with a *PoisonError, and a further restart.
-// So each event is stepped to its end by exactly one core, or poisoned, or dropped by
-// a stop.
+// In Step: no effect of the event has run. The core is discarded with its timers; writes of earlier events are
+// flushed; the parent's strategy asks the component's Policy. After the backoff New builds a core from what is
+// authoritative, the events New returned are stepped, then the event that panicked is delivered once more, then
+// the rest of the mailbox in order. If it panics again it is dropped: EventPoisoned, Spec.OnPoison with a
+// *PoisonError, and a further restart. So exactly one core steps each event to its end, or the event is poisoned,
+// or a stop drops it.
 //
 // In Do: as above, but effects before the one that panicked have run, and that one may
 // have run in part. They are not undone; the rest of that Step's effects never run.
 // The event is delivered once more and the new core's Step decides what is still to do, from
 // authoritative state that may hold the first effects already. The kit does not run an
 // effect a second time, but an equal one may be returned again: either effects are
-// idempotent, or Spec.Same tells equal ones and each that had run is left out once. After a
-// second panic the event is poisoned, its effects run in part.
+// idempotent, or Spec.Same tells equal ones and each that had run is left out once. After a second panic the event
+// is poisoned, and its effects have run only in part.
 //
 // In Flush: no event is in hand and none is delivered again. Flush is called again
-// before New and after it: what it writes must be kept outside the core until it is written.
+// before New and after it: the data that it writes must be kept outside the core until it is written.
 //
-// In New, or an error from it: the first time it is Spawn's error; later one more
-// failure of the component. In an event that New returned: likewise, and New is called again.
+// In New, or an error from it: the first time it is Spawn's error; later it is one more failure of the component.
+// In an event that New returned: the same, and New is called again.
 //
 // In Stop, OnPoison or a hook: reported and swallowed. While a component drains to stop, a
 // panic poisons the event and ends the drain.
@@ -59,25 +56,23 @@
 // A component restarts by its own Policy: MaxRestarts within Window, with a backoff that doubles. Beyond it the
 // parent is asked, which counts escalations by its own Policy and restarts that child with what is
 // below it (OneForOne) or all its children (AllForOne); a restart replaces cores, and
-// every Ref and mailbox stays. Beyond that the parent's parent is asked. At the root
-// the component below it has failed for good: EventFailed with
-// errs.ErrComponentFailed, its subtree is stopped, watchers get Down.Err. Restart
-// requests go out parents first, in order of start; the rebuilds run concurrently.
+// every Ref and mailbox stays. Beyond that the parent's parent is asked. At the root, the component below it has
+// failed for good: EventFailed with errs.ErrComponentFailed, its subtree is stopped, watchers get Down.Err.
+// Restart requests go out parents first, in order of start; the rebuilds run concurrently.
 //
 // # What blocks
 //
-// Post, Deliver, After, Watch, BeginStop and Tree never do. Send waits for room, its context, or the
-// component's end; SendRun also for the turn that it takes itself. Spawn waits for the first New, or the end of a stop's deadline. Stop
-// and StopTree wait for their context. Step, Do, Flush and New run on the component's goroutine:
-// while one of them blocks nothing else of that component runs, restarts of its children
-// included, so a parent that works long should be a Sup. Nothing can stop a
-// goroutine that does not return: a stop then ends with a *StopError that names it.
+// Post, Deliver, After, Watch, BeginStop and Tree never block. Send waits for room, its context, or the component's end; SendRun also
+// runs a turn itself. Spawn waits for the first New, or the end of a stop's deadline. Stop and StopTree wait for their context. Step,
+// Do, Flush and New run on the component's goroutine: while one of them blocks nothing else of that component runs, restarts of its
+// children included, so a parent that works long should be a Sup. Nothing can stop a goroutine that does not return: a stop then ends
+// with a *StopError that names it.
 //
 // # Bounds
 //
-// Send waits at the mailbox's bound; Post refuses with ErrMailboxFull at twice the bound, the batch
-// in hand counted to within 64. Timers, notices and what is delivered go beyond it, as their number is
-// bounded by who armed, watches or sends them. Waiting messages are kept over a restart.
+// Send waits at the mailbox's bound; Post refuses with ErrMailboxFull at twice the bound, counting the present
+// batch to within 64. Timers, notices and delivered events may exceed it, since whoever arms, watches or sends
+// them bounds their number. Waiting messages are kept across a restart.
 //
 // # Errors
 //

@@ -16,12 +16,12 @@ var (
 	ErrMailboxFull = errors.New("mailbox full")
 )
 
-// PanicError says that a core, or what runs for it, panicked and was discarded.
+// PanicError says that a core, or code that runs for it, panicked and the core was discarded.
 type PanicError struct {
 	Kind, Name string // of the component
 	Phase      string // "New", "Step", "Do", "Flush" or "start" (an event returned by New)
 	Message    string // Go type of the event being stepped; empty if none was
-	Value      any    // what was panicked with
+	Value      any    // the value of the panic
 	Stack      string
 }
 
@@ -51,8 +51,8 @@ func (e *PoisonError) Error() string {
 // Unwrap gives the second panic.
 func (e *PoisonError) Unwrap() error { return e.Panic }
 
-// StopError names the components whose own code had not returned when a stop's deadline
-// had passed. They end without draining once it returns.
+// StopError names the components whose own code had not returned by a stop's deadline. They end without draining
+// once it returns.
 type StopError struct {
 	Names []string
 	Cause error // of the context

@@ -33,8 +33,8 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// Event tells of one component. Config.OnEvent gets them on whatever goroutine they
-// happen on; it must not block and must not call Stop or StopTree.
+// Event reports something that happened to a component. Config.OnEvent is called on the goroutine where it
+// happens; it must not block and must not call Stop or StopTree.
 type Event struct {
 	Kind      EventKind
 	Time      int64  // nanoseconds by the system's clock
@@ -75,7 +75,7 @@ func (s *System) emit(n *node, e Event) {
 	}
 }
 
-// recovered, deferred, keeps a hook's panic from being taken for the component's.
+// recovered, deferred, keeps a hook's panic from counting as the component's.
 func (s *System) recovered(hook string) {
 	if v := recover(); v != nil {
 		s.log.Error("hook panicked", "hook", hook, "panic", v, "stack", string(debug.Stack()))

@@ -20,8 +20,8 @@ const (
 	Duplicate                  // the message is stepped twice, with its effects
 )
 
-// Fault is one thing to go wrong. Deliveries are counted from the injection on, those
-// that match Kind, Name and MessageType; a redelivery is a delivery.
+// Fault is one thing that should go wrong. From its injection on it counts deliveries that match Kind, Name and
+// MessageType; a redelivery counts too.
 type Fault struct {
 	Kind        string // of component; empty: any
 	Name        string // of component; empty: any
@@ -45,13 +45,13 @@ type Faults struct {
 	on   atomic.Bool
 	mu   sync.Mutex
 	set  []*injected
-	also Source // nil: nobody
+	also Source // may be nil
 }
 
-// Source decides on deliveries that no fault of the set hits; it may be called for several at once.
+// Source decides on deliveries that no fault of the set hits; it may be called concurrently.
 type Source func(kind, name, message string) (Fault, bool)
 
-// Follow has a source decide from now on; nil: none.
+// Follow sets the source that decides from now on; nil: none.
 func (f *Faults) Follow(s Source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// quietHandler takes protoactor's own records one level down: what it says at Info
-// (a start, each recovery) is Debug here, since the kit reports it as an Event.
+// quietHandler lowers protoactor's own records by a level: its Info (a start, each recovery) is Debug here, since
+// the kit reports that as an Event.
 type quietHandler struct{ slog.Handler }
 
 func quiet(l *slog.Logger) *slog.Logger {

@@ -10,8 +10,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// chunk is how many messages are stepped between looks at the clock and at the room
-// in the mailbox; flushEvery how many at most between two flushes.
+// chunk is how many messages are stepped between reads of the clock and checks for room in the mailbox; flushEvery
+// is how many at most between two flushes.
 const (
 	chunk      = 64
 	flushEvery = 256
@@ -22,27 +22,27 @@ type wakeUp struct{}
 
 var wake any = &wakeUp{}
 
-// meta is what a timer's event carries beside itself.
+// meta is additional data of a timer's event.
 type meta struct {
 	idx int    // the event's place in its batch
 	inc uint32 // of the core whose timer it is
 }
 
-// owner is the shell in its current incarnation, as the mailbox sees it.
+// owner is the current shell, as the mailbox sees it.
 type owner interface {
 	panicked(v any, stack []byte) *PanicError
 }
 
 // mailbox is a component's protoactor mailbox: a typed queue beside a queue of system
-// messages. It outlives the cores, so it holds what a restart must not lose: the
-// batch in hand and the place in it.
+// messages. It outlives the cores, so it holds what a restart must not lose: the present batch and the position in
+// it.
 type mailbox[E any] struct {
 	n          *node
 	bound      int
 	runFn      func() // m.run, made once
 	hereFn     func() // m.runHere
 	dispatcher actor.Dispatcher
-	thread     *thread // nil: a goroutine of the pool for each turn
+	thread     *thread // nil: each turn runs on a goroutine of the pool
 	invoker    actor.MessageInvoker
 	attention  atomic.Bool // system messages wait: leave the batch
 
@@ -52,7 +52,7 @@ type mailbox[E any] struct {
 	sys       []any
 	waiters   []*waiter[E]
 	timers    *timer[E] // a list
-	inHand    int       // of batch, to within a chunk
+	inHand    int       // left in batch, to within a chunk
 	scheduled bool
 	suspended bool // between a panic and the new core
 	closed    bool // no more posts
@@ -63,7 +63,7 @@ type mailbox[E any] struct {
 	batch       []E
 	batchMetas  []meta
 	pos, mpos   int
-	small       int // batches in a row that left a large buffer nearly empty
+	small       int // number of batches in a row that left a large buffer nearly empty
 	redelivered bool
 	inc         uint32
 	shell       owner
@@ -104,7 +104,7 @@ func (m *mailbox[E]) refused(closed bool) error {
 	return fmt.Errorf("%s: %w: %d messages wait; slow down, or use Send to wait for room", m.n.path, ErrMailboxFull, 2*m.bound)
 }
 
-// force appends what must not be lost for want of room: notices, timers and what is delivered.
+// force appends an event that must not be lost for lack of room: notices, timers and delivered events.
 func (m *mailbox[E]) force(ev E, inc uint32) {
 	m.mu.Lock()
 	if m.closed {
@@ -157,14 +157,13 @@ func (m *mailbox[E]) send(ctx context.Context, ev E) error {
 		m.waiters = slices.Delete(m.waiters, i, i+1)
 	}
 	m.mu.Unlock()
-	if i < 0 { // it was decided before the context ended
+	if i < 0 { // the send was decided before the context ended
 		return <-w.done
 	}
 	return context.Cause(ctx)
 }
 
-// sendTurn is send that, where the component is idle, gives the turn for the event to
-// the caller.
+// sendTurn is send; if the component is idle, it gives the caller the turn for the event.
 func (m *mailbox[E]) sendTurn(ctx context.Context, ev E) (turn func(), err error) {
 	m.mu.Lock()
 	if m.scheduled || m.suspended || m.closed || m.thread != nil {
@@ -193,8 +192,8 @@ func (m *mailbox[E]) admit() {
 	}
 }
 
-// PostUserMessage is protoactor's way in. The kit never sends a user message by it,
-// and nothing else has the PID's address.
+// PostUserMessage implements actor.Mailbox. The kit never sends a user message with it, and nothing else has the
+// PID's address.
 func (m *mailbox[E]) PostUserMessage(message any) {
 	m.n.sys.log.Warn("untyped message dropped", "component", m.n.path, "type", fmt.Sprintf("%T", message))
 }
@@ -230,7 +229,7 @@ func (m *mailbox[E]) UserMessageCount() int {
 	return d
 }
 
-// account says how much of the batch is left, so that senders get in.
+// account updates how much of the batch is left, so that senders get room.
 func (m *mailbox[E]) account() {
 	m.mu.Lock()
 	m.inHand = len(m.batch) - m.pos
@@ -238,7 +237,7 @@ func (m *mailbox[E]) account() {
 	m.mu.Unlock()
 }
 
-// close refuses posts from now on, and whoever waits for room.
+// close refuses posts from now on, and those that wait for room.
 func (m *mailbox[E]) close() {
 	m.mu.Lock()
 	m.closed = true
@@ -251,7 +250,7 @@ func (m *mailbox[E]) close() {
 	m.cancelTimers(0)
 }
 
-// finish ends the mailbox and tells how many messages it held. Idempotent.
+// finish ends the mailbox and returns how many messages it held. It is idempotent.
 func (m *mailbox[E]) finish() (dropped int) {
 	m.close()
 	m.mu.Lock()

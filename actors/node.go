@@ -13,7 +13,7 @@ import (
 // Parent is a place in the tree: *System (its root), Sup, or the *Ref of a component.
 type Parent interface{ treeNode() *node }
 
-// box is what the tree asks of a mailbox, whatever its type of event.
+// box is what the tree needs of a mailbox, whatever its type of event.
 type box interface {
 	depth() (waiting, bound int)
 	handledCount() uint64
@@ -35,7 +35,7 @@ type node struct {
 	// Guarded by sys.mu.
 	children   []*node // in order of start
 	closing    bool    // no more children
-	told       bool    // to stop
+	told       bool    // told to stop
 	gone       bool
 	panics     failures // of its own cores
 	escalated  failures // of its children
@@ -55,7 +55,7 @@ type Info struct {
 	Restarts     int
 	Escalations  int
 	Poisoned     int    // messages
-	Depth        int    // messages that wait, the one in hand included
+	Depth        int    // messages that wait, including the present one
 	Bound        int    // of the mailbox, messages; 0 for a supervisor
 	Handled      uint64 // messages stepped, to within a batch
 	Waiting      bool   // for the backoff before a restart
@@ -74,9 +74,9 @@ func newNode(parent *node, kind, name string, p Policy) *node {
 	return n
 }
 
-// childOf lends a parent's PID to a spawn from any goroutine. protoactor's own list of
-// children stays empty: a restart there stops them, while here a parent's restart
-// replaces its core only. The tree keeps the children, their order and their stop.
+// childOf lets any goroutine spawn with a parent's PID. protoactor's own list of children stays empty: a restart
+// in protoactor stops children, while here a parent's restart only replaces its core. The tree keeps the children
+// and their order, and stops them.
 type childOf struct {
 	actor.SpawnerContext
 	pid *actor.PID
@@ -99,7 +99,7 @@ func (n *node) spawn(props *actor.Props) error {
 	n.parent.children = append(n.parent.children, n)
 	s.mu.Unlock()
 	_, err := actor.DefaultSpawner(s.as, n.path, props, childOf{pid: n.parent.pid})
-	if err != nil { // two paths that read the same: "a" over "b/c", "a/b" over "c"
+	if err != nil { // two nodes with the same path: "b/c" below "a", "c" below "a/b"
 		n.leave()
 		close(n.spawned)
 		close(n.done)
@@ -109,7 +109,7 @@ func (n *node) spawn(props *actor.Props) error {
 	return nil
 }
 
-// leave takes the node out of the tree.
+// leave removes the node from the tree.
 func (n *node) leave() (ws []*watch, restart *pending) {
 	n.sys.mu.Lock()
 	defer n.sys.mu.Unlock()
@@ -124,7 +124,7 @@ func (n *node) leave() (ws []*watch, restart *pending) {
 	return ws, restart
 }
 
-// finish is the end of a component: its watchers are told, then who waits for it.
+// finish ends a component: it tells the watchers, then those that wait for the end.
 func (n *node) finish(dropped int) {
 	ws, restart := n.leave()
 	if restart != nil {
@@ -172,7 +172,7 @@ func (n *node) info() Info {
 	return i
 }
 
-// subtree is the node and what is below it, parents first, in order of start.
+// subtree is the node and everything below it, parents first, in order of start.
 func (n *node) subtree(out []*node) []*node {
 	out = append(out, n)
 	for _, c := range n.children {

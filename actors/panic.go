@@ -4,8 +4,8 @@ import (
 	"runtime/debug"
 )
 
-// panicked discards the core, decides about the message in hand, and gives the report
-// that supervision gets. It runs while the stack still stands.
+// panicked discards the core, decides about the present message, and returns the report for supervision. It runs
+// before the stack is unwound.
 func (s *shell[E, F]) panicked(v any, stack []byte) *PanicError {
 	message := ""
 	inHand := (s.phase == inStep || s.phase == inDo) && s.m.pos < len(s.m.batch)
@@ -17,14 +17,14 @@ func (s *shell[E, F]) panicked(v any, stack []byte) *PanicError {
 		s.retry(pe)
 	}
 	s.m.account()
-	if s.phase != inFlush { // what other messages' effects have written must reach what New reads
+	if s.phase != inFlush { // writes of other messages' effects must be there when New reads
 		s.flushQuietly()
 	}
 	s.discard()
 	return pe
 }
 
-// retry keeps the message in hand for the next core, or drops it after its second panic.
+// retry keeps the present message for the next core, or drops it after its second panic.
 func (s *shell[E, F]) retry(pe *PanicError) {
 	if !s.m.redelivered {
 		s.m.redelivered = true
@@ -53,14 +53,13 @@ func (n *node) poisoned() (restarts int) {
 	return n.nrestarts
 }
 
-// discard drops the core and what it armed.
+// discard drops the core and its timers.
 func (s *shell[E, F]) discard() {
 	s.core, s.effects = nil, nil
 	s.m.cancelTimers(s.m.inc)
 }
 
-// flushQuietly is flush where a panic must go no further: the core is being discarded,
-// or the component is stopping.
+// flushQuietly is flush that does not pass a panic on: the core is being discarded, or the component is stopping.
 func (s *shell[E, F]) flushQuietly() {
 	phase := s.phase
 	s.quietly(inFlush, s.flush)

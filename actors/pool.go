@@ -5,9 +5,9 @@ import "sync"
 // maxIdle is how many goroutines a pool keeps between turns.
 const maxIdle = 32
 
-// pool is the dispatcher of the components without a thread of their own. Its
-// goroutines are used again, the last one first: a new one for each turn would grow its
-// stack each time, which cost three quarters of an in-turn hop.
+// pool is the dispatcher of the components without a thread of their own. It reuses its goroutines, the last one
+// first: a new goroutine for each turn would grow its stack each time, which cost three quarters of the time of a
+// hop.
 type pool struct {
 	mu     sync.Mutex
 	idle   []chan func()
@@ -26,10 +26,10 @@ func (p *pool) Schedule(turn func()) {
 	next := p.idle[last]
 	p.idle = p.idle[:last]
 	p.mu.Unlock()
-	next <- turn // it has room for one, and only who took it from the list sends
+	next <- turn // it has room for one, and only the goroutine that took it from the list sends
 }
 
-// Throughput implements actor.Dispatcher; the kit's mailbox does not ask.
+// Throughput implements actor.Dispatcher; the kit's mailbox does not use it.
 func (p *pool) Throughput() int { return chunk }
 
 func (p *pool) work(turn func()) {
@@ -50,7 +50,7 @@ func (p *pool) work(turn func()) {
 	}
 }
 
-// close ends the idle goroutines; a turn that is still asked for gets a new one.
+// close ends the idle goroutines; later turns get new ones.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -8,20 +8,20 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// kept is what outlives the cores of one component.
+// kept is the state that outlives the cores of a component.
 type kept[E, F any] struct {
 	spec   Spec[E, F]
 	m      *mailbox[E]
 	n      *node
 	faults *atomic.Bool
 	ready  chan error // the outcome of the first New
-	ran    []F        // effects of the message in hand that had run when Do panicked
+	ran    []F        // effects of the present message that had run when Do panicked
 	now    int64
 	dirty  bool // something ran since the last Flush
 	built  bool // a first core was
 }
 
-// What a shell is doing, for the report of a panic.
+// What a shell does at the moment, for the report of a panic.
 const (
 	inNew = iota
 	inStart
@@ -33,7 +33,7 @@ const (
 
 var phaseNames = [...]string{"New", "start", "Step", "Do", "Flush", "supervision"}
 
-// shell is the protoactor actor around one core: a new one for each incarnation.
+// shell is the protoactor actor around one core; each core has a new one.
 type shell[E, F any] struct {
 	*kept[E, F]
 	core    Core[E, F]
@@ -104,8 +104,8 @@ func (s *shell[E, F]) started(ctx actor.Context) {
 	s.phase = inNothing
 }
 
-// build calls New. A panic in the first call is Spawn's error: there is nothing to
-// fall back on. A panic in a later one is the component's next failure.
+// build calls New. A panic in the first call is Spawn's error. A panic in a later one is the component's next
+// failure.
 func (s *shell[E, F]) build(first bool, start Start) (core Core[E, F], evs []E, err error) {
 	if first {
 		defer func() {
@@ -117,7 +117,7 @@ func (s *shell[E, F]) build(first bool, start Start) (core Core[E, F], evs []E, 
 	return s.spec.New(start)
 }
 
-// start counts the incarnation.
+// start counts the start of a core.
 func (n *node) start(first bool) Start {
 	n.sys.mu.Lock()
 	defer n.sys.mu.Unlock()
@@ -129,7 +129,7 @@ func (n *node) start(first bool) Start {
 	return Start{Restart: n.nrestarts, Reason: n.reason}
 }
 
-// batch steps what is in hand, until it is done or protoactor wants attention.
+// batch steps the present batch, until it is done or a system message of protoactor waits.
 func (s *shell[E, F]) batch() {
 	m := s.m
 	s.tick()
@@ -152,15 +152,15 @@ func (s *shell[E, F]) batch() {
 	s.flush()
 }
 
-// next is the end of the message in hand.
+// next ends the present message.
 func (s *shell[E, F]) next() {
 	s.m.pos++
 	s.m.redelivered = false
 	s.ran = nil
 }
 
-// message steps one event and runs its effects, looking at what few events have: a
-// timer's core, a fault.
+// message steps one event and runs its effects. It also handles what few events have: the core of a timer, a
+// fault.
 func (s *shell[E, F]) message(ev E) {
 	if s.m.mpos < len(s.m.batchMetas) && s.stale() {
 		return
@@ -171,7 +171,7 @@ func (s *shell[E, F]) message(ev E) {
 	s.step(ev)
 }
 
-// stale tells if the event in hand is a timer of a core that is gone.
+// stale tells whether the present event is a timer of a core that is gone.
 func (s *shell[E, F]) stale() bool {
 	m := s.m
 	for m.mpos < len(m.batchMetas) && m.batchMetas[m.mpos].idx < m.pos {
@@ -203,7 +203,7 @@ func (s *shell[E, F]) run() {
 	}
 }
 
-// hasRun tells if the effect is one of those that ran before Do panicked, each once.
+// hasRun tells whether the effect is one that ran before Do panicked; each counts once.
 func (s *shell[E, F]) hasRun(f F) bool {
 	i := slices.IndexFunc(s.ran, func(ran F) bool { return s.spec.Same(ran, f) })
 	if i < 0 {
@@ -213,7 +213,7 @@ func (s *shell[E, F]) hasRun(f F) bool {
 	return true
 }
 
-// fault applies an injected fault. done: the message needs no step any more.
+// fault applies an injected fault. done means that the message needs no step.
 func (s *shell[E, F]) fault(ev E) (done bool) {
 	f, ok := s.n.sys.Faults.hit(s.n.kind, s.n.name, typeName(ev))
 	if !ok {

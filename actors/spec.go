@@ -25,9 +25,9 @@ type Spec[E, F any] struct {
 	Kind string // what it is: "owner"; counters are kept by kind
 	Name string // unique among the children of one parent: "owner/7"
 
-	// New builds a core from what is authoritative, on the component's goroutine. The
-	// events it returns are stepped before anything of the mailbox. An error of the
-	// first call is Spawn's; of a later one it counts as a panic.
+	// New builds a core from the authoritative state, on the component's goroutine. The events it returns are
+	// stepped before any of the mailbox. An error of the first call is Spawn's; an error of a later one counts as
+	// a panic.
 	New func(start Start) (Core[E, F], []E, error)
 
 	// Do runs one effect, on the component's goroutine, after Step returned; it must
@@ -35,23 +35,23 @@ type Spec[E, F any] struct {
 	// timers armed with it are cancelled when the core is discarded.
 	Do func(self *Ref[E], f F)
 
-	// Flush runs after a batch of messages (at most 256 of them), before the mailbox is waited
-	// on and before a new core is built: batched writes, a log's commit.
+	// Flush runs after a batch of messages (at most 256), before the component waits for its mailbox and before a
+	// new core is built. It is for batched writes, such as a log's commit.
 	Flush func()
 
 	// Stop runs once, when the component's children have stopped and its mailbox is
 	// drained.
 	Stop func()
 
-	// OnPoison is handed the message on which two cores panicked in a row, and a
-	// *PoisonError, on the component's goroutine; self may be posted to.
+	// OnPoison gets the message on which two cores panicked in a row, and a *PoisonError, on the component's
+	// goroutine; it may post to self.
 	OnPoison func(self *Ref[E], ev E, err error)
 
-	// Same tells that an effect of a redelivered message is one that has run already
-	// before Do panicked, and is to be left out. nil: none is; see the package's text.
+	// Same tells whether an effect of a redelivered message is equal to one that has run already before Do
+	// panicked, and so is skipped. nil skips none; see the package's documentation.
 	Same func(ran, next F) bool
 
-	Mailbox int    // bound in messages; 0 is DefaultMailbox. Post goes on to twice of it
+	Mailbox int    // bound in messages; 0 is DefaultMailbox. Post goes up to twice the bound
 	Policy  Policy // of its restarts, and of its children's escalations
 	Thread  bool   // run on an OS thread of its own; each wake-up then costs about 5 us more
 }
@@ -84,7 +84,7 @@ func (s *Spec[E, F]) check() error {
 	return nil
 }
 
-// Strategy is whom a supervisor restarts when a child has escalated to it.
+// Strategy is which children a supervisor restarts when one has escalated to it.
 type Strategy uint8
 
 // The strategies.
@@ -93,8 +93,8 @@ const (
 	AllForOne                 // every child, with what is below them
 )
 
-// Policy bounds restarts. A component's own policy counts its panics; as a parent's
-// it counts, apart, the escalations of its children. Beyond it the next parent is asked.
+// Policy bounds restarts. A component's policy counts its own panics and, separately, the escalations of its
+// children. Beyond the policy the next parent is asked.
 type Policy struct {
 	MaxRestarts int           // within Window; 0 is 10, Unlimited, or NoRestarts
 	Window      time.Duration // 0 is 10 s
@@ -144,7 +144,7 @@ func (f *failures) add(now int64, p Policy) (backoff time.Duration, ok bool) {
 			keep = append(keep, t)
 		}
 	}
-	// With no bound on restarts the list still has one: the backoff is at its maximum by then.
+	// Without a bound on restarts the list still needs one: the backoff is at its maximum by then.
 	if len(keep) >= 64 && p.MaxRestarts == Unlimited {
 		keep = append(keep[:0], keep[1:]...)
 	}

@@ -8,17 +8,17 @@ import (
 	"mobula/internal/errs"
 )
 
-// stopGrace is how long after its deadline a stop looks who still runs.
+// stopGrace is how long after its deadline a stop checks which components still run.
 const stopGrace = 100 * time.Millisecond
 
-// StopTree stops every component, in each family the last started first and children
-// before parents, and then the system itself; Spawn fails from then on. When ctx ends
-// first the rest is abandoned: told to stop at once and not drained. Whoever still runs
-// 100 ms later is named in a *StopError; with none the tree is stopped and the error nil.
+// StopTree stops every component, children before parents and of siblings the last started first, and then the
+// system itself; Spawn fails from then on. When ctx ends first, the remaining components are told to stop at once
+// and are not drained. A *StopError names those that still run 100 ms later; if there are none, the tree is
+// stopped and the error is nil.
 func (s *System) StopTree(ctx context.Context) error {
 	err := s.stop(ctx, s.root)
 	waited := make(chan struct{})
-	go func() { // stops that were begun elsewhere
+	go func() { // waits for stops that were begun elsewhere
 		s.background.Wait()
 		close(waited)
 	}()
@@ -76,8 +76,8 @@ func (s *System) tellStop(n *node) {
 	s.as.Root.Stop(n.pid)
 }
 
-// abandonTree tells whoever is left to stop without draining, and after a grace names
-// those whose own code has not returned.
+// abandonTree tells the remaining components to stop without draining, and after a grace names those whose own
+// code has not returned.
 func (s *System) abandonTree(cause error, n *node) error {
 	s.mu.Lock()
 	left := n.subtree(nil)

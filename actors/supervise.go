@@ -38,7 +38,7 @@ func (s strategy) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, chil
 	}
 	switch {
 	case restart != nil:
-		restart() // after the panic was told: the new core is told too
+		restart() // after the panic was reported, since the new core is reported too
 	case failed != nil:
 		sys.beginStop(failed)
 	}
@@ -49,8 +49,8 @@ type nodeEvent struct {
 	Event
 }
 
-// decide is the whole of the policy: restart n, or ask its parents in turn. It gives
-// what begins the restart, or the top-level node to stop when the root was reached. mu is held.
+// decide is the whole policy: restart n, or ask its parents in turn. It returns a function that begins the
+// restart, or the top-level node to stop if the root was reached. mu is held.
 func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (events []nodeEvent, restart func(), failed *node) {
 	now := s.now()
 	n.reason = reason
@@ -91,8 +91,9 @@ func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (even
 // pending is a restart that waits for its backoff.
 type pending struct{ cancel func() bool }
 
-// restartAfter gives what has protoactor restart the set after d, parents first, in order of start. A
-// component that waits for an earlier restart takes part in this one instead. mu is held; not when the result is called.
+// restartAfter returns a function that makes protoactor restart the set after d, parents first, in order of start. A
+// component that waits for an earlier restart takes part in this one instead. mu is held, but must not be held when
+// begin is called.
 func (s *System) restartAfter(d time.Duration, sup actor.Supervisor, n *node, set []*node, reason error) (begin func()) {
 	p := &pending{cancel: func() bool { return true }}
 	if n.restart != nil {

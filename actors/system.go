@@ -17,7 +17,7 @@ import (
 
 // Config is what a System is given. The zero value works.
 type Config struct {
-	Clock       Clock         // nil: package time's
+	Clock       Clock         // nil: that of package time
 	Logger      *slog.Logger  // nil: silent
 	Faults      *Faults       // nil: a set of its own
 	OnEvent     func(Event)   // restarts, escalations, poisoned messages; may be nil
@@ -37,13 +37,13 @@ type System struct {
 	pool        pool
 	background  sync.WaitGroup // stops that nobody waits for
 
-	mu       sync.Mutex // guards the tree: what node says it guards
+	mu       sync.Mutex // guards the tree: the fields that node lists
 	restarts map[string]uint64
 }
 
 // NewSystem makes an empty tree: a root under which Spawn and Supervisor put components.
-// It keeps a few idle goroutines until StopTree. Making one takes about 3 ms, spent on
-// protoactor's registry, and keeps 8 KiB.
+// It keeps a few idle goroutines until StopTree. Making one takes about 3 ms, for protoactor's registry, and keeps
+// 8 KiB.
 func NewSystem(cfg Config) *System {
 	s := &System{
 		Faults: cfg.Faults, clock: cfg.Clock, log: cfg.Logger, onEvent: cfg.OnEvent,
@@ -91,9 +91,8 @@ func shrinkRegistry(as *actor.ActorSystem) {
 }
 
 // replaceEventStream drops protoactor's own subscribers: its throttle of dead-letter
-// records leaves a goroutine asleep after a stop. Dead letters here are system messages that cross a
-// stop, of no interest but to a debugger. (The other subscriber answers protoactor
-// watches of the dead; the kit has its own.)
+// records leaves a goroutine asleep after a stop. Dead letters here are system messages that cross a stop, which
+// only a debugger needs. (The other subscriber answers protoactor watches of dead actors; the kit has its own.)
 func replaceEventStream(as *actor.ActorSystem, log *slog.Logger) {
 	as.EventStream = eventstream.NewEventStream()
 	as.EventStream.Subscribe(func(e any) {
@@ -117,8 +116,8 @@ func (s *System) Restarts() map[string]uint64 {
 }
 
 // Spawn starts a component under parent: a *System, a Sup or the *Ref of another
-// component. It returns when the first core is built; New's error is its error. It may
-// be called from anywhere, the parent's Do included.
+// component. It returns when the first core is built; New's error is its error. It may be called from anywhere,
+// including the parent's Do.
 func Spawn[E, F any](parent Parent, spec Spec[E, F]) (*Ref[E], error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -148,7 +147,7 @@ func Spawn[E, F any](parent Parent, spec Spec[E, F]) (*Ref[E], error) {
 	return &Ref[E]{m: m}, nil
 }
 
-// Sup is a node of the tree that has children only.
+// Sup is a node of the tree that only has children.
 type Sup struct{ n *node }
 
 // Supervisor starts a supervisor under parent. p bounds its children's escalations.

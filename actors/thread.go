@@ -6,16 +6,15 @@ import (
 )
 
 // thread is the dispatcher of a component with Spec.Thread: one goroutine locked to
-// one OS thread for the component's life. The thread ends with it, so what was set on
-// it (affinity, priority, a parent-death signal's owner) is not handed to others.
+// one OS thread for the component's life. The thread ends with it, so settings of the thread (affinity, priority,
+// a parent-death signal's owner) do not pass to others.
 type thread struct {
 	turns chan func()
 	once  sync.Once
 }
 
 func newThread() *thread {
-	// One turn at most is scheduled at a time; a panicking turn schedules the next
-	// while it still runs.
+	// At most one turn is scheduled at a time; a panicking turn schedules the next while it still runs.
 	t := &thread{turns: make(chan func(), 1)}
 	go t.loop()
 	return t

@@ -2,11 +2,11 @@ package actors
 
 import "time"
 
-// timer is one After that is pending, in its mailbox's list.
+// timer is a pending After, in its mailbox's list.
 type timer[E any] struct {
 	m          *mailbox[E]
 	ev         E
-	inc        uint32 // of the core that armed it; 0: of none
+	inc        uint32 // number of the core that armed it; 0: none
 	armed      bool   // in the list; guarded by m.mu
 	stop       func() bool
 	prev, next *timer[E]
@@ -29,7 +29,7 @@ func (m *mailbox[E]) after(d time.Duration, ev E, inc uint32) (cancel func()) {
 	return t.cancel
 }
 
-// unlink takes the timer from the list, and tells if it was there. m.mu is held.
+// unlink removes the timer from the list, and tells whether it was there. m.mu is held.
 func (t *timer[E]) unlink() bool {
 	if !t.armed {
 		return false
@@ -65,7 +65,7 @@ func (t *timer[E]) cancel() {
 	}
 }
 
-// cancelTimers cancels every timer, or with inc those that this core armed.
+// cancelTimers cancels every timer, or with inc only those that this core armed.
 func (m *mailbox[E]) cancelTimers(inc uint32) {
 	m.mu.Lock()
 	var cancelled []*timer[E]

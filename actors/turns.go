@@ -7,8 +7,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// run takes turns until there is nothing to do. A panic reaches protoactor here, as in
-// its own mailboxes, and the turns go on in a new call: system messages must.
+// run takes turns until there is nothing to do. A panic reaches protoactor here, as in its own mailboxes, and the
+// turns go on in a new call: system messages must be handled.
 func (m *mailbox[E]) run() {
 	idle := false
 	defer func() {
@@ -21,8 +21,8 @@ func (m *mailbox[E]) run() {
 	idle = true
 }
 
-// runHere takes the one turn that is due on a sender's goroutine, and leaves what came
-// meanwhile to the dispatcher: the sender is not kept.
+// runHere takes the turn that is due on a sender's goroutine, and leaves later events to the dispatcher, so that
+// the sender can go on.
 func (m *mailbox[E]) runHere() {
 	idle := false
 	defer func() {
@@ -53,7 +53,7 @@ func (m *mailbox[E]) failed(v any) {
 	m.dispatcher.Schedule(m.runFn)
 }
 
-// turn handles one system message, or a batch. It tells if there may be more to do.
+// turn handles one system message, or a batch. It tells whether there may be more to do.
 func (m *mailbox[E]) turn() bool {
 	m.mu.Lock()
 	if !m.due() {
@@ -77,8 +77,8 @@ func (m *mailbox[E]) turn() bool {
 	return true
 }
 
-// due tells if there is a system message or a batch to handle, the batch then being in
-// hand. If not, the component is idle from now on. mu is held.
+// due tells whether there is a system message or a batch to handle, and takes the batch. If not, the component is
+// idle from now on. mu is held.
 func (m *mailbox[E]) due() bool {
 	if len(m.sys) > 0 {
 		return true
@@ -91,7 +91,7 @@ func (m *mailbox[E]) due() bool {
 	return true
 }
 
-// take makes sure that there is a batch in hand, and tells if there is. mu is held.
+// take takes a batch if none is under way, and tells whether there is one. mu is held.
 func (m *mailbox[E]) take() bool {
 	if m.pos < len(m.batch) {
 		return true
@@ -110,8 +110,7 @@ func (m *mailbox[E]) take() bool {
 	return true
 }
 
-// settle ends a batch: its buffers are emptied, and given back after they have been
-// nearly empty for long. mu is held.
+// settle ends a batch: it empties the buffers, and frees them if they were nearly empty for long. mu is held.
 func (m *mailbox[E]) settle() {
 	n := len(m.batch)
 	clear(m.batch)
@@ -119,7 +118,7 @@ func (m *mailbox[E]) settle() {
 	m.batch, m.batchMetas = m.batch[:0], m.batchMetas[:0]
 	m.pos, m.mpos, m.inHand = 0, 0, 0
 	m.handled += uint64(n)
-	switch { // the two buffers take turns: a small one says nothing about the other
+	switch { // the two buffers take turns, so the size of one does not tell that of the other
 	case cap(m.batch) <= chunk:
 	case n > cap(m.batch)/4:
 		m.small = 0

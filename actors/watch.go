@@ -12,8 +12,8 @@ type Down struct {
 type watch struct{ tell func(Down) }
 
 // Watch posts notice(down) to r when target has stopped, once, after everything that
-// target posted to r; at once if it has stopped already. A restart is no death. The
-// notice is taken beyond the mailbox's bound. notice runs on the target's goroutine.
+// target posted to r; at once if it has stopped already. A restart is not a death. The notice may exceed the
+// mailbox's bound. notice runs on the target's goroutine.
 func (r *Ref[E]) Watch(target Parent, notice func(Down) E) (cancel func()) {
 	n := target.treeNode()
 	s := n.sys

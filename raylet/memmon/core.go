@@ -11,18 +11,18 @@ import (
 // Interval is how often a sample is taken (Ray's memory_monitor_refresh_ms).
 const Interval = 250 * time.Millisecond
 
-// HeapsInterval is how often heaps are added up where there is a Total: one grows by tens of megabytes in that time.
+// HeapsInterval is how often heaps are added up if there is a Total: a heap grows by tens of megabytes in that time.
 const HeapsInterval = 50 * time.Millisecond
 
 // Config configures a Core. Zero values mean the defaults.
 type Config struct {
 	Spill, Pause, Terminate float64       // 0.70, 0.80 (Dask's worker.memory), 0.95 (Ray's memory_usage_threshold)
-	Slack                   float64       // 0.02: how far below its threshold a level is left
-	MinFree                 uint64        // 3 GiB: of large limits, terminate only below that much free (Ray's headroom); ^0: off
+	Slack                   float64       // 0.02: how far below its threshold a level ends
+	MinFree                 uint64        // 3 GiB: with large limits, terminate only below that much free (Ray's headroom); ^0: off
 	KillWait                time.Duration // 10 s: for a killed worker to be gone before another is chosen
-	OverAsked               float64       // 1.1: of what an isolated worker asked for, where it is ended
+	OverAsked               float64       // 1.1: at this multiple of the memory it asked for, an isolated worker is ended
 	Top                     int           // 8: rows of the table in errors
-	Total                   uint64        // bytes that all processes and the store may take together; 0: not said
+	Total                   uint64        // bytes that all processes and the store may take together; 0: no limit
 }
 
 func (c *Config) defaults() error {
@@ -46,7 +46,7 @@ func (c *Config) defaults() error {
 	case 0:
 		c.MinFree = 3 << 30
 	case ^uint64(0):
-		c.MinFree = 1 << 62 // never narrower than the fraction
+		c.MinFree = 1 << 62 // so large that only the fraction counts
 	}
 	if !(0 < c.Spill && c.Spill <= c.Pause && c.Pause <= c.Terminate && c.Terminate <= 1) {
 		return errs.New(errs.CodeInvalid, "memory thresholds spill %v, pause %v, terminate %v: want them rising, above 0, at most 1", c.Spill, c.Pause, c.Terminate)
@@ -60,7 +60,7 @@ type Core struct {
 	level    Level
 	last     Sample
 	epoch    uint64
-	asked    bool // AskTasks is not answered
+	asked    bool // AskTasks is not answered yet
 	killing  ids.ClientID
 	killedAt int64
 	reported bool
@@ -78,7 +78,7 @@ func New(cfg Config) (*Core, error) {
 	return &Core{cfg: cfg, peaks: make(map[string]uint64)}, nil
 }
 
-// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+// Step takes one event and returns its effects. The core owns the slice; it is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
@@ -96,22 +96,22 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		}
 	case WorkerGone:
 		if ev.Worker == c.killing {
-			c.killing = 0 // the next sample shows what it freed
+			c.killing = 0 // the next sample shows what the kill freed
 		}
 	default:
-		panic(fmt.Sprintf("memmon: unknown event %T", ev)) // a fault of the program: supervision reports it
+		panic(fmt.Sprintf("memmon: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	return c.out
 }
 
-// Level gives the level of now.
+// Level gives the present level.
 func (c *Core) Level() Level { return c.level }
 
 // Kills counts the workers ended for memory.
 func (c *Core) Kills() uint64 { return c.kills }
 
-// Peak gives the most bytes that an isolated worker of the function, or one that was ended for it,
-// had reached; 0: not known.
+// Peak gives the most bytes that an isolated worker of the function, or one that was ended because of it, has
+// reached; 0: unknown.
 func (c *Core) Peak(fn string) uint64 { return c.peaks[fn] }
 
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
@@ -138,7 +138,7 @@ func (c *Core) onSample(now int64, s Sample) {
 		c.asked = false
 		return
 	}
-	if c.asked { // the owners were asked at the last sample and are silent
+	if c.asked { // the owners were asked at the last sample and have not answered
 		c.asked = false
 		c.decide(now, nil)
 		return
@@ -148,7 +148,7 @@ func (c *Core) onSample(now int64, s Sample) {
 	c.emit(AskTasks{Epoch: c.epoch})
 }
 
-// setLevel judges a sample. A level is left only with some slack.
+// setLevel sets the level from a sample. A level ends only with some slack.
 func (c *Core) setLevel(s Sample) {
 	if s.Limit == 0 {
 		return
@@ -156,7 +156,7 @@ func (c *Core) setLevel(s Sample) {
 	to := Normal
 	for l, at := range [...]float64{Spill: c.cfg.Spill, Pause: c.cfg.Pause, Terminate: c.cfg.Terminate} {
 		bytes := at * float64(s.Limit)
-		if Level(l) == Terminate { // of a large node 5 % is much
+		if Level(l) == Terminate { // on a large node 5 % is much
 			bytes = max(bytes, float64(s.Limit)-float64(c.cfg.MinFree))
 		}
 		if c.level >= Level(l) {

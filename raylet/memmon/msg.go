@@ -5,12 +5,12 @@ import (
 	"mobula/internal/ids"
 )
 
-// Event is what the core steps on.
+// Event is an input of Core.Step.
 type Event interface{ memEvent() }
 
 // Sample is the node's memory at a moment.
 type Sample struct {
-	Used, Limit uint64 // bytes; the narrower of machine and cgroup
+	Used, Limit uint64 // bytes; of the machine or the cgroup, whichever is tighter
 	Source      string // "node" or "cgroup", whose limit it is
 	Workers     []WorkerSample
 }
@@ -18,26 +18,26 @@ type Sample struct {
 // WorkerSample is one worker process.
 type WorkerSample struct {
 	Worker ids.ClientID
-	Name   string // as people know it: "worker 3 (task host of job 1, pid 77)"
+	Name   string // for people: "worker 3 (task host of job 1, pid 77)"
 	Job    ids.JobID
 	Own    string // the function of an isolated worker, else empty
-	Asked  uint64 // bytes it asked as "memory"; 0: not said
-	Bytes  uint64 // private and its share of what it maps, less the object store's segment
+	Asked  uint64 // bytes it asked for as "memory"; 0: unknown
+	Bytes  uint64 // private memory and its share of what it maps, without the object store's segment
 	Driver bool   // slots in the driver's process: it cannot be ended
 	Leases int
 }
 
-// Heaps is what all processes of the node take at a moment, in bytes, less the object store's segment. It comes where there is a
-// Total, more often than samples do.
+// Heaps is how many bytes all processes of the node take at a moment, without the object store's segment. It comes only if there
+// is a Total, and more often than samples.
 type Heaps struct{ Bytes uint64 }
 
-// Tasks answers AskTasks: what runs where, as the owners know it.
+// Tasks answers AskTasks: which tasks run where, as the owners know it.
 type Tasks struct {
 	Epoch uint64
 	Tasks []Task
 }
 
-// Task is one that runs.
+// Task is a running task.
 type Task struct {
 	Worker    ids.ClientID
 	Task      ids.TaskID
@@ -55,17 +55,17 @@ func (Heaps) memEvent()      {}
 func (Tasks) memEvent()      {}
 func (WorkerGone) memEvent() {}
 
-// Effect is what Step asks for.
+// Effect is an action that Step asks for.
 type Effect interface{ memEffect() }
 
-// AskTasks asks the owners what runs in their workers; the answers come as one Tasks.
+// AskTasks asks the owners which tasks run in their workers; the answers come as one Tasks.
 type AskTasks struct{ Epoch uint64 }
 
-// Kill ends a worker; Err goes to the owners of what it ran. Peak is what it had reached.
+// Kill ends a worker; Err goes to the owners of its tasks. Peak is the memory that it had reached.
 type Kill struct {
 	Worker ids.ClientID
 	Err    *errs.Error
-	Func   string // to blame; empty where nobody can tell
+	Func   string // to blame; empty if unknown
 	Peak   uint64
 }
 
@@ -95,7 +95,7 @@ type Level uint8
 const (
 	Normal    Level = iota
 	Spill           // worth freeing
-	Pause           // no new work beside what runs
+	Pause           // no new work beside running work
 	Terminate       // something must end
 )
 

@@ -2,14 +2,15 @@ package memmon
 
 import "time"
 
-// Slowest is the most time between two samples.
+// Slowest is the longest time between two samples.
 const Slowest = 2 * time.Second
 
-// growth is how many bytes a second processes on one CPU can take at most: as fast as the kernel clears pages.
+// growth is how many bytes a second processes on one CPU can take at most: the rate at which the kernel clears
+// pages.
 const growth = 2 << 30
 
-// Pace is how long to wait for the next sample: less than memory takes to grow by room, at least Interval. Where
-// there are workers that may not take more than they asked for it is Interval.
+// Pace is how long to wait for the next sample: less than the time in which memory can grow by room, and at least
+// Interval. If there are workers that may not take more than they asked for, it is Interval.
 func Pace(room uint64, cpus int, watched bool) time.Duration {
 	if watched {
 		return Interval

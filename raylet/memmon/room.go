@@ -2,20 +2,20 @@ package memmon
 
 import "time"
 
-// forget is the time in which what heaps have grown above what they are now is forgotten by half.
+// forget is the half-life of the remembered growth of heaps above their present size.
 const forget = 10 * time.Second
 
-// spare is which part of the total is left free: heaps grow while the store still writes to disk what it gives away.
+// total/spare is left free: heaps grow while the store still writes to disk what it gives up.
 const spare = 16
 
-// heaps remembers how large the processes' heaps were lately: tasks of a kind follow one another, and a store that has given way to
-// one's need not do so for the next, which would be too late.
+// heaps remembers the recent size of the processes' heaps. Tasks of a kind follow one another: the store keeps the room that it
+// made for one task free for the next, since to make it only then would be too late.
 type heaps struct {
 	high uint64
 	at   int64
 }
 
-// room is what total leaves to the store, in bytes; at least 1, since it is never to be taken for all.
+// room is how many bytes of total are left to the store; at least 1, since 0 would mean no limit.
 func (h *heaps) room(now int64, used, total uint64) uint64 {
 	if over := int64(h.high) - int64(used); over <= 0 {
 		h.high = used

@@ -12,7 +12,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// group is the tasks that one caller started of one function: of many, one is missed least.
+// group is the tasks of one function that one caller started: in the largest group one task is missed least.
 type group struct {
 	owner ids.TaskID
 	fn    string
@@ -22,13 +22,12 @@ type group struct {
 type candidate struct {
 	w         WorkerSample
 	idle      bool
-	retriable bool // all that it runs
+	retriable bool // everything that it runs is retriable
 	peers     int  // tasks in the largest group that it runs a task of
 	newest    Task // of what it runs
 }
 
-// decide picks one worker and ends it. Tasks may be nil: owners that are themselves stuck do not
-// keep the node from being saved.
+// decide picks one worker and ends it. Tasks may be nil: stuck owners must not keep the node from being saved.
 func (c *Core) decide(now int64, tasks []Task) {
 	if c.level < Terminate {
 		return
@@ -108,7 +107,7 @@ func (c *Core) kill(now int64, w WorkerSample, fn, why string) {
 		"%s, using %s, was ended by the memory monitor: %s; %s%s", w.Name, size(w.Bytes), why, c.shortage(), c.table())})
 }
 
-// shortage says how the node stands.
+// shortage describes the node's memory.
 func (c *Core) shortage() string {
 	s := c.last
 	if s.Limit == 0 {

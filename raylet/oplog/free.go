@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Free says that a record is no longer needed. A segment that has no other is deleted, unless it is
-// still written to. Freeing twice is harmless.
+// Free says that a record is no longer needed. A segment without live records is deleted or reused, unless it is
+// the active one. Freeing twice is harmless.
 func (l *Log) Free(cookie uint64) error {
 	s, off, err := l.find(cookie)
 	if err != nil {
@@ -33,13 +33,13 @@ func (l *Log) Free(cookie uint64) error {
 	return l.dropIfDead(s)
 }
 
-// compactBelow is the share of live records, one in so many, under which a segment is worth emptying.
+// a segment with fewer live records than one in compactBelow is worth emptying.
 const compactBelow = 4
 
-// Compact empties segments of which most records were freed: for each live one it calls move, which
-// appends what is to be kept of it (mostly rec itself), notes the new cookie, and returns nil; the
-// old record is then freed. It stops after about budget bytes and says whether there is more to do.
-// An error of move ends it; what was moved stays moved.
+// Compact empties segments of which most records were freed. For each live record it calls move, which appends
+// what should be kept of it (usually rec itself), notes the new cookie, and returns nil; Compact then frees the
+// old record. It stops after about budget bytes and tells whether there is more to do. An error of move ends it;
+// moved records stay moved.
 func (l *Log) Compact(budget int, move func(cookie uint64, rec []byte) error) (more bool, err error) {
 	if l.closed {
 		return false, ErrClosed
@@ -58,7 +58,7 @@ func (l *Log) Compact(budget int, move func(cookie uint64, rec []byte) error) (m
 	return false, nil
 }
 
-// empty moves live records out of one segment, from where it last stopped.
+// empty moves live records out of a segment, from where it last stopped.
 func (l *Log) empty(s *segment, budget *int, move func(uint64, []byte) error) error {
 	if s.cursor == 0 {
 		s.cursor = headerSize

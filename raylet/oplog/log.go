@@ -20,8 +20,8 @@ var (
 	ErrNoRecord = errors.New("no such record in the owner log")
 )
 
-// Sizes of segments: the first is small, since most jobs are; a log of much live data has
-// fewer, larger ones.
+// Sizes of segments: the first is small, since most jobs are small; a log with much live data has fewer, larger
+// ones.
 const (
 	DefaultMinSegment = 4 << 20
 	DefaultMaxSegment = 64 << 20
@@ -32,16 +32,14 @@ const (
 // Options configure a Log. Zero values mean the defaults.
 type Options struct {
 	MinSegment, MaxSegment int // bytes
-	// Unlink removes each file's name at once, so that nothing can be left behind. The
-	// log then lives as long as the Log, through any panic of its owner, and cannot be opened again.
+	// Unlink removes each file's name at once, so that nothing can be left behind. The log then lives as long as
+	// the Log value, which survives panics of its owner, and cannot be opened again.
 	Unlink bool
-	// Reuse bounds the bytes of dead segments that are kept to be written again, and of older
-	// live ones that stay mapped until they die: a page of a file that was mapped afresh costs
-	// more than all the records in it.
+	// Reuse bounds the bytes of dead segments that are kept to be written again, and of older live ones that stay
+	// mapped until they are dead: a fresh page of a file costs more than all the records in it.
 	Reuse int
-	// Memory is how many bytes of segments lie in memory that is no file's, with Unlink only: its
-	// pages cost a fifth of a file's. Beyond it segments are files, whose pages can be
-	// written out.
+	// Memory is how many bytes of segments are plain memory, only with Unlink: its pages cost a fifth of a file's.
+	// Further segments are files, whose pages can be written out.
 	Memory int
 }
 
@@ -53,12 +51,12 @@ type Log struct {
 	bySeq  map[uint32]*segment
 	active *segment
 	mem    []byte // of active
-	off    int    // of active: where the next record goes
-	ready  int    // of active: touched up to here
+	off    int    // where the next record goes in active
+	ready  int    // how far active was pre-faulted
 	last   uint32 // highest number used
 	closed bool
 	mapped []*segment // written before active and still mapped, oldest first
-	spares []*segment // dead ones, kept to be written again: their pages are there already
+	spares []*segment // dead segments, kept to be written again: their pages exist already
 	plain  int        // bytes of segments in plain memory, spares too
 	stats  Stats
 }
@@ -67,13 +65,13 @@ type Log struct {
 type Stats struct {
 	Segments int
 	Bytes    int64 // allocated
-	Records  int   // live, as far as is known
+	Records  int   // live, as far as known
 	Appended uint64
 	Deleted  uint64 // segments
 }
 
-// Open opens the log in dir, which is made if it is not there. What an earlier process left is
-// kept; call Replay for it.
+// Open opens the log in dir, and makes dir if it is missing. Records of an earlier process are kept; Replay reads
+// them.
 func Open(dir string, opt Options) (*Log, error) {
 	if opt.MinSegment <= 0 {
 		opt.MinSegment = DefaultMinSegment
@@ -123,8 +121,8 @@ func (l *Log) add(s *segment) {
 	l.last = max(l.last, s.seq)
 }
 
-// Append adds a record and returns the cookie it is read and freed by, never zero. The bytes are
-// copied. When it returns, the record survives the process.
+// Append adds a record and returns the cookie by which it is read and freed, never zero. The bytes are copied.
+// When it returns, the record survives the process.
 func (l *Log) Append(rec []byte) (cookie uint64, err error) {
 	n := span(len(rec))
 	if l.off+n > l.ready {
@@ -140,7 +138,7 @@ func (l *Log) Append(rec []byte) (cookie uint64, err error) {
 	return uint64(l.active.seq)<<32 | uint64(off), nil
 }
 
-// room makes the next n bytes writable: a few pages more of the segment, or a new one.
+// room makes the next n bytes writable: more pages of the segment, or a new segment.
 func (l *Log) room(n int) error {
 	switch {
 	case l.closed:
@@ -159,7 +157,7 @@ func (l *Log) room(n int) error {
 	return nil
 }
 
-// rotate goes on in a new segment. The old one is left as it is if there is no room for another.
+// rotate goes on in a new segment. If there is no room for one, the old one is left as it is.
 func (l *Log) rotate(n int) error {
 	size := l.opt.MinSegment
 	for live := int(l.allocated() / 4); size < live && size < l.opt.MaxSegment; {
@@ -187,7 +185,7 @@ func (l *Log) rotate(n int) error {
 	return l.keepMapped(old)
 }
 
-// sync writes down in the segment what the fast path keeps in the Log.
+// sync copies what the fast path keeps in the Log into the segment.
 func (l *Log) sync() {
 	if l.active != nil {
 		l.active.end = l.off
@@ -201,7 +199,7 @@ func (l *Log) allocated() (n int64) {
 	return n
 }
 
-// Stats gives the figures of now.
+// Stats gives the present figures.
 func (l *Log) Stats() Stats {
 	st := l.stats
 	st.Segments, st.Bytes = len(l.segs), l.allocated()

@@ -52,7 +52,7 @@ func noRecord(cookie uint64) error {
 	return fmt.Errorf("cookie %#x: %w", cookie, ErrNoRecord)
 }
 
-// find resolves a cookie to where its record would be.
+// find gives the place of a cookie's record.
 func (l *Log) find(cookie uint64) (*segment, int, error) {
 	if l.closed {
 		return nil, 0, ErrClosed
@@ -75,7 +75,7 @@ func (l *Log) Replay(yield func(cookie uint64, rec []byte) bool) error {
 	l.sync()
 	for _, s := range slices.Clone(l.segs) {
 		if l.bySeq[s.seq] != s {
-			continue // what yield freed was all it had
+			continue // yield has freed its last record
 		}
 		bad := s.check()
 		if bad != nil && !errors.Is(bad, ErrCorrupt) {

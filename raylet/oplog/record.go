@@ -18,26 +18,26 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// span is what a record of n bytes takes in a segment.
+// span is how many bytes a record of n bytes takes in a segment.
 func span(n int) int { return (prefix + n + align - 1) &^ (align - 1) }
 
-// checksum covers the bytes and where they are, so that neither a record of another file nor one
-// moved by damage is taken for valid.
+// checksum covers the bytes and their place, so that neither a record of another file nor one moved by damage
+// counts as valid.
 func checksum(rec []byte, seq uint32, off int) uint32 {
 	h := (uint64(seq)<<32 | uint64(uint32(off))) * 0x9e3779b97f4a7c15
 	h ^= uint64(len(rec)) * 0xd6e8feb86659fd93
 	return crc32.Update(uint32(h>>32)^uint32(h), castagnoli, rec)
 }
 
-// putRecord writes a record at off of a mapped segment. The prefix comes last, in one store: before it
-// the record does not exist, after it all of it does.
+// putRecord writes a record at off of a mapped segment. The prefix comes last, in one store: before it the record
+// does not exist, after it the whole record does.
 func putRecord(seg []byte, seq uint32, off int, rec []byte) {
 	b := seg[off : off+span(len(rec)) : off+span(len(rec))]
 	copy(b[prefix:], rec)
 	store(b, uint64(len(rec)+1)|uint64(checksum(rec, seq, off))<<32)
 }
 
-// getRecord reads the record at off of a segment's bytes; false where there is no valid one.
+// getRecord reads the record at off of a segment's bytes; false if there is no valid one.
 func getRecord(seg []byte, seq uint32, off int) (rec []byte, next int, ok bool) {
 	if off < headerSize || off%align != 0 || off > len(seg)-prefix {
 		return nil, 0, false
@@ -53,8 +53,8 @@ func getRecord(seg []byte, seq uint32, off int) (rec []byte, next int, ok bool) 
 	return rec, min(off+span(int(n)), len(seg)), true
 }
 
-// scan calls yield for each record of a segment's bytes up to the first that is not whole, and
-// says where that is.
+// scan calls yield for each record of a segment's bytes up to the first invalid one, and returns the offset of
+// that.
 func scan(seg []byte, seq uint32, yield func(off int, rec []byte) bool) (end int) {
 	off := headerSize
 	for {
@@ -66,8 +66,8 @@ func scan(seg []byte, seq uint32, yield func(off int, rec []byte) bool) (end int
 	}
 }
 
-// resumes looks for a whole record behind the first that is not: then that is no torn tail. It gives where the record is, else 0. What
-// looks for one among other bytes stops after as many as a segment has: what is there has no end of its own.
+// resumes looks for a valid record after the first invalid one, which is then not a torn tail. It returns the record's offset, or 0.
+// It checks a bounded number of bytes, since unused bytes have no end mark.
 func resumes(seg []byte, seq uint32, end int) (at int) {
 	work := len(seg)
 	for off := end + align; off <= len(seg)-prefix && work > 0; off += align {
@@ -84,7 +84,7 @@ func resumes(seg []byte, seq uint32, end int) (at int) {
 }
 
 // The header of a segment: magic (8), number (4), checksum of both (4), and the seal (8), which is
-// zero until the segment is left: where its records end, and a checksum of that.
+// zero until the segment is finished: where its records end, and a checksum of that.
 var magic = [8]byte{'M', 'O', 'B', 'L', 'O', 'G', '0', '1'}
 
 func putHeader(b []byte, seq uint32) {
@@ -100,8 +100,8 @@ func putSeal(b []byte, seq uint32, end int) {
 	store(b[16:], uint64(uint32(end))|uint64(checksum(e[:], seq, 16))<<32)
 }
 
-// getHeader reads a header: the end is 0 where the segment is not sealed. It is not ok where the
-// header is damaged or of another segment.
+// getHeader reads a header. The end is 0 if the segment is not sealed. It is not ok if the header is damaged or
+// belongs to another segment.
 func getHeader(b []byte, seq uint32) (end int, ok bool) {
 	if len(b) < headerSize || [8]byte(b[:8]) != magic || binary.LittleEndian.Uint32(b[8:]) != seq ||
 		crc32.Checksum(b[:12], castagnoli) != binary.LittleEndian.Uint32(b[12:]) {

@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What keeps fresh pages rare: most records die soon after they were written, so the same
-// segments are written again and again.
+// Reuse of segments avoids fresh pages: most records are freed soon after they were written, so the same segments
+// can be written again and again.
 
-// spareSuffix ends the name of a file that waits to be a segment again. What is in it counts
-// for nothing.
+// spareSuffix ends the name of a file that waits to be a segment again. Its content has no meaning.
 const spareSuffix = ".spare"
 
 func isSpare(name string) bool { return strings.HasSuffix(name, spareSuffix) }
 
-// next makes the next segment, to be of size and to hold need bytes at least: out of the largest spare
-// one, in plain memory, or a file. A log that grows so uses up what is there first, of whatever size.
+// next makes the next segment, of the given size and for at least need bytes: from the largest spare one, in plain
+// memory, or as a new file. So a growing log first uses up its spares, whatever their size.
 func (l *Log) next(size, need int) (*segment, error) {
 	best := -1
 	for i, s := range l.spares {
@@ -35,7 +34,7 @@ func (l *Log) next(size, need int) (*segment, error) {
 		if again, err := s.reuse(filepath.Join(l.dir, segmentName(l.last+1)), l.last+1); err == nil {
 			return again, nil
 		}
-		_ = l.discard(s) // a new one does as well
+		_ = l.discard(s) // use a new one
 	}
 	if l.opt.Unlink && l.plain+size <= l.opt.Memory {
 		if s := inMemory(l.last+1, size); s != nil {
@@ -46,7 +45,7 @@ func (l *Log) next(size, need int) (*segment, error) {
 	return create(l.dir, l.last+1, size, l.opt.Unlink)
 }
 
-// inMemory makes a segment that is no file; nil where there is no memory for it.
+// inMemory makes a segment of plain memory; nil if there is no memory for it.
 func inMemory(seq uint32, size int) *segment {
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -56,8 +55,8 @@ func inMemory(seq uint32, size int) *segment {
 	return &segment{seq: seq, path: segmentName(seq), size: size, mem: mem, scanned: true, end: headerSize}
 }
 
-// keepMapped keeps the mapping of the segment written last, since it will mostly be a spare one
-// soon; the oldest mappings are given back.
+// keepMapped keeps the mapping of the segment written last, since it will usually be a spare soon; the oldest
+// mappings are unmapped.
 func (l *Log) keepMapped(s *segment) error {
 	if s.file != nil {
 		l.mapped = append(l.mapped, s)
@@ -83,8 +82,7 @@ func (l *Log) keepMapped(s *segment) error {
 	return l.dropIfDead(s)
 }
 
-// dropIfDead takes a segment that holds nothing live out of the log, and keeps it as a spare one
-// or deletes it.
+// dropIfDead removes a segment without live records from the log, and keeps it as a spare or deletes it.
 func (l *Log) dropIfDead(s *segment) error {
 	if s.live > 0 || !s.scanned {
 		return nil
@@ -109,7 +107,7 @@ func (l *Log) spareBytes() (n int) {
 	return n
 }
 
-// discard gives a segment's memory and file up.
+// discard frees a segment's memory and file.
 func (l *Log) discard(s *segment) error {
 	if s.file == nil {
 		l.plain -= s.size
@@ -117,7 +115,7 @@ func (l *Log) discard(s *segment) error {
 	return s.remove()
 }
 
-// retire marks a dead segment's file as one that counts for nothing.
+// retire renames a dead segment's file to a spare.
 func (s *segment) retire() error {
 	if s.linked {
 		path := s.path + spareSuffix
@@ -129,9 +127,8 @@ func (s *segment) retire() error {
 	return nil
 }
 
-// reuse makes a segment of the log out of a retired one, of which nothing but the memory and the file
-// are taken: lists may still name the old one. Its old records are of another number and so are not
-// valid; a file gets its name once its header is written.
+// reuse makes a new segment from the memory and the file of a retired one; lists may still refer to the old one.
+// Old records in it have another number and so are not valid. A file gets its name once its header is written.
 func (s *segment) reuse(path string, seq uint32) (*segment, error) {
 	mem, ready := s.mem, s.ready
 	if mem == nil {

@@ -14,17 +14,17 @@ import (
 	"mobula/internal/safefs"
 )
 
-// segment is one file of the log, or as much memory.
+// segment is one file of the log, or a block of memory in its place.
 type segment struct {
 	seq    uint32
 	file   *os.File // nil: plain memory
 	path   string
-	linked bool // it still has its name
+	linked bool // the file still has its name
 	size   int
-	mem    []byte // the mapping: of the segment written to, of those before it that stay mapped, and of plain memory
-	ready  int    // up to where mem was touched ahead of the writer
-	views  int    // under way in mem, which stays mapped until the last has ended
-	unused bool   // to be unmapped then
+	mem    []byte // the mapping, or plain memory; nil if not mapped
+	ready  int    // up to where mem was pre-faulted
+	views  int    // views of mem under way; it stays mapped until the last has ended
+	unused bool   // unmap then
 
 	scanned bool
 	end     int // where its records end, once scanned
@@ -32,13 +32,13 @@ type segment struct {
 	records int
 	live    int
 	freed   []uint64 // a bit for each record that was freed, by offset; nil: none
-	cursor  int      // of Compact
+	cursor  int      // where Compact goes on
 }
 
 func segmentName(seq uint32) string { return fmt.Sprintf("%08x.oplog", seq) }
 
-// create makes a segment of which every byte is allocated: a store to it cannot fail for want of
-// space (SIGBUS), whatever happens to the disk.
+// create makes a segment with every byte allocated: a store to it cannot fail for lack of space (SIGBUS), whatever
+// happens to the disk.
 func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
 	path := filepath.Join(dir, segmentName(seq))
 	f, err := safefs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -70,7 +70,7 @@ func allocate(f *os.File, size int) error {
 		err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EOPNOTSUPP): // a file system that has it not: zeros take the room too
+		case errors.Is(err, unix.EOPNOTSUPP): // the file system does not support it: write zeros
 			_, err = io.CopyN(f, zeros{}, int64(size))
 			return err
 		default:
@@ -86,7 +86,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// diskError gives a full disk, and one that has failed, their code.
+// diskError gives a full or failed disk its error code.
 func diskError(err error, path string, size int) error {
 	if err == nil {
 		return nil
@@ -97,16 +97,16 @@ func diskError(err error, path string, size int) error {
 	return fmt.Errorf("owner log %s: %w", path, err)
 }
 
-// aheadStep is how much of a segment is touched at once: few enough pages that an idle job costs
-// little, so many that a system call a step does not count.
+// aheadStep is how many bytes of a segment are pre-faulted at once: few enough that an idle job costs little,
+// enough that one system call per step does not matter.
 const aheadStep = 256 << 10
 
-// ahead has the pages up to off+n mapped before they are written, in one call instead of a fault each.
+// ahead pre-faults the pages before upTo, in one call instead of a fault for each.
 func (s *segment) ahead(upTo int) {
 	for s.ready < upTo {
 		to := min(s.ready+aheadStep, s.size)
 		if err := unix.Madvise(s.mem[s.ready:to], unix.MADV_POPULATE_WRITE); err != nil {
-			to = s.size // not this kernel: faults do it one by one
+			to = s.size // not on this kernel: each page faults then
 		}
 		s.ready = to
 	}
@@ -122,7 +122,7 @@ func (s *segment) unmap() error {
 	if s.mem == nil {
 		return nil
 	}
-	if s.views > 0 { // what a view's callback appends may end the mapping's time
+	if s.views > 0 { // a view's callback may append, and so want the mapping gone
 		s.unused = true
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *segment) check() error {
 			if len(b) >= headerSize+prefix && binary.LittleEndian.Uint64(b[headerSize:]) != 0 {
 				bad = fmt.Errorf("owner log %s: its header is damaged: %w", s.path, ErrCorrupt)
 			}
-			return nil // else it was torn at its creation
+			return nil // else its creation was interrupted
 		}
 		s.end = scan(b, s.seq, func(int, []byte) bool {
 			s.records++
@@ -200,7 +200,7 @@ func (s *segment) check() error {
 	if err != nil {
 		return err
 	}
-	if bad != nil { // what follows the damage is not known, so the file is kept
+	if bad != nil { // what follows the damage is unknown, so the file is kept
 		s.records++
 	}
 	s.scanned, s.live = true, s.records

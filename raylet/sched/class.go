@@ -8,26 +8,26 @@ import (
 	"mobula/wire"
 )
 
-// class is what the core knows of one scheduling class.
+// class is the state of one scheduling class.
 type class struct {
 	key     ClassKey
 	job     *job
 	opts    *wire.TaskOptions
 	kind    wire.TaskKind
 	slot    Slot
-	need    demand      // to be granted
-	life    demand      // of an actor once it is up
-	told    int         // the backlog last told
-	backlog int         // what is left of it: less the leases granted since
-	fresh   bool        // began to want and has not been served since
+	need    demand      // what a lease takes
+	life    demand      // what an actor takes once it is up
+	told    int         // the backlog of the last Want
+	backlog int         // told, minus the leases granted since
+	fresh   bool        // it has begun to want and was not served since
 	invalid *errs.Error // what is wrong with its options
-	bad     *errs.Error // why it cannot be served as the node is now; its owner was told
-	dry     int64       // when a backlog that is used up is filled again; 0: it is not used up
+	bad     *errs.Error // why the node cannot serve it now; its owner was told
+	dry     int64       // when a used-up backlog is refilled; 0: it is not used up
 
 	leases  []*lease
-	running int // leases that are starting or running, actors for life not counted
+	running int // leases that are starting or running, without lifetime leases of actors
 
-	spot *list.Element // in job.waiting, nil where it does not wait
+	spot *list.Element // in job.waiting; nil if it does not wait
 	use  int64         // scratch of the reclaim pass
 }
 
@@ -35,8 +35,8 @@ type class struct {
 type job struct {
 	id      ids.JobID
 	classes map[Class]*class
-	waiting list.List     // of *class, who is to be served next in front
-	place   *list.Element // in Core.jobs, nil where none of its classes waits
+	waiting list.List     // of *class, the next to be served first
+	place   *list.Element // in Core.jobs; nil if none of its classes waits
 	use     int64
 }
 
@@ -73,8 +73,8 @@ func (c *Core) find(key ClassKey) *class {
 	return nil
 }
 
-// forget drops a class that neither wants nor holds anything, so that a job of many
-// classes costs only what is live. One that was refused is kept, to hear when it no longer is.
+// forget drops a class that neither wants nor holds anything, so that a job with many classes pays only for live
+// ones. A refused class is kept, so that its owner can be told when that ends.
 func (c *Core) forget(cl *class) {
 	if cl.told > 0 || len(cl.leases) > 0 || cl.bad != nil && cl.invalid == nil {
 		return
@@ -86,8 +86,8 @@ func (c *Core) forget(cl *class) {
 	}
 }
 
-// want sets a class's backlog and its place among those that wait. What can never be served is
-// refused, and forgotten.
+// want sets a class's backlog and its place among the waiting classes. A class that can never be served is refused
+// and forgotten.
 func (c *Core) want(cl *class, n int) {
 	if n > 0 {
 		c.counters.Requests++
@@ -103,7 +103,7 @@ func (c *Core) want(cl *class, n int) {
 	c.place(cl)
 }
 
-// refusal is why the class cannot be served as the node is now.
+// refusal says why the node cannot serve the class now.
 func (c *Core) refusal(cl *class) *errs.Error {
 	if cl.invalid != nil {
 		return cl.invalid
@@ -131,7 +131,7 @@ func (c *Core) judge(cl *class) {
 	}
 }
 
-// place gives a class that wants its place in the line, and takes it from one that does not.
+// place gives a class with a backlog its place in the queue, and removes one without.
 func (c *Core) place(cl *class) {
 	if cl.backlog > 0 {
 		c.enqueue(cl)
@@ -140,8 +140,8 @@ func (c *Core) place(cl *class) {
 	}
 }
 
-// refill goes on with classes whose backlog was used up some time ago and whose owners did not say
-// that nothing is left: they tell neither each task nor each lease.
+// refill goes on with classes whose backlog was used up some time ago and whose owners did not say that nothing is
+// left: owners do not report each task or lease.
 func (c *Core) refill(now int64) {
 	rest := c.dry[:0]
 	for _, cl := range c.dry {
@@ -161,7 +161,7 @@ func (c *Core) refill(now int64) {
 	}
 }
 
-// enqueue gives the class a place at the back of its job's turn, unless it has one.
+// enqueue puts the class at the back of its job's queue, unless it is there.
 func (c *Core) enqueue(cl *class) {
 	if cl.spot != nil {
 		return
@@ -193,7 +193,7 @@ func (c *Core) unqueue(cl *class) {
 	}
 }
 
-// toBack ends a class's turn, and its job's.
+// toBack ends the turn of a class and of its job.
 func (c *Core) toBack(cl *class) {
 	if c.head == cl {
 		c.head = nil

@@ -14,7 +14,7 @@ import (
 
 // Defaults.
 const (
-	DefaultQuantum       = 10 * time.Millisecond // short against what a user sees, long against a lease's round trip
+	DefaultQuantum       = 10 * time.Millisecond // short compared with what a user notices, long compared with a lease's round trip
 	DefaultResyncTimeout = 10 * time.Second      // owners are actors of the same process
 	maxIdleSlots         = 1024                  // running leases of a class that asks for no resource
 )
@@ -23,12 +23,12 @@ const (
 type Config struct {
 	Resources []wire.Resource // of the node, in thousandths; memory in bytes
 	Quantum   time.Duration   // 0: DefaultQuantum
-	// FirstLease is the number below every lease this core makes. After a restart of the
-	// core it must be above every lease made before: numbers are never used twice.
+	// FirstLease is a number below all leases of this core. After a restart of the core it must not be below any
+	// earlier lease: numbers are never used twice.
 	FirstLease ids.LeaseID
 
 	// After a restart: the jobs whose owners must be asked for their Holdings, under an epoch
-	// that is new.
+	// that was not used before.
 	Jobs          []ids.JobID
 	Epoch         uint64
 	ResyncTimeout time.Duration // 0: DefaultResyncTimeout
@@ -53,15 +53,15 @@ type Core struct {
 	nextID   ids.LeaseID
 	leases   map[ids.LeaseID]*lease
 	byJob    map[ids.JobID]*job
-	jobs     list.List // of *job with waiting classes, who is to be served next in front
+	jobs     list.List // of *job with waiting classes, the next to be served first
 	resuming []*lease  // in order of their UnblockCPU
-	active   leaseList // leases that could be asked back, or were
-	head     *class    // the class for which free resources are kept together
+	active   leaseList // leases that can be reclaimed, or were
+	head     *class    // the class for which free resources are collected
 
 	waitingNoCPU int // waiting classes that ask for no CPU
-	running      int // leases starting or running, actors for life not counted
+	running      int // leases starting or running, without lifetime leases of actors
 	paused       bool
-	dry          []*class // whose backlog is used up, in order of time
+	dry          []*class // classes whose backlog is used up, in order of time
 	wake         int64    // when the next Tick is due; 0: none
 	resync       resync
 	pass         pass
@@ -69,7 +69,7 @@ type Core struct {
 	out          []Effect
 }
 
-// New makes a core and what it has to say first: Resync to the owners of cfg.Jobs.
+// New makes a core and its first effects: Resync to the owners of cfg.Jobs.
 func New(cfg Config) (*Core, []Effect, error) {
 	if err := checkTotal(cfg.Resources); err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func checkTotal(total []wire.Resource) error {
 	return nil
 }
 
-// Step takes one event and says what to do. The slice is the core's, valid until the next Step.
+// Step takes one event and returns its effects. The core owns the slice; it is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
@@ -152,7 +152,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 			clear(c.resync.pending)
 		}
 	default:
-		panic(fmt.Sprintf("sched: unknown event %T", ev)) // a fault of the program: supervision reports it
+		panic(fmt.Sprintf("sched: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	c.schedule(now)
 	return c.out
@@ -206,8 +206,8 @@ func (c *Core) onReturn(ev Return) {
 	c.forget(cl)
 }
 
-// restore keeps a class that still wants from standing still: the lease that ended or blocked had
-// taken one off its backlog, and its owner does not tell again what it told before.
+// restore adds one to the backlog of a class that still wants: the lease that ended or blocked had taken one off,
+// and the owner does not repeat its Want.
 func (c *Core) restore(cl *class, takenAway bool) {
 	if cl.told > 0 && (takenAway || cl.running == 0 && cl.backlog == 0) {
 		cl.backlog++
@@ -220,7 +220,7 @@ func (c *Core) onUnblock(now int64, ev UnblockCPU) {
 	if l == nil {
 		return
 	}
-	if l.state == Running { // it gave nothing back
+	if l.state == Running { // it has given nothing back
 		c.counters.Resumes++
 		c.tell(l.class.key.Job, Resumed{Lease: l.id})
 		return
@@ -253,7 +253,7 @@ func (c *Core) onDropJob(id ids.JobID) {
 func (c *Core) onWorkerReady(now int64, ev WorkerReady) {
 	l := c.leases[ev.Lease]
 	if l == nil || !c.move(now, l, onWorker) {
-		return // ended since; its release is on its way to the pool
+		return // the lease has ended meanwhile; its release is on its way to the pool
 	}
 	l.worker = ev.Worker
 	c.counters.Grants++
@@ -293,7 +293,7 @@ func (c *Core) revoke(id ids.LeaseID, ev WorkerGone) {
 
 func (c *Core) onResources(ev SetResources) {
 	if checkTotal(ev.Total) != nil {
-		return // the node checks what it is configured with before it says so
+		return // the node checks its configuration before it sends this
 	}
 	c.res.setTotal(ev.Total)
 	for _, id := range slices.Sorted(maps.Keys(c.byJob)) {
@@ -303,7 +303,7 @@ func (c *Core) onResources(ev SetResources) {
 	}
 }
 
-// end takes a lease out of every table.
+// end removes a lease from every table.
 func (c *Core) end(l *lease) {
 	c.move(0, l, onEnd)
 	if l.resumes > 0 {

@@ -13,7 +13,7 @@ type Slot uint8
 
 // The kinds of slot.
 const (
-	SlotTask  Slot = iota + 1 // the job's shared task process, a lane a lease
+	SlotTask  Slot = iota + 1 // the job's shared task process, a lane for each lease
 	SlotActor                 // the job's shared actor process
 	SlotOwn                   // a process of its own; reused for the same function, never for another actor
 )
@@ -39,7 +39,7 @@ type WorkerReady struct {
 	Worker ids.ClientID
 }
 
-// NoWorker answers NeedWorker where none could be started.
+// NoWorker answers NeedWorker if no worker could be started.
 type NoWorker struct {
 	Lease ids.LeaseID
 	Err   *errs.Error
@@ -53,16 +53,16 @@ type WorkerGone struct {
 	Peak   uint64
 }
 
-// WorkerDraining asks for the leases of a worker that is to go.
+// WorkerDraining asks for the leases of a worker that should end.
 type WorkerDraining struct{ Leases []ids.LeaseID }
 
 // From the node.
 
-// SetResources replaces what the node has; classes are judged anew. Amounts as wire.Resource.
+// SetResources replaces what the node has; classes are checked again. Amounts are as in wire.Resource.
 type SetResources struct{ Total []wire.Resource }
 
-// SetPaused stops new leases while any lease is running, for want of memory: one at a
-// time still goes, so work goes on.
+// SetPaused stops new leases while any lease is running, because memory is short. One at a time is still granted,
+// so work goes on.
 type SetPaused struct{ On bool }
 
 // Tick is a timer of the core's own, asked for by After.
@@ -76,7 +76,7 @@ func (SetResources) schedEvent()   {}
 func (SetPaused) schedEvent()      {}
 func (Tick) schedEvent()           {}
 
-// Effect is what Step asks for.
+// Effect is an action that Step asks for.
 type Effect interface{ schedEffect() }
 
 // ToOwner is a message to a job's owner.
@@ -93,13 +93,13 @@ type NeedWorker struct {
 	Func    string
 	Process string // of SlotActor: the name of the shared process; empty: the job's default one
 	Actor   bool   // an isolated actor: a fresh process, not used again
-	Memory  int64  // bytes asked as the resource "memory"; 0: not said
+	Memory  int64  // bytes asked for as the resource "memory"; 0: unknown
 }
 
-// ReleaseWorker tells the pool that the lease is over, or no longer wants a slot.
+// ReleaseWorker tells the pool that the lease has ended, or no longer wants a slot.
 type ReleaseWorker struct{ Lease ids.LeaseID }
 
-// AdoptLease tells the pool of a lease that was there before the restart.
+// AdoptLease tells the pool of a lease from before the restart.
 type AdoptLease struct {
 	NeedWorker
 	Worker ids.ClientID

@@ -7,15 +7,15 @@ import (
 	"mobula/wire"
 )
 
-// Explanation says how a class stands.
+// Explanation describes the state of a class.
 type Explanation struct {
 	Known    bool
 	Backlog  int        // leases it still waits for
 	Position int        // 1: next in turn among Waiting classes; 0: does not wait
 	Waiting  int        // classes that wait, over all jobs
-	Leases   int        // it holds, of any state
-	Starting int        // of these, waiting for a worker process
-	Missing  []Shortage // what it lacks now
+	Leases   int        // leases that it holds, in any state
+	Starting int        // of Leases, those that wait for a worker process
+	Missing  []Shortage // the resources that it lacks now
 	Text     string     // all of it in one line
 }
 

@@ -6,10 +6,10 @@ import (
 	"mobula/wire"
 )
 
-// schedule does all that the present state allows: resumes, then grants, then reclaims.
+// schedule does everything that the present state allows: resumes, then grants, then reclaims.
 func (c *Core) schedule(now int64) {
 	if c.resync.waits() {
-		return // what is free is not known
+		return // the free resources are not known yet
 	}
 	c.resume(now)
 	for c.grantOne(now) {
@@ -17,9 +17,9 @@ func (c *Core) schedule(now int64) {
 	c.reclaim(now)
 }
 
-// resume gives CPUs back to tasks that leave a get, strictly in order: a large one is not
-// overtaken, so it is not starved. One that lacks only what actors for life took meanwhile goes on without that:
-// they may live until this very task ends.
+// resume gives CPUs back to tasks that leave a get, strictly in order: none overtakes a large one, so it is not
+// starved. A task that lacks only CPU that actors took for life goes on without it: the actors may live until this
+// very task ends.
 func (c *Core) resume(now int64) {
 	for len(c.resuming) > 0 {
 		l := c.resuming[0]
@@ -36,12 +36,13 @@ func (c *Core) resume(now int64) {
 	}
 }
 
-// cpuToResume is how much CPU must be free for a task that leaves a get: what it takes, or all that can be had.
+// cpuToResume is how much CPU must be free for a task that leaves a get: what it takes, or all that can become
+// free.
 func (c *Core) cpuToResume(l *lease) int64 {
 	return min(l.need.of(resCPU), c.res.total[resCPU]-c.res.stuck[resCPU])
 }
 
-// grantOne makes one lease for the next class in turn that fits, or is false.
+// grantOne makes one lease for the next class in turn that fits; false if none does.
 func (c *Core) grantOne(now int64) bool {
 	c.chooseHead()
 	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || len(c.resuming) > 0) {
@@ -58,8 +59,8 @@ func (c *Core) grantOne(now int64) bool {
 	return false
 }
 
-// chooseHead makes the first class in turn the head of the line, if it lacks something that can be
-// had. It stays the head until it is served, however turns change: so it is served.
+// chooseHead makes the first class in turn the head of the line, if what it lacks can become free. It stays the
+// head until it is served, however turns change.
 func (c *Core) chooseHead() {
 	if c.head != nil && c.attainable(c.head) {
 		return
@@ -77,8 +78,8 @@ func (c *Core) chooseHead() {
 	}
 }
 
-// fits tells whether a lease of the class can be made now, leaving the head of the line what it has
-// gathered.
+// fits tells whether a lease of the class can be made now without taking what is collected for the head of the
+// line.
 func (c *Core) fits(cl *class) bool {
 	if c.paused && c.running > 0 {
 		return false
@@ -101,7 +102,7 @@ func (c *Core) fits(cl *class) bool {
 	return true
 }
 
-// short tells whether the node has too little free for the class, whoever is in front of it.
+// short tells whether the node has too little free for the class, regardless of those in front of it.
 func (c *Core) short(cl *class) bool {
 	for _, x := range cl.need {
 		if c.res.free[x.r] < x.n {
@@ -111,8 +112,8 @@ func (c *Core) short(cl *class) bool {
 	return false
 }
 
-// attainable tells whether leases that end by themselves or when asked can free enough for the class.
-// Those blocked in a get may wait for the very tasks that keeping resources together would hold up.
+// attainable tells whether leases that end by themselves or by Reclaim can free enough for the class. Leases
+// blocked in a get do not count: they may wait for the very tasks that collecting resources would hold up.
 func (c *Core) attainable(cl *class) bool {
 	for _, x := range cl.need {
 		if c.res.total[x.r]-c.res.stuck[x.r] < x.n {

@@ -5,7 +5,7 @@ import (
 	"mobula/wire"
 )
 
-// State is where a lease is in its life.
+// State is the state of a lease.
 type State uint8
 
 // The states of a lease.
@@ -23,7 +23,7 @@ func (s State) String() string {
 	return [...]string{"none", "starting", "running", "blocked", "resuming", "ended"}[min(s, stateEnd)%stateEnd]
 }
 
-// Trigger is what moves a lease.
+// Trigger is a cause of a lease's state change.
 type Trigger uint8
 
 // The triggers.
@@ -37,8 +37,8 @@ const (
 	triggerEnd
 )
 
-// transitions is the lease table: what is not in it does not happen, and an event that
-// would do it is stale and ignored.
+// transitions is the table of a lease's state changes. An event that would cause a change which is not in it is
+// stale and ignored.
 var transitions = [stateEnd][triggerEnd]State{
 	Starting: {onWorker: Running, onEnd: Ended},
 	Running:  {onBlock: Blocked, onUp: Running, onEnd: Ended},
@@ -51,11 +51,11 @@ type lease struct {
 	id        ids.LeaseID
 	class     *class
 	state     State
-	need      demand // what it takes while it runs
+	need      demand // what the lease takes while it runs
 	worker    ids.ClientID
 	granted   int64 // when it last began to run, Unix ns
 	reclaimed bool  // Reclaim is sent
-	up        bool  // an actor's, for life
+	up        bool  // the lifetime lease of an actor
 	resumes   int   // UnblockCPU to answer
 
 	at         int // index in its class's leases
@@ -73,12 +73,12 @@ func (l *lease) held() demand {
 	return nil
 }
 
-// stuck tells whether what it holds cannot be had by asking its owner.
+// stuck tells whether its owner cannot return it when asked.
 func (l *lease) stuck() bool {
 	return l.state == Blocked || l.state == Resuming || l.up
 }
 
-// reclaimable tells whether it could be asked back, or was.
+// reclaimable tells whether it can be reclaimed, or was.
 func (l *lease) reclaimable() bool {
 	return l.state == Running && l.class.kind == wire.TaskNormal && len(l.need) > 0
 }
@@ -96,7 +96,7 @@ func (d demand) withoutCPU() demand {
 	return out
 }
 
-// move takes the lease along the table and keeps the accounts, or does nothing and is false.
+// move changes the lease's state by the table and updates the totals; false if the table has no such change.
 func (c *Core) move(now int64, l *lease, t Trigger) bool {
 	to := transitions[l.state][t]
 	if to == 0 {
@@ -114,7 +114,7 @@ func (c *Core) move(now int64, l *lease, t Trigger) bool {
 	return true
 }
 
-// account adds the lease to, or takes it from, every total that depends on its state.
+// account adds the lease to every total that depends on its state (sign 1), or subtracts it (-1).
 func (c *Core) account(l *lease, sign int) {
 	if d := l.held(); sign > 0 {
 		c.res.take(d)
@@ -142,7 +142,7 @@ func (c *Core) account(l *lease, sign int) {
 	}
 }
 
-// leaseList holds the leases that could be asked back, the one that began to run first in front.
+// leaseList holds the leases that can be reclaimed, in the order in which they began to run.
 type leaseList struct {
 	head, tail *lease
 	n          int

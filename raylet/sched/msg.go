@@ -17,10 +17,10 @@ type ClassKey struct {
 
 // From owners.
 
-// Want says how many more tasks of a class could run beyond the leases held for it; it replaces what
-// was said before, and 0 withdraws. An owner sends it when the number changes from or to zero
-// or doubles, not for each task. The scheduler takes one off for each lease it grants; as long
-// as zero was not told it takes it that there is still something, and goes on with half of it after a while.
+// Want says how many more tasks of a class could run beyond the leases held for it; it replaces the last Want, and
+// 0 withdraws it. An owner sends it when the number changes from or to zero or doubles, not for each task. The
+// scheduler takes one off for each lease it grants. Until it is told zero it assumes that tasks are left, and
+// after some time goes on with half the number.
 type Want struct {
 	Key     ClassKey
 	Opts    *wire.TaskOptions // resources, isolation, name
@@ -44,8 +44,8 @@ type DropJob struct{ Job ids.JobID }
 // the actor's own resources (none by default) instead of the CPU of its creation.
 type ActorUp struct{ Lease ids.LeaseID }
 
-// DrainWorker asks that the lease's worker process gets no more work and is ended after a grace:
-// it runs a task that was abandoned. Tasks of other leases finish first.
+// DrainWorker asks to give the lease's worker process no more work and to end it after a grace, because it runs an
+// abandoned task. Tasks of other leases finish first.
 type DrainWorker struct {
 	Lease  ids.LeaseID
 	Worker ids.ClientID
@@ -61,8 +61,8 @@ type OwnerRestarted struct {
 
 // To owners.
 
-// Granted gives a lease on a worker's slot. Up and Blocked are set only where it is told again,
-// after OwnerRestarted.
+// Granted gives a lease on a worker's slot. Up and Blocked are set only when it is sent again, after
+// OwnerRestarted.
 type Granted struct {
 	Key     ClassKey
 	Lease   ids.LeaseID
@@ -72,29 +72,29 @@ type Granted struct {
 	Epoch   uint64 // of the OwnerRestarted that this answers; 0: a new lease
 }
 
-// Reclaim asks the owner to return the lease once what was pushed on it is done, because
-// another class or owner waits.
+// Reclaim asks the owner to return the lease once the tasks pushed over it are done, because another class or
+// owner waits.
 type Reclaim struct{ Lease ids.LeaseID }
 
-// Revoked says that the lease's worker is gone and why; the lease is over.
+// Revoked says that the lease has ended because its worker is gone, and why.
 type Revoked struct {
 	Lease  ids.LeaseID
 	Worker ids.ClientID
 	Err    *errs.Error
-	Peak   uint64 // bytes the process had reached, where it was killed for memory (CodeOutOfMemory)
+	Peak   uint64 // bytes the process had reached, if it was killed for memory (CodeOutOfMemory)
 }
 
 // Resumed answers UnblockCPU.
 type Resumed struct{ Lease ids.LeaseID }
 
-// Infeasible says that this node can never run the class; it names resource, asked and held.
-// With CodeRuntimeSetup, that no worker for it could be started. The want is forgotten.
+// Infeasible says that this node can never run the class; it names resource, asked and held. With CodeRuntimeSetup
+// it says that no worker could be started. The scheduler forgets the want.
 type Infeasible struct {
 	Key ClassKey
 	Err *errs.Error
 }
 
-// Feasible takes an Infeasible back: the node's resources have changed. The owner tells its want anew.
+// Feasible takes an Infeasible back: the node's resources have changed. The owner sends its Want again.
 type Feasible struct{ Key ClassKey }
 
 // Further, from owners.
@@ -103,7 +103,7 @@ type Feasible struct{ Key ClassKey }
 type KillWorker struct {
 	Worker ids.ClientID
 	Err    *errs.Error
-	Peak   uint64 // bytes it had reached, of a kill for memory
+	Peak   uint64 // bytes it had reached, if killed for memory
 }
 
 // Holdings answers Resync: every lease the owner holds and every want it has.
@@ -123,7 +123,7 @@ type Held struct {
 	Worker  ids.ClientID
 	Up      bool // an actor's lifetime lease
 	Blocked bool // its CPU is given back
-	Resumes int  // UnblockCPU that no Resumed has answered
+	Resumes int  // how many UnblockCPU were not answered by Resumed
 }
 
 // Further, to owners.
@@ -132,8 +132,7 @@ type Held struct {
 // is granted until every owner has answered.
 type Resync struct{ Epoch uint64 }
 
-// Event is what the scheduler's core steps on: every message above that comes from an owner,
-// by value, and those of event.go.
+// Event is an input of Core.Step, by value: every message above that comes from an owner, and those of event.go.
 type Event interface{ schedEvent() }
 
 func (Want) schedEvent()           {}
@@ -147,7 +146,7 @@ func (KillWorker) schedEvent()     {}
 func (OwnerRestarted) schedEvent() {}
 func (Holdings) schedEvent()       {}
 
-// OwnerMsg is a message to an owner, by value. Nothing but the messages of this file implements it.
+// OwnerMsg is a message to an owner, by value. Only messages of this file implement it.
 type OwnerMsg interface{ ownerMsg() }
 
 func (Granted) ownerMsg()    {}

@@ -1,7 +1,7 @@
 package sched
 
-// reclaim asks leases back for those that wait: for tasks that leave a get, then for classes in
-// their turn. It counts what is coming already, so that nothing is asked twice.
+// reclaim asks for leases back on behalf of those that wait: tasks that leave a get, then classes in their turn.
+// It counts resources that are coming already, so that it asks for no more than needed.
 func (c *Core) reclaim(now int64) {
 	if c.active.n == 0 || (len(c.resuming) == 0 && c.jobs.Len() == 0) {
 		return
@@ -37,8 +37,8 @@ func (c *Core) reclaim(now int64) {
 type pass struct {
 	c      *Core
 	coming []int64 // by resource: free, or asked back already
-	left   int     // leases that could still be asked back
-	wake   int64   // when the first of those that are too young is old enough
+	left   int     // leases that can still be reclaimed
+	wake   int64   // when the first lease that is too young is old enough
 	marked []*lease
 }
 
@@ -75,15 +75,15 @@ func (p *pass) covers(d demand) bool {
 	return true
 }
 
-// serve sets aside what a waiting class needs for one lease, asking for leases if it must.
+// serve sets aside what a waiting class needs for one lease, and reclaims leases if necessary.
 func (p *pass) serve(now int64, cl *class) {
 	if p.covers(cl.need) || p.cover(now, cl.need, cl) {
 		p.spend(cl.need)
 	}
 }
 
-// cover asks leases back until d is covered, all of it or nothing. A nil class is a resume: it takes
-// from anyone.
+// cover reclaims leases until d is covered, or none if it cannot be. A nil class stands for a resume, which takes
+// from any class.
 func (p *pass) cover(now int64, d demand, cl *class) bool {
 	p.marked = p.marked[:0]
 	for _, x := range d {
@@ -130,7 +130,7 @@ func (p *pass) victim(now int64, x need, cl *class) *lease {
 	return best
 }
 
-// measure sums what each class and job holds of a resource in leases not yet asked back.
+// measure sums what each class and job holds of a resource in leases not yet reclaimed.
 func (p *pass) measure(r int) {
 	for l := p.c.active.head; l != nil; l = l.next {
 		l.class.use, l.class.job.use = 0, 0
@@ -144,10 +144,9 @@ func (p *pass) measure(r int) {
 	}
 }
 
-// mayTake is the rule of fairness. A class takes from one that would hold no less than it
-// afterwards; one that holds nothing takes in any case, within its own job if that holds something,
-// but unless it is fresh only what has been held for a quantum: so more classes than slots
-// take turns.
+// mayTake is the rule of fairness. A class may take from one that would not hold less than itself afterwards. A
+// class that holds nothing may take in any case, but only within its own job if that holds something. Unless it is
+// fresh, it may take only what was held for a quantum: so more classes than slots take turns.
 func (p *pass) mayTake(now int64, l *lease, n, asked int64, cl *class) bool {
 	switch {
 	case cl == nil:
@@ -175,7 +174,7 @@ func (p *pass) mayTake(now int64, l *lease, n, asked int64, cl *class) bool {
 	return true
 }
 
-// reclaimLease asks the owner for a lease, once.
+// reclaimLease asks the owner to return a lease, once.
 func (c *Core) reclaimLease(l *lease) {
 	if l.reclaimed {
 		return

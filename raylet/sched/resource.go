@@ -16,7 +16,7 @@ const (
 	Memory = "memory"
 )
 
-// OneCPU is what a task takes that does not say, and an actor while it is created.
+// OneCPU is the CPU of a task that does not ask for an amount, and of an actor while it is created.
 const OneCPU = 1000
 
 // need is an amount of one resource, by the resource's number in the core.
@@ -28,7 +28,7 @@ type need struct {
 // demand is what a lease takes: positive amounts, each resource once.
 type demand []need
 
-// of is the amount asked of a resource.
+// of is the amount of a resource.
 func (d demand) of(r int) int64 {
 	for _, x := range d {
 		if x.r == r {
@@ -41,8 +41,8 @@ func (d demand) of(r int) int64 {
 // resCPU is the number of the CPU in every core.
 const resCPU = 0
 
-// resources is the node's account: what there is, what is free, and what is held by leases
-// that cannot be asked to return it (blocked in a get, or actors for life).
+// resources is the node's account: what it has, what is free, and what is held by leases that cannot return it
+// (blocked in a get, or actors for life).
 type resources struct {
 	names []string
 	index map[string]int
@@ -61,7 +61,7 @@ func newResources(total []wire.Resource) *resources {
 	return rs
 }
 
-// number gives a name its place; a name that nobody had before is of an amount of zero.
+// number gives a resource's index; a new name gets an amount of zero.
 func (rs *resources) number(name string) int {
 	if i, ok := rs.index[name]; ok {
 		return i
@@ -73,7 +73,7 @@ func (rs *resources) number(name string) int {
 	return i
 }
 
-// setTotal replaces what there is; what is taken stays taken, so free may fall below zero.
+// setTotal replaces the totals; amounts that are taken stay taken, so free may fall below zero.
 func (rs *resources) setTotal(total []wire.Resource) {
 	next := make([]int64, len(rs.total))
 	for _, r := range total {
@@ -113,8 +113,8 @@ func (rs *resources) unstick(d demand) {
 	}
 }
 
-// Asked is what a class takes to be granted, and what an actor takes for its life: amounts above zero, each resource once. Without an amount of
-// CPU a task takes one, and an actor one for its creation only; {"CPU", 0} says none.
+// Asked reads what a class asks for: for the grant, and for an actor's lifetime. Amounts are above zero, each resource is there once. Without an amount
+// of CPU a task takes one, and an actor one for its creation only; {"CPU", 0} asks for none.
 func Asked(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life []wire.Resource, err *errs.Error) {
 	said := false
 	var asked []wire.Resource
@@ -144,7 +144,7 @@ func Asked(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life []wire.Resou
 	return grant, life, nil
 }
 
-// demandOf reads what a class asks.
+// demandOf reads what a class asks for.
 func (rs *resources) demandOf(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life demand, err *errs.Error) {
 	g, l, err := Asked(opts, kind)
 	return rs.numbered(g), rs.numbered(l), err
@@ -158,7 +158,7 @@ func (rs *resources) numbered(asked []wire.Resource) demand {
 	return d
 }
 
-// infeasible names the first resource of which the node has less than asked, or is nil.
+// infeasible is an error that names the first resource of which the node has less than asked for, or nil.
 func (rs *resources) infeasible(d demand, name string) *errs.Error {
 	for _, x := range d {
 		if x.n > rs.total[x.r] {

@@ -9,7 +9,7 @@ import (
 	"mobula/wire"
 )
 
-// resync is what a new core still has to hear before it may grant.
+// resync has the owners whose answer a new core still needs before it may grant.
 type resync struct {
 	epoch   uint64
 	pending map[ids.JobID]struct{}
@@ -40,8 +40,8 @@ func (resyncOver) schedEvent() {}
 
 func (c *Core) resynced(j ids.JobID) { delete(c.resync.pending, j) }
 
-// onHoldings takes an owner's word for what it holds. Resources may be overdrawn by it where the
-// node has shrunk; then nothing is granted until enough came back.
+// onHoldings adopts what an owner says it holds. If the node has shrunk, that may overdraw its resources; then
+// nothing is granted until enough is returned.
 func (c *Core) onHoldings(now int64, ev Holdings) {
 	if _, asked := c.resync.pending[ev.Job]; !asked || ev.Epoch != c.resync.epoch {
 		return
@@ -79,8 +79,8 @@ func (c *Core) adopt(now int64, h Held) {
 	c.emit(AdoptLease{NeedWorker: c.needWorker(l), Worker: h.Worker})
 }
 
-// onOwnerRestarted tells an owner that lost its tables of its leases again, and forgets its wants,
-// which it will tell anew. A lease that waits for its worker ends with the want it was for.
+// onOwnerRestarted repeats its leases to an owner that lost its tables, and forgets its wants, which it will send
+// again. A lease that waits for its worker ends with the want it was for.
 func (c *Core) onOwnerRestarted(ev OwnerRestarted) {
 	id := ev.Job
 	j := c.byJob[id]
