@@ -13,14 +13,14 @@ import (
 	"mobula/internal/fault"
 )
 
-// WithFaults has what the plan says go wrong in the runtime. When the test fails, its log has the seed, which MOBULA_CHAOS_SEED replays
-// where the plan was made with chaos.Seed, and what went wrong. A rule that could not be carried out fails it. One plan at a time is in use in
-// a process: such tests do not run in parallel.
+// WithFaults makes the plan's faults in the runtime. When the test fails, its log has the faults that were made and the seed;
+// MOBULA_CHAOS_SEED replays it if the plan was made with chaos.Seed. A rule that could not be carried out fails the test. A process can use
+// one plan at a time: such tests do not run in parallel.
 //
 // Experimental: faults may change in any release.
 func WithFaults(plan *chaos.Plan) mobula.StartOption { return mobula.WithFaults(plan) }
 
-// report says what a plan did, after its test.
+// report logs what a plan did, after its test.
 func report(t testing.TB, plan *chaos.Plan) {
 	t.Helper()
 	if plan == nil {
@@ -42,15 +42,15 @@ func report(t testing.TB, plan *chaos.Plan) {
 	t.Logf("mobulatest: %s=%d makes the same faults", chaos.EnvSeed, plan.Seed())
 }
 
-// Pauses of Invariant: between two checks, and how long its last one may find what is not there yet.
+// Times of Invariant: between two checks, and how long its last check may wait for the effects of faults to end.
 const (
 	invariantPause    = 5 * time.Millisecond
 	invariantPatience = time.Minute
 )
 
-// Invariant checks that something holds: again and again while the test runs, in a goroutine, and at its end once more, when the faults are over.
-// It fails the test once. The context is c's. An error that says that something was away just then (ErrActorUnavailable,
-// ErrWorkerCrashed, ErrDisconnected) is none of the invariant's, unless it is still so a minute after the faults.
+// Invariant checks a condition: again and again while the test runs, in a goroutine, and once more at the end, after the faults. It fails the
+// test once. The context belongs to c. An error that says that something is unavailable at the moment (ErrActorUnavailable, ErrWorkerCrashed,
+// ErrDisconnected) does not break the invariant, unless it lasts a minute after the faults.
 //
 // Experimental: it goes with faults, which may change in any release.
 func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) error) {
@@ -99,7 +99,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// guarded calls a check; a panic of it is the test's error, not the end of all tests.
+// guarded calls a check; a panic in it fails this test and does not end all tests.
 func guarded(ctx context.Context, check func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -109,7 +109,7 @@ func guarded(ctx context.Context, check func(context.Context) error) (err error)
 	return check(ctx)
 }
 
-// away tells the effect of a fault from a broken invariant.
+// away tells whether an error is the effect of a fault rather than a broken invariant.
 func away(err error) bool {
 	return errors.Is(err, mobula.ErrActorUnavailable) || errors.Is(err, mobula.ErrWorkerCrashed) || errors.Is(err, mobula.ErrDisconnected)
 }

@@ -51,7 +51,7 @@ func Context(t testing.TB, opts ...mobula.StartOption) context.Context {
 //
 //	func TestMain(m *testing.M) { mobulatest.Main(m) }
 //
-// In a worker it serves, and so it does in a node of StartNode; otherwise it runs the tests and then fails if goroutines are left.
+// In a worker, or in a node of StartNode, it serves; otherwise it runs the tests and then fails if goroutines are left.
 func Main(m *testing.M) {
 	if mobula.WorkerMain() || nodeMain() {
 		return
@@ -74,14 +74,14 @@ func tempDir(t testing.TB) string {
 	return dir
 }
 
-// leaks looks for goroutines when the last of the runtimes that were open at the same time is
-// closed: while another lives, its goroutines cannot be told from a leak.
+// leaks looks for goroutines when the last of several open runtimes is closed: while another is open, its
+// goroutines look like a leak.
 var leaks leakCheck
 
 type leakCheck struct {
 	mu     sync.Mutex
 	open   int           // guarded by mu
-	before goleak.Option // guarded by mu: what ran when the first was started
+	before goleak.Option // guarded by mu: goroutines that ran when the first was started
 }
 
 func (l *leakCheck) begin() goleak.Option {

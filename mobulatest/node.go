@@ -21,30 +21,30 @@ import (
 	"mobula/internal/node"
 )
 
-// nodeEnv makes the test binary a node, as its value says.
+// nodeEnv makes the test binary a node; its value has the configuration.
 const nodeEnv = "MOBULA_TEST_NODE"
 
 // startTimeout bounds a node's start; a machine may be slow.
 const startTimeout = 2 * time.Minute
 
-// NodeConfig is what a node in a process of its own is like. Zero means the default.
+// NodeConfig configures a node in a process of its own. Zero means the default.
 //
 // Experimental: it goes with faults, which may change in any release.
 type NodeConfig struct {
 	CPUs   float64     // default: the machine's
 	Store  int64       // bytes; default 64 MiB
 	Spill  []string    // default: a directory of the node's
-	Faults *chaos.Plan `json:"-"` // asked by the plan's socket; nil: none
+	Faults *chaos.Plan `json:"-"` // asked over the plan's socket; nil: none
 }
 
-// told is what its process is told.
+// told is the configuration passed to its process.
 type told struct {
 	NodeConfig
 	Dir, Chaos string
 }
 
-// Node is a node in a process of its own: the test binary started again, so Main must be in TestMain. It can be killed and come back: what drivers
-// wait for goes on.
+// Node is a node in a process of its own: the test binary started again, so Main must be in TestMain. It can be killed and started again: what
+// drivers wait for goes on.
 //
 // Experimental: it goes with faults, which may change in any release.
 type Node struct {
@@ -60,7 +60,8 @@ type Node struct {
 
 var _ fault.Node = (*Node)(nil)
 
-// StartNode starts a node for t, with tasks in worker processes. It is stopped when the test ends, after the clusters that are connected to it.
+// StartNode starts a node for t, with tasks in worker processes. It is stopped when the test ends, after the clusters connected to it are
+// closed.
 //
 // Experimental: it goes with faults, which may change in any release.
 func StartNode(t testing.TB, cfg NodeConfig) *Node {
@@ -104,7 +105,7 @@ func StartNode(t testing.TB, cfg NodeConfig) *Node {
 	return n
 }
 
-// Address is the node's, for mobula.Connect.
+// Address is the node's address, for mobula.Connect.
 func (n *Node) Address() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,7 +121,7 @@ func (n *Node) Connect(opts ...mobula.ConnectOption) *mobula.Cluster {
 	}
 	n.t.Cleanup(func() {
 		if p := fault.Current(); p != nil {
-			p.Quiet() // a frozen node does not let go
+			p.Quiet() // a frozen node would block Close
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(n.t.Context()), closeTimeout)
 		defer cancel()
@@ -156,13 +157,13 @@ func (n *Node) Start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	late := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() }) // then the read below ends
+	late := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() }) // that ends the read below
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	late.Stop()
 	addr, up := strings.CutPrefix(strings.TrimSpace(line), "up ")
 	if !up {
 		_ = stdin.Close()
-		_ = cmd.Wait() // what it said says more
+		_ = cmd.Wait() // its output says more
 		return errs.New(errs.CodeInvalid, "the node did not start: %q, %v; TestMain must use mobulatest.Main", line, err)
 	}
 	n.cmd, n.stdin, n.addr, n.frozen = cmd, stdin, addr, false
@@ -183,7 +184,7 @@ func (n *Node) killLocked() error {
 	if err := n.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = n.cmd.Wait() // that it was killed is known
+	_ = n.cmd.Wait() // its error is the kill
 	_ = n.stdin.Close()
 	n.cmd = nil
 	return nil
@@ -197,7 +198,7 @@ func (n *Node) Restart() error {
 	return n.Start()
 }
 
-// Freeze stops the node's process where it is.
+// Freeze stops the node's process (SIGSTOP).
 func (n *Node) Freeze() error { return n.signal(syscall.SIGSTOP, true) }
 
 // Thaw lets it go on.
@@ -213,7 +214,7 @@ func (n *Node) signal(sig syscall.Signal, frozen bool) error {
 	return n.cmd.Process.Signal(sig)
 }
 
-// Stop stops the node in order; what is detached is there when it starts again.
+// Stop stops the node in order; detached actors are there when it starts again.
 func (n *Node) Stop() error {
 	if err := n.Thaw(); err != nil {
 		return err
@@ -236,20 +237,20 @@ func (n *Node) Stop() error {
 	return nil
 }
 
-// nodeMain runs the node, if this process is to be one, until its input ends.
+// nodeMain runs the node, if this process should be one, until its input ends.
 func nodeMain() bool {
 	text := os.Getenv(nodeEnv)
 	if text == "" {
 		return false
 	}
 	if err := runNode(text); err != nil {
-		_, _ = fmt.Fprintf(os.Stdout, "failed %v\n", err) // who reads it is gone otherwise
+		_, _ = fmt.Fprintf(os.Stdout, "failed %v\n", err) // on an error the reader is gone
 	}
 	return true
 }
 
 func runNode(text string) error {
-	if err := os.Unsetenv(nodeEnv); err != nil { // its workers are none
+	if err := os.Unsetenv(nodeEnv); err != nil { // its workers must not become nodes
 		return err
 	}
 	var t told

@@ -12,8 +12,8 @@ import (
 )
 
 // Python finds an interpreter that can import the modules: the one that MOBULA_PYTHON names, that of a .venv in the working
-// directory or one above it, or python3. The test is skipped where there is none, unless REQUIRE_PYTHON is set: then it fails, as it does
-// where the one that was named cannot.
+// directory or one above it, or python3. If there is none the test is skipped, or fails if REQUIRE_PYTHON is set. It also fails if the
+// one that MOBULA_PYTHON names cannot import them.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	can := func(path string) bool {

@@ -21,8 +21,7 @@ func FromSpan(sc trace.SpanContext) wire.TraceContext {
 	return wire.TraceContext{TraceID: sc.TraceID(), SpanID: sc.SpanID(), Flags: byte(sc.TraceFlags())}
 }
 
-// ToSpan converts a context that came from elsewhere. That of a trace's root has no span
-// and is not valid in OpenTelemetry's sense.
+// ToSpan converts a remote context. The context of a trace's root has no span, and is not valid for OpenTelemetry.
 func ToSpan(tc wire.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: tc.TraceID, SpanID: tc.SpanID, TraceFlags: trace.TraceFlags(tc.Flags), Remote: true,

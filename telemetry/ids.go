@@ -6,7 +6,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// Phase is a part of a task's life that is a span of its own.
+// Phase is a part of a task's life with a span of its own.
 type Phase uint8
 
 // The phases, in the order in which a task usually goes through them. Their spans are
@@ -42,7 +42,7 @@ func (p Phase) String() string {
 }
 
 // SpanOf is the id of a span of a task. It follows from the task's id, so that every process
-// knows it without being told. n counts: the attempt, or the how manieth of its kind.
+// knows it without being told. n is the number of the attempt, or the index among spans of the kind.
 func SpanOf(task ids.TaskID, n uint32, p Phase) [8]byte {
 	x := binary.LittleEndian.Uint64(task[12:])
 	if n != 0 || p != PhaseTask {

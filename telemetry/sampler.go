@@ -10,13 +10,13 @@ import (
 	"mobula/wire"
 )
 
-// DefaultRatio is the share of root tasks that are traced where nothing is said.
+// DefaultRatio is the default share of root tasks that are traced.
 const DefaultRatio = 0.01
 
-// Sampler decides which tasks are traced. The zero value traces none of its own accord.
+// Sampler decides which tasks are traced. The zero value begins no traces.
 type Sampler struct {
 	bound uint64 // of 2^63: traces whose id is below it are sampled
-	alone bool   // decides anew where the parent has decided
+	alone bool   // decides again even if the parent has decided
 }
 
 // NewSampler is OpenTelemetry's parentbased_traceidratio.
@@ -31,7 +31,7 @@ func NewSampler(ratio float64) Sampler {
 }
 
 // SamplerFromEnv reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; without them ratio
-// counts. On an error it is the sampler of ratio.
+// counts. On an error it returns the sampler of ratio.
 func SamplerFromEnv(getenv func(string) string, ratio float64) (Sampler, error) {
 	def := NewSampler(ratio)
 	name := strings.ToLower(strings.TrimSpace(getenv("OTEL_TRACES_SAMPLER")))
@@ -74,7 +74,7 @@ func (s Sampler) Decide(parent wire.TraceContext, task ids.TaskID) wire.TraceCon
 	return parent
 }
 
-// flag compares as OpenTelemetry's SDK does, so that both decide alike on one trace.
+// flag compares as OpenTelemetry's SDK does, so that both decide in the same way on a trace.
 func (s Sampler) flag(low []byte) byte {
 	if binary.BigEndian.Uint64(low)>>1 < s.bound {
 		return 1

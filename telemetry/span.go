@@ -2,7 +2,7 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Span is a part of a trace that is over. Times are Unix nanoseconds.
+// Span is a finished span of a trace. Times are Unix nanoseconds.
 type Span struct {
 	TraceID    [16]byte
 	ID, Parent [8]byte // Parent is zero for a root
@@ -11,7 +11,7 @@ type Span struct {
 	Attrs      []attribute.KeyValue
 	Links      []Link
 	Events     []Event
-	Err        error // nil unless what it covers failed
+	Err        error // why the covered work failed, or nil
 }
 
 // Event is a moment of a span.
@@ -21,7 +21,7 @@ type Event struct {
 	Attrs []attribute.KeyValue
 }
 
-// Link names a span that another one depends on and is not below: that of the task that made an argument.
+// Link names a span that another one depends on without being its child: that of the task that made an argument.
 type Link struct {
 	TraceID [16]byte
 	ID      [8]byte
@@ -36,8 +36,8 @@ const (
 	AttrJob       = attribute.Key("mobula.job")
 	AttrAttempt   = attribute.Key("mobula.attempt")
 	AttrAttempts  = attribute.Key("mobula.attempts")
-	AttrRetry     = attribute.Key("mobula.retry")   // of a run: the how manieth retry it is
-	AttrRestart   = attribute.Key("mobula.restart") // of a task that had ended: an actor that is made anew, a result that is
+	AttrRetry     = attribute.Key("mobula.retry")   // on a run: the number of the retry
+	AttrRestart   = attribute.Key("mobula.restart") // on a task that had ended: an actor that restarts, or a result that is made again
 	AttrWorker    = attribute.Key("mobula.worker")
 	AttrActor     = attribute.Key("mobula.actor.id")
 	AttrCallsite  = attribute.Key("mobula.callsite")

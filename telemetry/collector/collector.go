@@ -21,10 +21,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector keeps what it is sent.
+// Collector keeps the telemetry that it receives.
 type Collector struct {
 	collectorpb.UnimplementedTraceServiceServer
-	addr  string // of the receiver that was started last
+	addr  string // address of the receiver started last
 	stops []func()
 	files map[string]*os.File // by signal; immutable once it runs, and written to under mu
 
@@ -192,20 +192,20 @@ func (c *Collector) addLogs(r *logspb.ExportLogsServiceRequest) {
 	c.arrived()
 }
 
-// arrived wakes who waits. mu is held.
+// arrived wakes the waiters. mu is held.
 func (c *Collector) arrived() {
 	close(c.more)
 	c.more = make(chan struct{})
 }
 
-// Spans are those received so far, and the resources that everything came from.
+// Spans gives the spans received so far, and the resources of everything received.
 func (c *Collector) Spans() ([]*tracepb.Span, []*resourcepb.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*tracepb.Span(nil), c.spans...), append([]*resourcepb.Resource(nil), c.resources...)
 }
 
-// Metric is what came last of a metric; nil: nothing.
+// Metric is the last value of a metric, or nil.
 func (c *Collector) Metric(name string) *metricpb.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +219,7 @@ func (c *Collector) Logs() []*logpb.LogRecord {
 	return append([]*logpb.LogRecord(nil), c.logs...)
 }
 
-// Wait gives the spans as soon as enough says so.
+// Wait gives the spans as soon as enough returns true.
 func (c *Collector) Wait(ctx context.Context, enough func([]*tracepb.Span) bool) ([]*tracepb.Span, error) {
 	var spans []*tracepb.Span
 	err := c.Until(ctx, func() bool {
@@ -232,7 +232,7 @@ func (c *Collector) Wait(ctx context.Context, enough func([]*tracepb.Span) bool)
 	return spans, err
 }
 
-// Until waits until enough says so, which is asked whenever something has arrived.
+// Until waits until enough returns true; it calls enough whenever something has arrived.
 func (c *Collector) Until(ctx context.Context, enough func() bool) error {
 	for {
 		c.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// config is that part of the OpenTelemetry Collector's configuration that is understood; anything else is an error.
+// config is the supported part of the OpenTelemetry Collector's configuration; anything else is an error.
 type config struct {
 	Receivers struct {
 		OTLP struct {
@@ -27,8 +27,9 @@ type endpoint struct{ Endpoint string }
 
 type pipeline struct{ Receivers, Processors, Exporters []string }
 
-// Run starts a collector as a configuration of the OpenTelemetry Collector says: receiver otlp, over grpc and http; processors
-// memory_limiter and batch, which change nothing here; exporters debug and file. Each pipeline writes to its file, one request a line.
+// Run starts a collector from a configuration of the OpenTelemetry Collector: receiver otlp, over grpc and http; processors
+// memory_limiter and batch, which change nothing here; exporters debug and file. Each pipeline writes to its file, one request per
+// line.
 func Run(raw []byte) (*Collector, error) {
 	var cfg config
 	d := yaml.NewDecoder(bytes.NewReader(raw))
@@ -117,6 +118,6 @@ func (c *Collector) write(signal string, r proto.Message) {
 	}
 	line, err := protojson.Marshal(r)
 	if err == nil {
-		_, _ = f.Write(append(line, '\n')) // who reads the file misses it
+		_, _ = f.Write(append(line, '\n')) // the reader of the file notices that it is missing
 	}
 }

@@ -17,8 +17,8 @@ import (
 // idKeys are the fields that OTLP's JSON has in hexadecimal, where protobuf's has base64.
 var idKeys = map[string]bool{"traceId": true, "spanId": true, "parentSpanId": true}
 
-// WriteFile writes what was received to a file, as the file exporter of OpenTelemetry's collector does: a request a line, in
-// OTLP's JSON.
+// WriteFile writes everything received to a file, as the file exporter of OpenTelemetry's collector does: one request per
+// line, in OTLP's JSON.
 func (c *Collector) WriteFile(path string) error {
 	c.mu.Lock()
 	spans := append([]*tracepb.Span(nil), c.spans...)
@@ -71,7 +71,7 @@ func ReadFile(path string) ([]*tracepb.Span, error) {
 	return spans, lines.Err()
 }
 
-// recode writes the ids in a line of JSON in another way.
+// recode changes the encoding of the ids in a line of JSON.
 func recode(line []byte, id func(string) (string, error)) ([]byte, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(line))

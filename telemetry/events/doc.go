@@ -1,13 +1,12 @@
-// Package events is the bounded record of what happened to tasks on a node: the newest
-// changes of state in memory, and files of a bounded size, with an exact count of what is in neither.
+// Package events is the bounded record of tasks' state changes on a node: the newest in memory, more in files of
+// bounded size, and an exact count of those in neither.
 //
-// # What is left out
+// # What is dropped
 //
-// Above Config.Rate changes a second whole tasks are left out, chosen by their id, so that those that are
-// recorded are recorded completely (but for those under way when the share changes). Sampled traces and tasks that fail are never left
-// out. Every change that is not recorded is counted (Stats.Dropped); one that was recorded but
-// left the memory before the file writer came to it is counted too (Stats.Unfiled).
-// Counts by state are of every change.
+// Above Config.Rate changes a second whole tasks are dropped, chosen by their id. So tasks that are recorded are recorded completely,
+// except those under way when the share changes. Sampled traces and tasks that fail are never dropped. Every change that is not
+// recorded is counted (Stats.Dropped). A recorded change that left the memory before it was written to a file is counted too
+// (Stats.Unfiled). Counts by state include every change.
 //
 // # Who owns what
 //
@@ -17,6 +16,6 @@
 //
 // # What blocks
 //
-// Record takes a lock that nobody holds for long, and does nothing else: no clock, no I/O. It is on the
-// hot path of owners. File.Run is the one goroutine, of whoever wants files.
+// Record only takes a lock that nobody holds for long: it uses no clock and no I/O. It is on the hot path of
+// owners. Whoever wants files calls File.Run in a goroutine.
 package events

@@ -11,12 +11,12 @@ import (
 	"mobula/wire"
 )
 
-// File writes a recorder's events as they come, one JSON object a line.
+// File writes a recorder's events as they come, one JSON object per line.
 type File struct {
 	r       *Recorder
 	w       io.Writer
 	every   time.Duration
-	most    int // events a turn, so that writing never costs much
+	most    int // events per turn, so that writing never costs much
 	next    uint64
 	buf     []byte
 	turns   uint64
@@ -26,17 +26,17 @@ type File struct {
 
 const (
 	fileEvery = 250 * time.Millisecond
-	fileMost  = 10_000 // a turn: 40,000 a second, some 1 % of a CPU
+	fileMost  = 10_000 // per turn: 40,000 a second, some 1 % of a CPU
 	fileChunk = 64 << 10
 )
 
-// NewFile makes the writer of files: w is one that rotates. failed, which may be nil, is told of
-// each turn that could not write; its events are counted as unfiled.
+// NewFile makes the writer of files: w is one that rotates. failed, which may be nil, is called for each turn that
+// could not write; the events of that turn are counted as unfiled.
 func NewFile(r *Recorder, w io.Writer, failed func(error)) *File {
 	return &File{r: r, w: w, every: fileEvery, most: fileMost, failed: failed}
 }
 
-// Run writes until ctx ends, and then what is left. While nothing is recorded it sleeps.
+// Run writes until ctx ends, and then writes the rest. While nothing is recorded it sleeps.
 func (f *File) Run(ctx context.Context) {
 	t := time.NewTimer(f.every)
 	defer t.Stop()
@@ -167,7 +167,7 @@ func appendString(b []byte, s string) []byte {
 		case r < ' ' || r == 0x2028 || r == 0x2029:
 			b = append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 		default:
-			b = append(b, string(r)...) // a broken byte becomes U+FFFD
+			b = append(b, string(r)...) // an invalid byte becomes U+FFFD
 		}
 	}
 	return append(b, '"')

@@ -14,9 +14,9 @@ import (
 // Event is one change of a task's state.
 type Event struct {
 	Task    ids.TaskID
-	Opts    *wire.TaskOptions // shared by all calls alike
+	Opts    *wire.TaskOptions // shared by all calls with the same options
 	At      int64             // Unix ns
-	Started int64             // of the attempt that ended, in the worker; 0: not known
+	Started int64             // when the ended attempt began in the worker; 0: unknown
 	Ended   int64
 	Worker  ids.ClientID
 	Lease   ids.LeaseID
@@ -34,7 +34,7 @@ type Config struct {
 
 const (
 	blockSize = 1 << 10
-	window    = int64(100e6) // ns in which the rate is looked at
+	window    = int64(100e6) // ns over which the rate is measured
 )
 
 type block struct{ ev [blockSize]Event }
@@ -50,7 +50,7 @@ type Recorder struct {
 	fill     int        // guarded by mu: events in the last block
 	recorded uint64     // guarded by mu
 	dropped  uint64     // guarded by mu
-	mask     uint64     // guarded by mu: a task is left out unless its hash has zeros here
+	mask     uint64     // guarded by mu: a task is dropped unless its hash has zeros here
 	until    int64      // guarded by mu: end of the window
 	seen     uint64     // guarded by mu: events recorded in it by their hash
 	counts   [16]uint64 // guarded by mu: of all changes, by state
@@ -63,7 +63,7 @@ func New(cfg Config) *Recorder {
 	return r
 }
 
-// Configure changes the bounds. What is recorded already stays, up to the new one.
+// Configure changes the bounds. Recorded events stay, up to the new bound.
 func (r *Recorder) Configure(cfg Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *Recorder) Configure(cfg Config) {
 	r.rate = max(1, uint64(cfg.Rate)*uint64(window)/1e9)
 	r.keep = 0
 	if cfg.Ring > 0 {
-		r.keep = (cfg.Ring+blockSize-1)/blockSize + 1 // the last is not full
+		r.keep = (cfg.Ring+blockSize-1)/blockSize + 1 // the last block is not full
 	}
 	if over := len(r.blocks) - r.keep; over > 0 {
 		r.blocks = append([]*block(nil), r.blocks[over:]...)
@@ -105,7 +105,7 @@ func (r *Recorder) Record(changes []owner.Transition) {
 			r.adapt(ch.At)
 		}
 		if binary.LittleEndian.Uint64(ch.Spec.ID[8:])&r.mask == 0 {
-			if r.seen++; r.seen > r.rate { // too many: half of the tasks from here on
+			if r.seen++; r.seen > r.rate { // too many: record half of the tasks from here on
 				r.mask, r.seen = r.mask<<1|1, 0
 			}
 		} else if !ch.Spec.Trace.Sampled() && ch.Reason == nil {
@@ -122,8 +122,8 @@ func (r *Recorder) Record(changes []owner.Transition) {
 	}
 }
 
-// adapt begins another window. It lets more tasks in where the one that ended left room,
-// and one step more for each window in which nothing happened.
+// adapt begins another window. It records more tasks if the last window left room, and one step more for each
+// window in which nothing happened.
 func (r *Recorder) adapt(now int64) {
 	if r.seen < r.rate/4 {
 		r.mask >>= 1
@@ -183,9 +183,8 @@ func (r *Recorder) held() int {
 	return (len(r.blocks)-1)*blockSize + r.fill
 }
 
-// Since gives the events in memory from the n-th ever recorded on, oldest first, in parts that are not to be
-// changed; next is the number to go on with, and lost how many of those asked for are
-// no longer there.
+// Since gives the events in memory from the n-th ever recorded on, oldest first, in parts that must not be
+// changed. next is the number to go on with; lost is how many of the requested events are no longer there.
 func (r *Recorder) Since(n uint64) (parts [][]Event, next, lost uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +195,7 @@ func (r *Recorder) Since(n uint64) (parts [][]Event, next, lost uint64) {
 	for i := int((n - first) / blockSize); i < len(r.blocks); i++ {
 		ev := r.blocks[i].ev[:]
 		if i == len(r.blocks)-1 {
-			ev = append([]Event(nil), ev[:r.fill]...) // the rest is still written to
+			ev = append([]Event(nil), ev[:r.fill]...) // the rest of the block is still being written
 		}
 		if skip := int64(n-first) - int64(i)*blockSize; skip > 0 {
 			ev = ev[min(int(skip), len(ev)):]

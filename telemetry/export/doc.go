@@ -17,5 +17,5 @@
 //
 // # Errors
 //
-// errs.ErrInvalid for variables that cannot be meant, and where they ask for a driver that is not linked: the error names its import.
+// errs.ErrInvalid for variables that are not valid, and if they ask for a driver that is not linked; the error then names its import.
 package export

@@ -7,7 +7,7 @@ import (
 	"mobula/internal/errs"
 )
 
-// Protocol is how to export, empty if not at all.
+// Protocol is the protocol to export by; empty means no export.
 type Protocol string
 
 // The protocols of OTLP.
@@ -16,7 +16,7 @@ const (
 	HTTP Protocol = "http/protobuf"
 )
 
-// Signal is what is exported, as the variables call it and as people do.
+// Signal is what is exported: its name in the variables, and its name for people.
 type Signal struct{ Name, What string }
 
 // The signals of OpenTelemetry.
@@ -26,7 +26,7 @@ var (
 	Logs    = Signal{"LOGS", "log records"}
 )
 
-// fromEnv reads what the environment asks for.
+// fromEnv reads the protocol for a signal from the environment.
 func fromEnv(getenv func(string) string, of Signal) (Protocol, error) {
 	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
 	if strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {

@@ -12,49 +12,49 @@ import (
 	"mobula/wire"
 )
 
-// Config says who exports.
+// Config configures exporters.
 type Config struct {
-	Getenv  func(string) string // which exporter; nil: os.Getenv. The SDK itself reads the process' environment
+	Getenv  func(string) string // for the choice of exporter; nil: os.Getenv. The SDK itself reads the process' environment
 	Node    string              // service.instance.id; empty: none
 	Version string              // service.version; empty: none
 
-	// Ratio is the share of the program's own traces that are sampled, of those that begin
-	// with a span of Provider and not in a task; OTEL_TRACES_SAMPLER goes before it.
+	// Ratio is the share of sampled traces among the program's own: those that begin with a span of Provider and
+	// not in a task. OTEL_TRACES_SAMPLER overrides it.
 	Ratio float64
-	// InTask gives the trace of the task that ctx belongs to, so that the program's spans in
-	// a task that is not sampled are not either. nil: there are no tasks here.
+	// InTask gives the trace of the task that ctx belongs to, so that the program's spans are not sampled in a
+	// task that is not. nil: there are no tasks here.
 	InTask func(ctx context.Context) (wire.TraceContext, bool)
 }
 
-// Exporter is what those of every signal have.
+// Exporter is common to the exporters of all signals.
 type Exporter interface {
-	Sent() uint64    // what the collector has taken
-	Dropped() uint64 // what was given up: there was no room in the queue, or the collector did not take it in time
-	// Flush sends what is queued.
+	Sent() uint64    // accepted by the collector
+	Dropped() uint64 // dropped: the queue was full, or the collector did not accept it in time
+	// Flush sends everything in the queue.
 	Flush(ctx context.Context) error
-	// Shutdown sends what is queued and ends the exporter, its connections too.
+	// Shutdown sends everything in the queue and ends the exporter and its connections.
 	Shutdown(ctx context.Context) error
 }
 
 // SpanExporter sends spans.
 type SpanExporter interface {
 	Exporter
-	// Emit exports a span that is over. It does not block.
+	// Emit exports a finished span. It does not block.
 	Emit(s *telemetry.Span)
-	// Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process
-	// that is all ours.
+	// Provider makes spans that nest in those of tasks, for otel.SetTracerProvider in a process of the runtime's
+	// own.
 	Provider() trace.TracerProvider
 }
 
 // LogExporter sends records of slog.
 type LogExporter interface {
 	Exporter
-	// Beside gives a handler that does what h does, and exports what h is enabled for. A record whose context is in a span
-	// has its ids.
+	// Beside gives a handler that calls h, and exports the records that h is enabled for. If a record's context is in a
+	// span, the record has the span's ids.
 	Beside(h slog.Handler) slog.Handler
 }
 
-// New makes what the environment asks for: nil, and no error, where that is nothing.
+// New makes the exporter that the environment asks for, or nil without an error if it asks for none.
 func New(ctx context.Context, cfg Config) (SpanExporter, error) {
 	d, p, err := cfg.driver(Traces)
 	if d == nil {
@@ -63,8 +63,8 @@ func New(ctx context.Context, cfg Config) (SpanExporter, error) {
 	return d.Spans(ctx, cfg, p)
 }
 
-// NewMetrics makes what the environment asks for, of what a gatherer gives, every OTEL_METRIC_EXPORT_INTERVAL: nil, and no
-// error, where that is nothing. What it counts are exports, each of all metrics.
+// NewMetrics makes the exporter that the environment asks for, or nil without an error if it asks for none. It exports the
+// gatherer's metrics every OTEL_METRIC_EXPORT_INTERVAL, and counts exports, each of all metrics.
 func NewMetrics(ctx context.Context, cfg Config, of prometheus.Gatherer) (Exporter, error) {
 	d, p, err := cfg.driver(Metrics)
 	if d == nil {
@@ -73,7 +73,7 @@ func NewMetrics(ctx context.Context, cfg Config, of prometheus.Gatherer) (Export
 	return d.Metrics(ctx, cfg, p, of)
 }
 
-// NewLogs makes what the environment asks for: nil, and no error, where that is nothing.
+// NewLogs makes the exporter that the environment asks for, or nil without an error if it asks for none.
 func NewLogs(ctx context.Context, cfg Config) (LogExporter, error) {
 	d, p, err := cfg.driver(Logs)
 	if d == nil {
@@ -82,7 +82,7 @@ func NewLogs(ctx context.Context, cfg Config) (LogExporter, error) {
 	return d.Logs(ctx, cfg, p)
 }
 
-// driver finds what exports a signal, and how: none where nothing is asked for.
+// driver finds the driver and the protocol for a signal; none if the environment asks for none.
 func (cfg *Config) driver(of Signal) (Driver, Protocol, error) {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv

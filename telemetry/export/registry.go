@@ -9,20 +9,20 @@ import (
 	"mobula/internal/errs"
 )
 
-// Driver makes exporters. Its methods are asked for a signal that the environment wants exported.
+// Driver makes exporters. Its methods are called only for signals that the environment wants exported.
 type Driver interface {
 	Spans(ctx context.Context, cfg Config, by Protocol) (SpanExporter, error)
 	Metrics(ctx context.Context, cfg Config, by Protocol, of prometheus.Gatherer) (Exporter, error)
 	Logs(ctx context.Context, cfg Config, by Protocol) (LogExporter, error)
 }
 
-// otlp is the driver of the exporter of that name, the only one there is.
+// otlp is the driver of the exporter otlp, the only one there is.
 var otlp struct { // guarded by mu; written while packages initialise
 	mu     sync.RWMutex
 	driver Driver
 }
 
-// Register sets the driver. It panics on a second one: a mistake in the program.
+// Register sets the driver. It panics on a second one, which is a bug in the program.
 func Register(d Driver) {
 	otlp.mu.Lock()
 	defer otlp.mu.Unlock()

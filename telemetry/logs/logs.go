@@ -39,7 +39,7 @@ func New(cfg Config) (log *slog.Logger, end func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if file != nil { // now, and not by the first line, which would be lost without a word
+	if file != nil { // open it now: an error at the first line would lose that line silently
 		if _, err := file.Write(nil); err != nil {
 			return nil, nil, errs.New(errs.CodeInvalid, "log file %q: %v; give another (log.file, --log-file, MOBULA_LOG_FILE)", cfg.File, err)
 		}
@@ -65,14 +65,14 @@ func newHandler(out io.Writer, cfg Config) (slog.Handler, error) {
 	return nil, errs.New(errs.CodeInvalid, "log format %q: want text or json", cfg.Format)
 }
 
-// Traced adds trace_id and span_id to records whose context is in a span, and what the
-// further functions give for a context.
+// Traced adds trace_id and span_id to records whose context is in a span, and the attributes that more give for
+// the context.
 func Traced(next slog.Handler, more ...func(context.Context) []slog.Attr) slog.Handler {
 	return &traced{next: next, base: next, more: more}
 }
 
-// traced keeps the ids at the top level, whatever groups the logger has opened: they are
-// added to base, and the groups and attributes applied again behind them.
+// traced keeps the ids at the top level, whatever groups the logger has opened: it adds them to base, and then
+// applies the groups and attributes again.
 type traced struct {
 	next, base slog.Handler
 	then       []func(slog.Handler) slog.Handler

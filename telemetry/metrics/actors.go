@@ -52,7 +52,7 @@ func newActors() *Actors {
 	}
 }
 
-// Class is what an actor's class is called in the metrics, where o are the options of its creation.
+// Class is the name of an actor's class in the metrics; o are the options of its creation.
 func (a *Actors) Class(o *wire.TaskOptions) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,7 +114,7 @@ func (a *Actors) class(name string) *class {
 	return c
 }
 
-// nameOf is the function's name; of a Python function, which is file:name:hash, what it is called in the program.
+// nameOf is the function's name; for a Python function, file:name:hash, it is the name in the program.
 func nameOf(o *wire.TaskOptions) string {
 	if parts := strings.Split(o.Func, ":"); len(parts) == 3 {
 		return parts[1]

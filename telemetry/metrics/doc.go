@@ -1,10 +1,9 @@
-// Package metrics shows a node to Prometheus.
+// Package metrics serves a node's metrics to Prometheus.
 //
-// A scrape asks the node for a Snapshot and turns it into series; nothing is counted on the
-// hot path for it but calls of actors, by class (Actors.Record). Mailboxes are looked at once a second while the endpoint
-// is on or metrics are exported (Mailboxes.Observe). Labels are of fixed sets (states, kinds of component, kinds of bytes) or
-// bounded (resource names, classes of actors): the number of series does not grow with tasks, jobs, functions
-// or workers.
+// A scrape asks the node for a Snapshot and turns it into series. On the hot path only calls of actors are counted, by class
+// (Actors.Record). Mailboxes are observed once a second while the endpoint is on or metrics are exported (Mailboxes.Observe).
+// Labels have fixed values (states, kinds of component, kinds of bytes) or bounded ones (resource names, classes of actors):
+// the number of series does not grow with tasks, jobs, functions or workers.
 //
 // # Who owns what
 //
@@ -18,5 +17,5 @@
 //
 // # Errors
 //
-// errs.ErrInvalid for an address that is not loopback; the system's for one that is taken.
+// errs.ErrInvalid for an address that is not loopback; the system's error for an address in use.
 package metrics

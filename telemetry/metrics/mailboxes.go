@@ -9,9 +9,9 @@ import (
 )
 
 // Mailboxes are histograms of how many messages wait, and for how long, by kind of
-// component. The time is not measured message by message, which would cost every message:
-// it is Little's law, those that wait over those handled in the time between two looks; of a component
-// that handles nothing it is how long it has not.
+// component. The time is not measured for each message, which would be expensive. It follows from Little's law:
+// the number of waiting messages divided by the rate of handled ones between two observations. For a component
+// that handles nothing it is how long that has lasted.
 type Mailboxes struct {
 	depth, age *prometheus.HistogramVec
 
@@ -23,7 +23,7 @@ type Mailboxes struct {
 type look struct {
 	at      int64
 	handled uint64
-	stuck   int64 // since when nothing was handled though something waits; 0: it is not so
+	stuck   int64 // since when nothing was handled although messages wait; 0: not stuck
 }
 
 func newMailboxes() *Mailboxes {
@@ -40,7 +40,7 @@ func newMailboxes() *Mailboxes {
 	}
 }
 
-// Observe takes a look at the tree, at a time in Unix nanoseconds.
+// Observe records the tree at a time in Unix nanoseconds.
 func (m *Mailboxes) Observe(now int64, tree []state.Component) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

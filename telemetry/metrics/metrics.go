@@ -12,13 +12,13 @@ import (
 	"mobula/internal/state"
 )
 
-// ScrapeTimeout bounds what a scrape waits for the node.
+// ScrapeTimeout bounds how long a scrape waits for the node.
 const ScrapeTimeout = 2 * time.Second
 
 // Snapshot is the node at one time. Counters never fall while the node lives.
 type Snapshot struct {
 	state.Status
-	Changes     map[string]uint64 // tasks that came into a state, ever
+	Changes     map[string]uint64 // tasks that ever entered a state
 	WorkersBy   map[string]int    // by slot
 	InlineBytes uint64            // values in owners' memory
 	AliveBy     map[string]int    // actors, by class as Actors.Class names it
@@ -32,7 +32,7 @@ type Set struct {
 	Actors    *Actors
 }
 
-// New makes the metrics of a node; ask gives the state at a scrape and must heed ctx.
+// New makes the metrics of a node; ask gives the state at a scrape and must respect ctx.
 func New(ask func(ctx context.Context) Snapshot) *Set {
 	s := &Set{Registry: prometheus.NewPedanticRegistry(), Mailboxes: newMailboxes(), Actors: newActors()}
 	s.MustRegister(&node{ask}, s.Mailboxes.depth, s.Mailboxes.age, s.Actors.restarts, s.Actors.seconds,
@@ -51,7 +51,7 @@ type family struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	label bool
-	read  func(s *Snapshot) map[string]float64 // by the label's value; "" if it has no label
+	read  func(s *Snapshot) map[string]float64 // values by label; "" if it has no label
 }
 
 const (
@@ -146,7 +146,7 @@ func resources(s *Snapshot, of func(state.Resource) float64) map[string]float64 
 	return bounded(out, maxResources)
 }
 
-// bounded sums what is beyond the first most names.
+// bounded sums the values beyond the first most names.
 func bounded(m map[string]float64, most int) map[string]float64 {
 	if len(m) <= most {
 		return m

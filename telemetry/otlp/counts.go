@@ -10,22 +10,22 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// counts is what became of what was to be exported. The SDK's queues drop without a word what does not fit, so that none is given
-// more than it has room for.
+// counts counts what was exported and dropped. The SDK's queues silently drop items that do not fit, so no queue is given more
+// than it has room for.
 type counts struct {
-	most    int64        // that may wait
-	waiting atomic.Int64 // given to the SDK, and not yet on its way
+	most    int64        // how many may wait
+	waiting atomic.Int64 // given to the SDK and not yet being exported
 	sent    atomic.Uint64
 	dropped atomic.Uint64
 }
 
-// Sent counts what the collector has taken.
+// Sent counts the items that the collector has accepted.
 func (c *counts) Sent() uint64 { return c.sent.Load() }
 
-// Dropped counts what was given up: there was no room in the queue, or the collector did not take it in time.
+// Dropped counts dropped items: the queue was full, or the collector did not accept them in time.
 func (c *counts) Dropped() uint64 { return c.dropped.Load() }
 
-// enter tells if there is room for one more.
+// enter tells whether there is room for one more.
 func (c *counts) enter() bool {
 	if c.waiting.Add(1) <= c.most {
 		return true
@@ -35,7 +35,7 @@ func (c *counts) enter() bool {
 	return false
 }
 
-// end counts what is left in a queue that nobody empties any more.
+// end counts the items left in a queue that nobody empties any more as dropped.
 func (c *counts) end() { c.dropped.Add(uint64(max(0, c.waiting.Swap(0)))) }
 
 // over notes the outcome of an export of n.

@@ -1,5 +1,5 @@
-// Package otlp exports spans, metrics and log records over OTLP by OpenTelemetry's SDK. A program imports it for its effect of
-// registering the driver that package export asks for:
+// Package otlp exports spans, metrics and log records over OTLP by OpenTelemetry's SDK. A program imports it to register the
+// driver that package export needs:
 //
 //	import _ "mobula/telemetry/otlp"
 //
@@ -10,16 +10,16 @@
 //
 // # Who owns what
 //
-// An exporter owns a provider, its queue and its connection. It sets nothing global: a
-// process that is all ours (a worker) may set Provider itself.
+// An exporter owns a provider, its queue and its connection. It sets nothing global: a process of the runtime's
+// own (a worker) may set Provider itself.
 //
 // # What blocks
 //
-// To make an exporter, Emit and a record never do: the queues are bounded, and what does not fit, or what the collector does not take in
-// time, is given up and counted (Dropped). Shutdown flushes, until its context ends.
+// Making an exporter, Emit and a log record never block: the queues are bounded, and items that do not fit, or that the collector does
+// not accept in time, are dropped and counted (Dropped). Shutdown flushes, until its context ends.
 //
 // # Errors
 //
-// errs.ErrInvalid for variables that cannot be meant. An exporter that cannot reach its collector says so in
-// the log through OpenTelemetry's error handler, not more often than the SDK does.
+// errs.ErrInvalid for variables that are not valid. An exporter that cannot reach its collector logs that through
+// OpenTelemetry's error handler, no more often than the SDK does.
 package otlp

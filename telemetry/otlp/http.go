@@ -16,10 +16,10 @@ import (
 // defaultTimeout of one export is OpenTelemetry's.
 const defaultTimeout = 10 * time.Second
 
-// httpClient is one of our own, with the variables that the SDK would read for its own: the
-// SDK's is the process', and nobody can close its idle connections.
+// httpClient makes a client of our own, with the variables that the SDK would read for its client: the SDK's
+// client belongs to the process, and nobody can close its idle connections.
 func httpClient(getenv func(string) string, of export.Signal) (*http.Client, error) {
-	get := func(name string) string { // what is said of the signal goes first
+	get := func(name string) string { // the signal's own variable comes first
 		if v := strings.TrimSpace(getenv("OTEL_EXPORTER_OTLP_" + of.Name + "_" + name)); v != "" {
 			return v
 		}

@@ -49,24 +49,24 @@ func (driver) Logs(ctx context.Context, cfg export.Config, by export.Protocol) (
 	return l, nil
 }
 
-// Beside gives a handler that does what h does, and exports what h is enabled for. A record whose context is in a span
-// has its ids.
+// Beside gives a handler that calls h, and exports the records that h is enabled for. If a record's context is in a
+// span, the record has the span's ids.
 func (l *records) Beside(h slog.Handler) slog.Handler {
 	out := otelslog.NewHandler("mobula", otelslog.WithLoggerProvider(l.provider))
 	return slog.NewMultiHandler(h, follows{Handler: out, lead: h})
 }
 
-// Flush sends what is queued.
+// Flush sends everything in the queue.
 func (l *records) Flush(ctx context.Context) error { return l.provider.ForceFlush(ctx) }
 
-// Shutdown sends what is queued, and ends the exporter.
+// Shutdown sends everything in the queue, and ends the exporter.
 func (l *records) Shutdown(ctx context.Context) error {
 	defer l.idle()
 	defer l.end()
 	return l.provider.Shutdown(ctx)
 }
 
-// follows is enabled where another handler is.
+// follows is a handler that is enabled whenever another one is.
 type follows struct {
 	slog.Handler
 	lead slog.Handler

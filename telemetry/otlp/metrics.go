@@ -16,9 +16,9 @@ import (
 	"mobula/telemetry/export"
 )
 
-// points sends what a gatherer gives, every OTEL_METRIC_EXPORT_INTERVAL.
+// points sends a gatherer's metrics every OTEL_METRIC_EXPORT_INTERVAL.
 type points struct {
-	*counts  // of exports, each of all metrics
+	*counts  // counts exports, each of all metrics
 	provider *sdkmetric.MeterProvider
 	idle     func()
 }
@@ -50,7 +50,7 @@ func (driver) Metrics(ctx context.Context, cfg export.Config, by export.Protocol
 	return m, nil
 }
 
-// Flush sends the metrics of now.
+// Flush sends the present metrics.
 func (m *points) Flush(ctx context.Context) error { return m.provider.ForceFlush(ctx) }
 
 // Shutdown sends the metrics a last time, and ends the exporter.
@@ -71,8 +71,8 @@ func (e countedMetrics) Export(ctx context.Context, rm *metricdata.ResourceMetri
 	return err
 }
 
-// decodeTraces turns the exemplars' traces into bytes: the bridge leaves them the hexadecimal digits that Prometheus has, for
-// which a collector refuses the whole request.
+// decodeTraces turns the exemplars' trace ids into bytes: the bridge leaves them as Prometheus' hexadecimal digits, for which
+// a collector refuses the whole request.
 func decodeTraces(rm *metricdata.ResourceMetrics) {
 	for _, sm := range rm.ScopeMetrics {
 		for _, m := range sm.Metrics {

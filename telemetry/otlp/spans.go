@@ -59,7 +59,7 @@ func (driver) Spans(ctx context.Context, cfg export.Config, by export.Protocol) 
 	return e, nil
 }
 
-// newResource is who exports.
+// newResource describes this process as the source.
 func newResource(ctx context.Context, cfg export.Config) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{attribute.String("service.name", "mobula")}
 	if cfg.Node != "" {
@@ -68,7 +68,7 @@ func newResource(ctx context.Context, cfg export.Config) (*resource.Resource, er
 	if cfg.Version != "" {
 		attrs = append(attrs, attribute.String("service.version", cfg.Version))
 	}
-	// The later detector counts: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before ours.
+	// The later detector wins: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override ours.
 	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(),
 		resource.WithAttributes(attrs...), resource.WithFromEnv())
 	if err != nil && res == nil {
@@ -90,8 +90,8 @@ func newSpans(ctx context.Context, cfg export.Config, sampler telemetry.Sampler,
 	return &spans{counts: n, provider: tp, batches: batches, resource: res, idle: func() {}}, nil
 }
 
-// Emit exports a span that is over. It is handed over as it is: to start and end one with a tracer, which
-// has to be ready for anything in between, costs several times as much.
+// Emit exports a finished span. It passes it on as it is: to start and end a span with a tracer costs several
+// times as much.
 func (e *spans) Emit(s *telemetry.Span) {
 	out := tracetest.SpanStub{
 		Name:        s.Name,
@@ -118,14 +118,13 @@ func (e *spans) Emit(s *telemetry.Span) {
 	e.batches.OnEnd(out.Snapshot())
 }
 
-// Provider makes spans that nest in those of tasks: for otel.SetTracerProvider in a process
-// that is all ours.
+// Provider makes spans that nest in those of tasks, for otel.SetTracerProvider in a process of the runtime's own.
 func (e *spans) Provider() trace.TracerProvider { return e.provider }
 
-// Flush sends what is queued.
+// Flush sends everything in the queue.
 func (e *spans) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
 
-// Shutdown sends what is queued and ends the exporter, its connections too.
+// Shutdown sends everything in the queue and ends the exporter and its connections.
 func (e *spans) Shutdown(ctx context.Context) error {
 	err := e.provider.Shutdown(ctx)
 	e.end()

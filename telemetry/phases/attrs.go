@@ -7,7 +7,7 @@ import (
 	"mobula/wire"
 )
 
-// attrs are what the span of the whole task has. The first names it.
+// attrs are the attributes of the whole task's span. The first one names the task.
 func (r *record) attrs() []attribute.KeyValue {
 	kv := make([]attribute.KeyValue, 0, 8)
 	kv = append(kv, telemetry.AttrTask.String(r.id.String()), telemetry.AttrFunc.String(r.opts.Func),

@@ -12,7 +12,7 @@ import (
 // maxLinks is OpenTelemetry's default for one span.
 const maxLinks = 128
 
-// links names the tasks that make a new task's arguments, of those that have spans.
+// links names the tasks that make a new task's arguments, if they have spans.
 func (b *Builder) links(r *record, s *wire.TaskSpec) {
 	for i := range s.Args {
 		id := s.Args[i].Ref
@@ -36,7 +36,7 @@ func (r *record) link() telemetry.Link {
 	return telemetry.Link{TraceID: r.trace, ID: telemetry.SpanOf(r.id, r.first, telemetry.PhaseTask)}
 }
 
-// failed marks the run of an attempt that failed, where the task is to run again.
+// failed marks the run of a failed attempt if the task will run again.
 func (r *record) failed(ch *owner.Transition) {
 	if ch.Reason == nil {
 		return
@@ -49,7 +49,7 @@ func (r *record) failed(ch *owner.Transition) {
 	}
 }
 
-// remembered are the spans of tasks that ended last.
+// remembered has the spans of the tasks that ended last.
 type remembered struct {
 	limit int
 	of    map[ids.TaskID]telemetry.Link

@@ -19,12 +19,12 @@ type Builder struct {
 	limit   int
 	open    map[ids.TaskID]*record
 	oldest  []ids.TaskID // in order of begin; may name tasks that have ended
-	ended   remembered   // tasks whose results others may take yet
+	ended   remembered   // ended tasks whose results others may still take
 	dropped uint64
 	out     []telemetry.Span
 }
 
-// New makes a Builder for so many tasks at a time; 0 is DefaultLimit.
+// New makes a Builder for up to limit tasks at a time; 0 is DefaultLimit.
 func New(limit int) *Builder {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -32,7 +32,7 @@ func New(limit int) *Builder {
 	return &Builder{limit: limit, open: make(map[ids.TaskID]*record), ended: remembered{limit: 2 * limit}}
 }
 
-// Dropped counts the tasks that were given up for want of room.
+// Dropped counts the tasks that were dropped because the limit was reached.
 func (b *Builder) Dropped() uint64 { return b.dropped }
 
 // record is a task under way. It does not keep the spec: its arguments may be large.
@@ -44,14 +44,14 @@ type record struct {
 	kind     wire.TaskKind
 	actor    ids.ActorID
 	callsite string
-	first    uint32 // attempts before this life of the task
+	first    uint32 // number of attempts before this life of the task
 	attempts uint32
 	links    []telemetry.Link
 
 	segs    []segment
-	guess   int64 // when the owner believes it was started; 0: it does not, or knows
+	guess   int64 // the owner's estimate of its start; 0: none, or the start is known
 	blocked []interval
-	since   int64 // of the get it is blocked in; 0: none
+	since   int64 // begin of the get it is blocked in; 0: none
 }
 
 // segment is a phase; it ends where the next one begins.
@@ -60,7 +60,7 @@ type segment struct {
 	start   int64
 	attempt uint32
 	worker  ids.ClientID
-	err     *errs.Error // of a run: why the attempt failed and the task runs again
+	err     *errs.Error // for a run: why the attempt failed and the task runs again
 }
 
 const maxSegments = 256
@@ -146,7 +146,7 @@ func (b *Builder) forgetEnded() {
 	b.oldest = kept
 }
 
-// phaseOf is what a task does that is in the state.
+// phaseOf is the phase of a task in a state.
 func phaseOf(s task.State) telemetry.Phase {
 	switch s {
 	case task.PendingArgs:
@@ -174,10 +174,10 @@ func (r *record) enter(p telemetry.Phase, at int64, ch *owner.Transition) {
 		switch {
 		case last.phase == p && last.attempt == ch.Attempt:
 			return
-		case s.start == last.start && last.phase != telemetry.PhaseRun: // it took no time
+		case s.start == last.start && last.phase != telemetry.PhaseRun: // the phase took no time
 			*last = s
 			return
-		case n == maxSegments: // a task that fails for ever: the last phase stands for the rest
+		case n == maxSegments: // a task that fails again and again: the last phase stands for the rest
 			return
 		}
 	}
@@ -224,15 +224,15 @@ func (r *record) spans(out []telemetry.Span, ch *owner.Transition) []telemetry.S
 		}
 		n := uint32(i)<<16 | r.first
 		if s.phase == telemetry.PhaseRun && !ran[s.attempt] {
-			n, ran[s.attempt] = s.attempt, true // the worker knows no more than that
+			n, ran[s.attempt] = s.attempt, true // the worker knows only this number
 		}
 		out = r.phase(out, top.ID, top.Attrs[0], s, n, to)
 	}
 	return out
 }
 
-// phase adds the span of a segment, and below a run those of the gets it was blocked in. It names its task; what
-// else there is to know of that, its parent says.
+// phase adds the span of a segment, and below a run those of the gets it was blocked in. It names its task; the
+// parent span has everything else about the task.
 func (r *record) phase(out []telemetry.Span, parent [8]byte, id attribute.KeyValue, s segment, n uint32, end int64) []telemetry.Span {
 	sp := telemetry.Span{
 		TraceID: r.trace, ID: telemetry.SpanOf(r.id, n, s.phase), Parent: parent, Name: s.phase.String(), Start: s.start, End: end,

@@ -24,13 +24,13 @@ type Writer struct {
 	closed  bool     // guarded by mu
 }
 
-// New makes a writer of a file that holds at most size bytes, of which keep full ones
-// are kept beside it. The file is opened by the first write, and continued if it is there.
+// New makes a writer of a file of at most size bytes; keep full ones are kept beside it. The first write opens the
+// file, and appends if it exists.
 func New(path string, size int64, keep int) *Writer {
 	return &Writer{path: path, size: size, keep: keep}
 }
 
-// Write appends p whole, to one file; more than the size is refused.
+// Write appends all of p to one file; it refuses more bytes than the size.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,8 +24,8 @@ func (d *drawing) draw() {
 	}
 }
 
-// names emits the metadata of processes and threads and gives each worker its pid: its own,
-// made distinct where several workers are in one process.
+// names emits the metadata of processes and threads and gives each worker a pid: its own, changed to be unique if
+// several workers are in one process.
 func (d *drawing) names() map[ids.ClientID]int {
 	pids := map[ids.ClientID]int{}
 	taken := map[int]bool{d.in.PID: true}

@@ -12,20 +12,20 @@ import (
 	"mobula/telemetry/events"
 )
 
-// Process is a worker as the timeline names it.
+// Process is a worker's process in the timeline.
 type Process struct {
 	PID  int
 	Name string // "task host 4"
 }
 
-// Input is what is drawn.
+// Input is the data to draw.
 type Input struct {
 	Node      string
 	PID       int // of the node
 	Events    []events.Event
 	Processes map[ids.ClientID]Process // others are named after their id
 	Dropped   uint64                   // events that were never recorded, for the metadata
-	Lost      uint64                   // events that are remembered no more
+	Lost      uint64                   // events that are no longer in memory
 }
 
 // Record is one record of the format. Ts and Dur are microseconds.
@@ -70,13 +70,13 @@ type run struct {
 	open       bool // still running when the document was made
 }
 
-// life is a task's way through the events.
+// life collects the events of a task.
 type life struct {
 	first   *events.Event
 	waits   []wait
 	current *events.Event // the last change
 	runs    []*run
-	guess   int64 // when the owner believed the attempt was started
+	guess   int64 // the owner's estimate of the attempt's start
 }
 
 // wait is the time in one state before a run.
@@ -87,7 +87,7 @@ type wait struct {
 
 type process struct {
 	Process
-	lanes []int64 // when each is free again
+	lanes []int64 // when each lane is free again
 	runs  []*run
 }
 
