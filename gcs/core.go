@@ -9,20 +9,19 @@ import (
 	"mobula/internal/home/register"
 )
 
-// Event is what the core steps on.
+// Event is an input of Core.Step.
 type Event interface{ gcsEvent() }
 
-// Request asks for one thing; exactly one Reply with its ID answers it. Asking again
-// with the same content is harmless.
+// Request asks for one operation; exactly one Reply with its ID answers it. To repeat a request is harmless.
 type Request struct {
 	ID uint64
 	Op Op
 }
 
-// Op is what a request asks for.
+// Op is the operation of a request.
 type Op interface{ op() }
 
-// Put writes a record, whatever was there.
+// Put writes a record, whatever the row had.
 type Put struct{ Record Record }
 
 // Remove deletes a row.
@@ -39,10 +38,10 @@ type Claim struct{ Actor ActorRecord }
 // has passed to another is ErrNameTaken, one that is gone ErrNotFound.
 type Update struct{ Actor ActorRecord }
 
-// Begin begins a life of a home, by the rules of package register. The reply has the home's record.
+// Begin begins a new epoch of a home, by the rules of package register. The reply has the home's record.
 type Begin struct {
 	Claim register.Claim
-	Node  string // that answers for the home
+	Node  string // the node that answers for the home
 }
 
 // Free gives a name up, if this actor holds it.
@@ -51,7 +50,7 @@ type Free struct {
 	Actor           string
 }
 
-// Lookup reads one row, from the server, not from the view.
+// Lookup reads one row from the server, not from the view.
 type Lookup struct {
 	Bucket Bucket
 	Key    string
@@ -63,9 +62,9 @@ type List struct{ Bucket Bucket }
 // Answered is the server's answer to an effect.
 type Answered struct {
 	ID       uint64
-	Wrote    bool   // to a Write or a Delete; else to a Read
+	Wrote    bool   // it answers a Write or a Delete; else a Read
 	Record   Record // of a read
-	Revision uint64 // of the row now; 0: none
+	Revision uint64 // present revision of the row; 0: no row
 	Conflict bool   // a compare-and-set found another revision
 	Err      error
 }
@@ -78,8 +77,8 @@ type Changed struct {
 	Revision uint64
 }
 
-// Announce has the node in the table of nodes from now on. With Every it is written again so often: a heartbeat, of which other nodes see that
-// this one lives.
+// Announce puts the node in the table of nodes. With Every it writes the row again at that interval: a heartbeat, by which other nodes see
+// that this one lives.
 type Announce struct {
 	Record NodeRecord
 	Every  time.Duration
@@ -103,8 +102,7 @@ func (Free) op()   {}
 func (Lookup) op() {}
 func (List) op()   {}
 
-// Effect is what the shell does: one call to the server, answered by Answered with the
-// same ID, or a Reply.
+// Effect is an action of the shell: one call to the server, answered by Answered with the same ID, or a Reply.
 type Effect interface{ gcsEffect() }
 
 // Write puts a row. Revision: -1 whatever is there, 0 only if there is none, else only if
@@ -137,7 +135,7 @@ type Reply struct {
 	Err     error
 }
 
-// After has an event come back after a time.
+// After returns an event after a time.
 type After struct {
 	D  time.Duration
 	Ev Event
@@ -149,8 +147,8 @@ func (Delete) gcsEffect() {}
 func (Read) gcsEffect()   {}
 func (Reply) gcsEffect()  {}
 
-// Core is the control plane's logic: what each request needs of the server and what its
-// answer means. It holds the view, the requests under way and when each node was heard last, nothing else.
+// Core is the control plane's logic: which calls to the server a request needs, and what their answers mean. It
+// holds only the view, the requests under way and when each node was heard last.
 type Core struct {
 	view    map[Bucket]map[string]Record
 	pending map[uint64]*pending
@@ -163,10 +161,10 @@ type Core struct {
 // the revision read, and reads again after a conflict.
 type pending struct {
 	op      Op
-	writing bool       // a Write or a Delete is to be answered, else a Read
-	failed  error      // of a claim that is being given up: its answer
-	home    HomeRecord // of a Begin: what it tries to write
-	unclear bool       // of a Begin: a write may have been made all the same
+	writing bool       // waits for the answer of a Write or a Delete, else of a Read
+	failed  error      // the answer of a claim that is being given up
+	home    HomeRecord // the row that a Begin tries to write
+	unclear bool       // a write of a Begin failed, but may have been made
 }
 
 // NewCore makes an empty core; watches fill its view.
@@ -202,7 +200,7 @@ func (c *Core) changed(ev Changed) {
 	}
 	if ev.Record == nil {
 		delete(c.view[ev.Bucket], ev.Key)
-	} else if ev.Key == ev.Record.Key() { // else it is of a release before 0.5, which had other keys
+	} else if ev.Key == ev.Record.Key() { // else a release before 0.5 wrote it, with other keys
 		c.view[ev.Bucket][ev.Key] = ev.Record
 	}
 }
@@ -248,14 +246,14 @@ func (c *Core) answered(a Answered) {
 		return
 	}
 	if p == nil || a.Wrote != p.writing {
-		return // to what the core before a restart had asked: the request was stepped again
+		return // it answers a call of the core before a restart; the request was stepped again
 	}
-	if op, ok := p.op.(Claim); ok && a.Err != nil && p.writing { // it may have been written all the same, and nobody would free it
+	if op, ok := p.op.(Claim); ok && a.Err != nil && p.writing { // it may have been written, and then nobody would free it
 		p.op, p.writing, p.failed = Free{op.Actor.Namespace, op.Actor.Name, op.Actor.Actor}, false, a.Err
 		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
 		return
 	}
-	if _, ok := p.op.(Begin); ok && a.Err != nil && p.writing && !p.unclear { // likewise: the row says whether it was, and once it is tried again
+	if _, ok := p.op.(Begin); ok && a.Err != nil && p.writing && !p.unclear { // likewise: the row says whether it was; the write is tried once more
 		p.writing, p.unclear = false, true
 		c.emit(Read{ID: a.ID, Bucket: Homes, Key: p.home.Key()})
 		return
@@ -288,7 +286,7 @@ func (c *Core) claim(a Answered, p *pending, op Claim) {
 	switch {
 	case p.writing && !a.Conflict:
 		c.finish(Reply{ID: a.ID, Records: []Record{op.Actor}})
-	case p.writing: // somebody has it: who?
+	case p.writing: // somebody has the name: read who
 		p.writing = false
 		c.emit(Read{ID: a.ID, Bucket: Actors, Key: op.Actor.Key()})
 	case a.Record == nil: // it was given up meanwhile
@@ -329,7 +327,7 @@ func (c *Core) free(a Answered, p *pending, op Free) {
 		p.writing = false
 		c.emit(Read{ID: a.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
 	case a.Record == nil || a.Record.(ActorRecord).Actor != op.Actor:
-		c.finish(Reply{ID: a.ID}) // not ours, or gone already: either way we do not hold it
+		c.finish(Reply{ID: a.ID}) // not ours, or gone already: in both cases we do not hold it
 	default:
 		p.writing = true
 		c.emit(Delete{ID: a.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name), Revision: int64(a.Revision)})

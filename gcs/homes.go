@@ -8,13 +8,13 @@ import (
 	"mobula/internal/ids"
 )
 
-// Register is the control plane as the register of homes.
+// Register is the register of homes, kept in the control plane.
 type Register struct {
 	GCS  *GCS
 	Node string // that asks
 }
 
-// Begin asks for the life's row.
+// Begin asks for the row of the new life.
 func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
 	records, err := r.GCS.Call(ctx, Begin{Claim: c, Node: r.Node})
 	if err != nil {
@@ -23,8 +23,8 @@ func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, er
 	return records[0].(HomeRecord).Row, nil
 }
 
-// beginLife looks at the row of a directory that had a life before. A new one gets a home above all there are, as far as the view tells: the row is
-// created, which somebody else may have done before.
+// beginLife reads the row of a directory that had a life before. A new directory gets a home above all homes in the view, by creating its row;
+// another node may have created that row first.
 func (c *Core) beginLife(id uint64, p *pending, op Begin) {
 	claim := op.Claim
 	if claim.Last != nil {
@@ -34,7 +34,7 @@ func (c *Core) beginLife(id uint64, p *pending, op Begin) {
 	var next ids.Home
 	for _, r := range c.view[Homes] {
 		h := r.(HomeRecord)
-		if h.Life == claim.Life && h.Identity == claim.Identity { // it was granted before the core that asked was restarted
+		if h.Life == claim.Life && h.Identity == claim.Identity { // it was granted before the core was restarted
 			next = h.Home
 			break
 		}
@@ -52,7 +52,7 @@ func (c *Core) writeHome(id uint64, p *pending, row HomeRecord, revision int64) 
 	c.emit(Write{ID: id, Record: p.home, Revision: revision})
 }
 
-// begun goes on with a Begin: a write that came too late, or of which nobody knows whether it was made, reads the row again.
+// begun goes on with a Begin. After a write that came too late, or whose outcome is unknown, it reads the row again.
 func (c *Core) begun(a Answered, p *pending, op Begin) {
 	claim := op.Claim
 	if p.writing {
@@ -64,11 +64,11 @@ func (c *Core) begun(a Answered, p *pending, op Begin) {
 		c.emit(Read{ID: a.ID, Bucket: Homes, Key: p.home.Key()})
 		return
 	}
-	row := p.home.Row // of a new directory: what it tried to create
+	row := p.home.Row // the row that a new directory tried to create
 	switch {
 	case a.Record != nil:
 		row = a.Record.(HomeRecord).Row
-	case claim.Last != nil: // it was its own control plane, or this one has lost the row
+	case claim.Last != nil: // the node was its own control plane, or this one has lost the row
 		row = *claim.Last
 	}
 	granted := a.Record != nil && row.Life == claim.Life && row.Identity == claim.Identity

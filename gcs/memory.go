@@ -10,7 +10,7 @@ import (
 	"mobula/internal/inbox"
 )
 
-// Memory is Tables in this process, for tests. Its rows outlive a control plane that is started on it.
+// Memory implements Tables in this process, for tests. Its rows outlive a control plane that uses it.
 type Memory struct {
 	mu       sync.Mutex
 	revision uint64                    // guarded by mu
@@ -23,7 +23,7 @@ type row struct {
 	revision uint64
 }
 
-// memoryWatch tells one watcher of all tables, in order.
+// memoryWatch tells a watcher the changes of all tables, in order.
 type memoryWatch struct {
 	changes *inbox.Inbox[Changed]
 	end     context.CancelFunc
@@ -39,7 +39,7 @@ func NewMemory() *Memory {
 	return m
 }
 
-// Watch is Tables'.
+// Watch implements Tables.
 func (m *Memory) Watch(life, _ context.Context, changed func(Changed)) error {
 	life, end := context.WithCancel(life)
 	w := &memoryWatch{changes: inbox.New[Changed](), end: end, ended: make(chan struct{})}
@@ -75,7 +75,7 @@ func (m *Memory) Watch(life, _ context.Context, changed func(Changed)) error {
 	return nil
 }
 
-// Do is Tables'. It does not block.
+// Do implements Tables. It does not block.
 func (m *Memory) Do(_ context.Context, e Effect) Answered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *Memory) tell(c Changed) {
 	}
 }
 
-// Close is Tables'.
+// Close implements Tables.
 func (m *Memory) Close() {
 	m.mu.Lock()
 	watches := m.watches

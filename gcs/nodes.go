@@ -2,21 +2,22 @@ package gcs
 
 import "time"
 
-// beatID is of the writes of the node's own row, which are nobody's requests.
+// beatID is the ID of writes of the node's own row, which belong to no request.
 const beatID = 0
 
-// missed is how many heartbeats a node may miss before it is taken for silent.
+// missed is how many heartbeats a node may miss before it counts as silent.
 const missed = 3
 
-// nodes is what the core knows of nodes besides their rows: its own heartbeat, and when it heard each of the others, by its own clock.
+// nodes has what the core knows of nodes besides their rows: its own heartbeat, and when it last heard each of the others, by its own
+// clock.
 type nodes struct {
 	self  *NodeRecord
-	every time.Duration    // of heartbeats; 0: none, as nobody else reads the table
-	due   bool             // a Beat is to come
+	every time.Duration    // interval of heartbeats; 0: none, since nobody else reads the table
+	due   bool             // a Beat will come
 	heard map[string]int64 // by key
 }
 
-// announce begins to say what the node is.
+// announce begins to write the node's row.
 func (c *Core) announce(a Announce) {
 	r := a.Record
 	c.nodes.self, c.nodes.every, c.nodes.due = &r, a.Every, false
@@ -29,7 +30,7 @@ func (c *Core) beat() {
 	c.emit(Write{ID: beatID, Record: *c.nodes.self, Revision: -1})
 }
 
-// beaten goes on behind a heartbeat, whether it could be written or not: a server that is away gets one write at a time.
+// beaten goes on after a heartbeat, written or not: a server that is away gets one write at a time.
 func (c *Core) beaten() {
 	if n := &c.nodes; n.self != nil && n.every > 0 && !n.due {
 		n.due = true
@@ -37,7 +38,7 @@ func (c *Core) beaten() {
 	}
 }
 
-// heardOf notes a heartbeat. A row of a release before 0.5, which nobody read, is removed.
+// heardOf notes a heartbeat. It removes a row of a release before 0.5, which nobody read.
 func (c *Core) heardOf(ev Changed) {
 	switch {
 	case ev.Record == nil:
@@ -49,7 +50,7 @@ func (c *Core) heardOf(ev Changed) {
 	}
 }
 
-// shown is a row as a list has it. Without heartbeats there is nobody else to be silent.
+// shown is a row as in a list. Without heartbeats no other node can be silent.
 func (c *Core) shown(key string, r Record) Record {
 	n, ok := r.(NodeRecord)
 	if !ok {

@@ -31,7 +31,7 @@ type Record interface {
 	Key() string
 }
 
-// NodeRecord is a node as it announced itself, and does again with each heartbeat.
+// NodeRecord is a node's announcement of itself, repeated with each heartbeat.
 type NodeRecord struct {
 	Home      ids.Home           `json:"home"`
 	Name      string             `json:"name"`
@@ -41,16 +41,16 @@ type NodeRecord struct {
 	Started   int64              `json:"started"` // Unix nanoseconds
 	Resources map[string]float64 `json:"resources"`
 	Version   string             `json:"version"`
-	Beats     uint64             `json:"beats"` // how often it has said so
+	Beats     uint64             `json:"beats"` // number of heartbeats
 
-	Heard  time.Duration `json:"-"` // of a list: how long ago the last heartbeat was heard here
-	Silent bool          `json:"-"` // of a list: too long ago for a node that lives
+	Heard  time.Duration `json:"-"` // in a list: how long ago the last heartbeat was heard here
+	Silent bool          `json:"-"` // in a list: too long ago for a living node
 }
 
 // HomeRecord is a home and who has it.
 type HomeRecord struct {
 	register.Row
-	Node string `json:"node,omitempty"` // the name of the node that answers for it; empty: as its identity says
+	Node string `json:"node,omitempty"` // the name of the node that answers for it; empty: given by its identity
 }
 
 // ActorState is a named actor's state.
@@ -99,7 +99,7 @@ func (r ActorRecord) Key() string { return ActorKey(r.Namespace, r.Name) }
 func ActorKey(namespace, name string) string { return encode(namespace) + "." + encode(name) }
 
 // encode makes any text a legal part of a key, which may hold letters, digits, "-" and
-// "_" only. Plain names stay readable; what is not plain is written in hexadecimal after an "=".
+// "_" only. Plain names stay readable; others are written in hexadecimal after an "=".
 func encode(s string) string {
 	legal := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'

@@ -38,7 +38,7 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 		JetStream:  true,
 		StoreDir:   cfg.Dir,
 		SyncAlways: true,
-		// Control-plane tables are small; these bounds only catch a runaway.
+		// Control-plane tables are small; these bounds only stop a runaway.
 		JetStreamMaxMemory: 64 << 20,
 		JetStreamMaxStore:  4 << 30,
 		MaxPayload:         8 << 20,
@@ -63,7 +63,7 @@ func (s *Server) Connect(name string) (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(s.ns), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 }
 
-// dial connects to servers that run elsewhere. Once it was connected it looks for them for ever.
+// dial connects to servers elsewhere. Once it was connected it tries to reconnect for ever.
 func dial(servers []string, name string) (*nats.Conn, error) {
 	nc, err := nats.Connect(strings.Join(servers, ","), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.Timeout(5*time.Second))
 	if err != nil {
@@ -72,7 +72,7 @@ func dial(servers []string, name string) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// Redacted are the URLs of servers as they may be shown: without passwords.
+// Redacted gives the URLs of servers without passwords, to be shown.
 func Redacted(servers []string) string {
 	out := make([]string, len(servers))
 	for i, s := range servers {
@@ -101,8 +101,7 @@ func (s *Server) Close() {
 	s.ns.WaitForShutdown()
 }
 
-// natsLog passes the server's log on. Its notices are debug lines of ours: a user did not
-// ask for a NATS server.
+// natsLog passes the server's log on. Its notices become debug lines: the user did not ask for a NATS server.
 type natsLog struct{ l *slog.Logger }
 
 func (n natsLog) Noticef(f string, v ...any) { n.l.Debug(fmt.Sprintf(f, v...), "component", "nats") }

@@ -43,7 +43,7 @@ func (g *GCS) answer(r micro.Request, op Op) {
 		err = r.RespondJSON(records)
 	}
 	if err != nil {
-		// A header line may not hold a line break; the asker may be gone by now.
+		// A header line must not have a line break. The asker may be gone by now.
 		_ = r.Error("500", strings.ReplaceAll(err.Error(), "\n", " "), nil)
 	}
 }

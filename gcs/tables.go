@@ -15,15 +15,15 @@ import (
 // opTimeout bounds one call to the server. An embedded server answers in some 0.1 ms.
 const opTimeout = 5 * time.Second
 
-// markerTTL is how long a table remembers that a row was removed: watchers that were away for less hear of it. Without an end, each job
-// that ever was would stay in the server's memory and files.
+// markerTTL is how long a table remembers that a row was removed: watchers that were away for less learn of it. Without a bound, every
+// removed row would stay in the server's memory and files.
 const markerTTL = 5 * time.Minute
 
-// Tables keeps the rows: in NATS (KV), or in this process (Memory). Revisions grow with each write, in a table at least.
+// Tables keeps the rows: in NATS (KV), or in this process (Memory). Within a table revisions grow with each write.
 type Tables interface {
-	// Watch calls changed for every row there is and then for every change, in order, from one goroutine a table, until Close or the end of life; it
-	// returns when all rows there are have been told, or fails when ready ends before. Of changes of one row that come faster than they are
-	// told all but the last may be left out.
+	// Watch calls changed for every row and then for every change, in order, from one goroutine for each table, until Close or the end of life. It
+	// returns when changed was called for all rows, or fails if ready ends first. If a row changes faster than changed returns, all changes but the
+	// last may be left out.
 	Watch(life, ready context.Context, changed func(Changed)) error
 
 	// Do makes one call, a Write, Delete or Read, and gives its answer.
@@ -38,13 +38,13 @@ type KV struct {
 	kv       map[Bucket]jetstream.KeyValue
 	watchers []jetstream.KeyWatcher
 	wg       sync.WaitGroup
-	removed  time.Duration // for which a removed row is remembered
+	removed  time.Duration // how long a removed row is remembered
 }
 
-// unread are tables of earlier releases that nobody read.
+// unread are tables of earlier releases, which nobody reads.
 var unread = []string{"mobula_jobs"}
 
-// Open makes or finds the buckets, each kept on disk with so many replicas.
+// Open makes or finds the buckets, each on disk with that many replicas.
 func Open(ctx context.Context, nc *nats.Conn, replicas int) (*KV, error) {
 	return open(ctx, nc, replicas, markerTTL)
 }
@@ -72,7 +72,7 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 	return t, nil
 }
 
-// Watch is Tables'.
+// Watch implements Tables.
 func (t *KV) Watch(life, ready context.Context, changed func(Changed)) error {
 	for _, b := range Buckets {
 		w, err := t.kv[b].WatchAll(life)
@@ -91,7 +91,7 @@ func (t *KV) Watch(life, ready context.Context, changed func(Changed)) error {
 	return nil
 }
 
-// follow passes a table's changes on. A nil entry says that what was there is told.
+// follow passes a table's changes on. A nil entry says that all present rows were passed on.
 func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Changed), initial chan struct{}) {
 	told := false
 	for e := range updates {
@@ -104,7 +104,7 @@ func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Chang
 		if e.Operation() == jetstream.KeyValuePut {
 			r, err := parse(b, e.Value())
 			if err != nil {
-				continue // a row of a later version that this one cannot read: not ours to show
+				continue // a row of a later version that this one cannot read: do not show it
 			}
 			ev.Record = r
 		}
@@ -115,7 +115,7 @@ func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Chang
 	}
 }
 
-// Do is Tables'. It waits for the server, up to opTimeout.
+// Do implements Tables. It waits for the server, up to opTimeout.
 func (t *KV) Do(ctx context.Context, e Effect) Answered {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
@@ -164,7 +164,7 @@ func (t *KV) read(ctx context.Context, e Read) Answered {
 	return Answered{ID: e.ID, Record: r, Revision: entry.Revision(), Err: err}
 }
 
-// conflict tells a lost compare-and-set from a failure.
+// conflict distinguishes a lost compare-and-set from a failure.
 func conflict(a Answered, err error) Answered {
 	var api *jetstream.APIError
 	switch {
@@ -178,7 +178,7 @@ func conflict(a Answered, err error) Answered {
 	return a
 }
 
-// Close is Tables'.
+// Close implements Tables.
 func (t *KV) Close() {
 	for _, w := range t.watchers {
 		_ = w.Stop() // the connection may be gone already, and the watch with it

@@ -13,16 +13,16 @@ import (
 	"mobula/wire"
 )
 
-// freeAgain is how long after a failure the control plane is asked once more to free a name.
+// freeAgain is how long after a failure the directory asks the control plane again to free a name.
 const freeAgain = time.Second
 
 // Core is the directory's logic.
 type Core struct {
 	home     ids.Home
-	jobs     set[ids.JobID]                    // that have an owner here
+	jobs     set[ids.JobID]                    // jobs that have an owner here
 	held     map[ids.ActorID]*wire.TaskOptions // names that actors of these jobs have
-	at       map[ids.ActorID]Place             // last published, of those that live
-	watchers map[ids.ActorID]set[ids.JobID]    // whose owners want to hear
+	at       map[ids.ActorID]Place             // last published place of each living actor
+	watchers map[ids.ActorID]set[ids.JobID]    // jobs whose owners watch an actor
 	freeing  map[Name]*freeing                 // names that are being given up
 	out      []Effect
 }
@@ -31,7 +31,7 @@ type set[T comparable] map[T]struct{}
 
 // freeing is a name that is being given up, and the claims that wait for that.
 type freeing struct {
-	by      set[ids.ActorID] // FreeRows without an answer
+	by      set[ids.ActorID] // actors with a FreeRow without an answer
 	waiting []Claim
 }
 
@@ -87,7 +87,8 @@ func (c *Core) has(job ids.JobID) bool {
 	return ok
 }
 
-// claim asks for a name. One that is being given up is asked for after that: its actor is dead, as its watchers know.
+// claim asks for a name. A name that is being given up is asked for after that: its actor is dead, and its watchers
+// know.
 func (c *Core) claim(m Claim) {
 	if f := c.freeing[nameOf(m.Opts)]; f != nil {
 		f.waiting = append(f.waiting, m)
@@ -96,7 +97,7 @@ func (c *Core) claim(m Claim) {
 	c.emit(ClaimRow{m})
 }
 
-// claimed passes an answer on to the owner, which knows what it still wants. It may be one that a core before this had asked for.
+// claimed passes an answer on to the owner, which knows what it still wants. An earlier core may have asked for it.
 func (c *Core) claimed(a Claimed) {
 	if a.Err == nil {
 		c.held[a.Actor] = a.Opts
@@ -114,7 +115,7 @@ func (c *Core) claimed(a Claimed) {
 	c.tell(a.Job, out)
 }
 
-// release tells who watches that the actor is dead, and frees its name.
+// release tells the watchers that the actor is dead, and frees its name.
 func (c *Core) release(m Release) {
 	c.publish(Place{Actor: m.Actor, State: actor.Dead, Err: m.Err})
 	opts := cmp.Or(m.Opts, c.held[m.Actor])
@@ -132,7 +133,8 @@ func (c *Core) release(m Release) {
 	c.emit(FreeRow{Name: name, Actor: m.Actor})
 }
 
-// freed lets those go on that wait for the name, and asks again after a failure; a claim made meanwhile is told who has the name.
+// freed lets the claims go on that wait for the name, and asks again after a failure; a claim made meanwhile is told who has the
+// name.
 func (c *Core) freed(a Freed) {
 	if f := c.freeing[a.Name]; f != nil {
 		delete(f.by, a.Actor)
@@ -144,7 +146,7 @@ func (c *Core) freed(a Freed) {
 		}
 	}
 	if a.Err == nil || a.Final {
-		return // what is left when the node ends its next life finds
+		return // the next start of the node finds what is left
 	}
 	c.emit(Warn{What: "an actor's name could not be given up yet", Row: a.FreeRow, Err: a.Err})
 	c.emit(After{D: freeAgain, Ev: FreeAgain{a.FreeRow}})
@@ -197,7 +199,7 @@ func (c *Core) locate(m Locate) {
 	if known {
 		c.tell(m.Job, at)
 	} else {
-		c.tell(job, Sought{m.Actor}) // it is on its way up, or dead
+		c.tell(job, Sought{m.Actor}) // it is being created, or dead
 	}
 }
 
@@ -205,7 +207,7 @@ func ended(id ids.ActorID) Place {
 	return Place{Actor: id, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "actor %v: its job has ended", id)}
 }
 
-// jobEnded drops what a job wanted, tells who asked for its actors, and frees their names.
+// jobEnded drops a job's claims and watches, tells the watchers of its actors, and frees their names.
 func (c *Core) jobEnded(job ids.JobID) {
 	delete(c.jobs, job)
 	gone := make(set[ids.ActorID])
@@ -232,8 +234,8 @@ func (c *Core) jobEnded(job ids.JobID) {
 	}
 }
 
-// listed has each name in the table looked at by the owner of its actor. A job that did not come back has none. The names of other homes are
-// for others to look at.
+// listed lets the owner of each actor check its name in the table. A job that did not come back has no owner. Names of other homes are not
+// checked here.
 func (c *Core) listed(l Listed) {
 	if l.Err != nil {
 		c.emit(Warn{What: "the names of actors could not be read; those of dead ones stay taken", Err: l.Err})
@@ -260,7 +262,7 @@ func (c *Core) ownerRestarted(job ids.JobID) {
 	}
 }
 
-// rebuild asks the owners and the table for what the core before knew.
+// rebuild asks the owners and the table for what the earlier core knew.
 func (c *Core) rebuild(jobs []ids.JobID) {
 	for _, job := range slices.Sorted(slices.Values(jobs)) {
 		c.jobs[job] = struct{}{}

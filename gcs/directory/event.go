@@ -9,7 +9,7 @@ import (
 	"mobula/wire"
 )
 
-// Name is an actor's.
+// Name is the name of an actor.
 type Name struct{ Namespace, Name string }
 
 func nameOf(o *wire.TaskOptions) Name { return Name{o.Namespace, o.ActorName} }
@@ -26,19 +26,19 @@ type Place struct {
 	Restarts int32
 }
 
-// Row is what the control plane's table has of a name.
+// Row is a name's row in the control plane's table.
 type Row struct {
 	Actor ids.ActorID
 	Opts  *wire.TaskOptions // Namespace, ActorName, Detached and Func
 }
 
-// Event is what the core steps on.
+// Event is an input of Core.Step.
 type Event interface{ directoryEvent() }
 
 // JobBegan says that a job has an owner here, before anybody else can know of the job.
 type JobBegan struct{ Job ids.JobID }
 
-// JobEnded says that a job has no owner any more, behind the owner's last word.
+// JobEnded says that a job has no owner any more. It comes after the owner's last message.
 type JobEnded struct{ Job ids.JobID }
 
 // Claim asks for a name for an actor of a job. NameClaimed answers.
@@ -48,33 +48,33 @@ type Claim struct {
 	Opts  *wire.TaskOptions // Namespace, ActorName, Detached, GetIfExists
 }
 
-// Release gives a name up: its actor is dead. Without Opts it is the name that the actor has here.
+// Release gives a name up, since its actor is dead. Without Opts it is the name that the actor has here.
 type Release struct {
 	Actor ids.ActorID
 	Opts  *wire.TaskOptions
 	Err   *errs.Error // why it died
 }
 
-// Publish is the word of an actor's owner on where it is.
+// Publish says where an actor is; its owner sends it.
 type Publish struct{ Place }
 
 // Locate asks for an actor of another job. A Place answers, at once and whenever the actor moves, until Done withdraws it.
 type Locate struct {
-	Job   ids.JobID // that asks
+	Job   ids.JobID // the job that asks
 	Actor ids.ActorID
 	Done  bool
 }
 
-// Reconcile has the names in the table looked at that an earlier life of the node left. All its jobs that came back have their owners.
+// Reconcile checks the names in the table that an earlier life of the node left. All jobs that came back have their owners.
 type Reconcile struct{}
 
-// OwnerRestarted says that a job's owner was built anew: it is told again which names its actors have.
+// OwnerRestarted says that a job's owner was rebuilt: it is told again which names its actors have.
 type OwnerRestarted struct{ Job ids.JobID }
 
 // Rebuild is the first event of a core that follows another: the jobs that have an owner now.
 type Rebuild struct{ Jobs []ids.JobID }
 
-// Claimed answers a ClaimRow. Holder is who has the name where it is taken.
+// Claimed answers a ClaimRow. Holder is the actor that has the name, if it is taken.
 type Claimed struct {
 	Claim
 	Holder ids.ActorID
@@ -85,7 +85,7 @@ type Claimed struct {
 type Freed struct {
 	FreeRow
 	Err   *errs.Error
-	Final bool // asking again would not help: the node ends, or has no control plane
+	Final bool // a retry would not help: the node ends, or has no control plane
 }
 
 // Listed answers ListRows.
@@ -94,7 +94,7 @@ type Listed struct {
 	Err  *errs.Error
 }
 
-// FreeAgain is a FreeRow's turn after a failure.
+// FreeAgain retries a FreeRow after a failure.
 type FreeAgain struct{ FreeRow }
 
 func (JobBegan) directoryEvent()       {}
@@ -111,19 +111,20 @@ func (Freed) directoryEvent()          {}
 func (Listed) directoryEvent()         {}
 func (FreeAgain) directoryEvent()      {}
 
-// Effect is what the shell does.
+// Effect is an action of the shell.
 type Effect interface{ directoryEffect() }
 
-// ToOwner tells the owner of a job. The worker of a Place becomes known to it first: it will speak to it.
+// ToOwner sends a message to the owner of a job. The owner first gets to know the worker of a Place, since it will
+// send it messages.
 type ToOwner struct {
 	Job ids.JobID
 	Msg Msg
 }
 
-// Msg is what an owner is told: a NameClaimed, NameHeld, Place, Sought or Restate.
+// Msg is a message to an owner: a NameClaimed, NameHeld, Place, Sought or Restate.
 type Msg interface{ toOwner() }
 
-// NameClaimed answers a Claim: the name is the actor's where Err is nil and Existing is zero; Existing is who has it.
+// NameClaimed answers a Claim: the actor has the name if Err is nil and Existing is zero; else Existing has it.
 type NameClaimed struct {
 	Actor    ids.ActorID
 	Existing ids.ActorID
@@ -133,10 +134,10 @@ type NameClaimed struct {
 // NameHeld says that the table has a name for an actor; Release answers if the actor is dead or not known.
 type NameHeld Row
 
-// Sought says that another job looks for an actor of which nothing is known here; Publish answers if it will not come.
+// Sought says that another job looks for an actor that is not known here; Publish answers if it will not come.
 type Sought struct{ Actor ids.ActorID }
 
-// Restate has an owner say again what it claims, where its actors are and whom it looks for.
+// Restate asks an owner to repeat what it claims, where its actors are and whom it looks for.
 type Restate struct{}
 
 func (NameClaimed) toOwner() {}
@@ -148,13 +149,13 @@ func (Restate) toOwner()     {}
 // ClaimRow asks the control plane for a name.
 type ClaimRow struct{ Claim }
 
-// FreeRow has the control plane free a name, if the actor has it.
+// FreeRow asks the control plane to free a name, if the actor has it.
 type FreeRow struct {
 	Name
 	Actor ids.ActorID
 }
 
-// UpdateRow notes in the table that a named actor is alive. It is a hint for those who read the table, and has no answer.
+// UpdateRow notes in the table that a named actor is alive. It is a hint for readers of the table, and has no answer.
 type UpdateRow struct{ Row }
 
 // ListRows asks for the table.
@@ -169,7 +170,7 @@ type After struct {
 // Warn tells the user of a failure.
 type Warn struct {
 	What string
-	Row  FreeRow // zero: of no name
+	Row  FreeRow // zero: no name
 	Err  *errs.Error
 }
 
