@@ -35,7 +35,7 @@ type app struct {
 	address     string
 	json        bool
 	timeout     time.Duration
-	now         func() int64 // nil: the time by the clock of the node that was asked last
+	now         func() int64 // nil: by the clock of the last node that was asked
 	clock       steady.Clock // of that node
 }
 
@@ -90,7 +90,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 }
 
-// failed says what went wrong and gives the exit code.
+// failed prints the error and returns the exit code.
 func (a *app) failed(err error) int {
 	if strings.HasPrefix(err.Error(), "unknown command") {
 		err = errs.New(errs.CodeInvalid, "%v; see mobula --help", err)
@@ -125,7 +125,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// print prints a value as JSON, or as text makes it.
+// print prints a value as JSON, or with text.
 func (a *app) print(v any, text func(io.Writer)) error {
 	if a.json {
 		enc := json.NewEncoder(a.out)
@@ -140,7 +140,8 @@ func (a *app) print(v any, text func(io.Writer)) error {
 	return nil
 }
 
-// clockNow is the time by the node's clock, which times in its answers are by. A node has been asked before.
+// clockNow is the time by the node's clock, which the times in its answers use. A node must have been asked
+// before.
 func (a *app) clockNow() int64 {
 	if a.now != nil {
 		return a.now()

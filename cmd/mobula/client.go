@@ -15,14 +15,14 @@ import (
 	wireconn "mobula/wire/conn"
 )
 
-// conn is a connection of a tool: it asks one thing after the other.
+// conn is a connection of this command, for one request after another.
 type conn struct {
 	c    *wireconn.Conn
 	req  uint64
 	stop func() bool
 }
 
-// target is the socket that the command is about.
+// target is the socket of the node to ask.
 func (a *app) target() string { return node.Resolve(a.address, a.getenv) }
 
 // dial connects to the node.
@@ -33,7 +33,7 @@ func (a *app) dial(ctx context.Context) (*conn, error) {
 	}
 	a.clock = steady.Of(w.Clock)
 	if f != nil {
-		_ = f.Close() // a tool looks at no object
+		_ = f.Close() // this command reads no object
 	}
 	// The end of ctx makes a read that waits for an answer fail.
 	return &conn{c: c, stop: context.AfterFunc(ctx, func() { c.Fail(context.Cause(ctx)) })}, nil
@@ -41,7 +41,7 @@ func (a *app) dial(ctx context.Context) (*conn, error) {
 
 func (c *conn) close() {
 	c.stop()
-	_ = c.c.Close() // everything was answered, or does not matter any more
+	_ = c.c.Close() // everything was answered, or no longer matters
 }
 
 // ask makes one request.
@@ -85,7 +85,7 @@ func (c *conn) ask(ctx context.Context, method string, in, out any) error {
 	}
 }
 
-// request connects, asks one thing and leaves.
+// request connects, makes one request and disconnects.
 func request[Out any](a *app, method string, in any) (out Out, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()

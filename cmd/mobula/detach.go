@@ -19,7 +19,7 @@ import (
 
 // detach starts this command again, in a session of its own, and returns when the node is up.
 func (a *app) detach(cfg *config.Config, f startFlags) error {
-	// Said here, the reason is on the terminal and not in a log.
+	// Check here, so that the reason is on the terminal and not in a log.
 	if err := node.CheckDir(cfg.Dir); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
 	}
 	args := []string{"start", "--json"}
-	for _, v := range cfg.Describe() { // the same settings, wherever they came from
+	for _, v := range cfg.Describe() { // the same settings, from all sources
 		if v.Value != "" {
 			args = append(args, "--"+v.Flag+"="+v.Value)
 		}
@@ -41,7 +41,7 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = settingsFree(a.environ)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	crash, err := safefs.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // what the log cannot hold: a fatal error's stacks
+	crash, err := safefs.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // for output that does not go to the log: the stacks of a fatal error
 	if err != nil {
 		return errs.New(errs.CodeInvalid, "log.file %q: %v", cfg.Log.File, err)
 	}
@@ -58,7 +58,7 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 	defer cancel()
 	line := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(out).ReadString('\n') // nothing means that it ended
+		text, _ := bufio.NewReader(out).ReadString('\n') // empty if the process has ended
 		line <- text
 	}()
 	select {
@@ -69,13 +69,13 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 		}
 		return a.stillborn(cmd, crash)
 	case <-ctx.Done():
-		_ = cmd.Process.Kill() // and is reaped
+		_ = cmd.Process.Kill() // Wait reaps it
 		_ = cmd.Wait()
 		return errs.New(errs.CodeDeadline, "the node was not up in %v; see %s", a.timeout, cfg.Log.File)
 	}
 }
 
-// stillborn says why the node did not come up, with its own words and exit code.
+// stillborn reports why the node did not start, with its own message and exit code.
 func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
 	werr := cmd.Wait()
 	text, err := safefs.ReadFile(crash.Name())
@@ -99,7 +99,7 @@ func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
 	return errs.New(code, "the node did not start (%v): %s", werr, said)
 }
 
-// settingsFree is the environment without what the flags say already.
+// settingsFree is the environment without variables for settings, which the flags have already.
 func settingsFree(environ []string) []string {
 	drop := map[string]bool{"MOBULA_CONFIG": true}
 	for _, s := range config.Settings() {

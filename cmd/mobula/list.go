@@ -28,7 +28,7 @@ func (q *query) flags(c *cobra.Command) {
 	c.Flags().StringVar(&q.cursor, "cursor", "", "go on behind the page that gave it")
 }
 
-// build reads the flags and refuses what no row of type T can have, before the node is asked.
+// build reads the flags and refuses fields that rows of type T do not have, before it asks the node.
 func build[T any](q *query) (state.Query, error) {
 	out := state.Query{Limit: q.limit, Cursor: q.cursor}
 	for _, s := range q.filters {
@@ -38,7 +38,7 @@ func build[T any](q *query) (state.Query, error) {
 		}
 		out.Filters = append(out.Filters, f)
 	}
-	if out.Limit == 0 { // said, and not the default
+	if out.Limit == 0 { // given as 0, so it is not the default
 		return out, errs.New(errs.CodeInvalid, "--limit 0: want 1 to %d", state.MaxLimit)
 	}
 	return state.Check[T](out)

@@ -59,7 +59,7 @@ func (a *app) logTable(w io.Writer, streams []state.LogStream) {
 	}, data)
 }
 
-// logText prints what was written as it was, but for what would move a terminal's cursor.
+// logText prints the output of workers unchanged, without anything that would move a terminal's cursor.
 func logText(w io.Writer, streams []state.LogStream) {
 	for _, s := range streams {
 		fmt.Fprintf(w, "== %s %s %s\n", s.Worker, s.Stream, s.Path)

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	if is, err := node.Worker(context.Background()); is { // where no driver's program is known, workers run this one
+	if is, err := node.Worker(context.Background()); is { // workers run this program if their driver's is not known
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "mobula worker:", err)
 			os.Exit(exitFailed)

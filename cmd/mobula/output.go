@@ -13,9 +13,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// rows prints a table: a head and columns, no lines, so that it can be read by awk too.
-// On a terminal it is as wide as that: texts are cut, and where that is not enough columns are left out. The first column is what is
-// copied from a table, and whole.
+// rows prints a table with a head and columns but no lines, so that awk can read it too. On a terminal it fits the width: texts are
+// cut, and if that is not enough columns are left out. The first column, which users copy, is never cut.
 func rows(w io.Writer, c columns, data [][]string) {
 	cells := make([][]string, len(data))
 	for i, d := range data {
@@ -53,17 +52,17 @@ func rows(w io.Writer, c columns, data [][]string) {
 	}
 }
 
-// columns are those of a table.
+// columns describes the columns of a table.
 type columns struct {
 	head  []string
-	right []string // hold numbers, and are whole
-	less  []string // are left out first where there is no room
+	right []string // have numbers, and are never cut
+	less  []string // are left out first if there is no room
 }
 
-// narrowed makes a table fit a line, and names the columns that it leaves out for that.
+// narrowed makes a table fit a line, and names the columns that it leaves out.
 func (c columns) narrowed(width int, cells [][]string) (head []string, kept [][]string, out []string) {
 	natural := make([]int, len(c.head))
-	var less []string // first those that say nothing
+	var less []string // first the columns that are empty
 	for i, h := range c.head {
 		natural[i] = text.StringWidth(h)
 		empty := i > 0
@@ -90,7 +89,7 @@ func (c columns) narrowed(width int, cells [][]string) (head []string, kept [][]
 	return head, kept, out
 }
 
-// clean makes texts of programs cells.
+// clean makes cells of texts from programs.
 func clean(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, c := range texts {
@@ -109,7 +108,7 @@ func row(cells []string) table.Row {
 	return out
 }
 
-// oneLine keeps what a program said from breaking the table, or the terminal.
+// oneLine keeps a program's text from breaking the table or the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -121,7 +120,7 @@ func oneLine(s string) string {
 
 func size(n uint64) string { return humanize.IBytes(n) }
 
-// span is a duration as people say it.
+// span is a duration for people.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -136,7 +135,7 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// since is how long ago a time of the node's clock was.
+// since says how long ago a time of the node's clock was.
 func (a *app) since(at int64) string {
 	if at == 0 {
 		return ""
@@ -158,7 +157,7 @@ func counts[N int | uint64](m map[string]N) string {
 	return strings.Join(out, ", ")
 }
 
-// footer says what a page leaves out, and how to get it.
+// footer says how many rows a page leaves out, and how to get them.
 func footer(w io.Writer, shown, total int, next string) {
 	switch {
 	case next != "":

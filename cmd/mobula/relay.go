@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	relayBytes = 1 << 20     // that wait for the reader
-	relayGrace = time.Second // that the reader has at the end
+	relayBytes = 1 << 20     // bytes that may wait for the reader
+	relayGrace = time.Second // how long the reader has at the end
 )
 
-// relay passes on what workers write, whole lines in each write. Nobody waits for its reader: what the reader leaves no
-// room for is left out, and that is said in its place.
+// relay passes on the workers' output, in whole lines. Nobody waits for its reader: lines for which there is no room
+// are dropped, and a line in their place says so.
 type relay struct {
 	mu    sync.Mutex
 	buf   []byte // guarded by mu
 	lost  int    // guarded by mu: lines left out after those in buf
 	ended bool   // guarded by mu
 	more  chan struct{}
-	done  chan struct{} // closed when everything was passed on, or cannot be
+	done  chan struct{} // closed when everything was passed on, or nothing more can be
 }
 
 func newRelay() *relay { return &relay{more: make(chan struct{}, 1), done: make(chan struct{})} }
@@ -39,7 +39,7 @@ func (r *relay) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// close has run end, and waits for that, for a moment.
+// close makes run end, and waits for that for a short time.
 func (r *relay) close() {
 	r.mu.Lock()
 	r.ended = true
@@ -54,11 +54,11 @@ func (r *relay) close() {
 func (r *relay) wake() {
 	select {
 	case r.more <- struct{}{}:
-	default: // it is told already
+	default: // it was woken already
 	}
 }
 
-// run passes on to out what was written and will be, until close.
+// run passes lines on to out until close.
 func (r *relay) run(out io.Writer) {
 	defer close(r.done)
 	var buf []byte
@@ -75,7 +75,7 @@ func (r *relay) run(out io.Writer) {
 		}
 		if len(buf) > 0 {
 			if _, err := out.Write(buf); err != nil {
-				return // nobody reads any more: what comes fills the buffer and is then left out
+				return // nobody reads any more: further lines fill the buffer and are then dropped
 			}
 		}
 		if ended {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is an output that is a terminal: tables are made to fit it. What is no terminal gets everything whole.
+// screen is an output that is a terminal: tables are cut to fit it. Other outputs get everything whole.
 type screen struct {
 	io.Writer
 	width, height int
@@ -29,11 +29,11 @@ func screenOf(w io.Writer) (screen, bool) {
 
 const (
 	gap    = 2  // between two columns
-	narrow = 10 // a column is made no narrower than this, or its head
+	narrow = 10 // a column is not made narrower than this, or than its head
 )
 
-// fit makes columns fit a line of the given width: those that may be cut are made narrower, the widest first, and where that is not enough
-// columns of less are left out, in that order. It gives each column's width, 0 for one that is left out.
+// fit makes columns fit a line of the given width. It makes those that may be cut narrower, the widest first; if that is not enough, it
+// leaves out columns of less, in order. It returns each column's width, 0 for one that is left out.
 func fit(width int, head []string, natural []int, whole, less []string) []int {
 	at := slices.Clone(natural)
 	least := make([]int, len(at))
@@ -58,7 +58,7 @@ func fit(width int, head []string, natural []int, whole, less []string) []int {
 			}
 		}
 		if widest < 0 {
-			break // what must be whole goes on in the next line
+			break // columns that must be whole go on in the next line
 		}
 		at[widest]--
 	}
@@ -74,10 +74,10 @@ func total(widths []int) (n int) {
 	return n - gap
 }
 
-// frame is a screen's worth of a text: longer lines are cut, and what is below the last line is counted.
+// frame is the part of a text that fits the screen: longer lines are cut, and further lines are counted.
 func (s screen) frame(body string) string {
 	lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
-	if most := max(s.height-1, 1); s.height > 0 && len(lines) > most { // the cursor is in the last
+	if most := max(s.height-1, 1); s.height > 0 && len(lines) > most { // the cursor is in the last line
 		lines = append(lines[:most-1], fmt.Sprintf("... and %d lines more", len(lines)-most+1))
 	}
 	for i, l := range lines {

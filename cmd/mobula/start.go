@@ -21,16 +21,16 @@ import (
 	"mobula/internal/state"
 )
 
-// startFlags are those that are no settings.
+// startFlags are the flags that are not settings.
 type startFlags struct {
 	detach bool
-	bound  bool // to the process that started it
-	output bool // of workers is printed
-	moved  bool // the directory was copied, and is the only one
+	bound  bool // bound to the process that started it
+	output bool // print the workers' output
+	moved  bool // the directory was copied, and its original is gone
 	config string
 }
 
-// started is what start prints.
+// started is the output of start.
 type started struct {
 	Node    string `json:"node"`
 	Address string `json:"address"`
@@ -97,15 +97,15 @@ in this order of precedence; mobula config lists them all.`,
 	return c
 }
 
-// orphanTick is how often a node looks whether the process that started it is still its parent: a child of that
+// orphanTick is how often a node checks that the process that started it is still its parent: a child of that
 // process may hold the other end of the pipe open.
 const orphanTick = 500 * time.Millisecond
 
-// parentLeft is closed when in ends, or when the parent process is another.
+// parentLeft gives a channel that is closed when in ends, or when the parent process has changed.
 func parentLeft(in io.Reader) <-chan struct{} {
 	left, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // however it ends
+		_, _ = io.Copy(io.Discard, in) // until it ends, by whatever cause
 		close(ended)
 	}()
 	go func() {
@@ -127,13 +127,14 @@ func parentLeft(in io.Reader) <-chan struct{} {
 	return left
 }
 
-// A node with a store below smallStore bytes is to be small itself: its garbage may be half of what it holds, not as much.
+// A node with a store below smallStore bytes should be small itself: its garbage may be half of its live heap, not as much
+// again.
 const (
 	smallStore = 1 << 30
 	smallGC    = 50 // percent
 )
 
-// serve runs the node until it is to end, at the latest when left is closed.
+// serve runs the node until it should end, at the latest when left is closed.
 func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err error) {
 	log, closeLog, err := node.NewLogger(cfg)
 	if err != nil {
@@ -159,7 +160,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
 		if err = a.print(s, s.text); err == nil {
 			if said != nil {
-				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write that nobody reads fails, and does not end the node
+				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write to a closed pipe then fails, and does not end the node
 				go said.run(a.out)
 				defer said.close()
 			}
@@ -174,7 +175,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 			}
 		}
 	}
-	// Whatever made it end: it ends in order, unless a second signal comes.
+	// Whatever the reason, the node ends in order, unless a second signal comes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), cfg.CloseTimeout+5*time.Second)
 	defer cancel()
 	if cerr := n.Close(ctx); cerr != nil {
@@ -236,5 +237,5 @@ func awaitEnd(ctx context.Context, pid int, force bool) error {
 	return errs.New(errs.CodeDeadline, "process %d was asked to end and still runs; wait longer with --timeout, or use --force", pid)
 }
 
-// endless is a time within which a context ends.
+// endless is longer than any context lives.
 const endless = 1000 * time.Hour

@@ -101,7 +101,7 @@ func statusText(w io.Writer, s *state.Status) {
 	}
 }
 
-// graphs sums the graphs up that run.
+// graphs summarises the running graphs.
 func graphs(gs []state.Graph) string {
 	if len(gs) == 0 {
 		return "none"

@@ -52,7 +52,7 @@ file at https://ui.perfetto.dev or in chrome://tracing.`,
 	return c
 }
 
-// writeTimeline writes the file whole or not at all.
+// writeTimeline writes the whole file, or none.
 func (a *app) writeTimeline(path string, r state.TimelineRequest, since time.Duration) (n int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".mobula-timeline-*")
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *app) writeTimeline(path string, r state.TimelineRequest, since time.Dur
 	return n, os.Rename(f.Name(), path)
 }
 
-// fetchTimeline reads the document in its parts. since is counted back from the node's now; 0: all there is.
+// fetchTimeline reads the document in parts. since counts back from the node's present time; 0 means everything.
 func (a *app) fetchTimeline(w io.Writer, r state.TimelineRequest, since time.Duration) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()

@@ -14,10 +14,10 @@ import (
 
 const (
 	watchEvery = 2 * time.Second
-	watchLeast = 100 * time.Millisecond // between two looks: a list takes a little of the node's time
+	watchLeast = 100 * time.Millisecond // between two requests: a list takes some of the node's time
 )
 
-// view is a command that shows something, once or again and again.
+// view is a command that shows something, once or repeatedly.
 type view struct{ every time.Duration }
 
 func (v *view) flag(c *cobra.Command) {
@@ -25,7 +25,7 @@ func (v *view) flag(c *cobra.Command) {
 	c.Flags().Lookup("watch").NoOptDefVal = watchEvery.String()
 }
 
-// joinWatch makes "--watch 5s" one argument, as "--watch=5s" is: alone it means the default.
+// joinWatch turns "--watch 5s" into the one argument "--watch=5s": --watch alone means the default.
 func joinWatch(args []string) []string {
 	var out []string
 	for _, arg := range args {
@@ -40,7 +40,7 @@ func joinWatch(args []string) []string {
 	return out
 }
 
-// show prints what fetch gives; with --watch until the command is interrupted, which is a good end of it.
+// show prints what fetch gives; with --watch repeatedly until the command is interrupted, which is not an error.
 func show[T any](a *app, v *view, c *cobra.Command, fetch func() (T, error), text func(io.Writer, *T)) error {
 	one := func() error {
 		got, err := fetch()
@@ -62,7 +62,7 @@ func show[T any](a *app, v *view, c *cobra.Command, fetch func() (T, error), tex
 				return err
 			}
 			if now, ok := screenOf(a.out); ok {
-				s = now // its size may be another
+				s = now // its size may have changed
 			}
 			var body strings.Builder
 			s.Writer = &body
@@ -89,13 +89,13 @@ func show[T any](a *app, v *view, c *cobra.Command, fetch func() (T, error), tex
 	return again(a.ctx, v.every, one)
 }
 
-// again runs one at intervals until ctx ends.
+// again calls one at intervals until ctx ends.
 func again(ctx context.Context, every time.Duration, one func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		if err := one(); ctx.Err() != nil {
-			return nil // whatever it was doing
+			return nil // even if one failed because of that
 		} else if err != nil {
 			return err
 		}

@@ -26,13 +26,13 @@ type Config struct {
 	Trace   Trace
 	Events  Events
 
-	sources map[string]source // by key: where the value was said
+	sources map[string]source // by key: where the value comes from
 }
 
-// source is where a value was said, and how that place ranks.
+// source is where a value comes from, and the rank of that place.
 type source struct {
 	name string
-	rank int // the higher goes first; 0: the default
+	rank int // a higher rank wins; 0: the default
 }
 
 // Store configures the object store.
@@ -70,7 +70,7 @@ type Metrics struct {
 	Address string
 }
 
-// Trace configures what of tracing the OTEL_ variables do not.
+// Trace configures the part of tracing that OTEL_ variables do not.
 type Trace struct {
 	Ratio float64
 }
@@ -92,10 +92,10 @@ func (c *Config) Source(key string) string {
 	return "default"
 }
 
-// Before tells whether a was said at a place that goes before the one where b was said.
+// Before tells whether a comes from a place with a higher rank than b.
 func (c *Config) Before(a, b string) bool { return c.sources[a].rank > c.sources[b].rank }
 
-// SaidAny tells whether any setting of a section was said, or all have their defaults.
+// SaidAny tells whether any setting of a section was set, or all have their defaults.
 func (c *Config) SaidAny(section string) bool {
 	for key := range c.sources {
 		if strings.HasPrefix(key, section+".") {

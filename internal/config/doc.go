@@ -1,13 +1,11 @@
-// Package config is every setting of a node in one typed Config, and where its value
-// comes from.
+// Package config has every setting of a node in one typed Config, and where each value comes from.
 //
 // # Precedence
 //
-// A flag of the command line (or an option in the program's own code) goes before a MOBULA_
-// environment variable, that before the YAML file, that before the default. The file is the
-// one of --config, else of MOBULA_CONFIG, else mobula/config.yaml in the user's
-// configuration directory (~/.config), which need not exist. A setting is taken whole from
-// the first place that has it: lists and maps are not merged.
+// A flag of the command line (or an option in the program's code) overrides a MOBULA_ environment variable, which
+// overrides the YAML file, which overrides the default. The file is that of --config, else of MOBULA_CONFIG, else
+// mobula/config.yaml in the user's configuration directory (~/.config), which need not exist. The first place that
+// has a setting gives the whole value: lists and maps are not merged.
 //
 // # Names
 //
@@ -18,11 +16,11 @@
 //
 // # Who owns what
 //
-// A Config is a plain value. Nothing is kept and nothing is global. Load reads the
-// environment and at most one file, and blocks only for that.
+// A Config is a plain value; there is no global state. Load reads the environment and at most one file, and blocks
+// only for that.
 //
 // # Errors
 //
-// Load reports every mistake at once, each an errs.ErrInvalid that names the source, the
-// value and what would be right.
+// Load reports all mistakes at once, each an errs.ErrInvalid that names the source, the value and what would be
+// valid.
 package config

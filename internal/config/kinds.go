@@ -51,7 +51,7 @@ func (t *table) number(p *float64, key, words, doc string, check func(float64) e
 		}
 		return v, check(v)
 	}, func(v float64) string {
-		if v == 0 && words != "0" { // not said: the node fills it in
+		if v == 0 && words != "0" { // not set: the node fills it in
 			return ""
 		}
 		return showNumber(v)
@@ -112,7 +112,7 @@ func (t *table) size(p *Bytes, key string, def Bytes, words, doc string, check f
 		return v, err
 	}, func(b Bytes) string {
 		if b == 0 && words != "" {
-			return "" // the node knows when it runs
+			return "" // the node fills it in when it runs
 		}
 		return b.String()
 	})
@@ -140,8 +140,8 @@ func (t *table) choice(p *string, key, def, doc string, of ...string) {
 	}, func(s string) string { return s })
 }
 
-// loopback is an address that nobody but this machine's users can reach: what is served
-// there has neither authentication nor TLS.
+// loopback is an address that only this machine's users can reach: the server there has neither authentication nor
+// TLS.
 func (t *table) loopback(p *string, key, doc string) {
 	scalar(t, p, named(key, "host:port", "off", doc), "", func(s string) (string, error) {
 		if s == "" || s == "off" {

@@ -13,19 +13,18 @@ type Setting struct {
 	Env     string `json:"env"`     // "MOBULA_STORE_SIZE"
 	Flag    string `json:"flag"`    // "store-size"
 	Kind    string `json:"kind"`    // what a value looks like: "size", "duration", "fraction" ...
-	Default string `json:"default"` // as one would write it, or in words where it depends on the machine
+	Default string `json:"default"` // as a user would write it, or in words if it depends on the machine
 	Doc     string `json:"doc"`
 }
 
 // setting is a Setting bound to the field that it sets.
 type setting struct {
 	Setting
-	set  func(v any) error // v as YAML gives it, or text
+	set  func(v any) error // v is a YAML value, or text
 	show func() string
 }
 
-// settings is the one list of all there is to set. Each entry sets its static default when the
-// list is made.
+// settings is the list of all settings. Each entry sets its static default when the list is made.
 func (c *Config) settings() []setting {
 	var t table
 	t.text(&c.Name, "name", "", "host name and process id", "Name of the node, as lists and logs show it.")
@@ -101,14 +100,14 @@ func (c *Config) Describe() []Value {
 	return out
 }
 
-// Default is the configuration with nothing said.
+// Default is the configuration with all defaults.
 func Default() *Config {
 	c := new(Config)
 	c.settings()
 	return c
 }
 
-// RuntimeEnv are the MOBULA_ variables that are no settings: the runtime's own.
+// RuntimeEnv are the MOBULA_ variables that are not settings but the runtime's own.
 var RuntimeEnv = []string{
 	"MOBULA_ADDRESS",    // of the node that programs join
 	"MOBULA_BINARY",     // the executable that Python programs start a node with
@@ -119,7 +118,7 @@ var RuntimeEnv = []string{
 
 // Prefixes of variables that Load leaves alone.
 var runtimePrefixes = []string{
-	"MOBULA_WORKER_", // a node tells its worker processes with them who they are
+	"MOBULA_WORKER_", // with which a node tells its worker processes what they are
 	"MOBULA_TEST_",   // of tests
 	"MOBULA_E2E_",    // of the end-to-end tests
 	"MOBULA_STRESS",  // makes tests longer
@@ -144,7 +143,7 @@ func either(words, value string) string {
 	return value
 }
 
-// someCPU refuses 0, which the node takes for all that the machine has.
+// someCPU refuses 0, which the node takes for all CPUs of the machine.
 func someCPU(v float64) error {
 	if v <= 0 {
 		return fmt.Errorf("want more than 0; leave it out for all CPUs of the machine")

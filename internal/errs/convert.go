@@ -14,10 +14,9 @@ var users struct { // guarded by mu; written while packages initialise
 	byType map[reflect.Type]*userType
 }
 
-// RegisterSentinel makes an application's sentinel survive the trip: an error that
-// matches it on one side matches it on the other. Both sides register the same name,
-// while their packages initialise. It panics if the name is taken by another sentinel,
-// or if the sentinel cannot be compared with ==: errors.Is could never find it.
+// RegisterSentinel lets an application's sentinel cross processes: an error that matches it on one side matches it
+// on the other. Both sides register the same name, while their packages initialise. It panics if the name is taken
+// by another sentinel, or if the sentinel cannot be compared with ==: errors.Is could never find it.
 func RegisterSentinel(name string, sentinel error) {
 	if sentinel == nil || !reflect.TypeOf(sentinel).Comparable() {
 		panic(fmt.Sprintf("errs: sentinel %q of type %T cannot be compared", name, sentinel))
@@ -39,10 +38,10 @@ func userSentinel(name string) error {
 	return users.byName[name]
 }
 
-const maxDepth = 16 // of a chain of causes; what is deeper is folded into the message
+const maxDepth = 16 // of a chain of causes; deeper ones are folded into the message
 
-// From turns any error into one that can cross a border, keeping every sentinel of
-// this package and every registered one that it matches, and every error of a registered type. From(nil) is nil.
+// From turns any error into one that can cross processes. It keeps every sentinel of this package and every
+// registered one that the error matches, and every error of a registered type. From(nil) is nil.
 func From(err error) *Error { return from(err, 0) }
 
 func from(err error, depth int) *Error {
@@ -52,7 +51,7 @@ func from(err error, depth int) *Error {
 	switch e := err.(type) {
 	case *Error:
 		return e
-	case interface{ As(target any) bool }: // perhaps one of the types that Show was told of
+	case interface{ As(target any) bool }: // perhaps one of the types registered with Show
 		if shows(reflect.TypeOf(err)) {
 			var own *Error
 			if e.As(&own) {
@@ -95,7 +94,7 @@ func causes(err error) []error {
 	return nil
 }
 
-// codeOf looks at this one error, not at what it wraps: those become causes.
+// codeOf checks only this error, not the errors that it wraps: those become causes.
 func codeOf(err error) (Code, string) {
 	for c := range table {
 		if s := table[c].sentinel; s != nil && s == err {
@@ -118,8 +117,7 @@ func codeOf(err error) (Code, string) {
 	return CodeUnknown, ""
 }
 
-// CodeOf is the code of err, or else of the first error that it wraps that has one, depth
-// first. CodeUnknown: there is none.
+// CodeOf is the code of err, or else of the first wrapped error that has one, depth first, or else CodeUnknown.
 func CodeOf(err error) Code { return first(From(err)) }
 
 func first(e *Error) Code {

@@ -69,7 +69,7 @@ var (
 	ErrObjectTooLarge       = errors.New("object larger than the store")               // names bytes asked, limit, held, pinned
 	ErrStoreFull            = errors.New("object store full")                          // nothing can be spilled and no disk budget is left
 	ErrOutOfDisk            = errors.New("spill storage full")                         // every spill directory is full, missing or failing
-	ErrOutOfMemory          = errors.New("task killed by the memory monitor")          // the message says who and why
+	ErrOutOfMemory          = errors.New("task killed by the memory monitor")          // the message says which task and why
 	ErrObjectLost           = errors.New("object lost")                                // no copy is left and it cannot be made again
 	ErrObjectFreed          = errors.New("object freed")                               // its last reference was released; is also ErrObjectLost
 	ErrReconstructionFailed = errors.New("object could not be made again")             // is also ErrObjectLost
@@ -77,7 +77,7 @@ var (
 	ErrFetchTimedOut        = errors.New("object fetch timed out")                     // is also ErrObjectLost; names object and holder
 	ErrGetTimeout           = errors.New("get timed out")                              // the references stay valid; is also context.DeadlineExceeded
 	ErrCancelled            = errors.New("task cancelled")                             // is also context.Canceled
-	ErrUnschedulable        = errors.New("task can never be scheduled")                // the node has not the resources asked
+	ErrUnschedulable        = errors.New("task can never be scheduled")                // the node does not have the resources asked for
 	ErrPendingCallsLimit    = errors.New("too many pending calls")                     // the actor's MaxPendingCalls is reached
 	ErrRuntimeSetup         = errors.New("process could not be started")               //
 	ErrUnknownFunction      = errors.New("function not registered")                    //
@@ -93,7 +93,7 @@ var (
 	ErrInvalid              = errors.New("invalid argument")                           //
 	ErrDeadline             = errors.New("task ran past its deadline")                 // is also context.DeadlineExceeded
 	ErrPanic                = errors.New("function panicked")                          //
-	ErrReturnMismatch       = errors.New("attempts differ in what they returned")      // a retry streamed another number of items
+	ErrReturnMismatch       = errors.New("attempts differ in what they returned")      // a retry streamed a different number of items
 	ErrSegmentUnavailable   = errors.New("shared memory cannot be reserved")           // /dev/shm or cgroup too small
 	ErrComponentFailed      = errors.New("component failed beyond its restart policy") // escalation reached the root
 	ErrDisconnected         = errors.New("connection lost")                            // the process at the other end is gone, or has read nothing for too long
@@ -108,7 +108,7 @@ var (
 type row struct {
 	sentinel error
 	broader  Code  // 0: none
-	also     error // a standard-library sentinel that it matches too
+	also     error // a standard-library sentinel that it also matches
 }
 
 var table = [codeEnd]row{
@@ -155,7 +155,7 @@ var table = [codeEnd]row{
 	CodeDeadlock:             {sentinel: ErrDeadlock},
 }
 
-// Error is an error as it crosses a border.
+// Error is an error that can cross processes.
 type Error struct {
 	Code  Code
 	Msg   string   // one line: what was wrong, with which value, and what to do
@@ -165,10 +165,10 @@ type Error struct {
 	Cause []*Error // what it wraps; more than one for joined errors
 	Data  []byte   // CodeUser: the value of a registered type, as CBOR; nil of a sentinel
 
-	// Refs are the objects that Data, or Python's exception, has references to. Whoever owns an object that failed with the
-	// error keeps them as long as that.
+	// Refs are the objects that Data, or Python's exception, has references to. The owner of an object that failed with the
+	// error keeps them as long as that object.
 	Refs []ids.ObjectID
-	held any // what holds them in this process; nil: nothing
+	held any // keeps Refs alive in this process; nil: nothing does
 }
 
 // New makes an *Error with a formatted message.
@@ -176,8 +176,7 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Error is the message, prefixed with the sentinel's text where the message does
-// not have it already.
+// Error is the message, prefixed with the sentinel's text unless the message contains it.
 func (e *Error) Error() string {
 	s := e.sentinel()
 	switch {
@@ -215,7 +214,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// Unwrap gives the causes; before them, of an error of a registered type, that error itself.
+// Unwrap gives the causes. For an error of a registered type it gives that error first.
 func (e *Error) Unwrap() []error {
 	out := make([]error, 0, len(e.Cause)+1)
 	if err := e.typed(); err != nil {

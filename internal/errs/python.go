@@ -2,14 +2,15 @@ package errs
 
 import "strings"
 
-// Exception is what a Python function raised.
+// Exception is an exception that a Python function raised.
 type Exception struct {
 	Classes   []string // its class and those it derives from, nearest first; built-in ones without their module
 	Message   string   // class and text, as the last line of a traceback
 	Traceback string   // may be empty
 }
 
-// Exception gives the exception that the error is, or that the task failed with; then the failed task's error has the traceback.
+// Exception gives the exception that the error is, or that the task failed with. For a failed task the task's error has the
+// traceback.
 func (e *Error) Exception() (x Exception, ok bool) {
 	cause := e
 	if e.Code == CodeTaskFailed && len(e.Cause) > 0 {
@@ -25,7 +26,7 @@ func (e *Error) Exception() (x Exception, ok bool) {
 	return x, true
 }
 
-// Raised is the error of an exception, which has no traceback: that is its task's.
+// Raised is the error of an exception, without the traceback, which its task's error has.
 func Raised(x Exception) *Error {
 	return &Error{Code: CodePython, Name: strings.Join(x.Classes, ","), Msg: x.Message}
 }

@@ -6,15 +6,16 @@ import (
 	"mobula/internal/ids"
 )
 
-// References finds and revives the references to objects inside values. This package knows none.
+// References finds the references to objects inside values, and makes decoded ones live. This package has no
+// reference types.
 type References interface {
 	// Find gives the references in a value.
 	Find(v reflect.Value) ([]ids.ObjectID, error)
-	// Attach makes those in a decoded value live; held is what Hold was given.
+	// Attach makes the references in a decoded value live; held is the result of Hold's function.
 	Attach(v reflect.Value, held any) error
 }
 
-// AllRefs gives the references in e and in what it wraps, one as often as it is there. A nil e has none.
+// AllRefs gives the references in e and in its causes, with duplicates. A nil e has none.
 func (e *Error) AllRefs() []ids.ObjectID {
 	if e == nil {
 		return nil
@@ -30,8 +31,8 @@ func (e *Error) AllRefs() []ids.ObjectID {
 	return out
 }
 
-// Hold gives a copy of e, for the program of this process, that holds the objects it has references to as long as the program has it:
-// hold is given them, and what it gives lives as long as the copy. An error without references is given as it is.
+// Hold gives a copy of e for the program of this process that keeps the objects it refers to: it calls hold with them, and keeps the
+// result as long as the copy lives. It returns an error without references unchanged.
 func (e *Error) Hold(hold func(refs []ids.ObjectID) any) *Error {
 	refs := e.AllRefs()
 	if len(refs) == 0 {
@@ -40,7 +41,7 @@ func (e *Error) Hold(hold func(refs []ids.ObjectID) any) *Error {
 	return e.with(hold(refs))
 }
 
-// Bare gives a copy that holds nothing, for others.
+// Bare gives a copy that holds nothing, for other processes.
 func (e *Error) Bare() *Error {
 	if len(e.AllRefs()) == 0 {
 		return e

@@ -2,7 +2,7 @@ package errs
 
 import "reflect"
 
-// The public package has types of its own for what a program asks an error for. Here are only their makers.
+// The public package has types of its own for errors.As. This file only has the functions that make them.
 var shown []shownType // written while packages initialise
 
 type shownType struct {
@@ -10,7 +10,7 @@ type shownType struct {
 	as  func(e *Error, target any) bool
 }
 
-// Show has errors.As find an *Error as a T, where as gives one. A T that comes back to From gives its *Error by a method As.
+// Show lets errors.As find an *Error as a T, if as makes one. From gets the *Error of a T by the T's method As.
 func Show[T error](as func(e *Error) (T, bool)) {
 	shown = append(shown, shownType{reflect.TypeFor[T](), func(e *Error, target any) bool {
 		p, ok := target.(*T)
@@ -25,7 +25,7 @@ func Show[T error](as func(e *Error) (T, bool)) {
 	}})
 }
 
-// As gives the error as one of the types that Show was told of.
+// As gives the error as one of the types registered with Show.
 func (e *Error) As(target any) bool {
 	for i := range shown {
 		if shown[i].as(e, target) {

@@ -1,7 +1,7 @@
 package errs
 
-// OfTask tells whether the error is the end of a task that failed: its function returned an error or panicked, its process died or was
-// killed for memory, its time ran out, or it was cancelled. What is wrong with an actor, an object or the runtime is none.
+// OfTask tells whether the error is that of a failed task: its function returned an error or panicked, its process died or was killed
+// for memory, its time ran out, or it was cancelled. Errors of actors, of objects and of the runtime are not.
 func (e *Error) OfTask() bool {
 	switch e.Code {
 	case CodeTaskFailed:

@@ -21,11 +21,10 @@ type userType struct {
 
 var errorType = reflect.TypeFor[error]()
 
-// RegisterType makes an application's error type survive the trip: an error of that type, or wrapped in others, is of
-// that type again on the other side, for errors.As and for its own Is method. Both sides register the same name, while their
-// packages initialise. What travels are exported fields, as CBOR, or what MarshalBinary gives; a field of type error is the cause.
-// refs finds references to objects in exported fields; it may be nil. It panics where that could not work: the name is taken by
-// another type, or a field would be lost.
+// RegisterType lets an application's error type cross processes: an error of that type, also one wrapped in others, has that type
+// on the other side, for errors.As and for its own Is method. Both sides register the same name, while their packages initialise.
+// Exported fields travel as CBOR, or what MarshalBinary gives; a field of type error is the cause. refs finds references to
+// objects in exported fields; it may be nil. RegisterType panics if the name is taken by another type, or a field would be lost.
 func RegisterType[T error](name string, refs References) {
 	t := userType{name: name, typ: reflect.TypeFor[T](), inner: -1, refs: refs}
 	if err := t.check(); err != nil {
@@ -45,7 +44,7 @@ func RegisterType[T error](name string, refs References) {
 	users.types[name], users.byType[t.typ] = &t, &t
 }
 
-// value is the type that is encoded: that which a pointer type points to.
+// value is the type that is encoded: for a pointer type the one it points to.
 func (t *userType) value() reflect.Type {
 	if t.typ.Kind() == reflect.Pointer {
 		return t.typ.Elem()
@@ -53,7 +52,7 @@ func (t *userType) value() reflect.Type {
 	return t.typ
 }
 
-// check finds the field with the cause, and what would be lost on the way.
+// check finds the field with the cause, and fields that would be lost.
 func (t *userType) check() error {
 	v := t.value()
 	switch {
@@ -96,8 +95,8 @@ func typeNamed(name string) *userType {
 	return users.types[name]
 }
 
-// encode gives the bytes that stand for an error of the type, if there are any, the references in them, and the cause in its field. A
-// type's own methods are the program's code: they may panic.
+// encode gives the encoded bytes of an error of the type, if it can be encoded, the references in it, and the cause in its field. The
+// type's methods are the program's code: they may panic.
 func (t *userType) encode(err error) (data []byte, refs []ids.ObjectID, ok bool, cause error) {
 	defer func() {
 		if recover() != nil {
@@ -130,10 +129,10 @@ func (t *userType) encode(err error) (data []byte, refs []ids.ObjectID, ok bool,
 	return data, refs, true, cause
 }
 
-// MaxData bounds the bytes of a registered type's value; a larger one travels as its text.
+// MaxData bounds the encoded size of a registered type's value; a larger one travels as its text.
 const MaxData = 64 << 10
 
-// decode makes the error again; nil where it cannot be. References in an error that nothing here holds name nothing.
+// decode rebuilds the error; nil if it cannot. Without held, references in the error name nothing.
 func (t *userType) decode(data []byte, causes []*Error, held any) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -157,7 +156,8 @@ func (t *userType) decode(data []byte, causes []*Error, held any) (err error) {
 	return err
 }
 
-// typed is the error of the program's own type that e stands for; nil: none, or not of this program.
+// typed is the error of the program's own type that e stands for; nil if there is none, or this program does not
+// have the type.
 func (e *Error) typed() error {
 	if e.Code != CodeUser || len(e.Data) == 0 {
 		return nil

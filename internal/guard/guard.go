@@ -17,21 +17,21 @@ import (
 	"mobula/internal/pidfd"
 )
 
-// again is how long a guard that has ended is not replaced at first, and at last, twice as long each time.
+// again is how long the replacement of an ended guard waits at first; it doubles each time, up to atLast.
 const again, atLast = time.Second, time.Minute
 
 // Guard is the node's side. It is safe for concurrent use.
 type Guard struct {
-	life string // the node, and which life of it
+	life string // the node and its present life
 	log  *slog.Logger
 	wg   sync.WaitGroup
 	over chan struct{} // closed by Close
 
 	mu      sync.Mutex
 	pipe    *os.File       // guarded by mu; nil: there is no guard
-	process *os.Process    // guarded by mu; the guard, where there is a pipe
-	groups  map[string]int // guarded by mu; of the workers that live
-	ran     bool           // guarded by mu: the first one was started
+	process *os.Process    // guarded by mu; the guard, if there is a pipe
+	groups  map[string]int // guarded by mu; process groups of live workers
+	ran     bool           // guarded by mu: the first guard was started
 	closed  bool           // guarded by mu
 }
 
@@ -41,10 +41,10 @@ func New(node string, log *slog.Logger) *Guard {
 	return &Guard{life: node + "." + rand.Text(), log: log, over: make(chan struct{}), groups: make(map[string]int)}
 }
 
-// Environ is what the environment of a worker has to have; what it had by that name is left out first.
+// Environ is the variable to add to a worker's environment, in place of one with that name.
 func (g *Guard) Environ(worker string) string { return Variable + "=" + marks(g.life, worker) }
 
-// Prepare starts the guard if there never was one: before the first worker. It is not called concurrently.
+// Prepare starts the guard if there never was one. Call it before the first worker, and not concurrently.
 func (g *Guard) Prepare() {
 	g.mu.Lock()
 	first := !g.ran && !g.closed
@@ -56,7 +56,7 @@ func (g *Guard) Prepare() {
 	}
 }
 
-// Begin says that a worker runs, in a process group.
+// Begin says that a worker runs in a process group.
 func (g *Guard) Begin(worker string, group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,7 +72,7 @@ func (g *Guard) End(worker string) {
 	g.tell(worker + "\n")
 }
 
-// tell writes what fits; the lock is held.
+// tell writes a line if it fits; the lock is held.
 func (g *Guard) tell(line string) {
 	if g.pipe == nil {
 		return
@@ -81,17 +81,17 @@ func (g *Guard) tell(line string) {
 	if err != nil {
 		return
 	}
-	_ = conn.Write(func(fd uintptr) bool { // a line is written whole, or not at all
-		_, _ = unix.Write(int(fd), []byte(line)) // what it does not hear, it finds by the mark of the node
+	_ = conn.Write(func(fd uintptr) bool { // a whole line is written, or none of it
+		_, _ = unix.Write(int(fd), []byte(line)) // what it misses, it finds by the mark of the node
 		return true
 	})
 }
 
-// keep has a guard run until Close.
+// keep keeps a guard running until Close.
 func (g *Guard) keep(cmd *exec.Cmd, err error) {
 	for wait := again; ; wait = min(2*wait, atLast) {
 		if err == nil {
-			pidfd.Until(context.Background(), cmd.Process.Pid) // holds no thread, as Wait does
+			pidfd.Until(context.Background(), cmd.Process.Pid) // holds no thread, unlike Wait
 			if err = cmd.Wait(); err != nil {
 				err = fmt.Errorf("%w: %s", err, cmd.Stderr)
 			}
@@ -119,10 +119,10 @@ func (g *Guard) start() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // the guard has it, or never will
+	defer func() { _ = r.Close() }() // the guard has it, or has failed to start
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"mobula-guard"}, Env: []string{envGuard + "=" + g.life}, Dir: "/", Stdin: r, Stderr: &words{},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // what is sent to the node's group or terminal is not for it
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals to the node's group or terminal must not reach it
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,15 +140,15 @@ func (g *Guard) start() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// hangUp ends the pipe; the lock is held.
+// hangUp closes the pipe; the lock is held.
 func (g *Guard) hangUp() {
 	if g.pipe != nil {
-		_ = g.pipe.Close() // its end is all that it says
+		_ = g.pipe.Close() // the end of the pipe is the message
 		g.pipe = nil
 	}
 }
 
-// PID is the guard's process; 0: there is none now.
+// PID is the guard's process, or 0 if there is none now.
 func (g *Guard) PID() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +158,7 @@ func (g *Guard) PID() int {
 	return g.process.Pid
 }
 
-// Close has the guard kill what is left, and waits until that is done and it is gone.
+// Close makes the guard kill all remaining processes, and waits until it has and is gone.
 func (g *Guard) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed {
@@ -177,13 +177,13 @@ func (g *Guard) Close(ctx context.Context) error {
 		if process == nil {
 			return ctx.Err()
 		}
-		_ = process.Kill() // it may be stopped; gone already is as well
+		_ = process.Kill() // it may be stopped, or gone already
 		<-done
 		return fmt.Errorf("the guard of the node's workers (pid %d) did not end: %w", process.Pid, ctx.Err())
 	}
 }
 
-// words are the first that a guard says: why it has failed.
+// words keeps the first output of a guard, which says why it has failed.
 type words struct{ said []byte }
 
 func (w *words) Write(b []byte) (int, error) {

@@ -12,15 +12,16 @@ import (
 	"mobula/internal/pidfd"
 )
 
-// pause is how long a kill may take before it is looked again whether there is more to kill.
+// pause is how long a sweep waits for its kills before it looks for more processes.
 const pause = 10 * time.Millisecond
 
-// Sweep kills the processes that workers of a node have left in its earlier lives: before the first worker of this one.
+// Sweep kills the processes that workers of a node's earlier lives have left. Call it before the first worker of this
+// life.
 func Sweep(node string) (killed int) {
 	return sweep(below(node), time.Second)
 }
 
-// sweep kills every process with a mark that is wanted, and what these start meanwhile, until there is none; at most for as long.
+// sweep kills every process with a wanted mark, and what these start meanwhile, until there is none, at most for long.
 func sweep(wanted func(mark string) bool, long time.Duration) (killed int) {
 	for end := time.Now().Add(long); ; time.Sleep(pause) {
 		n := sweepOnce(wanted)
@@ -40,7 +41,7 @@ func sweepOnce(wanted func(mark string) bool) (killed int) {
 		if err != nil {
 			continue // it has ended
 		}
-		if marked(pid, wanted) && p.Kill(unix.SIGKILL) == nil { // still this one: its number was not another's before the pidfd
+		if marked(pid, wanted) && p.Kill(unix.SIGKILL) == nil { // checked after the pidfd was opened, so it is still this process
 			killed++
 		}
 		p.Close()
@@ -48,20 +49,20 @@ func sweepOnce(wanted func(mark string) bool) (killed int) {
 	return killed
 }
 
-// marked tells of processes that live: the environment of one that is dead is empty.
+// marked tells whether a live process has a wanted mark; the environment of a dead one is empty.
 func marked(pid int, wanted func(mark string) bool) bool {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	return err == nil && pid != os.Getpid() && slices.ContainsFunc(marksIn(string(b)), wanted)
 }
 
-// processes lists all that can be seen.
+// processes lists all visible processes.
 func processes() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = dir.Close() }() // only read
-	names, _ := dir.Readdirnames(-1)   // as far as it goes
+	names, _ := dir.Readdirnames(-1)   // an error gives a partial list
 	var pids []int
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -71,8 +72,8 @@ func processes() []int {
 	return pids
 }
 
-// killGroups kills process groups that are as old as what this process was told of them: one with a member from before the moment is the same
-// group still, for a number is not given again while it has members.
+// killGroups kills process groups that existed before the moment: a group with a member from before is still the same group, since its number
+// is not reused while it has members.
 func killGroups(groups map[int]bool, before uint64) {
 	if len(groups) == 0 {
 		return
@@ -86,11 +87,11 @@ func killGroups(groups map[int]bool, before uint64) {
 		}
 	}
 	for g := range ours {
-		_ = unix.Kill(-g, unix.SIGKILL) // gone by itself
+		_ = unix.Kill(-g, unix.SIGKILL) // it may be gone already
 	}
 }
 
-// now is the moment, as starts of processes are told.
+// now is the present time in the unit of processes' start times.
 func now() uint64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable that a worker's processes inherit: marks, with a colon between.
+// Variable is the environment variable that a worker's processes inherit: marks, separated by colons.
 const Variable = "MOBULA_CHILD_OF"
 
-// A mark is node.life.worker: a guard kills what is of its life of the node, and not of the next, which may have begun already.
+// A mark is node.life.worker: a guard kills processes of its own life of the node, and not of the next, which may have begun
+// already.
 
-// marks is the variable of a worker of a life: those of this process, which may be a worker's child itself, and its own.
+// marks is the variable of a worker: the marks of this process, which may be a worker's child itself, and the worker's
+// own.
 func marks(life, worker string) string {
 	if outer := os.Getenv(Variable); outer != "" {
 		return outer + ":" + life + "." + worker
@@ -18,7 +20,7 @@ func marks(life, worker string) string {
 	return life + "." + worker
 }
 
-// below tells of marks of what is below a node, or a life of one.
+// below matches marks below a node, or below a life of a node.
 func below(above string) func(mark string) bool {
 	return func(mark string) bool { return strings.HasPrefix(mark, above+".") }
 }

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envGuard tells a process that it is the guard of a life of a node. The pipe is its standard input.
+// envGuard tells a process that it is the guard of a node's life. The pipe is its standard input.
 const envGuard = "MOBULA_GUARD_OF"
 
-// patience is how long the guard goes on killing what one worker, or the node, has left.
+// patience is how long the guard goes on killing the processes of a worker, or of the node.
 const patience = 10 * time.Second
 
-// A guard is one before any of its program runs.
+// A guard begins before any code of its program runs.
 func init() {
 	if life := os.Getenv(envGuard); life != "" {
 		run(life)
-		unix.Exit(0) // this process is nobody's program
+		unix.Exit(0) // this process must not run the program
 	}
 }
 
-// run guards until the node is gone and all that was its with it.
+// run guards until the node and all its processes are gone.
 func run(life string) {
 	runtime.GOMAXPROCS(1)
 	closeInherited()
@@ -63,8 +63,8 @@ func run(life string) {
 	sweep(below(life), patience)
 }
 
-// closeInherited gives up what the node has without saying that it is its alone: somebody may wait for the end of it. What this process has opened
-// by itself, which its runtime may need, is marked so.
+// closeInherited closes descriptors that were inherited from the node: somebody may wait for their end. Descriptors that this process has opened
+// itself, which its runtime may need, are marked close-on-exec and stay.
 func closeInherited() {
 	all, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -76,7 +76,7 @@ func closeInherited() {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
-			_ = unix.Close(fd) // never used
+			_ = unix.Close(fd) // it was never used
 		}
 	}
 }

@@ -3,11 +3,11 @@
 //
 // # Who owns what
 //
-// The control plane's register (package register) owns which home is whose, and the epochs: they grow by one with each life, by compare-and-set, and no
-// clock has a part in them. A node that is its own control plane has no other register than its directory. The directory's file "home" owns the
-// numbers. A block of them is reserved on the disk before the first is given out, and the next block before the last is
-// half used, so that a number comes from memory, nobody is asked for it, and none is given out twice whenever the node is killed. What
-// a graceful stop finds unused is given back.
+// The control plane's register (package register) owns which home is whose, and the epochs: they grow by one with each life, by compare-and-set,
+// independent of any clock. A node that is its own control plane has no register but its directory. The directory's file "home" owns the numbers. A
+// block of them is reserved on disk before its first number is given out, and the next block before this one is half used. So a number comes from
+// memory, without a question to anybody, and none is given out twice, even if the node is killed at any time. A graceful stop gives unused numbers
+// back.
 //
 // # What blocks
 //
@@ -15,6 +15,5 @@
 //
 // # Errors
 //
-// register.ErrCopied where the directory is a copy of another; errs.CodeInvalid for a file that is damaged and for a directory that cannot be
-// written.
+// register.ErrCopied if the directory is a copy of another; errs.CodeInvalid for a damaged file and for a directory that cannot be written.
 package home

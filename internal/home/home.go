@@ -24,18 +24,18 @@ const (
 	epochName = "epoch" // the file of release 0.4, which counts lives
 )
 
-// Config says whose home it is.
+// Config describes the node whose home it is.
 type Config struct {
 	Dir          string // of the node; empty: nothing is kept
 	Identity     string
 	IdentityFile string // of Dir, written once
 	Register     register.Register
-	LastJob      uint64                               // that is known to have been given out
-	Write        func(path string, data []byte) error // replaces a file, durably; nil: safefs.Replace
-	Moved        bool                                 // a copied directory is the only one from now on
+	LastJob      uint64                               // highest job number known to have been given out
+	Write        func(path string, data []byte) error // replaces a file durably; nil: safefs.Replace
+	Moved        bool                                 // accept a copied directory: its original is gone
 }
 
-// Home is a node's, in one life. Its methods may be called from several goroutines.
+// Home is a node's home in its present life. It is safe for concurrent use.
 type Home struct {
 	path  string
 	save  func(path string, data []byte) error
@@ -47,16 +47,16 @@ type Home struct {
 	mu      sync.Mutex
 	ledger  ledger // guarded by mu
 	writing bool   // guarded by mu: a block is being reserved in the background
-	closed  bool   // guarded by mu: the directory may be another node's now
+	closed  bool   // guarded by mu: another node may have the directory now
 	work    sync.WaitGroup
 }
 
-// file is the form on the disk.
+// file is the format on disk.
 type file struct {
 	register.Row
 	Place    Place             `json:"place"`
 	Reserved map[string]uint64 `json:"reserved"`           // the last number that may have been given out
-	Intended string            `json:"intended,omitempty"` // the life that a register was asked to begin behind that of Row; empty: none
+	Intended string            `json:"intended,omitempty"` // the life after that of Row that a register was asked to begin; empty: none
 }
 
 // Open begins a life.
@@ -79,14 +79,14 @@ func Open(ctx context.Context, cfg Config) (*Home, error) {
 	if err := h.reserve(); err != nil {
 		return nil, err
 	}
-	if cfg.Dir != "" { // what release 0.4 knows would be of a life long ago
-		_ = os.Remove(filepath.Join(cfg.Dir, epochName)) // it is read no more
+	if cfg.Dir != "" { // the file of release 0.4 would be from a life long ago
+		_ = os.Remove(filepath.Join(cfg.Dir, epochName)) // it is no longer read
 	}
 	return h, nil
 }
 
-// begin has the register begin the life. Which life it is stands on the disk before one elsewhere is asked: should its answer be lost, the next try
-// asks for the same, and not as a copy of the directory would.
+// begin asks the register to begin the life. For a register elsewhere it first writes the life to disk: if the answer is lost, the next try asks
+// for the same life, and is not taken for a copy of the directory.
 func (h *Home) begin(ctx context.Context, r register.Register, claim register.Claim) (err error) {
 	if _, own := r.(register.Own); !own {
 		last := register.Row{Identity: claim.Identity}
@@ -101,7 +101,7 @@ func (h *Home) begin(ctx context.Context, r register.Register, claim register.Cl
 	return err
 }
 
-// read reads what the life before has left into the claim for this one.
+// read reads the state of the life before into the claim for this one.
 func (h *Home) read(cfg Config, claim *register.Claim) (err error) {
 	if h.place, err = placeOf(cfg.IdentityFile); err != nil {
 		return errs.New(errs.CodeInvalid, "node directory: %v", err)
@@ -135,14 +135,14 @@ func (h *Home) read(cfg Config, claim *register.Claim) (err error) {
 	if f.Intended != "" {
 		claim.Life = f.Intended
 	}
-	if f.Epoch > 0 { // else its first life has not begun
+	if f.Epoch > 0 { // else its first life had not begun
 		claim.Last = &f.Row
 	}
 	return nil
 }
 
-// readEpoch reads what release 0.4 left: the number of lives, which releases before began at the wall clock. Nil where there was none, in a new directory: in one
-// with jobs the file home is lost, and with it which ids were given out.
+// readEpoch reads the file of release 0.4: the number of lives, which earlier releases began at the wall clock. It is nil for a new directory. In a
+// directory with jobs a missing file means that the file home is lost, and with it which ids were given out.
 func (h *Home) readEpoch(cfg Config) (*register.Row, error) {
 	path := filepath.Join(cfg.Dir, epochName)
 	b, err := safefs.ReadFile(path)
@@ -163,13 +163,13 @@ func (h *Home) readEpoch(cfg Config) (*register.Row, error) {
 	return &register.Row{Identity: cfg.Identity, Epoch: life}, nil
 }
 
-// Row is the home as a register has it.
+// Row is the home's row in the register.
 func (h *Home) Row() register.Row { return h.row }
 
 // Epoch is the life's number: 1 for the first.
 func (h *Home) Epoch() uint64 { return h.row.Epoch }
 
-// Next gives out an id that nobody had before.
+// Next gives out an id that was never given out before.
 func (h *Home) Next(k Kind) (uint64, error) {
 	h.mu.Lock()
 	n, ok := h.ledger.next(k)
@@ -191,8 +191,8 @@ func (h *Home) Last(k Kind) uint64 {
 	return h.row.Home.ID(h.ledger.last[k])
 }
 
-// Used notes an id that somebody who counts from Last has given out. It is on the disk when Used returns without an error. An id of another home is
-// not ours to count.
+// Used notes an id that a component which counts from Last has given out. It is on disk when Used returns without an error. Ids of another home are
+// ignored.
 func (h *Home) Used(k Kind, id uint64) error {
 	if id>>ids.NumberBits != uint64(h.row.Home) {
 		return nil
@@ -207,7 +207,7 @@ func (h *Home) Used(k Kind, id uint64) error {
 	return nil
 }
 
-// more reserves the next block of a kind, if there is one.
+// more reserves the next block of a kind, if there are numbers left.
 func (h *Home) more(k Kind) error {
 	h.mu.Lock()
 	closed, left := h.closed, h.ledger.last[k] < ids.MaxNumber
@@ -221,7 +221,7 @@ func (h *Home) more(k Kind) error {
 	return h.reserve()
 }
 
-// top reserves the next block ahead. Where that fails what is reserved lasts for a while.
+// top reserves the next block ahead of need. If that fails, the present block lasts for some time.
 func (h *Home) top(k Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,7 +237,7 @@ func (h *Home) top(k Kind) {
 	})
 }
 
-// reserve has a block of each kind on the disk, above what was given out.
+// reserve writes a block of each kind to disk, above the numbers given out.
 func (h *Home) reserve() error {
 	h.disk.Lock()
 	defer h.disk.Unlock()
@@ -274,7 +274,7 @@ func (h *Home) write(f file) error {
 	return nil
 }
 
-// Close gives back what is reserved and not used. Nothing is given out or written any more.
+// Close gives back reserved numbers that are not used. Afterwards nothing is given out or written.
 func (h *Home) Close() error {
 	h.mu.Lock()
 	h.closed = true

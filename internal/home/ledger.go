@@ -6,7 +6,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// Kind is what a number is of.
+// Kind is what a number counts.
 type Kind int
 
 // The kinds.
@@ -23,16 +23,17 @@ var kindNames = [kinds]string{"jobs", "clients", "workers", "leases"}
 // String is the kind's name, as in the file.
 func (k Kind) String() string { return kindNames[k] }
 
-// blocks is how many numbers of a kind are reserved at once: what a killed node leaves unused, and how often a busy one writes.
+// blocks is how many numbers of a kind are reserved at once. It bounds how many a killed node skips, and how often a busy one
+// writes.
 var blocks = [kinds]uint64{Jobs: 16, Clients: 1 << 14, Workers: 1 << 10, Leases: 1 << 18}
 
-// ledger counts what was given out and what is reserved, as a pure struct. Numbers begin at 1.
+// ledger counts the numbers given out and reserved, as a pure struct. Numbers begin at 1.
 type ledger struct {
 	last     [kinds]uint64 // given out
-	reserved [kinds]uint64 // on the disk: none above is given out
+	reserved [kinds]uint64 // on disk: no higher number is given out
 }
 
-// next gives a number out; not ok: it is not reserved.
+// next gives a number out; not ok if it is not reserved.
 func (l *ledger) next(k Kind) (n uint64, ok bool) {
 	if l.last[k] >= l.reserved[k] {
 		return 0, false
@@ -41,16 +42,16 @@ func (l *ledger) next(k Kind) (n uint64, ok bool) {
 	return l.last[k], true
 }
 
-// used notes that numbers up to n have been given out elsewhere; not ok: they were not reserved.
+// used notes that numbers up to n have been given out elsewhere; not ok if they were not reserved.
 func (l *ledger) used(k Kind, n uint64) (ok bool) {
 	l.last[k] = max(l.last[k], n)
 	return l.last[k] <= l.reserved[k]
 }
 
-// low tells whether the next block is to be reserved.
+// low tells whether the next block should be reserved.
 func (l *ledger) low(k Kind) bool { return l.reserved[k]-min(l.last[k], l.reserved[k]) <= blocks[k]/2 }
 
-// ahead is what is to be reserved for all kinds, from what is given out.
+// ahead gives for all kinds the numbers to reserve up to, from those given out.
 func (l *ledger) ahead() (out [kinds]uint64) {
 	for k := range kinds {
 		out[k] = min(max(l.reserved[k], l.last[k]+blocks[k]), ids.MaxNumber)

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is where a directory is, by a file of it that is written once: the file's number and birth, which a copy does not have.
+// Place identifies a directory by a file in it that is written once: the file's inode and birth time, which differ in a copy.
 type Place struct {
 	Inode uint64 `json:"inode"`
-	Born  int64  `json:"born,omitempty"` // Unix nanoseconds; 0: not known
+	Born  int64  `json:"born,omitempty"` // Unix nanoseconds; 0: unknown
 }
 
-// placeOf is a file's place; the zero value where the file system gives numbers that do not last.
+// placeOf is a file's place; the zero value if the inodes of the file system do not last.
 func placeOf(path string) (Place, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
@@ -32,7 +32,7 @@ func placeOf(path string) (Place, error) {
 	return p, nil
 }
 
-// same tells whether two places may be one; what is not known of either does not tell them apart.
+// same tells whether two places may be the same; unknown fields do not distinguish them.
 func (p Place) same(q Place) bool {
 	return p.Inode == 0 || q.Inode == 0 || p.Inode == q.Inode && (p.Born == 0 || q.Born == 0 || p.Born == q.Born)
 }

@@ -5,8 +5,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// Answers gives nil where the node answers for a job: it has the job's owner, or knows that the job has ended. What belongs to another home is refused with the
-// error: this node reaches no other yet, and knows nothing of what lives there.
+// Answers gives nil if the node answers for a job: it has the job's owner, or knows that the job has ended. For a job of another home it gives an
+// error: this node cannot reach other nodes yet, and knows nothing of their jobs.
 func (h *Home) Answers(job ids.JobID) error {
 	if job.Home() == h.row.Home {
 		return nil

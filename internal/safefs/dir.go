@@ -12,23 +12,25 @@ import (
 	"mobula/internal/errs"
 )
 
-// maxLinks is how many links a path may go through, as the kernel has it.
+// maxLinks is how many links a path may go through, as in the kernel.
 const maxLinks = 40
 
-// MakeDir makes the directory of mode 0700, with those above it, unless it is there. Either way it is this user's own, and nobody
-// else's to change or to put something in its place.
+// MakeDir makes the directory with mode 0700, and those above it, unless they exist. In both cases it checks that the directory
+// is this user's own, and that nobody else can change or replace it.
 func MakeDir(path string) error { return walk(path, walker{make: true, own: true}) }
 
-// CheckDir is MakeDir for a directory that this project has made: it is there, else the error is os.ErrNotExist, and is no link.
+// CheckDir is MakeDir for a directory that this project has made: it must exist, else the error is os.ErrNotExist, and must not
+// be a link.
 func CheckDir(path string) error { return walk(path, walker{own: true, noLink: true}) }
 
-// MakeRoot is MakeDir for a directory that may be a place for everybody, as /tmp is: nothing on the way to it is others' to change.
+// MakeRoot is MakeDir for a directory that may be shared, like /tmp: nobody else may be able to change anything on the way to it.
 func MakeRoot(path string) error { return walk(path, walker{make: true}) }
 
-// CheckRoot is MakeRoot for a directory that is to be there: os.ErrNotExist if it is not.
+// CheckRoot is MakeRoot for a directory that must exist; if not, the error is os.ErrNotExist.
 func CheckRoot(path string) error { return walk(path, walker{}) }
 
-// walk goes down a path, one component at a time, by descriptors: what was looked at is what is gone on from.
+// walk goes down a path, one component at a time, by descriptors: it goes on from the directory that it has
+// checked.
 func walk(path string, w walker) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -55,14 +57,14 @@ func components(path string) []string {
 }
 
 type walker struct {
-	make   bool // directories that are not there
-	own    bool // the last is to be this user's alone
-	noLink bool // the last is to be no link
+	make   bool // make directories that do not exist
+	own    bool // the last must be this user's alone
+	noLink bool // the last must not be a link
 
 	fd     int    // of the directory it is in
 	at     string // its path
-	open   bool   // everybody may write to it
-	shared bool   // or to one that it was reached through
+	open   bool   // everybody may write to the directory
+	shared bool   // or to one on the way to it
 	left   []string
 	links  int
 }
@@ -112,7 +114,7 @@ func (w *walker) step() error {
 	return nil
 }
 
-// judge looks at a directory: in a shared place it is to be ours alone.
+// judge checks a directory: below a shared place it must be ours alone.
 func (w *walker) judge(path string, st *unix.Stat_t) error {
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR && (w.open || !trusted(st.Uid)):
@@ -131,7 +133,7 @@ func (w *walker) judge(path string, st *unix.Stat_t) error {
 	return nil
 }
 
-// follow goes through a link on the way, which nobody else may have put there.
+// follow goes through a link on the way, if nobody else can have put it there.
 func (w *walker) follow(fd int, path string, st *unix.Stat_t) error {
 	if w.noLink && len(w.left) == 1 {
 		return inTheWay(path, "a symbolic link", "a directory")
@@ -156,7 +158,8 @@ func (w *walker) follow(fd int, path string, st *unix.Stat_t) error {
 	return nil
 }
 
-// turn is for the dots of a link's target: what was reached through a shared place stays that.
+// turn handles "." and ".." in a link's target. A directory that was reached through a shared place still counts
+// as such.
 func (w *walker) turn(path string) error {
 	name := w.left[0]
 	fd, err := unix.Openat(w.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

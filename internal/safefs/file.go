@@ -13,7 +13,7 @@ import (
 	"mobula/internal/errs"
 )
 
-// OpenFile is os.OpenFile for a file of this user's: see the package's documentation.
+// OpenFile is os.OpenFile for a file of this user: see the package's documentation.
 func OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := open(path, flag&^os.O_TRUNC|careful, perm)
@@ -24,7 +24,7 @@ func OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
 		err = settle(fd, flag)
 	}
 	if err != nil {
-		_ = unix.Close(fd) // nothing was done with it
+		_ = unix.Close(fd) // it was not used
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path), nil
@@ -39,7 +39,7 @@ func open(path string, flag int, perm os.FileMode) (int, error) {
 	}
 }
 
-// settle makes of the descriptor what the flags said, once it is known to be the right file's.
+// settle applies the flags to the descriptor, once it is known to be of the right file.
 func settle(fd, flag int) error {
 	now, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err == nil && flag&unix.O_NONBLOCK == 0 {
@@ -51,7 +51,7 @@ func settle(fd, flag int) error {
 	return err
 }
 
-// ReadFile is os.ReadFile for a file of this user's.
+// ReadFile is os.ReadFile for a file of this user.
 func ReadFile(path string) ([]byte, error) {
 	f, err := OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -61,13 +61,13 @@ func ReadFile(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// WriteFile writes a file of this user's, whole or not at all: a reader finds the old one, or the new one, and none of them
-// half.
+// WriteFile writes a file of this user atomically: a reader finds the whole old file or the whole new one.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return swap(path, data, perm, func(*os.File) error { return nil })
 }
 
-// Replace is WriteFile for what must outlive the machine's crash: it returns when the new file is on the disk.
+// Replace is WriteFile for files that must survive a crash of the machine: it returns when the new file is on
+// disk.
 func Replace(path string, data []byte) error {
 	if err := swap(path, data, 0o600, (*os.File).Sync); err != nil {
 		return err
@@ -79,7 +79,7 @@ func Replace(path string, data []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// swap writes a new file beside the one at path, lets flush see it, and gives it the path.
+// swap writes a new file beside the one at path, calls flush on it, and renames it to path.
 func swap(path string, data []byte, perm os.FileMode, flush func(*os.File) error) error {
 	f, err := OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
@@ -92,7 +92,7 @@ func swap(path string, data []byte, perm os.FileMode, flush func(*os.File) error
 	return os.Rename(path+".new", path)
 }
 
-// Rewrite writes a file of this user's in place, so that a lock on it stays one.
+// Rewrite writes a file of this user in place, so that a lock on it stays valid.
 func Rewrite(path string, data []byte) error {
 	f, err := OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -102,7 +102,7 @@ func Rewrite(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// check looks at what was opened: of this user or root, others cannot write it, and of the kind that is wanted.
+// check checks an opened file: it must be of this user or root, not writable by others, and of the given kind.
 func check(fd int, path string, kind uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -121,21 +121,21 @@ func check(fd int, path string, kind uint32) error {
 	return nil
 }
 
-// trusted tells whether what a user owns may be relied on.
+// trusted tells whether to trust files of a user.
 func trusted(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
 
 func inTheWay(path, found, want string) error {
 	return errs.New(errs.CodePermission, "%s is %s, and not %s: remove it, or choose another place", path, found, want)
 }
 
-// refused gives what open said of something in the way our words, and the rest a path.
+// refused turns errors of open about something in the way into ours, and adds the path to others.
 func refused(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ELOOP):
 		return inTheWay(path, "a symbolic link", "a file or directory of this user's")
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP):
 		return inTheWay(path, found(path), "a regular file")
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM): // as fs.protected_regular and fs.protected_fifos have it
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM): // from fs.protected_regular and fs.protected_fifos
 		var st unix.Stat_t
 		if unix.Lstat(path, &st) == nil && !trusted(st.Uid) {
 			return errs.New(errs.CodePermission, "%s is %s of user %d, and this process runs as user %d: remove it, or choose another place",
@@ -169,20 +169,20 @@ func kindOf(mode uint32) string {
 	return fmt.Sprintf("a device (mode %#o)", mode)
 }
 
-// IsAt tells whether the file is the one that has the name now, and not one that was removed meanwhile.
+// IsAt tells whether the file still has the name, and was not removed or replaced meanwhile.
 func IsAt(f *os.File, path string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Lstat(path)
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Exists tells whether anything has the name, be it a link to nothing.
+// Exists tells whether anything has the name, even a dangling link.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// ReadDir lists a directory, which is no link.
+// ReadDir lists a directory, which must not be a link.
 func ReadDir(path string) ([]os.DirEntry, error) {
 	fd, err := open(filepath.Clean(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -26,12 +26,12 @@ var (
 	Transfer = mobula.Register4("bank/transfer", transfer, mobula.Retries(-1))
 )
 
-// ErrOverdrawn is what an account says to a debit that it cannot bear.
+// ErrOverdrawn is the error of a debit that an account cannot cover.
 var ErrOverdrawn = errors.New("the account would be overdrawn")
 
 func init() { mobula.RegisterError("bank/overdrawn", ErrOverdrawn) }
 
-// Open reads the journal: after a crash the account is what it was.
+// Open reads the journal: after a crash the account has its old state.
 func Open(_ context.Context, journal string) (*Account, error) {
 	a := &Account{journal: journal, made: make(map[string]bool)}
 	text, err := os.ReadFile(journal)
@@ -49,7 +49,7 @@ func Open(_ context.Context, journal string) (*Account, error) {
 	return a, nil
 }
 
-// Book makes an entry. One that was made is not made again: whoever was not answered asks once more.
+// Book makes an entry, once: a caller that got no answer may call again.
 func (a *Account) Book(ctx context.Context, entry string, by int) (int, error) {
 	if a.made[entry] {
 		return a.balance, nil
@@ -96,7 +96,7 @@ func book(ctx context.Context, account, entry string, by int) error {
 	return err
 }
 
-// found opens so many accounts, with their journals in dir and an opening balance each.
+// found opens accounts, with their journals in dir, each with an opening balance.
 func found(ctx context.Context, dir string, accounts, opening int) error {
 	for i := range accounts {
 		if _, err := Accounts.Spawn(ctx, mobula.V(filepath.Join(dir, name(i))), mobula.Named("bank", name(i)), mobula.Detached(), mobula.MaxTaskRetries(-1)); err != nil {

@@ -32,7 +32,7 @@ func main() {
 	})
 }
 
-// trade makes transfers from each account to the next. A debit that is refused is no error.
+// trade makes transfers from each account to the next. A refused debit is not an error.
 func trade(ctx context.Context, accounts, transfers int) error {
 	refs := make([]mobula.Ref[mobula.Void], transfers)
 	for i := range refs {

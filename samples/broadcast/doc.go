@@ -3,6 +3,6 @@
 //
 //	go run ./samples/broadcast -size 1GiB -tasks 100
 //
-// The driver owns the one copy; tasks borrow it for their call. It fails if a sum is wrong, and
-// with ErrObjectTooLarge if the array has no room in the store.
+// The driver owns the only copy; tasks borrow it for their call. It fails if a sum is wrong, and with
+// ErrObjectTooLarge if the array has no room in the store.
 package main

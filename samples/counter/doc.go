@@ -3,7 +3,7 @@
 //
 //	go run ./samples/counter -calls 2000 -kill-every 250
 //
-// The actor owns its count and the journal it is written to, before each answer: a call that is
-// made again after a crash is known by its number, and gets the answer it had. A call blocks while the actor
-// restarts; its error would be ErrActorDied once the restarts are used up.
+// The actor owns its count and writes it to a journal before each answer. It knows a call that is made again after
+// a crash by its number, and gives the same answer. A call blocks while the actor restarts; its error would be
+// ErrActorDied once the restarts are used up.
 package main

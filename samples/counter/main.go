@@ -38,8 +38,8 @@ func NewCounter(_ context.Context, path string) (*Counter, error) {
 	return c, lines.Err()
 }
 
-// Add counts a call by its number. All calls in flight when the process died are made again, in
-// their order; one that was counted already gets the answer it had.
+// Add counts a call by its number. All calls that were under way when the process died are made again, in order;
+// one that was counted already gets the same answer.
 func (c *Counter) Add(_ context.Context, call, by int) (int, error) {
 	switch done := len(c.answers); {
 	case call <= done:
@@ -61,7 +61,7 @@ func (c *Counter) Add(_ context.Context, call, by int) (int, error) {
 // PID names the process that the actor lives in.
 func (c *Counter) PID(context.Context) (int, error) { return os.Getpid(), nil }
 
-// The actor's type, restarted without bound, its calls retried without bound, and its methods.
+// The actor's type, with unbounded restarts and retries of calls, and its methods.
 var (
 	CounterType = mobula.RegisterActor1("counter/counter", NewCounter, mobula.MaxRestarts(-1), mobula.MaxTaskRetries(-1))
 	Add         = mobula.RegisterMethod2(CounterType, "Add", (*Counter).Add)

@@ -2,6 +2,5 @@
 //
 //	go run ./samples/quickstart
 //
-// Nothing is shared but what goes through references. Only Get waits; the sample shows that
-// a function's own error arrives as itself.
+// Only references share data. Only Get waits. The sample shows that the caller can match a function's own error.
 package main

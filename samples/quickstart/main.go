@@ -34,7 +34,7 @@ var (
 	})
 )
 
-// ErrZero is the program's own error; registered, it is itself again on the caller's side.
+// ErrZero is the program's own error; since it is registered, the caller can match it.
 var ErrZero = errors.New("division by zero")
 
 func init() { mobula.RegisterError("quickstart/zero", ErrZero) }
@@ -69,7 +69,7 @@ func main() {
 }
 
 func run(ctx context.Context, say func(a ...any)) error {
-	// A call does not wait. Its result is an argument like any other.
+	// A call does not wait. Its result can be an argument of another call.
 	x := Add.Go(ctx, mobula.V(1.0), mobula.V(2.0))
 	y := Add.Go(ctx, x, mobula.V(3.0), mobula.Retries(5))
 	sum, err := y.Get(ctx)
@@ -85,7 +85,7 @@ func run(ctx context.Context, say func(a ...any)) error {
 	}
 	say("17 / 5 =", both[0], "rest", both[1])
 
-	// An error arrives as what it was.
+	// The error arrives as the same error.
 	q, _ = DivMod.Go(ctx, mobula.V(1), mobula.V(0))
 	if _, err := q.Get(ctx); errors.Is(err, ErrZero) {
 		say("1 / 0:", ErrZero)

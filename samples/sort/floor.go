@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// floorTime is what a plain program of two goroutines takes for the same records: the same
-// chunks, sorts and merges, the same bytes written to files and read from them, and nothing else. It
-// keeps in memory what the run did not spill.
+// floorTime is the time of a plain program with two goroutines for the same records: the same chunks, sorts and
+// merges, and the same bytes written to files and read from them. It keeps in memory what the run did not spill.
 func floorTime(ctx context.Context, cfg config, u usage) (float64, error) {
 	dir, err := os.MkdirTemp(cfg.spill, "sort-floor-")
 	if err != nil {
@@ -47,7 +46,7 @@ type blob struct {
 	size int
 }
 
-// block is what direct I/O is aligned to; large slices of Go are.
+// block is the alignment of direct I/O; large slices of Go have it.
 const block = 4096
 
 func roundUp(n int) int { return (n + block - 1) &^ (block - 1) }
@@ -72,7 +71,7 @@ func (b *blob) read(from, to int, buf []byte) ([]byte, error) {
 	start := from &^ (block - 1)
 	n, err := b.file.ReadAt(buf[:roundUp(to)-start], int64(start))
 	if n >= to-start {
-		err = nil // the file's end is not a block's
+		err = nil // the file does not end at a block
 	}
 	return buf[from-start : to-start], err
 }
@@ -135,14 +134,14 @@ func (f *floor) each(ctx context.Context, n int, do func(i int) error) error {
 	return errs[1]
 }
 
-// keep puts data where the run would have had it, and gives the buffer back if that is a file.
+// keep puts data where the run would have it, and frees the buffer if that is a file.
 func (f *floor) keep(name string, data []byte) (blob, error) {
 	b := blob{data: data, size: len(data)}
 	if f.toDisk.Add(-int64(len(data))) < 0 {
 		return b, nil
 	}
 	path := filepath.Join(f.dir, name)
-	// As the spiller does: past the page cache where the file system can.
+	// Like the spiller: without the page cache if the file system can.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_DIRECT, 0o600)
 	if err != nil {
 		file, err = os.Create(path)

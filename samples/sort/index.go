@@ -13,8 +13,8 @@ type entry struct {
 	at     uint32 // number of the record in its chunk
 }
 
-// scratch is the index's memory, reused: 32 bytes a record of the chunk, all the heap that a
-// split needs.
+// scratch is the index's memory, which is reused: 32 bytes per record of the chunk, all the heap that a split
+// needs.
 type scratch struct{ a, b []entry }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -69,7 +69,7 @@ func settle(a []entry, data []byte) {
 	}
 }
 
-// cut gives, for sorted records, where each splitter would go: records before it are less.
+// cut gives for sorted records the position of each splitter: records before it are less.
 func cut(n int, record func(i int) []byte, splitters []Key) []int {
 	out := make([]int, len(splitters))
 	from := 0

@@ -1,13 +1,13 @@
 package main
 
-// merger merges sorted runs with a tournament tree of losers: one comparison a level and record.
+// merger merges sorted runs with a tree of losers: one comparison per level and record.
 type merger struct {
 	runs [][]byte
 	keys []uint64 // prefix of each run's head
 	tree []int32  // tree[0] is the winner, tree[i] the loser of match i
 }
 
-// mergeInto merges the runs into dst, which has just the room.
+// mergeInto merges the runs into dst, which has exactly their size.
 func mergeInto(dst []byte, runs [][]byte) {
 	live := make([][]byte, 0, len(runs))
 	for _, r := range runs {

@@ -1,14 +1,13 @@
 package main
 
-// plan says in what pieces the data is sorted. All follows from the sizes; nothing needs tuning.
+// plan says in which pieces the data is sorted. Everything follows from the sizes; nothing needs tuning.
 //
-// The data is made and split chunk by chunk: each chunk is sorted and cut at the same keys into
-// ranges, a piece each. Then each range is merged from its pieces, one of every chunk. So there
-// are chunks x ranges pieces, which must neither be so many that each is tiny, nor so large that
-// the work on a few of them does not fit the store.
+// The data is made and split chunk by chunk: each chunk is sorted and cut at the same keys, into one piece for
+// each range. Then each range is merged from its pieces, one of every chunk. So there are chunks x ranges pieces:
+// not so many that each is tiny, and not so large that the work on a few of them does not fit the store.
 //
-// Where partitions are small, a range is several of them and its merge has as many results.
-// Where they are large, a partition is several ranges, merged one after another into one result.
+// If partitions are small, a range is several partitions, and its merge has as many results. If they are large, a
+// partition is several ranges, merged one after another into one result.
 type plan struct {
 	records    int
 	chunk      int // records of a chunk; the last one has the rest
@@ -50,8 +49,8 @@ func newPlan(cfg config) plan {
 		p.ranges = (p.partitions + p.perRange - 1) / p.perRange
 		merge = 2 * partition * int64(p.perRange)
 	}
-	// A chunk is there twice while it is split. Half of the store is left to what was
-	// made before, so that it need not be spilled at once.
+	// A chunk is in memory twice while it is split. Half of the store is left to earlier results, so that they
+	// need not be spilled at once.
 	p.splitting = bound(cfg.store/2/(2*int64(p.chunk)*recordSize), 2*cfg.workers)
 	p.merging = bound(room/merge, 2*cfg.workers)
 	p.verifying = bound(room/(partition*int64(p.perRange)), 4*cfg.workers)

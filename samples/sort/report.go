@@ -36,7 +36,7 @@ type usage struct {
 	Segment  int64 `json:"segment"`  // pages of the shared segment that exist
 	Heap     int64 `json:"heap"`     // private memory: Go heaps, stacks
 	PSS      int64 `json:"pss"`      // of all processes, plus the segment's pages that none has mapped
-	Samples  int   `json:"samples"`  // looks at it
+	Samples  int   `json:"samples"`  // number of samples
 	Spilled  int64 `json:"spilled"`  // bytes written to spill files
 	Restored int64 `json:"restored"` // bytes read from them
 }
@@ -82,7 +82,7 @@ func newProgress(out *os.File, show bool) progress {
 	return &lines{out: out}
 }
 
-// lines prints a line every tenth, where there is no terminal to draw on.
+// lines prints a line for every tenth, if there is no terminal to draw on.
 type lines struct {
 	out io.Writer
 
@@ -101,7 +101,7 @@ func (l *lines) add(n int64) {
 	before := l.have * 10 / l.total
 	l.have += n
 	if now := l.have * 10 / l.total; now > before {
-		_, _ = fmt.Fprintf(l.out, "%-6s %3d %%\n", l.name, now*10) // what cannot be shown is no reason to stop
+		_, _ = fmt.Fprintf(l.out, "%-6s %3d %%\n", l.name, now*10) // a failure to show progress is no reason to stop
 	}
 }
 
@@ -114,7 +114,7 @@ func (quiet) phase(string) {}
 func (quiet) add(int64)    {}
 func (quiet) done()        {}
 
-// bar draws a progress bar. What it cannot draw is no reason to stop sorting.
+// bar draws a progress bar. A failure to draw is no reason to stop sorting.
 type bar struct {
 	out io.Writer
 	mu  sync.Mutex

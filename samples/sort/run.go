@@ -10,7 +10,7 @@ import (
 	"mobula"
 )
 
-// sampleSize is how many keys are looked at to place the splitters: ranges then differ by a few percent.
+// sampleSize is how many keys are sampled to place the splitters: ranges then differ by a few percent.
 const sampleSize = 200_000
 
 // sorter is one run of the pipeline.
@@ -18,10 +18,10 @@ type sorter struct {
 	cfg       config
 	plan      plan
 	splitters []Key // between ranges
-	bounds    []Key // between partitions, where a range is several of them
+	bounds    []Key // between partitions, if a range is several of them
 	progress  progress
 
-	pieces [][]mobula.Ref[[]byte] // by range, then by chunk; given up as they are merged
+	pieces [][]mobula.Ref[[]byte] // by range, then by chunk; released when they are merged
 	sizes  []int64                // bytes of each range
 	sum    uint64                 // checksum of all records
 	out    []mobula.Ref[[]byte]   // the partitions
@@ -60,7 +60,7 @@ func (s *sorter) prepare(ctx context.Context) error {
 	room.Abort()
 	sample := Sample.Go(ctx, mobula.V(p.records), mobula.V(sampleSize))
 	keys, err := sample.Get(ctx)
-	sample.Release() // at once: what lies about would be spilled with the data
+	sample.Release() // at once, or it would be spilled with the data
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func quantiles(keys []Key, n int) []Key {
 	return out
 }
 
-// split makes the chunks and splits each into one piece a range, a few chunks at once.
+// split makes the chunks and splits each into one piece per range, a few chunks at once.
 func (s *sorter) split(ctx context.Context) error {
 	p := s.plan
 	under := newWindow[[]byte](p.splitting)
@@ -154,14 +154,14 @@ func (s *sorter) merge(ctx context.Context) error {
 		}
 		s.out = append(s.out, out...)
 		under.add(out[0], func(mobula.Ref[[]byte]) error {
-			s.progress.add(size) // an error is found when it is verified
+			s.progress.add(size) // verify finds an error
 			return nil
 		})
 	}
 	return under.drain(ctx)
 }
 
-// giveUp releases a range's pieces: its merge holds them now, and they are freed when it is done.
+// giveUp releases a range's pieces: its merge holds them now, and they are freed when the merge is done.
 func (s *sorter) giveUp(r int) {
 	for _, piece := range s.pieces[r] {
 		piece.Release()
@@ -169,8 +169,8 @@ func (s *sorter) giveUp(r int) {
 	s.pieces[r] = nil
 }
 
-// verify checks every partition, that they follow one another, and that nothing was lost or changed. One
-// task checks what one merge made, and that is then given up. The last made go first: they may be in memory still.
+// verify checks every partition, their order, and that nothing was lost or changed. One task checks the results of
+// one merge, which are then released. The results made last are checked first: they may still be in memory.
 func (s *sorter) verify(ctx context.Context) error {
 	found := make([]Summary, s.plan.units())
 	under := newWindow[Summary](s.plan.verifying)

@@ -10,11 +10,11 @@ import (
 	"mobula"
 )
 
-// retries of a task whose worker dies: more than the default, for the demo is fun to kill.
+// retries of a task whose worker dies: more than the default, so that you can kill workers of the demo.
 const retries = mobula.Retries(20)
 
-// The tasks. Slices they get lie in shared memory, and so do those they return: they are
-// written where they stay.
+// The tasks. The slices that they get lie in shared memory. The slices that they return do too: they are written
+// in place.
 var (
 	Sample   = mobula.Register2("sort/sample", sampleTask, retries)
 	Split    = mobula.RegisterN3("sort/split", splitTask, retries)
@@ -36,7 +36,7 @@ func sampleTask(_ context.Context, records, n int) ([]Key, error) {
 }
 
 // splitTask makes a chunk of n records, sorts it and cuts it at the splitters. Its last result is a trailer. The
-// chunk itself lies in the store only as long as the task needs it.
+// chunk itself is in the store only while the task needs it.
 func splitTask(ctx context.Context, first, n int, splitters []Key) ([][]byte, error) {
 	in, err := mobula.Create[byte](ctx, n*recordSize)
 	if err != nil {
@@ -71,7 +71,7 @@ func splitTask(ctx context.Context, first, n int, splitters []Key) ([][]byte, er
 	return pieces, nil
 }
 
-// trailer is what a split says of its pieces.
+// trailer describes the pieces of a split.
 type trailer struct {
 	Sum    uint64   // checksum of all records
 	Counts []uint32 // records of each piece
@@ -133,7 +133,7 @@ type Parts struct {
 	Threads int
 }
 
-// assembleTask merges range after range into one partition, so that only a few of them are in memory beside it.
+// assembleTask merges range after range into one partition, so that only a few ranges are in memory beside it.
 func assembleTask(ctx context.Context, in Parts) ([]byte, error) {
 	offsets, total := make([]int, len(in.Sizes)), 0
 	for i, n := range in.Sizes {
@@ -204,14 +204,14 @@ func (f *fetch) close() {
 	}
 }
 
-// Summary is what is known of partitions that follow one another, once they were checked.
+// Summary describes checked partitions that follow one another.
 type Summary struct {
 	Records     int
 	Sum         uint64
 	First, Last Key
 }
 
-// follow adds what comes after s. It fails if that is not in order.
+// follow adds the partitions after s. It fails if they are not in order.
 func (s *Summary) follow(next Summary) error {
 	if next.Records == 0 {
 		return nil

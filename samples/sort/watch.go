@@ -45,7 +45,7 @@ func newWatch(c *mobula.Cluster, every time.Duration) *watch {
 	return w
 }
 
-// note asks the node for what it counted. Its figures may be a little old, so it asks until they are not.
+// note asks the node for its counters. They may be a little old, so it asks until they are not.
 func (w *watch) note(ctx context.Context, u *usage) error {
 	if w.c == nil {
 		return nil
@@ -140,7 +140,7 @@ func family(root int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (name) state ppid ...: the name may hold anything, so look from the end of it.
+		// pid (name) state ppid ...: the name may contain anything, so search from its end.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) < 2 {
 			continue

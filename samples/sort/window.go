@@ -27,7 +27,7 @@ func (w *window[T]) add(r mobula.Ref[T], done func(r mobula.Ref[T]) error) {
 // room waits until fewer than size are under way.
 func (w *window[T]) room(ctx context.Context) error { return w.shrink(ctx, w.size-1) }
 
-// drain waits until none is.
+// drain waits until none is under way.
 func (w *window[T]) drain(ctx context.Context) error { return w.shrink(ctx, 0) }
 
 func (w *window[T]) shrink(ctx context.Context, to int) error {

@@ -5,6 +5,6 @@
 //	go run ./samples/spectrum
 //	go build -o bin/spectrum ./samples/spectrum && python samples/spectrum/spectrum.py bin/spectrum
 //
-// The arrays are written once, into shared memory, and read in place by whichever language is next. Workers of either
+// The arrays are written once, into shared memory, and the next language reads them in place. Workers of either
 // language may die at any time: their tasks run again.
 package main

@@ -13,7 +13,7 @@ import (
 
 const rate = 8000 // samples a second
 
-// Signal makes a signal of some tones, in Hz, with noise and a spike here and there. Despike takes the spikes out.
+// Signal makes a signal of some tones, in Hz, with noise and a spike here and there. Despike removes the spikes.
 var (
 	Signal  = mobula.Register2("spectrum/signal", signal)
 	Despike = mobula.Register1("spectrum/despike", despike)

@@ -1,9 +1,9 @@
-// Package register says who gets which home and which epoch: the rules, as a pure function of a row and a claim, and the
-// interface of whoever keeps the rows.
+// Package register decides which node gets which home and epoch. It has the rules, as a pure function of a row and a
+// claim, and the interface of registers, which keep the rows.
 //
-// The control plane keeps them (package gcs); a node that is its own control plane has no other register than its directory
-// (Own); Memory keeps them in this process, for tests. registertest holds each to the same rules.
+// The control plane keeps the rows (package gcs). A node that is its own control plane has no register but its directory
+// (Own). Memory keeps rows in this process, for tests. registertest tests all of them against the same rules.
 //
 // Begin of Own and Memory does not block; that of the control plane waits for it. Errors: ErrCopied, and errs.CodeInvalid for a claim
-// that does not fit.
+// that does not fit its row.
 package register

@@ -14,26 +14,26 @@ import (
 // files and names.
 var ErrCopied = errors.New("the node's directory is a copy")
 
-// A Register is the control plane's table of homes. Begin begins a life of a directory: it gives a new one a home that
-// nobody had before, and each life an epoch above those of all lives before. It waits for the control plane until ctx ends. Of two lives that
-// claim the same, one gets an error. Asking again for the same life is harmless.
+// A Register is the control plane's table of homes. Begin begins a life of a directory: it gives a new directory a home that nobody had
+// before, and each life an epoch above those of all earlier lives. It waits for the control plane until ctx ends. If two lives claim the same
+// epoch, one gets an error. To repeat a claim for the same life is harmless.
 type Register interface {
 	Begin(ctx context.Context, c Claim) (Row, error)
 }
 
-// Claim is what a directory knows of itself.
+// Claim is what a directory knows about itself.
 type Claim struct {
 	Identity string
-	Life     string // random, of the life that begins
-	Last     *Row   // of the directory's last life; nil: it had none
+	Life     string // random name of the life that begins
+	Last     *Row   // row of the directory's last life; nil: it had none
 }
 
-// Row is what the register knows of a home.
+// Row is a home's row in the register.
 type Row struct {
 	Home     ids.Home `json:"home"`
 	Identity string   `json:"identity"`
-	Epoch    uint64   `json:"epoch"`          // of its last life
-	Life     string   `json:"life,omitempty"` // that one's
+	Epoch    uint64   `json:"epoch"`          // epoch of its last life
+	Life     string   `json:"life,omitempty"` // name of its last life
 }
 
 // First is the row of a directory's first life.
@@ -41,8 +41,8 @@ func First(h ids.Home, c Claim) Row {
 	return Row{Home: h, Identity: c.Identity, Epoch: 1, Life: c.Life}
 }
 
-// Next is the row of the life that a claim begins on a row, which the register replaces if it is still there. It refuses a directory that is not the one
-// of which the row tells. A row that is this life's already is granted again.
+// Next is the row of the life that a claim begins. The register replaces the old row with it by compare-and-set. Next refuses a directory that is not
+// the one in the row. If the row is this life's already, it is granted again.
 func (r Row) Next(c Claim) (Row, error) {
 	switch {
 	case r.Identity == c.Identity && r.Life == c.Life && c.Life != "":
@@ -55,15 +55,15 @@ func (r Row) Next(c Claim) (Row, error) {
 	return Row{Home: r.Home, Identity: r.Identity, Epoch: c.Last.Epoch + 1, Life: c.Life}, nil
 }
 
-// Copied is an ErrCopied that says how it is known.
+// Copied is an ErrCopied that says how the copy was noticed.
 func Copied(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrCopied, errs.New(errs.CodeInvalid, format, args...))
 }
 
-// Own is the register of a node that is its own control plane: what its directory knows is all there is.
+// Own is the register of a node that is its own control plane: the claim is all that is known.
 type Own struct{}
 
-// Begin takes the claim's word for it.
+// Begin believes the claim.
 func (Own) Begin(_ context.Context, c Claim) (Row, error) {
 	if c.Last == nil {
 		return First(0, c), nil
@@ -78,7 +78,7 @@ type Memory struct {
 	next ids.Home         // guarded by mu
 }
 
-// Begin is Register's.
+// Begin implements Register.
 func (m *Memory) Begin(_ context.Context, c Claim) (Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *Memory) Begin(_ context.Context, c Claim) (Row, error) {
 		return m.put(First(m.next, c)), nil
 	}
 	r, ok := m.rows[c.Last.Home]
-	if !ok { // it was its own control plane, or this one has lost the row
+	if !ok { // the node was its own control plane, or this one has lost the row
 		r = *c.Last
 	}
 	r, err := r.Next(c)
