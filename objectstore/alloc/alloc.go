@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// ErrBadBlock is wrapped when a block to free, shrink or restore is not one that was
-// handed out, or overlaps one that is.
+// ErrBadBlock is wrapped when a block to free or shrink was not handed out, or one to restore overlaps one that
+// is.
 var ErrBadBlock = errors.New("not a block of this allocator")
 
-// Owner is whose memory a block lies in: each owner's is a file of its own, with room for the whole limit.
+// Owner says in whose memory a block lies: each owner has a file of its own, with room for the whole limit.
 type Owner uint64
 
-// Block is what was handed out: Size is what it takes of the limit, at least what was
-// asked. Slab tells how it was cut; whoever has it must give it back unchanged. No two blocks overlap, whoever owns them.
+// Block is a range that was handed out. Size is what it takes of the limit, at least the size asked for. Slab tells how
+// it was cut; whoever has the block must give it back unchanged. No two blocks overlap, whatever their owners.
 type Block struct {
 	Off, Size uint64
 	Slab      bool
@@ -26,7 +26,7 @@ func (b Block) Range() Range { return Range{b.Off, b.Size} }
 // Allocator hands out blocks of [0, limit). All sizes in bytes.
 type Allocator struct {
 	limit  uint64
-	free   runs // in no slab and no extent
+	free   runs // ranges in no slab and no extent
 	sides  map[Owner]*side
 	slabs  map[uint64]*slab
 	used   uint64  // sum of blocks handed out
@@ -58,7 +58,7 @@ func (a *Allocator) Limit() uint64 { return a.limit }
 // Used is the sum of the sizes of all blocks handed out.
 func (a *Allocator) Used() uint64 { return a.used }
 
-// Held is Used and the unused parts of slabs: all that an extent cannot be cut from.
+// Held is Used plus the unused parts of slabs: everything that an extent cannot be cut from.
 func (a *Allocator) Held() uint64 { return a.used + a.slack }
 
 // Largest is the longest extent that could be handed out.
@@ -70,7 +70,7 @@ func (a *Allocator) Warm() uint64 { return a.warm }
 // Backed is the number of bytes that have memory behind them.
 func (a *Allocator) Backed() uint64 { return a.backed }
 
-// Rounded is the size of the block that would hold size bytes.
+// Rounded is the size of a block for size bytes.
 func Rounded(size uint64) uint64 {
 	if size < Large {
 		return uint64(classes[classOf[(size+Align-1)/Align]])
@@ -78,8 +78,8 @@ func Rounded(size uint64) uint64 {
 	return (size + Page - 1) &^ (Page - 1)
 }
 
-// Alloc hands out a block of at least size bytes, or false if no free part is long enough. With
-// warmOnly it takes none that is not backed. See Taken.
+// Alloc hands out a block of at least size bytes, or false if no free range is long enough. With warmOnly it takes
+// only backed memory. See Taken.
 func (a *Allocator) Alloc(o Owner, size uint64, warmOnly bool) (Block, bool) {
 	if size > a.limit {
 		return Block{}, false
@@ -211,8 +211,8 @@ func (a *Allocator) Shrink(b Block, size uint64) (Block, error) {
 	return b, nil
 }
 
-// Restore takes a block that an earlier allocator of the same limit had handed out. The
-// block's memory counts as backed.
+// Restore adds a block that an earlier allocator of the same limit had handed out. The block's memory counts as
+// backed.
 func (a *Allocator) Restore(b Block) error {
 	if !b.Slab {
 		if b.Size == 0 || b.Size%Page != 0 || b.Off%Page != 0 || b.End() < b.Off || !a.free.contains(b.Range()) {
@@ -255,7 +255,7 @@ func (a *Allocator) Restore(b Block) error {
 	return nil
 }
 
-// check holds the one promise that no caller may break.
+// check panics if the totals do not add up to the limit.
 func (a *Allocator) check() {
 	if a.used > a.limit || a.used+a.slack+a.withheld.total+a.free.total != a.limit {
 		panic(fmt.Sprintf("allocator: %d used, %d in slabs, %d withheld, %d free of a limit of %d", a.used, a.slack, a.withheld.total, a.free.total, a.limit))

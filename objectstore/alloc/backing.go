@@ -1,7 +1,7 @@
 package alloc
 
-// Back says that a range has memory of its owner behind it now. Whole pages count; parts of pages at
-// either end are taken as backed with the page. No part of it is another owner's.
+// Back says that a range has memory of its owner behind it now. Partial pages at either end count as backed. No
+// part of the range may have memory of another owner.
 func (a *Allocator) Back(r Owned) {
 	lo, hi := r.Off&^(Page-1), min((r.End()+Page-1)&^(Page-1), a.limit)
 	if lo >= hi {
@@ -17,7 +17,7 @@ func (a *Allocator) Back(r Owned) {
 	a.warm += s.warm.total - before
 }
 
-// Unback says that nothing is known of the memory behind an extent that is in use.
+// Unback says that the memory behind an extent in use is unknown.
 func (a *Allocator) Unback(b Block) {
 	if s := a.sides[b.Owner]; s != nil && !b.Slab {
 		a.carveBacked(s, b.Range())
@@ -33,7 +33,7 @@ func (a *Allocator) Unbacked(b Block) []Range {
 	return out
 }
 
-// Loose lists the free parts of a range that are not known to have memory of its owner's.
+// Loose lists the free parts of a range that are not known to have memory of its owner.
 func (a *Allocator) Loose(r Owned) (out []Owned) {
 	s := a.side(r.Owner)
 	a.free.each(r.Range, func(p Range) {
@@ -42,8 +42,8 @@ func (a *Allocator) Loose(r Owned) (out []Owned) {
 	return out
 }
 
-// Ahead extends a range that is about to be backed to a multiple of step, as far as the
-// space behind it is free and nobody's memory: memory is reserved in steps, ahead of demand.
+// Ahead extends a range that is about to be backed to a multiple of step, as far as the space after it is free and
+// has no memory: memory is reserved in steps, ahead of demand.
 func (a *Allocator) Ahead(r Range, step uint64) Range {
 	end := min((r.End()+step-1)/step*step, a.limit)
 	k, ok := a.free.at(r.End())
@@ -59,12 +59,12 @@ func (a *Allocator) Ahead(r Range, step uint64) Range {
 	return Range{r.Off, end - r.Off}
 }
 
-// Cold is the lowest stretch of at most size bytes that is neither used nor anybody's memory.
+// Cold is the lowest range of at most size bytes that is free and has no memory behind it.
 func (a *Allocator) Cold(size uint64) (Range, bool) {
 	k, ok := a.free.at(0)
 	for ok {
 		for at := k.Off; at < k.End(); {
-			next, end := k.End(), at // the nearest warm stretch, and the end of those that at lies in
+			next, end := k.End(), at // the nearest warm range, and the end of those that at lies in
 			for _, s := range a.sides {
 				if w, ok := s.warm.at(at); ok && w.Off <= at {
 					end = max(end, w.End())
@@ -82,8 +82,8 @@ func (a *Allocator) Cold(size uint64) (Range, bool) {
 	return Range{}, false
 }
 
-// Release picks warm memory to give back, at most most bytes, largest runs first, and keeps keep
-// bytes warm. What it returns is not backed from now on: the caller punches it out.
+// Release picks warm memory to give back, at most most bytes, largest runs first, and keeps keep bytes warm. The
+// returned ranges count as not backed from now on: the caller punches them.
 func (a *Allocator) Release(keep, most uint64) []Owned {
 	var out []Owned
 	for most >= Page && a.warm >= keep+Page {

@@ -6,8 +6,8 @@ type Range struct{ Off, Size uint64 }
 // End is the first byte after the range.
 func (r Range) End() uint64 { return r.Off + r.Size }
 
-// runs is a set of byte positions, kept as disjoint maximal ranges: by offset, to
-// coalesce and carve, and by size, for best fit.
+// runs is a set of byte positions, kept as disjoint maximal ranges, ordered by offset, to coalesce and carve, and
+// by size, for best fit.
 type runs struct {
 	byOff  tree // key: offset, size
 	bySize tree // key: size, offset
@@ -56,7 +56,7 @@ func (s *runs) add(r Range) {
 	s.insert(Range{lo, hi - lo})
 }
 
-// carve takes the range out of the set; parts that are not in it are ignored.
+// carve removes the range from the set; parts that are not in it are ignored.
 func (s *runs) carve(r Range) {
 	for r.Size > 0 {
 		k, ok := s.at(r.Off)
@@ -131,8 +131,8 @@ func (s *runs) largest() uint64 {
 	return k.a
 }
 
-// bestAligned is the lowest place of size bytes at a multiple of align (a power of two)
-// in the smallest run that has one. Runs too small by alignment alone are passed over.
+// bestAligned is the lowest range of size bytes at a multiple of align (a power of two) in the smallest run that
+// has one. It skips runs that are too small only because of alignment.
 func (s *runs) bestAligned(size, align uint64) (Range, bool) {
 	want := size
 	for range 8 { // the few best fits may happen to be aligned

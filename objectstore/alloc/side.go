@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// side is what the allocator keeps of one owner.
+// side is the allocator's state of one owner.
 type side struct {
 	owner  Owner
-	warm   runs // free, with memory of the owner's behind it
-	backed runs // with memory of the owner's, free or not
+	warm   runs // free ranges with memory of the owner behind them
+	backed runs // ranges with memory of the owner, free or not
 	room   []*slab
 	used   uint64 // sum of its blocks
 }
@@ -31,7 +31,7 @@ func (a *Allocator) UsedBy(o Owner) uint64 {
 	return 0
 }
 
-// Owners lists those who have blocks.
+// Owners lists the owners that have blocks.
 func (a *Allocator) Owners() []Owner {
 	var out []Owner
 	for o, s := range a.sides {
@@ -43,7 +43,7 @@ func (a *Allocator) Owners() []Owner {
 	return out
 }
 
-// Forget drops an owner that has no blocks; its memory, if there is any, goes with its file.
+// Forget drops an owner without blocks; its memory, if there is any, goes with its file.
 func (a *Allocator) Forget(o Owner) {
 	if s := a.sides[o]; s != nil && s.used == 0 {
 		a.warm -= s.warm.total
@@ -52,8 +52,8 @@ func (a *Allocator) Forget(o Owner) {
 	}
 }
 
-// Taken lists memory of other owners that was warm where blocks were cut since the last call: it is counted no more, and the caller
-// punches it out before the blocks get memory of their own.
+// Taken lists warm memory of other owners in the places of blocks that were cut since the last call. It no longer counts, and the
+// caller punches it before the blocks get memory of their own.
 func (a *Allocator) Taken() []Owned {
 	t := a.taken
 	a.taken = nil
@@ -80,7 +80,7 @@ func (a *Allocator) take(s *side, r Range) {
 	}
 }
 
-// give makes a range free again; its backed parts are warm.
+// give makes a range free again; its backed parts become warm.
 func (a *Allocator) give(s *side, r Range) {
 	a.free.add(r)
 	before := s.warm.total
@@ -121,7 +121,7 @@ func (s *side) unlink(l *slab) {
 	l.prev, l.next = nil, nil
 }
 
-// Span is the range that is the owner's for a block's sake: of one that was cut from a slab, the slab.
+// Span is the range that belongs to the owner because of a block: for a block of a slab it is the slab.
 func (a *Allocator) Span(b Block) Range {
 	if !b.Slab {
 		return b.Range()

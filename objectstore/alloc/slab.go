@@ -2,13 +2,13 @@ package alloc
 
 import "math/bits"
 
-// Sizes that the layout is made of.
+// Sizes of the layout.
 const (
 	Page  = 4096     // alignment and unit of large blocks
 	Align = 64       // alignment of small ones: Arrow's
 	Large = 64 << 10 // the smallest size that is not taken from a slab
 
-	granule = 64 << 10 // slabs are made of granules, by which a block finds its slab
+	granule = 64 << 10 // unit of slabs, by which a block finds its slab
 )
 
 // classes are the block sizes of slabs: four to each doubling, so at most a fifth is wasted.

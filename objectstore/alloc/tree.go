@@ -5,8 +5,8 @@ type key struct{ a, b uint64 }
 
 func (k key) less(o key) bool { return k.a < o.a || (k.a == o.a && k.b < o.b) }
 
-// tree is a treap of distinct keys in one slice: no pointers for the collector to
-// follow, and its shape follows from the keys alone, so it needs no randomness.
+// tree is a treap of distinct keys in one slice. It has no pointers for the garbage collector to follow. Its shape
+// follows from the keys alone, so it needs no randomness.
 type tree struct {
 	nodes []node // nodes[0] is the nil node
 	root  uint32
@@ -19,7 +19,7 @@ type node struct {
 	left, right uint32
 }
 
-// prio is a hash: equal for equal keys, well spread for close ones.
+// prio is a hash: equal keys have equal ones, close keys have different ones.
 func prio(k key) uint32 {
 	x := k.a*0x9e3779b97f4a7c15 ^ (k.b+0x632be59bd9b4e019)*0xd6e8feb86659fd93
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

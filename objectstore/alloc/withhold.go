@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Withhold has n bytes of the space, whole pages, out of use from now on: the highest that are free, so that what is left stays in one piece
-// where nothing above is in use. Less is taken where less is free; asked again, as things are freed, it moves up and takes the
-// rest. What it returns has memory behind it that does not count as backed any more: the caller punches it out.
+// Withhold takes n bytes, in whole pages, out of use: the highest that are free, so that the rest stays in one piece unless something above
+// is in use. It takes less if less is free; when it is called again after blocks were freed, it moves up and takes the rest. The returned
+// ranges have memory that no longer counts as backed: the caller punches them.
 func (a *Allocator) Withhold(n uint64) []Owned {
 	n &^= Page - 1
 	if a.withheld.total == n && !a.movesUp() || a.withheld.total <= n && a.free.total == 0 {

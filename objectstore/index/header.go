@@ -15,24 +15,24 @@ import (
 	"mobula/objectstore/record"
 )
 
-// The header is a page: magic, version and the segment's size with their checksum; from ownerAt the checksum of what follows, its
-// length, and the rest of the owner as JSON. A build that does not know the latter passes over it.
+// The header is a page: magic, version and the segment's size with their checksum; at ownerAt a checksum, a length, and the rest
+// of the owner as JSON. A build that does not know the JSON skips it.
 const (
 	ownerAt  = 64
 	ownerMax = headerSize - ownerAt - 8
 )
 
-// Owner is whose an index is, and of what.
+// Owner identifies the node and the segment of an index.
 type Owner struct {
 	Segment uint64 `json:"-"`    // bytes
-	Boot    string `json:"boot"` // the run of the machine in which the segment was written; empty: not known
-	Node    string `json:"node"` // the identity of the node; empty: not known
+	Boot    string `json:"boot"` // the boot id of the machine when the segment was written; empty: unknown
+	Node    string `json:"node"` // the identity of the node; empty: unknown
 	Dir     string `json:"dir"`  // the node's directory
 
 	narrow bool // release 0.4 wrote it
 }
 
-// ErrForeign is wrapped when an index is another node's.
+// ErrForeign is wrapped when an index belongs to another node.
 var ErrForeign = errors.New("it belongs to another node")
 
 func header(o Owner) ([]byte, error) {
@@ -43,7 +43,7 @@ func header(o Owner) ([]byte, error) {
 	le.PutUint64(b[12:], o.Segment)
 	le.PutUint32(b[20:], crc32.Checksum(b[:20], castagnoli))
 	text, err := json.Marshal(o)
-	if err == nil && len(text) > ownerMax { // a path that is too long to be found again
+	if err == nil && len(text) > ownerMax { // a path that is too long to fit
 		o.Dir = ""
 		text, err = json.Marshal(o)
 	}
@@ -56,7 +56,7 @@ func header(o Owner) ([]byte, error) {
 	return b, nil
 }
 
-// ReadOwner reads whose index is in f. One that is not intact is ErrCorrupt; of what an earlier build wrote only the size is known.
+// ReadOwner reads the owner of the index in f. A damaged one gives ErrCorrupt; an earlier build's index has only the size.
 func ReadOwner(f *os.File) (Owner, error) {
 	var o Owner
 	b := make([]byte, headerSize)
@@ -92,7 +92,7 @@ func (x *Index) writeHeader(o Owner) error {
 	return nil
 }
 
-// Resize says that the segment has another size now. It is as durable as the records.
+// Resize records a new size of the segment, as durably as the records.
 func (x *Index) Resize(segment uint64) error {
 	o, err := ReadOwner(x.file)
 	if err != nil {
@@ -102,14 +102,14 @@ func (x *Index) Resize(segment uint64) error {
 	return x.writeHeader(o)
 }
 
-// inMemory tells whether a file goes with the run of the machine.
+// inMemory tells whether a file is lost in a reboot of the machine.
 func inMemory(f *os.File) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(int(f.Fd()), &fs) == nil && fs.Type == unix.TMPFS_MAGIC
 }
 
-// forget takes out of the records whatever only the memory of another run of the machine held. What reached the disk of a segment
-// there nobody knows: a hole reads as zeros. A spilled copy has a checksum, by which it is known when it is read.
+// forget removes everything from the records that was only in memory before a reboot of the machine. For a segment on disk nobody
+// knows what reached the disk, since a hole reads as zeros. A spilled copy has a checksum, which is checked when it is read.
 func (x *Index) forget() error {
 	for _, e := range x.Replay() {
 		r := e.Record
@@ -121,7 +121,7 @@ func (x *Index) forget() error {
 			continue
 		}
 		r.State, r.Resident, r.File, r.Block, r.Path = record.StateSealed, false, 0, alloc.Block{}, ""
-		r.Payload = append([]byte{}, r.Payload...) // written anew, without the path
+		r.Payload = append([]byte{}, r.Payload...) // rewritten without the path
 		if err := x.Write(e.Slot, &r); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ const (
 	pagesPerWin = (windowSize - windowHead) / pageSize
 	magic       = "MOBULAIX"
 	version     = 3
-	shortIDs    = 2 // the version before, whose records had ids of 16 bytes
+	shortIDs    = 2 // the previous version, whose records had ids of 16 bytes
 
 	kindRecords  = 1
 	kindOverflow = 2
@@ -43,15 +43,15 @@ type Index struct {
 	forgot  int
 }
 
-// slotState is what the index knows of a slot without reading it.
+// slotState is what the index keeps of a slot in memory.
 type slotState struct {
 	gen  uint32
 	half uint8 // the current one
 	last half  // its payload fields; rec is not kept
 }
 
-// Open opens the index in f, which it owns from now on, or makes one in an empty file. A segment's size tells
-// its index from another's. What the index says of memory is forgotten, if that was in another run of the machine.
+// Open opens the index in f, which it owns from now on, or makes one in an empty file. The segment's size
+// distinguishes its index from another's. After a reboot of the machine Open drops what the index says of memory.
 func Open(f *os.File, o Owner) (*Index, error) {
 	x := &Index{file: f}
 	if err := x.open(o); err != nil {
@@ -75,7 +75,7 @@ func (x *Index) open(o Owner) error {
 		return fmt.Errorf("stat index: %w", err)
 	}
 	size := st.Size()
-	if size < headerSize { // new, or dead before its header was complete
+	if size < headerSize { // new, or the writer died before the header was complete
 		return x.create(o)
 	}
 	was, err := ReadOwner(x.file)
@@ -96,7 +96,7 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.narrow { // before a half is written that release 0.4 would misread: it does not read the index any more
+	if was.narrow { // done before the first half that release 0.4 would misread, so that it no longer reads the index
 		if err := x.writeHeader(was); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (x *Index) open(o Owner) error {
 			return err
 		}
 	}
-	return x.writeHeader(o) // last: one that is killed before forgets again
+	return x.writeHeader(o) // last: if the process is killed before, the next open drops the records again
 }
 
 func (x *Index) create(o Owner) error {
@@ -126,7 +126,7 @@ func (x *Index) mapWindow(off int64) error {
 	return nil
 }
 
-// classify sorts a window by its kind; one of no kind was never completed and stays unused.
+// classify files a window by its kind; one without a kind was never completed and stays unused.
 func (x *Index) classify(w []byte) {
 	switch windowKind(w) {
 	case kindRecords:
@@ -143,7 +143,7 @@ func windowKind(w []byte) byte {
 	return w[4]
 }
 
-// grow adds a window. Its memory is there before its first byte is touched.
+// grow adds a window. Its memory is allocated before its first byte is touched.
 func (x *Index) grow(kind byte) error {
 	off := int64(headerSize + len(x.windows)*windowSize)
 	if err := unix.Fallocate(int(x.file.Fd()), 0, off, windowSize); err != nil {
@@ -214,8 +214,8 @@ func (x *Index) half(slot uint32, which uint8) []byte {
 	return w[off : off+halfSize]
 }
 
-// Forgotten counts the records that another run of the machine took with it, when the index was opened: those of clients, and of
-// objects of which no spilled copy is known.
+// Forgotten counts the records that were dropped when the index was opened after a reboot: those of clients, and of objects
+// without a known spilled copy.
 func (x *Index) Forgotten() int { return x.forgot }
 
 // Torn counts the halves and payloads that Replay found damaged.
@@ -234,7 +234,7 @@ func (x *Index) Close() error {
 	return errors.Join(append(es, x.file.Close())...)
 }
 
-// Bytes is the memory, or the disk space, that the file takes; the page of one that was never written to is not counted.
+// Bytes is the memory, or the disk space, that the file takes, without the header page if nothing was ever written.
 func (x *Index) Bytes() uint64 {
 	if len(x.windows) == 0 {
 		return 0
@@ -242,7 +242,7 @@ func (x *Index) Bytes() uint64 {
 	return headerSize + uint64(len(x.windows))*windowSize
 }
 
-// Soon is Bytes, with a window more for those of which less than a quarter is left.
+// Soon is Bytes, plus a window for each kind of which less than a quarter is free.
 func (x *Index) Soon() uint64 {
 	n := x.Bytes()
 	if len(x.records) > 0 && len(x.records)*slotsPerWin-len(x.slots) < slotsPerWin/4 {

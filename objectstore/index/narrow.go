@@ -10,8 +10,8 @@ import (
 // narrowSize is the fixed part of a half of versions before 3.
 const narrowSize = 118
 
-// narrow reads the fields of a half that release 0.4 wrote: its ids had the lower half of their job alone. Nothing writes
-// it; a slot that is written anew gets the present layout.
+// narrow reads the fields of a half that release 0.4 wrote: its ids had only the lower half of their job. Nothing writes
+// this layout; a slot that is rewritten gets the present one.
 func (h *half) narrow(src []byte) {
 	le, r := binary.LittleEndian, &h.rec
 	r.ID.Task = ids.Widen([16]byte(src[22:38]))
@@ -28,7 +28,7 @@ func (h *half) narrow(src []byte) {
 	r.Loc.CRC = le.Uint32(src[112:])
 	h.pathLen = le.Uint16(src[116:])
 	attempt, pid := le.Uint32(src[42:]), le.Uint32(src[54:])
-	if r.State == record.StateClient { // the job lay in the field that the other kind of record has no use for
+	if r.State == record.StateClient { // the job is in a field that the other kind of record does not use
 		r.Job, r.PID = ids.JobID(attempt), int32(pid)
 	} else {
 		r.Job, r.Attempt = ids.JobID(pid), attempt

@@ -19,7 +19,7 @@ func (x *Index) page(n uint32) []byte {
 	return w[off : off+pageSize]
 }
 
-// putPayload writes path and payload and notes in h where they lie.
+// putPayload writes path and payload and notes their place in h.
 func (x *Index) putPayload(h *half, path string, payload []byte) error {
 	h.payHead, h.payCRC, h.inline = 0, 0, nil
 	h.pathLen = uint16(len(path))

@@ -19,13 +19,13 @@ const (
 	flagSlab   = 4
 	flagPacked = 8
 	flagCopy   = 16
-	flagWide   = 32 // the half has the layout of version 3; else that of the versions before
+	flagWide   = 32 // the half has the layout of version 3; else that of earlier versions
 	payloadMax = 64 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// half is a record as it is written: the record, its generation and where its payload lies.
+// half is a record as written: with its generation and the place of its payload.
 type half struct {
 	gen     uint32
 	rec     record.Record
@@ -89,7 +89,7 @@ func checksum(half []byte) { binary.LittleEndian.PutUint32(half, crc(half[4:half
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// put48 writes a number of bytes in six: 256 TiB are more than a segment or a spill file has.
+// put48 writes a size in six bytes: 256 TiB are more than a segment or a spill file has.
 func put48(dst []byte, v uint64) {
 	binary.LittleEndian.PutUint32(dst, uint32(v))
 	binary.LittleEndian.PutUint16(dst[4:], uint16(v>>32))
@@ -137,7 +137,7 @@ func decode(src []byte) (half, bool) {
 	return h, true
 }
 
-// wide reads the fields of a half as encode writes them.
+// wide reads the fields of a half in the layout that encode writes.
 func (h *half) wide(src []byte) {
 	le, r := binary.LittleEndian, &h.rec
 	h.pathLen = le.Uint16(src[22:])

@@ -2,10 +2,9 @@ package index
 
 import "mobula/objectstore/record"
 
-// Replay reads every record that is whole and makes the index ready to be written. A half
-// that is damaged is passed over for the other, older one; a record of which neither
-// half or not the payload is whole is dropped and its slot freed. It may be called again
-// at any time: after a panic of the writer.
+// Replay reads every intact record and makes the index ready for writes. If a half is damaged it takes the other,
+// older one. It drops a record if both halves or its payload are damaged, and frees the slot. It may be called
+// again at any time, for example after a panic of the writer.
 func (x *Index) Replay() []record.Entry {
 	n := len(x.records) * slotsPerWin
 	x.slots = make([]slotState, n)
@@ -22,7 +21,7 @@ func (x *Index) Replay() []record.Entry {
 		}
 	}
 	x.slots = x.slots[:last+1]
-	for slot := last + 1; slot < n; slot++ { // generations of slots that are written anew start over
+	for slot := last + 1; slot < n; slot++ { // generations of new slots start over
 		clear(x.half(uint32(slot), 0))
 		clear(x.half(uint32(slot), 1))
 	}

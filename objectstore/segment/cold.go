@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cold extent has no memory behind it yet: its writer brings it, in parallel, where the
-// store could only reserve page after page under the file's lock. What follows says in an
-// error, not a signal, that memory is short; until it has returned no byte is touched.
+// An extent that is not backed has no memory yet. Its writer brings the memory, in parallel; the store could only
+// reserve page after page under the file's lock. The functions in this file report a lack of memory by an error,
+// not a signal; no byte is touched until they have returned.
 
-// populate is Populate from two threads, for any length.
+// populate is Populate on two threads, for any length.
 func populate(b []byte) error {
 	var first firstError
 	InParallel(len(b), func(lo, hi int) {
@@ -31,7 +31,7 @@ func populateAll(b []byte) error {
 	}
 	for {
 		switch err := unix.Madvise(pages(b), unix.MADV_POPULATE_WRITE); err {
-		case nil, unix.EINVAL: // before 5.14 the kernel does not know it
+		case nil, unix.EINVAL: // the kernel has it since 5.14
 			return nil
 		case unix.EINTR, unix.EAGAIN:
 		default:
@@ -59,7 +59,7 @@ func (f *firstError) is() bool {
 	return f.err != nil
 }
 
-// The parts of userfaultfd's interface that fill uses (linux/userfaultfd.h).
+// The part of the userfaultfd interface that fill uses (linux/userfaultfd.h).
 const (
 	uffdUserModeOnly   = 1
 	uffdAPI            = 0xAA
@@ -84,9 +84,9 @@ type uffdCopyArg struct {
 	copied              int64
 }
 
-// fill makes dst's missing pages with src's bytes in them: no zeroing first, no fault, no
-// file lock. Both are whole pages. It tells whether it could be done at all: not where some of
-// the pages are there. An error means that memory is short.
+// fill creates dst's missing pages with src's bytes in them, without zeroing, faults or a file lock. Both are
+// whole pages. It returns false if it cannot be done, because some of the pages exist. An error means that memory
+// is short.
 func fill(dst, src []byte) (bool, error) {
 	fd, _, e := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|uffdUserModeOnly, 0, 0)
 	if e != 0 {
@@ -115,8 +115,8 @@ func fill(dst, src []byte) (bool, error) {
 	return true, first.err
 }
 
-// errPresent says that a page was there already, of a reservation made ahead. Its neighbours may be missing: who
-// writes them while they are registered waits for good.
+// errPresent says that a page existed already, from a reservation made ahead. Its neighbours may be missing: a
+// write to them while they are registered would block for ever.
 var errPresent = errors.New("a page to be made is there already")
 
 func fillPart(fd uintptr, dst, src []byte) error {

@@ -12,16 +12,16 @@ import (
 	"mobula/wire"
 )
 
-// Sizes that the copy helpers work by.
+// Sizes for copies.
 const (
 	parallelFrom = 8 << 20 // smaller copies are done by the caller alone
 	copyChunk    = 1 << 20 // the unit that goroutines take in turn
-	copiers      = 2       // two saturate what one socket's memory gives; more steal from tasks
+	copiers      = 2       // two saturate the memory of one socket; more would take CPU from tasks
 )
 
 // Populate maps the pages of b for writing ahead of use (MADV_POPULATE_WRITE), so that a writer does
-// not fault on each. Being short of memory is an error here, not a SIGBUS later. On
-// a kernel that does not know it (before 5.14) it does nothing.
+// not fault on each. Being short of memory is an error here, not a SIGBUS later. On a kernel before 5.14, which
+// does not have it, it does nothing.
 func Populate(b []byte) error {
 	if len(b) <= pageSize {
 		return nil
@@ -37,9 +37,9 @@ func Populate(b []byte) error {
 	}
 }
 
-// Write copies src to the start of an extent, granted to the caller; see Map. Large copies
-// run on two goroutines. Without memory behind it the extent's pages are made with src in
-// them, which saves zeroing and a fault each, where userfaultfd is allowed.
+// Write copies src to the start of an extent that was granted to the caller; see Map. Large copies run on two
+// goroutines. If the extent has no memory and userfaultfd is allowed, its pages are created with src in them,
+// which saves zeroing and a fault for each.
 func (m *Mapping) Write(e wire.Extent, src []byte) error {
 	dst, err := m.Slice(e, true)
 	if err != nil {
@@ -66,12 +66,12 @@ func (m *Mapping) Write(e wire.Extent, src []byte) error {
 	return nil
 }
 
-// residentStep is how far the pages are apart that resident looks at: memory is brought in such pieces and larger ones.
+// residentStep is the distance of the pages that resident checks: memory is brought in pieces of this size or larger.
 const residentStep = 1 << 20
 
-// resident tells whether b has memory all along. An extent that was granted without may have some of
-// it all the same, of a reservation made ahead or of a writer that gave up. A page that is reserved and was
-// never used counts as none; bringing it once more does no harm.
+// resident tells whether all of b has memory. An extent that was granted without memory may have some, from a
+// reservation made ahead or from a writer that gave up. A page that is reserved but was never used counts as
+// missing; to bring it once more does no harm.
 func resident(b []byte) bool {
 	for at := 0; at < len(b); at += residentStep {
 		if !present(b[at:]) {
@@ -89,7 +89,7 @@ func present(b []byte) bool {
 	return e != 0 || vec[0]&1 != 0
 }
 
-// Copy copies src to dst, which are of equal length, on two goroutines where that is worth it.
+// Copy copies src to dst, which must have the same length, on two goroutines if that is worth it.
 func Copy(dst, src []byte) {
 	InParallel(len(src), func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
 }

@@ -8,20 +8,20 @@ import (
 )
 
 // Huge pages make a large value several times faster to write for the first time and to map, and somewhat faster to
-// read: 2 MiB are one fault and one entry of a page table. A memfd has them only where the machine's settings say so for all shared
-// memory (shmem_enabled), a tmpfs of one's own by a mount option, for mappings that ask for them (MADV_HUGEPAGE). To mount one
-// takes CAP_SYS_ADMIN; where it is refused the segment is a memfd, whose pages are small.
+// read: 2 MiB are one fault and one entry of a page table. A memfd has them only if the machine's setting for all shared memory
+// (shmem_enabled) allows it. A tmpfs of our own has them by a mount option, for mappings that ask for them (MADV_HUGEPAGE). To
+// mount one takes CAP_SYS_ADMIN; without it the segment is a memfd with small pages.
 
-// hugeFrom is the least segment that can have huge pages.
+// hugeFrom is the size of the smallest segment with huge pages.
 const hugeFrom = 32 << 20
 
-// The segment of a process is shown by /proc as shownName, however it was made: the kernel puts "memfd:" before a memfd's name.
+// /proc shows the segment of a process as shownName, however it was made: the kernel puts "memfd:" before a memfd's name.
 const (
 	memfdName = "mobula-segment"
 	shownName = "memfd:" + memfdName
 )
 
-// openHuge makes a file that goes with its last descriptor, as a memfd does, on a tmpfs that is mounted nowhere.
+// openHuge makes a file that like a memfd is gone with its last descriptor, on a tmpfs that is mounted nowhere.
 func openHuge(size uint64) (*os.File, error) {
 	mount, err := mountHuge()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Mapping is a client's access to the segment and to the files announced to it: a
-// read-only mapping for views and a writable one for creators. Slices of it stay valid until
-// Close, or Drop of their file: whoever closes it sees to it that none is in use.
+// read-only mapping for views and a writable one for creators. Slices of it stay valid until Close, or Drop of
+// their file; the caller of these makes sure that none is in use.
 type Mapping struct {
 	mu    sync.RWMutex
 	files map[uint32]*area // guarded by mu; 0 is the segment
@@ -26,11 +26,10 @@ type area struct {
 	ro, rw []byte
 }
 
-// NewMapping is one without a job's file.
+// NewMapping makes a Mapping without a job's file.
 func NewMapping() *Mapping { return &Mapping{files: make(map[uint32]*area, 1)} }
 
-// OpenMapping maps a segment of size bytes. The file's descriptor is duplicated: the caller's
-// stays the caller's.
+// OpenMapping maps a segment of size bytes. It duplicates the file's descriptor; the caller keeps its own.
 func OpenMapping(f *os.File, size uint64) (*Mapping, error) {
 	m := NewMapping()
 	if err := m.Add(0, f, size); err != nil {
@@ -59,7 +58,7 @@ func openArea(f *os.File, size uint64) (*area, error) {
 	if err != nil {
 		return nil, unavailable("stat: %v", err)
 	}
-	// A page beyond the file's end would be a SIGBUS waiting to happen.
+	// An access to a page beyond the file's end would be a SIGBUS.
 	if size == 0 || size > uint64(st.Size()) || uint64(int(size)) != size {
 		return nil, errs.New(errs.CodeProtocol, "mapping of %d bytes of a file of %d", size, st.Size())
 	}
@@ -88,9 +87,8 @@ func (a *area) close() error {
 }
 
 // Map gives the bytes of an extent: from the read-only mapping, where a write faults, or
-// with write from the writable one. The slice's capacity ends with the extent. A large extent without
-// memory, which a store may grant, is given it first, from two threads; being short of it is
-// an error then.
+// with write from the writable one. The slice's capacity ends with the extent. If a large extent has no memory, as
+// a store may grant it, Map first brings the memory on two threads; a lack of memory is an error then.
 func (m *Mapping) Map(e wire.Extent, write bool) ([]byte, error) {
 	b, err := m.Slice(e, write)
 	if err == nil && write && len(b) >= parallelFrom && !resident(b) {
@@ -99,7 +97,7 @@ func (m *Mapping) Map(e wire.Extent, write bool) ([]byte, error) {
 	return b, err
 }
 
-// Slice is Map for one who knows that there is memory: it never waits.
+// Slice is Map for an extent that is known to have memory: it never waits.
 func (m *Mapping) Slice(e wire.Extent, write bool) ([]byte, error) {
 	m.mu.RLock()
 	a := m.files[e.File]

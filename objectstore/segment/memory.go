@@ -8,7 +8,7 @@ import (
 	"mobula/internal/memstat"
 )
 
-// Memory tells how many more bytes may be put behind a file, and what sets that bound.
+// Memory tells how many more bytes of memory a file may get, and what sets that bound.
 type Memory func(f *os.File) (free uint64, bound string)
 
 // Available is the least of what the machine and the process' cgroups have available and the free space of the file's tmpfs.

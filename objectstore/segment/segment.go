@@ -17,10 +17,10 @@ type Range struct{ Off, Size uint64 }
 
 // Config says where the segment lies and what may be taken for it.
 type Config struct {
-	// Path of a file on a tmpfs, which a restarted node finds again; empty: a file without a name, which
-	// goes with the process.
+	// Path of a file on a tmpfs, which a restarted node finds again; empty: a file without a name, which ends with
+	// the process.
 	Path string
-	// Size in bytes: the store's limit. A file has no memory where nothing is reserved.
+	// Size in bytes: the store's limit. A file has memory only where some is reserved.
 	Size uint64
 	// Memory tells how much may be reserved; nil: the machine's, Available.
 	Memory Memory
@@ -41,8 +41,8 @@ type Segment struct {
 // DefaultMargin is what a reservation leaves available: room for the heap of a small process.
 const DefaultMargin = 64 << 20
 
-// Open makes the segment, or finds it at the path again. A found file of another size or owner is refused:
-// its index would not fit.
+// Open makes the segment, or opens the one at the path. It refuses a file of another size or owner: its index
+// would not fit.
 func Open(cfg Config) (*Segment, error) {
 	s := &Segment{size: cfg.Size, path: cfg.Path, memory: cfg.Memory, margin: cfg.Margin}
 	if s.memory == nil {
@@ -80,7 +80,7 @@ func (s *Segment) openMemfd() error {
 	if err := s.file.Truncate(int64(s.size)); err != nil {
 		return errors.Join(unavailable("size a memfd to %d bytes: %v", s.size, err), s.file.Close())
 	}
-	// No client can shrink the file under another's mapping.
+	// The seals keep clients from shrinking the file under another's mapping.
 	if _, err := unix.FcntlInt(s.file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return errors.Join(unavailable("seal the memfd's size: %v", err), s.file.Close())
 	}
@@ -116,7 +116,8 @@ func (s *Segment) openNamed() error {
 	return nil
 }
 
-// unopened is the error of a segment whose file cannot be had. What lies in its place keeps its code.
+// unopened is the error of a segment whose file cannot be opened. An error about something in its place keeps its
+// code.
 func unopened(path string, err error) error {
 	if errors.Is(err, errs.ErrPermission) {
 		return errs.New(errs.CodePermission, "segment: %v", err)
@@ -130,7 +131,7 @@ func (s *Segment) File() *os.File { return s.file }
 // Size is the segment's length in bytes.
 func (s *Segment) Size() uint64 { return s.size }
 
-// Found tells whether the file was there already: a node of this name was killed.
+// Found tells whether the file existed: a node of this name was killed.
 func (s *Segment) Found() bool { return s.found }
 
 // Resize changes the length of a named segment, which no other process may have mapped.
@@ -142,23 +143,23 @@ func (s *Segment) Resize(size uint64) error {
 	return nil
 }
 
-// Reserve puts memory behind the ranges, all or an error of CodeSegmentUnavailable that names what
-// was short. Ranges that have memory keep it and their content.
+// Reserve brings memory for all the ranges, or gives an error of CodeSegmentUnavailable that names what was short.
+// Ranges that have memory keep it and their content.
 func (s *Segment) Reserve(rs []Range) error {
 	if err := s.Look(rs); err != nil {
 		return err
 	}
 	for _, r := range rs {
 		if err := fallocate(s.file, 0, r); err != nil {
-			// The kernel takes back what it had brought for this range. Nothing is punched: of a range that was taken
-			// ahead of need, a part may be granted by now and have been written.
+			// The kernel takes back what it had brought for this range. Nothing is punched: a part of a range that
+			// was reserved ahead may be granted and written by now.
 			return unavailable("fallocate of %d bytes: %v: enlarge %s or give the store a smaller limit", r.Size, err, s.where())
 		}
 	}
 	return nil
 }
 
-// Punch gives the memory of the ranges back. Whoever still reads them sees zeros.
+// Punch gives the memory of the ranges back. A reader then sees zeros.
 func (s *Segment) Punch(rs []Range) error {
 	var first error
 	for _, r := range rs {
@@ -178,8 +179,8 @@ func (s *Segment) Blocks() (uint64, error) {
 	return uint64(st.Blocks) * 512, nil
 }
 
-// PunchAllBut gives back everything outside the ranges, which must be in order: what a dead node had
-// reserved beyond what its index names.
+// PunchAllBut gives back everything outside the ranges, which must be in order: memory that a dead node had
+// reserved but its index does not name.
 func (s *Segment) PunchAllBut(keep []Range) error {
 	var gaps []Range
 	var at uint64
@@ -230,7 +231,7 @@ func unavailable(format string, args ...any) error {
 	return errs.New(errs.CodeSegmentUnavailable, format, args...)
 }
 
-// Look tells, as an error, whether the ranges could be reserved now, and reserves nothing.
+// Look gives an error if the ranges could not be reserved now. It reserves nothing.
 func (s *Segment) Look(rs []Range) error {
 	var n uint64
 	for _, r := range rs {
