@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Config is what is decided by. Start from Default.
+// Config configures a Core. Start from Default.
 type Config struct {
 	Writers           int           // files written at a time on each target; 4, Ray's max_io_workers
 	Readers           int           // objects read at a time on each target, apart from the writers; 4
-	MinFileBytes      uint64        // objects are fused until a file has this many; 100 MiB, Ray's min_spilling_size
+	MinFileBytes      uint64        // objects are fused until a file has this many bytes; 100 MiB, Ray's min_spilling_size
 	MaxFused          int           // objects in one file, at most; 2000, Ray's max_fused_object_count
 	CapacityThreshold float64       // a disk fuller than this share takes no more; 0.95, Ray's local_fs_capacity_threshold
-	CapacityInterval  time.Duration // free space is asked at most this often; 100 ms, as in Ray
-	ProbeAfter        time.Duration // a failed target is tried again after this, later after up to 32 times it; 1 s
-	IOTimeout         time.Duration // of one file's write or one object's read on a target that can be interrupted; 5 min
+	CapacityInterval  time.Duration // free space is read at most this often; 100 ms, as in Ray
+	ProbeAfter        time.Duration // a failed target is tried again after this time, later after up to 32 times as long; 1 s
+	IOTimeout         time.Duration // bound on one file's write or one object's read on a target whose I/O can be interrupted; 5 min
 }
 
-// Default is the configuration where nothing else is said.
+// Default is the default configuration.
 func Default() Config {
 	return Config{
 		Writers:           4,

@@ -8,45 +8,45 @@ import (
 	"mobula/internal/queue"
 )
 
-// maxDoublings bounds how much longer a target that keeps failing is left alone.
+// maxDoublings bounds how often the wait before a failing target is tried again doubles.
 const maxDoublings = 5
 
-// maxDeletes is how often a file's deletion is tried; what is left then goes with the session.
+// maxDeletes is how often a file's deletion is tried; a file that is left is removed with the session.
 const maxDeletes = 4
 
-// Core decides for one target what runs when: which requests start, which are refused, and when the
-// medium is asked whether it is well. It does not outlive a panic: a new one is given the requests that
-// the spiller holds for the target and learns its health again.
+// Core decides for one target what runs when: which requests start, which are refused, and when the medium is
+// probed. It does not outlive a panic: a new core gets the requests that the spiller holds for the target, and
+// learns the target's health again.
 type Core struct {
 	cfg     Config
 	queue   [kinds]queue.Queue[Request]
 	running [kinds]map[uint64]Request
 	known   map[uint64]struct{} // queued or running
-	overdue map[uint64]struct{} // running, and given up
-	joined  map[uint64][]uint64 // by a running read: those that share its place
+	overdue map[uint64]struct{} // running, but given up
+	joined  map[uint64][]uint64 // by a running read: reads that are done with it
 	deletes map[uint64]int      // failed tries
-	later   []Request           // deletes to try again on a tick
+	later   []Request           // deletes to retry on a tick
 
 	health   Health
 	why      error
 	failures int   // in a row
-	retryAt  int64 // not Healthy: when to probe
+	retryAt  int64 // if not Healthy: when to probe
 	armed    int64 // when a timer is due; 0: none
 
 	probing  bool
 	askedAt  int64
 	capacity Capacity
 	capAt    int64  // when it was asked
-	capOK    bool   // and nothing was deleted since
-	since    uint64 // bytes of writes that it may not have seen
-	unseen   uint64 // bytes of writes that ran when it was last asked
-	largest  uint64 // object that was to be written
-	nothing  int64  // until then nothing fits: the medium said so, whatever its capacity
+	capOK    bool   // the capacity is known, and nothing was deleted since
+	since    uint64 // bytes of writes that the capacity may not include
+	unseen   uint64 // bytes of writes that ran when the capacity was read
+	largest  uint64 // size of the largest object that should have been written
+	nothing  int64  // until this time nothing fits: the medium said so, whatever its capacity
 
 	out []Effect
 }
 
-// NewCore makes the core of a target of which nothing is known. The configuration must be valid.
+// NewCore makes the core of a target in an unknown state. The configuration must be valid.
 func NewCore(cfg Config) *Core {
 	c := &Core{cfg: cfg, known: make(map[uint64]struct{}), overdue: make(map[uint64]struct{}), joined: make(map[uint64][]uint64), deletes: make(map[uint64]int)}
 	for k := range c.running {
@@ -124,7 +124,7 @@ func (c *Core) finished(now int64, ev Finished) {
 		}
 		delete(c.running[k], ev.ID)
 		if _, ok := c.overdue[ev.ID]; ok {
-			delete(c.overdue, ev.ID) // it was refused long ago
+			delete(c.overdue, ev.ID) // it was refused before
 			return
 		}
 		switch {
@@ -152,7 +152,7 @@ func (c *Core) finished(now int64, ev Finished) {
 
 func (c *Core) deleted(now int64, r Request, err error) {
 	if err == nil {
-		c.capOK, c.nothing = false, 0 // there is room again, perhaps
+		c.capOK, c.nothing = false, 0 // there may be room again
 	} else if c.deletes[r.ID]++; c.deletes[r.ID] < maxDeletes {
 		c.later = append(c.later, r)
 		c.wake(now, now+int64(c.cfg.ProbeAfter))
@@ -178,7 +178,7 @@ func (c *Core) probed(now int64, ev Probed) {
 	}
 }
 
-// failed judges the target by the error of a write or a probe.
+// failed sets the target's health by the error of a write or a probe.
 func (c *Core) failed(now int64, err error) {
 	if errors.Is(err, ErrFull) {
 		c.capOK, c.nothing = false, now+int64(c.cfg.CapacityInterval)
@@ -197,8 +197,8 @@ func (c *Core) full(now int64, why error) {
 	c.wake(now, c.retryAt)
 }
 
-// pump starts what can start. Reads and deletes wait for nothing but a place: a write that
-// waits for room never holds up the read or the delete that would give it.
+// pump starts the requests that can start. Reads and deletes wait only for a place in their pool: a write that
+// waits for room never holds up the read or delete that would make room.
 func (c *Core) pump(now int64) {
 	for more := true; more && len(c.running[Remove]) < 1; {
 		more = c.startNext(now, Remove)
@@ -212,7 +212,7 @@ func (c *Core) pump(now int64) {
 			return
 		}
 		if len(c.overdue) >= c.cfg.Writers {
-			c.refuseAll(Write, errStuck) // no place will come free
+			c.refuseAll(Write, errStuck) // no place will become free
 			return
 		}
 		if c.probing || len(c.running[Write]) >= c.cfg.Writers {
@@ -288,8 +288,8 @@ func (c *Core) ask(now int64, tryWrite bool) {
 	c.out = append(c.out, Probe{tryWrite})
 }
 
-// limit is how much of the medium spilling uses: what is spilled can be read back into mapped files only while a disk has room for
-// two of the largest objects.
+// limit is how many bytes of the medium spilling may use. It leaves room for two of the largest objects: spilled objects may have
+// to be read back into mapped files on the disk.
 func (c *Core) limit() uint64 {
 	total := c.capacity.Total
 	return min(uint64(c.cfg.CapacityThreshold*float64(total)), total-min(2*c.largest, total/4))

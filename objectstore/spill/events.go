@@ -13,15 +13,15 @@ const (
 	kinds
 )
 
-// Request is a job as the core sees it: numbers only.
+// Request is a job as the core sees it: only numbers.
 type Request struct {
 	ID      uint64
 	Kind    Kind
-	Size    uint64 // bytes of the file, for a write; of the object, for a read
+	Size    uint64 // bytes of the file for a write, of the object for a read
 	Largest uint64 // for a write: bytes of the largest object
 	File    uint64 // for a read: where the object lies
 	Off     uint64
-	at      int64 // the core's own: when it was queued, then when it was started
+	at      int64 // used by the core: when it was queued, then when it was started
 }
 
 // Health of a target, as its writes show it. Reads are always tried.
@@ -30,7 +30,7 @@ type Health uint8
 // The states of a target.
 const (
 	Healthy Health = iota
-	Full           // beyond CapacityThreshold; takes what fits, and is looked at again
+	Full           // beyond CapacityThreshold; takes what fits, and is probed again
 	Failed         // missing, read-only or failing; probed again after a time
 )
 
@@ -47,19 +47,19 @@ func (h Health) String() string {
 	return "unknown"
 }
 
-// Event is what a target's core steps on.
+// Event is an input of a target's Core.Step.
 type Event interface{ targetEvent() }
 
 // Submit queues a request.
 type Submit struct{ Req Request }
 
-// Adopt says that a request runs already: the core before this one started it, and with it those of With.
+// Adopt says that a request runs already: an earlier core started it, together with those of With.
 type Adopt struct {
 	Req  Request
 	With []uint64
 }
 
-// Finished says that what was started has ended. Err is the storage's; nil: it is done.
+// Finished says that a started request has ended. Err is the storage's error, or nil.
 type Finished struct {
 	ID  uint64
 	Err error
@@ -71,13 +71,13 @@ type Probed struct {
 	Err      error
 }
 
-// Taken says that a mapped file was made, which the capacity may not show yet.
+// Taken says that a mapped file was made, which the capacity may not include yet.
 type Taken struct{ Size uint64 }
 
 // Tick says that the time of Wake has come.
 type Tick struct{}
 
-// Cancel gives up what is queued, deletes excepted.
+// Cancel drops queued requests, except deletes.
 type Cancel struct{}
 
 func (Submit) targetEvent()   {}
@@ -88,10 +88,11 @@ func (Taken) targetEvent()    {}
 func (Tick) targetEvent()     {}
 func (Cancel) targetEvent()   {}
 
-// Effect is what the shell does for a target's core.
+// Effect is an action of the shell for a target's core.
 type Effect interface{ targetEffect() }
 
-// Start has a request's I/O done. With are reads of what lies behind it in the file: they share its place, and are finished with it.
+// Start asks for a request's I/O. With are reads of objects after it in the file: they share its place in the pool, and finish with
+// it.
 type Start struct {
 	ID   uint64
 	With []uint64

@@ -4,14 +4,14 @@ import (
 	"mobula/objectstore/spill/format"
 )
 
-// maxJoin is how much reads that are done as one may span: enough to be worth one request, little enough
-// that a pool shares a burst of them.
+// maxJoin is how many bytes joined reads may span: enough to be worth one request, few enough that a burst of
+// reads is shared out in the pool.
 const maxJoin = 1 << 20
 
-// MaxParts is how many reads are done as one, at most: storage.Storage.ReadMany takes as many.
+// MaxParts is how many reads are joined at most, as many as storage.Storage.ReadMany takes.
 const MaxParts = 400
 
-// join takes the reads queued behind r that go on where it ends.
+// join takes the reads queued after r that continue where it ends.
 func (c *Core) join(r Request) (with []uint64) {
 	end := r.Off + r.Size
 	for c.queue[Read].Len() > 0 && len(with)+1 < MaxParts {

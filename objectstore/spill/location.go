@@ -2,18 +2,18 @@ package spill
 
 import "mobula/objectstore/spill/format"
 
-// Item is one object to write: ID, Attempt, and Data, which is segment memory and does not change until
-// the write is done.
+// Item is one object to write: ID, Attempt, and Data, which is segment memory and must not change until the write
+// is done.
 type Item = format.Object
 
-// Location says where an object lies: what the store keeps instead of an extent.
+// Location says where an object lies in spill storage. The store keeps it instead of an extent.
 type Location struct {
-	Target uint16 // its number: the place in Config.URLs, or what Config.Node keeps there
+	Target uint16 // number of the target: the index in Config.URLs, or the number that Config.Node keeps there
 	File   uint64 // number of the file within the target
 	Off    uint64 // of the first byte, from the file's start
 	Size   uint64 // bytes
 	CRC    uint32 // CRC-32C of the bytes
 }
 
-// Capacity is a target's size in bytes; Total is 0 where it has no end.
+// Capacity is a target's size in bytes; Total is 0 if it is unlimited.
 type Capacity struct{ Used, Total uint64 }

@@ -8,10 +8,11 @@ import (
 // errStuck says that a medium does not answer at all, as a network file system may.
 var errStuck = errors.New("the spill target does not answer")
 
-// patience is how long I/O may take before it is given up. What can be interrupted was interrupted at IOTimeout.
+// patience is how long I/O may take before it is given up. I/O that can be interrupted was interrupted at
+// IOTimeout.
 func (c *Core) patience() int64 { return int64(c.cfg.IOTimeout) + int64(c.cfg.IOTimeout)/4 }
 
-// watch arms a timer for what may get stuck.
+// watch arms a timer for I/O that may hang.
 func (c *Core) watch(now int64) {
 	if len(c.running[Write]) > len(c.overdue) || len(c.running[Read]) > 0 || c.probing {
 		if c.armed == 0 {
@@ -20,9 +21,9 @@ func (c *Core) watch(now int64) {
 	}
 }
 
-// giveUp refuses what hangs. A write goes to another target: its bytes are only read, so the I/O that
-// hangs does no harm, and keeps its place in the pool until it returns. A read that hangs cannot be given
-// up, as it may still write into the segment; those queued behind it are.
+// giveUp refuses I/O that hangs. A write goes to another target: its bytes are only read, so the I/O that hangs
+// does no harm; it keeps its place in the pool until it returns. A read that hangs cannot be given up, since it
+// may still write into the segment; reads queued behind it are refused.
 func (c *Core) giveUp(now int64) {
 	late := now - c.patience()
 	stuck := c.probing && c.askedAt <= late

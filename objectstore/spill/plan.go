@@ -2,8 +2,8 @@ package spill
 
 import "mobula/objectstore/spill/format"
 
-// Fuse cuts items, in order, into files of at least least bytes, and at most most objects. A
-// short rest joins the file before it if that has room.
+// Fuse cuts items, in order, into files of at least least bytes and at most most objects. A short rest is added to
+// the last file if that has room.
 func Fuse(items []Item, least uint64, most int) [][]Item {
 	var out [][]Item
 	from, bytes := 0, uint64(0)
@@ -25,25 +25,25 @@ func Fuse(items []Item, least uint64, most int) [][]Item {
 	return out
 }
 
-// share is what the router knows of one target.
+// share is the router's state of one target.
 type share struct {
 	health   Health
-	assigned uint64 // bytes since Open, less what it refused
-	waiting  uint64 // of them, not yet written
+	assigned uint64 // bytes since Open, without refused ones
+	waiting  uint64 // of assigned, not yet written
 }
 
-// lagFiles is by how many files of MinFileBytes a target's queue may be longer than the
-// shortest, before the balance of bytes is given up for speed.
+// lagFiles is by how many files of MinFileBytes a target's queue may exceed the shortest before speed goes before
+// the balance of bytes.
 const lagFiles = 4
 
-// Router chooses the target of each file: the healthy one with the fewest bytes, so that equal disks fill
-// equally, unless it is far behind the others with its work.
+// Router chooses the target of each file: the healthy one with the fewest bytes, so that equal disks fill equally,
+// unless its queue is much longer than the others'.
 type Router struct {
 	targets []share
 	lag     uint64
 }
 
-// NewRouter makes the router of so many targets, all healthy, whose files have at least so many bytes.
+// NewRouter makes a router for that many targets, all healthy, whose files have at least least bytes.
 func NewRouter(targets int, least uint64) *Router {
 	return &Router{targets: make([]share, targets), lag: lagFiles * least}
 }
@@ -97,8 +97,8 @@ func (r *Router) Settled(target uint16, size uint64, written bool) {
 	}
 }
 
-// Turned notes a target's health. One that comes back starts level with the others: it is not
-// to take every write until it has caught up.
+// Turned notes a target's health. A target that comes back starts level with the others, so that it does not get
+// every write until it has caught up.
 func (r *Router) Turned(target uint16, to Health) {
 	t := &r.targets[target]
 	if t.health != Healthy && to == Healthy {
@@ -113,7 +113,7 @@ func (r *Router) Turned(target uint16, to Health) {
 	t.health = to
 }
 
-// Target is a target's health and how many bytes of files were given to it, less those it refused.
+// Target gives a target's health and how many bytes of files were given to it, without refused ones.
 func (r *Router) Target(n int) (h Health, assigned uint64) {
 	return r.targets[n].health, r.targets[n].assigned
 }

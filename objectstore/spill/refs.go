@@ -9,7 +9,7 @@ type FileKey struct {
 // Key is the file that a location lies in.
 func (l Location) Key() FileKey { return FileKey{l.Target, l.File} }
 
-// fileRefs is what one file is kept for.
+// fileRefs has the reasons to keep one file.
 type fileRefs struct {
 	objects map[uint64]int // by offset; empty objects may share one
 	count   int
@@ -17,15 +17,15 @@ type fileRefs struct {
 	bytes   uint64
 }
 
-// Refs counts, for each fused file, the objects that the store still has there. It holds facts
-// only: what was written, what was given up; Recover makes it anew from the store's index.
+// Refs counts for each fused file the objects that the store still has there. Recover rebuilds it from the store's
+// index.
 type Refs struct {
 	files map[FileKey]*fileRefs
 	bytes uint64 // of live objects
 	count int
 }
 
-// NewRefs makes one that counts nothing yet.
+// NewRefs makes an empty one.
 func NewRefs() *Refs { return &Refs{files: make(map[FileKey]*fileRefs)} }
 
 func (r *Refs) file(k FileKey) *fileRefs {
@@ -47,8 +47,8 @@ func (r *Refs) Add(l Location) {
 	r.count++
 }
 
-// Drop gives an object up. It tells whether the file has to be deleted now, and whether the object
-// was counted at all.
+// Drop removes an object. It tells whether the file must be deleted now, and whether the object was counted at
+// all.
 func (r *Refs) Drop(l Location) (last, known bool) {
 	f := r.files[l.Key()]
 	if f == nil || f.objects[l.Off] == 0 {
@@ -74,11 +74,11 @@ func (r *Refs) Hold(k FileKey) bool {
 	return f != nil
 }
 
-// Release ends a hold; it tells whether the file has to be deleted now.
+// Release ends a hold; it tells whether the file must be deleted now.
 func (r *Refs) Release(k FileKey) bool {
 	f := r.files[k]
 	if f == nil || f.holds == 0 {
-		return false // counted anew since
+		return false // Refs was rebuilt since
 	}
 	f.holds--
 	return r.settle(k, f)

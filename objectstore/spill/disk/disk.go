@@ -30,19 +30,19 @@ const (
 
 // Store is one session's directory.
 type Store struct {
-	root string // what the user named
+	root string // the directory that the user named
 	dir  string // the session's directory in it
 	bufs *storage.Buffers
 	by   storage.Options
 
-	number *uint16 // of the target; written by one goroutine at a time: Open's, or the probe's
+	number *uint16 // number of the target; written by one goroutine at a time: that of Open, or of the probe
 
 	direct atomic.Bool // cleared for good when the file system refuses direct I/O
 	maps   atomic.Uint64
 
 	mu   sync.Mutex
 	lock *os.File    // flocked; nil after Close
-	next *time.Timer // of seen
+	next *time.Timer // timer of seen
 }
 
 var _ storage.Local = (*Store)(nil)
@@ -72,7 +72,7 @@ func open(_ context.Context, u *url.URL, o storage.Options) (storage.Storage, er
 // Dir is the session's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Direct tells whether I/O still goes around the page cache.
+// Direct tells whether I/O still bypasses the page cache.
 func (s *Store) Direct() bool { return s.direct.Load() }
 
 func (s *Store) path(file uint64) string {
@@ -88,7 +88,7 @@ func (s *Store) openFile(path string, flags int) (f *os.File, direct bool, err e
 			return f, true, err
 		}
 		s.direct.Store(false)
-		flags &^= os.O_EXCL // the refused open may have made the file
+		flags &^= os.O_EXCL // the open that was refused may have made the file
 	}
 	f, err = safefs.OpenFile(path, flags, 0o600)
 	return f, false, err
@@ -139,15 +139,14 @@ func (s *Store) Probe(_ context.Context, write bool) (spill.Capacity, error) {
 		}
 		return c, typed(&os.PathError{Op: "statfs", Path: s.dir, Err: err}, "free space")
 	}
-	// What is reserved for root is neither used nor ours: df counts in the same way.
+	// Space reserved for root is neither used nor ours, as df counts.
 	unit := uint64(fs.Frsize)
 	c.Used = (fs.Blocks - fs.Bfree) * unit
 	c.Total = c.Used + fs.Bavail*unit
 	return c, nil
 }
 
-// tryWrite proves that a file can be made, making the session's directory again if only
-// that was lost.
+// tryWrite checks that a file can be made. It makes the session's directory again if only that was lost.
 func (s *Store) tryWrite() error {
 	if _, err := os.Stat(s.dir); errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(s.root); err != nil {
@@ -167,7 +166,7 @@ func (s *Store) tryWrite() error {
 	return typed(err, "probe")
 }
 
-// typed adds the sentinel for what the file system said. nil stays nil.
+// typed adds the sentinel for an error of the file system. nil stays nil.
 func typed(err error, what string) error {
 	var kind error
 	switch {
@@ -185,7 +184,7 @@ func typed(err error, what string) error {
 	return fmt.Errorf("%s: %w: %w", what, kind, err)
 }
 
-// create is typed for a call that makes a file: what does not exist then is the directory.
+// create is typed for a call that makes a file: ErrNotExist then means that the directory is gone.
 func create(err error, what string) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%s: %w: %w", what, storage.ErrGone, err)

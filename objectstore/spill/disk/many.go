@@ -54,15 +54,15 @@ func (s *Store) readMany(file uint64, parts []storage.Part) error {
 	return nil
 }
 
-// vector gathers one read of consecutive whole pages: those of aligned parts go where they belong, all others to the
-// bounce buffer, from where their bytes are copied.
+// vector collects one read of consecutive whole pages. Pages of aligned parts are read directly to their place, all
+// others into the bounce buffer, from which their bytes are copied.
 type vector struct {
 	bounce []byte
 	used   int // of bounce
 	from   uint64
-	at     uint64 // end of what is gathered, in the file; a multiple of a page
+	at     uint64 // end of the collected range in the file; a multiple of a page
 	pieces [][]byte
-	last   bool // the last piece is of bounce
+	last   bool // the last piece is part of bounce
 	copies []move
 }
 
@@ -94,12 +94,12 @@ func (v *vector) add(p storage.Part, direct bool) {
 	if end := format.Align(off+uint64(len(rest)), format.Page); end > v.at {
 		v.extend(int(end - v.at))
 	}
-	// What is gathered ends in bounce, and its last bytes are consecutive there.
+	// The collected range ends in bounce, where its last bytes are consecutive.
 	start := v.used - int(v.at-off)
 	v.copies = append(v.copies, move{rest, v.bounce[start : start+len(rest)]})
 }
 
-// extend gathers n more bytes into bounce.
+// extend adds n more bytes that are read into bounce.
 func (v *vector) extend(n int) {
 	if v.last {
 		p := &v.pieces[len(v.pieces)-1]
@@ -122,7 +122,7 @@ func (v *vector) read(fd int) error {
 		if err != nil {
 			return err
 		}
-		if n == 0 || n%format.Page != 0 { // spill files end on a page
+		if n == 0 || n%format.Page != 0 { // spill files end at a page
 			return io.ErrUnexpectedEOF
 		}
 		off += int64(n)
@@ -131,7 +131,7 @@ func (v *vector) read(fd int) error {
 	return nil
 }
 
-// advance leaves out the first n bytes.
+// advance drops the first n bytes.
 func advance(pieces [][]byte, n int) [][]byte {
 	for n > 0 && n >= len(pieces[0]) {
 		n -= len(pieces[0])

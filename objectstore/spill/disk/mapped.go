@@ -12,10 +12,10 @@ import (
 	"mobula/internal/safefs"
 )
 
-// Allocate implements storage.Local. The file is buffered: it is to be mapped.
+// Allocate implements storage.Local. The file is not opened for direct I/O, since it will be mapped.
 func (s *Store) Allocate(size uint64) (*os.File, error) {
 	var f *os.File
-	for { // numbers of a session that was killed may be taken
+	for { // a killed session may have used some numbers
 		path := filepath.Join(s.dir, fmt.Sprintf("%d%s", s.maps.Add(1), mapped))
 		var err error
 		f, err = safefs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_CLOEXEC, 0o600)
@@ -34,7 +34,7 @@ func (s *Store) Allocate(size uint64) (*os.File, error) {
 	return f, nil
 }
 
-// fillBlocks gives every page a block: a store into a mapped hole of a full disk would be a SIGBUS.
+// fillBlocks gives every page a block: a store into a mapped hole would be a SIGBUS on a full disk.
 func (s *Store) fillBlocks(f *os.File, size uint64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {

@@ -79,7 +79,7 @@ func (r *reader) all(ctx context.Context, off uint64, dst []byte) (uint32, error
 	}()
 	var crc uint32
 	var err error
-	for c := range ready { // until it is closed: dst is the goroutine's until then
+	for c := range ready { // until it is closed: the goroutine uses dst until then
 		if c.err != nil {
 			err = c.err
 			continue
@@ -89,7 +89,7 @@ func (r *reader) all(ctx context.Context, off uint64, dst []byte) (uint32, error
 	return crc, err
 }
 
-// chunk reads p from off. Whole pages go straight to an aligned p; the rest goes over a buffer.
+// chunk reads p from off. Whole pages are read directly into an aligned p; the rest goes through a buffer.
 func (r *reader) chunk(off uint64, p []byte) error {
 	if !r.direct {
 		err := r.fill(off, p)
@@ -121,7 +121,7 @@ func (r *reader) chunk(off uint64, p []byte) error {
 	return nil
 }
 
-// fill reads p whole.
+// fill reads all of p.
 func (r *reader) fill(off uint64, p []byte) error {
 	for len(p) > 0 {
 		n, err := unix.Pread(r.fd, p, int64(off))

@@ -18,7 +18,7 @@ import (
 const (
 	prefix   = "mobula-"
 	lockName = "lock"
-	attempts = 10 // to take a lock whose directory is being removed
+	attempts = 10 // attempts to take a lock whose directory is being removed
 
 	keepFor   = 24 * time.Hour // after the session was last seen open
 	seenEvery = time.Hour
@@ -33,7 +33,7 @@ func (s *Store) acquire() error {
 			return create(err, "make spill directory")
 		}
 		if err := safefs.CheckDir(s.dir); errors.Is(err, os.ErrNotExist) {
-			continue // another process swept it just now
+			continue // another process has just swept it
 		} else if err != nil {
 			return typed(err, "spill directory "+s.dir)
 		}
@@ -51,7 +51,7 @@ func (s *Store) acquire() error {
 		}
 		s.mu.Lock()
 		if s.lock != nil {
-			_ = s.lock.Close() // of a directory that somebody deleted
+			_ = s.lock.Close() // it belonged to a directory that somebody deleted
 		}
 		s.lock = f
 		s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Store) enter(f *os.File, path string) error {
 		if err := o.Foreign(s.by); err != nil {
 			return fmt.Errorf("spill directory %s: %w", s.dir, err)
 		}
-		if o.Local() && o.Alive() && o.PID != os.Getpid() { // and its lock is not to be seen from here
+		if o.Local() && o.Alive() && o.PID != os.Getpid() { // although its lock is not visible from here
 			return fmt.Errorf("%s belongs to process %d: %w", path, o.PID, storage.ErrInUse)
 		}
 		if me.Number == nil {
@@ -83,10 +83,10 @@ func (s *Store) enter(f *os.File, path string) error {
 	return nil
 }
 
-// ownerIn reads whose a lock file is; false: it does not say so, as those of release 0.3.
+// ownerIn reads the owner in a lock file; false if it has none, as in release 0.3.
 func ownerIn(f *os.File) (o storage.Owner, ok bool) {
 	b := make([]byte, maxOwner)
-	n, _ := f.ReadAt(b, 0) // it ends before
+	n, _ := f.ReadAt(b, 0) // the file is shorter
 	err := json.Unmarshal(b[:n], &o)
 	return o, err == nil && o.Boot != ""
 }
@@ -110,7 +110,8 @@ func (s *Store) SetNumber(n uint16) error {
 	return nil
 }
 
-// seen has the lock file say when the session was last open, now and from time to time.
+// seen updates the time of the lock file, now and from time to time, so that it says when the session was last
+// open.
 func (s *Store) seen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,17 +119,17 @@ func (s *Store) seen() {
 		return
 	}
 	now := time.Now()
-	_ = os.Chtimes(filepath.Join(s.dir, lockName), now, now) // it may be gone, or the disk be read-only: the next time may do
+	_ = os.Chtimes(filepath.Join(s.dir, lockName), now, now) // the file may be gone, or the disk read-only: the next time may work
 	if s.next != nil {
 		s.next.Stop()
 	}
 	s.next = time.AfterFunc(seenEvery, s.seen)
 }
 
-// lock opens and locks a lock file. It is os.ErrNotExist if the file was removed before the lock
-// was had, storage.ErrInUse if another process has it.
+// lock opens and locks a lock file. It fails with os.ErrNotExist if the file was removed before the lock was
+// taken, and with storage.ErrInUse if another process has the lock.
 func lock(path string, create bool) (*os.File, error) {
-	flags := os.O_RDONLY | unix.O_CLOEXEC // no writer: the disk may be remounted read-only under it
+	flags := os.O_RDONLY | unix.O_CLOEXEC // read-only: the disk may be remounted read-only
 	if create {
 		flags |= os.O_CREATE
 	}
@@ -151,8 +152,8 @@ func lock(path string, create bool) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes the directories of sessions whose process is gone. What cannot be removed is
-// left: it is not this session's.
+// sweep removes the directories of sessions whose process is gone. It ignores failures, since these are other
+// sessions.
 func (s *Store) sweep() {
 	names, err := safefs.ReadDir(s.root)
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *Store) sweep() {
 	for _, e := range names {
 		dir := filepath.Join(s.root, e.Name())
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) || dir == s.dir || safefs.CheckDir(dir) != nil {
-			continue // another user's, or nobody's
+			continue // of another user, or not a session
 		}
 		if f, err := lock(filepath.Join(dir, lockName), false); err == nil {
 			if !awaited(f) {
@@ -172,9 +173,9 @@ func (s *Store) sweep() {
 	}
 }
 
-// awaited tells whether somebody may come back to the files of this lock, which nobody here has. A process of this machine is known to be gone, and
-// whether it is to be started again. Of any other, on another host or in another container or before a start of the machine, only a disk that no
-// other host can have tells: its lock is not held, and was not for a day.
+// awaited tells whether an owner may come back to the files of this lock, which nobody on this machine has. For a process of this machine it is
+// known that it is gone, and whether it may be started again. Any other process (on another host, in another container, or before a reboot) counts
+// as gone only on a disk that no other host can have, if the lock was not held for a day.
 func awaited(lock *os.File) bool {
 	info, err := lock.Stat()
 	if err != nil {
@@ -187,7 +188,7 @@ func awaited(lock *os.File) bool {
 	return lately || !onlyHere(lock)
 }
 
-// onlyHere tells whether a file lies on a file system that one machine has, where flock tells of every process.
+// onlyHere tells whether a file is on a file system of one machine, where flock covers every process.
 func onlyHere(f *os.File) bool {
 	var fs unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &fs) != nil {
@@ -201,8 +202,8 @@ func onlyHere(f *os.File) bool {
 	return false
 }
 
-// removeSession deletes a session whose lock the caller holds. The lock file goes last, so that a sweep
-// that is interrupted is taken up by the next.
+// removeSession deletes a session whose lock the caller holds. It deletes the lock file last, so that the next
+// sweep goes on if this one is interrupted.
 func removeSession(dir string) {
 	names, err := safefs.ReadDir(dir)
 	if err != nil {

@@ -13,15 +13,14 @@ import (
 	"mobula/objectstore/spill/format"
 )
 
-// depth is how many batches of one file are in flight: while one is on its way to the disk, the next is
-// checksummed.
+// depth is how many batches of a file are in flight: while one is written, the next is checksummed.
 const depth = 2
 
 // Put implements storage.Storage.
 func (s *Store) Put(ctx context.Context, file uint64, st *format.Stream) error {
 	err := s.put(ctx, file, st)
 	if errors.Is(err, unix.EINVAL) && s.direct.CompareAndSwap(true, false) {
-		st.Rewind() // opened for direct I/O, but does not do it
+		st.Rewind() // the file system accepts O_DIRECT, but fails the I/O
 		err = s.put(ctx, file, st)
 	}
 	return err
@@ -44,7 +43,7 @@ func (s *Store) put(ctx context.Context, file uint64, st *format.Stream) error {
 	return nil
 }
 
-// reserve takes every block at once, where the file system can.
+// reserve allocates every block at once, if the file system can.
 func reserve(f *os.File, size uint64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 	if err == nil || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
@@ -104,7 +103,7 @@ func (s *Store) batches(ctx context.Context, f *os.File, direct bool, st *format
 	return first
 }
 
-// writev writes a batch whole.
+// writev writes a whole batch.
 func writev(fd int, b *format.Batch) error {
 	off, pieces := int64(b.Off), b.Pieces
 	for len(pieces) > 0 {
@@ -126,10 +125,10 @@ func writev(fd int, b *format.Batch) error {
 
 const maxPieces = 1024 // IOV_MAX
 
-// dropper takes buffered writes out of the page cache, one batch behind the writer.
+// dropper drops buffered writes from the page cache, one batch behind the writer.
 type dropper struct {
 	fd       int
-	off      bool // direct I/O leaves nothing behind
+	off      bool // direct I/O leaves nothing in the page cache
 	from, at uint64
 }
 

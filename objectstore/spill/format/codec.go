@@ -17,12 +17,12 @@ const MaxSession = 64
 
 const (
 	version   = 2
-	shortIDs  = 1 // the version before, whose ids had 16 bytes
+	shortIDs  = 1 // the previous version, whose ids had 16 bytes
 	magic     = "MBSPILL\x01"
 	endMark   = "LLIPSBM\x01"
-	afterTask = 4 + 4 + 8 + 8 + 4 // bytes of an entry behind the task's id
+	afterTask = 4 + 4 + 8 + 8 + 4 // bytes of an entry after the task's id
 	entrySize = ids.TaskSize + afterTask
-	shortSize = entrySize - 4 // of an entry of the version before
+	shortSize = entrySize - 4 // size of an entry of the previous version
 	indexTail = 4 + 8
 	headerLen = 8 + 4 + 2 + 2 + 8 + 8 + 8 + 4 + MaxSession + 4
 )
@@ -35,7 +35,7 @@ func Checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 // Extend continues a checksum with p.
 func Extend(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
-// Header is what the first page of a file says.
+// Header is the content of a file's first page.
 type Header struct {
 	Session  string
 	Target   uint16

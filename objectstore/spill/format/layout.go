@@ -10,10 +10,10 @@ import (
 const Page = 4096
 
 const (
-	// Large is the size from which an object starts on a page of its own, so that it can be
-	// moved between segment and file without a copy.
+	// Large is the size from which an object starts at a page, so that it can be moved between segment and file
+	// without a copy.
 	Large = 64 << 10
-	// smallAlign is where smaller objects start; it is the segment's alignment.
+	// smallAlign is the alignment of smaller objects, the same as in the segment.
 	smallAlign = 64
 	headerSize = Page
 )
@@ -25,7 +25,7 @@ type Object struct {
 	Data    []byte // unchanged until the write is done
 }
 
-// Entry is one object's line in a file's index.
+// Entry is an object's entry in a file's index.
 type Entry struct {
 	ID      ids.ObjectID
 	Attempt uint32
@@ -37,7 +37,7 @@ type Entry struct {
 // Align rounds n up to a multiple of to, a power of two.
 func Align(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }
 
-// Place is the offset of an object of size bytes that comes after off.
+// Place is the offset of an object of size bytes after off.
 func Place(off, size uint64) uint64 {
 	if size >= Large {
 		return Align(off, Page)
@@ -56,8 +56,8 @@ func Sizes(objects []Object) (indexOff, size uint64) {
 	return indexOff, fileSize(indexOff, Header{Count: uint32(len(objects))}.IndexLen())
 }
 
-// fileSize is the length of a file whose index of that length starts at indexOff; 0 if
-// that is no possible file.
+// fileSize is the length of a file whose index of that length starts at indexOff; 0 if such a file is not
+// possible.
 func fileSize(indexOff, index uint64) uint64 {
 	if indexOff > math.MaxInt64/2 {
 		return 0

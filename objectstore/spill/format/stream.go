@@ -5,11 +5,10 @@ import "unsafe"
 // Buffers lends page-aligned memory.
 type Buffers interface {
 	Get() []byte  // BatchBytes long, page-aligned, of any content
-	Put(b []byte) // from any goroutine
+	Put(b []byte) // may be called from any goroutine
 }
 
-// BatchBytes is how much a batch holds at most: enough that a disk works at full speed with two
-// of them in flight.
+// BatchBytes is the largest size of a batch: enough for a disk to work at full speed with two in flight.
 const BatchBytes = 4 << 20
 
 // Batch is a run of a file. Every piece is page-aligned and a multiple of a page long.
@@ -31,7 +30,7 @@ func (b *Batch) Free() {
 	b.Pieces = nil
 }
 
-// Stream is the content of one spill file, made on the way.
+// Stream is the content of one spill file, made on the fly.
 type Stream struct {
 	header  Header
 	objects []Object
@@ -40,12 +39,12 @@ type Stream struct {
 	entries []Entry
 	off     uint64 // of the next byte in the file
 	next    int    // object under way; len(objects): the index; beyond: the end
-	done    int    // bytes of it that went out
+	done    int    // bytes of it that were sent
 	tail    []byte // the encoded index
 
 	cur   *Batch
 	used  int // bytes of bounce taken
-	start int // of the run of bounce that is no piece yet
+	start int // start of the part of bounce that is not in a piece yet
 }
 
 // NewStream starts a file with objects. Count, IndexOff and Size of the header are filled in.
@@ -58,7 +57,7 @@ func NewStream(h Header, objects []Object, bufs Buffers) *Stream {
 // Size is the length of the whole file.
 func (s *Stream) Size() uint64 { return s.header.Size }
 
-// Entries says where each object lies; complete when Next has returned nil.
+// Entries gives the place of each object; it is complete when Next has returned nil.
 func (s *Stream) Entries() []Entry { return s.entries }
 
 // Rewind starts again from the first byte.
@@ -92,7 +91,7 @@ func (s *Stream) Next() *Batch {
 
 func (s *Stream) room() int { return BatchBytes - int(s.off-s.cur.Off) }
 
-// object sends what fits of the object under way.
+// object sends as much of the present object as fits.
 func (s *Stream) object() {
 	o := &s.objects[s.next]
 	size := uint64(len(o.Data))
@@ -121,7 +120,7 @@ func (s *Stream) object() {
 	}
 }
 
-// index sends what fits of the index and the zeros after it.
+// index sends as much of the index, and the zeros after it, as fits.
 func (s *Stream) index() {
 	if s.tail == nil {
 		if s.off < s.header.IndexOff && !s.zeros(int(s.header.IndexOff-s.off)) {
@@ -136,7 +135,7 @@ func (s *Stream) index() {
 	}
 }
 
-// zeros pads; it is false if the batch ended first.
+// zeros adds padding; false if the batch is full first.
 func (s *Stream) zeros(n int) bool {
 	fit := min(n, s.room())
 	clear(s.cur.bounce[s.used : s.used+fit])
@@ -151,8 +150,8 @@ func (s *Stream) copy(p []byte) {
 	s.off += uint64(len(p))
 }
 
-// cut makes a piece of what was copied since the last one. It is called only where the
-// file's offset is a multiple of a page.
+// cut makes a piece of the bytes copied since the last one. It is called only when the file's offset is a multiple
+// of a page.
 func (s *Stream) cut() {
 	if s.used > s.start {
 		s.cur.Pieces = append(s.cur.Pieces, s.cur.bounce[s.start:s.used])

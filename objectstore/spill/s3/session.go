@@ -81,8 +81,8 @@ func isJSON(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// sweep deletes the sessions of this machine whose process is gone. It is no error if it cannot:
-// they are not this session's.
+// sweep deletes the sessions of this machine whose process is gone. It ignores failures, since these are other
+// sessions.
 func (s *Store) sweep(ctx context.Context) {
 	for it := s.bucket.List(&blob.ListOptions{Prefix: s.base + prefix, Delimiter: "/"}); ; {
 		d, err := it.Next(ctx)
@@ -100,7 +100,7 @@ func (s *Store) sweep(ctx context.Context) {
 	}
 }
 
-// removeAll deletes a session, its owner last.
+// removeAll deletes a session, the key owner last.
 func (s *Store) removeAll(ctx context.Context, prefix string) error {
 	for it := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
 		o, err := it.Next(ctx)

@@ -63,8 +63,8 @@ func openS3(ctx context.Context, u *url.URL, o storage.Options) (storage.Storage
 	return s, nil
 }
 
-// query leaves the SDK's own checksums out, unless the URL asks for them: every object has one already, and not
-// every service that speaks S3 knows them.
+// query turns off the SDK's own checksums, unless the URL asks for them: every object has one already, and not
+// every S3 service supports them.
 func query(u *url.URL) *url.URL {
 	bare, q := *u, u.Query()
 	for _, k := range []string{"request_checksum_calculation", "response_checksum_validation"} {
@@ -112,7 +112,7 @@ func (s *Store) Put(ctx context.Context, file uint64, st *format.Stream) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// The upload of a writer is given up by its context, not by Close.
+	// Cancelling its context aborts a writer's upload; Close does not.
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	w, err := s.bucket.NewWriter(ctx, s.key(file), &blob.WriterOptions{
@@ -148,7 +148,7 @@ func (s *Store) Read(ctx context.Context, file uint64, off uint64, dst []byte) (
 	}
 	part := func(i int) []byte { return dst[i*rangeSize : min((i+1)*rangeSize, len(dst))] }
 	var wg sync.WaitGroup
-	defer wg.Wait() // dst is theirs until then
+	defer wg.Wait() // the goroutines use dst until then
 	for lane := range min(downloads, len(parts)) {
 		wg.Go(func() {
 			for i := lane; i < len(parts); i += downloads {
@@ -225,7 +225,7 @@ func (s *Store) List(ctx context.Context) ([]storage.File, error) {
 	}
 }
 
-// Probe implements storage.Storage. A bucket has no end.
+// Probe implements storage.Storage. A bucket is unlimited.
 func (s *Store) Probe(ctx context.Context, write bool) (spill.Capacity, error) {
 	if !write {
 		return spill.Capacity{}, nil
@@ -237,7 +237,7 @@ func (s *Store) Probe(ctx context.Context, write bool) (spill.Capacity, error) {
 	return spill.Capacity{}, typed(s.bucket.Delete(ctx, name), "probe", storage.ErrGone)
 }
 
-// typed adds the sentinel for what the service said; notFound is the one for what is not there.
+// typed adds the sentinel for an error of the service; notFound is the one for a missing key.
 func typed(err error, what string, notFound error) error {
 	if err == nil {
 		return nil

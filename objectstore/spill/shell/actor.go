@@ -9,8 +9,8 @@ import (
 	"mobula/objectstore/spill"
 )
 
-// mailbox bounds what waits for a target's actor: reads are posted one by one, and a whole
-// job's arguments may be restored at once.
+// mailbox bounds the queue of a target's actor: reads are posted one by one, and a whole job's arguments may be
+// restored at once.
 const mailbox = 1 << 16
 
 // spawn starts a target's actor and watches for its end.
@@ -37,8 +37,8 @@ func (s *Spiller) spawn(parent actors.Parent, t *target) error {
 	return nil
 }
 
-// inHand is what a new core starts from: the jobs that run, and those that wait. The latter get
-// new numbers, so that what is said of the old ones is not taken for them.
+// inHand gives a new core the running and the waiting jobs. Waiting ones get new numbers, so that late events for
+// old numbers do not count for them.
 func (s *Spiller) inHand(t *target) []spill.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Spiller) refuse(f spill.Refuse) {
 		return
 	}
 	delete(s.jobs, f.ID)
-	if f.Overdue { // what hangs keeps this job, another target gets a copy
+	if f.Overdue { // the I/O that hangs keeps this job; another target gets a copy
 		j.abandoned = true
 		again := *j
 		again.abandoned = false
@@ -166,7 +166,7 @@ func (s *Spiller) stopError() error {
 	return errSuperseded()
 }
 
-// down takes over what a target's actor leaves when it has stopped for good.
+// down takes over the jobs of a target's actor that has stopped for good.
 func (s *Spiller) down(t *target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

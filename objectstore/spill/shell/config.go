@@ -22,24 +22,23 @@ type Config struct {
 	// URLs are the targets, each once: absolute paths, file:// and, with package
 	// spill/s3 imported, s3:// and mem://. Empty means the one directory Dir.
 	URLs []string
-	// Dir is used when URLs is empty. The default is under /var/tmp, which is on disk where
-	// /tmp may be memory.
+	// Dir is used when URLs is empty. The default is under /var/tmp, which is on disk, while /tmp may be memory.
 	Dir string
 	// Session names the node: its files lie in a subdirectory of this name in each target. A node
 	// that is started again under the same session finds its files. Letters, digits, ".", "_" and "-".
 	Session string
-	// Node is the identity of the node, which every target keeps beside the session. A session of another's is refused, and a
-	// target is found again wherever it is in URLs. Empty: whoever has the session's name.
+	// Node is the identity of the node, which every target keeps beside the session. A session of another node is refused,
+	// and a target is recognised wherever it is in URLs. Empty: any node with the session's name.
 	Node string
-	// Restarts says that the node may be started again under this session after it was killed, so that
-	// other nodes are not to remove its files when they open the same directory.
+	// Restarts says that the node may be started again under this session after it was killed, so other nodes must
+	// not remove its files when they open the same directory.
 	Restarts bool
-	// Keep leaves the files when the spiller is closed. The default deletes them.
+	// Keep keeps the files when the spiller is closed. The default deletes them.
 	Keep bool
 
 	LogEvery time.Duration // at most one log line in this time; 10 s
 
-	Parent actors.Parent // of the actors spiller/N; nil: a tree of the spiller's own
+	Parent actors.Parent // parent of the actors spiller/N; nil: the spiller has a tree of its own
 	Logger *slog.Logger  // nil: silent
 }
 

@@ -49,7 +49,7 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 		return err
 	}
 	if err != nil {
-		j.running = false // the core refuses it, or a new one tries it again
+		j.running = false // the core refuses it, or a new core tries it again
 		return err
 	}
 	for i, e := range st.Entries() {
@@ -74,7 +74,7 @@ func (s *Spiller) runRead(ctx context.Context, t *target, j *job) error {
 		s.mu.Unlock()
 		return nil
 	}
-	for _, j := range append([]*job{j}, j.with...) { // alone, or each by itself to see which one fails
+	for _, j := range append([]*job{j}, j.with...) { // alone; or each by itself, to find which one fails
 		var crc uint32
 		err := guard(func() (err error) {
 			crc, err = t.storage.Read(ctx, j.loc.File, j.loc.Off, j.dst)
@@ -88,7 +88,7 @@ func (s *Spiller) runRead(ctx context.Context, t *target, j *job) error {
 	return nil
 }
 
-// runReads reads j and what is with it at once; false if that did not work.
+// runReads reads j and the reads joined to it in one request; false if that did not work.
 func (s *Spiller) runReads(ctx context.Context, t *target, j *job) bool {
 	all := append([]*job{j}, j.with...)
 	parts := make([]storage.Part, len(all))
@@ -121,7 +121,7 @@ func (s *Spiller) answer(t *target, j *job, crc uint32, err error) {
 	s.mu.Unlock()
 	j.read(err)
 	s.mu.Lock()
-	s.moved() // after the callback: Recover's caller has every answer
+	s.moved() // after the callback, so that Recover's caller has every answer
 	s.mu.Unlock()
 }
 

@@ -9,8 +9,8 @@ import (
 	"mobula/objectstore/spill"
 )
 
-// job is a request with what it moves. It is in Spiller.jobs from when a target is asked until the target
-// has done or refused it: a target's core is built again from there.
+// job is a request with its data. It is in Spiller.jobs from when a target is asked until the target has done or
+// refused it: a target's core is rebuilt from there.
 type job struct {
 	id      uint64 // new with each target, and with each core that queues it
 	kind    spill.Kind
@@ -18,11 +18,11 @@ type job struct {
 	size    uint64
 	running bool
 
-	abandoned bool // its I/O hangs, and its request was given elsewhere
+	abandoned bool // its I/O hangs, and its request was given to another target
 
 	items []spill.Item // write
 	group *group
-	first int // of its items in the group
+	first int // index of its first item in the group
 	tried map[uint16]error
 
 	file uint64 // write, remove
@@ -31,8 +31,8 @@ type job struct {
 	dst  []byte
 	read func(error)
 	held bool
-	with []*job // reads done with this one
-	lead bool   // false: another read has this one with it
+	with []*job // reads joined to this one
+	lead bool   // false: this read is joined to another
 }
 
 func (j *job) request() spill.Request {
@@ -51,7 +51,7 @@ type group struct {
 	locs  []spill.Location
 	files []spill.FileKey // written
 	left  int
-	epoch int // of the spiller; Recover begins another
+	epoch int // epoch of the spiller; Recover begins another
 	err   error
 	done  func([]spill.Location, error)
 }
@@ -157,7 +157,7 @@ func errSuperseded() error {
 	return errs.New(errs.CodeCancelled, "the store was rebuilt while the object was on its way")
 }
 
-// moved ends a write or a read for those who wait for all of them. s.mu is held.
+// moved counts the end of a write or a read, for callers that wait for all of them. s.mu is held.
 func (s *Spiller) moved() {
 	if s.moving--; s.moving == 0 && s.idle != nil {
 		close(s.idle)
@@ -184,7 +184,7 @@ func (s *Spiller) outOfDisk(j *job) error {
 	return err
 }
 
-// complain logs, not too often. s.mu is held.
+// complain logs at most once in LogEvery. s.mu is held.
 func (s *Spiller) complain(msg string, err error) {
 	if skipped, ok := s.limiter.allow(time.Now()); ok {
 		s.log.Warn(msg, "err", err, "lines_left_out", skipped)

@@ -16,9 +16,9 @@ type mappedFile struct {
 	size   uint64
 }
 
-// Fallback makes a file of size bytes, every block reserved, in the local target with the most room, to be mapped in
-// place of segment memory; with last it may use what CapacityThreshold leaves free. It returns the file, open for reading and writing, and its path. It
-// blocks for two system calls. The error matches errs.ErrOutOfDisk.
+// Fallback makes a file of size bytes, every block reserved, in the local target with the most room, to be mapped in place of segment memory. With
+// last it may use the space that CapacityThreshold leaves free. It returns the file, open for reading and writing, and its path. It blocks for two
+// system calls. The error matches errs.ErrOutOfDisk.
 func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 	writing := s.writing()
 	var best storage.Local
@@ -67,7 +67,7 @@ func (s *Spiller) Fallback(size uint64, last bool) (*os.File, string, error) {
 	return f, f.Name(), nil
 }
 
-// writing is how many bytes are being written to each target: what is used may not show them yet.
+// writing is how many bytes are being written to each target: the used capacity may not include them yet.
 func (s *Spiller) writing() map[uint16]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Spiller) dropMapped() {
 		}
 		paths, err := local.Allocated()
 		if err != nil {
-			continue // List fails alike, and says so
+			continue // List fails in the same way, and reports it
 		}
 		for _, p := range paths {
 			s.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"mobula/objectstore/spill"
 )
 
-// A target is known by a number that the node keeps in its session there, and spill.Location.Target is that number: it stays the same wherever the
-// target is in the list of the node's next life. Within the spiller a target is known by its place.
+// A target is identified by a number that the node keeps in its session there; spill.Location.Target is that number. It stays the same wherever
+// the target is in the list after a restart of the node. Within the spiller a target is identified by its index.
 
 // numbered is a storage that keeps the number.
 type numbered interface {
@@ -17,8 +17,8 @@ type numbered interface {
 	SetNumber(n uint16) error
 }
 
-// number gives each target its number. Without a node, which could come back with another list, it is the place. A new number is
-// drawn: the next is likely one that a target had which is not in the list now.
+// number gives each target its number. Without a node, which could come back with another list, it is the index. A new number is
+// random: the next free one was likely used by a target that is not in the list now.
 func (s *Spiller) number() error {
 	s.places = make(map[uint16]uint16, len(s.targets))
 	var fresh []*target
@@ -53,7 +53,7 @@ func (s *Spiller) place(t *target, n uint16) {
 	s.places[n] = t.n
 }
 
-// inward is a location with the target's place; false where no target has its number.
+// inward is a location with the target's index; false if no target has its number.
 func (s *Spiller) inward(l spill.Location) (spill.Location, bool) {
 	at, ok := s.places[l.Target]
 	l.Target = at

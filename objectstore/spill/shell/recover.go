@@ -8,15 +8,15 @@ import (
 	"mobula/objectstore/spill"
 )
 
-// Recover is called once the store was rebuilt, with every location that its index names. What is queued, and what
-// is given to Write or Read until Recover returns, is answered with errs.ErrCancelled. I/O in flight is waited for: after
-// Recover nothing of before touches segment memory any more. Then references are counted anew, and files and mapped files
-// without one are deleted. It blocks for as long as the I/O in flight.
+// Recover is called after the store was rebuilt, with every location in its index. Queued requests, and those given to
+// Write or Read until Recover returns, are answered with errs.ErrCancelled. Recover waits for I/O in flight, so no
+// earlier request touches segment memory after it. Then it counts references again, and deletes files and mapped files
+// without one. It blocks for as long as the I/O in flight.
 //
 // The answer to a Write from before may still be on its way; its files are gone, unless live has them.
 func (s *Spiller) Recover(live []spill.Location) {
 	defer s.resume()
-	_ = s.quiesce(context.Background(), true) // no deadline, no error
+	_ = s.quiesce(context.Background(), true) // without a deadline there is no error
 	s.mu.Lock()
 	s.refs = spill.NewRefs()
 	for _, l := range live {
@@ -39,7 +39,7 @@ func (s *Spiller) Recover(live []spill.Location) {
 	}
 }
 
-// dropOrphans deletes the files of a target that no reference names.
+// dropOrphans deletes the files of a target without references.
 func (s *Spiller) dropOrphans(t *target) error {
 	ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *Spiller) dropOrphans(t *target) error {
 	return nil
 }
 
-// quiesce gives up what is queued and waits for what moves; with supersede, no answer from before counts.
+// quiesce drops queued requests and waits for running ones; with supersede, earlier answers do not count.
 func (s *Spiller) quiesce(ctx context.Context, supersede bool) error {
 	s.mu.Lock()
 	s.stopping++
@@ -68,7 +68,7 @@ func (s *Spiller) quiesce(ctx context.Context, supersede bool) error {
 	}
 	for _, t := range s.targets {
 		if t.ref != nil {
-			t.ref.Deliver(spill.Cancel{}) // or it has stopped, and down has answered for it
+			t.ref.Deliver(spill.Cancel{}) // if it has stopped, down has answered its jobs
 		}
 	}
 	var idle chan struct{}
@@ -96,8 +96,8 @@ func (s *Spiller) resume() {
 	s.mu.Unlock()
 }
 
-// Close answers what is queued with errs.ErrShutdown and waits for I/O in flight until ctx ends, then interrupts
-// what can be interrupted. The session's files are deleted, unless Config.Keep is set.
+// Close answers queued requests with errs.ErrShutdown and waits for I/O in flight until ctx ends; then it
+// interrupts I/O that can be interrupted. It deletes the session's files, unless Config.Keep is set.
 func (s *Spiller) Close(ctx context.Context) error {
 	s.mu.Lock()
 	closed := s.closed
@@ -112,7 +112,7 @@ func (s *Spiller) Close(ctx context.Context) error {
 func (s *Spiller) shut(ctx context.Context, remove bool) error {
 	err := s.quiesce(ctx, false)
 	s.stopIO()
-	// Past its deadline a stop still gets a moment: what was interrupted has to return.
+	// After its deadline a stop still gets a little time, for interrupted I/O to return.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if ctx.Err() == nil {

@@ -25,13 +25,13 @@ type Spiller struct {
 	places  map[uint16]uint16 // of targets by number; immutable once open
 	own     *actors.System    // when Config.Parent was nil
 
-	io     context.Context // of every transfer
+	io     context.Context // context of every transfer
 	stopIO context.CancelFunc
 	work   sync.WaitGroup // transfers, probes and callbacks
 
 	mapping sync.Mutex // held while mapped files are made or orphans among them removed
 
-	mu       sync.Mutex // guards what follows; never held over I/O or a callback
+	mu       sync.Mutex // guards the fields below; never held over I/O or a callback
 	jobs     map[uint64]*job
 	lastJob  uint64
 	moving   int           // writes and reads among jobs
@@ -41,7 +41,7 @@ type Spiller struct {
 	mapped   map[string]mappedFile
 	stats    Stats
 	limiter  limiter
-	stopping int  // Recover or Close under way: what is refused is given up
+	stopping int  // Recover or Close under way: refused jobs are not retried
 	epoch    int  // counts calls of Recover
 	closed   bool // for good
 }
@@ -54,15 +54,15 @@ type target struct {
 	storage storage.Storage
 	ref     *actors.Ref[spill.Event]
 
-	nextFile uint64         // guarded by Spiller.mu, as is all below
+	nextFile uint64         // guarded by Spiller.mu, like all fields below
 	capacity spill.Capacity // last seen
-	why      error          // it is not healthy
+	why      error          // why it is not healthy
 }
 
 const keepBuffers = 8 // idle, of 4 MiB each: two for each of the default writers
 
-// Open opens every target, takes the session's lock in each and removes what dead sessions left. A target
-// that cannot be opened is an error, and nothing stays open then.
+// Open opens every target, takes the session's lock in each and removes the files of dead sessions. If a target
+// cannot be opened it gives an error, and nothing stays open.
 func Open(cfg Config) (*Spiller, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, errs.New(errs.CodeInvalid, "%v", err)
@@ -137,10 +137,10 @@ func (s *Spiller) abandon() error {
 	return s.shut(ctx, false)
 }
 
-// Write writes items, fused into one or a few files over all targets. done is called once,
-// from another goroutine: with a location an item, in order, or with an error, and then nothing counts as
-// written. The error matches errs.ErrOutOfDisk when every target refused, errs.ErrShutdown after Close,
-// errs.ErrCancelled during Recover.
+// Write writes items, fused into one or a few files over all targets. done is called once, from another goroutine:
+// with a location for each item, in order, or with an error, in which case nothing counts as written. The error
+// matches errs.ErrOutOfDisk when every target refused, errs.ErrShutdown after Close, errs.ErrCancelled during
+// Recover.
 func (s *Spiller) Write(items []spill.Item, done func([]spill.Location, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,9 +166,9 @@ func (s *Spiller) Write(items []spill.Item, done func([]spill.Location, error)) 
 	}
 }
 
-// Read fills dst, len(dst) == loc.Size, and checks it. done is called once, from another goroutine; until
-// then dst belongs to the spiller. Errors match spill.ErrCorrupt or spill.ErrMissing when the bytes are
-// lost; any other may pass.
+// Read fills dst, len(dst) == loc.Size, and checks it. done is called once, from another goroutine; until then dst
+// belongs to the spiller. Errors match spill.ErrCorrupt or spill.ErrMissing if the bytes are lost; after any other
+// a retry may succeed.
 func (s *Spiller) Read(loc spill.Location, dst []byte, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Spiller) Read(loc spill.Location, dst []byte, done func(error)) {
 	s.hand(&job{kind: spill.Read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.Hold(in.Key())})
 }
 
-// Remove gives objects up; a file is deleted with its last object. Unknown locations are ignored.
+// Remove drops objects; a file is deleted with its last object. Unknown locations are ignored.
 func (s *Spiller) Remove(locs []spill.Location) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *Spiller) goneError() error {
 	return errs.New(errs.CodeShutdown, "the spiller of session %s is closed", s.cfg.Session)
 }
 
-// later runs a callback on a goroutine of its own: none is called from within the caller. s.mu is held.
+// later runs a callback on a goroutine of its own, never within the caller. s.mu is held.
 func (s *Spiller) later(f func()) {
 	if s.closed && s.moving == 0 {
 		go f() // Close may be past waiting
@@ -227,5 +227,5 @@ func (s *Spiller) later(f func()) {
 	s.work.Go(f)
 }
 
-// stopTimeout bounds what nobody gave a deadline for.
+// stopTimeout bounds stops without a deadline.
 const stopTimeout = 10 * time.Second

@@ -12,13 +12,13 @@ type Stats struct {
 	BytesWritten, BytesRead     uint64 // of objects
 	ObjectsWritten, ObjectsRead uint64
 	FilesWritten, FilesDeleted  uint64
-	FilesLeft                   uint64        // could not be deleted; they go with the session
+	FilesLeft                   uint64        // files that could not be deleted; they are removed with the session
 	Orphans                     uint64        // deleted by Recover
-	WriteTime, ReadTime         time.Duration // sum over all pools
-	Refused                     uint64        // writes that a target did not take
-	OutOfDisk                   uint64        // that none took, mapped files included
+	WriteTime, ReadTime         time.Duration // summed over all pools
+	Refused                     uint64        // writes that a target refused
+	OutOfDisk                   uint64        // writes and mapped files that no target took
 	Corrupt, Missing            uint64        // reads
-	Probes                      uint64        // looks at a target's capacity
+	Probes                      uint64        // probes of a target's capacity
 	Fallbacks                   uint64        // mapped files made or reopened
 
 	LiveFiles, LiveObjects int
@@ -29,13 +29,13 @@ type Stats struct {
 	Targets                []TargetStats
 }
 
-// TargetStats is one target.
+// TargetStats are the counters of one target.
 type TargetStats struct {
 	URL      string
 	Health   spill.Health
 	Why      error          // it is not healthy
-	Capacity spill.Capacity // when it was last asked
-	Assigned uint64         // bytes of files given to it, less those refused
+	Capacity spill.Capacity // at the last probe
+	Assigned uint64         // bytes of files given to it, without refused ones
 }
 
 // Stats reads the counters.

@@ -19,7 +19,7 @@ type Buffers struct {
 // NewBuffers makes a list that keeps up to keep buffers.
 func NewBuffers(keep int) *Buffers { return &Buffers{keep: keep} }
 
-// Get lends a buffer; its content is whatever was there.
+// Get lends a buffer with undefined content.
 func (b *Buffers) Get() []byte {
 	b.mu.Lock()
 	b.out++
@@ -31,7 +31,7 @@ func (b *Buffers) Get() []byte {
 	}
 	b.mu.Unlock()
 	p, err := syscall.Mmap(-1, 0, format.BatchBytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
-	if err != nil { // out of mappings: the heap's big allocations are page-aligned too
+	if err != nil { // out of mappings: large allocations of the heap are page-aligned too
 		return make([]byte, format.BatchBytes)
 	}
 	return p
@@ -47,11 +47,11 @@ func (b *Buffers) Put(p []byte) {
 	}
 	b.mu.Unlock()
 	if !keep {
-		_ = syscall.Munmap(p) // EINVAL for one from the heap, which the collector takes
+		_ = syscall.Munmap(p) // EINVAL for one from the heap, which the garbage collector frees
 	}
 }
 
-// Lent is how many buffers are out.
+// Lent is how many buffers are lent.
 func (b *Buffers) Lent() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

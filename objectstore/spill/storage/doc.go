@@ -1,7 +1,7 @@
-// Package storage is what the spiller asks of a place to spill to: a directory, a bucket.
+// Package storage is the interface of places to spill to: directories and buckets.
 //
 // An implementation stores numbered files for one session and is safe for concurrent use. All its calls
 // block, for as long as the medium takes; those on the network end with their context. It keeps no
-// state that a restart would need. Errors wrap one of this package's sentinels where one fits.
-// Implementations for URL schemes are added with Register; package storagetest holds the conformance test.
+// state that a restart would need. Errors wrap one of this package's sentinels if one fits. Register adds
+// implementations for URL schemes; package storagetest has the conformance test.
 package storage

@@ -11,7 +11,7 @@ import (
 // maxIndex bounds the memory that a file's header can ask for.
 const maxIndex = 1 << 30
 
-// Index reads which objects a file holds. A file that is not intact is spill.ErrCorrupt.
+// Index reads which objects a file holds. A damaged file gives spill.ErrCorrupt.
 func Index(ctx context.Context, s Storage, file uint64) (format.Header, []format.Entry, error) {
 	page := make([]byte, format.Page)
 	if _, err := s.Read(ctx, file, 0, page); err != nil {

@@ -11,16 +11,16 @@ import (
 	"mobula/internal/pidfd"
 )
 
-// Owner says whose a session is. It lies beside the session's files.
+// Owner identifies the owner of a session. It is stored beside the session's files.
 type Owner struct {
-	Node     string    `json:"node,omitempty"` // its identity
-	Boot     string    `json:"boot"`           // of the machine
+	Node     string    `json:"node,omitempty"` // the node's identity
+	Boot     string    `json:"boot"`           // the machine's boot id
 	PIDs     string    `json:"pids"`           // the pid namespace
 	PID      int       `json:"pid"`            // 0: closed, to be opened again
-	Start    string    `json:"start"`          // of the process, in ticks since boot
+	Start    string    `json:"start"`          // start of the process, in ticks since boot
 	Restarts bool      `json:"restarts"`
 	Opened   time.Time `json:"opened"`
-	Number   *uint16   `json:"number,omitempty"` // of the target, in the node's locations
+	Number   *uint16   `json:"number,omitempty"` // number of the target in the node's locations
 }
 
 // Self is this process as the owner of a session.
@@ -33,7 +33,8 @@ func Self(o Options) Owner {
 	return me
 }
 
-// Local tells whether the owner's process numbers are this process's too: else nothing can be known of it.
+// Local tells whether the owner is in this process' pid namespace and boot: else nothing can be known about its
+// process.
 func (o Owner) Local() bool {
 	me := Self(Options{})
 	return o.Boot != "" && o.Boot == me.Boot && o.PIDs == me.PIDs
@@ -45,13 +46,13 @@ func (o Owner) Alive() bool {
 		return false
 	}
 	start, err := strconv.ParseUint(o.Start, 10, 64)
-	if err != nil { // it could not tell
+	if err != nil { // it is unknown
 		return !pidfd.Gone(o.PID)
 	}
 	return pidfd.Same(o.PID, start)
 }
 
-// Foreign is the error for a node that opens a session of another; nil: it is its own, or nobody can tell.
+// Foreign is the error for a node that opens another node's session; nil if it is its own, or unknown.
 func (o Owner) Foreign(by Options) error {
 	if o.Node == "" || by.Node == "" || o.Node == by.Node {
 		return nil

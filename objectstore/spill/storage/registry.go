@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// Options say whose files a storage holds.
+// Options identify the owner of a storage's files.
 type Options struct {
 	Session string
-	Node    string // identity of the session's node; a session that names another is refused. Empty: not known
-	// Restarts says that a process may come back to this session after it was killed. Others leave it alone
-	// then, until the machine was restarted or a day has passed; else they remove it when they open.
+	Node    string // identity of the session's node; a session of another node is refused. Empty: unknown
+	// Restarts says that a process may come back to this session after it was killed. Others then keep it until
+	// the machine was rebooted or a day has passed; else they remove it when they open.
 	Restarts bool
 	Buffers  *Buffers
 }
 
-// Opener opens one target. It takes the session's lock and removes what dead sessions left.
+// Opener opens one target. It takes the session's lock and removes the files of dead sessions.
 type Opener func(ctx context.Context, u *url.URL, o Options) (Storage, error)
 
 var openers struct { // guarded by mu; written while packages initialise
@@ -30,7 +30,7 @@ var openers struct { // guarded by mu; written while packages initialise
 // drivers are the packages that a program imports for their schemes.
 var drivers = map[string]string{"s3": "mobula/objectstore/spill/s3", "mem": "mobula/objectstore/spill/s3"}
 
-// Register adds a URL scheme. It panics on a second one of the same name: a mistake in the program.
+// Register adds a URL scheme. It panics on a second one of the same name, which is a bug in the program.
 func Register(scheme string, open Opener) {
 	openers.mu.Lock()
 	defer openers.mu.Unlock()

@@ -30,10 +30,11 @@ type Part struct {
 	CRC uint32 // CRC-32C of what was read
 }
 
-// MaxRun is how many bytes ReadMany takes at once, whatever the offsets: what fits one buffer. It takes spill.MaxParts parts.
+// MaxRun is how many bytes ReadMany takes at once, whatever the offsets: as many as fit one buffer. It takes up to
+// spill.MaxParts parts.
 const MaxRun = format.BatchBytes - 2*format.Page
 
-// Span is from where to where parts reach.
+// Span is the range that parts cover.
 func Span(parts []Part) (off, size uint64) {
 	last := parts[len(parts)-1]
 	return parts[0].Off, last.Off + uint64(len(last.Dst)) - parts[0].Off
@@ -41,22 +42,21 @@ func Span(parts []Part) (off, size uint64) {
 
 // Storage is one session's part of one target.
 type Storage interface {
-	// Put stores the stream as a file. After an error nothing of it counts: the file may be deleted or
-	// put again, with the stream rewound.
+	// Put stores the stream as a file. After an error the file's content is undefined: it may be deleted, or put
+	// again with the stream rewound.
 	Put(ctx context.Context, file uint64, s *format.Stream) error
 	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is spill.ErrCorrupt.
 	Read(ctx context.Context, file uint64, off uint64, dst []byte) (crc uint32, err error)
-	// ReadMany fills parts that lie one behind the other, in ascending order, from the first one's start to the last
-	// one's end at most MaxRun bytes, with as few requests as it can. It sets each part's CRC. After an error
-	// none of them counts.
+	// ReadMany fills parts in ascending order of offset, which span at most MaxRun bytes, with as few requests as it
+	// can. It sets each part's CRC. After an error all parts are undefined.
 	ReadMany(ctx context.Context, file uint64, parts []Part) error
-	// Delete removes a file; one that is not there is no error.
+	// Delete removes a file; a missing file is not an error.
 	Delete(ctx context.Context, file uint64) error
 	// List gives every file of the session, in any order.
 	List(ctx context.Context) ([]File, error)
-	// Probe asks for the capacity and, if write is set, proves that a small file can be made.
+	// Probe reads the capacity and, if write is set, checks that a small file can be made.
 	Probe(ctx context.Context, write bool) (spill.Capacity, error)
-	// Close gives the session up; remove deletes its files too.
+	// Close releases the session; remove also deletes its files.
 	Close(remove bool) error
 }
 

@@ -23,7 +23,7 @@ type Subject struct {
 	Damage func(t *testing.T, s storage.Storage, file uint64, change func([]byte) []byte)
 }
 
-// Objects makes one object a size, at page-aligned memory.
+// Objects makes one object of each size, in page-aligned memory.
 func Objects(sizes ...int) []format.Object {
 	out := make([]format.Object, len(sizes))
 	for i, n := range sizes {
