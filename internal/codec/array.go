@@ -33,7 +33,7 @@ func (p *Plan) slice(data []byte, alias bool) sliceHeader {
 	}
 	at := unsafe.Pointer(unsafe.SliceData(data))
 	if !alias || uintptr(at)%p.elem.align() != 0 {
-		// As a whole number of words: the allocator then aligns for every element type.
+		// Allocate whole words, so that the memory is aligned for every element type.
 		words := make([]uint64, (len(data)+7)/8)
 		at = unsafe.Pointer(unsafe.SliceData(words))
 		copy(unsafe.Slice((*byte)(at), len(data)), data)
@@ -51,7 +51,7 @@ func (e Elem) align() uintptr {
 	return e.Size()
 }
 
-// arrayFits says why a stored array is not of the plan's type; "" if it is.
+// arrayFits says why a stored array does not have the plan's type, or "" if it does.
 func (p *Plan) arrayFits(h Header, data []byte) string {
 	if h.Elem != p.elem {
 		return "element types differ"

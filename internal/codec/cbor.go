@@ -17,7 +17,7 @@ import (
 type cborModes struct {
 	enc    cbor.UserBufferEncMode
 	dec    cbor.DecMode
-	strict cbor.DecMode // refuses fields that the type has not: used when the stored type has another name
+	strict cbor.DecMode // refuses fields that the type does not have: used when the stored type has another name
 	err    error
 }
 
@@ -54,7 +54,7 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keepBuffer = 1 << 20 // bytes; larger buffers are left to the garbage collector
 
-// encodeCBOR encodes v, of type p.typ, behind scratch; refs are what v holds.
+// encodeCBOR encodes v, of type p.typ, after scratch; refs are the references in v.
 func (p *Plan) encodeCBOR(v reflect.Value, scratch []byte) (out []byte, refs []ids.ObjectID, err error) {
 	if err := p.Err(); err != nil {
 		return nil, nil, err
@@ -93,7 +93,7 @@ func (p *Plan) decodeCBOR(h Header, data []byte, dst reflect.Value, b Binder) (e
 	if m.err != nil {
 		return m.err
 	}
-	// A type's own UnmarshalCBOR and the like are the program's code.
+	// A type's own UnmarshalCBOR is the program's code, and may panic.
 	defer func() {
 		if r := recover(); r != nil {
 			err = p.mismatch(h, fmt.Sprintf("decoder panicked: %v", r))

@@ -16,8 +16,7 @@ import (
 
 func stringData(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }
 
-// decode is the general way, for any pair of stored and wanted type; dst is addressable and
-// of type p.typ.
+// decode is the general case, for any pair of stored and wanted type; dst is addressable and of type p.typ.
 func (p *Plan) decode(v wire.Value, alias bool, dst reflect.Value, b Binder) error {
 	h, err := ParseHeader(v.Meta)
 	if err != nil {
@@ -92,8 +91,8 @@ func (p *Plan) decodeProto(h Header, data []byte, dst reflect.Value) error {
 	return nil
 }
 
-// decodeAny gives what the header describes: a slice of the element type, a string, a message,
-// or what CBOR holds without further knowledge (int64, float64, []any, map[any]any ...).
+// decodeAny gives a value of the type that the header describes: a slice of the element type, a string, a message,
+// or the types of plain CBOR (int64, float64, []any, map[any]any ...).
 func (p *Plan) decodeAny(h Header, v wire.Value, alias bool, dst reflect.Value, b Binder) error {
 	var t reflect.Type
 	switch h.Codec {

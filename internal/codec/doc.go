@@ -6,10 +6,9 @@
 //	proto.Message                               protobuf, deterministic
 //	everything else                             CBOR (RFC 8949, core deterministic)
 //
-// A Registry holds the plan of every Go type it has met (how to encode it, whether it may
-// hold object references, why it cannot be encoded) and further codecs that a
-// program adds. Plans are made once a type; after that encoding and decoding take no
-// lock. Nothing blocks and no state is kept between calls.
+// A Registry holds the plan of every Go type seen (how to encode it, whether it may hold object references, why it
+// cannot be encoded), and the codecs that a program adds. A plan is made once for each type; after that encoding
+// and decoding take no lock. Nothing blocks and no state is kept between calls.
 //
 // Sizes are known before anything is written, so a large value is written once,
 // straight into the segment. CBOR alone is encoded on the heap first.

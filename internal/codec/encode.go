@@ -12,9 +12,9 @@ var nullMeta = Header{Codec: CBOR, Name: "nil"}.Append(nil)
 
 var null = []byte{0xf6}
 
-// encode is the general way: v is addressable and of type p.typ.
+// encode is the general case: v is addressable and of type p.typ.
 func (p *Plan) encode(v reflect.Value, scratch []byte, inline int) (e Encoded, err error) {
-	// Walking a map that the program changes meanwhile cannot be caught; a marshaler that panics can.
+	// A marshaler that panics is caught here. A concurrent change of a map cannot be.
 	defer func() {
 		if r := recover(); r != nil {
 			e, err = Encoded{}, errs.New(errs.CodeNotEncodable, "%s: encoder panicked: %v", p.name, r)
@@ -86,7 +86,7 @@ func (p *Plan) encodeProto(m proto.Message, scratch []byte, inline int) (Encoded
 		}
 		return Encoded{Meta: p.meta, Size: len(data), Inline: data}, nil
 	}
-	// Whether it can be marshalled (valid UTF-8) is known only by doing it, and Fill cannot fail.
+	// Only marshalling shows whether it works (valid UTF-8), and Fill must not fail.
 	data, err := opts.MarshalAppend(make([]byte, 0, size), m)
 	if err != nil {
 		return Encoded{}, errs.New(errs.CodeNotEncodable, "%s: %v", p.name, err)

@@ -9,7 +9,7 @@ import (
 	"mobula/wire"
 )
 
-// ID numbers a codec; it is part of the format and never changes its meaning.
+// ID numbers a codec. It is part of the format: its meaning never changes.
 type ID uint8
 
 // The codecs. Those from FirstCustom on are for Registry.Add.
@@ -82,8 +82,8 @@ const (
 type Header struct {
 	Codec ID
 	Elem  Elem // of an Array
-	// Dims is the shape of an Array in row-major order. None means one dimension; a leading 0 is
-	// what the size of the data leaves.
+	// Dims is the shape of an Array in row-major order. None means one dimension; a leading 0 stands for the
+	// dimension that follows from the size of the data.
 	Dims []uint64
 	Name string // the type's name, for errors and for finding the way back: "float64", "app.Row"
 }
@@ -96,7 +96,7 @@ func (h Header) Append(b []byte) []byte {
 	}
 	name := h.Name
 	if room := wire.MaxMeta - len(b); len(name) > room {
-		name = name[:room] // it only has to help a reader
+		name = name[:room] // it is only for people
 	}
 	return append(b, name...)
 }

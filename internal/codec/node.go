@@ -10,7 +10,7 @@ import (
 type node struct {
 	typ    reflect.Type
 	isRef  bool
-	walk   bool // a value may hold references, interfaces or a cycle: it has to be looked at
+	walk   bool // a value may hold references, interfaces or a cycle, so it must be walked
 	done   bool
 	fields []field // of a struct
 	elem   *node   // of a pointer, slice, array or map
@@ -24,7 +24,7 @@ type field struct {
 	node  *node
 }
 
-// typeError is a type that cannot be encoded and the way to it.
+// typeError is a type that cannot be encoded and the path to it.
 type typeError struct {
 	path string // ".Done", "[]", "" at the type itself
 	typ  reflect.Type
@@ -92,7 +92,7 @@ func (r *Registry) fill(n *node) {
 	}
 }
 
-// child takes over what a part says about the whole.
+// child applies the properties of a part to the whole.
 func (n *node) child(step string, c *node) *node {
 	n.walk = n.walk || c.walk || !c.done
 	if c.err != nil && n.err == nil {

@@ -23,17 +23,17 @@ const (
 	formText         // string kinds
 	formArray        // slices of fixed-size elements
 	formProto        //
-	formAny          // an interface type: by what it holds
+	formAny          // an interface type: by its dynamic value
 	formCustom       //
 )
 
-// Plan is what is known of one Go type. It is immutable.
+// Plan is the codec's knowledge of one Go type. It is immutable.
 type Plan struct {
 	reg  *Registry
 	typ  reflect.Type
 	name string
 	form form
-	meta []byte  // of every value of the type, except of formAny and formCustom
+	meta []byte  // the Meta of every value of the type, except for formAny and formCustom
 	size uintptr // formArray: bytes of one Go element; formInt, formUint: of the value
 
 	elem  Elem // formArray
@@ -101,7 +101,7 @@ func (r *Registry) newPlan(t reflect.Type) *Plan {
 	return p
 }
 
-// marshals tells whether the type encodes itself, so its kind says nothing.
+// marshals tells whether the type encodes itself, so that its kind does not matter.
 func (r *Registry) marshals(t reflect.Type) bool {
 	if t == typeOfTime || t == typeOfBigInt || (r.refs.Is != nil && r.refs.Is(t)) {
 		return true
@@ -161,8 +161,8 @@ func (p *Plan) Err() error {
 	return nil
 }
 
-// Bounded tells whether all values of the type are small, by the type alone: it holds nothing of
-// variable length and is at most 4 KiB large.
+// Bounded tells whether all values of the type are small by the type alone: it has no parts of variable length and
+// at most 4 KiB.
 func (p *Plan) Bounded() bool {
 	return p.typ.Size() <= 4<<10 && p.form != formCustom && bounded(p.typ)
 }

@@ -14,12 +14,11 @@ const (
 	TagActor uint64 = 28016 // an actor: the object of its creation
 )
 
-// byteString begins a CBOR byte string whose length is in the next byte; of shorter ones it is in this one.
+// byteString begins a CBOR byte string whose length is in the next byte; shorter strings have it in this byte.
 const byteString = 0x58
 
-// refBytes and actorBytes are references as the CBOR decoder leaves them where the type is an
-// interface: the encoded tag, until the walk that follows replaces them. They are two types
-// because the decoder wants one a tag.
+// refBytes and actorBytes are references that the CBOR decoder has put into interfaces: the encoded tag, until the
+// walk after it replaces them. There are two types because the decoder needs one for each tag.
 type (
 	refBytes   []byte
 	actorBytes []byte

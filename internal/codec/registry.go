@@ -8,23 +8,22 @@ import (
 	"mobula/internal/ids"
 )
 
-// Binder receives the references found in a decoded value and makes live handles of them.
+// Binder gets the references found in a decoded value and makes live handles of them.
 type Binder interface {
-	// Bind is given the id and tag that the reference was written with; what it returns is
-	// given to Refs.Attach.
+	// Bind gets the id and tag that the reference was written with; its result is passed to Refs.Attach.
 	Bind(id ids.ObjectID, tag uint64) (any, error)
 }
 
 // Refs teaches the package which Go types are object references. All reference types encode
 // themselves with AppendRef and decode with ParseRef into an unbound reference.
 type Refs struct {
-	Is     func(t reflect.Type) bool                                // whether t (neither a pointer nor an interface) is one
+	Is     func(t reflect.Type) bool                                // whether t (neither a pointer nor an interface) is a reference type
 	ID     func(v reflect.Value) (ids.ObjectID, error)              // of a reference; zero for a nil one
 	Attach func(v reflect.Value, b Binder) error                    // v is addressable and holds an unbound reference
-	Any    func(id ids.ObjectID, tag uint64, b Binder) (any, error) // a reference found where the type is an interface
+	Any    func(id ids.ObjectID, tag uint64, b Binder) (any, error) // makes a reference found in an interface
 }
 
-// Codec is a further codec, for types that have a layout of their own.
+// Codec is an additional codec, for types that have a layout of their own.
 type Codec interface {
 	ID() ID // FirstCustom or above, or Arrow
 	Match(t reflect.Type) bool
@@ -49,8 +48,8 @@ func NewRegistry(refs Refs) *Registry {
 	return &Registry{refs: refs, nodes: make(map[reflect.Type]*node)}
 }
 
-// Add registers a codec ahead of the built-in ones. It must be called before the first value
-// of a type it matches is met.
+// Add registers a codec ahead of the built-in ones. It must be called before the first value of a type that the
+// codec matches is encoded or decoded.
 func (r *Registry) Add(c Codec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +76,7 @@ func (r *Registry) Refs(v reflect.Value) ([]ids.ObjectID, error) {
 	return c.refs, err
 }
 
-// Attach makes the references live in a value that was decoded elsewhere; v is addressable.
+// Attach binds the references in a value that was decoded elsewhere; v is addressable.
 func (r *Registry) Attach(v reflect.Value, b Binder) error {
 	n := r.node(v.Type())
 	if n.err != nil || !n.walk {

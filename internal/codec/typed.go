@@ -21,8 +21,8 @@ type Encoded struct {
 	Size int // bytes of the data
 	Refs []ids.ObjectID
 
-	// Inline is the data, if it is small or had to be made on the heap; of a large value that is laid out raw, the
-	// value's own memory, which must not change until it is written.
+	// Inline is the data, if it is small or had to be made on the heap; for a large raw value it is the value's
+	// own memory, which must not change until it is written.
 	Inline []byte
 	Fill   func(dst []byte) // else: writes exactly Size bytes; it reads the value likewise
 }
@@ -32,8 +32,8 @@ func (e *Encoded) Value() wire.Value {
 	return wire.Value{Meta: e.Meta, Data: e.Inline, Refs: e.Refs}
 }
 
-// Encode encodes *v, which does not escape. What takes at most inline bytes, and all that is not
-// laid out raw, is appended to scratch (len 0; its room is the caller's gift) and given as Inline.
+// Encode encodes *v, which does not escape. A value of at most inline bytes, and any that is not raw, is appended
+// to scratch (of length 0) and returned as Inline.
 func (t Type[T]) Encode(v *T, scratch []byte, inline int) (Encoded, error) {
 	p := t.Plan
 	if data, ok := p.appendScalar(unsafe.Pointer(v), scratch); ok {
@@ -47,7 +47,7 @@ func (t Type[T]) Encode(v *T, scratch []byte, inline int) (Encoded, error) {
 		s := *(*sliceHeader)(unsafe.Pointer(v))
 		return p.raw(s.data, s.len*int(p.size), scratch, inline), nil
 	}
-	c := new(T) // reflection lets its operand escape; only here
+	c := new(T) // reflection makes its operand escape, so only here
 	*c = *v
 	return p.encode(reflect.ValueOf(c).Elem(), scratch, inline)
 }

@@ -6,7 +6,7 @@ import (
 	"mobula/wire"
 )
 
-// EncodeValue is Type.Encode of a value whose type is known at run time alone: v is addressable and of the plan's type.
+// EncodeValue is Type.Encode for a value whose type is known only at run time: v is addressable and of the plan's type.
 func (p *Plan) EncodeValue(v reflect.Value, inline int) (Encoded, error) {
 	return p.encode(v, nil, inline)
 }

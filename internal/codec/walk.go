@@ -11,10 +11,10 @@ import (
 // MaxDepth is how deep a value may be nested.
 const MaxDepth = 10_000
 
-const cyclesFrom = 64 // depth from which pointers are remembered: real values rarely get there
+const cyclesFrom = 64 // depth from which pointers are remembered: real values are rarely so deep
 
-// collector walks a value before it is encoded: it gathers references, follows interfaces to
-// what they hold and refuses cycles, all of which the type alone does not tell.
+// collector walks a value before it is encoded: it collects references, follows interfaces and refuses cycles,
+// none of which the type alone shows.
 type collector struct {
 	reg   *Registry
 	refs  []ids.ObjectID
@@ -120,7 +120,7 @@ func (r *Registry) node(t reflect.Type) *node {
 	return r.nodeOf(t)
 }
 
-// attach walks a decoded value and makes its references live.
+// attacher walks a decoded value and binds its references.
 type attacher struct {
 	reg *Registry
 	b   Binder
@@ -190,8 +190,8 @@ func (a attacher) walkMap(v reflect.Value, n *node) error {
 	return nil
 }
 
-// dynamic looks into an interface: there the CBOR decoder left generic maps and slices, and
-// refBytes for references.
+// dynamic walks an interface, in which the CBOR decoder has put generic maps and slices, and refBytes for
+// references.
 func (a attacher) dynamic(v reflect.Value) error {
 	if v.IsNil() {
 		return nil

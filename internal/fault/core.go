@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// core counts and decides. It knows no time and no process.
+// core counts and decides. It knows neither time nor processes.
 type core struct {
 	seed  uint64
 	rules []counted
@@ -31,7 +31,7 @@ func newCore(seed uint64, rules []Rule) *core {
 	return c
 }
 
-// Event is one thing that went wrong.
+// Event is a fault that was made.
 type Event struct {
 	Rule int // its place in the plan
 	N    int // the occurrence, among those of its rule
@@ -39,7 +39,7 @@ type Event struct {
 	Decision
 }
 
-// step takes one occurrence. Every rule that it is one of counts it; the first one that is due decides.
+// step takes one occurrence. Every rule that matches counts it; the first one that is due decides.
 func (c *core) step(s Site, who Subject) (ev Event, hit bool) {
 	for i := range c.rules {
 		r := &c.rules[i]
@@ -59,7 +59,7 @@ func (c *core) step(s Site, who Subject) (ev Event, hit bool) {
 	return ev, hit
 }
 
-// due decides by seed, rule and occurrence alone.
+// due decides only by seed, rule and occurrence.
 func (c *core) due(rule, n int) (Decision, bool) {
 	r := &c.rules[rule]
 	if n < r.Nth {

@@ -8,26 +8,27 @@ import (
 	"mobula/internal/errs"
 )
 
-// Decider is a plan, or the way to one.
+// Decider is a plan, or a connection to one.
 type Decider interface {
-	// Ask takes one occurrence and gives what its process is to suffer: Crash, of a component, Delay, Drop, Duplicate, Fail or None.
-	// What others suffer is done when it returns.
+	// Ask takes one occurrence and returns the fault for the asking process to make: Crash (of a component), Delay, Drop, Duplicate,
+	// Fail or None. Faults of other processes are done when it returns.
 	Ask(ctx context.Context, s Site, who Subject) Decision
-	// Wants tells whether a rule is about such a site. Places are always asked for: somebody may wait for them.
+	// Wants tells whether a rule names such a site. It is always true for places: somebody may wait for them.
 	Wants(k Kind, name string) bool
 	// Address is the plan's socket.
 	Address() string
-	// Calm is closed when nothing is to be late any more; nil: never.
+	// Calm is closed when delays should end; nil: never.
 	Calm() <-chan struct{}
 }
 
-// Injector is a process' way to its plan. A nil one injects nothing.
+// Injector connects a process to its plan. A nil Injector injects nothing.
 type Injector struct {
 	D   Decider
 	Who Subject
 }
 
-// Call is a call of a function about to begin, or ended. The error is one that it is to fail with.
+// Call reports a call of a function that is about to begin or has ended. If the error is not nil the call must
+// fail with it.
 func (j *Injector) Call(ctx context.Context, k Kind, function string) error {
 	if j == nil || !j.D.Wants(k, function) {
 		return nil
@@ -40,7 +41,7 @@ func (j *Injector) suffer(ctx context.Context, s Site) error {
 	switch d.Do {
 	case Delay:
 		Sleep(ctx, j.D, d.For)
-		return context.Cause(ctx) // what was cancelled while it was late does not begin
+		return context.Cause(ctx) // a call that is cancelled while it is delayed does not begin
 	case Fail:
 		if d.Err != nil {
 			return d.Err
@@ -50,7 +51,7 @@ func (j *Injector) suffer(ctx context.Context, s Site) error {
 	return nil
 }
 
-// Sleep waits as a plan says, at most until ctx ends or the plan is quiet.
+// Sleep waits for a plan's delay, at most until ctx ends or the plan is quiet.
 func Sleep(ctx context.Context, of Decider, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -61,20 +62,20 @@ func Sleep(ctx context.Context, of Decider, d time.Duration) {
 	}
 }
 
-// active is this process' way to the plan that its places ask.
+// active is the Injector that the places of this process ask.
 var active atomic.Pointer[Injector]
 
-// Activate has the places of this process ask; false where those of another plan do already.
+// Activate lets the places of this process ask j; false if they ask another plan already.
 func Activate(j *Injector) bool { return active.CompareAndSwap(nil, j) }
 
-// Deactivate ends that.
+// Deactivate ends Activate.
 func Deactivate(d Decider) {
 	if j := active.Load(); j != nil && j.D == d {
 		active.CompareAndSwap(j, nil)
 	}
 }
 
-// Current is the plan of this process, if it is the test's own; nil: it is not, or there is none.
+// Current is the plan of this process, if this is the test's process; nil if it is not, or there is no plan.
 func Current() *Plan {
 	j := active.Load()
 	if j == nil {
@@ -84,7 +85,7 @@ func Current() *Plan {
 	return p
 }
 
-// Point is a place that was reached.
+// Point reports that a place was reached.
 func Point(ctx context.Context, name string) error {
 	if active.Load() == nil {
 		return nil
@@ -96,7 +97,7 @@ func Point(ctx context.Context, name string) error {
 func reached(ctx context.Context, name string) error {
 	j := active.Load()
 	if j == nil {
-		return nil // it ended just now
+		return nil // the plan has just ended
 	}
 	return j.suffer(ctx, Site{Kind: Place, Name: name})
 }

@@ -49,7 +49,7 @@ type frozen struct {
 
 var _ Decider = (*Plan)(nil)
 
-// New makes a plan; what is wrong with it Start says.
+// New makes a plan; Start reports its mistakes.
 func New(seed uint64, rules []Rule) *Plan {
 	p := &Plan{
 		seed: seed, rules: rules, core: newCore(seed, rules), holds: make(map[string]chan struct{}), reached: make(map[string]int),
@@ -63,7 +63,7 @@ func New(seed uint64, rules []Rule) *Plan {
 	return p
 }
 
-// Seed is what the plan's chances depend on.
+// Seed is the seed of the plan's random decisions.
 func (p *Plan) Seed() uint64 { return p.seed }
 
 // Wants implements Decider.
@@ -87,7 +87,7 @@ func (p *Plan) Ask(ctx context.Context, s Site, who Subject) Decision {
 	return d
 }
 
-// ask tells too whether the process of who was killed.
+// ask also tells whether the process of who was killed.
 func (p *Plan) ask(ctx context.Context, s Site, who Subject) (d Decision, killed bool) {
 	p.mu.Lock()
 	if p.quiet {
@@ -102,7 +102,7 @@ func (p *Plan) ask(ctx context.Context, s Site, who Subject) (d Decision, killed
 	if s.Kind == Place {
 		hold = p.holds[s.Name]
 		if hold == nil && hit && (ev.Do == Freeze || ev.Do == FreezeNode) {
-			defer func() { // who was told of it before could thaw too early
+			defer func() { // a waiter that is told before the freeze could thaw too early
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				p.arrived(s.Name)
@@ -124,14 +124,14 @@ func (p *Plan) ask(ctx context.Context, s Site, who Subject) (d Decision, killed
 	return p.carryOut(ev, who)
 }
 
-// arrived tells those who wait that a place is reached. Called with mu held.
+// arrived tells the waiters that a place was reached. mu is held.
 func (p *Plan) arrived(place string) {
 	p.reached[place]++
 	close(p.news)
 	p.news = make(chan struct{})
 }
 
-// carryOut does to other processes what was decided, and gives what is the asker's own.
+// carryOut makes a fault in other processes, and returns the part that the asker makes itself.
 func (p *Plan) carryOut(ev Event, who Subject) (d Decision, killed bool) {
 	var err error
 	switch {
@@ -157,7 +157,7 @@ func (p *Plan) carryOut(ev Event, who Subject) (d Decision, killed bool) {
 	return Decision{}, killed
 }
 
-// note keeps what could not be carried out.
+// note keeps the error of a fault that could not be made.
 func (p *Plan) note(err error) {
 	if err == nil {
 		return
@@ -179,7 +179,7 @@ func (p *Plan) ofNode(f func(Node) error) error {
 	return f(n)
 }
 
-// open finds the process that is to suffer.
+// open finds the process to make the fault in.
 func (who Subject) open() (*pidfd.Process, error) {
 	if !who.Worker || who.PID == os.Getpid() || who.PID <= 1 {
 		return nil, errs.New(errs.CodeInvalid, "it is not in a worker process, and the test's own is spared")
@@ -229,7 +229,7 @@ func (p *Plan) release(pid int, f *frozen) {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	_ = f.p.Kill(unix.SIGCONT) // one that is gone needs it no more
+	_ = f.p.Kill(unix.SIGCONT) // it may be gone
 	f.p.Close()
 	delete(p.frozen, pid)
 }
@@ -251,7 +251,7 @@ func (p *Plan) Thaw() {
 	}
 }
 
-// Hold has who reaches the place from now on wait there.
+// Hold makes whoever reaches the place from now on wait there.
 func (p *Plan) Hold(place string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,7 +260,7 @@ func (p *Plan) Hold(place string) {
 	}
 }
 
-// Release lets those who wait at the place go on, and holds it no more.
+// Release lets those that wait at the place go on, and ends the hold.
 func (p *Plan) Release(place string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,7 +274,8 @@ func (p *Plan) letGo(place string) {
 	}
 }
 
-// Reached waits until the place has been reached so many times since the plan was made. Who is frozen there is so by then.
+// Reached waits until the place has been reached that many times since the plan was made. Those that a rule freezes there
+// are frozen when it returns.
 func (p *Plan) Reached(ctx context.Context, place string, times int) error {
 	for {
 		p.mu.Lock()
@@ -298,14 +299,14 @@ func (p *Plan) Count(place string) int {
 	return p.reached[place]
 }
 
-// Events are what went wrong so far, in the order in which it was decided.
+// Events are the faults made so far, in the order of their decisions.
 func (p *Plan) Events() []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Event(nil), p.events...)
 }
 
-// Wrong is what could not be carried out.
+// Wrong has the faults that could not be made.
 func (p *Plan) Wrong() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -325,7 +326,7 @@ func (p *Plan) Unused() []Rule {
 	return out
 }
 
-// Check tells what is wrong with the plan, for a runtime of the mode.
+// Check gives the mistakes in the plan, for a runtime of the mode.
 func (p *Plan) Check(m Mode) error {
 	all := []error{p.err}
 	for _, r := range p.rules {
@@ -334,7 +335,7 @@ func (p *Plan) Check(m Mode) error {
 	return errors.Join(all...)
 }
 
-// Open makes the plan this process' own, with a socket for others; opened tells whether it was not yet.
+// Open makes the plan this process' own, with a socket for others; opened is false if it was open already.
 func (p *Plan) Open() (opened bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -363,14 +364,14 @@ func (p *Plan) Address() string {
 // Calm implements Decider.
 func (p *Plan) Calm() <-chan struct{} { return p.calm }
 
-// Attach has the plan's rules act on the process of a node.
+// Attach lets the plan's rules act on the process of a node.
 func (p *Plan) Attach(n Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.node = n
 }
 
-// Quiet ends all faults: nothing goes wrong any more, nobody waits, what was frozen goes on.
+// Quiet ends all faults: no more are made, nobody is held, and frozen processes go on.
 func (p *Plan) Quiet() {
 	p.mu.Lock()
 	if !p.quiet {

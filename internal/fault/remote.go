@@ -10,10 +10,10 @@ import (
 	"mobula/internal/errs"
 )
 
-// Remote is the way to a plan in another process.
+// Remote is a connection to a plan in another process.
 type Remote struct {
 	path  string
-	rules []Rule // sites alone; immutable
+	rules []Rule // only their sites; immutable
 
 	mu     sync.Mutex
 	spare  []*line // guarded by mu: connections on which nobody asks
@@ -50,7 +50,7 @@ func (r *Remote) Address() string { return r.path }
 // Calm implements Decider: another process' calls end with their contexts.
 func (r *Remote) Calm() <-chan struct{} { return nil }
 
-// Ask implements Decider. A plan that is gone has nothing go wrong.
+// Ask implements Decider. If the plan is gone it makes no faults.
 func (r *Remote) Ask(ctx context.Context, s Site, who Subject) Decision {
 	a, err := r.ask(ctx, question{Site: s, Who: who, PID: os.Getpid()})
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Remote) keep(l *line) bool {
 	return !r.closed
 }
 
-// Close closes the connections; who asks meanwhile is answered still.
+// Close closes the connections; questions under way are still answered.
 func (r *Remote) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"mobula/wire"
 )
 
-// Kind is of sites.
+// Kind is the kind of a site.
 type Kind string
 
 // The kinds of sites.
 const (
 	Place     Kind = "place"     // marked in the user's code
 	Before    Kind = "before"    // a function, method or constructor is about to be called
-	After     Kind = "after"     // it has returned, and nobody was told
+	After     Kind = "after"     // it has returned and was not reported yet
 	Message   Kind = "message"   // a message between a client and the node
 	Component Kind = "component" // a component is about to step a message
 	Spill     Kind = "spill"     // objects are about to be written to spill storage
 	Create    Kind = "create"    // a client asks for room in the store
 )
 
-// Site is where something can go wrong. In a rule an empty Name or Detail is any.
+// Site is where a fault can be made. In a rule an empty Name or Detail matches any.
 type Site struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name,omitempty"`
-	Detail string `json:"detail,omitempty"` // of a component's: the message
+	Detail string `json:"detail,omitempty"` // for a component: the message
 }
 
 // String names it for logs.
@@ -36,7 +36,7 @@ func (s Site) String() string {
 	return strings.TrimSuffix(strings.TrimRight(string(s.Kind)+" "+s.Name+" "+s.Detail, " "), " ")
 }
 
-// Action is what goes wrong.
+// Action is the fault to make.
 type Action string
 
 // The actions.
@@ -52,15 +52,15 @@ const (
 	Fail       Action = "fail"
 )
 
-// Rule is one thing to go wrong.
+// Rule is one fault to make.
 type Rule struct {
 	At          Site
 	Nth         int     // the first occurrence that may be hit; 0 is 1
 	Times       int     // how many are hit; 0: one, with a Chance any number; -1: any number
 	Chance      float64 // of each occurrence from Nth on; 0: all of them
 	Do          Action
-	Least, Most time.Duration // of Delay; of Freeze and FreezeNode Least, 0: until Thaw
-	Err         *errs.Error   // of Fail; nil: one that fits the site
+	Least, Most time.Duration // for Delay; Freeze and FreezeNode use Least, 0: until Thaw
+	Err         *errs.Error   // for Fail; nil: an error that suits the site
 }
 
 // Decision is what happens at one occurrence.
@@ -70,14 +70,14 @@ type Decision struct {
 	Err *errs.Error   `json:"err,omitempty"`
 }
 
-// Subject is whose site it is.
+// Subject is the process of an occurrence.
 type Subject struct {
 	PID    int  `json:"pid,omitempty"`
 	Worker bool `json:"worker,omitempty"` // a worker process
 	Wired  bool `json:"wired,omitempty"`  // over a connection that can be cut
 }
 
-// Mode is what a runtime can be made to suffer.
+// Mode says which faults a runtime can have.
 type Mode struct {
 	Processes bool // workers are processes
 	Node      bool // and so is the node
@@ -120,7 +120,7 @@ func (r Rule) check() error {
 	return errors.Join(all...)
 }
 
-// can tells what a rule needs that a runtime has not.
+// can says what a rule needs that a runtime lacks.
 func (r Rule) can(m Mode) error {
 	switch {
 	case (r.Do == KillNode || r.Do == FreezeNode) && !m.Node:
@@ -140,7 +140,7 @@ func messageKind(name string) (wire.Kind, bool) {
 	return 0, false
 }
 
-// matches tells whether an occurrence is one of the rule's.
+// matches tells whether a rule applies to an occurrence.
 func (r Rule) matches(s Site, who Subject) bool {
 	if r.At.Kind != s.Kind || r.At.Name != "" && r.At.Name != s.Name || !sameMessage(r.At.Detail, s.Detail) {
 		return false

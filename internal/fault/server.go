@@ -23,14 +23,14 @@ type server struct {
 	end  context.CancelFunc
 }
 
-// question is one from another process; without a site it asks which sites the rules are about.
+// question is a question of another process; without a site it asks which sites the rules name.
 type question struct {
 	Site Site    `json:"site"`
 	Who  Subject `json:"who"`
 	PID  int     `json:"pid"` // who asks
 }
 
-// answer is the other way.
+// answer is the answer to a question.
 type answer struct {
 	Decision
 	Sites []Site `json:"sites,omitempty"`
@@ -68,7 +68,7 @@ func (s *server) close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// serve answers one connection, a question at a time. Its end ends what is waited for.
+// serve answers one connection, one question at a time. The end of the connection ends a wait.
 func (s *server) serve(c net.Conn) {
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
@@ -114,7 +114,7 @@ func (s *server) answer(ctx context.Context, q question) answer {
 	}
 	d, killed := s.plan.ask(ctx, q.Site, q.Who)
 	if killed && q.Who.PID == q.PID {
-		<-ctx.Done() // whoever asked ends here
+		<-ctx.Done() // the process that asked was killed
 	}
 	return answer{Decision: d}
 }

@@ -1,6 +1,6 @@
 package heap
 
-// Push adds x to the heap h, in which before tells which of two comes first.
+// Push adds x to the heap h; before is the heap's order.
 func Push[T any](h *[]T, x T, before func(a, b *T) bool) {
 	*h = append(*h, x)
 	s := *h
@@ -14,24 +14,24 @@ func Push[T any](h *[]T, x T, before func(a, b *T) bool) {
 	}
 }
 
-// Pop takes the first off a heap that is not empty.
+// Pop removes the first value of a heap that is not empty.
 func Pop[T any](h *[]T, before func(a, b *T) bool) T {
 	s := *h
 	top, n := s[0], len(s)-1
 	s[0] = s[n]
-	clear(s[n:]) // what it refers to is not kept
+	clear(s[n:]) // drop its references
 	*h = s[:n]
 	sink(s[:n], before)
 	return top
 }
 
-// Replace puts x in the place of the first of a heap that is not empty.
+// Replace replaces the first value of a heap that is not empty by x.
 func Replace[T any](h []T, x T, before func(a, b *T) bool) {
 	h[0] = x
 	sink(h, before)
 }
 
-// sink moves the first down to where it belongs.
+// sink moves the first value down to its place.
 func sink[T any](s []T, before func(a, b *T) bool) {
 	for i := 0; ; {
 		l := 2*i + 1

@@ -16,15 +16,14 @@ import (
 var ErrBadID = errors.New("malformed id")
 
 // TaskID is 20 bytes: the job (8, big endian) and a 96-bit hash of the parent
-// and its call counter. The hash tells the tasks of one job apart: of 2^32 of them two
-// share one with a probability of 10^-10.
+// and its call counter. The hash distinguishes the tasks of one job: among 2^32 of them two share a hash with a
+// probability of 10^-10.
 type TaskID [TaskSize]byte
 
 // jobSize is the length in bytes of the job that begins an id.
 const jobSize = 8
 
-// shortPrefix is by how many bytes ids were shorter before release 0.5: their job was a number of 32 bits, on the only node
-// that there was.
+// shortPrefix is how many bytes shorter ids were before release 0.5: their job was a number of 32 bits.
 const shortPrefix = 4
 
 // TaskSize and ObjectSize are the lengths in bytes of ids in messages, logs and values.
@@ -33,7 +32,7 @@ const (
 	ObjectSize = TaskSize + 4
 )
 
-// TaskOf is the task whose id is b; not ok: b is no id. It takes those of releases before 0.5 too.
+// TaskOf reads the id of a task; not ok if b is not an id. It also reads ids of releases before 0.5.
 func TaskOf(b []byte) (t TaskID, ok bool) {
 	switch len(b) {
 	case TaskSize:
@@ -44,7 +43,8 @@ func TaskOf(b []byte) (t TaskID, ok bool) {
 	return t, false
 }
 
-// ObjectOf is the object whose id is b, as Append wrote it; not ok: b is no id. It takes those of releases before 0.5 too.
+// ObjectOf reads the id of an object, as Append wrote it; not ok if b is not an id. It also reads ids of releases before
+// 0.5.
 func ObjectOf(b []byte) (o ObjectID, ok bool) {
 	n := len(b) - 4
 	if n < 0 {
@@ -60,14 +60,14 @@ func (o ObjectID) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, o.Task[:]...), o.Index)
 }
 
-// Widen is the id that a release before 0.5 wrote in 16 bytes. Its node is the first home of a
-// cluster, and it derives the same children.
+// Widen is the id that a release before 0.5 wrote in 16 bytes. Its home is the first of a cluster, and it derives
+// the same children.
 func Widen(short [16]byte) (t TaskID) {
 	copy(t[shortPrefix:], short[:])
 	return t
 }
 
-// Short is what a release before 0.5 knows the task by; not ok: it cannot name it.
+// Short is the task's id for a release before 0.5; not ok if that has none.
 func (t TaskID) Short() (short [16]byte, ok bool) {
 	copy(short[:], t[shortPrefix:])
 	return short, [shortPrefix]byte(t[:shortPrefix]) == [shortPrefix]byte{}
@@ -76,8 +76,8 @@ func (t TaskID) Short() (short [16]byte, ok bool) {
 // ActorID is the id of the task that creates the actor.
 type ActorID TaskID
 
-// ObjectID is the task that made the object and its index: 0 to n-1 for return
-// values and stream items, PutBit|counter for what the task put.
+// ObjectID is the task that made the object and an index: 0 to n-1 for return values and stream items,
+// PutBit|counter for objects that the task put.
 type ObjectID struct {
 	Task  TaskID
 	Index uint32
@@ -86,8 +86,7 @@ type ObjectID struct {
 // PutBit marks the index of an object that came from Put, not from a return.
 const PutBit uint32 = 1 << 31
 
-// RootTask is the id of a driver's own, implicit task. The nonce tells apart the
-// drivers of one job.
+// RootTask is the id of a driver's own, implicit task. The nonce distinguishes the drivers of one job.
 func RootTask(job JobID, nonce uint64) TaskID {
 	var t TaskID
 	binary.BigEndian.PutUint64(t[:jobSize], uint64(job))
@@ -117,7 +116,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Bytes is the id as values and answers have it: one of the first home in the 16 bytes that release 0.4 reads too. TaskOf reads it.
+// Bytes is the id as in values and answers: an id of the first home has the 16 bytes that release 0.4 reads too. TaskOf reads both.
 func (t TaskID) Bytes() []byte {
 	if short, ok := t.Short(); ok {
 		return short[:]
@@ -125,10 +124,10 @@ func (t TaskID) Bytes() []byte {
 	return t[:]
 }
 
-// Trace is the id of the trace that the task begins, if its caller has none: all of the id but its home. The hash is as good as random.
+// Trace is the id of the trace that the task begins if its caller has none: the id without its home. The hash is as good as random.
 func (t TaskID) Trace() [16]byte { return [16]byte(t[shortPrefix:]) }
 
-// In is the task's namesake in a job. What it makes has its id from that where it makes it for that job.
+// In is the task's id with another job. Ids of what the task makes for that job derive from it.
 func (t TaskID) In(job JobID) TaskID {
 	binary.BigEndian.PutUint64(t[:jobSize], uint64(job))
 	return t
@@ -143,8 +142,7 @@ func (t TaskID) IsZero() bool { return t == TaskID{} }
 // Return is the id of the task's i-th return value or stream item.
 func (t TaskID) Return(i int) ObjectID { return ObjectID{Task: t, Index: uint32(i)} }
 
-// Stream is the id of the handle on a stream itself: releasing it gives up the items
-// that were not taken.
+// Stream is the id of the handle of a stream itself: to release it gives up the items that were not taken.
 func (t TaskID) Stream() ObjectID { return ObjectID{Task: t, Index: PutBit - 1} }
 
 // Put is the id of the n-th object that the task puts.
@@ -184,7 +182,7 @@ func (o ObjectID) String() string {
 	return o.Task.String() + ":" + strconv.FormatUint(uint64(o.Index), 10)
 }
 
-// ParseTask reads what TaskID.String printed, of releases before 0.5 too.
+// ParseTask reads the output of TaskID.String, also of releases before 0.5.
 func ParseTask(s string) (TaskID, error) {
 	var t TaskID
 	raw, err := hex.DecodeString(s)
@@ -198,7 +196,7 @@ func ParseTask(s string) (TaskID, error) {
 	return t, nil
 }
 
-// ParseObject reads what ObjectID.String printed.
+// ParseObject reads the output of ObjectID.String.
 func ParseObject(s string) (ObjectID, error) {
 	head, tail, ok := strings.Cut(s, ":")
 	if !ok {

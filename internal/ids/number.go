@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Home numbers a place where ids are given out: a node's directory has one, which the control plane
-// gave it when it first joined the cluster and gives nobody else. What the home was asked to make has its number for ever;
-// which node answers for it now is in the control plane's table, and may change. The first home of a cluster is 0.
+// Home is the number of a place where ids are given out. The control plane gives one to a node's directory alone, when it
+// first joins the cluster. Ids that a home gives out begin with its number for ever; which node answers for it now is in
+// the control plane's table, and may change. The first home of a cluster is 0.
 type Home uint32
 
 // A job's, client's, lease's or worker's id is its home and a number that the home gave out once: HomeBits and
-// NumberBits below a zero bit. docs/decisions/0017 has the sums.
+// NumberBits below a zero bit. docs/decisions/0017 explains the sizes.
 const (
 	HomeBits   = 27
 	NumberBits = 36
@@ -46,7 +46,7 @@ func (j JobID) Home() Home { return homeOf(uint64(j)) }
 // Home is the node that gave the lease.
 func (l LeaseID) Home() Home { return homeOf(uint64(l)) }
 
-// String prints the job's number, behind its home and a dash where that is not the first.
+// String prints the job's number, after its home and a dash if that is not the first.
 func (j JobID) String() string { return show(uint64(j)) }
 
 // String prints the client as JobID.String does a job.
@@ -58,7 +58,7 @@ func (l LeaseID) String() string { return show(uint64(l)) }
 // String prints the worker as JobID.String does a job.
 func (w WorkerID) String() string { return show(uint64(w)) }
 
-// ParseNumber reads what the String of a job, client, lease or worker printed.
+// ParseNumber reads the output of String of a job, client, lease or worker.
 func ParseNumber[T JobID | ClientID | LeaseID | WorkerID](s string) (T, error) {
 	home, number, ok := strings.Cut(s, "-")
 	if !ok {

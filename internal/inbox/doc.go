@@ -1,5 +1,5 @@
-// Package inbox hands things from whoever finds them to one goroutine that takes all there are.
+// Package inbox passes items from any goroutine to one that takes all items at once.
 //
-// An Inbox owns what has not been taken. Add and Take do not block, there is no bound: who adds bounds what there can be. There are
-// no errors.
+// An Inbox owns the items that were not taken. Add and Take do not block. There is no bound: the callers of Add must bound the
+// number of items. There are no errors.
 package inbox

@@ -2,7 +2,7 @@ package inbox
 
 import "sync"
 
-// Inbox is a list that is taken whole. Its methods are safe for concurrent use; in nil nothing ever comes.
+// Inbox is a list that is taken as a whole. Its methods are safe for concurrent use; a nil Inbox is always empty.
 type Inbox[T any] struct {
 	mu    sync.Mutex
 	items []T           // guarded by mu
@@ -19,7 +19,7 @@ func (b *Inbox[T]) Add(items ...T) {
 	b.mu.Unlock()
 	select {
 	case b.ready <- struct{}{}:
-	default: // it is said already
+	default: // it was signalled already
 	}
 }
 
@@ -31,7 +31,7 @@ func (b *Inbox[T]) Ready() <-chan struct{} {
 	return b.ready
 }
 
-// Take gives what has come since the last call, in order.
+// Take gives the items added since the last call, in order.
 func (b *Inbox[T]) Take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()

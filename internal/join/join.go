@@ -16,7 +16,7 @@ import (
 // Python says how Python workers run.
 type Python = node.Python
 
-// Config is what a program says of the node that it starts; zero means not said.
+// Config configures the node that a program starts; zero means not set.
 type Config struct {
 	Store     int64 // bytes
 	Spill     []string
@@ -31,7 +31,7 @@ type Config struct {
 	Faults    *chaos.Plan // nil: none
 }
 
-// ConnectConfig is what it says where it joins one.
+// ConnectConfig configures the connection to a node.
 type ConnectConfig struct {
 	Namespace string
 	Log       *slog.Logger
@@ -46,7 +46,7 @@ type Session struct {
 	Leave   func(ctx context.Context) error // ends the session, and the node if it is ours
 }
 
-// Context binds the session: calls made with the context it gives are its own.
+// Context binds ctx to the session: calls made with the context that it gives go to the session.
 func (s *Session) Context(ctx context.Context) context.Context {
 	return client.WithTask(ctx, s.Client.Root())
 }
@@ -75,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	var c *client.Client
 	if err = n.StartTelemetry(tel); err == nil {
-		c, err = n.Attach(ctx, "", others...) // the namespace is the node's
+		c, err = n.Attach(ctx, "", others...) // "" is the node's namespace
 	}
 	if err != nil {
 		_ = n.Close(ctx) // the error of joining says more
@@ -83,7 +83,7 @@ func Start(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	return &Session{Client: c, Node: n.Name(), Address: n.Address(), Leave: func(ctx context.Context) error {
 		if cfg.Faults != nil {
-			cfg.Faults.Quiet() // what is frozen or held cannot leave
+			cfg.Faults.Quiet() // a frozen or held process could not leave
 		}
 		err := c.Close(ctx)
 		if e := n.Close(ctx); err == nil {
@@ -115,7 +115,7 @@ func Connect(ctx context.Context, address string, cfg ConnectConfig) (*Session, 
 // Worker serves until the node lets the worker go, if this process is one.
 func Worker(ctx context.Context) (is bool, err error) { return node.Worker(ctx) }
 
-// follow has a node do what a test's plan says; end is for when it has stopped.
+// follow lets a node follow a test's plan; call end when the node has stopped.
 func follow(plan *chaos.Plan, cfg *node.Config) (end func() error, err error) {
 	if plan == nil {
 		return func() error { return nil }, nil
@@ -135,8 +135,8 @@ func follow(plan *chaos.Plan, cfg *node.Config) (end func() error, err error) {
 	return p.Close, nil
 }
 
-// settings are the program's words as settings of the node; what was not said is left to the environment,
-// the file and the defaults.
+// settings are the program's options as settings of the node; others are left to the environment, the file and the
+// defaults.
 func (cfg Config) settings() map[string]any {
 	out := make(map[string]any)
 	if cfg.Dir != "" {

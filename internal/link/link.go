@@ -26,7 +26,7 @@ func Dial(ctx context.Context, path string, h wire.Hello) (*Link, error) {
 	}
 	l := &Link{Conn: c, Welcome: welcome}
 	if file == nil {
-		return l, nil // a tool has no need of the segment
+		return l, nil // a tool does not need the segment
 	}
 	l.Memory, err = segment.OpenMapping(file, welcome.SegmentSize)
 	err = errors.Join(err, file.Close())
@@ -45,8 +45,8 @@ func (l *Link) Close() error {
 	return err
 }
 
-// Leave ends the connection, what was sent before it written. A node that has gone meanwhile
-// need not hear the rest: that is no error. The segment stays mapped.
+// Leave ends the connection after it has written everything sent before. It is not an error if the node has gone
+// meanwhile. The segment stays mapped.
 func (l *Link) Leave() error {
 	if err := l.Conn.Close(); !l.Conn.Gone() {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Boot names this run of the machine: another one after each start. Empty where that cannot be told.
+// Boot is the machine's boot id, which differs after each start. It is empty if unknown.
 func Boot() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

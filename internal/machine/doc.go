@@ -1,5 +1,4 @@
-// Package machine tells in which run of the machine this program runs, so that what lies in a file can be told from what
-// an earlier run has left there.
+// Package machine gives the machine's boot id, so that a program can tell whether a file was written before a reboot.
 //
-// It owns no state. Nothing blocks but for reading /proc; what cannot be read is empty, never an error.
+// It owns no state. It blocks only to read /proc; if that fails the id is empty, without an error.
 package machine

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// process is what the smaps of a process told. To read it the kernel walks every page that the process has mapped, tens of milliseconds
-// for a gigabyte of the segment: so it is read once in rest times as long as that took, and what has
-// become of it since is known by the process' anonymous memory, which the kernel counts.
+// process is the last reading of a process' smaps. To give it the kernel walks every page that the process has mapped, tens of
+// milliseconds for a gigabyte of the segment. So it is read again only after rest times as long; changes in between are estimated by
+// the process' anonymous memory, which the kernel counts.
 type process struct {
 	bytes, anon uint64 // when it was read
 	again       time.Time
@@ -20,7 +20,8 @@ type process struct {
 const rest = 200
 
 // Process gives the bytes that a process would free by its end: its private memory and its share of the
-// files it maps, without shared memory, which is the object store's segment. Where smaps cannot be read, its resident anonymous memory.
+// files it maps, without shared memory, which is the object store's segment. If smaps cannot be read, it gives the resident anonymous
+// memory.
 func (s *Sampler) Process(pid int) (uint64, error) {
 	dir := "proc/" + strconv.Itoa(pid)
 	status, err := fs.ReadFile(s.FS, dir+"/status")
@@ -52,7 +53,7 @@ func (s *Sampler) Process(pid int) (uint64, error) {
 	return p.bytes, nil
 }
 
-// forget drops the processes that were not asked for since it was last called.
+// forget drops the processes that were not read since its last call.
 func (s *Sampler) forget() {
 	for pid, p := range s.processes {
 		if !p.used {

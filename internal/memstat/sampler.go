@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sampler samples memory again and again. FS is the root directory and Clock the time, time.Now without one.
+// Sampler samples memory repeatedly. FS is the root directory; Clock defaults to time.Now.
 type Sampler struct {
 	FS    fs.FS
 	Clock func() time.Time
@@ -15,7 +15,8 @@ type Sampler struct {
 	seen      []usage // by the last Node: the machine's, and that of each cgroup with a limit
 }
 
-// Node gives what is used of the narrower of machine and cgroup. Processes that were not asked for since the last time are forgotten.
+// Node gives the use and the limit of the machine or a cgroup, whichever is tighter. It forgets processes that were not read since
+// the last call.
 func (s *Sampler) Node() (used, limit uint64, source string, err error) {
 	s.forget()
 	whole, err := machine(s.FS)
@@ -36,7 +37,8 @@ func (s *Sampler) Node() (used, limit uint64, source string, err error) {
 	return whole.used, whole.limit, "node", nil
 }
 
-// Room is what was left, at the last Node, below that fraction of a limit, where it was least: the machine's or a cgroup's.
+// Room is how many bytes were left at the last Node below that fraction of a limit: the least over the machine and its
+// cgroups.
 func (s *Sampler) Room(fraction float64) uint64 {
 	room := uint64(math.MaxUint64)
 	for _, u := range s.seen {
@@ -46,7 +48,7 @@ func (s *Sampler) Room(fraction float64) uint64 {
 	return room
 }
 
-// Total is the memory that there is at most, in bytes: the machine's, or the least limit of the process' cgroup and of those above it.
+// Total is the memory in bytes: the machine's, or the least limit of the process' cgroup and of those above it.
 func (s *Sampler) Total() (uint64, error) {
 	whole, err := machine(s.FS)
 	if err != nil {

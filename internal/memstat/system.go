@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// usage is what is used of what may be, in bytes.
+// usage is the used bytes and their limit.
 type usage struct{ used, limit uint64 }
 
 func (u usage) free() uint64 { return u.limit - min(u.used, u.limit) }
 
-// share is which part is used.
+// share is the used share.
 func (u usage) share() float64 { return float64(u.used) / float64(u.limit) }
 
 // Available is how many more bytes may be taken: the lesser of the kernel's estimate of available memory and what the cgroup and
-// those above it allow. It says too what sets that bound. A source that cannot be read sets none.
+// those above it allow. It also says what sets that bound. A source that cannot be read sets none.
 func Available(root fs.FS) (free uint64, bound string) {
 	free, bound = math.MaxUint64, "no known bound"
 	if text, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
@@ -91,7 +91,7 @@ func cgroups(root fs.FS, visit func(usage)) {
 	}
 }
 
-// read reads one directory; it is false where that has no limit.
+// read reads one directory; false if it has no limit.
 func (c controller) read(root fs.FS, dir string) (usage, bool) {
 	limit, ok := number(root, dir+"/"+c.limit) // "max" is no number
 	if !ok || limit == 0 || limit >= 1<<62 {
@@ -124,7 +124,7 @@ func field(text []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-// number is a file that has nothing else in it.
+// number reads a file that has only a number in it.
 func number(root fs.FS, path string) (uint64, bool) {
 	text, err := fs.ReadFile(root, path)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is how often Await looks whether its context has ended, and where there is no pidfd whether the process has.
+// tick is how often Await checks its context, and without a pidfd the process.
 const tick = 100 * time.Millisecond
 
-// openPidfd is unix.PidfdOpen; a test has it fail.
+// openPidfd is unix.PidfdOpen; a test makes it fail.
 var openPidfd = unix.PidfdOpen
 
-// Process is one that is watched.
+// Process is a watched process.
 type Process struct {
 	pid int
-	fd  int // -1: no pidfd could be had
+	fd  int // -1: there is no pidfd
 }
 
-// Open begins to watch a process: it stays the same one whoever has its number later, where the kernel gives a pidfd. One that is
-// gone already is ErrGone.
+// Open begins to watch a process. With a pidfd it stays the same process even if its number is reused. A process that is gone
+// already gives ErrGone.
 func Open(pid int) (*Process, error) {
 	fd, err := openPidfd(pid, 0)
 	switch {
@@ -42,20 +42,20 @@ func Open(pid int) (*Process, error) {
 	return p, nil
 }
 
-// ErrGone is what Open gives for a process that is gone.
+// ErrGone is the error of Open for a process that is gone.
 var ErrGone = errors.New("no such process")
 
 // Close ends the watching.
 func (p *Process) Close() {
 	if p.fd >= 0 {
-		_ = unix.Close(p.fd) // only asked
+		_ = unix.Close(p.fd) // it was only polled
 	}
 }
 
 // Gone tells whether the process has ended.
 func (p *Process) Gone() bool { return p.wait(0) }
 
-// wait is Gone, at the latest after d.
+// wait is Gone, but waits up to d for the end.
 func (p *Process) wait(d time.Duration) bool {
 	if p.fd < 0 {
 		if !numberGone(p.pid) && d > 0 {
@@ -81,7 +81,7 @@ func (p *Process) Await(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Kill sends a signal to the process, and to no other that got its number, where there is a pidfd.
+// Kill sends a signal to the process. With a pidfd it cannot hit another process that got its number.
 func (p *Process) Kill(sig unix.Signal) error {
 	err := error(nil)
 	if p.fd < 0 {
@@ -115,7 +115,7 @@ func Await(ctx context.Context, pid int, d time.Duration) bool {
 	return p.Await(ctx, d)
 }
 
-// numberGone asks by number alone.
+// numberGone checks only the number.
 func numberGone(pid int) bool {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return true
@@ -124,8 +124,8 @@ func numberGone(pid int) bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && (state == "Z" || state == "X")
 }
 
-// Start is when a process started, in clock ticks since the machine did, which tells it from a later one of its number. It is
-// 0, and gone is true, for one that has ended; 0 alone where it cannot be told.
+// Start is when a process started, in clock ticks since boot, which distinguishes it from a later process with its number.
+// For a process that has ended it is 0 and gone is true; if it is unknown it is 0 and gone is false.
 func Start(pid int) (ticks uint64, gone bool) {
 	state, ticks, err := stat(pid)
 	if err != nil {
@@ -137,7 +137,7 @@ func Start(pid int) (ticks uint64, gone bool) {
 	return ticks, false
 }
 
-// Same tells whether the process that started then still runs; where that cannot be told it does.
+// Same tells whether the process that started at start still runs; true if that is unknown.
 func Same(pid int, start uint64) bool {
 	if pid <= 0 {
 		return false
@@ -146,7 +146,7 @@ func Same(pid int, start uint64) bool {
 	return !gone && (ticks == 0 || ticks == start) && !Gone(pid)
 }
 
-// stat reads what /proc says of a process.
+// stat reads /proc/PID/stat.
 func stat(pid int) (state string, start uint64, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

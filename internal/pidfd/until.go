@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Until waits for the end of a process, however long it lives, and tells whether it has come; false: ctx ended before. It
-// holds no thread meanwhile, where the kernel gives a pidfd.
+// Until waits for the end of a process, however long it lives, and tells whether it has come; false: ctx ended before.
+// With a pidfd it holds no thread meanwhile.
 func Until(ctx context.Context, pid int) bool {
 	fd, err := openPidfd(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -32,7 +32,7 @@ func Until(ctx context.Context, pid int) bool {
 	return untilNumberGone(ctx, pid)
 }
 
-// untilNumberGone is Until where there is no pidfd, or none that can be waited on.
+// untilNumberGone is Until without a pidfd, or with one that cannot be polled.
 func untilNumberGone(ctx context.Context, pid int) bool {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()

@@ -11,7 +11,7 @@ func (q *Queue[T]) Len() int { return len(q.items) - q.head }
 
 // Push adds x behind the last.
 func (q *Queue[T]) Push(x T) {
-	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 { // rather than a larger slice
+	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 { // move the values rather than grow the slice
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
@@ -38,7 +38,7 @@ func (q *Queue[T]) Front() T { return q.items[q.head] }
 func (q *Queue[T]) Pop() T {
 	var none T
 	x := q.items[q.head]
-	q.items[q.head] = none // what it refers to is not kept
+	q.items[q.head] = none // drop its references
 	if q.head++; q.head == len(q.items) {
 		q.items, q.head = q.items[:0], 0
 	}

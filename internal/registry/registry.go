@@ -21,8 +21,8 @@ type Input struct {
 	Release func()
 }
 
-// Output is one result, encoded or about to be. Exactly one of Inline, Fill and Buffer
-// is set, or none where Size is 0.
+// Output is one result, encoded or ready to be encoded. Exactly one of Inline, Fill and Buffer is set, or none
+// where Size is 0.
 type Output struct {
 	Meta []byte
 	Refs []ids.ObjectID
@@ -32,18 +32,17 @@ type Output struct {
 	Fill   func(dst []byte) // else: writes exactly Size bytes into dst
 	Buffer *client.Buffer   // else: they are in the segment already
 
-	// Keep is held until the result was reported: whatever keeps the handles of Refs
-	// from being collected. May be nil.
+	// Keep is held until the result was reported: it keeps the handles of Refs from being collected. May be nil.
 	Keep any
 }
 
-// Call is one call as the executor makes it. The struct and Inputs are the executor's
-// and valid until the call returns.
+// Call is one call, as the executor makes it. The executor owns the struct and Inputs; they are valid until the
+// call returns.
 type Call struct {
 	Inputs   []Input
 	Instance any // of a method: the actor
-	// Emit hands over a stream's next item. It blocks while the consumer is as far behind
-	// as the options allow, and fails when the task is cancelled or has returned.
+	// Emit sends a stream's next item. It blocks while the consumer is as far behind as the options allow, and
+	// fails if the task is cancelled or has returned.
 	Emit func(Output) error
 }
 
@@ -63,12 +62,12 @@ var table struct { // guarded by mu; written while packages initialise
 	byName map[string]*Function
 }
 
-// System begins the names of the functions that a node runs in its own process, whatever the job's program is: no
-// program registers one.
+// System is the prefix of names of functions that a node runs in its own process, whatever the job's program. No
+// program may register one.
 const System = "mobula:"
 
-// Register adds f. It panics if f has no name or no Invoke, if the name is the runtime's own or one of Python's, or if
-// it is taken: two packages of one program claim it.
+// Register adds f. It panics if f has no name or no Invoke, if the name belongs to the runtime or to Python, or if it
+// is taken by another package of the program.
 func Register(f *Function) {
 	if f == nil || f.Name == "" || f.Invoke == nil {
 		panic("mobula: a registered function needs a name and a body")

@@ -21,8 +21,8 @@ func Build() string {
 	return of(info)
 }
 
-// IsOfPackage tells whether a version of the Python package, "0.4.0" or "0.4.0.dev0", is of
-// this release.
+// IsOfPackage tells whether a version of the Python package, such as "0.4.0" or "0.4.0.dev0", belongs to this
+// release.
 func IsOfPackage(version string) bool {
 	rest, ok := strings.CutPrefix(version, Version)
 	return ok && (rest == "" || strings.HasPrefix(rest, "."))
@@ -30,7 +30,7 @@ func IsOfPackage(version string) bool {
 
 const devel = "v" + Version + "-devel"
 
-// of finds the module among those of a binary, whose main module may be a program's that uses it.
+// of finds this module among those of a binary, whose main module may be another program.
 func of(info *debug.BuildInfo) string {
 	for _, m := range append(info.Deps, &info.Main) {
 		if m.Path == module && m.Version == "v"+Version {

@@ -1,8 +1,8 @@
 package state
 
-// LogsRequest asks for what workers wrote to their output, also those that are gone. ID is
-// a worker's, as lists show it, or its log's ("worker/3"): then the end of what it wrote; or a task's:
-// then the lines that name it, whichever workers ran it; or empty: which logs there are.
+// LogsRequest asks for the output of workers, including those that are gone. With the ID of a worker, as in lists,
+// or of its log ("worker/3"), it asks for the end of its output. With the ID of a task it asks for the lines that
+// name the task, of any worker. With an empty ID it asks which logs there are.
 type LogsRequest struct {
 	ID    string `json:"id,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"` // of each stream, at most; 0: DefaultLogBytes

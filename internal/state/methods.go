@@ -33,8 +33,8 @@ type Pong struct {
 	Time int64  `json:"time"`
 }
 
-// Usage is the memory that is in use now, in bytes. Private and Backed together are what a node and its programs take: the
-// segment is in no process' private memory, and pages that forked processes share count in each.
+// Usage is the memory in use now, in bytes. Private plus Backed is what a node and its programs take: the segment is in no
+// process' private memory, and pages that forked processes share count in each.
 type Usage struct {
 	Time      int64  `json:"time"`      // Unix ns
 	Processes int    `json:"processes"` // the node, its drivers and workers
@@ -61,7 +61,7 @@ type Text struct {
 }
 
 // TimelineRequest asks for task events in Chrome's trace format. The document is read in parts:
-// Token and Offset are the Token and Next of the part before, and then the rest does not count.
+// Token and Offset are the Token and Next of the part before; with them the other fields are ignored.
 type TimelineRequest struct {
 	Job    string `json:"job,omitempty"`   // empty: of all
 	Since  int64  `json:"since,omitempty"` // Unix ns; 0: all that the node remembers
@@ -81,8 +81,8 @@ type ExplainRequest struct {
 	ID string `json:"id"`
 }
 
-// CancelRequest cancels a task, or the one that makes an object. With Force what runs is not waited for; with Recursive what the task
-// has submitted is cancelled too.
+// CancelRequest cancels a task, or the task that makes an object. With Force it does not wait for a running task; with Recursive it
+// also cancels what the task has submitted.
 type CancelRequest struct {
 	ID        string `json:"id"`
 	Force     bool   `json:"force,omitempty"`
@@ -95,7 +95,7 @@ type Cancelling struct {
 	Name  string `json:"name"`
 	Was   string `json:"was"`   // its state at the request
 	State string `json:"state"` // its state now
-	Ended bool   `json:"ended"` // it had ended before: only what it submitted is cancelled, if that was asked
+	Ended bool   `json:"ended"` // it had ended before: only what it submitted is cancelled, with Recursive
 }
 
 // KillRequest ends an actor at once: its calls fail and its close hook is not called. With Restart it comes back as after a crash.
@@ -114,7 +114,7 @@ type Killed struct {
 	State string `json:"state"` // its state now
 }
 
-// SecedeRequest says that a task goes on beside those that are counted, or, with Back, that it is counted again. The ids have 20 bytes.
+// SecedeRequest says that a task no longer counts against its graph's slots, or with Back that it counts again. The ids have 20 bytes.
 type SecedeRequest struct {
 	Task   []byte `json:"task"`
 	Parent []byte `json:"parent"`
@@ -127,8 +127,8 @@ type ActorRequest struct {
 	Name      string `json:"name"`
 }
 
-// ActorReply answers an ActorRequest. With its type's name and its job's directory a program that has the id alone may find there
-// what the actor's maker wrote of the type, and need not ask the actor.
+// ActorReply answers an ActorRequest. With the type's name and the job's directory, a program that has only the id can read there
+// what the actor's program wrote about the type, without a call of the actor.
 type ActorReply struct {
 	Actor  []byte `json:"actor"` // its id, as TaskID.Bytes gives it
 	Type   string `json:"type,omitempty"`

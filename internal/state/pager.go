@@ -7,18 +7,18 @@ import (
 	"mobula/internal/heap"
 )
 
-// Pager picks a page out of rows that come in any order, and counts them. It keeps at
-// most limit+1 of them. R is what a row is made of: rows are made for the page only.
+// Pager picks a page out of rows that come in any order, and counts them. It keeps at most limit+1 of them. R is
+// the source of a row: rows are made only for the page.
 type Pager[R any] struct {
 	compare func(a, b R) int
 	behind  func(a, b *R) bool
 	after   *R // the page begins behind it; nil: at the first
 	limit   int
-	kept    []R // a heap with the last of them in front
+	kept    []R // a heap with the last row first
 	total   int
 }
 
-// NewPager picks the limit smallest rows behind after, which may be nil.
+// NewPager picks the limit smallest rows after after, which may be nil.
 func NewPager[R any](limit int, after *R, compare func(a, b R) int) *Pager[R] {
 	return &Pager[R]{compare: compare, behind: func(a, b *R) bool { return compare(*a, *b) > 0 }, after: after, limit: limit}
 }
@@ -35,7 +35,7 @@ func (p *Pager[R]) Add(r R) {
 	}
 }
 
-// Bound is the row that others must be before to come on the page, or nil while any may.
+// Bound is the row before which a row must be to get on the page, or nil while any may.
 func (p *Pager[R]) Bound() *R {
 	if len(p.kept) <= p.limit {
 		return nil
@@ -44,7 +44,7 @@ func (p *Pager[R]) Bound() *R {
 	return &b
 }
 
-// Skip counts rows that passed the filters and cannot come on the page.
+// Skip counts rows that passed the filters and cannot get on the page.
 func (p *Pager[R]) Skip(n int) { p.total += n }
 
 // Rows gives the page in order, how many rows were offered in all, and whether there
@@ -58,8 +58,7 @@ func (p *Pager[R]) Rows() (rows []R, total int, more bool) {
 	return rows, p.total, more
 }
 
-// Select makes a page of rows that are all at hand. key is a row's place in the order and
-// its cursor.
+// Select makes a page of a complete list of rows. key is a row's order and its cursor.
 func Select[T any](q Query, rows []T, key func(*T) string) Page[T] {
 	return choose(q, rows, key, strings.Compare)
 }

@@ -84,10 +84,11 @@ func Check[T any](q Query) (Query, error) {
 	return q, nil
 }
 
-// shortID is the number of digits in a task's id of a release before 0.5.
+// shortID is the number of digits of a task's id before release 0.5.
 const shortID = 32
 
-// widened gives an id of a release before 0.5, a task's or an object's, as rows have it, and other values as they are.
+// widened converts a task's or an object's id of a release before 0.5 to the form in rows; it returns other values
+// unchanged.
 func widened(value string) string {
 	task, index, object := strings.Cut(value, ":")
 	t, err := ids.ParseTask(task)
@@ -100,7 +101,7 @@ func widened(value string) string {
 	return t.String()
 }
 
-// refused gives what a filter's value should be where no row of type T can have it.
+// refused says what a filter's value should be, if no row of type T can have the given one.
 func refused[T any](f Filter) (want string) {
 	t := reflect.TypeFor[T]()
 	for i := range t.NumField() {

@@ -96,7 +96,7 @@ type Graph struct {
 	Started    int64  `json:"started"`
 }
 
-// Node is one node of the cluster. What the control plane has of it is as old as Heard says.
+// Node is one node of the cluster. The control plane's data about it is as old as Heard says.
 type Node struct {
 	ID        string             `json:"id"` // its home
 	Name      string             `json:"name"`
@@ -104,13 +104,13 @@ type Node struct {
 	Address   string             `json:"address"` // of its socket, on its own machine
 	PID       int                `json:"pid"`
 	Version   string             `json:"version"`
-	Epoch     uint64             `json:"epoch"`     // its home's lives, with this one
+	Epoch     uint64             `json:"epoch"`     // number of its home's present life
 	Started   int64              `json:"started"`   // Unix ns, by its own clock
 	Heard     int64              `json:"heard"`     // ns since its last heartbeat; 0: it is the node that was asked
 	Resources map[string]float64 `json:"resources"` // that tasks may ask for
 }
 
-// The states of a node. One that stops in order is in no list any more.
+// The states of a node. A node that stops in order is no longer in lists.
 const (
 	NodeAlive  = "ALIVE"
 	NodeSilent = "SILENT" // several heartbeats were missed: it was killed, or is cut off
@@ -123,7 +123,7 @@ type Component struct {
 	Name        string `json:"name"`
 	Restarts    int    `json:"restarts"`
 	Escalations int    `json:"escalations"`
-	Poisoned    int    `json:"poisoned"` // messages given up after two panics
+	Poisoned    int    `json:"poisoned"` // messages dropped after two panics
 	Depth       int    `json:"depth"`    // messages that wait
 	Bound       int    `json:"bound"`    // of the mailbox; 0: it has none
 	Handled     uint64 `json:"handled"`

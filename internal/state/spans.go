@@ -1,15 +1,15 @@
 package state
 
-// MaxSpans is how many spans one request may bring.
+// MaxSpans is how many spans one request may have.
 const MaxSpans = 1024
 
-// SpansRequest brings spans of a program's own, which the node exports with those of its tasks: so a worker that ends, or is
-// killed, has nothing left to send.
+// SpansRequest has a program's own spans, which the node exports with those of its tasks. So a worker that ends or is killed
+// has nothing left to send.
 type SpansRequest struct {
 	Spans []Span `json:"spans"`
 }
 
-// Span is a part of a trace that is over. Ids are as OpenTelemetry has them, times Unix nanoseconds.
+// Span is a finished span. Ids are as in OpenTelemetry, times are Unix nanoseconds.
 type Span struct {
 	Trace  []byte         `json:"trace"`
 	ID     []byte         `json:"id"`
@@ -36,8 +36,8 @@ type SpanLink struct {
 	ID    []byte `json:"id"`
 }
 
-// SpansReply says what became of the spans.
+// SpansReply says what happened to the spans.
 type SpansReply struct {
-	Exported bool `json:"exported"` // false: the node has no exporter, and wants none
-	Dropped  int  `json:"dropped"`  // for want of room
+	Exported bool `json:"exported"` // false: the node has no exporter and needs no spans
+	Dropped  int  `json:"dropped"`  // because the queue was full
 }

@@ -8,8 +8,8 @@ import (
 
 // Clock tells the time. It may be copied and used by many goroutines at once; the zero value is not ready.
 type Clock struct {
-	base  int64     // what it told when it was made
-	began time.Time // when that was, with the process' monotonic reading
+	base  int64     // its time when it was made
+	began time.Time // the moment when it was made, with a monotonic reading
 }
 
 // New makes a clock that begins with the time of the wall clock.
@@ -18,7 +18,7 @@ func New() Clock {
 	return Clock{base: now.UnixNano(), began: now}
 }
 
-// Of makes the clock that another process of this machine has, from its Offset. With 0 it is that of a process which has the wall clock.
+// Of makes the clock of another process of this machine from its Offset. With 0 it is the wall clock, for a process that uses that.
 func Of(offset int64) Clock {
 	if offset == 0 {
 		return New()
@@ -29,14 +29,14 @@ func Of(offset int64) Clock {
 // Now is the time in nanoseconds. It never goes back.
 func (c Clock) Now() int64 { return c.base + int64(time.Since(c.began)) }
 
-// Offset is what the clock is ahead of the machine's CLOCK_MONOTONIC, in nanoseconds. It is never 0.
+// Offset is how far the clock is ahead of the machine's CLOCK_MONOTONIC, in nanoseconds. It is never 0.
 func (c Clock) Offset() int64 { return max(1, c.Now()-monotonic()) }
 
-// At is the clock's time of an instant: a time that time.Now gave, or one derived from it by Add, lies as far from
-// the clock's now as it lies from time.Now's, however the wall clock was set meanwhile.
+// At is the clock's time of an instant t, which time.Now gave, or which was derived from it by Add. It is as far
+// from the clock's now as t is from time.Now, even if the wall clock was set meanwhile.
 func (c Clock) At(t time.Time) int64 { return c.Now() + int64(time.Until(t)) }
 
-// Time is the instant of a time that the clock tells, with a monotonic reading.
+// Time is the instant of a time of the clock, with a monotonic reading.
 func (c Clock) Time(at int64) time.Time { return time.Now().Add(time.Duration(at - c.Now())) }
 
 // monotonic is CLOCK_MONOTONIC, which all processes of a machine share and nobody can set.
