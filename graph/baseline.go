@@ -15,9 +15,9 @@ type plainQueue struct {
 	ranks []int32 // a heap
 }
 
-func (q *plainQueue) takes(int32) bool { return true }
-func (q *plainQueue) push(t int32)     { heap.Push(&q.ranks, q.g.rank[t], lower) }
-func (q *plainQueue) gone(*worker)     {}
+func (q *plainQueue) takes(int32) bool   { return true }
+func (q *plainQueue) push(t int32)       { heap.Push(&q.ranks, q.g.rank[t], lower) }
+func (q *plainQueue) workerLeft(*worker) {}
 
 func lower(a, b *int32) bool { return *a < *b }
 
@@ -55,9 +55,9 @@ func newBatches(ps *placement) *batches {
 	return b
 }
 
-func (b *batches) takes(int32) bool { return true }
-func (b *batches) push(t int32)     { b.ready = append(b.ready, t) }
-func (b *batches) gone(*worker)     {}
+func (b *batches) takes(int32) bool   { return true }
+func (b *batches) push(t int32)       { b.ready = append(b.ready, t) }
+func (b *batches) workerLeft(*worker) {}
 
 func (b *batches) settle() {
 	if len(b.ready) == 0 {
@@ -80,7 +80,7 @@ func (b *batches) settle() {
 
 func (b *batches) next(t int32) *worker {
 	g := b.g.group[t]
-	w := b.workers.workersOrGone(b.last[g])
+	w := b.workers.at(b.last[g])
 	if w == nil || w.paused || b.left[g] <= 0 {
 		pool := b.workers.running()
 		if idle := slices.DeleteFunc(slices.Clone(pool), func(w *worker) bool { return len(w.procs) >= w.threads }); len(idle) > 0 {

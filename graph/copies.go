@@ -92,7 +92,7 @@ func (cs *copies) dropEntry(t, i int32) {
 }
 
 func (cs *copies) arrivedFrom(from int32) {
-	if w := cs.workers.workersOrGone(from); w != nil {
+	if w := cs.workers.at(from); w != nil {
 		w.sending--
 	}
 }
@@ -139,10 +139,10 @@ func (cs *copies) fetch(t int32, w *worker) {
 	}
 	from := cs.source(t)
 	cs.addCopy(t, w, from.index)
-	cs.tellFetch(t, from, w)
+	cs.emitFetch(t, from, w)
 }
 
-func (cs *copies) tellFetch(t int32, from, to *worker) {
+func (cs *copies) emitFetch(t int32, from, to *worker) {
 	from.sending++
 	b := cs.tasks.list[t].bytes
 	cs.counters.Fetches++

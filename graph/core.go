@@ -42,7 +42,7 @@ func newQueue(ps *placement) rootQueue {
 	case CoAssign:
 		return newBatches(ps)
 	default:
-		return newHomes(ps)
+		return newFamilies(ps)
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Resume:
 		if w := c.workers.worker(ev.Worker); w != nil {
 			w.paused = false
-			c.workers.opened(w)
+			c.workers.markOpen(w)
 			c.placement.unstrand()
 		}
 	case Holds:
@@ -97,15 +97,15 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	default:
 		panic(fmt.Sprintf("graph: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
-	c.placement.placeFresh()
+	c.placement.placeReady()
 	if c.started {
 		c.placement.queue.settle()
 		if c.stealing.ended != nil {
 			c.stealing.stealIfIdle(c.stealing.ended)
 			c.stealing.ended = nil
 		}
-		if c.needs.left == 0 && !c.needs.said {
-			c.needs.said = true
+		if c.needs.left == 0 && !c.needs.finishedSent {
+			c.needs.finishedSent = true
 			c.emit(Finished{})
 		}
 	}

@@ -71,11 +71,11 @@ func (c *Core) onDone(ev Done) {
 	for _, u := range c.g.up.of(ev.Task) {
 		if y := &c.tasks.list[u]; y.state == Waiting {
 			if y.waits--; y.waits == 0 {
-				c.placement.freshen(u)
+				c.placement.markReady(u)
 			}
 		}
 	}
-	c.needs.unuse(ev.Task)
+	c.needs.releaseInputs(ev.Task)
 	if x.flags&isWanted != 0 {
 		c.needs.left--
 		c.emit(Result{Task: ev.Task, Worker: w.id, Bytes: x.bytes})
@@ -94,7 +94,7 @@ func (c *Core) onFailure(ev Failure) {
 	if a := c.g.tasks[ev.Task].Ann; ev.Retriable && a != nil && int(x.tries) < a.Retries {
 		x.tries++
 		c.counters.Retried++
-		c.placement.again(ev.Task)
+		c.placement.placeAgain(ev.Task)
 		return
 	}
 	c.needs.failFor(ev.Task, ev.Err)
@@ -132,10 +132,10 @@ func (c *Core) onLeft(ev WorkerLeft) {
 	slices.SortFunc(procs, func(a, b int32) int { return int(c.g.rank[a] - c.g.rank[b]) })
 	for _, t := range procs {
 		c.workers.leave(t)
-		c.placement.again(t)
+		c.placement.placeAgain(t)
 	}
 	c.needs.loseCopies(w)
-	c.placement.queue.gone(w)
+	c.placement.queue.workerLeft(w)
 	if !ev.Killed {
 		return
 	}

@@ -13,7 +13,7 @@
 //
 // Core is composed of parts: types with their own state and methods. Files begin with the name of their part. From the lowest to the
 // highest: step (what every part has in common), tasks (the table), measures (how much results take, how long tasks), workers, copies (of
-// results), placement (which worker a ready task goes to), the queue of root tasks (homes; baseline.go has Dask's two), needs (what is
+// results), placement (which worker a ready task goes to), the queue of root tasks (families; baseline.go has Dask's two), needs (what is
 // needed, fails or is lost), stealing. A part calls those below it directly; placement calls the queue through the interface rootQueue.
 // core_events.go says what an event means to each part.
 //
@@ -28,8 +28,8 @@
 //
 // Tasks that make data from outside the graph are withheld (Config.Saturation): a worker is sent one only when it has a slot that no
 // task with inputs takes. With the policy Both they are also kept together: they are laid out on a line so that those whose results
-// meet are neighbours (line.go). A worker claims a stretch of it, a family (homes_family.go says how long, decision 0007 why), and is
-// sent the roots of that stretch (homes.go). The core learns how large results are as they come. Budgets, rooms and shares decide
+// meet are neighbours (line.go). A worker claims a stretch of it, a family (families_extent.go says how long, decision 0007 why), and is
+// sent the roots of that stretch (families.go). The core learns how large results are as they come. Budgets, rooms and shares decide
 // when and where a root runs, never whether: if nothing else runs, one always does.
 //
 // # What blocks

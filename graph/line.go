@@ -14,8 +14,8 @@ type line struct {
 	made  csr     // the tasks at each position
 }
 
-// wide is the fan-out above which a result counts as needed by everybody: it does not relate its dependents.
-const wide = 32
+// wideFanOut is the fan-out above which a result counts as needed by everybody: it does not relate its dependents.
+const wideFanOut = 32
 
 // newLine lays the roots out in their order, or by where their results meet first, if fewer results then wait for
 // other roots: an order may put one collection after the other although they are added elementwise.
@@ -115,7 +115,7 @@ func (l *line) index(g *Graph) {
 func (g *Graph) joins(t int32) bool {
 	n := 0
 	for _, d := range g.deps.of(t) {
-		if len(g.up.of(d)) <= wide {
+		if len(g.up.of(d)) <= wideFanOut {
 			n++
 		}
 	}

@@ -3,14 +3,14 @@ package graph
 // needs knows which tasks are needed, and does what follows when one is no longer needed, fails or is lost.
 type needs struct {
 	*step
-	tasks     *tasks
-	workers   *workers
-	copies    *copies
-	placement *placement
-	errs      map[int32]error
-	left      int  // wanted tasks that are neither in memory nor erred
-	said      bool // Finished was emitted, since none is left
-	stack     []int32
+	tasks        *tasks
+	workers      *workers
+	copies       *copies
+	placement    *placement
+	errs         map[int32]error
+	left         int  // wanted tasks that are neither in memory nor erred
+	finishedSent bool // Finished was emitted, since none is left
+	stack        []int32
 }
 
 func newNeeds(s *step, ts *tasks, ws *workers, cs *copies, ps *placement) *needs {
@@ -32,10 +32,10 @@ func (ns *needs) want(ts []int32) {
 		case Memory:
 			ns.emit(Result{Task: t, Worker: ns.copies.holder(t), Bytes: x.bytes})
 		case Erred:
-			ns.tellFailed(t)
+			ns.emitFailed(t)
 		default:
 			ns.left++
-			ns.said = false
+			ns.finishedSent = false
 			ns.need(t)
 		}
 	}
@@ -85,7 +85,7 @@ func (ns *needs) need(t int32) {
 		if bad != none {
 			ns.fail(t, bad)
 		} else if x.waits == 0 {
-			ns.placement.freshen(t)
+			ns.placement.markReady(t)
 		}
 	}
 }
@@ -96,8 +96,8 @@ func (ns *needs) pop() int32 {
 	return t
 }
 
-// unuse notes for each input of a task that the task no longer needs it.
-func (ns *needs) unuse(t int32) {
+// releaseInputs notes for each input of a task that the task no longer needs it.
+func (ns *needs) releaseInputs(t int32) {
 	for _, d := range ns.g.deps.of(t) {
 		y := &ns.tasks.list[d]
 		if y.users--; y.users == 0 {

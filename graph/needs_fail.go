@@ -45,7 +45,7 @@ func (ns *needs) fail(t, via int32) {
 		x.blame = s.via
 		if x.flags&isWanted != 0 {
 			ns.left--
-			ns.tellFailed(s.t)
+			ns.emitFailed(s.t)
 		}
 		for _, u := range ns.g.up.of(s.t) {
 			if ns.tasks.list[u].state.active() {
@@ -53,12 +53,12 @@ func (ns *needs) fail(t, via int32) {
 			}
 		}
 		if active {
-			ns.unuse(s.t)
+			ns.releaseInputs(s.t)
 		}
 	}
 }
 
-func (ns *needs) tellFailed(t int32) {
+func (ns *needs) emitFailed(t int32) {
 	chain := ns.chain(t)
 	ns.emit(Failed{Task: t, Err: ns.errs[chain[len(chain)-1]], Chain: chain})
 }

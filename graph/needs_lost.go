@@ -12,7 +12,7 @@ func (ns *needs) lose(t int32) {
 			y.waits++
 		case NoWorker, Queued, Processing:
 			ns.withdraw(u)
-			ns.tasks.to(u, onUnmeet)
+			ns.tasks.to(u, onRecheck)
 			y.waits = 1
 		}
 	}
@@ -20,7 +20,7 @@ func (ns *needs) lose(t int32) {
 	ns.tasks.to(t, onDrop)
 	if x.flags&isWanted != 0 {
 		ns.left++
-		ns.said = false
+		ns.finishedSent = false
 	}
 	if x.users > 0 || x.flags&isWanted != 0 {
 		ns.need(t)
@@ -39,17 +39,17 @@ func (ns *needs) onFetchFailed(ev FetchFailed) {
 		for _, u := range ns.g.up.of(ev.Task) {
 			if y := &ns.tasks.list[u]; y.state == Processing && y.worker == from.index {
 				ns.withdraw(u)
-				ns.placement.again(u)
+				ns.placement.placeAgain(u)
 			}
 		}
 		ns.copies.removeCopy(ev.Task, from.index)
 		ns.emit(Free{Task: ev.Task, Workers: []WorkerID{from.id}})
 	}
-	ns.resource(ev.Task, from.index)
+	ns.refetch(ev.Task, from.index)
 }
 
-// resource finds another source for the copies of t that were to come from a worker that is gone.
-func (ns *needs) resource(t, gone int32) {
+// refetch finds another source for the copies of t that were to come from a worker that is gone.
+func (ns *needs) refetch(t, gone int32) {
 	from := ns.copies.source(t)
 	if from == nil {
 		ns.lose(t)
@@ -59,7 +59,7 @@ func (ns *needs) resource(t, gone int32) {
 		if ns.copies.entries[i].from == gone {
 			ns.copies.arrivedFrom(gone)
 			ns.copies.entries[i].from = from.index
-			ns.copies.tellFetch(t, from, ns.workers.byIndex[ns.copies.entries[i].worker])
+			ns.copies.emitFetch(t, from, ns.workers.byIndex[ns.copies.entries[i].worker])
 		}
 	}
 }
@@ -71,6 +71,6 @@ func (ns *needs) loseCopies(w *worker) {
 			continue
 		}
 		ns.copies.removeCopy(t, w.index)
-		ns.resource(t, w.index)
+		ns.refetch(t, w.index)
 	}
 }

@@ -15,10 +15,10 @@ func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFo
 // fakeQueue stands for the queue of root tasks, above placement.
 type fakeQueue struct{ pushed []int32 }
 
-func (q *fakeQueue) takes(int32) bool { return true }
-func (q *fakeQueue) push(t int32)     { q.pushed = append(q.pushed, t) }
-func (q *fakeQueue) settle()          {}
-func (q *fakeQueue) gone(*worker)     {}
+func (q *fakeQueue) takes(int32) bool   { return true }
+func (q *fakeQueue) push(t int32)       { q.pushed = append(q.pushed, t) }
+func (q *fakeQueue) settle()            {}
+func (q *fakeQueue) workerLeft(*worker) {}
 
 // alone makes placement and what is below it, and nothing else.
 func alone(t *testing.T, b *builder) (*placement, *fakeQueue) {
@@ -40,7 +40,7 @@ func (ps *placement) adopt(t int32, bytes int64, w *worker) {
 // makeReady makes a task wait with all its inputs there.
 func (ps *placement) makeReady(t int32) {
 	ps.tasks.to(t, onNeed)
-	ps.freshen(t)
+	ps.markReady(t)
 }
 
 func TestPlacementLeavesRootsToTheQueue(t *testing.T) {
@@ -49,13 +49,13 @@ func TestPlacementLeavesRootsToTheQueue(t *testing.T) {
 	b.add("b", "a")
 	ps, q := alone(t, b)
 	ps.makeReady(0)
-	ps.placeFresh()
+	ps.placeReady()
 	if ps.tasks.list[0].state != NoWorker || len(q.pushed) != 0 {
 		t.Fatalf("with no worker the root is %v, and the queue has %v", ps.tasks.list[0].state, q.pushed)
 	}
 	ps.workers.join(WorkerJoined{Worker: 7, Threads: 1})
 	ps.unstrand()
-	ps.placeFresh()
+	ps.placeReady()
 	if ps.tasks.list[0].state != Queued || !slices.Equal(q.pushed, []int32{0}) || len(ps.stranded) != 0 {
 		t.Errorf("the root is %v, the queue has %v, and %v are stranded", ps.tasks.list[0].state, q.pushed, ps.stranded)
 	}
@@ -77,7 +77,7 @@ func TestPlacementFetchesWhatATaskLacks(t *testing.T) {
 	ps.adopt(0, 10, ps.workers.worker(0))
 	ps.adopt(1, 1000, ps.workers.worker(1))
 	ps.makeReady(2)
-	ps.placeFresh()
+	ps.placeReady()
 	want := []Effect{Fetch{Task: 0, From: 0, To: 1, Bytes: 10}, Run{Task: 2, Attempt: 1, Worker: 1, Rank: 2}}
 	if !slices.Equal(ps.out, want) {
 		t.Errorf("asked for %v, want %v", ps.out, want)
@@ -137,7 +137,7 @@ func TestNeedsReachDownAndEndWithTheWant(t *testing.T) {
 		return out
 	}
 	ns.want([]int32{2})
-	ns.placement.placeFresh()
+	ns.placement.placeReady()
 	if got := states(); !slices.Equal(got, []State{Queued, Waiting, Waiting, Released}) || ns.left != 1 || !slices.Equal(q.pushed, []int32{0}) {
 		t.Fatalf("with c wanted: %v, %d left, %v withheld", got, ns.left, q.pushed)
 	}
@@ -174,9 +174,9 @@ func TestNeedsMakeTheLostAgain(t *testing.T) {
 	w := ns.workers.worker(7)
 	ns.placement.adopt(0, 5, w)
 	ns.want([]int32{2})
-	ns.placement.placeFresh()
+	ns.placement.placeReady()
 	ns.loseCopies(w)
-	ns.placement.placeFresh()
+	ns.placement.placeReady()
 	if a, c := ns.tasks.list[0], ns.tasks.list[2]; a.state != Queued || c.waits != 2 || !slices.Equal(q.pushed, []int32{1, 0}) {
 		t.Errorf("a is %v, c waits for %d, the queue has %v", a.state, c.waits, q.pushed)
 	}

@@ -13,7 +13,7 @@ type placement struct {
 	workers  *workers
 	copies   *copies
 	queue    rootQueue
-	fresh    []int32 // waiting tasks with all inputs in memory, to be placed at the end of the step
+	ready    []int32 // waiting tasks with all inputs in memory, to be placed at the end of the step
 	stranded []int32 // ready tasks that no worker may run
 }
 
@@ -25,8 +25,8 @@ type rootQueue interface {
 	push(t int32)
 	// settle assigns what may run now.
 	settle()
-	// gone removes a worker that left.
-	gone(w *worker)
+	// workerLeft removes a worker that left.
+	workerLeft(w *worker)
 }
 
 // place gives a ready task a worker, or keeps it until there is one for it.
@@ -119,38 +119,38 @@ func (ps *placement) assign(t int32, w *worker) {
 	ps.emit(Run{Task: t, Attempt: x.attempt, Worker: w.id, Rank: ps.g.rank[t]})
 }
 
-// freshen notes a task whose last input has arrived.
-func (ps *placement) freshen(t int32) {
-	if x := &ps.tasks.list[t]; x.flags&isFresh == 0 {
-		x.flags |= isFresh
-		ps.fresh = append(ps.fresh, t)
+// markReady notes a task whose last input has arrived.
+func (ps *placement) markReady(t int32) {
+	if x := &ps.tasks.list[t]; x.flags&isReady == 0 {
+		x.flags |= isReady
+		ps.ready = append(ps.ready, t)
 	}
 }
 
-// placeFresh places the tasks that became ready in this step, in order.
-func (ps *placement) placeFresh() {
-	if !ps.started || len(ps.fresh) == 0 {
+// placeReady places the tasks that became ready in this step, in order.
+func (ps *placement) placeReady() {
+	if !ps.started || len(ps.ready) == 0 {
 		return
 	}
-	if len(ps.fresh) > 1 {
-		slices.SortFunc(ps.fresh, func(a, b int32) int { return cmp.Compare(ps.g.rank[a], ps.g.rank[b]) })
+	if len(ps.ready) > 1 {
+		slices.SortFunc(ps.ready, func(a, b int32) int { return cmp.Compare(ps.g.rank[a], ps.g.rank[b]) })
 	}
-	for i := 0; i < len(ps.fresh); i++ {
-		t := ps.fresh[i]
+	for i := 0; i < len(ps.ready); i++ {
+		t := ps.ready[i]
 		x := &ps.tasks.list[t]
-		x.flags &^= isFresh
+		x.flags &^= isReady
 		if x.state == Waiting && x.waits == 0 {
 			ps.place(t)
 		}
 	}
-	ps.fresh = ps.fresh[:0]
+	ps.ready = ps.ready[:0]
 }
 
-// again places a task anew that has left its worker, or had none. Its inputs are still there.
-func (ps *placement) again(t int32) {
-	ps.tasks.to(t, onUnmeet)
+// placeAgain places a task anew that has left its worker, or had none. Its inputs are still there.
+func (ps *placement) placeAgain(t int32) {
+	ps.tasks.to(t, onRecheck)
 	ps.tasks.list[t].waits = 0
-	ps.freshen(t)
+	ps.markReady(t)
 }
 
 // strand keeps a task for which there is no worker.
@@ -170,7 +170,7 @@ func (ps *placement) leaveStranded(t int32) {
 // unstrand places the tasks anew that no worker could run.
 func (ps *placement) unstrand() {
 	for _, t := range ps.stranded {
-		ps.again(t)
+		ps.placeAgain(t)
 	}
 	ps.stranded = ps.stranded[:0]
 }

@@ -33,20 +33,20 @@ func (s State) active() bool { return s >= Waiting && s <= Processing }
 type move uint8
 
 const (
-	onNeed   move = iota // someone needs its result
-	onStrand             // ready, and no worker may run it
-	onHold               // ready, and withheld
-	onAssign             // given to a worker
-	onUnmeet             // an input or its worker was lost: its inputs are checked again
-	onFinish             // done
-	onDrop               // nobody needs it now
+	onNeed    move = iota // someone needs its result
+	onStrand              // ready, and no worker may run it
+	onHold                // ready, and withheld
+	onAssign              // given to a worker
+	onRecheck             // an input or its worker was lost: its inputs are checked again
+	onFinish              // done
+	onDrop                // nobody needs it now
 	onFail
 	onForget
 	onAdopt // a worker has its result from before Start
 	numMoves
 )
 
-var moveNames = [numMoves]string{"need", "strand", "hold", "assign", "unmeet", "finish", "drop", "fail", "forget", "adopt"}
+var moveNames = [numMoves]string{"need", "strand", "hold", "assign", "recheck", "finish", "drop", "fail", "forget", "adopt"}
 
 func (m move) String() string {
 	if m < numMoves {
@@ -70,12 +70,12 @@ var table = func() (t [numStates][numMoves]State) {
 	t[Released][onForget] = Forgotten
 	t[Released][onAdopt] = Memory
 	for _, s := range []State{Waiting, NoWorker, Queued} {
-		t[s][onStrand], t[s][onHold], t[s][onAssign], t[s][onUnmeet] = NoWorker, Queued, Processing, Waiting
+		t[s][onStrand], t[s][onHold], t[s][onAssign], t[s][onRecheck] = NoWorker, Queued, Processing, Waiting
 		t[s][onDrop], t[s][onFail] = Released, Erred
 	}
 	t[Processing] = [numMoves]State{
 		onNeed: illegal, onStrand: illegal, onHold: illegal, onAssign: illegal, onForget: illegal, onAdopt: illegal,
-		onUnmeet: Waiting, onFinish: Memory, onDrop: Released, onFail: Erred,
+		onRecheck: Waiting, onFinish: Memory, onDrop: Released, onFail: Erred,
 	}
 	t[Memory][onDrop] = Released
 	t[Erred][onForget] = Forgotten

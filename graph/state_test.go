@@ -9,10 +9,10 @@ import (
 // The table as it is meant, one line a state: what is not here is rejected.
 const wantTable = `
 released: need>waiting fail>erred forget>forgotten adopt>memory
-waiting: strand>no-worker hold>queued assign>processing unmeet>waiting drop>released fail>erred
-no-worker: strand>no-worker hold>queued assign>processing unmeet>waiting drop>released fail>erred
-queued: strand>no-worker hold>queued assign>processing unmeet>waiting drop>released fail>erred
-processing: unmeet>waiting finish>memory drop>released fail>erred
+waiting: strand>no-worker hold>queued assign>processing recheck>waiting drop>released fail>erred
+no-worker: strand>no-worker hold>queued assign>processing recheck>waiting drop>released fail>erred
+queued: strand>no-worker hold>queued assign>processing recheck>waiting drop>released fail>erred
+processing: recheck>waiting finish>memory drop>released fail>erred
 memory: drop>released
 erred: forget>forgotten
 forgotten:

@@ -150,7 +150,7 @@ func (sg *stealing) onRecalled(ev Recalled) {
 		sg.counters.Stolen++
 	}
 	sg.workers.leave(ev.Task)
-	sg.tasks.to(ev.Task, onUnmeet)
+	sg.tasks.to(ev.Task, onRecheck)
 	x.waits = 0
 	sg.placement.assign(ev.Task, to)
 }

@@ -5,7 +5,7 @@ import "fmt"
 // Flags of a task.
 const (
 	isWanted   uint8 = 1 << iota
-	isFresh          // in placement.fresh
+	isReady          // in placement.fresh
 	isLong           // seceded
 	isRecalled       // recalled from its worker
 	isEarly          // counted by the heuristic for roots when it was placed

@@ -130,7 +130,7 @@ func (b bitset) count(from, to int32) int {
 
 // validateQueue checks that no root is withheld that nobody would ever send.
 func (c *Core) validateQueue() error {
-	h, ok := c.queue.(*homes)
+	h, ok := c.queue.(*families)
 	if !ok {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c *Core) validateQueue() error {
 		if i > 0 && h.blocks[i-1].end > b.start || b.end < b.start {
 			return fmt.Errorf("block %d overlaps", i)
 		}
-		if b.owner != nil && (c.workers.byIndex[b.owner.index] != b.owner || !slices.Contains(b.owner.home.blocks, b)) {
+		if b.owner != nil && (c.workers.byIndex[b.owner.index] != b.owner || !slices.Contains(b.owner.claims.blocks, b)) {
 			return fmt.Errorf("block %d is of a worker that does not know it", i)
 		}
 		n += h.ready.count(b.start, b.end)

@@ -22,22 +22,22 @@ type worker struct {
 	sending int     // copies that other workers fetch from it
 	paused  bool
 	isOpen  bool // in workers.open
-	home    homeState
+	claims  claims
 }
 
 // workers is the table of workers: what they have, what they do and which may have a slot.
 type workers struct {
 	*step
-	tasks   *tasks
-	byIndex []*worker // nil once left
-	live    []*worker // those that are there, in order of arrival
-	index   map[WorkerID]int32
-	threads int   // of all live workers
-	memory  int64 // bytes that they may hold
-	unsaid  int   // of live, those whose memory is unknown
-	open    []*worker
-	seceded int // of the tasks being processed
-	turn    int
+	tasks         *tasks
+	byIndex       []*worker // nil once left
+	live          []*worker // those that are there, in order of arrival
+	index         map[WorkerID]int32
+	threads       int   // of all live workers
+	memory        int64 // bytes that they may hold
+	unknownMemory int   // of live, those whose memory is unknown
+	open          []*worker
+	seceded       int // of the tasks being processed
+	turn          int
 }
 
 func newWorkers(s *step, ts *tasks) *workers {
@@ -63,7 +63,7 @@ func (ws *workers) join(ev WorkerJoined) bool {
 	ws.byIndex = append(ws.byIndex, w)
 	ws.live = append(ws.live, w)
 	ws.tally(w, 1)
-	ws.opened(w)
+	ws.markOpen(w)
 	return true
 }
 
@@ -81,14 +81,14 @@ func (ws *workers) tally(w *worker, sign int) {
 	ws.threads += sign * w.threads
 	ws.memory += int64(sign) * w.memory
 	if w.memory == 0 {
-		ws.unsaid += sign
+		ws.unknownMemory += sign
 	}
 }
 
 // leave takes a task off the worker that processes it.
 func (ws *workers) leave(t int32) {
 	x := &ws.tasks.list[t]
-	w := ws.workersOrGone(x.worker)
+	w := ws.at(x.worker)
 	if w != nil {
 		last := w.procs[len(w.procs)-1]
 		w.procs[x.at] = last
@@ -98,7 +98,7 @@ func (ws *workers) leave(t int32) {
 		if x.flags&isLong != 0 {
 			w.long--
 		}
-		ws.opened(w)
+		ws.markOpen(w)
 	}
 	if x.flags&isLong != 0 {
 		ws.seceded--
@@ -107,23 +107,23 @@ func (ws *workers) leave(t int32) {
 	x.flags &^= isLong | isRecalled
 }
 
-func (ws *workers) workersOrGone(i int32) *worker {
+func (ws *workers) at(i int32) *worker {
 	if i == none {
 		return nil
 	}
 	return ws.byIndex[i]
 }
 
-// opened notes that a worker may have a slot.
-func (ws *workers) opened(w *worker) {
+// markOpen notes that a worker may have a slot.
+func (ws *workers) markOpen(w *worker) {
 	if !w.isOpen {
 		w.isOpen = true
 		ws.open = append(ws.open, w)
 	}
 }
 
-// shut removes a worker from those that may have a slot, until one of its tasks ends.
-func (ws *workers) shut(w *worker) {
+// markFull removes a worker from those that may have a slot, until one of its tasks ends.
+func (ws *workers) markFull(w *worker) {
 	w.isOpen = false
 	ws.open = slices.DeleteFunc(ws.open, func(o *worker) bool { return o == w })
 }
@@ -153,14 +153,14 @@ func (ws *workers) secede(t, attempt int32, on bool) {
 	}
 	w.long++
 	ws.seceded++
-	ws.opened(w)
+	ws.markOpen(w)
 }
 
 // busy is how many tasks are being processed and have not seceded.
 func (ws *workers) busy() int { return ws.tasks.count[Processing] - ws.seceded }
 
-// ahead is how long the tasks that a worker was sent keep it busy. A running task is half done, on average.
-func (w *worker) ahead() int64 {
+// backlog is how long the tasks that a worker was sent keep it busy. A running task is half done, on average.
+func (w *worker) backlog() int64 {
 	if len(w.procs) == 0 {
 		return 0
 	}

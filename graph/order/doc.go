@@ -14,7 +14,7 @@
 //	tally.go      how many roots each leaf still lacks
 //	walk.go       the path to that leaf, and what else the path needs
 //	runnable.go   tasks that became ready beside the path: run now, or remembered
-//	ahead.go      the remembered paths
+//	ways.go       the remembered paths
 //
 // A root is a task without dependencies, a leaf one that nobody depends on.
 //

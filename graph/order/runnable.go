@@ -19,7 +19,7 @@ func (w *walker) runReady() {
 		tasks, w.ready = w.ready, tasks[:0]
 		for i := len(tasks) - 1; i >= 0; i-- {
 			switch v := tasks[i]; {
-			case w.isPlaced(v) || w.ahead.inner[v]:
+			case w.isPlaced(v) || w.ways.inner[v]:
 			case w.g.users.count(v) == 0:
 				w.place(v)
 			default:
@@ -31,7 +31,7 @@ func (w *walker) runReady() {
 
 // follow goes forward from v along all branches, in the order in which they are found.
 func (w *walker) follow(v int32) {
-	branches := []branch{{way: w.ahead.begin(v)}}
+	branches := []branch{{way: w.ways.begin(v)}}
 	for len(branches) > 0 {
 		b := branches[0]
 		branches = branches[1:]
@@ -41,7 +41,7 @@ func (w *walker) follow(v int32) {
 
 // followOne goes forward to a leaf, a fork or a reducer. It returns branches with the newly found ones added.
 func (w *walker) followOne(b branch, branches []branch) []branch {
-	a := &w.ahead
+	a := &w.ways
 	for {
 		v := a.end(b.way)
 		a.inner[v] = true
@@ -71,7 +71,7 @@ func (w *walker) followOne(b branch, branches []branch) []branch {
 func (w *walker) fork(b branch, users []int32, branches []branch) []branch {
 	for _, u := range users {
 		if w.g.deps.count(u) == 1 {
-			branches = append(branches, branch{w.ahead.extend(b.way, u), b.forks + 1})
+			branches = append(branches, branch{w.ways.extend(b.way, u), b.forks + 1})
 		}
 	}
 	return branches
@@ -80,7 +80,7 @@ func (w *walker) fork(b branch, users []int32, branches []branch) []branch {
 // meet adds a way to a reducer. Once there are as many as the reducer lacks, they are run; but if they began with
 // more than one fork they are joined, and followed from the reducer on.
 func (w *walker) meet(b branch, v int32, branches []branch) []branch {
-	a := &w.ahead
+	a := &w.ways
 	ways, known := a.ways[v]
 	if !known {
 		if w.need[v] <= 1 {
@@ -124,8 +124,8 @@ func (w *walker) placeWays(ways []way) {
 // placeWay runs a way as far as it goes, and tells whether it reached the end.
 func (w *walker) placeWay(x way) bool {
 	w.chain = w.chain[:0]
-	for s := x.last; s >= 0; s = w.ahead.steps[s].before {
-		v := w.ahead.steps[s].task
+	for s := x.last; s >= 0; s = w.ways.steps[s].before {
+		v := w.ways.steps[s].task
 		if w.isPlaced(v) && !x.joined {
 			break // and so are all before it
 		}

@@ -18,7 +18,7 @@ type walker struct {
 
 	path  []int32 // the critical path, its next task at the end
 	ready []int32 // tasks that lack nothing but were not placed at once
-	ahead ahead
+	ways  wayTable
 	some  []int32 // scratch
 	chain []int32 // scratch
 	stack []int32 // scratch
@@ -31,7 +31,7 @@ func newWalker(d *dag, rk *ranking, t *targets) *walker {
 		prio:  make([]int32, n),
 		need:  make([]int32, n),
 		begun: make([]bool, n),
-		ahead: newAhead(n),
+		ways:  newWayTable(n),
 	}
 	for v := range n {
 		w.prio[v] = None
@@ -108,7 +108,7 @@ func (w *walker) turnAside(v int32) (unknown int) {
 	w.rank.sort(lacking)
 	var known []int32
 	for _, dep := range lacking {
-		if w.ahead.knows(dep) {
+		if w.ways.knows(dep) {
 			known = append(known, dep)
 		} else {
 			w.path = append(w.path, dep)
@@ -116,8 +116,8 @@ func (w *walker) turnAside(v int32) (unknown int) {
 		}
 	}
 	for _, dep := range known {
-		for _, way := range w.ahead.forget(dep) {
-			w.path = w.ahead.appendBack(w.path, way)
+		for _, way := range w.ways.forget(dep) {
+			w.path = w.ways.appendBack(w.path, way)
 		}
 	}
 	return unknown

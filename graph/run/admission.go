@@ -19,13 +19,13 @@ const (
 // are in the store's memory while it runs, and what its process grows by. That growth is learned by kind of task, from the heaps of all
 // processes while tasks of no other kind took much. One task always fits.
 type admission struct {
-	limit  int64
-	heaps  int64 // of the node's processes, at the last look
-	idle   int64 // the same while no task ran that took much
-	flying map[int32]share
-	sum    share
-	growth map[string]float64 // by kind, bytes per byte of arguments
-	spell  spell
+	limit    int64
+	heaps    int64 // of the node's processes, at the last look
+	idle     int64 // the same while no task ran that took much
+	flying   map[int32]share
+	sum      share
+	growth   map[string]float64 // by kind, bytes per byte of arguments
+	interval interval
 }
 
 // share is what a task of a kind takes, in bytes.
@@ -36,8 +36,8 @@ type share struct {
 
 func (s share) bytes() int64 { return s.args + s.grows }
 
-// spell is an interval in which some task takes much.
-type spell struct {
+// interval is an interval in which some task takes much.
+type interval struct {
 	kind string // kind of all its tasks; mixed: several kinds
 	args int64  // the most that arguments took at once
 	peak int64  // highest heaps; 0: not seen yet
@@ -66,24 +66,24 @@ func (a *admission) fits(s share) bool {
 	return max(a.heaps, a.idle+a.sum.grows)+a.sum.args+s.bytes() <= a.limit-a.limit/spare
 }
 
-// fly notes a task that is with the owner.
-func (a *admission) fly(t int32, s share) {
+// add notes a task that is with the owner.
+func (a *admission) add(t int32, s share) {
 	if s.bytes() <= a.limit/small {
 		return
 	}
 	if len(a.flying) == 0 {
-		a.spell = spell{kind: s.kind}
-	} else if a.spell.kind != s.kind {
-		a.spell.kind = mixed
+		a.interval = interval{kind: s.kind}
+	} else if a.interval.kind != s.kind {
+		a.interval.kind = mixed
 	}
 	a.flying[t] = s
 	a.sum.args += s.args
 	a.sum.grows += s.grows
-	a.spell.args = max(a.spell.args, a.sum.args)
+	a.interval.args = max(a.interval.args, a.sum.args)
 }
 
-// land notes that a task is no longer with the owner.
-func (a *admission) land(t int32) {
+// remove notes that a task is no longer with the owner.
+func (a *admission) remove(t int32) {
 	s, ok := a.flying[t]
 	if !ok {
 		return
@@ -91,18 +91,18 @@ func (a *admission) land(t int32) {
 	delete(a.flying, t)
 	a.sum.args -= s.args
 	a.sum.grows -= s.grows
-	if sp := a.spell; sp.kind != mixed && sp.peak > 0 { // add an eighth: the peak may lie between two looks
+	if sp := a.interval; sp.kind != mixed && sp.peak > 0 { // add an eighth: the peak may lie between two looks
 		f := float64(max(sp.peak-a.idle, 0)) * 9 / 8 / float64(sp.args)
 		a.growth[sp.kind] = max(a.growth[sp.kind], f)
 	}
 }
 
-// look takes the heap bytes of all processes of the node.
-func (a *admission) look(heaps int64) {
+// observe takes the heap bytes of all processes of the node.
+func (a *admission) observe(heaps int64) {
 	a.heaps = heaps
 	if len(a.flying) == 0 {
 		a.idle = heaps
 		return
 	}
-	a.spell.peak = max(a.spell.peak, heaps)
+	a.interval.peak = max(a.interval.peak, heaps)
 }

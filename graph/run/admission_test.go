@@ -13,13 +13,13 @@ const mib = 1 << 20
 
 func TestTasksThatTakeMuchRunAsMemoryAllows(t *testing.T) {
 	a := newAdmission(1600 * mib)
-	a.look(300 * mib)
+	a.observe(300 * mib)
 	fly := func(id int32, kind string, args int64) bool {
 		s := a.share(kind, args)
 		if !a.fits(s) {
 			return false
 		}
-		a.fly(id, s)
+		a.add(id, s)
 		return true
 	}
 	if !fly(1, "sort", 200*mib) {
@@ -31,40 +31,40 @@ func TestTasksThatTakeMuchRunAsMemoryAllows(t *testing.T) {
 	if !fly(3, "small", 1*mib) {
 		t.Fatal("what takes next to nothing does not fit")
 	}
-	a.land(3)
-	a.look(500 * mib) // it grows by as much as its arguments have
-	a.look(450 * mib)
-	a.land(1)
-	a.look(300 * mib)
+	a.remove(3)
+	a.observe(500 * mib) // it grows by as much as its arguments have
+	a.observe(450 * mib)
+	a.remove(1)
+	a.observe(300 * mib)
 	if !fly(1, "sort", 200*mib) || !fly(2, "sort", 200*mib) {
 		t.Fatal("two of 425 MiB do not fit beside 300 in 1500")
 	}
 	if fly(3, "sort", 200*mib) {
 		t.Fatal("three fit")
 	}
-	a.land(1)
-	a.look(1200 * mib) // something else has grown
+	a.remove(1)
+	a.observe(1200 * mib) // something else has grown
 	if fly(1, "sort", 200*mib) {
 		t.Fatal("another fits beside what heaps take now")
 	}
-	a.land(2)
+	a.remove(2)
 	if !fly(1, "sort", 2000*mib) {
 		t.Fatal("alone, what is larger than all memory does not run")
 	}
-	if a.land(1); len(a.flying) != 0 || a.sum != (share{}) {
+	if a.remove(1); len(a.flying) != 0 || a.sum != (share{}) {
 		t.Fatalf("nothing flies, and %+v is counted", a.sum)
 	}
 }
 
 func TestWhatIsMixedTeachesNothing(t *testing.T) {
 	a := newAdmission(1 << 40)
-	a.look(0)
+	a.observe(0)
 	for id, kind := range []string{"a", "b"} {
-		a.fly(int32(id), a.share(kind, 1<<36))
+		a.add(int32(id), a.share(kind, 1<<36))
 	}
-	a.look(1 << 37)
-	a.land(0)
-	a.land(1)
+	a.observe(1 << 37)
+	a.remove(0)
+	a.remove(1)
 	if len(a.growth) != 0 {
 		t.Errorf("learned %v", a.growth)
 	}

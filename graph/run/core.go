@@ -22,9 +22,9 @@ const node graph.WorkerID = 1
 
 // Bounds on how many tasks are with the owner at once.
 const (
-	ahead     = 2                    // per slot, at least: one runs, the next is there when it ends
-	lookahead = 2 * time.Millisecond // at least as many as end in this time
-	mostAhead = 1024
+	tasksPerSlot = 2                    // per slot, at least: one runs, the next is there when it ends
+	lookahead    = 2 * time.Millisecond // at least as many as end in this time
+	mostAhead    = 1024
 
 	// A stream has at most a million items, and a graph may have more tasks: after this many events each event
 	// reports one more start or end, and so on.
@@ -39,21 +39,21 @@ type Core struct {
 	threads int
 	memory  *admission // nil: the node has no limit
 
-	line     []waiting       // a heap by rank
-	attempts []int32         // the present attempt of each task
-	queued   []bool          // in line
-	flying   int             // submitted and not resolved, without those that have seceded
-	away     int             // submitted, seceded and not resolved
-	gap      float64         // ns between two results, smoothed
-	last     int64           // when the last one came
-	forced   int64           // when a task was last submitted without memory for it
-	parts    map[int64]int32 // uses left of single results, by task and part
-	early    []int32         // tasks let go whose results are here already
-	left     []int32         // tasks that seceded before this core let them go
-	late     []int32         // tasks with the owner since an earlier core, and not let go by this one
-	news     StreamEvent
-	finished bool
-	out      []Effect
+	line         []waiting       // a heap by rank
+	attempts     []int32         // the present attempt of each task
+	queued       []bool          // in line
+	inFlight     int             // submitted and not resolved, without those that have seceded
+	seceded      int             // submitted, seceded and not resolved
+	gap          float64         // ns between two results, smoothed
+	last         int64           // when the last one came
+	forced       int64           // when a task was last submitted without memory for it
+	parts        map[int64]int32 // uses left of single results, by task and part
+	earlyResults []int32         // tasks let go whose results are here already
+	earlySeceded []int32         // tasks that seceded before this core let them go
+	inherited    []int32         // tasks with the owner since an earlier core, and not let go by this one
+	news         StreamEvent
+	finished     bool
+	out          []Effect
 }
 
 type waiting struct{ rank, task int32 }
@@ -97,22 +97,22 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Begin:
 		c.begin(now)
 	case Resolved:
-		c.heard(now, ev.Of)
+		c.onResolved(now, ev.Of)
 	case Unneeded:
 		c.unwant(now, ev.Promises)
 	case Refused:
-		c.land(ev.Task)
+		c.removeInFlight(ev.Task)
 		c.failed(now, ev.Task, ev.Err)
 	case Heaps:
-		c.memory.look(ev.Bytes)
+		c.memory.observe(ev.Bytes)
 	case Seceded:
 		c.secede(now, ev)
 	}
-	c.takeEarly(now)
+	c.takeEarlyResults(now)
 	c.leave(now)
-	c.dropLate()
-	c.let(now)
-	c.tellNews(now)
+	c.dropInherited()
+	c.submitReady(now)
+	c.emitEvents(now)
 	return c.out
 }
 
@@ -136,7 +136,7 @@ func (c *Core) begin(now int64) {
 	c.step(now, graph.Want{Tasks: c.ledger.unwanted, Off: true})
 	for t := range c.ledger.tasks {
 		if c.ledger.tasks[t].state == Sent && c.g.State(int32(t)) != graph.Processing {
-			c.late = append(c.late, int32(t))
+			c.inherited = append(c.inherited, int32(t))
 		}
 	}
 }
@@ -160,22 +160,22 @@ func (c *Core) step(now int64, ev graph.Event) {
 			c.attempts[e.Task] = e.Attempt
 			switch c.ledger.tasks[e.Task].state {
 			case Sent: // submitted by the core before this one: its result will come
-				c.fly(e.Task)
-				if c.ledger.tasks[e.Task].away {
-					c.left = append(c.left, e.Task)
+				c.addInFlight(e.Task)
+				if c.ledger.tasks[e.Task].seceded {
+					c.earlySeceded = append(c.earlySeceded, e.Task)
 				}
 			case Unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
 			default: // its result came before this core let it go
-				c.early = append(c.early, e.Task)
+				c.earlyResults = append(c.earlyResults, e.Task)
 			}
 		case graph.Stop:
 			switch {
 			case c.queued[e.Task]:
 				c.queued[e.Task] = false // it stays in the heap, and is skipped there
 			case c.ledger.tasks[e.Task].state == Sent:
-				c.land(e.Task)
+				c.removeInFlight(e.Task)
 				c.emit(Withdraw{e.Task})
 			default: // its result is here
 				c.emit(Release{e.Task})
@@ -191,9 +191,9 @@ func (c *Core) step(now int64, ev graph.Event) {
 	c.ledger.peak = max(c.ledger.peak, c.g.Bytes())
 }
 
-// dropLate withdraws tasks that an earlier core gave to the owner and nobody needs any more.
-func (c *Core) dropLate() {
-	c.late = slices.DeleteFunc(c.late, func(t int32) bool {
+// dropInherited withdraws tasks that an earlier core gave to the owner and nobody needs any more.
+func (c *Core) dropInherited() {
+	c.inherited = slices.DeleteFunc(c.inherited, func(t int32) bool {
 		switch c.g.State(t) {
 		case graph.Waiting, graph.NoWorker, graph.Queued:
 			return false // this core may still let it go
@@ -210,8 +210,8 @@ func (c *Core) dropLate() {
 	})
 }
 
-// heard takes results.
-func (c *Core) heard(now int64, of []Result) {
+// onResolved takes results.
+func (c *Core) onResolved(now int64, of []Result) {
 	if n := len(of); n > 0 {
 		gap := float64(now-c.last) / float64(n)
 		c.last = now
@@ -240,17 +240,17 @@ func (c *Core) heard(now int64, of []Result) {
 			c.used(t)
 		}
 		if c.g.State(t) == graph.Processing { // else the core before has sent it and this one has not let it go yet
-			c.land(t)
+			c.removeInFlight(t)
 			c.ended(now, t)
 		}
 	}
 }
 
-// takeEarly passes on results that were there before their tasks were let go.
-func (c *Core) takeEarly(now int64) {
-	for len(c.early) > 0 {
-		t := c.early[0]
-		c.early = c.early[1:]
+// takeEarlyResults passes on results that were there before their tasks were let go.
+func (c *Core) takeEarlyResults(now int64) {
+	for len(c.earlyResults) > 0 {
+		t := c.earlyResults[0]
+		c.earlyResults = c.earlyResults[1:]
 		if c.g.State(t) == graph.Processing { // else another's failure has made it unneeded
 			c.ended(now, t)
 		}
@@ -292,16 +292,16 @@ func (c *Core) failed(now int64, t int32, err error) {
 	c.step(now, graph.Failure{Task: t, Attempt: c.attempts[t], Worker: node, Err: err})
 }
 
-// let submits the first tasks in line, as many as the owner should have and as there is memory for.
-func (c *Core) let(now int64) {
-	for len(c.line) > 0 && c.flying < c.window() {
+// submitReady submits the first tasks in line, as many as the owner should have and as there is memory for.
+func (c *Core) submitReady(now int64) {
+	for len(c.line) > 0 && c.inFlight < c.window() {
 		t := c.line[0].task
 		if c.queued[t] {
 			if !c.fits(now, t) {
 				return
 			}
 			c.queued[t] = false
-			c.fly(t)
+			c.addInFlight(t)
 			if c.w.Events {
 				c.news.Started = append(c.news.Started, t)
 			}
@@ -313,7 +313,7 @@ func (c *Core) let(now int64) {
 
 // fits tells whether there is memory for a task beside those that run. If nothing ends for long, another runs all the same.
 func (c *Core) fits(now int64, t int32) bool {
-	if c.memory == nil || c.flying == 0 || c.memory.fits(c.share(t)) {
+	if c.memory == nil || c.inFlight == 0 || c.memory.fits(c.share(t)) {
 		return true
 	}
 	if now-max(c.last, c.forced) <= int64(patience) {
@@ -331,46 +331,46 @@ func (c *Core) share(t int32) share {
 	return c.memory.share(graph.KeyPrefix(c.w.graph.Group(t)), args)
 }
 
-// fly counts a task as with the owner, and land ends that. A task that has seceded counts only for its memory.
-func (c *Core) fly(t int32) {
-	if c.ledger.tasks[t].away {
-		c.away++
+// addInFlight counts a task as with the owner, and land ends that. A task that has seceded counts only for its memory.
+func (c *Core) addInFlight(t int32) {
+	if c.ledger.tasks[t].seceded {
+		c.seceded++
 	} else {
-		c.flying++
+		c.inFlight++
 	}
 	if c.memory != nil {
-		c.memory.fly(t, c.share(t))
+		c.memory.add(t, c.share(t))
 	}
 }
 
-func (c *Core) land(t int32) {
-	if e := &c.ledger.tasks[t]; e.away {
-		e.away = false
-		c.away--
+func (c *Core) removeInFlight(t int32) {
+	if e := &c.ledger.tasks[t]; e.seceded {
+		e.seceded = false
+		c.seceded--
 	} else {
-		c.flying--
+		c.inFlight--
 	}
 	if c.memory != nil {
-		c.memory.land(t)
+		c.memory.remove(t)
 	}
 }
 
 // window is how many tasks may be with the owner: two per slot, or if tasks are about as short as a message takes,
 // as many as end in lookahead.
 func (c *Core) window() int {
-	n := ahead * c.threads
+	n := tasksPerSlot * c.threads
 	if c.gap > 0 {
 		n = max(n, min(int(float64(lookahead)/c.gap), mostAhead))
 	}
 	return n
 }
 
-func (c *Core) tellNews(now int64) {
+func (c *Core) emitEvents(now int64) {
 	if l := c.ledger; c.finished {
 		c.news.Summary = &Summary{Tasks: c.w.graph.Len(), Ran: l.ran, Failed: l.failures, Peak: l.peak, Elapsed: now - l.begun}
 	}
-	if n := &c.news; n.Summary != nil || len(n.Failed) > 0 || len(n.Started)+len(n.Done) > c.ledger.told/eventsAlike {
-		c.ledger.told++
+	if n := &c.news; n.Summary != nil || len(n.Failed) > 0 || len(n.Started)+len(n.Done) > c.ledger.events/eventsAlike {
+		c.ledger.events++
 		c.emit(Tell{*n})
 		c.news = StreamEvent{}
 	}
@@ -397,7 +397,7 @@ type Counts struct {
 func (c *Core) Counts() Counts {
 	processing := c.g.Count(graph.Processing)
 	return Counts{
-		Waiting: c.g.Count(graph.Waiting) + c.g.Count(graph.NoWorker), Queued: c.g.Count(graph.Queued), Processing: processing, InLine: processing - c.flying - c.away,
+		Waiting: c.g.Count(graph.Waiting) + c.g.Count(graph.NoWorker), Queued: c.g.Count(graph.Queued), Processing: processing, InLine: processing - c.inFlight - c.seceded,
 		Done: int(c.ledger.ran), Failed: c.ledger.failures, Bytes: c.g.Bytes(), Peak: c.ledger.peak,
 	}
 }

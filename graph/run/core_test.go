@@ -144,13 +144,13 @@ func TestEventsOfAGraphOfVeryManyTasks(t *testing.T) {
 		w := parsed(t, request(make([][]int32, n), wholeRange(n)...))
 		w.Events = true
 		x := newWorld(t, w, 0)
-		x.ledger.told = rapid.IntRange(0, 5).Draw(t, "alike") * eventsAlike
+		x.ledger.events = rapid.IntRange(0, 5).Draw(t, "alike") * eventsAlike
 		x.told = nil
 		fails := rapid.Int32Range(0, n).Draw(t, "fails")
 		x.fails[fails] = true
 		failures := 0
 		for !x.done {
-			least, k := x.ledger.told/eventsAlike, len(x.told)
+			least, k := x.ledger.events/eventsAlike, len(x.told)
 			x.resolve(rapid.IntRange(0, len(x.waiting)-1).Draw(t, "ends"))
 			for _, e := range x.told[k:] {
 				if len(e.Failed) == 0 && e.Summary == nil && len(e.Started)+len(e.Done) <= least {
@@ -220,8 +220,8 @@ func TestEveryWantedResultComes(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "secedes") == 0 {
 				x.step(Seceded{x.waiting[rapid.IntRange(0, len(x.waiting)-1).Draw(t, "who")], rapid.Bool().Draw(t, "back")})
 			}
-			if x.core.flying < 0 {
-				t.Fatalf("%d tasks are with the owner", x.core.flying)
+			if x.core.inFlight < 0 {
+				t.Fatalf("%d tasks are with the owner", x.core.inFlight)
 			}
 			x.resolve(rapid.IntRange(0, len(x.waiting)-1).Draw(t, "next"))
 		}
@@ -264,7 +264,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 		x := newWorld(t, parsed(t, request(deps, wanted...)), 0)
 		x.now += int64(1e9)
 		x.resolve(0)
-		if n := len(x.waiting); n != ahead*2 {
+		if n := len(x.waiting); n != tasksPerSlot*2 {
 			t.Fatalf("%d tasks are with the owner, want two a slot", n)
 		}
 		for range 500 { // one ends each microsecond
@@ -277,7 +277,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 		for len(x.waiting) > 1 {
 			x.now += int64(1e9)
 			x.resolve(0)
-			if len(x.waiting) == ahead*2 {
+			if len(x.waiting) == tasksPerSlot*2 {
 				return
 			}
 		}
@@ -317,14 +317,14 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 		for _, task := range slices.Clone(x.waiting) {
 			x.step(Seceded{Task: task, Back: true})
 		}
-		if x.core.flying != n {
-			t.Fatalf("%d tasks count, want %d: they are back", x.core.flying, n)
+		if x.core.inFlight != n {
+			t.Fatalf("%d tasks count, want %d: they are back", x.core.inFlight, n)
 		}
 		for len(x.waiting) > 0 {
 			x.resolve(0)
 		}
-		if !x.done || x.core.flying != 0 || x.core.away != 0 {
-			t.Fatalf("done %v, %d count, %d are away", x.done, x.core.flying, x.core.away)
+		if !x.done || x.core.inFlight != 0 || x.core.seceded != 0 {
+			t.Fatalf("done %v, %d count, %d are away", x.done, x.core.inFlight, x.core.seceded)
 		}
 	})
 }

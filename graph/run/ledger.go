@@ -8,12 +8,12 @@ type Ledger struct {
 	ran      uint64 // tasks that succeeded
 	failures int    // tasks that failed by an error of their own
 	peak     int64  // highest bytes of results
-	told     int    // events
+	events   int    // events
 }
 
 type entry struct {
 	state   Outcome
-	away    bool // it has seceded
+	seceded bool // it has seceded
 	bytes   int64
 	failure error
 }

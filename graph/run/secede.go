@@ -6,30 +6,30 @@ import "mobula/graph"
 // until then.
 func (c *Core) secede(now int64, ev Seceded) {
 	e := &c.ledger.tasks[ev.Task]
-	if e.state != Sent || e.away == !ev.Back {
+	if e.state != Sent || e.seceded == !ev.Back {
 		return
 	}
-	e.away = !ev.Back
+	e.seceded = !ev.Back
 	if c.g.State(ev.Task) != graph.Processing {
 		return
 	}
-	if e.away {
-		c.flying--
-		c.away++
+	if e.seceded {
+		c.inFlight--
+		c.seceded++
 		c.step(now, graph.LongRunning{Task: ev.Task, Attempt: c.attempts[ev.Task]})
 	} else {
-		c.flying++
-		c.away--
+		c.inFlight++
+		c.seceded--
 		c.step(now, graph.Rejoined{Task: ev.Task, Attempt: c.attempts[ev.Task]})
 	}
 }
 
 // leave tells a new scheduler once more which tasks have seceded.
 func (c *Core) leave(now int64) {
-	for len(c.left) > 0 {
-		t := c.left[0]
-		c.left = c.left[1:]
-		if c.g.State(t) == graph.Processing && c.ledger.tasks[t].away {
+	for len(c.earlySeceded) > 0 {
+		t := c.earlySeceded[0]
+		c.earlySeceded = c.earlySeceded[1:]
+		if c.g.State(t) == graph.Processing && c.ledger.tasks[t].seceded {
 			c.step(now, graph.LongRunning{Task: t, Attempt: c.attempts[t]})
 		}
 	}

@@ -236,7 +236,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestStealing has work land on one worker: first by locality, then because some homes take longer.
+// TestStealing puts work on one worker: first by locality, then because some families take longer.
 func TestStealing(t *testing.T) {
 	ideal := func(m *maker, threads int) time.Duration {
 		var sum time.Duration

@@ -211,7 +211,7 @@ func (g *gets) resolved(m *wire.Resolved) {
 	if h == nil {
 		s.mu.Unlock()
 		if stored {
-			g.giveBack(m.ID, data)
+			g.unpinLate(m.ID, data)
 		}
 		return
 	}
@@ -275,8 +275,8 @@ func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, dat
 	}
 }
 
-// giveBack unpins an object that arrived after its reader had left.
-func (g *gets) giveBack(id ids.ObjectID, data []byte) {
+// unpinLate unpins an object that arrived after its reader had left.
+func (g *gets) unpinLate(id ids.ObjectID, data []byte) {
 	s := g.handles.table.shard(id)
 	s.mu.Lock()
 	p := s.pinned(id, data, 0)

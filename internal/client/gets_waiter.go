@@ -98,7 +98,7 @@ func (g *gets) await(ctx context.Context, w *waiter, nodes []waitNode) error {
 	}
 	g.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
-		if tc.calls.Load() == 0 && g.briefly(ctx, w) {
+		if tc.calls.Load() == 0 && g.waitBriefly(ctx, w) {
 			return nil
 		}
 		tc.Blocker.Blocked(ctx, needs(nodes))
@@ -126,8 +126,8 @@ func needs(nodes []waitNode) []ids.ObjectID {
 // again. A task that has called another waits for that one, which may need the CPU.
 const blockedAfter = time.Millisecond
 
-// briefly waits for blockedAfter; false if w was not woken.
-func (g *gets) briefly(ctx context.Context, w *waiter) bool {
+// waitBriefly waits for blockedAfter; false if w was not woken.
+func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 	w.timer.Reset(blockedAfter)
 	select {
 	case <-w.ch:

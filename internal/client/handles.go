@@ -15,8 +15,8 @@ type handles struct {
 // Handles counts the objects that this process holds.
 func (t *handles) Handles() int { return t.table.len() }
 
-// one is a task's only handle together with the slice that Submit gives.
-type one struct {
+// singleReturn is a task's only handle together with the slice that Submit gives.
+type singleReturn struct {
 	h Handle
 	p [1]*Handle
 }
@@ -28,7 +28,7 @@ func (t *handles) returns(spec *wire.TaskSpec) []*Handle {
 		return nil
 	}
 	if n == 1 {
-		b := new(one)
+		b := new(singleReturn)
 		b.h.of, b.h.id = t, spec.ID.Return(0)
 		b.p[0], _ = t.table.adopt(&b.h)
 		return b.p[:]

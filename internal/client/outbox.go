@@ -23,7 +23,7 @@ type outbox struct {
 	mu   sync.Mutex
 	port Port        // guarded by mu; nil while the connection is down
 	one  [1]wire.Msg // guarded by mu: scratch
-	hold hold
+	cork cork
 
 	waiting bool   // guarded by mu: the messages being sent are those of a wait
 	turn    func() // guarded by mu: the node's work that it leaves to the waiter
@@ -67,7 +67,7 @@ func (o *outbox) sendLocked(msgs []wire.Msg) error {
 // leaves it to us.
 func (o *outbox) sendWait(msgs []wire.Msg) error {
 	o.mu.Lock()
-	o.hold.waits()
+	o.cork.waits()
 	o.waiting = true
 	err := o.sendLocked(msgs)
 	turn := o.turn
@@ -81,7 +81,7 @@ func (o *outbox) sendWait(msgs []wire.Msg) error {
 
 // writeLocked hands messages to the port, after a submit that was kept back.
 func (o *outbox) writeLocked(msgs []wire.Msg) error {
-	h := &o.hold
+	h := &o.cork
 	if len(h.msgs) == 0 {
 		return o.putLocked(msgs)
 	}

@@ -101,10 +101,10 @@ func (re *rejoining) rejoin(cause error) {
 // replayLocked repeats everything that the node may not know: holdings first, then the last messages, which may
 // not have arrived, then those that were never sent.
 func (re *rejoining) replayLocked() {
-	for _, m := range re.outbox.hold.msgs {
+	for _, m := range re.outbox.cork.msgs {
 		re.outbox.unacked.add(m)
 	}
-	re.outbox.hold.msgs = nil
+	re.outbox.cork.msgs = nil
 	re.declareLocked(wire.ComponentOwner, 0)
 	re.declareLocked(wire.ComponentStore, 0)
 	if re.outbox.port == nil { // it is gone again: the next connection gets all of it

@@ -65,7 +65,7 @@ func (rs *requests) Request(ctx context.Context, method string, body []byte) ([]
 	if err := rs.Err(); err != nil {
 		return nil, err
 	}
-	w := asking{rs: rs, method: method, session: rs.outbox.sessions.Load()}
+	w := requestWait{rs: rs, method: method, session: rs.outbox.sessions.Load()}
 	if _, has := ctx.Deadline(); !has {
 		t := time.NewTicker(rs.cfg.RequestTimeout)
 		defer t.Stop()
@@ -95,8 +95,8 @@ func (rs *requests) Request(ctx context.Context, method string, body []byte) ([]
 	return r.Body, nil
 }
 
-// asking is the wait of a Request.
-type asking struct {
+// requestWait is the wait of a Request.
+type requestWait struct {
 	rs      *requests
 	method  string
 	session uint32           // the connection that the time runs for
@@ -104,7 +104,7 @@ type asking struct {
 }
 
 // await receives from ch.
-func await[T any](ctx context.Context, w *asking, ch <-chan T) (T, error) {
+func await[T any](ctx context.Context, w *requestWait, ch <-chan T) (T, error) {
 	var none T
 	for {
 		select {
@@ -123,7 +123,7 @@ func await[T any](ctx context.Context, w *asking, ch <-chan T) (T, error) {
 }
 
 // lateness is the error if the node had the whole timeout on one connection.
-func (w *asking) lateness() error {
+func (w *requestWait) lateness() error {
 	joining := w.rs.outbox.joining.Load() // read first: rejoin sets the other two before it clears this
 	if now := w.rs.outbox.sessions.Load(); joining || now != w.session || w.rs.Err() != nil {
 		w.session = now

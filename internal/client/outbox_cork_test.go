@@ -102,7 +102,7 @@ var (
 // learn has the client see that each submit is waited for.
 func (l *ledger) learn(t *testing.T) {
 	t.Helper()
-	for range holdAfter {
+	for range corkAfter {
 		l.pair(t)
 	}
 	l.kinds()
@@ -141,12 +141,12 @@ func TestSubmitIsNotKeptLong(t *testing.T) {
 		l.learn(t)
 		l.submit(t)
 		l.want(t, "at once")
-		time.Sleep(holdTick) // the bubble's clock
+		time.Sleep(corkTick) // the bubble's clock
 		synctest.Wait()
 		l.want(t, "after the tick", submitOnly)
-		time.Sleep(2 * holdCalm * holdTick)
+		time.Sleep(2 * corkIdleTicks * corkTick)
 		synctest.Wait()
-		if c.outbox.hold.ticking.Load() {
+		if c.outbox.cork.ticking.Load() {
 			t.Error("the ticker goes on without anything to do")
 		}
 		l.kinds() // releases

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// helpPause is how long a worker for which nothing was found waits before it looks again for a block to split.
-const helpPause = int64(10 * time.Millisecond)
+// splitPause is how long a worker for which nothing was found waits before it looks again for a block to split.
+const splitPause = int64(10 * time.Millisecond)
 
-// help gives a worker that has no block left the end of another's block, if that saves more time than the moves
+// splitOff gives a worker that has no block left the end of another's block, if that saves more time than the moves
 // cost.
-func (h *homes) help(w *worker) bool {
-	if h.vain {
+func (h *families) splitOff(w *worker) bool {
+	if h.noSplit {
 		return false
 	}
 	at, cut, most := -1, none, int64(0)
@@ -19,12 +19,12 @@ func (h *homes) help(w *worker) bool {
 		if b.owner == nil || b.owner == w || h.first(b) == none {
 			continue
 		}
-		if p, gain := h.cut(b); p != none && (at < 0 || gain > most) {
+		if p, gain := h.splitPoint(b); p != none && (at < 0 || gain > most) {
 			at, cut, most = i, p, gain
 		}
 	}
 	if at < 0 {
-		h.vain = true
+		h.noSplit = true
 		return false
 	}
 	b := h.blocks[at]
@@ -32,21 +32,21 @@ func (h *homes) help(w *worker) bool {
 		h.give(h.split(at, cut), w)
 		return true
 	}
-	b.owner.home.blocks = slices.DeleteFunc(b.owner.home.blocks, func(o *block) bool { return o == b })
+	b.owner.claims.blocks = slices.DeleteFunc(b.owner.claims.blocks, func(o *block) bool { return o == b })
 	h.give(b, w)
 	return true
 }
 
-// cut gives the position from which another worker may take a block's roots, and the ns that this saves, or none
+// splitPoint gives the position from which another worker may take a block's roots, and the ns that this saves, or none
 // if it saves nothing. The position is in the middle half of the roots that are left, where the least would have
 // to be moved.
-func (h *homes) cut(b *block) (int32, int64) {
+func (h *families) splitPoint(b *block) (int32, int64) {
 	o := b.owner
 	n := b.end - b.start
 	if o.paused {
 		return b.start, int64(n) * h.perRoot()
 	}
-	if o.ahead()+int64(n)*h.perRoot()/int64(o.threads) <= stealLatency {
+	if o.backlog()+int64(n)*h.perRoot()/int64(o.threads) <= stealLatency {
 		return none, 0
 	}
 	lo, hi := b.start+n/4, b.start+n-1-n/4
@@ -60,7 +60,7 @@ func (h *homes) cut(b *block) (int32, int64) {
 	if best == none { // no task of the block has run
 		best = b.start
 	}
-	wait := o.ahead() + int64(best-b.start)*h.perRoot()/int64(o.threads)
+	wait := o.backlog() + int64(best-b.start)*h.perRoot()/int64(o.threads)
 	cost := stealLatency + int64(2*least/h.cfg.Bandwidth*1e9)
 	if wait <= cost {
 		return none, 0
@@ -69,6 +69,6 @@ func (h *homes) cut(b *block) (int32, int64) {
 }
 
 // perRoot is how long a root and its share of all other tasks take, in ns of one thread.
-func (h *homes) perRoot() int64 {
+func (h *families) perRoot() int64 {
 	return int64(float64(h.measures.meanDuration()) * float64(len(h.at)) / float64(len(h.roots)))
 }

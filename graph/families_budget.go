@@ -5,11 +5,11 @@ package graph
 const budgetPart = 0.6
 
 // budget is how many bytes results should take at most in the cluster, or 0 if not known.
-func (h *homes) budget() int64 {
+func (h *families) budget() int64 {
 	if h.cfg.Budget > 0 {
 		return h.cfg.Budget
 	}
-	if h.workers.unsaid > 0 {
+	if h.workers.unknownMemory > 0 {
 		return 0
 	}
 	return int64(budgetPart * float64(h.workers.memory))
@@ -17,7 +17,7 @@ func (h *homes) budget() int64 {
 
 // overBudget tells whether one more root would be too much. It counts each task being processed with the mean size
 // of results. If nothing is processed a root runs all the same: a budget makes a graph slower, but never stops it.
-func (h *homes) overBudget() bool {
+func (h *families) overBudget() bool {
 	b := h.budget()
 	return b > 0 && !h.unlimited() && float64(h.copies.inMemory)+float64(h.workers.busy()+1)*h.measures.mean() > float64(b)
 }

@@ -1,10 +1,10 @@
 package order
 
-// ahead remembers ways: paths forward from a ready task to their end, a task that also needs others. Ways wait
+// wayTable remembers ways: paths forward from a ready task to their end, a task that also needs others. Ways wait
 // until enough of them lead to the same end, or until the critical path reaches that end.
 //
 // Ways that fork share the steps before the fork: each step knows its predecessor.
-type ahead struct {
+type wayTable struct {
 	steps []step
 	ways  map[int32][]way // by their end
 	inner []bool          // the task lies on a way that was followed, and is not its end
@@ -18,24 +18,24 @@ type way struct {
 	joined bool // made of several ways: a task need not depend on the one before it
 }
 
-func newAhead(n int32) ahead {
-	return ahead{ways: make(map[int32][]way), inner: make([]bool, n)}
+func newWayTable(n int32) wayTable {
+	return wayTable{ways: make(map[int32][]way), inner: make([]bool, n)}
 }
 
-func (a *ahead) knows(end int32) bool {
+func (a *wayTable) knows(end int32) bool {
 	_, ok := a.ways[end]
 	return ok
 }
 
 // forget removes the ways to an end and returns them.
-func (a *ahead) forget(end int32) []way {
+func (a *wayTable) forget(end int32) []way {
 	ways := a.ways[end]
 	delete(a.ways, end)
 	return ways
 }
 
 // begin starts a way. If no way is remembered, it discards the steps of earlier ones.
-func (a *ahead) begin(v int32) way {
+func (a *wayTable) begin(v int32) way {
 	if len(a.ways) == 0 {
 		a.steps = a.steps[:0]
 	}
@@ -43,21 +43,21 @@ func (a *ahead) begin(v int32) way {
 }
 
 // extend gives a way that goes one step further than w.
-func (a *ahead) extend(w way, v int32) way {
+func (a *wayTable) extend(w way, v int32) way {
 	a.steps = append(a.steps, step{v, w.last})
 	return way{int32(len(a.steps) - 1), w.joined}
 }
 
-func (a *ahead) end(w way) int32 { return a.steps[w.last].task }
+func (a *wayTable) end(w way) int32 { return a.steps[w.last].task }
 
 // short tells whether the way has only one task.
-func (a *ahead) short(w way) bool { return a.steps[w.last].before < 0 }
+func (a *wayTable) short(w way) bool { return a.steps[w.last].before < 0 }
 
 // gate is the task before the end of the way.
-func (a *ahead) gate(w way) int32 { return a.steps[a.steps[w.last].before].task }
+func (a *wayTable) gate(w way) int32 { return a.steps[a.steps[w.last].before].task }
 
 // join puts ways one after another.
-func (a *ahead) join(ways []way) way {
+func (a *wayTable) join(ways []way) way {
 	out := ways[0]
 	var tasks []int32
 	for _, w := range ways[1:] {
@@ -71,7 +71,7 @@ func (a *ahead) join(ways []way) way {
 }
 
 // appendBack appends the tasks of a way, the end first.
-func (a *ahead) appendBack(to []int32, w way) []int32 {
+func (a *wayTable) appendBack(to []int32, w way) []int32 {
 	for s := w.last; s >= 0; s = a.steps[s].before {
 		to = append(to, a.steps[s].task)
 	}

@@ -4,20 +4,20 @@ import (
 	"slices"
 )
 
-// homes withholds root tasks and keeps related ones together. Workers claim the line of roots block by block
+// families withholds root tasks and keeps related ones together. Workers claim the line of roots block by block
 // (family), and a block's roots run on the worker that owns it. Ownership is not fixed: a worker that has nothing
 // left takes up to half of another's block.
-type homes struct {
+type families struct {
 	*placement
 	*line
-	ready  bitset // positions of roots that are withheld
-	nready int
-	blocks []*block  // those with a withheld root, in order
-	fanIn  float64   // inputs of a task, on average
-	dry    []*worker // workers with a slot for which nothing was found
-	looked int64     // when one of them last asked
-	news   bool      // there may be something for them now
-	vain   bool      // in this step no block was found worth splitting
+	ready     bitset // positions of roots that are withheld
+	nready    int
+	blocks    []*block  // those with a withheld root, in order
+	fanIn     float64   // inputs of a task, on average
+	idle      []*worker // workers with a slot for which nothing was found
+	idleAt    int64     // when one of them last asked
+	retryIdle bool      // there may be something for them now
+	noSplit   bool      // in this step no block was found worth splitting
 
 	ends []float64 // scratch of walk: by position, the bytes needed until there
 	used []int32   // and where it is not 0
@@ -30,37 +30,37 @@ type block struct {
 	begin      int32   // where it was claimed from
 	start, end int32   // the roots that are left
 	owner      *worker // nil: not claimed yet
-	cut        bool    // it is a family: related roots
+	isFamily   bool    // its roots are related
 }
 
-// homeState is a worker's part of the line.
-type homeState struct {
+// claims is a worker's part of the line.
+type claims struct {
 	blocks []*block
 }
 
-func newHomes(ps *placement) *homes {
+func newFamilies(ps *placement) *families {
 	g := ps.g
 	l := newLine(g)
-	return &homes{placement: ps, line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
+	return &families{placement: ps, line: l, ready: newBitset(len(l.roots)), fanIn: float64(len(g.deps.list)) / float64(max(g.Len(), 1))}
 }
 
-func (h *homes) takes(t int32) bool { p := h.at[t]; return p != none && h.roots[p] == t }
+func (h *families) takes(t int32) bool { p := h.at[t]; return p != none && h.roots[p] == t }
 
-func (h *homes) push(t int32) {
+func (h *families) push(t int32) {
 	p := h.at[t]
 	if h.ready.has(p) {
 		return
 	}
 	h.ready.set(p)
 	h.nready++
-	h.news = true
+	h.retryIdle = true
 	i := h.after(p)
 	if i > 0 {
 		b := h.blocks[i-1]
 		if p < b.end {
 			return
 		}
-		if b.owner == nil && !b.cut && p == b.end && (i == len(h.blocks) || p < h.blocks[i].start) {
+		if b.owner == nil && !b.isFamily && p == b.end && (i == len(h.blocks) || p < h.blocks[i].start) {
 			b.end++
 			return
 		}
@@ -69,14 +69,14 @@ func (h *homes) push(t int32) {
 }
 
 // after gives the index of the first block that begins after a position.
-func (h *homes) after(p int32) int {
+func (h *families) after(p int32) int {
 	i, _ := slices.BinarySearchFunc(h.blocks, p+1, func(b *block, p int32) int { return int(b.start - p) })
 	return i
 }
 
 // first gives the position of the first withheld root in a block, or none. On the way it unmarks roots that are no
 // longer withheld.
-func (h *homes) first(b *block) int32 {
+func (h *families) first(b *block) int32 {
 	for {
 		p := h.ready.next(b.start, b.end)
 		if p == none || h.tasks.list[h.roots[p]].state == Queued {
@@ -87,41 +87,41 @@ func (h *homes) first(b *block) int32 {
 	}
 }
 
-func (h *homes) unmark(p int32) {
+func (h *families) unmark(p int32) {
 	h.ready.clear(p)
 	h.nready--
 }
 
 // remove removes a block that has no roots left from the list, and from its owner's list.
-func (h *homes) remove(b *block) {
+func (h *families) remove(b *block) {
 	is := func(o *block) bool { return o == b }
 	h.blocks = slices.DeleteFunc(h.blocks, is)
 	if b.owner != nil {
-		b.owner.home.blocks = slices.DeleteFunc(b.owner.home.blocks, is)
+		b.owner.claims.blocks = slices.DeleteFunc(b.owner.claims.blocks, is)
 	}
 }
 
-func (h *homes) gone(w *worker) {
-	for _, b := range w.home.blocks {
+func (h *families) workerLeft(w *worker) {
+	for _, b := range w.claims.blocks {
 		b.owner = nil
 	}
-	w.home = homeState{}
-	h.news = true
+	w.claims = claims{}
+	h.retryIdle = true
 }
 
-func (h *homes) settle() {
-	if len(h.dry) > 0 && (h.news || h.now-h.looked >= helpPause || h.workers.busy() == 0) {
-		for _, w := range h.dry {
+func (h *families) settle() {
+	if len(h.idle) > 0 && (h.retryIdle || h.now-h.idleAt >= splitPause || h.workers.busy() == 0) {
+		for _, w := range h.idle {
 			if h.workers.byIndex[w.index] != nil {
-				h.workers.opened(w)
+				h.workers.markOpen(w)
 			}
 		}
-		h.dry = h.dry[:0]
+		h.idle = h.idle[:0]
 	}
-	h.news, h.vain = false, false
+	h.retryIdle, h.noSplit = false, false
 	for h.nready > 0 {
 		if h.overBudget() {
-			h.lone()
+			h.forceOne()
 			return
 		}
 		w := h.workers.leastFull(func(w *worker) bool { return h.admits(w) })
@@ -131,16 +131,16 @@ func (h *homes) settle() {
 		if t := h.next(w); t != none {
 			h.placement.assign(t, w)
 		} else {
-			h.dry = append(h.dry, w)
-			h.looked = h.now
-			h.workers.shut(w)
+			h.idle = append(h.idle, w)
+			h.idleAt = h.now
+			h.workers.markFull(w)
 		}
 	}
 }
 
-// lone sends one root although the budget is used up, since nothing runs: the first in line, because the results
+// forceOne sends one root although the budget is used up, since nothing runs: the first in line, because the results
 // that are held wait for it.
-func (h *homes) lone() {
+func (h *families) forceOne() {
 	if h.workers.busy() > 0 {
 		return
 	}
@@ -166,7 +166,7 @@ func (h *homes) lone() {
 // admits tells whether one more root may go to a worker that has a slot. Slots beyond its threads hide the round
 // trip to the scheduler. A worker that holds much does not use them, unless the cluster has held more before: then
 // that costs nothing.
-func (h *homes) admits(w *worker) bool {
+func (h *families) admits(w *worker) bool {
 	n := len(w.procs) - w.long
 	if n < w.threads || h.unlimited() {
 		return true
@@ -185,23 +185,23 @@ const (
 )
 
 // next takes the root that a worker should run next.
-func (h *homes) next(w *worker) int32 {
+func (h *families) next(w *worker) int32 {
 	for {
 		if p := h.own(w); p != none {
 			h.unmark(p)
 			return h.roots[p]
 		}
-		if !h.claim(w) && !h.help(w) {
+		if !h.claim(w) && !h.splitOff(w) {
 			return none
 		}
 	}
 }
 
 // own gives the first root of a worker's own blocks.
-func (h *homes) own(w *worker) int32 {
+func (h *families) own(w *worker) int32 {
 	best := none
-	for i := len(w.home.blocks) - 1; i >= 0; i-- {
-		b := w.home.blocks[i]
+	for i := len(w.claims.blocks) - 1; i >= 0; i-- {
+		b := w.claims.blocks[i]
 		switch p := h.first(b); {
 		case p == none:
 			h.remove(b)
@@ -217,7 +217,7 @@ const maxMenu = 64
 
 // claim gives a worker a family that nobody owns: of the first in line the one whose partners it holds more of
 // than any other worker does, or else the very first.
-func (h *homes) claim(w *worker) bool {
+func (h *families) claim(w *worker) bool {
 	var best *block
 	most := int64(0)
 	menu := min(len(h.workers.live)+1, maxMenu)
@@ -231,14 +231,14 @@ func (h *homes) claim(w *worker) bool {
 			i--
 			continue
 		}
-		if !b.cut {
+		if !b.isFamily {
 			if end := h.family(w, b); end < b.end {
 				h.split(i, end)
 			}
-			b.cut = true
+			b.isFamily = true
 		}
 		menu--
-		n := h.pull(w, b)
+		n := h.affinity(w, b)
 		if best == nil || n > most {
 			best, most = b, max(n, 0)
 		}
@@ -250,9 +250,9 @@ func (h *homes) claim(w *worker) bool {
 	return true
 }
 
-// pull is how many bytes more a worker has than any other worker has of the results that a block's results will
+// affinity is how many bytes more a worker has than any other worker has of the results that a block's results will
 // meet.
-func (h *homes) pull(w *worker, b *block) int64 {
+func (h *families) affinity(w *worker, b *block) int64 {
 	for p := b.start; p < b.end; p++ {
 		for _, t := range h.made.of(p) {
 			if h.tasks.list[t].state.active() {
@@ -274,7 +274,7 @@ func (h *homes) pull(w *worker, b *block) int64 {
 }
 
 // countInputs adds what workers hold of a task's inputs.
-func (h *homes) countInputs(t int32) {
+func (h *families) countInputs(t int32) {
 	if n := len(h.workers.byIndex) - len(h.have); n > 0 {
 		h.have = append(h.have, make([]int64, n)...)
 	}
@@ -290,13 +290,13 @@ func (h *homes) countInputs(t int32) {
 	}
 }
 
-func (h *homes) give(b *block, w *worker) {
+func (h *families) give(b *block, w *worker) {
 	b.owner, b.begin = w, b.start
-	w.home.blocks = append(w.home.blocks, b)
+	w.claims.blocks = append(w.claims.blocks, b)
 }
 
 // split makes two blocks of one. The second begins at p and has no owner.
-func (h *homes) split(i int, p int32) *block {
+func (h *families) split(i int, p int32) *block {
 	b := h.blocks[i]
 	rest := &block{start: p, end: b.end}
 	b.end = p

@@ -3,13 +3,13 @@ package graph
 import "math"
 
 // share is how many roots a worker gets if each thread gets as many.
-func (h *homes) share(w *worker) int32 {
+func (h *families) share(w *worker) int32 {
 	return int32(max(len(h.roots)*w.threads/max(h.workers.threads, 1), 1))
 }
 
 // room is how many bytes of a family a worker may hold at once: as much as the tasks it has slots for are likely
 // to hold.
-func (h *homes) room(w *worker) float64 {
+func (h *families) room(w *worker) float64 {
 	room := max(math.Ceil(min(h.cfg.Saturation, 2)*float64(w.threads)), 1) * h.measures.mean() * (1 + h.fanIn)
 	if b := h.budget(); b > 0 && h.measures.all.n > 0 {
 		room = min(room, float64(b)*float64(w.threads)/float64(h.workers.threads))
@@ -26,13 +26,13 @@ func (h *homes) room(w *worker) float64 {
 // before front is more than the worker may hold, or the block more than its share. The bound on front grows with
 // the logarithm of the block's length. The front of a tree grows no faster, so one worker can have a whole
 // subtree; roots that all wait for each other are shared out among several workers.
-func (h *homes) family(w *worker, b *block) int32 {
+func (h *families) family(w *worker, b *block) int32 {
 	room := h.room(w)
 	top, base := 0.0, int32(1)
 	best, cost := b.start+1, math.Inf(1)
 	h.walk(b.start, min(b.end, b.start+h.share(w)), func(p int32, front float64) bool {
 		n := p + 1 - b.start
-		if front <= room*nothing {
+		if front <= room*negligible {
 			best = p + 1
 			return false
 		}
@@ -51,7 +51,7 @@ func (h *homes) family(w *worker, b *block) int32 {
 
 // walk goes along the line from start to end, or until see returns false. front is the bytes of results made from
 // start to p inclusive and needed later.
-func (h *homes) walk(start, end int32, see func(p int32, front float64) bool) {
+func (h *families) walk(start, end int32, see func(p int32, front float64) bool) {
 	if h.ends == nil {
 		h.ends = make([]float64, len(h.roots))
 	}
@@ -76,5 +76,5 @@ func (h *homes) walk(start, end int32, see func(p int32, front float64) bool) {
 	h.used = h.used[:0]
 }
 
-// nothing is the share of a worker's room that counts as empty.
-const nothing = 1.0 / 64
+// negligible is the share of a worker's room that counts as empty.
+const negligible = 1.0 / 64

@@ -7,10 +7,10 @@ import (
 	"mobula/wire"
 )
 
-// hold keeps a submit back if the process submits a task and then waits for it, again and again. Submit and wait
+// cork keeps a submit back if the process submits a task and then waits for it, again and again. Submit and wait
 // then go in one piece, and the node is woken once for both. The next message of any kind takes the submit along;
-// without one the submit goes after holdTick.
-type hold struct {
+// without one the submit goes after corkTick.
+type cork struct {
 	msgs  []wire.Msg // one, or none; guarded by outbox.mu
 	pairs int        // submits in a row that were followed by a wait; guarded by outbox.mu
 	since int        // submits since the last wait; guarded by outbox.mu
@@ -21,18 +21,18 @@ type hold struct {
 }
 
 const (
-	holdAfter = 8                // pairs in a row before a submit is kept back
-	holdTick  = time.Millisecond // the longest that a submit is kept back
-	holdCalm  = 100              // ticks without a kept submit after which the goroutine ends
+	corkAfter     = 8                // pairs in a row before a submit is kept back
+	corkTick      = time.Millisecond // the longest that a submit is kept back
+	corkIdleTicks = 100              // ticks without a kept submit after which the goroutine ends
 )
 
 // submit sends a task, or keeps it for its wait.
 func (o *outbox) submit(m *wire.Submit) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.hold.since++
-	if o.hold.since == 1 && o.hold.pairs >= holdAfter && o.port != nil && o.tick() {
-		o.hold.msgs = append(o.hold.msgs, m)
+	o.cork.since++
+	if o.cork.since == 1 && o.cork.pairs >= corkAfter && o.port != nil && o.tick() {
+		o.cork.msgs = append(o.cork.msgs, m)
 		return nil
 	}
 	o.one[0] = m
@@ -42,11 +42,11 @@ func (o *outbox) submit(m *wire.Submit) error {
 }
 
 // waits notes a wait that is about to be sent. The outbox's lock is held.
-func (h *hold) waits() {
+func (h *cork) waits() {
 	switch {
 	case h.since != 1 || h.late:
 		h.pairs = 0
-	case h.pairs < holdAfter:
+	case h.pairs < corkAfter:
 		h.pairs++
 	}
 	h.since, h.late = 0, false
@@ -55,7 +55,7 @@ func (h *hold) waits() {
 // tick counts a submit that is kept back and makes sure that the ticker runs, which sends it; false if the client
 // is closing.
 func (o *outbox) tick() bool {
-	h := &o.hold
+	h := &o.cork
 	h.count.Add(1)
 	if h.ticking.Load() || !h.ticking.CompareAndSwap(false, true) {
 		return true
@@ -68,8 +68,8 @@ func (o *outbox) tick() bool {
 }
 
 func (o *outbox) ticker() {
-	h := &o.hold
-	t := time.NewTicker(holdTick)
+	h := &o.cork
+	t := time.NewTicker(corkTick)
 	defer t.Stop()
 	for last, calm := h.count.Load(), 0; ; {
 		select {
@@ -83,8 +83,8 @@ func (o *outbox) ticker() {
 		} else {
 			calm++
 		}
-		o.letGo()
-		if calm < holdCalm {
+		o.uncork()
+		if calm < corkIdleTicks {
 			continue
 		}
 		h.ticking.Store(false)
@@ -95,12 +95,12 @@ func (o *outbox) ticker() {
 	}
 }
 
-// letGo sends the submit that is kept back.
-func (o *outbox) letGo() {
+// uncork sends the submit that is kept back.
+func (o *outbox) uncork() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.hold.msgs) > 0 {
-		o.hold.late = true
+	if len(o.cork.msgs) > 0 {
+		o.cork.late = true
 		_ = o.writeLocked(nil) // where the connection is gone, every use of its handles says so
 	}
 }
