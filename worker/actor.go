@@ -55,7 +55,7 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	defer e.mu.Unlock()
 	a := e.actors[spec.Actor]
 	if a == nil {
-		return nil, notHere(spec.Actor)
+		return nil, actorStopped(spec.Actor)
 	}
 	if a.stopped.Load() {
 		return nil, errs.New(errs.CodeActorDied, "actor %v (%s) is being stopped", a.id, a.name)
@@ -67,9 +67,9 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	return l, nil
 }
 
-// notHere is the error of a call that arrived after its actor was stopped here. The owner knows whether the actor
+// actorStopped is the error of a call that arrived after its actor was stopped here. The owner knows whether the actor
 // is dead or restarts.
-func notHere(id ids.ActorID) *errs.Error {
+func actorStopped(id ids.ActorID) *errs.Error {
 	return errs.New(errs.CodeActorUnavailable, "actor %v is not in this worker any more", id)
 }
 

@@ -53,7 +53,7 @@ func (cl *call) releaseLocked(waitsFor []ids.ObjectID) {
 	}
 	e.send(&wire.Blocked{Task: cl.id(), Lease: cl.lease, Returned: back, WaitsFor: waitsFor})
 	if len(back) > 0 {
-		cl.lane.wentBack()
+		cl.lane.queueReturned()
 		e.finished(len(back))
 	}
 }
@@ -105,7 +105,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	close(b.resumed)
 	b.resumed = nil
 	b.state = hasCPU
-	cl.lane.goesOn()
+	cl.lane.unblock()
 	if b.count > 0 { // another goroutine began to wait meanwhile
 		cl.releaseLocked(nil)
 	}
@@ -122,7 +122,7 @@ func (b *blocking) over(cl *call) {
 	}
 	b.mu.Unlock()
 	if told {
-		cl.lane.goesOn()
+		cl.lane.unblock()
 		e := cl.lane.e
 		e.mu.Lock()
 		if e.waiting[cl.id()] == cl {

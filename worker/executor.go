@@ -95,7 +95,7 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 		case *wire.StreamAck:
 			e.acknowledge(m)
 		case *wire.Unneeded:
-			e.tellUnneeded(m)
+			e.onUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
 		case *wire.Bye:
@@ -137,7 +137,7 @@ func (e *Executor) execActor(lease ids.LeaseID, tasks []wire.ExecTask, now int64
 	case wire.TaskActorCall:
 		l, err := e.group(spec)
 		if err == nil && !l.push(lease, tasks, now) {
-			err = notHere(spec.Actor)
+			err = actorStopped(spec.Actor)
 		}
 		if err != nil {
 			for i := range tasks {
@@ -194,10 +194,10 @@ func (e *Executor) cancel(m *wire.CancelTask) {
 	}
 }
 
-// tellUnneeded passes Unneeded to the task that promised the results, unless it has ended.
-func (e *Executor) tellUnneeded(m *wire.Unneeded) {
+// onUnneeded passes Unneeded to the task that promised the results, unless it has ended.
+func (e *Executor) onUnneeded(m *wire.Unneeded) {
 	for _, l := range e.all() {
-		if l.tellUnneeded(m) {
+		if l.onUnneeded(m) {
 			return
 		}
 	}

@@ -18,25 +18,25 @@ type lane struct {
 	max   int
 	actor *actor // nil for a lease
 
-	mu      sync.Mutex
-	queue   []item        // guarded by mu; from head on
-	head    int           // guarded by mu
-	back    []item        // guarded by mu: given back, but the node is not told yet
-	calls   []*call       // guarded by mu: under way
-	runners int           // guarded by mu: goroutines, parked ones included
-	parked  int           // guarded by mu
-	wake    chan struct{} // one token for each runner to wake; capacity max
-	done    []wire.Msg    // guarded by mu: Dones to send
-	keep    []any         // guarded by mu: kept until done is sent
-	sending []wire.Msg    // guarded by mu: taken from done, not yet handed over
-	idle    int           // guarded by mu: stats periods without work
-	surplus int           // guarded by mu: parked runners that should end
-	closed  bool          // guarded by mu
-	held    bool          // guarded by mu: an actor that is not created yet
-	quick   int           // guarded by mu: short calls in a row
-	lent    *runner       // guarded by mu: runner of the reader, in the place of a parked goroutine
-	blocked bool          // guarded by mu: a lease's task waits, and has given its CPU back
-	quiet   chan struct{} // guarded by mu: closed when no call runs; nil: nobody waits for that
+	mu       sync.Mutex
+	queue    []item        // guarded by mu; from head on
+	head     int           // guarded by mu
+	returned []item        // guarded by mu: given back, but the node is not told yet
+	calls    []*call       // guarded by mu: under way
+	runners  int           // guarded by mu: goroutines, parked ones included
+	parked   int           // guarded by mu
+	wake     chan struct{} // one token for each runner to wake; capacity max
+	done     []wire.Msg    // guarded by mu: Dones to send
+	keep     []any         // guarded by mu: kept until done is sent
+	sending  []wire.Msg    // guarded by mu: taken from done, not yet handed over
+	idle     int           // guarded by mu: stats periods without work
+	surplus  int           // guarded by mu: parked runners that should end
+	closed   bool          // guarded by mu
+	held     bool          // guarded by mu: an actor that is not created yet
+	quick    int           // guarded by mu: short calls in a row
+	lent     *runner       // guarded by mu: runner of the reader, in the place of a parked goroutine
+	blocked  bool          // guarded by mu: a lease's task waits, and has given its CPU back
+	quiet    chan struct{} // guarded by mu: closed when no call runs; nil: nobody waits for that
 }
 
 // item is a task in a lane's queue.
@@ -235,7 +235,7 @@ func (l *lane) dropCall(cl *call) {
 }
 
 // takeQueue empties the queue of a lease whose task blocks, and sends waiting reports: the task may wait for what
-// they resolve. Until goesOn nothing is queued.
+// they resolve. Until unblock nothing is queued.
 func (l *lane) takeQueue() []ids.TaskID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,21 +250,21 @@ func (l *lane) takeQueue() []ids.TaskID {
 	for _, it := range l.queue[l.head:] {
 		out = append(out, it.t.Spec.ID)
 	}
-	l.back = append(l.back, l.queue[l.head:]...)
+	l.returned = append(l.returned, l.queue[l.head:]...)
 	clear(l.queue)
 	l.queue, l.head = l.queue[:0], 0
 	return out
 }
 
-// wentBack says that the node was told of the tasks that takeQueue returned: their owner may push them here again.
-func (l *lane) wentBack() {
+// queueReturned says that the node was told of the tasks that takeQueue returned: their owner may push them here again.
+func (l *lane) queueReturned() {
 	l.mu.Lock()
-	l.back = nil
+	l.returned = nil
 	l.mu.Unlock()
 }
 
-// goesOn says that the lease has its CPU again, or that the call which gave it back has ended.
-func (l *lane) goesOn() {
+// unblock says that the lease has its CPU again, or that the call which gave it back has ended.
+func (l *lane) unblock() {
 	l.mu.Lock()
 	l.blocked = false
 	l.mu.Unlock()
@@ -298,8 +298,8 @@ func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 	return false
 }
 
-// tellUnneeded tells a task which of its promised results are not needed. It tells whether the task was here.
-func (l *lane) tellUnneeded(m *wire.Unneeded) bool {
+// onUnneeded tells a task which of its promised results are not needed. It tells whether the task was here.
+func (l *lane) onUnneeded(m *wire.Unneeded) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var u *inbox.Inbox[uint32]
@@ -388,7 +388,7 @@ func (l *lane) snapshot(h *wire.Holdings) {
 	for _, cl := range l.calls {
 		h.Tasks = append(h.Tasks, wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease})
 	}
-	for _, items := range [][]item{l.queue[l.head:], l.back} { // the message about those given back follows
+	for _, items := range [][]item{l.queue[l.head:], l.returned} { // the message about those given back follows
 		for _, it := range items {
 			h.Tasks = append(h.Tasks, wire.Attempt{Task: it.t.Spec.ID, Attempt: it.t.Attempt, Lease: it.lease})
 		}

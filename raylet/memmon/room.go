@@ -2,8 +2,8 @@ package memmon
 
 import "time"
 
-// forget is the half-life of the remembered growth of heaps above their present size.
-const forget = 10 * time.Second
+// halfLife is the half-life of the remembered growth of heaps above their present size.
+const halfLife = 10 * time.Second
 
 // total/spare is left free: heaps grow while the store still writes to disk what it gives up.
 const spare = 16
@@ -20,7 +20,7 @@ func (h *heaps) room(now int64, used, total uint64) uint64 {
 	if over := int64(h.high) - int64(used); over <= 0 {
 		h.high = used
 	} else if passed := now - h.at; passed > 0 {
-		h.high = used + uint64(float64(over)/(1+float64(passed)/float64(forget)))
+		h.high = used + uint64(float64(over)/(1+float64(passed)/float64(halfLife)))
 	}
 	h.at = now
 	total -= total / spare

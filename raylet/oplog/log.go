@@ -152,7 +152,7 @@ func (l *Log) room(n int) error {
 		}
 	}
 	s := l.active
-	s.ahead(l.off + span(n))
+	s.prefault(l.off + span(n))
 	l.ready = s.ready
 	return nil
 }

@@ -66,9 +66,9 @@ func scan(seg []byte, seq uint32, yield func(off int, rec []byte) bool) (end int
 	}
 }
 
-// resumes looks for a valid record after the first invalid one, which is then not a torn tail. It returns the record's offset, or 0.
+// validAfter looks for a valid record after the first invalid one, which is then not a torn tail. It returns the record's offset, or 0.
 // It checks a bounded number of bytes, since unused bytes have no end mark.
-func resumes(seg []byte, seq uint32, end int) (at int) {
+func validAfter(seg []byte, seq uint32, end int) (at int) {
 	work := len(seg)
 	for off := end + align; off <= len(seg)-prefix && work > 0; off += align {
 		n := int(binary.LittleEndian.Uint32(seg[off:])) - 1

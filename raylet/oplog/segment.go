@@ -97,14 +97,14 @@ func diskError(err error, path string, size int) error {
 	return fmt.Errorf("owner log %s: %w", path, err)
 }
 
-// aheadStep is how many bytes of a segment are pre-faulted at once: few enough that an idle job costs little,
+// prefaultStep is how many bytes of a segment are pre-faulted at once: few enough that an idle job costs little,
 // enough that one system call per step does not matter.
-const aheadStep = 256 << 10
+const prefaultStep = 256 << 10
 
-// ahead pre-faults the pages before upTo, in one call instead of a fault for each.
-func (s *segment) ahead(upTo int) {
+// prefault pre-faults the pages before upTo, in one call instead of a fault for each.
+func (s *segment) prefault(upTo int) {
 	for s.ready < upTo {
-		to := min(s.ready+aheadStep, s.size)
+		to := min(s.ready+prefaultStep, s.size)
 		if err := unix.Madvise(s.mem[s.ready:to], unix.MADV_POPULATE_WRITE); err != nil {
 			to = s.size // not on this kernel: each page faults then
 		}
@@ -192,7 +192,7 @@ func (s *segment) check() error {
 		})
 		if s.sealed = end != 0; s.sealed && s.end != end {
 			bad = fmt.Errorf("owner log %s: the record at %d is damaged, records end at %d: %w", s.path, s.end, end, ErrCorrupt)
-		} else if at := resumes(b, s.seq, s.end); !s.sealed && at > 0 {
+		} else if at := validAfter(b, s.seq, s.end); !s.sealed && at > 0 {
 			bad = fmt.Errorf("owner log %s: the record at %d is damaged, one that is whole follows at %d: %w", s.path, s.end, at, ErrCorrupt)
 		}
 		return nil

@@ -40,24 +40,24 @@ type Counters struct {
 
 // Core is the pool's state. It is not safe for concurrent use.
 type Core struct {
-	cfg      Config
-	nextID   ids.WorkerID
-	jobs     map[ids.JobID]*job
-	workers  map[ids.WorkerID]*worker
-	byClient map[ids.ClientID]*worker
-	byToken  map[string]*worker
-	seats    map[ids.LeaseID]*seat
-	queue    []*worker // workers to start, in order
-	starting int
-	isolated int // isolated workers that are not draining
-	ticking  bool
-	stopped  bool
-	counters Counters
-	out      []Effect
+	cfg         Config
+	nextID      ids.WorkerID
+	jobs        map[ids.JobID]*job
+	workers     map[ids.WorkerID]*worker
+	byClient    map[ids.ClientID]*worker
+	byToken     map[string]*worker
+	assignments map[ids.LeaseID]*assignment
+	queue       []*worker // workers to start, in order
+	starting    int
+	isolated    int // isolated workers that are not draining
+	ticking     bool
+	stopped     bool
+	counters    Counters
+	out         []Effect
 }
 
-// seat is the place of a lease: in a worker, or in a group's queue.
-type seat struct {
+// assignment is the place of a lease: in a worker, or in a group's queue.
+type assignment struct {
 	lease  ids.LeaseID
 	group  *group
 	worker *worker // nil: waits
@@ -94,13 +94,13 @@ func New(cfg Config) (*Core, error) {
 	set(&cfg.IdleAfter, DefaultIdleAfter)
 	set(&cfg.Grace, DefaultGrace)
 	return &Core{
-		cfg:      cfg,
-		nextID:   cfg.FirstWorker,
-		jobs:     make(map[ids.JobID]*job),
-		workers:  make(map[ids.WorkerID]*worker),
-		byClient: make(map[ids.ClientID]*worker),
-		byToken:  make(map[string]*worker),
-		seats:    make(map[ids.LeaseID]*seat),
+		cfg:         cfg,
+		nextID:      cfg.FirstWorker,
+		jobs:        make(map[ids.JobID]*job),
+		workers:     make(map[ids.WorkerID]*worker),
+		byClient:    make(map[ids.ClientID]*worker),
+		byToken:     make(map[string]*worker),
+		assignments: make(map[ids.LeaseID]*assignment),
 	}, nil
 }
 
@@ -201,7 +201,7 @@ func (c *Core) onJobStarted(ev JobStarted) {
 // virtual makes the worker that stands for slots in a process that the pool did not start.
 func (c *Core) virtual(j *job, k groupKey, client ids.ClientID) *worker {
 	g := j.group(k)
-	w := &worker{group: g, state: Ready, client: client, virtual: true, seats: make(map[ids.LeaseID]*seat)}
+	w := &worker{group: g, state: Ready, client: client, virtual: true, assignments: make(map[ids.LeaseID]*assignment)}
 	g.workers = append(g.workers, w)
 	c.byClient[client] = w
 	return w
@@ -215,14 +215,14 @@ func (c *Core) onJobEnded(id ids.JobID) {
 	delete(c.jobs, id)
 	for _, g := range j.sorted() {
 		for _, s := range g.waiting {
-			delete(c.seats, s.lease)
+			delete(c.assignments, s.lease)
 		}
 		g.waiting = nil
 		for _, w := range g.copyWorkers() {
-			for lease := range w.seats {
-				delete(c.seats, lease)
+			for lease := range w.assignments {
+				delete(c.assignments, lease)
 			}
-			clear(w.seats)
+			clear(w.assignments)
 			c.finish(w)
 		}
 	}

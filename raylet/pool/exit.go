@@ -49,10 +49,10 @@ func (c *Core) onExited(ev Exited) {
 	started := w.client != 0
 	g := w.group
 	c.remove(w)
-	if len(w.seats) > 0 {
+	if len(w.assignments) > 0 {
 		c.counters.Crashed++
-		for l := range w.seats {
-			delete(c.seats, l)
+		for l := range w.assignments {
+			delete(c.assignments, l)
 		}
 		if ls := w.others(); len(ls) > 0 {
 			c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: ls, Err: w.gone(ev.Exit), Peak: w.peak}})
@@ -65,8 +65,8 @@ func (c *Core) onExited(ev Exited) {
 		return
 	}
 	switch {
-	case started, w.killed && !w.late:
-	case w.late:
+	case started, w.killed && !w.startTimedOut:
+	case w.startTimedOut:
 		c.counters.StartFailures++
 		c.failAll(g, errs.New(errs.CodeRuntimeSetup, "%s did not register within %v and %v", w, c.cfg.StartTime, ev.Exit))
 		return
@@ -101,7 +101,7 @@ func (c *Core) failAll(g *group, err *errs.Error) {
 	waiting := g.waiting
 	g.waiting, g.failures, g.kills = nil, 0, 0
 	for _, s := range waiting {
-		delete(c.seats, s.lease)
+		delete(c.assignments, s.lease)
 		c.noWorker(s.lease, err)
 	}
 	if c.jobs[g.job.id] == g.job {
@@ -123,7 +123,7 @@ func (c *Core) onLive(now int64, ev Live) {
 		g = &group{job: j, key: groupKey{language: ev.Language, slot: ev.Slot, fn: ev.Func, memory: ev.Memory, actor: ids.LeaseID(1<<63 | uint64(ev.Worker))}}
 		j.groups[g.key] = g
 	}
-	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, told: ev.Draining, seats: make(map[ids.LeaseID]*seat)}
+	w := &worker{id: ev.Worker, token: ev.Token, group: g, state: Starting, client: ev.Client, pid: ev.PID, idleSince: now, exitSent: ev.Draining, assignments: make(map[ids.LeaseID]*assignment)}
 	g.workers = append(g.workers, w)
 	c.workers[w.id] = w
 	c.byToken[string(w.token)] = w
@@ -146,7 +146,7 @@ func (c *Core) onLive(now int64, ev Live) {
 	}
 }
 
-// adopt seats a lease that was granted before this core; one whose worker is gone ends.
+// adopt assigns a lease that was granted before this core to its worker; one whose worker is gone ends.
 func (c *Core) adopt(a sched.AdoptLease) {
 	w := c.byClient[a.Worker]
 	if w == nil {
@@ -154,9 +154,9 @@ func (c *Core) adopt(a sched.AdoptLease) {
 			Err: errs.New(errs.CodeWorkerCrashed, "the worker behind client %v was gone when the node's scheduler came back", a.Worker)}})
 		return
 	}
-	s := &seat{lease: a.Lease, group: w.group}
-	c.seats[a.Lease] = s
-	c.sit(s, w)
+	s := &assignment{lease: a.Lease, group: w.group}
+	c.assignments[a.Lease] = s
+	c.assign(s, w)
 }
 
 // Info describes a worker, for lists.
@@ -177,7 +177,7 @@ func (c *Core) List() []Info {
 	var out []Info
 	for _, w := range c.sortedWorkers() {
 		out = append(out, Info{Worker: w.id, Client: w.client, PID: w.pid, Job: w.group.job.id,
-			Language: w.group.key.language, Slot: w.group.key.slot, Func: w.group.key.fn, State: w.state, Leases: slices.Sorted(maps.Keys(w.seats))})
+			Language: w.group.key.language, Slot: w.group.key.slot, Func: w.group.key.fn, State: w.state, Leases: slices.Sorted(maps.Keys(w.assignments))})
 	}
 	return out
 }

@@ -597,8 +597,8 @@ func TestJobEndEndsItsWorkers(t *testing.T) {
 	}
 	w.pass(DefaultGrace)
 	w.reap()
-	if len(w.procs) != 1 || len(w.c.workers) != 1 || len(w.c.seats) != 0 {
-		t.Fatalf("%d processes, %d rows, %d leases are left", len(w.procs), len(w.c.workers), len(w.c.seats))
+	if len(w.procs) != 1 || len(w.c.workers) != 1 || len(w.c.assignments) != 0 {
+		t.Fatalf("%d processes, %d rows, %d leases are left", len(w.procs), len(w.c.workers), len(w.c.assignments))
 	}
 	if l := w.need(1, tasks, "f"); !errors.Is(w.failed[l], errs.ErrShutdown) {
 		t.Errorf("a lease of a job that ended: %v", w.failed[l])
@@ -778,7 +778,7 @@ func TestProperties(t *testing.T) {
 		w.step(JobEnded{Job: 2})
 		w.pass(DefaultGrace)
 		w.reap()
-		if len(w.procs)+len(w.c.workers)+len(w.c.byClient)+len(w.c.byToken)+len(w.c.seats)+len(w.c.jobs)+w.c.starting+len(w.c.queue) != 0 {
+		if len(w.procs)+len(w.c.workers)+len(w.c.byClient)+len(w.c.byToken)+len(w.c.assignments)+len(w.c.jobs)+w.c.starting+len(w.c.queue) != 0 {
 			t.Fatalf("left behind: %d processes, %+v", len(w.procs), w.c)
 		}
 	})

@@ -25,8 +25,8 @@ func (c *Core) need(n sched.NeedWorker) {
 		c.noWorker(n.Lease, err)
 		return
 	}
-	s := &seat{lease: n.Lease, group: g}
-	c.seats[n.Lease] = s
+	s := &assignment{lease: n.Lease, group: g}
+	c.assignments[n.Lease] = s
 	s.group.waiting = append(s.group.waiting, s)
 	c.fill(s.group)
 }
@@ -86,36 +86,36 @@ func (c *Core) fill(g *group) {
 		s := g.waiting[0]
 		g.waiting[0] = nil
 		g.waiting = g.waiting[1:]
-		c.sit(s, w)
+		c.assign(s, w)
 		c.emit(ToSched{sched.WorkerReady{Lease: s.lease, Worker: w.client}})
 	}
 	want := len(g.waiting)
 	if !g.own() {
 		want = min(want, 1)
 	}
-	for n := g.coming(); n < want; n++ {
+	for n := g.pendingWorkers(); n < want; n++ {
 		c.enqueue(g)
 	}
 	if g.own() { // drop starts that nobody waits for any more
-		for n, i := g.coming(), len(c.queue)-1; n > want && i >= 0; i-- {
+		for n, i := g.pendingWorkers(), len(c.queue)-1; n > want && i >= 0; i-- {
 			if c.queue[i].group == g {
 				c.unqueue(c.queue[i])
 				n--
 			}
 		}
 	}
-	c.tidy(g)
+	c.dropIfEmpty(g)
 }
 
-func (c *Core) sit(s *seat, w *worker) {
+func (c *Core) assign(s *assignment, w *worker) {
 	s.worker = w
-	w.seats[s.lease] = s
+	w.assignments[s.lease] = s
 }
 
 // enqueue plans one more worker.
 func (c *Core) enqueue(g *group) {
 	c.nextID++
-	w := &worker{id: c.nextID, group: g, state: Queued, seats: make(map[ids.LeaseID]*seat)}
+	w := &worker{id: c.nextID, group: g, state: Queued, assignments: make(map[ids.LeaseID]*assignment)}
 	g.workers = append(g.workers, w)
 	c.workers[w.id] = w
 	c.queue = append(c.queue, w)
@@ -137,7 +137,7 @@ func (c *Core) remove(w *worker) {
 	delete(c.byClient, w.client)
 	delete(c.byToken, string(w.token))
 	if c.jobs[w.group.job.id] == w.group.job {
-		c.tidy(w.group)
+		c.dropIfEmpty(w.group)
 	}
 }
 
@@ -185,24 +185,24 @@ func (c *Core) onRegistered(now int64, ev Registered) {
 
 // release takes a lease off its worker, or out of the queue.
 func (c *Core) release(now int64, lease ids.LeaseID) {
-	s := c.seats[lease]
+	s := c.assignments[lease]
 	if s == nil {
 		return
 	}
-	delete(c.seats, lease)
+	delete(c.assignments, lease)
 	if s.worker == nil {
-		s.group.waiting = slices.DeleteFunc(s.group.waiting, func(o *seat) bool { return o == s })
+		s.group.waiting = slices.DeleteFunc(s.group.waiting, func(o *assignment) bool { return o == s })
 		c.fill(s.group)
 		return
 	}
 	w := s.worker
-	delete(w.seats, lease)
+	delete(w.assignments, lease)
 	delete(w.abandoned, lease)
 	switch {
 	case w.virtual:
 	case w.state == Draining:
 		c.drained(w)
-	case s.group.key.actor != 0, s.group.key.process != "" && len(w.seats) == 0:
+	case s.group.key.actor != 0, s.group.key.process != "" && len(w.assignments) == 0:
 		c.retire(w)
 	case s.group.own():
 		w.idleSince = now
@@ -213,7 +213,7 @@ func (c *Core) release(now int64, lease ids.LeaseID) {
 
 // drained tells a draining worker to exit once only abandoned leases are left.
 func (c *Core) drained(w *worker) {
-	if len(w.seats) == len(w.abandoned) && !w.killed {
+	if len(w.assignments) == len(w.abandoned) && !w.killed {
 		c.retire(w)
 	}
 }
@@ -224,15 +224,15 @@ func (c *Core) onDrain(ev sched.DrainWorker) {
 		return
 	}
 	if w.virtual { // it cannot be ended; abandoned leases no longer count
-		if w.seats[ev.Lease] != nil {
-			delete(w.seats, ev.Lease)
-			delete(c.seats, ev.Lease)
+		if w.assignments[ev.Lease] != nil {
+			delete(w.assignments, ev.Lease)
+			delete(c.assignments, ev.Lease)
 			c.emit(ToSched{sched.WorkerGone{Worker: w.client, Leases: []ids.LeaseID{ev.Lease}, Err: ev.Err}})
 		}
 		return
 	}
 	w.drainErr = ev.Err
-	if w.seats[ev.Lease] != nil {
+	if w.assignments[ev.Lease] != nil {
 		if w.abandoned == nil {
 			w.abandoned = make(map[ids.LeaseID]bool)
 		}
@@ -270,7 +270,7 @@ func (c *Core) onWorn(ev Worn) {
 // others lists the leases that were not abandoned.
 func (w *worker) others() []ids.LeaseID {
 	var out []ids.LeaseID
-	for id := range w.seats {
+	for id := range w.assignments {
 		if !w.abandoned[id] {
 			out = append(out, id)
 		}
@@ -281,7 +281,7 @@ func (w *worker) others() []ids.LeaseID {
 
 // watchIdle makes sure that an idle isolated worker is looked at again.
 func (c *Core) watchIdle(w *worker) {
-	if !w.group.own() || len(w.seats) > 0 || w.state != Ready || c.ticking || c.isolated <= c.cfg.SoftLimit && w.group.key.actor == 0 {
+	if !w.group.own() || len(w.assignments) > 0 || w.state != Ready || c.ticking || c.isolated <= c.cfg.SoftLimit && w.group.key.actor == 0 {
 		return
 	}
 	c.ticking = true
@@ -292,7 +292,7 @@ func (c *Core) watchIdle(w *worker) {
 func (c *Core) retireIdle(now int64) {
 	var idle []*worker
 	for _, w := range c.workers {
-		if w.group.own() && w.state == Ready && len(w.seats) == 0 {
+		if w.group.own() && w.state == Ready && len(w.assignments) == 0 {
 			idle = append(idle, w)
 		}
 	}

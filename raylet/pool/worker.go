@@ -41,25 +41,25 @@ var transitions = [stateEnd]map[State]bool{
 
 // worker is one row of the table.
 type worker struct {
-	id      ids.WorkerID
-	token   []byte
-	group   *group
-	state   State
-	client  ids.ClientID
-	pid     int32
-	virtual bool
-	seats   map[ids.LeaseID]*seat
+	id          ids.WorkerID
+	token       []byte
+	group       *group
+	state       State
+	client      ids.ClientID
+	pid         int32
+	virtual     bool
+	assignments map[ids.LeaseID]*assignment
 
-	idleSince int64
-	late      bool        // did not register in time
-	told      bool        // to exit
-	killed    bool        // KillProcess is sent
-	lost      bool        // its connection has closed
-	err       *errs.Error // why it is killed, if not by its own fault
-	drainErr  *errs.Error // why it is drained, for the leases that were abandoned
-	peak      uint64
-	seq       uint64 // of its timer
-	abandoned map[ids.LeaseID]bool
+	idleSince     int64
+	startTimedOut bool        // did not register in time
+	exitSent      bool        // to exit
+	killed        bool        // KillProcess is sent
+	lost          bool        // its connection has closed
+	err           *errs.Error // why it is killed, if not by its own fault
+	drainErr      *errs.Error // why it is drained, for the leases that were abandoned
+	peak          uint64
+	seq           uint64 // of its timer
+	abandoned     map[ids.LeaseID]bool
 }
 
 // String names the worker as errors do.
@@ -94,7 +94,7 @@ type groupKey struct {
 type group struct {
 	job      *job
 	key      groupKey
-	waiting  []*seat
+	waiting  []*assignment
 	workers  []*worker // queued to draining
 	failures int       // starts failed in a row
 	kills    int       // starts killed in a row, which are not failures
@@ -108,8 +108,8 @@ func (g *group) drop(w *worker) {
 
 func (g *group) copyWorkers() []*worker { return slices.Clone(g.workers) }
 
-// coming counts the workers that will be ready.
-func (g *group) coming() (n int) {
+// pendingWorkers counts the workers that will be ready.
+func (g *group) pendingWorkers() (n int) {
 	for _, w := range g.workers {
 		if w.state == Queued || w.state == Starting {
 			n++
@@ -121,7 +121,7 @@ func (g *group) coming() (n int) {
 // free finds a worker that takes one more lease.
 func (g *group) free() *worker {
 	for _, w := range g.workers {
-		if w.state == Ready && (!g.own() || len(w.seats) == 0) {
+		if w.state == Ready && (!g.own() || len(w.assignments) == 0) {
 			return w
 		}
 	}
@@ -171,8 +171,8 @@ func (j *job) group(k groupKey) *group {
 	return g
 }
 
-// tidy removes a group of isolated workers, or of a named host, if it has no worker and nobody waits for one.
-func (c *Core) tidy(g *group) {
+// dropIfEmpty removes a group of isolated workers, or of a named host, if it has no worker and nobody waits for one.
+func (c *Core) dropIfEmpty(g *group) {
 	if (g.own() || g.key.process != "") && len(g.workers) == 0 && len(g.waiting) == 0 {
 		delete(g.job.groups, g.key)
 	}
@@ -227,8 +227,8 @@ func (c *Core) kill(w *worker, why *errs.Error) {
 // retire tells a worker that has no more work to exit.
 func (c *Core) retire(w *worker) {
 	c.setState(w, Draining)
-	if !w.told {
-		w.told = true
+	if !w.exitSent {
+		w.exitSent = true
 		c.emit(SendDrain{Worker: w.id, Client: w.client})
 		c.timer(w, c.cfg.Grace)
 	}
@@ -241,7 +241,7 @@ func (c *Core) onExpired(ev expired) {
 	}
 	switch {
 	case w.state == Starting:
-		w.late = true
+		w.startTimedOut = true
 		c.kill(w, nil)
 	case !w.killed:
 		c.kill(w, nil)

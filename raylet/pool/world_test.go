@@ -148,12 +148,12 @@ func (w *world) validate() {
 		}
 		if k.group.own() && k.state <= Ready {
 			isolated++
-			if len(k.seats) > 1 {
-				w.t.Fatalf("isolated worker %d has %d leases", id, len(k.seats))
+			if len(k.assignments) > 1 {
+				w.t.Fatalf("isolated worker %d has %d leases", id, len(k.assignments))
 			}
 		}
-		for l, s := range k.seats {
-			if s.worker != k || w.c.seats[l] != s {
+		for l, s := range k.assignments {
+			if s.worker != k || w.c.assignments[l] != s {
 				w.t.Fatalf("lease %d is misplaced", l)
 			}
 			slot := func(n sched.NeedWorker) sched.Slot {

@@ -10,19 +10,19 @@ import (
 
 // class is the state of one scheduling class.
 type class struct {
-	key     ClassKey
-	job     *job
-	opts    *wire.TaskOptions
-	kind    wire.TaskKind
-	slot    Slot
-	need    demand      // what a lease takes
-	life    demand      // what an actor takes once it is up
-	told    int         // the backlog of the last Want
-	backlog int         // told, minus the leases granted since
-	fresh   bool        // it has begun to want and was not served since
-	invalid *errs.Error // what is wrong with its options
-	bad     *errs.Error // why the node cannot serve it now; its owner was told
-	dry     int64       // when a used-up backlog is refilled; 0: it is not used up
+	key      ClassKey
+	job      *job
+	opts     *wire.TaskOptions
+	kind     wire.TaskKind
+	slot     Slot
+	need     demand      // what a lease takes
+	life     demand      // what an actor takes once it is up
+	lastWant int         // the backlog of the last Want
+	backlog  int         // told, minus the leases granted since
+	fresh    bool        // it has begun to want and was not served since
+	invalid  *errs.Error // what is wrong with its options
+	bad      *errs.Error // why the node cannot serve it now; its owner was told
+	refillAt int64       // when a used-up backlog is refilled; 0: it is not used up
 
 	leases  []*lease
 	running int // leases that are starting or running, without lifetime leases of actors
@@ -76,7 +76,7 @@ func (c *Core) find(key ClassKey) *class {
 // forget drops a class that neither wants nor holds anything, so that a job with many classes pays only for live
 // ones. A refused class is kept, so that its owner can be told when that ends.
 func (c *Core) forget(cl *class) {
-	if cl.told > 0 || len(cl.leases) > 0 || cl.bad != nil && cl.invalid == nil {
+	if cl.lastWant > 0 || len(cl.leases) > 0 || cl.bad != nil && cl.invalid == nil {
 		return
 	}
 	c.unqueue(cl)
@@ -91,7 +91,7 @@ func (c *Core) forget(cl *class) {
 func (c *Core) want(cl *class, n int) {
 	if n > 0 {
 		c.counters.Requests++
-		if cl.told == 0 && cl.running == 0 {
+		if cl.lastWant == 0 && cl.running == 0 {
 			cl.fresh = true
 		}
 		if cl.bad = c.refusal(cl); cl.bad != nil {
@@ -99,7 +99,7 @@ func (c *Core) want(cl *class, n int) {
 			return
 		}
 	}
-	cl.told, cl.backlog, cl.dry = n, n, 0
+	cl.lastWant, cl.backlog, cl.refillAt = n, n, 0
 	c.place(cl)
 }
 
@@ -112,18 +112,18 @@ func (c *Core) refusal(cl *class) *errs.Error {
 }
 
 func (c *Core) refuse(cl *class) {
-	cl.told, cl.backlog, cl.dry = 0, 0, 0
+	cl.lastWant, cl.backlog, cl.refillAt = 0, 0, 0
 	c.place(cl)
 	c.counters.Infeasible++
 	c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: cl.bad})
 }
 
-// judge looks at a class again after the node has changed.
-func (c *Core) judge(cl *class) {
+// recheck looks at a class again after the node has changed.
+func (c *Core) recheck(cl *class) {
 	was := cl.bad
 	cl.bad = c.refusal(cl)
 	switch {
-	case cl.bad != nil && cl.told > 0:
+	case cl.bad != nil && cl.lastWant > 0:
 		c.refuse(cl)
 	case cl.bad == nil && was != nil:
 		c.tell(cl.key.Job, Feasible{Key: cl.key})
@@ -143,21 +143,21 @@ func (c *Core) place(cl *class) {
 // refill goes on with classes whose backlog was used up some time ago and whose owners did not say that nothing is
 // left: owners do not report each task or lease.
 func (c *Core) refill(now int64) {
-	rest := c.dry[:0]
-	for _, cl := range c.dry {
+	rest := c.exhausted[:0]
+	for _, cl := range c.exhausted {
 		switch {
-		case cl.dry == 0 || cl.told == 0 || c.find(cl.key) != cl:
-		case now < cl.dry:
+		case cl.refillAt == 0 || cl.lastWant == 0 || c.find(cl.key) != cl:
+		case now < cl.refillAt:
 			rest = append(rest, cl)
 		default:
-			cl.dry = 0
-			cl.backlog = max(cl.backlog, (cl.told+1)/2)
+			cl.refillAt = 0
+			cl.backlog = max(cl.backlog, (cl.lastWant+1)/2)
 			c.place(cl)
 		}
 	}
-	clear(c.dry[len(rest):])
-	if c.dry = rest; len(rest) > 0 {
-		c.wakeAt(now, rest[0].dry)
+	clear(c.exhausted[len(rest):])
+	if c.exhausted = rest; len(rest) > 0 {
+		c.wakeAt(now, rest[0].refillAt)
 	}
 }
 

@@ -61,7 +61,7 @@ type Core struct {
 	waitingNoCPU int // waiting classes that ask for no CPU
 	running      int // leases starting or running, without lifetime leases of actors
 	paused       bool
-	dry          []*class // classes whose backlog is used up, in order of time
+	exhausted    []*class // classes whose backlog is used up, in order of time
 	wake         int64    // when the next Tick is due; 0: none
 	resync       resync
 	pass         pass
@@ -174,7 +174,7 @@ func (c *Core) onWant(ev Want) {
 		cl = c.classOf(ev.Key, ev.Opts, ev.Kind)
 	}
 	c.want(cl, max(ev.Backlog, 0))
-	if cl.told == 0 {
+	if cl.lastWant == 0 {
 		c.cancelStarting(cl)
 		c.forget(cl)
 	}
@@ -209,7 +209,7 @@ func (c *Core) onReturn(ev Return) {
 // restore adds one to the backlog of a class that still wants: the lease that ended or blocked had taken one off,
 // and the owner does not repeat its Want.
 func (c *Core) restore(cl *class, takenAway bool) {
-	if cl.told > 0 && (takenAway || cl.running == 0 && cl.backlog == 0) {
+	if cl.lastWant > 0 && (takenAway || cl.running == 0 && cl.backlog == 0) {
 		cl.backlog++
 		c.place(cl)
 	}
@@ -267,8 +267,8 @@ func (c *Core) onNoWorker(ev NoWorker) {
 	}
 	cl := l.class
 	c.end(l)
-	if cl.told > 0 {
-		cl.told, cl.backlog, cl.dry = 0, 0, 0
+	if cl.lastWant > 0 {
+		cl.lastWant, cl.backlog, cl.refillAt = 0, 0, 0
 		c.place(cl)
 		c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: ev.Err})
 		c.counters.Infeasible++
@@ -298,7 +298,7 @@ func (c *Core) onResources(ev SetResources) {
 	c.res.setTotal(ev.Total)
 	for _, id := range slices.Sorted(maps.Keys(c.byJob)) {
 		for _, cl := range sortedClasses(c.byJob[id]) {
-			c.judge(cl)
+			c.recheck(cl)
 		}
 	}
 }

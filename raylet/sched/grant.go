@@ -69,7 +69,7 @@ func (c *Core) chooseHead() {
 	for je := c.jobs.Front(); je != nil; je = je.Next() {
 		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
 			if cl := ce.Value.(*class); c.attainable(cl) {
-				if c.short(cl) {
+				if c.lacksFree(cl) {
 					c.head = cl
 				}
 				return
@@ -102,8 +102,8 @@ func (c *Core) fits(cl *class) bool {
 	return true
 }
 
-// short tells whether the node has too little free for the class, regardless of those in front of it.
-func (c *Core) short(cl *class) bool {
+// lacksFree tells whether the node has too little free for the class, regardless of those in front of it.
+func (c *Core) lacksFree(cl *class) bool {
 	for _, x := range cl.need {
 		if c.res.free[x.r] < x.n {
 			return true
@@ -133,9 +133,9 @@ func (c *Core) start(now int64, cl *class) {
 	c.toBack(cl)
 	if cl.backlog == 0 {
 		c.unqueue(cl)
-		cl.dry = now + c.quantum
-		c.dry = append(c.dry, cl)
-		c.wakeAt(now, cl.dry)
+		cl.refillAt = now + c.quantum
+		c.exhausted = append(c.exhausted, cl)
+		c.wakeAt(now, cl.refillAt)
 	}
 	c.emit(c.needWorker(l))
 }

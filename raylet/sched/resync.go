@@ -88,7 +88,7 @@ func (c *Core) onOwnerRestarted(ev OwnerRestarted) {
 		return
 	}
 	for _, cl := range sortedClasses(j) {
-		cl.told, cl.backlog, cl.dry = 0, 0, 0
+		cl.lastWant, cl.backlog, cl.refillAt = 0, 0, 0
 		c.place(cl)
 		c.cancelStarting(cl)
 		for _, l := range cl.leases {

@@ -22,13 +22,13 @@ func (c *Core) validate() error {
 			if cl.spot != nil != (cl.backlog > 0 && cl.bad == nil) {
 				return fmt.Errorf("class %v: waits %v with backlog %d, bad %v", cl.key, cl.spot != nil, cl.backlog, cl.bad)
 			}
-			if cl.told == 0 && len(cl.leases) == 0 && cl.bad == nil {
+			if cl.lastWant == 0 && len(cl.leases) == 0 && cl.bad == nil {
 				return fmt.Errorf("class %v is kept for nothing", cl.key)
 			}
-			if cl.told > 0 && cl.backlog == 0 && cl.dry == 0 {
+			if cl.lastWant > 0 && cl.backlog == 0 && cl.refillAt == 0 {
 				return fmt.Errorf("class %v wants and stands still", cl.key)
 			}
-			if cl.dry != 0 && cl.told > 0 && (!slices.Contains(c.dry, cl) || c.wake == 0) {
+			if cl.refillAt != 0 && cl.lastWant > 0 && (!slices.Contains(c.exhausted, cl) || c.wake == 0) {
 				return fmt.Errorf("class %v is never filled again", cl.key)
 			}
 			r := 0

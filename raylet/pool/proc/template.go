@@ -56,7 +56,7 @@ type template struct {
 	mu     sync.Mutex
 	forks  map[ids.WorkerID]*fork // guarded by mu; workers asked for and not known to have exited
 	ending bool                   // guarded by mu: it ends with the last of forks
-	deaf   bool                   // guarded by mu: its socket is closed, so it ends
+	closed bool                   // guarded by mu: its socket is closed, so it ends
 }
 
 // templateKey tells which workers a template forks.
@@ -155,12 +155,12 @@ func (t *template) read() {
 		}
 		var m fromTemplate
 		if json.Unmarshal(buf[:n], &m) == nil {
-			t.heard(m)
+			t.handle(m)
 		}
 	}
 	_ = t.conn.Close() // no more requests
 	t.mu.Lock()
-	t.deaf = true
+	t.closed = true
 	t.mu.Unlock()
 	overdue := time.AfterFunc(templateGrace, func() { _ = unix.Kill(-t.cmd.Process.Pid, unix.SIGKILL) })
 	pidfd.Until(context.Background(), t.cmd.Process.Pid) // holds no thread, unlike Wait
@@ -173,7 +173,7 @@ func (t *template) read() {
 	close(t.gone)
 }
 
-func (t *template) heard(m fromTemplate) {
+func (t *template) handle(m fromTemplate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := t.forks[m.ID]
@@ -217,7 +217,7 @@ func put[T any](c chan T, v T) {
 func (t *template) ended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.deaf
+	return t.closed
 }
 
 // why is the error for a worker that the template should have started: why it is gone.
@@ -247,7 +247,7 @@ func (t *template) ask(w ids.WorkerID, env []string, out, err *os.File) (*fork, 
 	if e != nil {
 		t.mu.Lock()
 		delete(t.forks, w) // else the template would wait for its exit
-		t.deaf = t.deaf || errors.Is(e, net.ErrClosed) || errors.Is(e, unix.EPIPE) || errors.Is(e, unix.ECONNRESET)
+		t.closed = t.closed || errors.Is(e, net.ErrClosed) || errors.Is(e, unix.EPIPE) || errors.Is(e, unix.ECONNRESET)
 		t.endIfDone()
 		t.mu.Unlock()
 		return nil, fmt.Errorf("the template process of job %v (pid %d) cannot be asked for a worker: %w: %s", t.job, t.cmd.Process.Pid, e, t.err.Tail())
