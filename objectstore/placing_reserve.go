@@ -10,7 +10,7 @@ import (
 func (rm *placing) reserve(d *demand, rs []alloc.Range) {
 	if !d.exact && !d.cold && rm.space.memoryTarget == 0 {
 		last := &rs[len(rs)-1]
-		if ahead := rm.space.alloc.Ahead(*last, rm.space.reserveStep()); !rm.space.pending(d.block.Owner, ahead) {
+		if ahead := rm.space.alloc.ExtendToStep(*last, rm.space.reserveStep()); !rm.space.pending(d.block.Owner, ahead) {
 			*last = ahead
 		}
 	}

@@ -23,7 +23,7 @@ func (sp *space) punchTakenFromOthers() {
 func (sp *space) punchUnowned(r *reservation) {
 	var out []alloc.Owned
 	for _, x := range r.ranges {
-		for _, loose := range sp.alloc.Loose(alloc.Owned{Owner: r.owner, Range: x}) {
+		for _, loose := range sp.alloc.FreeUnbacked(alloc.Owned{Owner: r.owner, Range: x}) {
 			out = append(out, sp.settled(loose)...)
 		}
 	}

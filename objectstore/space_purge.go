@@ -40,7 +40,7 @@ func (sp *space) purgeFree() {
 		sp.lastDemandAt = sp.now // of an earlier core's
 	}
 	if step := sp.reserveStep(); sp.hasLastOwner && sp.now < sp.lastDemandAt+int64(sp.cfg.WarmIdle) && sp.memoryTarget == 0 && sp.reserving == 0 && sp.now >= sp.reserveRetryAt && sp.alloc.Backed() > 0 && sp.alloc.Warm() < step/2 {
-		if r, ok := sp.alloc.Cold(step); ok {
+		if r, ok := sp.alloc.FindUnbacked(step); ok {
 			sp.reserving++
 			sp.emit(Reserve{Job: sp.newJob(&reservation{nil, sp.lastOwner, []alloc.Range{r}}), Place: ids.JobID(sp.lastOwner), Ranges: []alloc.Range{r}})
 		}

@@ -27,7 +27,7 @@ func (b Block) Range() Range { return Range{b.Off, b.Size} }
 type Allocator struct {
 	limit  uint64
 	free   runs // ranges in no slab and no extent
-	sides  map[Owner]*side
+	sides  map[Owner]*ownerState
 	slabs  map[uint64]*slab
 	used   uint64  // sum of blocks handed out
 	slack  uint64  // free bytes within slabs
@@ -47,7 +47,7 @@ type Owned struct {
 // New makes an allocator of limit bytes, none of them backed. The limit is rounded down
 // to whole pages.
 func New(limit uint64) *Allocator {
-	a := &Allocator{limit: limit &^ (Page - 1), slabs: make(map[uint64]*slab), sides: make(map[Owner]*side)}
+	a := &Allocator{limit: limit &^ (Page - 1), slabs: make(map[uint64]*slab), sides: make(map[Owner]*ownerState)}
 	a.free.add(Range{0, a.limit})
 	return a
 }
@@ -84,7 +84,7 @@ func (a *Allocator) Alloc(o Owner, size uint64, warmOnly bool) (Block, bool) {
 	if size > a.limit {
 		return Block{}, false
 	}
-	s := a.side(o)
+	s := a.state(o)
 	if size < Large {
 		if b, ok := a.allocSmall(s, classOf[(size+Align-1)/Align], warmOnly); ok {
 			return b, true
@@ -93,7 +93,7 @@ func (a *Allocator) Alloc(o Owner, size uint64, warmOnly bool) (Block, bool) {
 	return a.allocPages(s, size, warmOnly)
 }
 
-func (a *Allocator) allocPages(s *side, size uint64, warmOnly bool) (Block, bool) {
+func (a *Allocator) allocPages(s *ownerState, size uint64, warmOnly bool) (Block, bool) {
 	size = max(Page, (size+Page-1)&^(Page-1))
 	r, ok := s.warm.best(size)
 	if !ok && !warmOnly {
@@ -110,7 +110,7 @@ func (a *Allocator) allocPages(s *side, size uint64, warmOnly bool) (Block, bool
 	return Block{Off: r.Off, Size: size, Owner: s.owner}, true
 }
 
-func (a *Allocator) allocSmall(s *side, class uint8, warmOnly bool) (Block, bool) {
+func (a *Allocator) allocSmall(s *ownerState, class uint8, warmOnly bool) (Block, bool) {
 	l := s.room[class]
 	for l != nil && warmOnly && !s.backed.contains(Range{l.off, slabBytes(class)}) {
 		l = l.next
@@ -137,7 +137,7 @@ func (a *Allocator) allocSmall(s *side, class uint8, warmOnly bool) (Block, bool
 	return Block{Off: off, Size: c, Slab: true, Owner: s.owner}, true
 }
 
-func (a *Allocator) addSlab(s *side, off uint64, class uint8) *slab {
+func (a *Allocator) addSlab(s *ownerState, off uint64, class uint8) *slab {
 	l := newSlab(off, class)
 	l.side = s
 	a.take(s, Range{off, slabBytes(class)})
@@ -218,7 +218,7 @@ func (a *Allocator) Restore(b Block) error {
 		if b.Size == 0 || b.Size%Page != 0 || b.Off%Page != 0 || b.End() < b.Off || !a.free.contains(b.Range()) {
 			return fmt.Errorf("restore of extent [%d, +%d): %w", b.Off, b.Size, ErrBadBlock)
 		}
-		own := a.side(b.Owner)
+		own := a.state(b.Owner)
 		a.take(own, b.Range())
 		a.Back(Owned{b.Owner, b.Range()})
 		a.used += b.Size
@@ -236,7 +236,7 @@ func (a *Allocator) Restore(b Block) error {
 		if !a.free.contains(r) {
 			return fmt.Errorf("restore of small block [%d, +%d): its slab is taken: %w", b.Off, b.Size, ErrBadBlock)
 		}
-		s = a.addSlab(a.side(b.Owner), r.Off, class)
+		s = a.addSlab(a.state(b.Owner), r.Off, class)
 	}
 	i := s.index(b.Off)
 	if s.class != class || s.side.owner != b.Owner || i < 0 || s.has(i) {

@@ -29,7 +29,7 @@ func TestWarmIsReusedFirst(t *testing.T) {
 	if got := a.Unbacked(b); len(got) != 1 || got[0] != b.Range() {
 		t.Fatalf("a fresh extent is unbacked in %v", got)
 	}
-	a.Back(Owned{0, a.Ahead(b.Range(), 8<<20)})
+	a.Back(Owned{0, a.ExtendToStep(b.Range(), 8<<20)})
 	if a.Backed() != 8<<20 || a.Warm() != 7<<20 {
 		t.Fatalf("backed %d, warm %d after a step of 8 MiB", a.Backed(), a.Warm())
 	}
@@ -48,7 +48,7 @@ func TestWarmIsReusedFirst(t *testing.T) {
 	if rs := a.Release(256<<10, 1<<30); len(rs) != 1 || rs[0].Size != 768<<10 || a.Warm() != 256<<10 {
 		t.Fatalf("released %v, warm %d, want all but 256 KiB", rs, a.Warm())
 	}
-	if r, ok := a.Cold(64 << 20); !ok || r.Off != 256<<10 || r.Size != 768<<10 {
+	if r, ok := a.FindUnbacked(64 << 20); !ok || r.Off != 256<<10 || r.Size != 768<<10 {
 		t.Fatalf("lowest cold stretch is %v", r)
 	}
 }

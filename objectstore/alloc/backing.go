@@ -8,7 +8,7 @@ func (a *Allocator) Back(r Owned) {
 		return
 	}
 	r.Range = Range{lo, hi - lo}
-	s := a.side(r.Owner)
+	s := a.state(r.Owner)
 	before := s.backed.total
 	s.backed.add(r.Range)
 	a.backed += s.backed.total - before
@@ -29,22 +29,22 @@ func (a *Allocator) Unbacked(b Block) []Range {
 	lo := b.Off &^ (Page - 1)
 	hi := (b.End() + Page - 1) &^ (Page - 1)
 	var out []Range
-	a.side(b.Owner).backed.gaps(Range{lo, hi - lo}, func(r Range) { out = append(out, r) })
+	a.state(b.Owner).backed.gaps(Range{lo, hi - lo}, func(r Range) { out = append(out, r) })
 	return out
 }
 
-// Loose lists the free parts of a range that are not known to have memory of its owner.
-func (a *Allocator) Loose(r Owned) (out []Owned) {
-	s := a.side(r.Owner)
+// FreeUnbacked lists the free parts of a range that are not known to have memory of its owner.
+func (a *Allocator) FreeUnbacked(r Owned) (out []Owned) {
+	s := a.state(r.Owner)
 	a.free.each(r.Range, func(p Range) {
 		s.backed.gaps(p, func(g Range) { out = append(out, Owned{r.Owner, g}) })
 	})
 	return out
 }
 
-// Ahead extends a range that is about to be backed to a multiple of step, as far as the space after it is free and
+// ExtendToStep extends a range that is about to be backed to a multiple of step, as far as the space after it is free and
 // has no memory: memory is reserved in steps, ahead of demand.
-func (a *Allocator) Ahead(r Range, step uint64) Range {
+func (a *Allocator) ExtendToStep(r Range, step uint64) Range {
 	end := min((r.End()+step-1)/step*step, a.limit)
 	k, ok := a.free.at(r.End())
 	if !ok || k.Off > r.End() {
@@ -59,8 +59,8 @@ func (a *Allocator) Ahead(r Range, step uint64) Range {
 	return Range{r.Off, end - r.Off}
 }
 
-// Cold is the lowest range of at most size bytes that is free and has no memory behind it.
-func (a *Allocator) Cold(size uint64) (Range, bool) {
+// FindUnbacked is the lowest range of at most size bytes that is free and has no memory behind it.
+func (a *Allocator) FindUnbacked(size uint64) (Range, bool) {
 	k, ok := a.free.at(0)
 	for ok {
 		for at := k.Off; at < k.End(); {
@@ -87,7 +87,7 @@ func (a *Allocator) Cold(size uint64) (Range, bool) {
 func (a *Allocator) Release(keep, most uint64) []Owned {
 	var out []Owned
 	for most >= Page && a.warm >= keep+Page {
-		var s *side
+		var s *ownerState
 		var best key
 		for _, o := range a.sides {
 			if k, ok := o.warm.bySize.floor(^uint64(0), ^uint64(0)); ok && (s == nil || k.a > best.a || k.a == best.a && k.b > best.b) {

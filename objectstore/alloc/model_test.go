@@ -70,7 +70,7 @@ func (m *model) alloc(o Owner, size uint64, warmOnly bool) error {
 }
 
 func (m *model) back(r Owned) error {
-	r.Range = m.a.Ahead(r.Range, 16*Page)
+	r.Range = m.a.ExtendToStep(r.Range, 16*Page)
 	m.a.Back(r)
 	for p := r.Off / Page; p < r.End()/Page; p++ {
 		if m.backed[p] != 0 && m.backed[p] != r.Owner {

@@ -48,7 +48,7 @@ type slab struct {
 	free  int      // blocks not handed out
 	n     int      // blocks in all
 	used  []uint64 // one bit a block
-	side  *side
+	side  *ownerState
 	prev  *slab // in the class's list of slabs with room
 	next  *slab
 }

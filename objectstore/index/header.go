@@ -29,7 +29,7 @@ type Owner struct {
 	Node    string `json:"node"` // the identity of the node; empty: unknown
 	Dir     string `json:"dir"`  // the node's directory
 
-	narrow bool // release 0.4 wrote it
+	shortIDs bool // release 0.4 wrote it
 }
 
 // ErrForeign is wrapped when an index belongs to another node.
@@ -77,7 +77,7 @@ func ReadOwner(f *os.File) (Owner, error) {
 			o = Owner{}
 		}
 	}
-	o.Segment, o.narrow = le.Uint64(b[12:]), v == shortIDs
+	o.Segment, o.shortIDs = le.Uint64(b[12:]), v == shortIDs
 	return o, nil
 }
 

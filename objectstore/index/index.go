@@ -96,7 +96,7 @@ func (x *Index) open(o Owner) error {
 	if was == o {
 		return nil
 	}
-	if was.narrow { // done before the first half that release 0.4 would misread, so that it no longer reads the index
+	if was.shortIDs { // done before the first half that release 0.4 would misread, so that it no longer reads the index
 		if err := x.writeHeader(was); err != nil {
 			return err
 		}

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	halfSize   = 192
-	slotSize   = 2 * halfSize
-	fixedSize  = 116 // of a half, before the inline payload
-	inlineMax  = halfSize - fixedSize
-	flagRes    = 1
-	flagSpill  = 2
-	flagSlab   = 4
-	flagPacked = 8
-	flagCopy   = 16
-	flagWide   = 32 // the half has the layout of version 3; else that of earlier versions
-	payloadMax = 64 << 20
+	halfSize    = 192
+	slotSize    = 2 * halfSize
+	fixedSize   = 116 // of a half, before the inline payload
+	inlineMax   = halfSize - fixedSize
+	flagRes     = 1
+	flagSpill   = 2
+	flagSlab    = 4
+	flagPacked  = 8
+	flagCopy    = 16
+	flagLongIDs = 32 // the half has the layout of version 3; else that of earlier versions
+	payloadMax  = 64 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -42,7 +42,7 @@ func (h *half) encode(dst []byte) {
 	le := binary.LittleEndian
 	le.PutUint32(dst[4:], h.gen)
 	dst[8] = byte(r.State)
-	flags := byte(flagWide)
+	flags := byte(flagLongIDs)
 	if r.Resident {
 		flags |= flagRes
 	}
@@ -119,11 +119,11 @@ func decode(src []byte) (half, bool) {
 	h.payHead = le.Uint32(src[14:])
 	h.payCRC = le.Uint32(src[18:])
 	fixed := fixedSize
-	if src[9]&flagWide != 0 {
-		h.wide(src)
+	if src[9]&flagLongIDs != 0 {
+		h.readFields(src)
 	} else {
-		h.narrow(src)
-		fixed = narrowSize
+		h.readShortIDs(src)
+		fixed = shortIDsSize
 	}
 	if r.Block.Size > 0 {
 		r.Block.Owner = alloc.Owner(r.Job)
@@ -137,8 +137,8 @@ func decode(src []byte) (half, bool) {
 	return h, true
 }
 
-// wide reads the fields of a half in the layout that encode writes.
-func (h *half) wide(src []byte) {
+// readFields reads the fields of a half in the layout that encode writes.
+func (h *half) readFields(src []byte) {
 	le, r := binary.LittleEndian, &h.rec
 	h.pathLen = le.Uint16(src[22:])
 	copy(r.ID.Task[:], src[24:44])

@@ -146,7 +146,7 @@ func (s *Segment) Resize(size uint64) error {
 // Reserve brings memory for all the ranges, or gives an error of CodeSegmentUnavailable that names what was short.
 // Ranges that have memory keep it and their content.
 func (s *Segment) Reserve(rs []Range) error {
-	if err := s.Look(rs); err != nil {
+	if err := s.CanReserve(rs); err != nil {
 		return err
 	}
 	for _, r := range rs {
@@ -231,8 +231,8 @@ func unavailable(format string, args ...any) error {
 	return errs.New(errs.CodeSegmentUnavailable, format, args...)
 }
 
-// Look gives an error if the ranges could not be reserved now. It reserves nothing.
-func (s *Segment) Look(rs []Range) error {
+// CanReserve gives an error if the ranges could not be reserved now. It reserves nothing.
+func (s *Segment) CanReserve(rs []Range) error {
 	var n uint64
 	for _, r := range rs {
 		if r.Off+r.Size < r.Off || r.Off+r.Size > s.size {

@@ -182,7 +182,7 @@ func (s *Store) reserve(e objectstore.Reserve) error {
 	case err != nil:
 		return err
 	case e.Look:
-		return seg.Look(toRanges(e.Ranges))
+		return seg.CanReserve(toRanges(e.Ranges))
 	}
 	return seg.Reserve(toRanges(e.Ranges))
 }

@@ -19,7 +19,7 @@ func (s *Spiller) spawn(parent actors.Parent, t *target) error {
 		Kind: "spiller",
 		Name: fmt.Sprintf("spiller/%d", t.n),
 		New: func(actors.Start) (actors.Core[spill.Event, spill.Effect], []spill.Event, error) {
-			return spill.NewCore(s.cfg.Config), s.inHand(t), nil
+			return spill.NewCore(s.cfg.Config), s.currentJobs(t), nil
 		},
 		Do:      func(self *actors.Ref[spill.Event], f spill.Effect) { s.do(t, self, f) },
 		Mailbox: mailbox,
@@ -37,9 +37,9 @@ func (s *Spiller) spawn(parent actors.Parent, t *target) error {
 	return nil
 }
 
-// inHand gives a new core the running and the waiting jobs. Waiting ones get new numbers, so that late events for
+// currentJobs gives a new core the running and the waiting jobs. Waiting ones get new numbers, so that late events for
 // old numbers do not count for them.
-func (s *Spiller) inHand(t *target) []spill.Event {
+func (s *Spiller) currentJobs(t *target) []spill.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []spill.Event

@@ -84,8 +84,8 @@ func (s *Spiller) refused(j *job, why error) {
 	s.stats.Refused++
 }
 
-// hand gives a read or a delete to its target. s.mu is held.
-func (s *Spiller) hand(j *job) {
+// send gives a read or a delete to its target. s.mu is held.
+func (s *Spiller) send(j *job) {
 	if err := s.post(j); err != nil {
 		s.fail(j, fmt.Errorf("spill target %s: %w", s.targets[j.target].url.Redacted(), err))
 	}

@@ -53,8 +53,8 @@ func (s *Spiller) place(t *target, n uint16) {
 	s.places[n] = t.n
 }
 
-// inward is a location with the target's index; false if no target has its number.
-func (s *Spiller) inward(l spill.Location) (spill.Location, bool) {
+// toIndex is a location with the target's index; false if no target has its number.
+func (s *Spiller) toIndex(l spill.Location) (spill.Location, bool) {
 	at, ok := s.places[l.Target]
 	l.Target = at
 	return l, ok

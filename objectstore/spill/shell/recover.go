@@ -20,7 +20,7 @@ func (s *Spiller) Recover(live []spill.Location) {
 	s.mu.Lock()
 	s.refs = spill.NewRefs()
 	for _, l := range live {
-		if l, known := s.inward(l); known {
+		if l, known := s.toIndex(l); known {
 			s.refs.Add(l)
 		}
 	}

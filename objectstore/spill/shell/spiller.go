@@ -173,7 +173,7 @@ func (s *Spiller) Read(loc spill.Location, dst []byte, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	in, known := s.inward(loc)
+	in, known := s.toIndex(loc)
 	switch {
 	case s.closed:
 		err = s.goneError()
@@ -189,7 +189,7 @@ func (s *Spiller) Read(loc spill.Location, dst []byte, done func(error)) {
 		return
 	}
 	s.moving++
-	s.hand(&job{kind: spill.Read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.Hold(in.Key())})
+	s.send(&job{kind: spill.Read, target: in.Target, loc: in, dst: dst, read: done, held: s.refs.Hold(in.Key())})
 }
 
 // Remove drops objects; a file is deleted with its last object. Unknown locations are ignored.
@@ -200,7 +200,7 @@ func (s *Spiller) Remove(locs []spill.Location) {
 		return
 	}
 	for _, l := range locs {
-		l, known := s.inward(l)
+		l, known := s.toIndex(l)
 		if !known {
 			continue
 		}
@@ -211,7 +211,7 @@ func (s *Spiller) Remove(locs []spill.Location) {
 }
 
 func (s *Spiller) deleteFile(k spill.FileKey) {
-	s.hand(&job{kind: spill.Remove, target: k.Target, file: k.File})
+	s.send(&job{kind: spill.Remove, target: k.Target, file: k.File})
 }
 
 func (s *Spiller) goneError() error {

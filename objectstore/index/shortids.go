@@ -7,12 +7,12 @@ import (
 	"mobula/objectstore/record"
 )
 
-// narrowSize is the fixed part of a half of versions before 3.
-const narrowSize = 118
+// shortIDsSize is the fixed part of a half of versions before 3.
+const shortIDsSize = 118
 
-// narrow reads the fields of a half that release 0.4 wrote: its ids had only the lower half of their job. Nothing writes
+// readShortIDs reads the fields of a half that release 0.4 wrote: its ids had only the lower half of their job. Nothing writes
 // this layout; a slot that is rewritten gets the present one.
-func (h *half) narrow(src []byte) {
+func (h *half) readShortIDs(src []byte) {
 	le, r := binary.LittleEndian, &h.rec
 	r.ID.Task = ids.Widen([16]byte(src[22:38]))
 	r.ID.Index = le.Uint32(src[38:])

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// side is the allocator's state of one owner.
-type side struct {
+// ownerState is the allocator's state of one owner.
+type ownerState struct {
 	owner  Owner
 	warm   runs // free ranges with memory of the owner behind them
 	backed runs // ranges with memory of the owner, free or not
@@ -14,10 +14,10 @@ type side struct {
 	used   uint64 // sum of its blocks
 }
 
-func (a *Allocator) side(o Owner) *side {
+func (a *Allocator) state(o Owner) *ownerState {
 	s := a.sides[o]
 	if s == nil {
-		s = &side{owner: o, room: make([]*slab, len(classes))}
+		s = &ownerState{owner: o, room: make([]*slab, len(classes))}
 		a.sides[o] = s
 	}
 	return s
@@ -62,7 +62,7 @@ func (a *Allocator) Taken() []Owned {
 }
 
 // take makes a free range the owner's.
-func (a *Allocator) take(s *side, r Range) {
+func (a *Allocator) take(s *ownerState, r Range) {
 	a.free.carve(r)
 	if a.warm == 0 {
 		return
@@ -81,26 +81,26 @@ func (a *Allocator) take(s *side, r Range) {
 }
 
 // give makes a range free again; its backed parts become warm.
-func (a *Allocator) give(s *side, r Range) {
+func (a *Allocator) give(s *ownerState, r Range) {
 	a.free.add(r)
 	before := s.warm.total
 	s.backed.each(r, s.warm.add)
 	a.warm += s.warm.total - before
 }
 
-func (a *Allocator) carveWarm(s *side, r Range) {
+func (a *Allocator) carveWarm(s *ownerState, r Range) {
 	before := s.warm.total
 	s.warm.carve(r)
 	a.warm -= before - s.warm.total
 }
 
-func (a *Allocator) carveBacked(s *side, r Range) {
+func (a *Allocator) carveBacked(s *ownerState, r Range) {
 	before := s.backed.total
 	s.backed.carve(r)
 	a.backed -= before - s.backed.total
 }
 
-func (s *side) link(l *slab) {
+func (s *ownerState) link(l *slab) {
 	l.next = s.room[l.class]
 	if l.next != nil {
 		l.next.prev = l
@@ -108,7 +108,7 @@ func (s *side) link(l *slab) {
 	s.room[l.class] = l
 }
 
-func (s *side) unlink(l *slab) {
+func (s *ownerState) unlink(l *slab) {
 	switch {
 	case l.prev != nil:
 		l.prev.next = l.next

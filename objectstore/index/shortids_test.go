@@ -44,7 +44,7 @@ func encodeNarrow(dst []byte, gen uint32, r *record.Record) {
 	le.PutUint64(dst[104:], r.Loc.Size)
 	le.PutUint32(dst[112:], r.Loc.CRC)
 	le.PutUint16(dst[116:], uint16(len(r.Path)))
-	copy(dst[narrowSize+copy(dst[narrowSize:], r.Path):], r.Payload)
+	copy(dst[shortIDsSize+copy(dst[shortIDsSize:], r.Path):], r.Payload)
 	checksum(dst)
 }
 
@@ -57,7 +57,7 @@ func TestAnIndexOfRelease04(t *testing.T) {
 	want := map[uint32]record.Record{}
 	for slot := range uint32(200) {
 		r := randomRecord(rnd)
-		for r.Block.Size == 0 || len(r.Path)+len(r.Payload) > halfSize-narrowSize {
+		for r.Block.Size == 0 || len(r.Path)+len(r.Payload) > halfSize-shortIDsSize {
 			r = randomRecord(rnd)
 		}
 		r.Job &= 1<<32 - 1
@@ -88,7 +88,7 @@ func TestAnIndexOfRelease04(t *testing.T) {
 	}
 	reopen()
 	checkReplay(t, x, want)
-	if o, err := ReadOwner(x.file); err != nil || o.narrow {
+	if o, err := ReadOwner(x.file); err != nil || o.shortIDs {
 		t.Errorf("the header is still that of release 0.4: %+v, %v", o, err)
 	}
 	for slot := uint32(0); slot < 200; slot += 3 {
