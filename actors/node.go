@@ -35,7 +35,7 @@ type node struct {
 	// Guarded by sys.mu.
 	children   []*node // in order of start
 	closing    bool    // no more children
-	told       bool    // told to stop
+	stopTold   bool    // told to stop
 	gone       bool
 	panics     failures // of its own cores
 	escalated  failures // of its children

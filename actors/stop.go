@@ -71,7 +71,7 @@ func (s *System) tellStop(n *node) {
 		return
 	}
 	s.mu.Lock()
-	n.told = true
+	n.stopTold = true
 	s.mu.Unlock()
 	s.as.Root.Stop(n.pid)
 }

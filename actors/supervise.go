@@ -54,7 +54,7 @@ type nodeEvent struct {
 func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (events []nodeEvent, restart func(), failed *node) {
 	now := s.now()
 	n.reason = reason
-	if n.told { // a turn was left by runtime.Goexit while it stopped: protoactor must be told again
+	if n.stopTold { // a turn was left by runtime.Goexit while it stopped: protoactor must be told again
 		sup.RestartChildren(n.pid)
 		sup.StopChildren(n.pid)
 		return nil, nil, nil

@@ -60,7 +60,7 @@ func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) 
 	var meanwhile sync.WaitGroup
 	meanwhile.Go(func() {
 		for ctx.Err() == nil {
-			if err := guarded(ctx, check); err != nil && ctx.Err() == nil && !away(err) {
+			if err := guarded(ctx, check); err != nil && ctx.Err() == nil && !unavailable(err) {
 				broken = true
 				t.Errorf("mobulatest: the invariant does not hold: %v", err)
 				return
@@ -80,7 +80,7 @@ func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) 
 		ctx, cancel := context.WithTimeout(c.Context(context.WithoutCancel(t.Context())), invariantPatience)
 		defer cancel()
 		err := guarded(ctx, check)
-		for away(err) && ctx.Err() == nil {
+		for unavailable(err) && ctx.Err() == nil {
 			pause(ctx)
 			err = guarded(ctx, check)
 		}
@@ -109,7 +109,7 @@ func guarded(ctx context.Context, check func(context.Context) error) (err error)
 	return check(ctx)
 }
 
-// away tells whether an error is the effect of a fault rather than a broken invariant.
-func away(err error) bool {
+// unavailable tells whether an error is the effect of a fault rather than a broken invariant.
+func unavailable(err error) bool {
 	return errors.Is(err, mobula.ErrActorUnavailable) || errors.Is(err, mobula.ErrWorkerCrashed) || errors.Is(err, mobula.ErrDisconnected)
 }

@@ -234,7 +234,7 @@ func TestACreateFails(t *testing.T) {
 	}
 }
 
-// What only a process can suffer is refused where there is none.
+// A fault that needs a process is refused if there is none.
 func TestFaultsThatCannotBe(t *testing.T) {
 	for _, r := range []chaos.Rule{
 		{At: chaos.Before("mobulatest/add"), Do: chaos.Crash()},

@@ -37,8 +37,8 @@ type NodeConfig struct {
 	Faults *chaos.Plan `json:"-"` // asked over the plan's socket; nil: none
 }
 
-// told is the configuration passed to its process.
-type told struct {
+// nodeSettings is the configuration passed to its process.
+type nodeSettings struct {
 	NodeConfig
 	Dir, Chaos string
 }
@@ -49,7 +49,7 @@ type told struct {
 // Experimental: it goes with faults, which may change in any release.
 type Node struct {
 	t    testing.TB
-	told told
+	told nodeSettings
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // guarded by mu; nil: it does not run
@@ -66,7 +66,7 @@ var _ fault.Node = (*Node)(nil)
 // Experimental: it goes with faults, which may change in any release.
 func StartNode(t testing.TB, cfg NodeConfig) *Node {
 	t.Helper()
-	n := &Node{t: t, told: told{NodeConfig: cfg, Dir: tempDir(t)}}
+	n := &Node{t: t, told: nodeSettings{NodeConfig: cfg, Dir: tempDir(t)}}
 	if n.told.Store == 0 {
 		n.told.Store = storeBytes
 	}
@@ -253,7 +253,7 @@ func runNode(text string) error {
 	if err := os.Unsetenv(nodeEnv); err != nil { // its workers must not become nodes
 		return err
 	}
-	var t told
+	var t nodeSettings
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return err
 	}

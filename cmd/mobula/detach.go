@@ -39,7 +39,7 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 		args = append(args, "--moved")
 	}
 	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = settingsFree(a.environ)
+	cmd.Env = withoutSettings(a.environ)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	crash, err := safefs.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // for output that does not go to the log: the stacks of a fatal error
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 		if json.Unmarshal([]byte(text), &s) == nil && s.Address != "" {
 			return errors.Join(a.print(s, s.text), cmd.Process.Release())
 		}
-		return a.stillborn(cmd, crash)
+		return a.startFailed(cmd, crash)
 	case <-ctx.Done():
 		_ = cmd.Process.Kill() // Wait reaps it
 		_ = cmd.Wait()
@@ -75,8 +75,8 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 	}
 }
 
-// stillborn reports why the node did not start, with its own message and exit code.
-func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
+// startFailed reports why the node did not start, with its own message and exit code.
+func (a *app) startFailed(cmd *exec.Cmd, crash *os.File) error {
 	werr := cmd.Wait()
 	text, err := safefs.ReadFile(crash.Name())
 	if err != nil {
@@ -99,8 +99,8 @@ func (a *app) stillborn(cmd *exec.Cmd, crash *os.File) error {
 	return errs.New(code, "the node did not start (%v): %s", werr, said)
 }
 
-// settingsFree is the environment without variables for settings, which the flags have already.
-func settingsFree(environ []string) []string {
+// withoutSettings is the environment without variables for settings, which the flags have already.
+func withoutSettings(environ []string) []string {
 	drop := map[string]bool{"MOBULA_CONFIG": true}
 	for _, s := range config.Settings() {
 		drop[s.Env] = true

@@ -33,10 +33,10 @@ func (j *Injector) Call(ctx context.Context, k Kind, function string) error {
 	if j == nil || !j.D.Wants(k, function) {
 		return nil
 	}
-	return j.suffer(ctx, Site{Kind: k, Name: function})
+	return j.apply(ctx, Site{Kind: k, Name: function})
 }
 
-func (j *Injector) suffer(ctx context.Context, s Site) error {
+func (j *Injector) apply(ctx context.Context, s Site) error {
 	d := j.D.Ask(ctx, s, j.Who)
 	switch d.Do {
 	case Delay:
@@ -99,5 +99,5 @@ func reached(ctx context.Context, name string) error {
 	if j == nil {
 		return nil // the plan has just ended
 	}
-	return j.suffer(ctx, Site{Kind: Place, Name: name})
+	return j.apply(ctx, Site{Kind: Place, Name: name})
 }

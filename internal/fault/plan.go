@@ -264,10 +264,10 @@ func (p *Plan) Hold(place string) {
 func (p *Plan) Release(place string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.letGo(place)
+	p.releaseHold(place)
 }
 
-func (p *Plan) letGo(place string) {
+func (p *Plan) releaseHold(place string) {
 	if ch := p.holds[place]; ch != nil {
 		close(ch)
 		delete(p.holds, place)
@@ -379,7 +379,7 @@ func (p *Plan) Quiet() {
 		close(p.calm)
 	}
 	for place := range p.holds {
-		p.letGo(place)
+		p.releaseHold(place)
 	}
 	p.mu.Unlock()
 	p.Thaw()

@@ -17,8 +17,8 @@ import (
 	"mobula/internal/pidfd"
 )
 
-// again is how long the replacement of an ended guard waits at first; it doubles each time, up to atLast.
-const again, atLast = time.Second, time.Minute
+// retryFirst is how long the replacement of an ended guard waits at first; it doubles each time, up to atLast.
+const retryFirst, retryMax = time.Second, time.Minute
 
 // Guard is the node's side. It is safe for concurrent use.
 type Guard struct {
@@ -89,14 +89,14 @@ func (g *Guard) tell(line string) {
 
 // keep keeps a guard running until Close.
 func (g *Guard) keep(cmd *exec.Cmd, err error) {
-	for wait := again; ; wait = min(2*wait, atLast) {
+	for wait := retryFirst; ; wait = min(2*wait, retryMax) {
 		if err == nil {
 			pidfd.Until(context.Background(), cmd.Process.Pid) // holds no thread, unlike Wait
 			if err = cmd.Wait(); err != nil {
 				err = fmt.Errorf("%w: %s", err, cmd.Stderr)
 			}
 			g.mu.Lock()
-			g.hangUp()
+			g.closePipe()
 			g.mu.Unlock()
 		}
 		select {
@@ -121,7 +121,7 @@ func (g *Guard) start() (*exec.Cmd, error) {
 	}
 	defer func() { _ = r.Close() }() // the guard has it, or has failed to start
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"mobula-guard"}, Env: []string{envGuard + "=" + g.life}, Dir: "/", Stdin: r, Stderr: &words{},
+		Path: "/proc/self/exe", Args: []string{"mobula-guard"}, Env: []string{envGuard + "=" + g.life}, Dir: "/", Stdin: r, Stderr: &firstOutput{},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals to the node's group or terminal must not reach it
 	}
 	g.mu.Lock()
@@ -135,13 +135,13 @@ func (g *Guard) start() (*exec.Cmd, error) {
 		g.tell(fmt.Sprintf("%s %d\n", worker, group))
 	}
 	if g.closed {
-		g.hangUp()
+		g.closePipe()
 	}
 	return cmd, nil
 }
 
-// hangUp closes the pipe; the lock is held.
-func (g *Guard) hangUp() {
+// closePipe closes the pipe; the lock is held.
+func (g *Guard) closePipe() {
 	if g.pipe != nil {
 		_ = g.pipe.Close() // the end of the pipe is the message
 		g.pipe = nil
@@ -166,7 +166,7 @@ func (g *Guard) Close(ctx context.Context) error {
 		close(g.over)
 	}
 	process := g.process
-	g.hangUp()
+	g.closePipe()
 	g.mu.Unlock()
 	done := make(chan struct{})
 	go func() { g.wg.Wait(); close(done) }()
@@ -183,12 +183,12 @@ func (g *Guard) Close(ctx context.Context) error {
 	}
 }
 
-// words keeps the first output of a guard, which says why it has failed.
-type words struct{ said []byte }
+// firstOutput keeps the first output of a guard, which says why it has failed.
+type firstOutput struct{ said []byte }
 
-func (w *words) Write(b []byte) (int, error) {
+func (w *firstOutput) Write(b []byte) (int, error) {
 	w.said = append(w.said, b[:min(len(b), 1<<10-len(w.said))]...)
 	return len(b), nil
 }
 
-func (w *words) String() string { return string(w.said) }
+func (w *firstOutput) String() string { return string(w.said) }

@@ -180,7 +180,7 @@ func (h *Home) Next(k Kind) (uint64, error) {
 		}
 		return h.Next(k)
 	}
-	h.top(k)
+	h.reserveAhead(k)
 	return h.row.Home.ID(n), nil
 }
 
@@ -203,7 +203,7 @@ func (h *Home) Used(k Kind, id uint64) error {
 	if !ok {
 		return h.more(k)
 	}
-	h.top(k)
+	h.reserveAhead(k)
 	return nil
 }
 
@@ -221,8 +221,8 @@ func (h *Home) more(k Kind) error {
 	return h.reserve()
 }
 
-// top reserves the next block ahead of need. If that fails, the present block lasts for some time.
-func (h *Home) top(k Kind) {
+// reserveAhead reserves the next block ahead of need. If that fails, the present block lasts for some time.
+func (h *Home) reserveAhead(k Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.path == "" || h.closed || h.writing || !h.ledger.low(k) {
@@ -242,7 +242,7 @@ func (h *Home) reserve() error {
 	h.disk.Lock()
 	defer h.disk.Unlock()
 	h.mu.Lock()
-	ahead, closed := h.ledger.ahead(), h.closed
+	ahead, closed := h.ledger.nextReserve(), h.closed
 	h.mu.Unlock()
 	if closed {
 		return errs.New(errs.CodeShutdown, "the node is stopping")

@@ -51,8 +51,8 @@ func (l *ledger) used(k Kind, n uint64) (ok bool) {
 // low tells whether the next block should be reserved.
 func (l *ledger) low(k Kind) bool { return l.reserved[k]-min(l.last[k], l.reserved[k]) <= blocks[k]/2 }
 
-// ahead gives for all kinds the numbers to reserve up to, from those given out.
-func (l *ledger) ahead() (out [kinds]uint64) {
+// nextReserve gives for all kinds the numbers to reserve up to, from those given out.
+func (l *ledger) nextReserve() (out [kinds]uint64) {
 	for k := range kinds {
 		out[k] = min(max(l.reserved[k], l.last[k]+blocks[k]), ids.MaxNumber)
 	}
