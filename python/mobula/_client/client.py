@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from .. import _sampling
 from .._segment import open_segment
-from .._shield import shield
+from .._interrupts import interrupts
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
@@ -119,7 +119,7 @@ class Client:
         """Sends all queued messages."""
         if not self.unsent():
             return
-        mine = shield.up()
+        mine = interrupts.defer()
         try:
             if self.dropped or self.unpins:
                 self.objects.release()
@@ -128,7 +128,7 @@ class Client:
                 self._write(conn)
         finally:
             if mine:
-                shield.down()
+                interrupts.deliver()
 
     def _write(self, conn: Conn) -> None:
         try:
@@ -191,13 +191,13 @@ class Client:
         """Waits on behalf of a task until w has its answers; the task's CPU is given back meanwhile. False if the time runs out. until is
         by time.monotonic."""
         if tc is None or not tc.waits:
-            mine = shield.up()
+            mine = interrupts.defer()
             try:
                 self.flush()
                 return w.left <= 0 or self.reader.wait(w, until, tc)
             finally:
                 if mine:
-                    shield.down()
+                    interrupts.deliver()
         self.flush()
         if w.left <= 0:
             return True

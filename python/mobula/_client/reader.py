@@ -14,7 +14,7 @@ import time
 from collections import deque
 from typing import Callable, Optional, Protocol
 
-from .._shield import shield
+from .._interrupts import interrupts
 from .._wire.conn import Conn
 from ..exceptions import MobulaError
 from .context import TaskContext
@@ -77,13 +77,13 @@ class Reader:
         own Spin: such waits are counted apart from those for answers."""
         c, role = self._client, self._role
         waits = self._answers if work is None else work
-        mine = shield.up()
+        mine = interrupts.defer()
         begun = time.monotonic()
         spin = waits.until(begun)
         try:
             while w.left > 0:
-                if shield.late:
-                    shield.rouse()
+                if interrupts.pending:
+                    interrupts.raise_pending()
                 if c.dead is not None:
                     raise c.over()
                 if tc is not None:
@@ -117,9 +117,9 @@ class Reader:
             if self._sleepers and not role.locked():
                 self._hand_over()
             if mine:
-                shield.down()
+                interrupts.deliver()
 
-    @shield.sleeps
+    @interrupts.allowed
     def _sleep(self, w: Waiter, nap: float) -> None:
         """Sleeps for at most nap seconds while another thread reads."""
         lock = w.lock()
@@ -131,8 +131,8 @@ class Reader:
             w.wake()
         if w.left <= 0:
             w.wake()
-        if shield.late:
-            shield.rouse()
+        if interrupts.pending:
+            interrupts.raise_pending()
         try:
             lock.acquire(timeout=nap)
         finally:
@@ -165,12 +165,12 @@ class Reader:
         """Calls the functions in later now: the reading thread may not, before its next message. Inside call_later it leaves them
         to that."""
         if not self._calling() and self.later:
-            mine = shield.up()
+            mine = interrupts.defer()
             try:
                 self.call_later()
             finally:
                 if mine:
-                    shield.down()
+                    interrupts.deliver()
         self.arm()
 
     def _calling(self) -> bool:

@@ -2,7 +2,7 @@
 
 One thread at a time writes, with the lock writing held, and one thread at a time reads, by pump. pump waits in poll, where an exception
 from a signal handler does no harm. If one comes while read bytes are being handled, the connection fails, since its state is unknown.
-KeyboardInterrupt is deferred there (_shield).
+KeyboardInterrupt is deferred there (_interrupts).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import weakref
 from collections import deque
 from typing import Callable, Optional
 
-from .._shield import shield
+from .._interrupts import interrupts
 from .._version import RELEASE
 from ..exceptions import (DisconnectedError, InvalidError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
@@ -172,11 +172,11 @@ class Conn:
             except OSError:
                 pass
 
-    @shield.sleeps
+    @interrupts.allowed
     def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
         """Sleeps until there are bytes, and with wakeable until a wake, which it consumes. Whether there are bytes."""
-        if shield.late:
-            shield.rouse()
+        if interrupts.pending:
+            interrupts.raise_pending()
         events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
         if not wakeable:
             return bool(events)

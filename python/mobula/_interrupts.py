@@ -17,46 +17,46 @@ from typing import Any, Callable, Optional, TypeVar
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Shield:
-    """The state of the process. late: an interrupt is pending; the main thread raises it before it sleeps, by rouse()."""
+class DeferredInterrupts:
+    """The state of the process. pending: an interrupt has come; the main thread raises it before it sleeps, by raise_pending()."""
 
     def __init__(self) -> None:
-        self.late = False
-        self._up = False
-        self._sleeps: set[CodeType] = set()
+        self.pending = False
+        self._deferring = False
+        self._allowed: set[CodeType] = set()
 
-    def sleeps(self, f: _F) -> _F:
-        """Marks a function that an interrupt may cut off anywhere in its code. It calls rouse() before it sleeps if one is pending."""
-        self._sleeps.add(f.__code__)
+    def allowed(self, f: _F) -> _F:
+        """Marks a function that an interrupt may cut off anywhere in its code. It calls raise_pending() before it sleeps if one is pending."""
+        self._allowed.add(f.__code__)
         return f
 
-    def up(self) -> bool:
-        """Begins a section that defers interrupts. True: the caller has to call down(). False: there is nothing to do, outside the main
+    def defer(self) -> bool:
+        """Begins a section that defers interrupts. True: the caller has to call deliver(). False: there is nothing to do, outside the main
         thread or inside another section."""
-        if self._up or _signal.getsignal(SIGINT) is not default_int_handler or threading.get_ident() != threading.main_thread().ident:
+        if self._deferring or _signal.getsignal(SIGINT) is not default_int_handler or threading.get_ident() != threading.main_thread().ident:
             return False
         _signal.signal(SIGINT, self._arrived)
-        self.late, self._up = False, True
+        self.pending, self._deferring = False, True
         return True
 
-    def down(self) -> None:
+    def deliver(self) -> None:
         """Ends the section. Raises KeyboardInterrupt if one is pending."""
-        self._up = False
+        self._deferring = False
         _signal.signal(SIGINT, default_int_handler)
-        if self.late:
-            self.late = False
+        if self.pending:
+            self.pending = False
             raise KeyboardInterrupt
 
-    def rouse(self) -> None:
+    def raise_pending(self) -> None:
         """Raises a pending interrupt, in the main thread only."""
         if threading.get_ident() == threading.main_thread().ident:
-            self.late = False
+            self.pending = False
             raise KeyboardInterrupt
 
     def _arrived(self, number: int, frame: Optional[FrameType]) -> None:
-        if frame is not None and frame.f_code in self._sleeps:
+        if frame is not None and frame.f_code in self._allowed:
             default_int_handler(number, frame)
-        self.late = True
+        self.pending = True
 
 
-shield = Shield()
+interrupts = DeferredInterrupts()
