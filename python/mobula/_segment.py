@@ -103,7 +103,7 @@ class Segment:
     def __init__(self, fd: int, size: int) -> None:
         self._lock = threading.Lock()
         self._areas: dict[int, _Area] = {}  # 0 is the segment
-        self._rooms: weakref.WeakSet[Room] = weakref.WeakSet()
+        self._writable: weakref.WeakSet[WritableExtent] = weakref.WeakSet()
         self.add(0, fd, size)
 
     def add(self, file: int, fd: int, size: int) -> None:
@@ -164,15 +164,15 @@ class Segment:
                 if view.nbytes:
                     whole[at:at + view.nbytes] = view.cast("B")
 
-    def room(self, e: Extent) -> Room:
+    def map_writable(self, e: Extent) -> WritableExtent:
         """Maps an extent that was granted to this process by itself, to be written in place."""
         a = self._find(e)
         try:
-            room = Room(a.fd, e)
-            self._rooms.add(room)
-            if e.size < _COLD_FROM or self._resident(a, e) or not room.populate():
+            mapping = WritableExtent(a.fd, e)
+            self._writable.add(mapping)
+            if e.size < _COLD_FROM or self._resident(a, e) or not mapping.populate():
                 os.posix_fallocate(a.fd, e.off, e.size)  # raises an error if memory is short; a page fault would raise SIGBUS
-            return room
+            return mapping
         except OSError as x:
             raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
 
@@ -187,15 +187,15 @@ class Segment:
             a = self._areas.get(e.file)
             if a is not None and e.off + e.size <= a.size:
                 a.detach(e.off, e.size)
-        for room in list(self._rooms):
-            if room.extent == e:
-                room.detach()
+        for mapping in list(self._writable):
+            if mapping.extent == e:
+                mapping.detach()
 
     def detach_unsealed(self) -> None:
         """Copies the extents that are being written in place: their memory belongs to the node again."""
-        for room in list(self._rooms):
-            if room.open:
-                room.detach()
+        for mapping in list(self._writable):
+            if mapping.open:
+                mapping.detach()
 
     def close(self) -> None:
         """Closes everything but the read-only mappings, so that the user's views stay valid."""
@@ -214,15 +214,15 @@ class Segment:
         return True
 
 
-class Room(mmap.mmap):
+class WritableExtent(mmap.mmap):
     """The mapping of one extent, writable until it is frozen. It stays mapped while a view of it exists."""
 
-    keeper: Any = None  # the pin of the sealed object: it keeps the extent in place
+    pin: Any = None  # the pin of the sealed object: it keeps the extent in place
     extent: Extent
     open = True
     _start: int  # offset of the extent in the mapping
 
-    def __new__(cls, fd: int, e: Extent) -> Room:
+    def __new__(cls, fd: int, e: Extent) -> WritableExtent:
         start = e.off % PAGE
         made = super().__new__(cls, fd, start + e.size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=e.off - start)
         made._start, made.extent = start, e
@@ -257,9 +257,9 @@ class Room(mmap.mmap):
         """The first bytes of the extent."""
         return memoryview(self)[self._start:self._start + size]
 
-    def freeze(self, keeper: Any) -> None:
+    def freeze(self, pin: Any) -> None:
         """Makes the mapping read-only: a later write faults."""
-        self.keeper, self.open = keeper, False
+        self.pin, self.open = pin, False
         if _libc.mprotect(self._address(), len(self), mmap.PROT_READ) != 0:
             raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
 

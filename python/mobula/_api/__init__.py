@@ -4,10 +4,10 @@
     decorator   remote
     tasks       remote functions, cancel
     actors      actor classes, handles and methods, kill, get_actor
-    lives       watch, stop, timers
+    lifecycle   watch, stop, timers
     golang      functions and actors of Go programs
     calls       encodes a call and submits it
-    room        limits the pending calls of an actor
+    pending_calls  limits the pending calls of an actor
     signatures  types of remote calls for type checkers
     objects     put, get, wait
     buffers     create
@@ -22,7 +22,7 @@ from .connecting import Context, init, is_initialized, shutdown
 from .context import RuntimeContext, get_runtime_context
 from .decorator import remote
 from .golang import GoActorClass, GoActorHandle, GoFunction, go_actor, go_function
-from .lives import ActorEvent, Timer, after, every, stop, watch
+from .lifecycle import ActorEvent, Timer, after, every, stop, watch
 from .objects import get, put, wait
 from .state import available_resources, cluster_resources, graphs, nodes, request, status
 from .tasks import RemoteFunction, cancel

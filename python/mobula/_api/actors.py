@@ -14,7 +14,7 @@ from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
 from .calls import Encoder, deadline, pack, results, submit
 from .objects import get
-from .room import Room, room_of
+from .pending_calls import PendingCalls, pending_calls_of
 from .signatures import P, Remote
 from .state import request
 
@@ -89,7 +89,7 @@ class ActorHandle(Generic[T_co]):
     _name: str
     _sha: str
     _methods: Optional[dict[str, tuple[int, str]]]
-    _room: Optional[Room]
+    _pending_calls: Optional[PendingCalls]
 
     def __init__(self, ref: ObjectRef[Any], name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]],
                  max_pending_calls: int = -1) -> None:
@@ -99,7 +99,7 @@ class ActorHandle(Generic[T_co]):
         d["_name"] = name
         d["_sha"] = sha
         d["_methods"] = methods
-        d["_room"] = room_of(ref._c, self._id(), max_pending_calls)
+        d["_pending_calls"] = pending_calls_of(ref._c, self._id(), max_pending_calls)
 
     def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
@@ -115,7 +115,7 @@ class ActorHandle(Generic[T_co]):
         return made
 
     def _method(self, name: str, returns: int, group: str) -> ActorMethod:
-        return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode, self._room)
+        return ActorMethod(self._ref, f"py:{self._name}.{name}:{self._sha}", name, returns, group, {}, _value.encode, self._pending_calls)
 
     def _learn(self) -> dict[str, tuple[int, str]]:
         """Asks the actor for its methods, since no table of them was written. The answer waits its turn among the actor's calls."""
@@ -157,7 +157,7 @@ class ActorHandle(Generic[T_co]):
     def __reduce__(self) -> Any:
         _value.found(self)
         made = self._h.id, self._name, self._sha, self._methods
-        return restore_actor, made if self._room is None else (*made, self._room.most)
+        return restore_actor, made if self._pending_calls is None else (*made, self._pending_calls.most)
 
 
 class ActorClass(Remote[P, ActorHandle[T_co]]):
@@ -220,10 +220,10 @@ class ActorMethod:
     """A method of an actor. It refers to the actor's ObjectRef and not to the handle, which has the method in its __dict__: a cycle would
     have to wait for the garbage collector."""
 
-    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_room", "_field", "_timeout", "_sites")
+    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_pending_calls", "_field", "_timeout", "_sites")
 
     def __init__(self, ref: ObjectRef[Any], func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
-                 encode: Encoder, room: Optional[Room] = None) -> None:
+                 encode: Encoder, pending_calls: Optional[PendingCalls] = None) -> None:
         _options.check(options, _options.CALL, f"method {name}")
         self._ref = ref
         self._func = func
@@ -231,7 +231,7 @@ class ActorMethod:
         self._group = group
         self._options = options
         self._encode = encode
-        self._room = room
+        self._pending_calls = pending_calls
         said: dict[str, Any] = {"num_returns": "streaming" if returns < 0 else returns, "concurrency_group": group, **options}
         o = _options.call(func, said)
         self._returns = o.num_returns
@@ -242,7 +242,7 @@ class ActorMethod:
     def options(self, **options: Any) -> ActorMethod:
         """Returns the same method with other options for its calls: num_returns, name, concurrency_group, timeout, wait_for_room, backpressure."""
         all_options = {**self._options, **options}
-        return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._room)
+        return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._pending_calls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
@@ -254,14 +254,14 @@ class ActorMethod:
         Calls of one caller come to the actor in the order in which they were made. PendingCallsLimitError if the actor has as many calls
         under way as max_pending_calls allows, unless the option wait_for_room is set.
         """
-        if self._room is None:
+        if self._pending_calls is None:
             return self._call(args, kwargs)
-        self._room.enter(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
+        self._pending_calls.reserve(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
         known: list[ObjectRef[Any]] = []
         try:
             return self._call(args, kwargs, known)
         finally:
-            self._room.called(known[0] if known else None)
+            self._pending_calls.called(known[0] if known else None)
 
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Optional[list[ObjectRef[Any]]] = None) -> Any:
         """Makes the call. If known is given, a reference that is resolved by the end of the call is appended to it."""

@@ -32,15 +32,15 @@ class Buffer:
         c = self._client = _runtime.client()
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
-        extent = c.putter.room(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
+        extent = c.putter.allocate(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
         self._made = extent is None  # an earlier attempt of this task has made the object: what this one writes is dropped
         if extent is None:
             self.array = np.empty(shape, kind)
             return
-        self._done, self._room = False, None
+        self._done, self._mapping = False, None
         assert c.segment is not None
-        self._room = c.segment.room(extent)  # if it raises, __del__ gives the memory back
-        self.array = np.frombuffer(self._room.view(self._size), kind).reshape(shape)
+        self._mapping = c.segment.map_writable(extent)  # if it raises, __del__ gives the memory back
+        self.array = np.frombuffer(self._mapping.view(self._size), kind).reshape(shape)
 
     def put(self) -> ObjectRef[Any]:
         """Makes the written array an object and returns its reference. InvalidError after put or abort."""
@@ -49,21 +49,21 @@ class Buffer:
             return bound(c, self._id)
         if self._done:
             raise InvalidError("Buffer.put: it was put or aborted already")
-        assert self._room is not None
+        assert self._mapping is not None
         self._done = True
         h = c.putter.seal(self._id, self._attempt, self._size, self._meta)
         ref: ObjectRef[Any] = ObjectRef(c, h)
         _, reading = c.getter.fetch_one(h, None, _runtime.context(c))
         self.array.flags.writeable = False
-        self._room.freeze(reading)
+        self._mapping.freeze(reading)
         return ref
 
     def abort(self) -> None:
         """Gives the memory back. It does nothing after put."""
         if not self._done:
             self._done = True
-            if self._room is not None:
-                self._room.freeze(None)
+            if self._mapping is not None:
+                self._mapping.freeze(None)
             self._client.putter.give_back(self._id, self._attempt)
 
     def __enter__(self) -> Buffer:

@@ -26,7 +26,7 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     values: Iterable[Any] = args
     if kwargs:
         values = [*args, *kwargs.values()]
-    inline, room = c.inline, m.MESSAGE_VALUES
+    inline, space = c.inline, m.MESSAGE_VALUES
     for x in values:
         if type(x) is ObjectRef:
             if x._c is not c:
@@ -50,9 +50,9 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
         else:
             out.append(hot.arg_value(e.meta, e.data, e.refs))
             cost += 64 + len(e.meta) + e.size
-            room -= e.size
-            if room < inline:
-                inline = max(room, 0)
+            space -= e.size
+            if space < inline:
+                inline = max(space, 0)
     if kwargs:
         names = "".join(k + "\0" for k in kwargs).encode()
         out.append(hot.arg_value(_value.META_KWARGS, names))

@@ -151,7 +151,7 @@ class GoActorHandle(ActorHandle[Any]):
     def __getattr__(self, name: str) -> ActorMethod:
         if name.startswith("_"):
             raise AttributeError(name)
-        made = GoMethod(self._ref, f"{self._name}.{name}", name, 1, "", {}, _plain(f"{self._name}.{name}"), self._room)
+        made = GoMethod(self._ref, f"{self._name}.{name}", name, 1, "", {}, _plain(f"{self._name}.{name}"), self._pending_calls)
         self.__dict__[name] = made
         return made
 
@@ -161,7 +161,7 @@ class GoActorHandle(ActorHandle[Any]):
     def __reduce__(self) -> Any:
         _value.found(self)
         made = self._h.id, self._name
-        return _restore, made if self._room is None else (*made, self._room.most)
+        return _restore, made if self._pending_calls is None else (*made, self._pending_calls.most)
 
 
 def _restore(id: bytes, name: str, max_pending_calls: int = -1) -> GoActorHandle:

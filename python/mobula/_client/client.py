@@ -12,8 +12,8 @@ from typing import Any, Optional
 from weakref import WeakValueDictionary
 
 from .. import _sampling
-from .._segment import open_segment
 from .._interrupts import interrupts
+from .._segment import open_segment
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn, dial
@@ -83,7 +83,7 @@ class Client:
         self.objects = Objects(self)
         self.streams = Streams(self, self.objects)
         self.watches = Watches(self)
-        self.rooms: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # by actor with max_pending_calls
+        self.pending_calls: WeakValueDictionary[bytes, Any] = WeakValueDictionary()  # by actor with max_pending_calls
         numbers = count(1)
         self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Requests(self, numbers)

@@ -55,7 +55,7 @@ class Putter:
         """Creates, writes and seals an object in the segment. own: returns a handle; otherwise None."""
         c = self._client
         codec.check_meta(meta)
-        extent = self.room(id, attempt, size, task, tc)
+        extent = self.allocate(id, attempt, size, task, tc)
         if extent is None:
             return self._objects.bind(id) if own else None
         try:
@@ -78,7 +78,7 @@ class Putter:
         self._client.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
         self._client.maybe_flush()
 
-    def room(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> Optional[m.Extent]:
+    def allocate(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> Optional[m.Extent]:
         """Allocates an extent in the segment for an object, to be sealed or given back. None if an earlier attempt has made the object."""
         self._client.check()
         a = self._create(id, attempt, size, task, tc)

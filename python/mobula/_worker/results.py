@@ -16,11 +16,11 @@ from .user import traceback_of
 NONE = hot.result_inline(_value.META_NIL, b"\xf6")
 
 
-def result(call: Call, value: Any, i: int, room: int = m.MESSAGE_VALUES) -> bytes:
-    """Encodes the i-th result of a task. A large result, or one that does not fit into the rest of the message (room bytes), is written to
+def result(call: Call, value: Any, i: int, space: int = m.MESSAGE_VALUES) -> bytes:
+    """Encodes the i-th result of a task. A large result, or one that does not fit into the rest of the message (space bytes), is written to
     the object store."""
     client, work = call.client, call.work
-    func, inline = work.options.func, min(client.inline, room)
+    func, inline = work.options.func, min(client.inline, space)
     e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
     if e.held:
         call.held = [*call.held, *e.held]
@@ -54,10 +54,10 @@ def results(call: Call, value: Any, n: int) -> bytes:
     call.keep = values
     if len(values) != n:
         raise ReturnMismatchError(f"{call.work.options.func}: gave {len(values)} results, num_returns is {n}")
-    out, room = [], m.MESSAGE_VALUES
+    out, space = [], m.MESSAGE_VALUES
     for i, v in enumerate(values):
-        out.append(result(call, v, i, room))
-        room = max(room - len(out[-1]), 0)
+        out.append(result(call, v, i, space))
+        space = max(space - len(out[-1]), 0)
     return b"".join(out)
 
 

@@ -14,7 +14,7 @@ from .objects import wait
 _SOON = 0.01  # seconds between looks while other threads are about to call
 
 
-class Room:
+class PendingCalls:
     """The calls of one actor that have not ended as far as this process knows. All handles of the actor in a process share one. The node
     bounds the calls of all processes together, but reports it only as the error of a call."""
 
@@ -27,7 +27,7 @@ class Room:
         self._calls: dict[ObjectRef[Any], None] = {}
         self._freed = threading.Condition(self._lock)
 
-    def enter(self, c: Client, method: str, waits: bool) -> None:
+    def reserve(self, c: Client, method: str, waits: bool) -> None:
         """Reserves a place for a call. Without a free place it waits, or if waits is false raises PendingCallsLimitError."""
         while True:
             with self._lock:
@@ -71,11 +71,11 @@ class Room:
             self._freed.notify()
 
 
-def room_of(c: Client, actor: bytes, most: int) -> Optional[Room]:
+def pending_calls_of(c: Client, actor: bytes, most: int) -> Optional[PendingCalls]:
     """The limiter of an actor whose limit is most. If the caller does not know the limit (-1), it is the one that another handle of this
     process has, or None."""
     with c.lock:
-        room: Optional[Room] = c.rooms.get(actor)
-        if room is None and most > 0:
-            room = c.rooms[actor] = Room(most)
-        return room
+        calls: Optional[PendingCalls] = c.pending_calls.get(actor)
+        if calls is None and most > 0:
+            calls = c.pending_calls[actor] = PendingCalls(most)
+        return calls
