@@ -231,7 +231,7 @@ func (c *cursor) badID(raw []byte, want int) {
 }
 
 // empty reads a message that has no fields.
-func (d *Decoder) empty(b []byte) {
+func readEmpty(d *Decoder, b []byte) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		c.skip()

@@ -11,160 +11,160 @@ func (d *Decoder) cold(k Kind, b []byte) Msg {
 	switch k {
 	case KindHello:
 		m := new(Hello)
-		d.hello(b, m)
+		readHello(d, b, m)
 		return m
 	case KindWelcome:
 		m := new(Welcome)
-		d.welcome(b, m)
+		readWelcome(d, b, m)
 		return m
 	case KindBye:
 		m := new(Bye)
-		d.bye(b, m)
+		readBye(d, b, m)
 		return m
 	case KindPutValue:
 		m := new(PutValue)
-		d.putValue(b, m)
+		readPutValue(d, b, m)
 		return m
 	case KindSeal:
 		m := new(Seal)
-		d.seal(b, m)
+		readSeal(d, b, m)
 		return m
 	case KindGet:
 		m := new(Get)
-		d.get(b, m)
+		readGet(d, b, m)
 		return m
 	case KindUnget:
 		m := new(Unget)
-		d.unget(b, m)
+		readUnget(d, b, m)
 		return m
 	case KindAddRef:
 		m := new(AddRef)
-		d.addRef(b, m)
+		readAddRef(d, b, m)
 		return m
 	case KindRelease:
 		m := new(Release)
-		d.release(b, m)
+		readRelease(d, b, m)
 		return m
 	case KindCancel:
 		m := new(Cancel)
-		d.cancel(b, m)
+		readCancel(d, b, m)
 		return m
 	case KindKillActor:
 		m := new(KillActor)
-		d.killActor(b, m)
+		readKillActor(d, b, m)
 		return m
 	case KindResolved:
 		m := new(Resolved)
-		d.resolved(b, m)
+		readResolved(d, b, m)
 		return m
 	case KindCreate:
 		m := new(Create)
-		d.create(b, m)
+		readCreate(d, b, m)
 		return m
 	case KindCreated:
 		m := new(Created)
-		d.created(b, m)
+		readCreated(d, b, m)
 		return m
 	case KindAbort:
 		m := new(Abort)
-		d.abort(b, m)
+		readAbort(d, b, m)
 		return m
 	case KindUnpin:
 		m := new(Unpin)
-		d.unpin(b, m)
+		readUnpin(d, b, m)
 		return m
 	case KindMapFile:
 		m := new(MapFile)
-		d.mapFile(b, m)
+		readMapFile(d, b, m)
 		return m
 	case KindCancelTask:
 		m := new(CancelTask)
-		d.cancelTask(b, m)
+		readCancelTask(d, b, m)
 		return m
 	case KindStopActor:
 		m := new(StopActor)
-		d.stopActor(b, m)
+		readStopActor(d, b, m)
 		return m
 	case KindDrain:
-		d.empty(b)
+		readEmpty(d, b)
 		return new(Drain)
 	case KindStreamItem:
 		m := new(StreamItem)
-		d.streamItem(b, m)
+		readStreamItem(d, b, m)
 		return m
 	case KindStreamAck:
 		m := new(StreamAck)
-		d.streamAck(b, m)
+		readStreamAck(d, b, m)
 		return m
 	case KindBlocked:
 		m := new(Blocked)
-		d.blocked(b, m)
+		readBlocked(d, b, m)
 		return m
 	case KindUnblocked:
 		m := new(Unblocked)
-		d.unblocked(b, m)
+		readUnblocked(d, b, m)
 		return m
 	case KindResume:
 		m := new(Resume)
-		d.resume(b, m)
+		readResume(d, b, m)
 		return m
 	case KindStats:
 		m := new(Stats)
-		d.stats(b, m)
+		readStats(d, b, m)
 		return m
 	case KindRequest:
 		m := new(Request)
-		d.request(b, m)
+		readRequest(d, b, m)
 		return m
 	case KindReply:
 		m := new(Reply)
-		d.reply(b, m)
+		readReply(d, b, m)
 		return m
 	case KindResync:
 		m := new(Resync)
-		d.resync(b, m)
+		readResync(d, b, m)
 		return m
 	case KindHoldings:
 		m := new(Holdings)
-		d.holdings(b, m)
+		readHoldings(d, b, m)
 		return m
 	case KindCredit:
 		m := new(Credit)
-		d.credit(b, m)
+		readCredit(d, b, m)
 		return m
 	case KindCollect:
-		d.empty(b)
+		readEmpty(d, b)
 		return new(Collect)
 	case KindStreamNext:
 		m := new(StreamNext)
-		d.streamNext(b, m)
+		readStreamNext(d, b, m)
 		return m
 	case KindUnneeded:
 		m := new(Unneeded)
-		d.unneeded(b, m)
+		readUnneeded(d, b, m)
 		return m
 	case KindActorStopped:
 		m := new(ActorStopped)
-		d.actorStopped(b, m)
+		readActorStopped(d, b, m)
 		return m
 	case KindWatchActor:
 		m := new(WatchActor)
-		d.watchActor(b, m)
+		readWatchActor(d, b, m)
 		return m
 	case KindActorNews:
 		m := new(ActorNews)
-		d.actorNews(b, m)
+		readActorNews(d, b, m)
 		return m
 	case KindUnmapFile:
 		m := new(UnmapFile)
-		d.unmapFile(b, m)
+		readUnmapFile(d, b, m)
 		return m
 	}
 	d.malformed(b, "kind %d has no decoder", k)
 	return nil
 }
 
-func (d *Decoder) resource(b []byte, m *Resource) {
+func readResource(d *Decoder, b []byte, m *Resource) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -178,7 +178,7 @@ func (d *Decoder) resource(b []byte, m *Resource) {
 	}
 }
 
-func (d *Decoder) concurrencyGroup(b []byte, m *ConcurrencyGroup) {
+func readConcurrencyGroup(d *Decoder, b []byte, m *ConcurrencyGroup) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -192,7 +192,7 @@ func (d *Decoder) concurrencyGroup(b []byte, m *ConcurrencyGroup) {
 	}
 }
 
-func (d *Decoder) taskOptions(b []byte, m *TaskOptions) {
+func readTaskOptions(d *Decoder, b []byte, m *TaskOptions) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -202,7 +202,7 @@ func (d *Decoder) taskOptions(b []byte, m *TaskOptions) {
 			m.NumReturns = c.sint32()
 		case 3<<3 | wtBytes:
 			x := elem(&c, &m.Resources)
-			d.resource(c.bytes(), x)
+			readResource(d, c.bytes(), x)
 		case 4<<3 | wtVarint:
 			m.MaxRetries = c.sint32()
 		case 5<<3 | wtVarint:
@@ -223,7 +223,7 @@ func (d *Decoder) taskOptions(b []byte, m *TaskOptions) {
 			m.MaxConcurrency = c.sint32()
 		case 13<<3 | wtBytes:
 			x := elem(&c, &m.Groups)
-			d.concurrencyGroup(c.bytes(), x)
+			readConcurrencyGroup(d, c.bytes(), x)
 		case 14<<3 | wtVarint:
 			m.MaxPendingCalls = c.sint32()
 		case 15<<3 | wtBytes:
@@ -250,7 +250,7 @@ func (d *Decoder) taskOptions(b []byte, m *TaskOptions) {
 	}
 }
 
-func (d *Decoder) funcInfo(b []byte, m *FuncInfo) {
+func readFuncInfo(d *Decoder, b []byte, m *FuncInfo) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -264,7 +264,7 @@ func (d *Decoder) funcInfo(b []byte, m *FuncInfo) {
 	}
 }
 
-func (d *Decoder) hello(b []byte, m *Hello) {
+func readHello(d *Decoder, b []byte, m *Hello) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -282,17 +282,17 @@ func (d *Decoder) hello(b []byte, m *Hello) {
 			m.Token = c.kept()
 		case 7<<3 | wtBytes:
 			x := elem(&c, &m.Functions)
-			d.funcInfo(c.bytes(), x)
+			readFuncInfo(d, c.bytes(), x)
 		case 8<<3 | wtBytes:
 			m.Namespace = c.string()
 		case 9<<3 | wtVarint:
 			m.Client = ids.ClientID(c.varint())
 		case 10<<3 | wtBytes:
 			m.Program = new(Program)
-			d.program(c.bytes(), m.Program)
+			readProgram(d, c.bytes(), m.Program)
 		case 11<<3 | wtBytes:
 			x := elem(&c, &m.Others)
-			d.program(c.bytes(), x)
+			readProgram(d, c.bytes(), x)
 		case 12<<3 | wtBytes:
 			m.Environ = c.kept()
 		default:
@@ -301,7 +301,7 @@ func (d *Decoder) hello(b []byte, m *Hello) {
 	}
 }
 
-func (d *Decoder) program(b []byte, m *Program) {
+func readProgram(d *Decoder, b []byte, m *Program) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -321,7 +321,7 @@ func (d *Decoder) program(b []byte, m *Program) {
 	}
 }
 
-func (d *Decoder) welcome(b []byte, m *Welcome) {
+func readWelcome(d *Decoder, b []byte, m *Welcome) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -359,33 +359,33 @@ func (d *Decoder) welcome(b []byte, m *Welcome) {
 	}
 }
 
-func (d *Decoder) bye(b []byte, m *Bye) {
+func readBye(d *Decoder, b []byte, m *Bye) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) putValue(b []byte, m *PutValue) {
+func readPutValue(d *Decoder, b []byte, m *PutValue) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			c.object(&m.ID)
 		case 2<<3 | wtBytes:
-			d.value(c.bytes(), &m.Value)
+			readValue(d, c.bytes(), &m.Value)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) seal(b []byte, m *Seal) {
+func readSeal(d *Decoder, b []byte, m *Seal) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -396,14 +396,14 @@ func (d *Decoder) seal(b []byte, m *Seal) {
 		case 3<<3 | wtVarint:
 			m.Size = c.varint()
 		case 4<<3 | wtBytes:
-			d.value(c.bytes(), &m.Value)
+			readValue(d, c.bytes(), &m.Value)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) get(b []byte, m *Get) {
+func readGet(d *Decoder, b []byte, m *Get) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -417,7 +417,7 @@ func (d *Decoder) get(b []byte, m *Get) {
 	}
 }
 
-func (d *Decoder) unget(b []byte, m *Unget) {
+func readUnget(d *Decoder, b []byte, m *Unget) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -429,7 +429,7 @@ func (d *Decoder) unget(b []byte, m *Unget) {
 	}
 }
 
-func (d *Decoder) addRef(b []byte, m *AddRef) {
+func readAddRef(d *Decoder, b []byte, m *AddRef) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -441,7 +441,7 @@ func (d *Decoder) addRef(b []byte, m *AddRef) {
 	}
 }
 
-func (d *Decoder) release(b []byte, m *Release) {
+func readRelease(d *Decoder, b []byte, m *Release) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -453,7 +453,7 @@ func (d *Decoder) release(b []byte, m *Release) {
 	}
 }
 
-func (d *Decoder) cancel(b []byte, m *Cancel) {
+func readCancel(d *Decoder, b []byte, m *Cancel) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -471,7 +471,7 @@ func (d *Decoder) cancel(b []byte, m *Cancel) {
 	}
 }
 
-func (d *Decoder) killActor(b []byte, m *KillActor) {
+func readKillActor(d *Decoder, b []byte, m *KillActor) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -487,7 +487,7 @@ func (d *Decoder) killActor(b []byte, m *KillActor) {
 	}
 }
 
-func (d *Decoder) watchActor(b []byte, m *WatchActor) {
+func readWatchActor(d *Decoder, b []byte, m *WatchActor) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -501,7 +501,7 @@ func (d *Decoder) watchActor(b []byte, m *WatchActor) {
 	}
 }
 
-func (d *Decoder) actorNews(b []byte, m *ActorNews) {
+func readActorNews(d *Decoder, b []byte, m *ActorNews) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -512,14 +512,14 @@ func (d *Decoder) actorNews(b []byte, m *ActorNews) {
 		case 3<<3 | wtVarint:
 			m.Restarts = c.uint32()
 		case 4<<3 | wtBytes:
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) resolved(b []byte, m *Resolved) {
+func readResolved(d *Decoder, b []byte, m *Resolved) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -528,16 +528,16 @@ func (d *Decoder) resolved(b []byte, m *Resolved) {
 		case 2<<3 | wtVarint:
 			m.Fetch = c.bool()
 		case 3<<3 | wtBytes:
-			d.result(c.bytes(), &m.Result)
+			readResult(d, c.bytes(), &m.Result)
 		case 4<<3 | wtBytes:
-			d.extent(c.bytes(), &m.Extent)
+			readExtent(d, c.bytes(), &m.Extent)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) streamNext(b []byte, m *StreamNext) {
+func readStreamNext(d *Decoder, b []byte, m *StreamNext) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -551,7 +551,7 @@ func (d *Decoder) streamNext(b []byte, m *StreamNext) {
 	}
 }
 
-func (d *Decoder) create(b []byte, m *Create) {
+func readCreate(d *Decoder, b []byte, m *Create) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -571,7 +571,7 @@ func (d *Decoder) create(b []byte, m *Create) {
 	}
 }
 
-func (d *Decoder) created(b []byte, m *Created) {
+func readCreated(d *Decoder, b []byte, m *Created) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -580,18 +580,18 @@ func (d *Decoder) created(b []byte, m *Created) {
 		case 2<<3 | wtBytes:
 			c.object(&m.ID)
 		case 3<<3 | wtBytes:
-			d.extent(c.bytes(), &m.Extent)
+			readExtent(d, c.bytes(), &m.Extent)
 		case 4<<3 | wtVarint:
 			m.Exists = c.bool()
 		case 5<<3 | wtBytes:
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) abort(b []byte, m *Abort) {
+func readAbort(d *Decoder, b []byte, m *Abort) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -605,7 +605,7 @@ func (d *Decoder) abort(b []byte, m *Abort) {
 	}
 }
 
-func (d *Decoder) unpin(b []byte, m *Unpin) {
+func readUnpin(d *Decoder, b []byte, m *Unpin) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -619,7 +619,7 @@ func (d *Decoder) unpin(b []byte, m *Unpin) {
 	}
 }
 
-func (d *Decoder) mapFile(b []byte, m *MapFile) {
+func readMapFile(d *Decoder, b []byte, m *MapFile) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -635,7 +635,7 @@ func (d *Decoder) mapFile(b []byte, m *MapFile) {
 	}
 }
 
-func (d *Decoder) unmapFile(b []byte, m *UnmapFile) {
+func readUnmapFile(d *Decoder, b []byte, m *UnmapFile) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -647,7 +647,7 @@ func (d *Decoder) unmapFile(b []byte, m *UnmapFile) {
 	}
 }
 
-func (d *Decoder) credit(b []byte, m *Credit) {
+func readCredit(d *Decoder, b []byte, m *Credit) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -659,7 +659,7 @@ func (d *Decoder) credit(b []byte, m *Credit) {
 	}
 }
 
-func (d *Decoder) cancelTask(b []byte, m *CancelTask) {
+func readCancelTask(d *Decoder, b []byte, m *CancelTask) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -673,7 +673,7 @@ func (d *Decoder) cancelTask(b []byte, m *CancelTask) {
 	}
 }
 
-func (d *Decoder) stopActor(b []byte, m *StopActor) {
+func readStopActor(d *Decoder, b []byte, m *StopActor) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -691,21 +691,21 @@ func (d *Decoder) stopActor(b []byte, m *StopActor) {
 	}
 }
 
-func (d *Decoder) actorStopped(b []byte, m *ActorStopped) {
+func readActorStopped(d *Decoder, b []byte, m *ActorStopped) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			c.task((*ids.TaskID)(&m.Actor))
 		case 2<<3 | wtBytes:
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) resume(b []byte, m *Resume) {
+func readResume(d *Decoder, b []byte, m *Resume) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -717,7 +717,7 @@ func (d *Decoder) resume(b []byte, m *Resume) {
 	}
 }
 
-func (d *Decoder) streamAck(b []byte, m *StreamAck) {
+func readStreamAck(d *Decoder, b []byte, m *StreamAck) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -731,7 +731,7 @@ func (d *Decoder) streamAck(b []byte, m *StreamAck) {
 	}
 }
 
-func (d *Decoder) unneeded(b []byte, m *Unneeded) {
+func readUnneeded(d *Decoder, b []byte, m *Unneeded) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -745,7 +745,7 @@ func (d *Decoder) unneeded(b []byte, m *Unneeded) {
 	}
 }
 
-func (d *Decoder) streamItem(b []byte, m *StreamItem) {
+func readStreamItem(d *Decoder, b []byte, m *StreamItem) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -756,14 +756,14 @@ func (d *Decoder) streamItem(b []byte, m *StreamItem) {
 		case 3<<3 | wtVarint:
 			m.Index = c.uint32()
 		case 4<<3 | wtBytes:
-			d.result(c.bytes(), &m.Result)
+			readResult(d, c.bytes(), &m.Result)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) blocked(b []byte, m *Blocked) {
+func readBlocked(d *Decoder, b []byte, m *Blocked) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -781,7 +781,7 @@ func (d *Decoder) blocked(b []byte, m *Blocked) {
 	}
 }
 
-func (d *Decoder) unblocked(b []byte, m *Unblocked) {
+func readUnblocked(d *Decoder, b []byte, m *Unblocked) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -795,7 +795,7 @@ func (d *Decoder) unblocked(b []byte, m *Unblocked) {
 	}
 }
 
-func (d *Decoder) stats(b []byte, m *Stats) {
+func readStats(d *Decoder, b []byte, m *Stats) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -813,7 +813,7 @@ func (d *Decoder) stats(b []byte, m *Stats) {
 	}
 }
 
-func (d *Decoder) request(b []byte, m *Request) {
+func readRequest(d *Decoder, b []byte, m *Request) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -824,14 +824,14 @@ func (d *Decoder) request(b []byte, m *Request) {
 		case 3<<3 | wtBytes:
 			m.Body = c.kept()
 		case 4<<3 | wtBytes:
-			d.trace(c.bytes(), &m.Trace)
+			readTraceContext(d, c.bytes(), &m.Trace)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) reply(b []byte, m *Reply) {
+func readReply(d *Decoder, b []byte, m *Reply) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -840,14 +840,14 @@ func (d *Decoder) reply(b []byte, m *Reply) {
 		case 2<<3 | wtBytes:
 			m.Body = c.kept()
 		case 3<<3 | wtBytes:
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) resync(b []byte, m *Resync) {
+func readResync(d *Decoder, b []byte, m *Resync) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -861,7 +861,7 @@ func (d *Decoder) resync(b []byte, m *Resync) {
 	}
 }
 
-func (d *Decoder) holdings(b []byte, m *Holdings) {
+func readHoldings(d *Decoder, b []byte, m *Holdings) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -873,25 +873,25 @@ func (d *Decoder) holdings(b []byte, m *Holdings) {
 			m.Handles = c.objects(m.Handles)
 		case 4<<3 | wtBytes:
 			x := elem(&c, &m.Gets)
-			d.get(c.bytes(), x)
+			readGet(d, c.bytes(), x)
 		case 5<<3 | wtBytes:
 			x := elem(&c, &m.Streams)
-			d.streamNext(c.bytes(), x)
+			readStreamNext(d, c.bytes(), x)
 		case 6<<3 | wtBytes:
 			x := elem(&c, &m.Tasks)
-			d.attempt(c.bytes(), x)
+			readAttempt(d, c.bytes(), x)
 		case 7<<3 | wtBytes:
 			c.task((*ids.TaskID)(elem(&c, &m.Actors)))
 		case 8<<3 | wtBytes:
 			x := elem(&c, &m.Pins)
-			d.unpin(c.bytes(), x)
+			readUnpin(d, c.bytes(), x)
 		default:
 			c.skip()
 		}
 	}
 }
 
-func (d *Decoder) attempt(b []byte, m *Attempt) {
+func readAttempt(d *Decoder, b []byte, m *Attempt) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {

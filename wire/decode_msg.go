@@ -39,25 +39,25 @@ func (d *Decoder) message(k Kind, b []byte, alias bool) (Msg, error) {
 func (d *Decoder) read(k Kind, b []byte) Msg {
 	switch k {
 	case KindSubmit:
-		return d.submit(b)
+		return readSubmit(d, b)
 	case KindExec:
-		return d.exec(b)
+		return readExec(d, b)
 	case KindDone:
-		return d.done(b)
+		return readDone(d, b)
 	case KindGet:
 		m := new(Get)
-		d.get(b, m)
+		readGet(d, b, m)
 		return m
 	case KindResolved:
 		m := new(Resolved)
-		d.resolved(b, m)
+		readResolved(d, b, m)
 		return m
 	}
 	return d.cold(k, b)
 }
 
 // submit reads the message as one allocation beside its byte strings.
-func (d *Decoder) submit(b []byte) Msg {
+func readSubmit(d *Decoder, b []byte) Msg {
 	var m *Submit
 	c := cursor{b: b, d: d}
 	for c.next() {
@@ -70,12 +70,12 @@ func (d *Decoder) submit(b []byte) Msg {
 			box := new(submitBox)
 			box.m.Spec = &box.s
 			m = &box.m
-			d.spec(raw, &box.s, nil)
+			readTaskSpec(d, raw, &box.s, nil)
 		} else {
 			box := new(submitArgs)
 			box.m.Spec = &box.spec
 			m = &box.m
-			d.spec(raw, &box.spec, box.args[:0])
+			readTaskSpec(d, raw, &box.spec, box.args[:0])
 		}
 	}
 	if m == nil {
@@ -85,7 +85,7 @@ func (d *Decoder) submit(b []byte) Msg {
 	return m
 }
 
-func (d *Decoder) exec(b []byte) Msg {
+func readExec(d *Decoder, b []byte) Msg {
 	m, alias := new(Exec), d.alias
 	c := cursor{b: b, d: d}
 	for c.next() {
@@ -94,7 +94,7 @@ func (d *Decoder) exec(b []byte) Msg {
 			m.Lease = ids.LeaseID(c.varint())
 		case 2<<3 | wtBytes:
 			t := elem(&c, &m.Tasks)
-			d.execTask(c.bytes(), t, alias)
+			readExecTask(d, c.bytes(), t, alias)
 		default:
 			c.skip()
 		}
@@ -108,7 +108,7 @@ type doneResult struct {
 	r [1]Result
 }
 
-func (d *Decoder) done(b []byte) Msg {
+func readDone(d *Decoder, b []byte) Msg {
 	const resultsTag = 4<<3 | wtBytes
 	var m *Done
 	alias := d.alias
@@ -130,14 +130,14 @@ func (d *Decoder) done(b []byte) Msg {
 		case resultsTag:
 			r, raw := elem(&c, &m.Results), c.bytes()
 			d.enter(raw, alias && 2*len(raw) >= len(b)) // each lives as long as it is needed, and keeps no other's bytes
-			d.result(raw, r)
+			readResult(d, raw, r)
 		case 5<<3 | wtVarint:
 			m.Items = c.uint32()
 		case 6<<3 | wtBytes:
 			d.enter(b, alias)
-			m.Err = d.err(c.bytes())
+			m.Err = readError(d, c.bytes())
 		case 7<<3 | wtBytes:
-			d.times(c.bytes(), &m.Times)
+			readTimes(d, c.bytes(), &m.Times)
 		case 8<<3 | wtVarint:
 			m.Final = c.bool()
 		default:
@@ -147,7 +147,7 @@ func (d *Decoder) done(b []byte) Msg {
 	return m
 }
 
-func (d *Decoder) times(b []byte, t *Times) {
+func readTimes(d *Decoder, b []byte, t *Times) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {

@@ -7,7 +7,7 @@ import (
 	"mobula/internal/ids"
 )
 
-func (d *Decoder) value(b []byte, v *Value) {
+func readValue(d *Decoder, b []byte, v *Value) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -30,7 +30,7 @@ func (c *cursor) objects(s []ids.ObjectID) []ids.ObjectID {
 	return s
 }
 
-func (d *Decoder) extent(b []byte, x *Extent) {
+func readExtent(d *Decoder, b []byte, x *Extent) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -46,18 +46,18 @@ func (d *Decoder) extent(b []byte, x *Extent) {
 	}
 }
 
-func (d *Decoder) result(b []byte, r *Result) {
+func readResult(d *Decoder, b []byte, r *Result) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			r.Kind = ResultKind(c.enum(uint8(ResultError)))
 		case 2<<3 | wtBytes:
-			d.value(c.bytes(), &r.Value)
+			readValue(d, c.bytes(), &r.Value)
 		case 3<<3 | wtVarint:
 			r.Size = c.varint()
 		case 4<<3 | wtBytes:
-			r.Err = d.err(c.bytes())
+			r.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}
@@ -67,7 +67,7 @@ func (d *Decoder) result(b []byte, r *Result) {
 	}
 }
 
-func (d *Decoder) trace(b []byte, t *TraceContext) {
+func readTraceContext(d *Decoder, b []byte, t *TraceContext) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -94,7 +94,7 @@ func (d *Decoder) trace(b []byte, t *TraceContext) {
 const argsTag = 5<<3 | wtBytes
 
 // spec reads into s; args is room for its arguments, if the caller has some.
-func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
+func readTaskSpec(d *Decoder, b []byte, s *TaskSpec, args []Arg) {
 	if len(b) == 0 {
 		d.malformed(b, "an empty task spec")
 	}
@@ -111,7 +111,8 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 		case 4<<3 | wtBytes:
 			s.Opts = d.options(c.bytes())
 		case argsTag:
-			d.arg(c.bytes2(&s.Args))
+			a := elem(&c, &s.Args)
+			readArg(d, c.bytes(), a)
 		case 6<<3 | wtBytes:
 			c.task((*ids.TaskID)(&s.Actor))
 		case 7<<3 | wtVarint:
@@ -119,7 +120,7 @@ func (d *Decoder) spec(b []byte, s *TaskSpec, args []Arg) {
 		case 8<<3 | 1:
 			s.Deadline = int64(c.fixed64())
 		case 9<<3 | wtBytes:
-			d.trace(c.bytes(), &s.Trace)
+			readTraceContext(d, c.bytes(), &s.Trace)
 		case 10<<3 | wtBytes:
 			s.Callsite = c.text()
 		case 11<<3 | 1:
@@ -145,20 +146,14 @@ func (c *cursor) numbers(s []uint32) []uint32 {
 	return s
 }
 
-// bytes2 appends an argument and returns it with its encoding.
-func (c *cursor) bytes2(args *[]Arg) ([]byte, *Arg) {
-	a := elem(c, args)
-	return c.bytes(), a
-}
-
-func (d *Decoder) arg(b []byte, a *Arg) {
+func readArg(d *Decoder, b []byte, a *Arg) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
 			c.object(&a.Ref)
 		case 2<<3 | wtBytes:
-			d.value(c.bytes(), &a.Value)
+			readValue(d, c.bytes(), &a.Value)
 		default:
 			c.skip()
 		}
@@ -172,7 +167,7 @@ func (d *Decoder) options(b []byte) *TaskOptions {
 	}
 	o := new(TaskOptions)
 	d.room(b, 1, int(unsafe.Sizeof(*o)))
-	d.taskOptions(b, o)
+	readTaskOptions(d, b, o)
 	if d.fail == nil {
 		d.table.put(b, o)
 	}
@@ -186,34 +181,34 @@ type specArgs struct {
 }
 
 // newSpec reads a spec into an allocation of its own.
-func (d *Decoder) newSpec(b []byte) *TaskSpec {
+func newTaskSpec(d *Decoder, b []byte) *TaskSpec {
 	d.room(b, 1, int(unsafe.Sizeof(specArgs{})))
 	switch n := countTag(b, argsTag); {
 	case n == 0 || n > len(specArgs{}.args):
 		s := new(TaskSpec)
-		d.spec(b, s, nil)
+		readTaskSpec(d, b, s, nil)
 		return s
 	default:
 		s := new(specArgs)
-		d.spec(b, &s.spec, s.args[:0])
+		readTaskSpec(d, b, &s.spec, s.args[:0])
 		return &s.spec
 	}
 }
 
 // execTask reads one task as a unit of its own: a long task must not keep the
 // buffers of those that came with it.
-func (d *Decoder) execTask(b []byte, t *ExecTask, alias bool) {
+func readExecTask(d *Decoder, b []byte, t *ExecTask, alias bool) {
 	d.enter(b, alias && 2*len(b) >= len(d.msg))
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtBytes:
-			t.Spec = d.newSpec(c.bytes())
+			t.Spec = newTaskSpec(d, c.bytes())
 		case 2<<3 | wtVarint:
 			t.Attempt = c.uint32()
 		case 3<<3 | wtBytes:
 			a := elem(&c, &t.Args)
-			d.argValue(c.bytes(), a)
+			readArgValue(d, c.bytes(), a)
 		default:
 			c.skip()
 		}
@@ -229,16 +224,16 @@ func (d *Decoder) execTask(b []byte, t *ExecTask, alias bool) {
 	}
 }
 
-func (d *Decoder) argValue(b []byte, a *ArgValue) {
+func readArgValue(d *Decoder, b []byte, a *ArgValue) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			a.Index = int32(c.varint())
 		case 2<<3 | wtBytes:
-			d.result(c.bytes(), &a.Result)
+			readResult(d, c.bytes(), &a.Result)
 		case 3<<3 | wtBytes:
-			d.extent(c.bytes(), &a.Extent)
+			readExtent(d, c.bytes(), &a.Extent)
 		default:
 			c.skip()
 		}

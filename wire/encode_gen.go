@@ -10,77 +10,77 @@ import (
 func (e *encoder) cold(m Msg) bool {
 	switch m := m.(type) {
 	case *Hello:
-		e.hello(m)
+		writeHello(e, m)
 	case *Welcome:
-		e.welcome(m)
+		writeWelcome(e, m)
 	case *Bye:
-		e.bye(m)
+		writeBye(e, m)
 	case *PutValue:
-		e.putValue(m)
+		writePutValue(e, m)
 	case *Seal:
-		e.seal(m)
+		writeSeal(e, m)
 	case *Get:
-		e.get(m)
+		writeGet(e, m)
 	case *Unget:
-		e.unget(m)
+		writeUnget(e, m)
 	case *AddRef:
-		e.addRef(m)
+		writeAddRef(e, m)
 	case *Release:
-		e.release(m)
+		writeRelease(e, m)
 	case *Cancel:
-		e.cancel(m)
+		writeCancel(e, m)
 	case *KillActor:
-		e.killActor(m)
+		writeKillActor(e, m)
 	case *Resolved:
-		e.resolved(m)
+		writeResolved(e, m)
 	case *Create:
-		e.create(m)
+		writeCreate(e, m)
 	case *Created:
-		e.created(m)
+		writeCreated(e, m)
 	case *Abort:
-		e.abort(m)
+		writeAbort(e, m)
 	case *Unpin:
-		e.unpin(m)
+		writeUnpin(e, m)
 	case *MapFile:
-		e.mapFile(m)
+		writeMapFile(e, m)
 	case *CancelTask:
-		e.cancelTask(m)
+		writeCancelTask(e, m)
 	case *StopActor:
-		e.stopActor(m)
+		writeStopActor(e, m)
 	case *StreamItem:
-		e.streamItem(m)
+		writeStreamItem(e, m)
 	case *StreamAck:
-		e.streamAck(m)
+		writeStreamAck(e, m)
 	case *Blocked:
-		e.blocked(m)
+		writeBlocked(e, m)
 	case *Unblocked:
-		e.unblocked(m)
+		writeUnblocked(e, m)
 	case *Resume:
-		e.resume(m)
+		writeResume(e, m)
 	case *Stats:
-		e.stats(m)
+		writeStats(e, m)
 	case *Request:
-		e.request(m)
+		writeRequest(e, m)
 	case *Reply:
-		e.reply(m)
+		writeReply(e, m)
 	case *Resync:
-		e.resync(m)
+		writeResync(e, m)
 	case *Holdings:
-		e.holdings(m)
+		writeHoldings(e, m)
 	case *Credit:
-		e.credit(m)
+		writeCredit(e, m)
 	case *StreamNext:
-		e.streamNext(m)
+		writeStreamNext(e, m)
 	case *Unneeded:
-		e.unneeded(m)
+		writeUnneeded(e, m)
 	case *ActorStopped:
-		e.actorStopped(m)
+		writeActorStopped(e, m)
 	case *WatchActor:
-		e.watchActor(m)
+		writeWatchActor(e, m)
 	case *ActorNews:
-		e.actorNews(m)
+		writeActorNews(e, m)
 	case *UnmapFile:
-		e.unmapFile(m)
+		writeUnmapFile(e, m)
 	case *Drain, *Collect:
 	default:
 		return false
@@ -88,22 +88,22 @@ func (e *encoder) cold(m Msg) bool {
 	return true
 }
 
-func (e *encoder) resource(m *Resource) {
+func writeResource(e *encoder, m *Resource) {
 	e.string(1, m.Name)
 	e.sint(2, m.Amount)
 }
 
-func (e *encoder) concurrencyGroup(m *ConcurrencyGroup) {
+func writeConcurrencyGroup(e *encoder, m *ConcurrencyGroup) {
 	e.string(1, m.Name)
 	e.sint(2, int64(m.Max))
 }
 
-func (e *encoder) taskOptions(m *TaskOptions) {
+func writeTaskOptions(e *encoder, m *TaskOptions) {
 	e.string(1, m.Func)
 	e.sint(2, int64(m.NumReturns))
 	for i := range m.Resources {
 		at, ext := e.open(3)
-		e.resource(&m.Resources[i])
+		writeResource(e, &m.Resources[i])
 		e.close(at, ext)
 	}
 	e.sint(4, int64(m.MaxRetries))
@@ -117,7 +117,7 @@ func (e *encoder) taskOptions(m *TaskOptions) {
 	e.sint(12, int64(m.MaxConcurrency))
 	for i := range m.Groups {
 		at, ext := e.open(13)
-		e.concurrencyGroup(&m.Groups[i])
+		writeConcurrencyGroup(e, &m.Groups[i])
 		e.close(at, ext)
 	}
 	e.sint(14, int64(m.MaxPendingCalls))
@@ -132,12 +132,12 @@ func (e *encoder) taskOptions(m *TaskOptions) {
 	e.bool(23, m.Escalate)
 }
 
-func (e *encoder) funcInfo(m *FuncInfo) {
+func writeFuncInfo(e *encoder, m *FuncInfo) {
 	e.string(1, m.Name)
 	e.fixed64(2, m.Signature)
 }
 
-func (e *encoder) hello(m *Hello) {
+func writeHello(e *encoder, m *Hello) {
 	e.uint(1, uint64(m.Version))
 	e.uint(2, uint64(m.MinVersion))
 	e.uint(3, uint64(m.Role))
@@ -146,25 +146,25 @@ func (e *encoder) hello(m *Hello) {
 	e.bytes(6, m.Token)
 	for i := range m.Functions {
 		at, ext := e.open(7)
-		e.funcInfo(&m.Functions[i])
+		writeFuncInfo(e, &m.Functions[i])
 		e.close(at, ext)
 	}
 	e.string(8, m.Namespace)
 	e.uint(9, uint64(m.Client))
 	if m.Program != nil {
 		at, ext := e.open(10)
-		e.program(m.Program)
+		writeProgram(e, m.Program)
 		e.close(at, ext)
 	}
 	for i := range m.Others {
 		at, ext := e.open(11)
-		e.program(&m.Others[i])
+		writeProgram(e, &m.Others[i])
 		e.close(at, ext)
 	}
 	e.bytes(12, m.Environ)
 }
 
-func (e *encoder) program(m *Program) {
+func writeProgram(e *encoder, m *Program) {
 	e.string(1, m.Language)
 	e.string(2, m.Version)
 	for _, v := range m.Args {
@@ -174,7 +174,7 @@ func (e *encoder) program(m *Program) {
 	e.bool(5, m.Template)
 }
 
-func (e *encoder) welcome(m *Welcome) {
+func writeWelcome(e *encoder, m *Welcome) {
 	e.uint(1, uint64(m.Version))
 	e.uint(2, uint64(m.Client))
 	e.string(3, m.Node)
@@ -191,77 +191,77 @@ func (e *encoder) welcome(m *Welcome) {
 	e.fixed64(14, uint64(m.Clock))
 }
 
-func (e *encoder) bye(m *Bye) {
-	e.err(1, m.Err)
+func writeBye(e *encoder, m *Bye) {
+	nestError(e, 1, m.Err)
 }
 
-func (e *encoder) putValue(m *PutValue) {
+func writePutValue(e *encoder, m *PutValue) {
 	e.object(1, m.ID)
-	e.value(2, &m.Value)
+	nestValue(e, 2, &m.Value)
 }
 
-func (e *encoder) seal(m *Seal) {
+func writeSeal(e *encoder, m *Seal) {
 	e.object(1, m.ID)
 	e.uint(2, uint64(m.Attempt))
 	e.uint(3, m.Size)
-	e.value(4, &m.Value)
+	nestValue(e, 4, &m.Value)
 }
 
-func (e *encoder) get(m *Get) {
+func writeGet(e *encoder, m *Get) {
 	e.object(1, m.ID)
 	e.bool(2, m.Fetch)
 }
 
-func (e *encoder) unget(m *Unget) {
+func writeUnget(e *encoder, m *Unget) {
 	e.object(1, m.ID)
 }
 
-func (e *encoder) addRef(m *AddRef) {
+func writeAddRef(e *encoder, m *AddRef) {
 	e.object(1, m.ID)
 }
 
-func (e *encoder) release(m *Release) {
+func writeRelease(e *encoder, m *Release) {
 	e.objects(1, m.IDs)
 }
 
-func (e *encoder) cancel(m *Cancel) {
+func writeCancel(e *encoder, m *Cancel) {
 	e.task(1, m.Task)
 	e.bool(2, m.Force)
 	e.bool(3, m.Recursive)
 	e.bool(4, m.Insist)
 }
 
-func (e *encoder) killActor(m *KillActor) {
+func writeKillActor(e *encoder, m *KillActor) {
 	e.task(1, ids.TaskID(m.Actor))
 	e.bool(2, m.Restart)
 	e.bool(3, m.Stop)
 }
 
-func (e *encoder) watchActor(m *WatchActor) {
+func writeWatchActor(e *encoder, m *WatchActor) {
 	e.task(1, ids.TaskID(m.Actor))
 	e.bool(2, m.Done)
 }
 
-func (e *encoder) actorNews(m *ActorNews) {
+func writeActorNews(e *encoder, m *ActorNews) {
 	e.task(1, ids.TaskID(m.Actor))
 	e.uint(2, uint64(m.State))
 	e.uint(3, uint64(m.Restarts))
-	e.err(4, m.Err)
+	nestError(e, 4, m.Err)
 }
 
-func (e *encoder) resolved(m *Resolved) {
+func writeResolved(e *encoder, m *Resolved) {
 	e.object(1, m.ID)
 	e.bool(2, m.Fetch)
-	e.result(3, &m.Result)
-	e.extent(4, &m.Extent)
+	nestResult(e, 3, &m.Result)
+	nestExtent(e, 4, &m.Extent)
 }
 
-func (e *encoder) streamNext(m *StreamNext) {
+func writeStreamNext(e *encoder, m *StreamNext) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Index))
 }
 
-func (e *encoder) create(m *Create) {
+func writeCreate(e *encoder, m *Create) {
 	e.uint(1, m.Req)
 	e.object(2, m.ID)
 	e.uint(3, uint64(m.Attempt))
@@ -269,77 +269,77 @@ func (e *encoder) create(m *Create) {
 	e.task(5, m.Task)
 }
 
-func (e *encoder) created(m *Created) {
+func writeCreated(e *encoder, m *Created) {
 	e.uint(1, m.Req)
 	e.object(2, m.ID)
-	e.extent(3, &m.Extent)
+	nestExtent(e, 3, &m.Extent)
 	e.bool(4, m.Exists)
-	e.err(5, m.Err)
+	nestError(e, 5, m.Err)
 }
 
-func (e *encoder) abort(m *Abort) {
+func writeAbort(e *encoder, m *Abort) {
 	e.object(1, m.ID)
 	e.uint(2, uint64(m.Attempt))
 }
 
-func (e *encoder) unpin(m *Unpin) {
+func writeUnpin(e *encoder, m *Unpin) {
 	e.object(1, m.ID)
 	e.uint(2, uint64(m.N))
 }
 
-func (e *encoder) mapFile(m *MapFile) {
+func writeMapFile(e *encoder, m *MapFile) {
 	e.uint(1, uint64(m.File))
 	e.uint(2, m.Size)
 	e.bytes(3, []byte(m.Path))
 }
 
-func (e *encoder) unmapFile(m *UnmapFile) {
+func writeUnmapFile(e *encoder, m *UnmapFile) {
 	e.uint(1, uint64(m.File))
 }
 
-func (e *encoder) credit(m *Credit) {
+func writeCredit(e *encoder, m *Credit) {
 	e.sint(1, m.Bytes)
 }
 
-func (e *encoder) cancelTask(m *CancelTask) {
+func writeCancelTask(e *encoder, m *CancelTask) {
 	e.task(1, m.Task)
 	e.bool(2, m.Abandon)
 }
 
-func (e *encoder) stopActor(m *StopActor) {
+func writeStopActor(e *encoder, m *StopActor) {
 	e.task(1, ids.TaskID(m.Actor))
 	e.bool(2, m.Restarts)
 	e.bool(3, m.Close)
 	e.bool(4, m.Drain)
 }
 
-func (e *encoder) actorStopped(m *ActorStopped) {
+func writeActorStopped(e *encoder, m *ActorStopped) {
 	e.task(1, ids.TaskID(m.Actor))
-	e.err(2, m.Err)
+	nestError(e, 2, m.Err)
 }
 
-func (e *encoder) resume(m *Resume) {
+func writeResume(e *encoder, m *Resume) {
 	e.task(1, m.Task)
 }
 
-func (e *encoder) streamAck(m *StreamAck) {
+func writeStreamAck(e *encoder, m *StreamAck) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Consumed))
 }
 
-func (e *encoder) unneeded(m *Unneeded) {
+func writeUnneeded(e *encoder, m *Unneeded) {
 	e.task(1, m.Task)
 	e.numbers(2, m.Numbers)
 }
 
-func (e *encoder) streamItem(m *StreamItem) {
+func writeStreamItem(e *encoder, m *StreamItem) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Attempt))
 	e.uint(3, uint64(m.Index))
-	e.result(4, &m.Result)
+	nestResult(e, 4, &m.Result)
 }
 
-func (e *encoder) blocked(m *Blocked) {
+func writeBlocked(e *encoder, m *Blocked) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Lease))
 	for i := range m.Returned {
@@ -348,53 +348,53 @@ func (e *encoder) blocked(m *Blocked) {
 	e.objects(4, m.WaitsFor)
 }
 
-func (e *encoder) unblocked(m *Unblocked) {
+func writeUnblocked(e *encoder, m *Unblocked) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Lease))
 }
 
-func (e *encoder) stats(m *Stats) {
+func writeStats(e *encoder, m *Stats) {
 	e.uint(1, m.HeapBytes)
 	e.uint(2, m.Goroutines)
 	e.uint(3, uint64(m.Running))
 	e.bool(4, m.Worn)
 }
 
-func (e *encoder) request(m *Request) {
+func writeRequest(e *encoder, m *Request) {
 	e.uint(1, m.Req)
 	e.string(2, m.Method)
 	e.bytes(3, m.Body)
-	e.trace(4, &m.Trace)
+	nestTraceContext(e, 4, &m.Trace)
 }
 
-func (e *encoder) reply(m *Reply) {
+func writeReply(e *encoder, m *Reply) {
 	e.uint(1, m.Req)
 	e.bytes(2, m.Body)
-	e.err(3, m.Err)
+	nestError(e, 3, m.Err)
 }
 
-func (e *encoder) resync(m *Resync) {
+func writeResync(e *encoder, m *Resync) {
 	e.uint(1, uint64(m.Component))
 	e.uint(2, m.Epoch)
 }
 
-func (e *encoder) holdings(m *Holdings) {
+func writeHoldings(e *encoder, m *Holdings) {
 	e.uint(1, uint64(m.Component))
 	e.uint(2, m.Epoch)
 	e.objects(3, m.Handles)
 	for i := range m.Gets {
 		at, ext := e.open(4)
-		e.get(&m.Gets[i])
+		writeGet(e, &m.Gets[i])
 		e.close(at, ext)
 	}
 	for i := range m.Streams {
 		at, ext := e.open(5)
-		e.streamNext(&m.Streams[i])
+		writeStreamNext(e, &m.Streams[i])
 		e.close(at, ext)
 	}
 	for i := range m.Tasks {
 		at, ext := e.open(6)
-		e.attempt(&m.Tasks[i])
+		writeAttempt(e, &m.Tasks[i])
 		e.close(at, ext)
 	}
 	for i := range m.Actors {
@@ -402,12 +402,12 @@ func (e *encoder) holdings(m *Holdings) {
 	}
 	for i := range m.Pins {
 		at, ext := e.open(8)
-		e.unpin(&m.Pins[i])
+		writeUnpin(e, &m.Pins[i])
 		e.close(at, ext)
 	}
 }
 
-func (e *encoder) attempt(m *Attempt) {
+func writeAttempt(e *encoder, m *Attempt) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Attempt))
 	e.uint(3, uint64(m.Lease))

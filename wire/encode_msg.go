@@ -5,33 +5,33 @@ package wire
 func (e *encoder) message(m Msg) bool {
 	switch m := m.(type) {
 	case *Submit:
-		e.spec(1, m.Spec)
+		nestTaskSpec(e, 1, m.Spec)
 	case *Exec:
 		e.uint(1, uint64(m.Lease))
 		for i := range m.Tasks {
-			e.execTask(2, &m.Tasks[i])
+			nestExecTask(e, 2, &m.Tasks[i])
 		}
 	case *Done:
-		e.done(m)
+		writeDone(e, m)
 	case *Get:
-		e.get(m)
+		writeGet(e, m)
 	case *Resolved:
-		e.resolved(m)
+		writeResolved(e, m)
 	default:
 		return e.cold(m)
 	}
 	return true
 }
 
-func (e *encoder) done(m *Done) {
+func writeDone(e *encoder, m *Done) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Attempt))
 	e.uint(3, uint64(m.Lease))
 	for i := range m.Results {
-		e.result(4, &m.Results[i])
+		nestResult(e, 4, &m.Results[i])
 	}
 	e.uint(5, uint64(m.Items))
-	e.err(6, m.Err)
+	nestError(e, 6, m.Err)
 	if m.Times != (Times{}) {
 		at, ext := e.open(7)
 		e.fixed64(1, uint64(m.Times.Received))

@@ -5,16 +5,16 @@ import (
 	"mobula/internal/ids"
 )
 
-// Nested values. Each writes its fields; the caller opens and closes the message.
+// The messages by hand that are inside others: nestX writes an X as field num, with its length, where writeX of others writes the fields alone.
 
-func (e *encoder) value(num uint64, v *Value) {
+func nestValue(e *encoder, num uint64, v *Value) {
 	if len(v.Meta)+len(v.Data)+len(v.Refs) == 0 {
 		return
 	}
-	e.valueAlways(num, v)
+	nestValueAlways(e, num, v)
 }
 
-func (e *encoder) valueAlways(num uint64, v *Value) {
+func nestValueAlways(e *encoder, num uint64, v *Value) {
 	if len(v.Meta) > MaxMeta {
 		e.bad = errs.New(errs.CodeInvalid, "a value's Meta is %d bytes long, the limit is %d", len(v.Meta), MaxMeta)
 	}
@@ -25,7 +25,7 @@ func (e *encoder) valueAlways(num uint64, v *Value) {
 	e.close(at, ext)
 }
 
-func (e *encoder) extent(num uint64, x *Extent) {
+func nestExtent(e *encoder, num uint64, x *Extent) {
 	if *x == (Extent{}) {
 		return
 	}
@@ -36,16 +36,16 @@ func (e *encoder) extent(num uint64, x *Extent) {
 	e.close(at, ext)
 }
 
-func (e *encoder) result(num uint64, r *Result) {
+func nestResult(e *encoder, num uint64, r *Result) {
 	at, ext := e.open(num)
 	e.uint(1, uint64(r.Kind))
-	e.value(2, &r.Value)
+	nestValue(e, 2, &r.Value)
 	e.uint(3, r.Size)
-	e.err(4, r.Err)
+	nestError(e, 4, r.Err)
 	e.close(at, ext)
 }
 
-func (e *encoder) trace(num uint64, t *TraceContext) {
+func nestTraceContext(e *encoder, num uint64, t *TraceContext) {
 	if *t == (TraceContext{}) {
 		return
 	}
@@ -62,7 +62,7 @@ func (e *encoder) trace(num uint64, t *TraceContext) {
 	e.close(at, ext)
 }
 
-func (e *encoder) spec(num uint64, s *TaskSpec) {
+func nestTaskSpec(e *encoder, num uint64, s *TaskSpec) {
 	if s == nil {
 		return
 	}
@@ -72,12 +72,12 @@ func (e *encoder) spec(num uint64, s *TaskSpec) {
 	e.uint(3, uint64(s.Kind))
 	e.options(4, s.Opts)
 	for i := range s.Args {
-		e.arg(5, &s.Args[i])
+		nestArg(e, 5, &s.Args[i])
 	}
 	e.task(6, ids.TaskID(s.Actor))
 	e.uint(7, s.Seq)
 	e.fixed64(8, uint64(s.Deadline))
-	e.trace(9, &s.Trace)
+	nestTraceContext(e, 9, &s.Trace)
 	e.string(10, s.Callsite)
 	e.fixed64(11, uint64(s.Submitted))
 	e.numbers(12, s.Promises)
@@ -96,13 +96,13 @@ func (e *encoder) numbers(num uint64, s []uint32) {
 	e.close(at, ext)
 }
 
-func (e *encoder) arg(num uint64, a *Arg) {
+func nestArg(e *encoder, num uint64, a *Arg) {
 	at, ext := e.open(num)
 	if a.Ref.IsZero() {
-		e.valueAlways(2, &a.Value)
+		nestValueAlways(e, 2, &a.Value)
 	} else {
 		e.id(1, &a.Ref)
-		e.value(2, &a.Value)
+		nestValue(e, 2, &a.Value)
 	}
 	e.close(at, ext)
 }
@@ -119,21 +119,21 @@ func (e *encoder) options(num uint64, o *TaskOptions) {
 	}
 	e.b = append(e.b, 0)
 	at, ext := len(e.b), e.extLen
-	e.taskOptions(o)
+	writeTaskOptions(e, o)
 	e.opts.put(o, e.b[at:])
 	e.close(at, ext)
 }
 
-func (e *encoder) execTask(num uint64, t *ExecTask) {
+func nestExecTask(e *encoder, num uint64, t *ExecTask) {
 	at, ext := e.open(num)
-	e.spec(1, t.Spec)
+	nestTaskSpec(e, 1, t.Spec)
 	e.uint(2, uint64(t.Attempt))
 	for i := range t.Args {
 		a := &t.Args[i]
 		at, ext := e.open(3)
 		e.uint(1, uint64(uint32(a.Index)))
-		e.result(2, &a.Result)
-		e.extent(3, &a.Extent)
+		nestResult(e, 2, &a.Result)
+		nestExtent(e, 3, &a.Extent)
 		e.close(at, ext)
 	}
 	e.close(at, ext)

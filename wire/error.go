@@ -36,17 +36,17 @@ func AppendError(dst []byte, x *errs.Error) []byte {
 
 // ParseError reads what AppendError wrote. The result shares nothing with data.
 func ParseError(data []byte) (*errs.Error, error) {
-	var d Decoder
+	d := new(Decoder)
 	d.start("Error", data, false)
 	x, left := new(errs.Error), errLeft{maxErrCauses, maxErrRefs}
-	d.err1(data, x, 0, &left)
+	readErrorFields(d, data, x, 0, &left)
 	if d.fail != nil {
 		return nil, d.fail
 	}
 	return x, nil
 }
 
-func (e *encoder) err(num uint64, x *errs.Error) {
+func nestError(e *encoder, num uint64, x *errs.Error) {
 	if x == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func cutText(s string, most int) string {
 type errLeft struct{ causes, refs int }
 
 // err1 reads the fields of one error. What is beyond the bounds is skipped.
-func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *errLeft) {
+func readErrorFields(d *Decoder, b []byte, x *errs.Error, depth int, left *errLeft) {
 	left.causes--
 	c := cursor{b: b, d: d}
 	for c.next() {
@@ -145,7 +145,7 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *errLeft) {
 			cause := new(errs.Error)
 			x.Cause = append(x.Cause, cause)
 			d.room(sub, 1, errSize)
-			d.err1(sub, cause, depth+1, left)
+			readErrorFields(d, sub, cause, depth+1, left)
 		case 8<<3 | wtBytes:
 			if left.refs == 0 {
 				c.skip()
@@ -159,9 +159,9 @@ func (d *Decoder) err1(b []byte, x *errs.Error, depth int, left *errLeft) {
 	}
 }
 
-func (d *Decoder) err(b []byte) *errs.Error {
+func readError(d *Decoder, b []byte) *errs.Error {
 	x, left := new(errs.Error), errLeft{maxErrCauses, maxErrRefs}
 	d.room(b, 1, errSize)
-	d.err1(b, x, 0, &left)
+	readErrorFields(d, b, x, 0, &left)
 	return x
 }

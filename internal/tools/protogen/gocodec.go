@@ -10,11 +10,11 @@ import (
 )
 
 // byHand are the messages whose codec is by hand: those on a task's path, which share allocations and copies in ways that
-// their fields do not tell, and errors, whose size is bounded. The value is what writes one inside another message.
-var byHand = map[string]string{
-	"Submit": "", "Exec": "", "Done": "", "Times": "",
-	"TaskSpec": "spec", "ExecTask": "execTask", "Arg": "arg", "ArgValue": "",
-	"Value": "value", "Extent": "extent", "Result": "result", "TraceContext": "trace", "Error": "err",
+// their fields do not tell, and errors, whose size is bounded. Inside another message nestX writes one as a field.
+var byHand = map[string]bool{
+	"Submit": true, "Exec": true, "Done": true, "Times": true,
+	"TaskSpec": true, "ExecTask": true, "Arg": true, "ArgValue": true,
+	"Value": true, "Extent": true, "Result": true, "TraceContext": true, "Error": true,
 }
 
 // interned are the messages whose texts repeat: a connection's decoder gives equal ones the same string.
@@ -56,11 +56,6 @@ func (s *source) gofmt() ([]byte, error) {
 		return nil, s.err
 	}
 	return format.Source(s.Bytes())
-}
-
-// lower is a message's name as its method's.
-func lower[T ~string](name T) string {
-	return strings.ToLower(string(name[:1])) + string(name[1:])
 }
 
 // goType is the struct of a message of the protocol.
@@ -106,14 +101,14 @@ func encoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 	s.p("func (e *encoder) cold(m Msg) bool {\nswitch m := m.(type) {\n")
 	var empty []string
 	for _, m := range all {
-		if _, hand := byHand[string(m.Name())]; hand {
+		if byHand[string(m.Name())] {
 			continue
 		}
 		if m.Fields().Len() == 0 {
 			empty = append(empty, "*"+string(m.Name()))
 			continue
 		}
-		s.p("case *%s:\ne.%s(m)\n", m.Name(), lower(m.Name()))
+		s.p("case *%s:\nwrite%[1]s(e, m)\n", m.Name())
 	}
 	s.p("case %s:\ndefault:\nreturn false\n}\nreturn true\n}\n", strings.Join(empty, ", "))
 	for _, m := range messages(f) {
@@ -121,10 +116,10 @@ func encoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, hand := byHand[string(m.Name())]; hand || len(cols) == 0 {
+		if byHand[string(m.Name())] || len(cols) == 0 {
 			continue
 		}
-		s.p("\nfunc (e *encoder) %s(m *%s) {\n", lower(m.Name()), m.Name())
+		s.p("\nfunc write%s(e *encoder, m *%[1]s) {\n", m.Name())
 		for _, c := range cols {
 			s.encode(in, c)
 		}
@@ -136,25 +131,19 @@ func encoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 // encode writes the statements that append a field of m.
 func (s *source) encode(in *goTypes, c column) {
 	n, at := c.num(), "m."+c.path
-	inside := "" // the method of a message inside
-	if c.Message() != nil {
-		inside = lower(c.Message().Name())
-		if name := byHand[string(c.Message().Name())]; name != "" {
-			inside = name
-		}
-	}
-	_, hand := byHand[string(nameOf(c))]
+	inside := nameOf(c)
+	hand := byHand[inside]
 	switch {
 	case c.typ == "*wire.TaskOptions":
 		s.p("e.options(%d, %s)\n", n, at)
 	case hand && strings.HasPrefix(c.typ, "*"):
-		s.p("e.%s(%d, %s)\n", inside, n, at)
+		s.p("nest%s(e, %d, %s)\n", inside, n, at)
 	case hand:
-		s.p("e.%s(%d, &%s)\n", inside, n, at)
+		s.p("nest%s(e, %d, &%s)\n", inside, n, at)
 	case inside != "" && c.IsList():
-		s.p("for i := range %s {\nat, ext := e.open(%d)\ne.%s(&%[1]s[i])\ne.close(at, ext)\n}\n", at, n, inside)
+		s.p("for i := range %s {\nat, ext := e.open(%d)\nwrite%s(e, &%[1]s[i])\ne.close(at, ext)\n}\n", at, n, inside)
 	case inside != "" && strings.HasPrefix(c.typ, "*"):
-		s.p("if %s != nil {\nat, ext := e.open(%d)\ne.%s(%[1]s)\ne.close(at, ext)\n}\n", at, n, inside)
+		s.p("if %s != nil {\nat, ext := e.open(%d)\nwrite%s(e, %[1]s)\ne.close(at, ext)\n}\n", at, n, inside)
 	case c.typ == "[]ids.ObjectID":
 		s.p("e.objects(%d, %s)\n", n, at)
 	case c.typ == "[]ids.TaskID":
@@ -198,11 +187,11 @@ func (s *source) encode(in *goTypes, c column) {
 }
 
 // nameOf is the name of a field's message; empty: it is none.
-func nameOf(c column) protoreflect.Name {
+func nameOf(c column) string {
 	if c.Message() == nil {
 		return ""
 	}
-	return c.Message().Name()
+	return string(c.Message().Name())
 }
 
 // noCodec is the error of a field that there is no codec for.
@@ -226,24 +215,24 @@ func decoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 	s := goSource("wire", "mobula/internal/ids")
 	s.p("\n// cold decodes a message whose codec is not by hand.\nfunc (d *Decoder) cold(k Kind, b []byte) Msg {\nswitch k {\n")
 	for _, m := range all {
-		switch _, hand := byHand[string(m.Name())]; {
-		case hand:
+		switch {
+		case byHand[string(m.Name())]:
 		case m.Fields().Len() == 0:
-			s.p("case Kind%s:\nd.empty(b)\nreturn new(%[1]s)\n", m.Name())
+			s.p("case Kind%s:\nreadEmpty(d, b)\nreturn new(%[1]s)\n", m.Name())
 		default:
-			s.p("case Kind%s:\nm := new(%[1]s)\nd.%s(b, m)\nreturn m\n", m.Name(), lower(m.Name()))
+			s.p("case Kind%s:\nm := new(%[1]s)\nread%[1]s(d, b, m)\nreturn m\n", m.Name())
 		}
 	}
 	s.p("}\nd.malformed(b, \"kind %%d has no decoder\", k)\nreturn nil\n}\n")
 	for _, m := range messages(f) {
-		if _, hand := byHand[string(m.Name())]; hand || m.Fields().Len() == 0 {
+		if byHand[string(m.Name())] || m.Fields().Len() == 0 {
 			continue
 		}
 		cols, err := in.columns(m, goType(m), true)
 		if err != nil {
 			return nil, err
 		}
-		s.p("\nfunc (d *Decoder) %s(b []byte, m *%s) {\nc := cursor{b: b, d: d}\nfor c.next() {\nswitch c.tag {\n", lower(m.Name()), m.Name())
+		s.p("\nfunc read%s(d *Decoder, b []byte, m *%[1]s) {\nc := cursor{b: b, d: d}\nfor c.next() {\nswitch c.tag {\n", m.Name())
 		for _, c := range cols {
 			s.p("case %d<<3 | %s:\n", c.num(), wireType(c))
 			s.decode(c, interned[string(m.Name())])
@@ -270,21 +259,16 @@ func wireType(c column) string {
 // decode writes the statements that read a field of m.
 func (s *source) decode(c column, interned bool) {
 	at, typ := "m."+c.path, strings.TrimPrefix(c.typ, "wire.")
-	inside := ""
-	if c.Message() != nil {
-		inside = lower(c.Message().Name())
-	}
+	inside := nameOf(c)
 	switch {
 	case c.typ == "*errs.Error":
-		s.p("%s = d.err(c.bytes())\n", at)
+		s.p("%s = readError(d, c.bytes())\n", at)
 	case inside != "" && c.IsList():
-		s.p("x := elem(&c, &%s)\nd.%s(c.bytes(), x)\n", at, inside)
+		s.p("x := elem(&c, &%s)\nread%s(d, c.bytes(), x)\n", at, inside)
 	case inside != "" && strings.HasPrefix(c.typ, "*"):
-		s.p("%s = new(%s)\nd.%s(c.bytes(), %[1]s)\n", at, strings.TrimPrefix(c.typ, "*wire."), inside)
-	case inside == "traceContext":
-		s.p("d.trace(c.bytes(), &%s)\n", at)
+		s.p("%s = new(%s)\nread%s(d, c.bytes(), %[1]s)\n", at, strings.TrimPrefix(c.typ, "*wire."), inside)
 	case inside != "":
-		s.p("d.%s(c.bytes(), &%s)\n", inside, at)
+		s.p("read%s(d, c.bytes(), &%s)\n", inside, at)
 	case c.typ == "[]ids.ObjectID":
 		s.p("%s = c.objects(%[1]s)\n", at)
 	case c.typ == "[]ids.TaskID":

@@ -84,7 +84,8 @@ func (m *logMessage) places(in *goTypes) (params string, at func(path string) st
 			typ = "*" + typ
 		}
 		if f.embedded {
-			name := lower(local(f.typ))
+			name := local(f.typ)
+			name = strings.ToLower(name[:1]) + name[1:]
 			for _, inner := range in.structs[f.typ] {
 				place[inner.name] = name + "." + inner.name
 			}
