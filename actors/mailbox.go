@@ -47,7 +47,7 @@ type mailbox[E any] struct {
 	attention  atomic.Bool // system messages wait: leave the batch
 
 	mu        sync.Mutex
-	queue     []E
+	queue     []E    // no queue.Queue: a turn takes all of it at once, in exchange for its batch
 	metas     []meta // of queue, by idx
 	sys       []any
 	waiters   []*waiter[E]

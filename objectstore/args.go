@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 )
 
 // args pins the arguments of tasks, all of a task or none, within their share of the store.
@@ -22,9 +23,9 @@ type args struct {
 	copies         *copies
 	up             argsUp
 	sets           map[ids.TaskID][]*argSet
-	argWait        []*argSet
-	idle           map[ids.TaskID]bool // tasks that wait in a get
-	readaheadQueue []ids.ObjectID      // to be read when nobody asks for anything else
+	argWait        queue.Queue[*argSet]
+	idle           map[ids.TaskID]bool       // tasks that wait in a get
+	readaheadQueue queue.Queue[ids.ObjectID] // to be read when nobody asks for anything else
 	argBytes       uint64
 	activeSets     int
 	argsFull       bool  // the head of argWait does not fit
@@ -100,7 +101,7 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 		ar.refuseSet(s, err)
 		return
 	}
-	ar.argWait = append(ar.argWait, s)
+	ar.argWait.Push(s)
 	ar.admitArgs()
 	if !s.answered && ar.findSet(e.Task, e.Attempt) == s {
 		ar.remember(s)
@@ -111,19 +112,18 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 // admitArgs lets waiting sets in, in order, while running tasks' arguments stay within their share.
 // A set that would run alone is always let in, and one whose objects are all in use already: it takes nothing more.
 func (ar *args) admitArgs() {
-	if len(ar.argWait) > 0 && ar.now < ar.argsAt {
+	if ar.argWait.Len() > 0 && ar.now < ar.argsAt {
 		ar.wakeAt(ar.argsAt)
 		return
 	}
 	most := ar.space.share(ar.cfg.ArgsFraction)
-	for len(ar.argWait) > 0 && !ar.argsFull {
-		s := ar.argWait[0]
+	for ar.argWait.Len() > 0 && !ar.argsFull {
+		s := ar.argWait.Front()
 		if n := ar.added(s); ar.activeSets > 0 && n > 0 && ar.argBytes+n > most {
 			ar.argsFull = true // until a set leaves
 			return
 		}
-		ar.argWait[0] = nil
-		ar.argWait = ar.argWait[1:]
+		ar.argWait.Pop()
 		ar.admit(s) // or says what is missing
 	}
 }
@@ -266,7 +266,7 @@ func (ar *args) dropSet(s *argSet) {
 	}
 	ar.emit(Forget{NoteKey{Task: t, Attempt: s.req.Attempt}})
 	if !s.admitted {
-		ar.argWait = slices.DeleteFunc(ar.argWait, func(x *argSet) bool { return x == s })
+		ar.argWait.DeleteFunc(func(x *argSet) bool { return x == s })
 		ar.argsFull = false
 		return
 	}
@@ -343,7 +343,7 @@ func (ar *args) noRoom(s *argSet, err *errs.Error) {
 	}
 	ar.log("a task waits: there is no room for its arguments beside what others hold", err)
 	ar.undoAdmit(s)
-	ar.argWait = append(ar.argWait, s)
+	ar.argWait.Push(s)
 	ar.argsAt = ar.after(ar.cfg.Stall)
 	ar.wakeAt(ar.argsAt)
 }

@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/objectstore/alloc"
 )
 
@@ -14,8 +15,8 @@ const maxReadahead = 4096
 // is not read ahead: those who ask for it read it in a file of their own, and the maker's may have gone with its job.
 func (ar *args) readAhead(want []ids.ObjectID) {
 	for _, id := range want {
-		if r, ok := ar.objects.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && len(ar.readaheadQueue) < maxReadahead {
-			ar.readaheadQueue = append(ar.readaheadQueue, id)
+		if r, ok := ar.objects.objs[id]; ok && !r.o.resident && r.o.job == id.Job() && ar.readaheadQueue.Len() < maxReadahead {
+			ar.readaheadQueue.Push(id)
 		}
 	}
 }
@@ -23,9 +24,8 @@ func (ar *args) readAhead(want []ids.ObjectID) {
 // startReadahead starts such reads. One slot of the reads is left to those that somebody waits for, and a tenth of
 // the store to creates.
 func (ar *args) startReadahead() {
-	for len(ar.readaheadQueue) > 0 && ar.restores.underWay+1 < ar.cfg.MaxRestores && !ar.recovering && ar.up.oldestDemand() == nil {
-		id := ar.readaheadQueue[0]
-		ar.readaheadQueue = ar.readaheadQueue[1:]
+	for ar.readaheadQueue.Len() > 0 && ar.restores.underWay+1 < ar.cfg.MaxRestores && !ar.recovering && ar.up.oldestDemand() == nil {
+		id := ar.readaheadQueue.Pop()
 		o := ar.objects.objs[id].o
 		if o == nil || o.resident || o.restore != nil || o.gone {
 			continue // it was freed, or somebody asked for it
@@ -35,12 +35,12 @@ func (ar *args) startReadahead() {
 			most = min(most, ar.space.memoryTarget)
 		}
 		if ar.space.alloc.Held()+o.footprint()+most/10 > most {
-			ar.readaheadQueue = nil // who needs them reads them
+			ar.readaheadQueue = queue.Queue[ids.ObjectID]{} // who needs them reads them
 			return
 		}
 		b, ok := ar.space.alloc.Alloc(alloc.Owner(o.job), o.size, true)
 		if !ok {
-			ar.readaheadQueue = nil
+			ar.readaheadQueue = queue.Queue[ids.ObjectID]{}
 			return
 		}
 		ar.space.punchTakenFromOthers() // of a slab: nothing was warm elsewhere

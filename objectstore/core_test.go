@@ -291,7 +291,7 @@ func TestReadAhead(t *testing.T) {
 		w.step(ReadAhead{[]ids.ObjectID{put(i)}})
 		w.relist(int64(time.Second))
 	}
-	if got := w.c.counts; got.ReadAhead != n || len(w.c.readaheadQueue) != 0 {
+	if got := w.c.counts; got.ReadAhead != n || w.c.readaheadQueue.Len() != 0 {
 		t.Errorf("%d read ahead into a full store, %d held", got.ReadAhead-n, w.c.alloc.Held())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"mobula/graph"
 	"mobula/internal/errs"
 	"mobula/internal/heap"
+	"mobula/internal/queue"
 	"mobula/wire"
 )
 
@@ -39,18 +40,18 @@ type Core struct {
 	threads int
 	memory  *admission // nil: the node has no limit
 
-	line         []waiting       // a heap by rank
-	attempts     []int32         // the present attempt of each task
-	queued       []bool          // in line
-	inFlight     int             // submitted and not resolved, without those that have seceded
-	seceded      int             // submitted, seceded and not resolved
-	gap          float64         // ns between two results, smoothed
-	last         int64           // when the last one came
-	forced       int64           // when a task was last submitted without memory for it
-	parts        map[int64]int32 // uses left of single results, by task and part
-	earlyResults []int32         // tasks let go whose results are here already
-	earlySeceded []int32         // tasks that seceded before this core let them go
-	inherited    []int32         // tasks with the owner since an earlier core, and not let go by this one
+	line         []waiting          // a heap by rank
+	attempts     []int32            // the present attempt of each task
+	queued       []bool             // in line
+	inFlight     int                // submitted and not resolved, without those that have seceded
+	seceded      int                // submitted, seceded and not resolved
+	gap          float64            // ns between two results, smoothed
+	last         int64              // when the last one came
+	forced       int64              // when a task was last submitted without memory for it
+	parts        map[int64]int32    // uses left of single results, by task and part
+	earlyResults queue.Queue[int32] // tasks let go whose results are here already
+	earlySeceded queue.Queue[int32] // tasks that seceded before this core let them go
+	inherited    []int32            // tasks with the owner since an earlier core, and not let go by this one
 	news         StreamEvent
 	finished     bool
 	out          []Effect
@@ -162,13 +163,13 @@ func (c *Core) step(now int64, ev graph.Event) {
 			case Sent: // submitted by the core before this one: its result will come
 				c.addInFlight(e.Task)
 				if c.ledger.tasks[e.Task].seceded {
-					c.earlySeceded = append(c.earlySeceded, e.Task)
+					c.earlySeceded.Push(e.Task)
 				}
 			case Unsent:
 				c.queued[e.Task] = true
 				heap.Push(&c.line, waiting{e.Rank, e.Task}, sooner)
 			default: // its result came before this core let it go
-				c.earlyResults = append(c.earlyResults, e.Task)
+				c.earlyResults.Push(e.Task)
 			}
 		case graph.Stop:
 			switch {
@@ -248,9 +249,8 @@ func (c *Core) onResolved(now int64, of []Result) {
 
 // takeEarlyResults passes on results that were there before their tasks were let go.
 func (c *Core) takeEarlyResults(now int64) {
-	for len(c.earlyResults) > 0 {
-		t := c.earlyResults[0]
-		c.earlyResults = c.earlyResults[1:]
+	for c.earlyResults.Len() > 0 {
+		t := c.earlyResults.Pop()
 		if c.g.State(t) == graph.Processing { // else another's failure has made it unneeded
 			c.ended(now, t)
 		}

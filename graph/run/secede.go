@@ -26,9 +26,8 @@ func (c *Core) secede(now int64, ev Seceded) {
 
 // leave tells a new scheduler once more which tasks have seceded.
 func (c *Core) leave(now int64) {
-	for len(c.earlySeceded) > 0 {
-		t := c.earlySeceded[0]
-		c.earlySeceded = c.earlySeceded[1:]
+	for c.earlySeceded.Len() > 0 {
+		t := c.earlySeceded.Pop()
 		if c.g.State(t) == graph.Processing && c.ledger.tasks[t].seceded {
 			c.step(now, graph.LongRunning{Task: t, Attempt: c.attempts[t]})
 		}

@@ -1,5 +1,6 @@
 // Package heap is a binary heap of values; the first one is at index 0.
 //
-// It holds no state: a heap is a slice of the caller. Nothing blocks, and there are no errors; Pop and Replace of
-// an empty heap panic, like an index out of range.
+// Push, Pop and Replace hold no state of their own: such a heap is a slice of its owner's. Indexed is one whose elements know where
+// they are, so that any can be taken off. Nothing blocks, and there are no errors; to take something off an empty heap panics, as an index
+// out of range does.
 package heap

@@ -3,15 +3,7 @@ package heap
 // Push adds x to the heap h; before is the heap's order.
 func Push[T any](h *[]T, x T, before func(a, b *T) bool) {
 	*h = append(*h, x)
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		p := (i - 1) / 2
-		if !before(&s[i], &s[p]) {
-			return
-		}
-		s[p], s[i] = s[i], s[p]
-		i = p
-	}
+	rise(*h, len(*h)-1, before, nil)
 }
 
 // Pop removes the first value of a heap that is not empty.
@@ -21,19 +13,31 @@ func Pop[T any](h *[]T, before func(a, b *T) bool) T {
 	s[0] = s[n]
 	clear(s[n:]) // drop its references
 	*h = s[:n]
-	sink(s[:n], before)
+	sink(s[:n], 0, before, nil)
 	return top
 }
 
 // Replace replaces the first value of a heap that is not empty by x.
 func Replace[T any](h []T, x T, before func(a, b *T) bool) {
 	h[0] = x
-	sink(h, before)
+	sink(h, 0, before, nil)
 }
 
-// sink moves the first value down to its place.
-func sink[T any](s []T, before func(a, b *T) bool) {
-	for i := 0; ; {
+// rise moves the element at index i up to where it belongs. Each that moves is told its new index, where moved is not nil.
+func rise[T any](s []T, i int, before func(a, b *T) bool, moved func(x *T, i int)) {
+	for i > 0 {
+		p := (i - 1) / 2
+		if !before(&s[i], &s[p]) {
+			return
+		}
+		swap(s, i, p, moved)
+		i = p
+	}
+}
+
+// sink moves the element at index i down to where it belongs, and tells as rise does.
+func sink[T any](s []T, i int, before func(a, b *T) bool, moved func(x *T, i int)) {
+	for {
 		l := 2*i + 1
 		if l >= len(s) {
 			return
@@ -44,7 +48,15 @@ func sink[T any](s []T, before func(a, b *T) bool) {
 		if !before(&s[l], &s[i]) {
 			return
 		}
-		s[i], s[l] = s[l], s[i]
+		swap(s, i, l, moved)
 		i = l
+	}
+}
+
+func swap[T any](s []T, i, j int, moved func(x *T, i int)) {
+	s[i], s[j] = s[j], s[i]
+	if moved != nil {
+		moved(&s[i], i)
+		moved(&s[j], j)
 	}
 }

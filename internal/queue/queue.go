@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // Queue is a first-in-first-out queue. Its zero value is empty.
 type Queue[T any] struct {
 	items []T
@@ -43,6 +45,20 @@ func (q *Queue[T]) Pop() T {
 		q.items, q.head = q.items[:0], 0
 	}
 	return x
+}
+
+// Remove takes the one at index i of All off: what is before it moves up, so it costs little near the front.
+func (q *Queue[T]) Remove(i int) T {
+	all := q.All()
+	x := all[i]
+	copy(all[1:i+1], all[:i])
+	q.Pop()
+	return x
+}
+
+// DeleteFunc takes off those of which gone is true.
+func (q *Queue[T]) DeleteFunc(gone func(T) bool) {
+	q.items = q.items[:q.head+len(slices.DeleteFunc(q.All(), gone))]
 }
 
 // All gives what is in the queue, first to last. It is valid until the queue changes.

@@ -11,9 +11,19 @@ func TestOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var q Queue[int]
 		var model []int
-		for _, op := range rapid.SliceOf(rapid.IntRange(0, 5)).Draw(rt, "0 and 1 pop, 2 pushes in front, others push") {
+		for _, op := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(rt, "0 and 1 pop, 2 pushes in front, 3 takes one off, 4 deletes some, others push") {
 			switch x := len(model); {
-			case op > 2:
+			case op == 4:
+				third := func(x int) bool { return x%3 == 0 }
+				q.DeleteFunc(third)
+				model = slices.DeleteFunc(model, third)
+			case op == 3 && x > 0:
+				i := rapid.IntRange(0, x-1).Draw(rt, "which")
+				if got := q.Remove(i); got != model[i] {
+					rt.Fatalf("took off %d, want %d", got, model[i])
+				}
+				model = slices.Delete(model, i, i+1)
+			case op > 4:
 				q.Push(x)
 				model = append(model, x)
 			case op == 2:

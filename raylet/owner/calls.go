@@ -255,7 +255,7 @@ func (cc *calls) pump(a *actorRec) {
 		return
 	}
 	l, window := a.lease, cc.window(a)
-	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.len() < window {
+	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.Len() < window {
 		t := a.queue.head
 		t.unlist()
 		if len(t.spec.Args) == 0 {

@@ -89,7 +89,7 @@ func (w *cycleSearch) noConcurrencySlot(t *taskRec) bool {
 	}
 	group := t.concurrencyGroup()
 	places := a.concurrencyLimit(group)
-	for _, x := range a.lease.lane.all() {
+	for _, x := range a.lease.lane.All() {
 		if places == 0 {
 			break
 		}

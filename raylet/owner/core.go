@@ -29,7 +29,7 @@ type Core struct {
 
 // New makes the core of a new job.
 func New(cfg Config) *Core {
-	s := &step{cfg: cfg.withDefaults()}
+	s := &step{cfg: cfg.withDefaults(), timers: newTimerHeap()}
 	c := &Core{step: s}
 	c.journal = newJournal(s)
 	c.tasks = newTasks(s)

@@ -1,9 +1,8 @@
 package owner
 
 import (
-	"slices"
-
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 )
 
 // A client that does not read, for it was stopped or its program is busy, may have asked for any number of values. What was sent and is
@@ -19,7 +18,7 @@ type sendWindow struct {
 	bytes int64                           // sent, and not known to be on their way
 	fresh int64                           // of these, of which no Receipt was asked yet
 	later map[ids.ObjectID]deferredAnswer // put off
-	queue []ids.ObjectID                  // of later, in order; one that is not there any more was withdrawn
+	queue queue.Queue[ids.ObjectID]       // of later, in order; one that is not there any more was withdrawn
 }
 
 // deferredAnswer counts what was put off.
@@ -54,10 +53,10 @@ func (gs *gets) deferAnswer(cl *clientRec, id ids.ObjectID, fetch bool) {
 		a.plain++
 	}
 	if !known {
-		if len(u.queue) > 2*len(u.later)+64 {
-			u.queue = slices.DeleteFunc(u.queue, func(id ids.ObjectID) bool { _, ok := u.later[id]; return !ok })
+		if u.queue.Len() > 2*len(u.later)+64 {
+			u.queue.DeleteFunc(func(id ids.ObjectID) bool { _, ok := u.later[id]; return !ok })
 		}
-		u.queue = append(u.queue, id)
+		u.queue.Push(id)
 	}
 	u.later[id] = a
 	gs.stats.PutOff++
@@ -82,9 +81,8 @@ func (gs *gets) clientRead(ev ClientRead) {
 	n := min(ev.Bytes, u.bytes-u.fresh) // a core before this one may have asked
 	u.bytes -= n
 	gs.objects.budget.unread -= n
-	i := 0
-	for ; i < len(u.queue) && u.bytes < gs.cfg.SendWindow; i++ {
-		id := u.queue[i]
+	for u.queue.Len() > 0 && u.bytes < gs.cfg.SendWindow {
+		id := u.queue.Pop()
 		a, ok := u.later[id]
 		if !ok {
 			continue
@@ -97,9 +95,8 @@ func (gs *gets) clientRead(ev ClientRead) {
 			gs.get(cl, id, true)
 		}
 	}
-	u.queue = u.queue[i:]
 	if len(u.later) == 0 {
-		u.later, u.queue = nil, nil
+		u.later, u.queue = nil, queue.Queue[ids.ObjectID]{}
 		return
 	}
 	gs.requestReceipt(cl)

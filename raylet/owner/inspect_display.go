@@ -14,7 +14,7 @@ func (t *taskRec) displayState() task.State {
 	}
 	group := t.concurrencyGroup()
 	left := t.lease.actor.concurrencyLimit(group)
-	for _, x := range t.lease.lane.all() {
+	for _, x := range t.lease.lane.All() {
 		switch {
 		case left <= 0:
 			return t.state
@@ -34,7 +34,7 @@ func (l *leaseRec) started() int {
 	}
 	n := 0
 	used := make(map[string]int)
-	for _, x := range l.lane.all() {
+	for _, x := range l.lane.All() {
 		group := x.concurrencyGroup()
 		if used[group]++; used[group] <= l.actor.concurrencyLimit(group) && x.state == task.Submitted {
 			n++

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
+	"mobula/internal/queue"
 	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/sched"
@@ -24,7 +25,7 @@ type job struct {
 	life     *life
 	deaths   *deaths
 	told     bool // JobEnded is out
-	sweeps   []*sweep
+	sweeps   queue.Queue[*sweep]
 	sweeping *timer // of the next slice
 	sweepBuf []*objRec
 }
@@ -68,7 +69,7 @@ func (jb *job) endDetachedWork() {
 func (jb *job) cancelPushed() {
 	var pushed []*taskRec
 	for _, id := range slices.Sorted(maps.Keys(jb.leases.byID)) {
-		pushed = append(append(pushed, jb.leases.byID[id].lane.all()...), jb.leases.byID[id].fetching...)
+		pushed = append(append(pushed, jb.leases.byID[id].lane.All()...), jb.leases.byID[id].fetching...)
 	}
 	for _, t := range pushed {
 		if !t.state.Terminal() && (jb.ended || !t.outlives()) {
@@ -116,8 +117,8 @@ func (jb *job) maybeEnded() {
 		return
 	}
 	jb.ended = true
-	jb.sweeps = slices.DeleteFunc(jb.sweeps, func(s *sweep) bool { return s.client != nil }) // what they hold goes with the job
-	if len(jb.sweeps) > 0 {
+	jb.sweeps.DeleteFunc(func(s *sweep) bool { return s.client != nil }) // what they hold goes with the job
+	if jb.sweeps.Len() > 0 {
 		return
 	}
 	for _, l := range jb.leases.byID {

@@ -63,7 +63,7 @@ func TestQueuedTasksOfADetachedActorOutliveTheDriver(t *testing.T) {
 		t.Fatal("nothing is paged out")
 	}
 	s.step(ClientGone{Client: driver})
-	for len(s.c.sweeps) > 0 {
+	for s.c.sweeps.Len() > 0 {
 		s.pass(0)
 	}
 	if n := s.c.byState[task.PendingNode]; n != 1500 {

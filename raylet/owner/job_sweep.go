@@ -18,30 +18,29 @@ type sweep struct {
 }
 
 func (jb *job) startSweep(cl *clientRec) {
-	jb.sweeps = append(jb.sweeps, &sweep{client: cl})
+	jb.sweeps.Push(&sweep{client: cl})
 	jb.sweepSlice()
 }
 
 // sweepSlice does the next slice, and asks for the step of the one after.
 func (jb *job) sweepSlice() {
 	budget := jb.cfg.sweepPart
-	for len(jb.sweeps) > 0 && budget > 0 {
-		s := jb.sweeps[0]
+	for jb.sweeps.Len() > 0 && budget > 0 {
+		s := jb.sweeps.Front()
 		n, over := jb.sweepOn(s, budget)
 		if budget -= n; over {
-			jb.sweeps[0] = nil
-			jb.sweeps = jb.sweeps[1:]
+			jb.sweeps.Pop()
 			jb.swept(s)
 		}
 	}
-	if len(jb.sweeps) > 0 && jb.sweeping == nil {
+	if jb.sweeps.Len() > 0 && jb.sweeping == nil {
 		jb.sweeping = jb.timers.add(jb.now, timer{kind: timerSweep})
 	}
 }
 
 // sweepAll does what is left in one go.
 func (jb *job) sweepAll() {
-	for len(jb.sweeps) > 0 {
+	for jb.sweeps.Len() > 0 {
 		jb.sweepSlice()
 	}
 }
@@ -121,7 +120,7 @@ func (jb *job) swept(s *sweep) {
 
 // cancelling tells that what the last driver has left is being cancelled: nothing is to start.
 func (jb *job) cancelling() bool {
-	for _, s := range jb.sweeps {
+	for _, s := range jb.sweeps.All() {
 		if s.client == nil {
 			return true
 		}

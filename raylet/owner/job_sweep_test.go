@@ -166,7 +166,7 @@ func TestADetachedActorSeesTheSweepThrough(t *testing.T) {
 	for ; s.c.cancelling(); steps++ {
 		s.pass(0)
 	}
-	for len(s.c.sweeps) > 0 {
+	for s.c.sweeps.Len() > 0 {
 		s.pass(0)
 		steps++
 	}
@@ -231,11 +231,11 @@ func TestASweepFindsWhatMovedBehindIt(t *testing.T) {
 	s.c.giveHandle(cl, s.c.placeholder(late.ID.Return(0))) // as its Holdings after a restart do
 	s.c.tasks.each(func(o *objRec) { s.c.giveHandle(cl, o) })
 	s.step(ClientGone{Client: worker2})
-	for i := 0; i < 6 && len(s.c.sweeps) > 0 && !s.c.sweeps[0].tasks.done; i++ {
+	for i := 0; i < 6 && s.c.sweeps.Len() > 0 && !s.c.sweeps.Front().tasks.done; i++ {
 		s.pass(0)
 	}
 	s.from(driver, &wire.Submit{Spec: late})
-	for i := 0; len(s.c.sweeps) > 0; i++ {
+	for i := 0; s.c.sweeps.Len() > 0; i++ {
 		if i > 50 {
 			t.Fatal("the sweep has no end")
 		}

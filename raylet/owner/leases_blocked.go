@@ -20,7 +20,7 @@ func (ls *leases) blocked(cl *clientRec, m *wire.Blocked) {
 		return
 	}
 	if m.Task.IsZero() {
-		l.slow = l.state == lease.Active && l.lane.len() > 0
+		l.slow = l.state == lease.Active && l.lane.Len() > 0
 		return
 	}
 	t := ls.tasks.task(m.Task)
@@ -90,7 +90,7 @@ func (ls *leases) resumed(l *leaseRec) {
 		}
 		return
 	}
-	for _, t := range l.lane.all() {
+	for _, t := range l.lane.All() {
 		if t.state == task.RunningInGet {
 			ls.goOn(l, t)
 		}

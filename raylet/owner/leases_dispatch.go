@@ -153,12 +153,12 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) {
 func (ls *leases) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	t.lease = l
 	l.out = append(l.out, wire.ExecTask{Spec: t.spec, Attempt: t.start, Args: args})
-	l.lane.push(t)
+	l.lane.Push(t)
 	t.flags &^= taskAdopted
 	ls.tasks.move(t, task.Push)
 	ls.promises.resendUnneeded(t)
 	ls.stats.Pushed++
-	if l.lane.len() == 1 && l.actor == nil {
+	if l.lane.Len() == 1 && l.actor == nil {
 		ls.tasks.move(t, task.Start)
 	}
 	ls.touchLease(l)

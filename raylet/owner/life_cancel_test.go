@@ -19,7 +19,7 @@ func (s *script) twoPushed() (first, second *wire.TaskSpec, l ids.LeaseID) {
 	x := s.executed(worker)
 	s.from(worker, &wire.Done{Task: warm.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}, Times: wire.Times{Started: s.now, Ended: s.now + 1000}})
 	first, second = s.submit(simple), s.submit(simple)
-	if l := s.c.tasks.task(second.ID).lease; l == nil || l.lane.len() != 2 {
+	if l := s.c.tasks.task(second.ID).lease; l == nil || l.lane.Len() != 2 {
 		s.t.Fatal("not both are pushed")
 	}
 	return first, second, l

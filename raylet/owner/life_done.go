@@ -63,7 +63,7 @@ func (ls *leases) laneMoved(l *leaseRec) {
 		return
 	}
 	ls.startHead(l)
-	if l.lane.len() == 0 {
+	if l.lane.Len() == 0 {
 		ls.touchLease(l)
 	}
 	if l.state == lease.Blocked || l.state == lease.Resuming {

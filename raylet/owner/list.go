@@ -1,13 +1,7 @@
 package owner
 
-import (
-	"slices"
-
-	"mobula/internal/ids"
-)
-
 // taskList is an intrusive list: a task is in at most one, a queue of its class, of its
-// actor, of its caller, or the list of kept lineage.
+// actor, of its caller, or the list of kept lineage. A queue of package queue would not do: any task leaves it at once, wherever it is.
 type taskList struct {
 	head, tail *taskRec
 	n          int
@@ -70,59 +64,4 @@ func (t *taskRec) unlist() {
 	}
 	t.in, t.prev, t.next = nil, nil, nil
 	l.n--
-}
-
-// fifo is a queue in a slice that is used again.
-type fifo struct {
-	q []*taskRec
-	h int
-}
-
-func (f *fifo) len() int { return len(f.q) - f.h }
-
-func (f *fifo) push(t *taskRec) {
-	if f.h > 32 && f.h*2 >= len(f.q) {
-		n := copy(f.q, f.q[f.h:])
-		clear(f.q[n:])
-		f.q, f.h = f.q[:n], 0
-	}
-	f.q = append(f.q, t)
-}
-
-func (f *fifo) all() []*taskRec { return f.q[f.h:] }
-
-func (f *fifo) head() *taskRec {
-	if f.h == len(f.q) {
-		return nil
-	}
-	return f.q[f.h]
-}
-
-// take removes the task with this id, wherever it is; tasks end nearly in order.
-func (f *fifo) take(id ids.TaskID) *taskRec {
-	for i := f.h; i < len(f.q); i++ {
-		t := f.q[i]
-		if t.ret0.id.Task != id {
-			continue
-		}
-		copy(f.q[f.h+1:i+1], f.q[f.h:i])
-		f.q[f.h] = nil
-		f.h++
-		if f.h == len(f.q) {
-			f.q, f.h = f.q[:0], 0
-		}
-		return t
-	}
-	return nil
-}
-
-// contains tells whether any task of the queue is so.
-func (f *fifo) contains(so func(*taskRec) bool) bool { return slices.ContainsFunc(f.q[f.h:], so) }
-
-// drain empties the queue and gives what was in it.
-func (f *fifo) drain() []*taskRec {
-	out := append([]*taskRec(nil), f.q[f.h:]...)
-	clear(f.q)
-	f.q, f.h = f.q[:0], 0
-	return out
 }

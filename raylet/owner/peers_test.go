@@ -122,7 +122,7 @@ func TestAnotherJobEnds(t *testing.T) {
 	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || r[0].Result.Err.Code != errs.CodeOwnerDied {
 		t.Fatalf("the driver gets %+v", r)
 	}
-	for len(s.c.sweeps) > 0 {
+	for s.c.sweeps.Len() > 0 {
 		s.pass(0)
 	}
 	s.wantError(mine, errs.CodeObjectFreed)

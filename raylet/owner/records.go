@@ -218,14 +218,14 @@ type leaseRec struct {
 	slow           bool // its task takes long: it gave back those behind
 	otherJobsCalls bool // another job had calls on its actor when its process died
 	dirty          bool
-	lane           fifo            // pushed and not done, in the order pushed
+	lane           lane
 	fetching       []*taskRec      // arguments being pinned
 	out            []wire.ExecTask // to be pushed when the step ends
 	idleAt         int64
 	idle           *timer
 }
 
-func (l *leaseRec) load() int { return l.lane.len() + len(l.fetching) }
+func (l *leaseRec) load() int { return l.lane.Len() + len(l.fetching) }
 
 // classRec is a scheduling class: the tasks that one lease can run.
 type classRec struct {

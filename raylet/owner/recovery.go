@@ -281,8 +281,8 @@ func (rc *recovery) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	if t.isCall() {
 		t.flags |= taskTurn
 	}
-	l.lane.push(t)
-	if l.lane.len() == 1 && l.actor == nil {
+	l.lane.Push(t)
+	if l.lane.Len() == 1 && l.actor == nil {
 		rc.tasks.setState(t, task.Running)
 	}
 	if t.x != nil && t.x.forceAfterGrace {
@@ -302,7 +302,7 @@ func (rc *recovery) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
 	}
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted
-	l.lane.push(t)
+	l.lane.Push(t)
 	rc.life.startGrace(t)
 }
 

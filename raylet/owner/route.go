@@ -219,9 +219,8 @@ func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 // tick runs what is due.
 func (c *Core) tick() {
 	c.armed = 0
-	for len(c.timers) > 0 && c.timers[0].at <= c.now {
-		t := c.timers[0]
-		c.timers.remove(t)
+	for c.timers.Len() > 0 && c.timers.First().at <= c.now {
+		t := c.timers.Remove(0)
 		switch t.kind {
 		case timerDeadline:
 			c.deadline(t.task)

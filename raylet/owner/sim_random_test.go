@@ -134,7 +134,7 @@ func (d *simActors) leave() {
 		for _, t := range w.c.tasks.all() {
 			w.t.Logf("left: task %v %s %v live %d flags %b", t.id(), t.name(), t.state, t.live, t.flags)
 		}
-		w.t.Fatalf("the job does not end: %d sweeps, %d leases, orphan %v", len(w.c.sweeps), len(w.c.leases.byID), w.c.orphan)
+		w.t.Fatalf("the job does not end: %d sweeps, %d leases, orphan %v", w.c.sweeps.Len(), len(w.c.leases.byID), w.c.orphan)
 	}
 	if n := w.sched.held(); n > 0 {
 		w.t.Fatalf("%d leases are still held", n)

@@ -71,10 +71,10 @@ func (c *Core) flushFreed() {
 // arm asks for the earliest timer, if it is earlier than what was asked for. While a rebuilt core waits for its clients it is for
 // the end of that: nothing else that is due would be run.
 func (c *Core) arm() {
-	if len(c.timers) == 0 {
+	if c.timers.Len() == 0 {
 		return
 	}
-	at := c.timers[0].at
+	at := c.timers.First().at
 	if p := c.pause; p != nil {
 		if p.timer == nil {
 			return

@@ -1,5 +1,7 @@
 package owner
 
+import "mobula/internal/heap"
+
 // timerKind says what a timer is for.
 type timerKind uint8
 
@@ -20,7 +22,7 @@ const (
 // timer is an entry of the heap. The shell knows one time only: the earliest.
 type timer struct {
 	at      int64 // Unix ns
-	i       int   // in the heap
+	i       int   // in the heap; -1: it was taken off
 	kind    timerKind
 	task    *taskRec
 	lease   *leaseRec
@@ -30,61 +32,22 @@ type timer struct {
 	actor   *actorRec
 }
 
-// timerHeap is a binary heap, earliest first.
-type timerHeap []*timer
+// timerHeap is the timers that are set, earliest first.
+type timerHeap struct{ heap.Indexed[*timer] }
+
+func newTimerHeap() timerHeap {
+	return timerHeap{heap.NewIndexed(func(a, b **timer) bool { return (*a).at < (*b).at }, func(t **timer, i int) { (*t).i = i })}
+}
 
 func (h *timerHeap) add(at int64, t timer) *timer {
-	t.at, t.i = at, len(*h)
-	*h = append(*h, &t)
-	h.up(t.i)
+	t.at = at
+	h.Push(&t)
 	return &t
 }
 
+// remove takes a timer off, unless it has been.
 func (h *timerHeap) remove(t *timer) {
-	i, n := t.i, len(*h)-1
-	if i < 0 {
-		return
-	}
-	h.swap(i, n)
-	(*h)[n] = nil
-	*h = (*h)[:n]
-	if i < n {
-		h.down(i)
-		h.up(i)
-	}
-	t.i = -1
-}
-
-func (h *timerHeap) swap(i, j int) {
-	s := *h
-	s[i], s[j] = s[j], s[i]
-	s[i].i, s[j].i = i, j
-}
-
-func (h *timerHeap) up(i int) {
-	for i > 0 {
-		p := (i - 1) / 2
-		if (*h)[p].at <= (*h)[i].at {
-			return
-		}
-		h.swap(i, p)
-		i = p
-	}
-}
-
-func (h *timerHeap) down(i int) {
-	for {
-		j := 2*i + 1
-		if j >= len(*h) {
-			return
-		}
-		if j+1 < len(*h) && (*h)[j+1].at < (*h)[j].at {
-			j++
-		}
-		if (*h)[i].at <= (*h)[j].at {
-			return
-		}
-		h.swap(i, j)
-		i = j
+	if t.i >= 0 {
+		h.Remove(t.i)
 	}
 }

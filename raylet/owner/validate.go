@@ -51,7 +51,7 @@ func (ls *leases) validate(v *recount) error {
 		if (l.actor != nil) != (l.actor != nil && l.actor.lease == l) {
 			return fmt.Errorf("lease %v is of actor %v, which has another", id, l.actor.id)
 		}
-		for _, t := range l.lane.all() {
+		for _, t := range l.lane.All() {
 			v.onLane[t]++
 			if t.lease != l || !t.state.OnWorker() && !t.state.Terminal() {
 				return fmt.Errorf("task %v is on the lane of lease %v and %v", t.id(), id, t.state)
@@ -259,7 +259,7 @@ func (jb *job) validate(v *recount) error {
 		if cl.handles != v.handles[cl] {
 			return fmt.Errorf("client %v counts %d handles, holds %d", cl.id, cl.handles, v.handles[cl])
 		}
-		if cl.gone && cl.handles > 0 && !jb.ended && !slices.ContainsFunc(jb.sweeps, func(s *sweep) bool { return s.client == cl }) {
+		if cl.gone && cl.handles > 0 && !jb.ended && !slices.ContainsFunc(jb.sweeps.All(), func(s *sweep) bool { return s.client == cl }) {
 			return fmt.Errorf("client %v is gone and holds %d handles", cl.id, cl.handles)
 		}
 	}

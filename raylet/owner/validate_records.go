@@ -49,7 +49,7 @@ func (c *Core) validateRecycled(v *recount) error {
 			return err
 		}
 	}
-	for _, t := range c.timers {
+	for _, t := range c.timers.All() {
 		if free[t.task] {
 			return fmt.Errorf("a record that is to be used again has a timer")
 		}

@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -47,7 +48,7 @@ type Core struct {
 	byClient    map[ids.ClientID]*worker
 	byToken     map[string]*worker
 	assignments map[ids.LeaseID]*assignment
-	queue       []*worker // workers to start, in order
+	queue       queue.Queue[*worker] // workers to start, in order
 	starting    int
 	isolated    int // isolated workers that are not draining
 	ticking     bool
@@ -214,10 +215,10 @@ func (c *Core) onJobEnded(id ids.JobID) {
 	}
 	delete(c.jobs, id)
 	for _, g := range j.sorted() {
-		for _, s := range g.waiting {
+		for _, s := range g.waiting.All() {
 			delete(c.assignments, s.lease)
 		}
-		g.waiting = nil
+		g.waiting = queue.Queue[*assignment]{}
 		for _, w := range g.copyWorkers() {
 			for lease := range w.assignments {
 				delete(c.assignments, lease)

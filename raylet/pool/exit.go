@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/raylet/sched"
 )
 
@@ -98,8 +99,8 @@ func (w *worker) gone(e Exit) *errs.Error {
 
 // failAll fails the leases that wait for a group. The next lease tries again.
 func (c *Core) failAll(g *group, err *errs.Error) {
-	waiting := g.waiting
-	g.waiting, g.failures, g.kills = nil, 0, 0
+	waiting := g.waiting.All()
+	g.waiting, g.failures, g.kills = queue.Queue[*assignment]{}, 0, 0
 	for _, s := range waiting {
 		delete(c.assignments, s.lease)
 		c.noWorker(s.lease, err)

@@ -778,7 +778,7 @@ func TestProperties(t *testing.T) {
 		w.step(JobEnded{Job: 2})
 		w.pass(DefaultGrace)
 		w.reap()
-		if len(w.procs)+len(w.c.workers)+len(w.c.byClient)+len(w.c.byToken)+len(w.c.assignments)+len(w.c.jobs)+w.c.starting+len(w.c.queue) != 0 {
+		if len(w.procs)+len(w.c.workers)+len(w.c.byClient)+len(w.c.byToken)+len(w.c.assignments)+len(w.c.jobs)+w.c.starting+w.c.queue.Len() != 0 {
 			t.Fatalf("left behind: %d processes, %+v", len(w.procs), w.c)
 		}
 	})

@@ -27,7 +27,7 @@ func (c *Core) need(n sched.NeedWorker) {
 	}
 	s := &assignment{lease: n.Lease, group: g}
 	c.assignments[n.Lease] = s
-	s.group.waiting = append(s.group.waiting, s)
+	s.group.waiting.Push(s)
 	c.fill(s.group)
 }
 
@@ -78,18 +78,16 @@ func (c *Core) groupIn(j *job, p Program, n sched.NeedWorker) *group {
 
 // fill gives waiting leases their workers, and starts missing workers.
 func (c *Core) fill(g *group) {
-	for len(g.waiting) > 0 {
+	for g.waiting.Len() > 0 {
 		w := g.free()
 		if w == nil {
 			break
 		}
-		s := g.waiting[0]
-		g.waiting[0] = nil
-		g.waiting = g.waiting[1:]
+		s := g.waiting.Pop()
 		c.assign(s, w)
 		c.emit(ToSched{sched.WorkerReady{Lease: s.lease, Worker: w.client}})
 	}
-	want := len(g.waiting)
+	want := g.waiting.Len()
 	if !g.own() {
 		want = min(want, 1)
 	}
@@ -97,9 +95,9 @@ func (c *Core) fill(g *group) {
 		c.enqueue(g)
 	}
 	if g.own() { // drop starts that nobody waits for any more
-		for n, i := g.pendingWorkers(), len(c.queue)-1; n > want && i >= 0; i-- {
-			if c.queue[i].group == g {
-				c.unqueue(c.queue[i])
+		for n, i := g.pendingWorkers(), c.queue.Len()-1; n > want && i >= 0; i-- {
+			if w := c.queue.All()[i]; w.group == g {
+				c.unqueue(w)
 				n--
 			}
 		}
@@ -118,7 +116,7 @@ func (c *Core) enqueue(g *group) {
 	w := &worker{id: c.nextID, group: g, state: Queued, assignments: make(map[ids.LeaseID]*assignment)}
 	g.workers = append(g.workers, w)
 	c.workers[w.id] = w
-	c.queue = append(c.queue, w)
+	c.queue.Push(w)
 	if g.own() {
 		c.isolated++
 	}
@@ -126,7 +124,7 @@ func (c *Core) enqueue(g *group) {
 
 // unqueue drops a worker that was not started.
 func (c *Core) unqueue(w *worker) {
-	c.queue = slices.DeleteFunc(c.queue, func(o *worker) bool { return o == w })
+	c.queue.DeleteFunc(func(o *worker) bool { return o == w })
 	c.remove(w)
 }
 
@@ -143,9 +141,8 @@ func (c *Core) remove(w *worker) {
 
 // startQueued starts queued workers, as many at once as allowed.
 func (c *Core) startQueued() {
-	for len(c.queue) > 0 && c.starting < c.cfg.Starts && !c.stopped {
-		w := c.queue[0]
-		c.queue = slices.Delete(c.queue, 0, 1)
+	for c.queue.Len() > 0 && c.starting < c.cfg.Starts && !c.stopped {
+		w := c.queue.Pop()
 		c.setState(w, Starting)
 		w.token = c.cfg.NewToken()
 		c.byToken[string(w.token)] = w
@@ -191,7 +188,7 @@ func (c *Core) release(now int64, lease ids.LeaseID) {
 	}
 	delete(c.assignments, lease)
 	if s.worker == nil {
-		s.group.waiting = slices.DeleteFunc(s.group.waiting, func(o *assignment) bool { return o == s })
+		s.group.waiting.DeleteFunc(func(o *assignment) bool { return o == s })
 		c.fill(s.group)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/raylet/sched"
 )
 
@@ -94,7 +95,7 @@ type groupKey struct {
 type group struct {
 	job      *job
 	key      groupKey
-	waiting  []*assignment
+	waiting  queue.Queue[*assignment]
 	workers  []*worker // queued to draining
 	failures int       // starts failed in a row
 	kills    int       // starts killed in a row, which are not failures
@@ -173,7 +174,7 @@ func (j *job) group(k groupKey) *group {
 
 // dropIfEmpty removes a group of isolated workers, or of a named host, if it has no worker and nobody waits for one.
 func (c *Core) dropIfEmpty(g *group) {
-	if (g.own() || g.key.process != "") && len(g.workers) == 0 && len(g.waiting) == 0 {
+	if (g.own() || g.key.process != "") && len(g.workers) == 0 && g.waiting.Len() == 0 {
 		delete(g.job.groups, g.key)
 	}
 }

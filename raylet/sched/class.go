@@ -35,7 +35,7 @@ type class struct {
 type job struct {
 	id      ids.JobID
 	classes map[Class]*class
-	waiting list.List     // of *class, the next to be served first
+	waiting list.List     // of *class, the next to be served first; no queue.Queue, since a class leaves from any place
 	place   *list.Element // in Core.jobs; nil if none of its classes waits
 	use     int64
 }

@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/wire"
 )
 
@@ -53,10 +54,10 @@ type Core struct {
 	nextID   ids.LeaseID
 	leases   map[ids.LeaseID]*lease
 	byJob    map[ids.JobID]*job
-	jobs     list.List // of *job with waiting classes, the next to be served first
-	resuming []*lease  // in order of their UnblockCPU
-	active   leaseList // leases that can be reclaimed, or were
-	head     *class    // the class for which free resources are collected
+	jobs     list.List           // of *job with waiting classes, the next to be served first
+	resuming queue.Queue[*lease] // in order of their UnblockCPU
+	active   leaseList           // leases that can be reclaimed, or were
+	head     *class              // the class for which free resources are collected
 
 	waitingNoCPU int // waiting classes that ask for no CPU
 	running      int // leases starting or running, without lifetime leases of actors
@@ -229,7 +230,7 @@ func (c *Core) onUnblock(now int64, ev UnblockCPU) {
 	if c.move(now, l, onUnblock) {
 		l.resumes++
 		if first {
-			c.resuming = append(c.resuming, l)
+			c.resuming.Push(l)
 		}
 	}
 }
@@ -307,7 +308,7 @@ func (c *Core) onResources(ev SetResources) {
 func (c *Core) end(l *lease) {
 	c.move(0, l, onEnd)
 	if l.resumes > 0 {
-		c.resuming = slices.DeleteFunc(c.resuming, func(o *lease) bool { return o == l })
+		c.resuming.DeleteFunc(func(o *lease) bool { return o == l })
 	}
 	ls := l.class.leases
 	last := ls[len(ls)-1]

@@ -71,8 +71,8 @@ func (c *Core) explainText(cl *class, e Explanation) string {
 			fmt.Fprintf(&b, "; asks %s %s, %s of %s free", Amount(m.Resource, m.Asked), m.Resource, Amount(m.Resource, max(m.Free, 0)), Amount(m.Resource, m.Held))
 		}
 		switch {
-		case len(c.resuming) > 0:
-			fmt.Fprintf(&b, "; %d tasks that left a get are served first", len(c.resuming))
+		case c.resuming.Len() > 0:
+			fmt.Fprintf(&b, "; %d tasks that left a get are served first", c.resuming.Len())
 		case c.paused && c.running > 0:
 			b.WriteString("; new leases are paused for want of memory")
 		case len(e.Missing) == 0 && c.head != nil && c.head != cl:

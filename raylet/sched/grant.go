@@ -21,13 +21,12 @@ func (c *Core) schedule(now int64) {
 // starved. A task that lacks only CPU that actors took for life goes on without it: the actors may live until this
 // very task ends.
 func (c *Core) resume(now int64) {
-	for len(c.resuming) > 0 {
-		l := c.resuming[0]
+	for c.resuming.Len() > 0 {
+		l := c.resuming.Front()
 		if l.need.of(resCPU) > 0 && c.res.free[resCPU] < c.cpuToResume(l) {
 			return
 		}
-		c.resuming[0] = nil
-		c.resuming = c.resuming[1:]
+		c.resuming.Pop()
 		c.move(now, l, onCPU)
 		for ; l.resumes > 0; l.resumes-- {
 			c.counters.Resumes++
@@ -45,7 +44,7 @@ func (c *Core) cpuToResume(l *lease) int64 {
 // grantOne makes one lease for the next class in turn that fits; false if none does.
 func (c *Core) grantOne(now int64) bool {
 	c.chooseHead()
-	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || len(c.resuming) > 0) {
+	if c.waitingNoCPU == 0 && (c.res.free[resCPU] <= 0 || c.resuming.Len() > 0) {
 		return false // nothing that waits can fit
 	}
 	for je := c.jobs.Front(); je != nil; je = je.Next() {
@@ -88,7 +87,7 @@ func (c *Core) fits(cl *class) bool {
 		return cl.running < maxIdleSlots
 	}
 	for _, x := range cl.need {
-		if x.r == resCPU && len(c.resuming) > 0 {
+		if x.r == resCPU && c.resuming.Len() > 0 {
 			return false
 		}
 		free := c.res.free[x.r]

@@ -3,12 +3,12 @@ package sched
 // reclaim asks for leases back on behalf of those that wait: tasks that leave a get, then classes in their turn.
 // It counts resources that are coming already, so that it asks for no more than needed.
 func (c *Core) reclaim(now int64) {
-	if c.active.n == 0 || (len(c.resuming) == 0 && c.jobs.Len() == 0) {
+	if c.active.n == 0 || (c.resuming.Len() == 0 && c.jobs.Len() == 0) {
 		return
 	}
 	p := &c.pass
 	p.reset(c)
-	for _, l := range c.resuming {
+	for _, l := range c.resuming.All() {
 		d := demand{{resCPU, c.cpuToResume(l)}}
 		if !p.covers(d) && p.left > 0 {
 			p.cover(now, d, nil)

@@ -68,7 +68,7 @@ func (c *Core) adopt(now int64, h Held) {
 	switch {
 	case h.Resumes > 0:
 		s, l.resumes = Resuming, h.Resumes
-		c.resuming = append(c.resuming, l)
+		c.resuming.Push(l)
 	case h.Blocked:
 		s = Blocked
 	}

@@ -52,8 +52,8 @@ func (c *Core) validate() error {
 				if l.state == Ended || l.state == 0 {
 					return fmt.Errorf("lease %d is %v and still in the table", l.id, l.state)
 				}
-				if (l.state == Resuming) != slices.Contains(c.resuming, l) {
-					return fmt.Errorf("lease %d is %v, in the line of resumes: %v", l.id, l.state, slices.Contains(c.resuming, l))
+				if (l.state == Resuming) != slices.Contains(c.resuming.All(), l) {
+					return fmt.Errorf("lease %d is %v, in the line of resumes: %v", l.id, l.state, slices.Contains(c.resuming.All(), l))
 				}
 			}
 			if r != cl.running {

@@ -5,6 +5,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/task"
 	"mobula/telemetry"
@@ -18,8 +19,8 @@ const DefaultLimit = 10_000
 type Builder struct {
 	limit   int
 	open    map[ids.TaskID]*record
-	oldest  []ids.TaskID // in order of begin; may name tasks that have ended
-	ended   remembered   // ended tasks whose results others may still take
+	oldest  queue.Queue[ids.TaskID] // in order of begin; may name tasks that have ended
+	ended   remembered              // ended tasks whose results others may still take
 	dropped uint64
 	out     []telemetry.Span
 }
@@ -113,14 +114,14 @@ func (b *Builder) Step(ch *owner.Transition) []telemetry.Span {
 
 func (b *Builder) begin(ch *owner.Transition) *record {
 	for len(b.open) >= b.limit {
-		if _, ok := b.open[b.oldest[0]]; ok {
-			delete(b.open, b.oldest[0])
+		id := b.oldest.Pop()
+		if _, ok := b.open[id]; ok {
+			delete(b.open, id)
 			b.dropped++
 		}
-		b.oldest = b.oldest[1:]
 	}
-	if len(b.oldest) >= 2*b.limit {
-		b.forgetEnded()
+	if b.oldest.Len() >= 2*b.limit {
+		b.oldest.DeleteFunc(func(id ids.TaskID) bool { return b.open[id] == nil })
 	}
 	s := ch.Spec
 	r := &record{
@@ -132,18 +133,8 @@ func (b *Builder) begin(ch *owner.Transition) *record {
 	}
 	b.links(r, s)
 	b.open[s.ID] = r
-	b.oldest = append(b.oldest, s.ID)
+	b.oldest.Push(s.ID)
 	return r
-}
-
-func (b *Builder) forgetEnded() {
-	kept := b.oldest[:0]
-	for _, id := range b.oldest {
-		if _, ok := b.open[id]; ok {
-			kept = append(kept, id)
-		}
-	}
-	b.oldest = kept
 }
 
 // phaseOf is the phase of a task in a state.

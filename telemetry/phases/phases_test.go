@@ -228,8 +228,8 @@ func TestTasksUnderWayAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if len(b.open) > 10 || len(b.oldest) > 20 || b.Dropped() != 490 {
-		t.Errorf("%d open, %d remembered, %d dropped; want 10, 20, 490", len(b.open), len(b.oldest), b.Dropped())
+	if len(b.open) > 10 || b.oldest.Len() > 20 || b.Dropped() != 490 {
+		t.Errorf("%d open, %d remembered, %d dropped; want 10, 20, 490", len(b.open), b.oldest.Len(), b.Dropped())
 	}
 	// A task that runs for ever keeps a bounded record.
 	s := newSpec(5000)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 )
 
 // Bounds on the logs of workers that are gone.
@@ -78,7 +79,7 @@ func prune(dir string, alive func(ids.WorkerID) bool, files int, bytes int64) {
 // names remembers which worker a client is or was, for the newest maxNames clients.
 type names struct {
 	of    map[ids.ClientID]ids.WorkerID
-	order []ids.ClientID
+	order queue.Queue[ids.ClientID]
 }
 
 func (n *names) note(c ids.ClientID, w ids.WorkerID) {
@@ -86,12 +87,11 @@ func (n *names) note(c ids.ClientID, w ids.WorkerID) {
 		n.of = make(map[ids.ClientID]ids.WorkerID)
 	}
 	if _, ok := n.of[c]; !ok {
-		n.order = append(n.order, c)
+		n.order.Push(c)
 	}
 	n.of[c] = w
-	if len(n.order) > maxNames {
-		delete(n.of, n.order[0])
-		n.order = n.order[1:]
+	if n.order.Len() > maxNames {
+		delete(n.of, n.order.Pop())
 	}
 }
 

@@ -85,8 +85,8 @@ func TestTheNewestNamesAreRemembered(t *testing.T) {
 		n.note(ids.ClientID(i), ids.WorkerID(i))
 		n.note(ids.ClientID(i), ids.WorkerID(i)) // again, after a restart of the pool
 	}
-	if len(n.of) != maxNames || len(n.order) != maxNames {
-		t.Fatalf("%d names in %d places", len(n.of), len(n.order))
+	if len(n.of) != maxNames || n.order.Len() != maxNames {
+		t.Fatalf("%d names in %d places", len(n.of), n.order.Len())
 	}
 	for _, i := range []int{10, maxNames + 9} {
 		if w, ok := n.of[ids.ClientID(i)]; !ok || w != ids.WorkerID(i) {

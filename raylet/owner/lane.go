@@ -1,0 +1,39 @@
+package owner
+
+import (
+	"slices"
+
+	"mobula/internal/ids"
+	"mobula/internal/queue"
+)
+
+// lane is the tasks that were pushed over a lease and are not done, in the order pushed.
+type lane struct{ queue.Queue[*taskRec] }
+
+// head is the task that runs; nil: none.
+func (l *lane) head() *taskRec {
+	if l.Len() == 0 {
+		return nil
+	}
+	return l.Front()
+}
+
+// take takes the task with this id off, wherever it is; tasks end nearly in order.
+func (l *lane) take(id ids.TaskID) *taskRec {
+	for i, t := range l.All() {
+		if t.ret0.id.Task == id {
+			return l.Remove(i)
+		}
+	}
+	return nil
+}
+
+// contains tells whether any task of the lane is so.
+func (l *lane) contains(so func(*taskRec) bool) bool { return slices.ContainsFunc(l.All(), so) }
+
+// drain empties the lane and gives what was in it.
+func (l *lane) drain() []*taskRec {
+	out := l.All()
+	*l = lane{}
+	return out
+}
